@@ -1,0 +1,161 @@
+"""The observers that come with mercer: a log, a way to cancel. (`progress` has the bars.)"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from types import TracebackType
+
+from mercer.errors import Cancelled, InvalidInput, message
+from mercer.events.event import Event, SolverStep, StageDone, TilesDone
+
+__all__ = ["Cancel", "Log", "Pace", "topic"]
+
+
+def topic(event: Event) -> str:
+    """What an event is about: its solver, its sweep or its stage.
+
+    >>> topic(TilesDone("K @ V", done=1, total=2))
+    'K @ V'
+    """
+    match event:
+        case SolverStep():
+            return event.solver
+        case TilesDone():
+            return event.what
+        case StageDone():
+            return event.name
+
+
+class Pace:
+    """At most one in `every` seconds for each key, the first at once.
+
+    >>> pace = Pace(every=60.0)
+    >>> pace.due("a"), pace.due("a"), pace.due("b")
+    (True, False, True)
+    """
+
+    def __init__(self, every: float) -> None:
+        self.every = every
+        self._last: dict[object, float] = {}
+
+    def due(self, key: object = None) -> bool:
+        """Is it time for this key again? Saying yes starts its next interval."""
+        now = time.monotonic()
+        if now - self._last.get(key, -float("inf")) < self.every:
+            return False
+        self._last[key] = now
+        return True
+
+
+class Log:
+    """One line in the log for what happens, at most one in `every` seconds for each solver or sweep.
+
+    A finished stage and a solver's step that reaches its tolerance are always logged. The lines have the level INFO.
+
+    Parameters
+    ----------
+    logger : logging.Logger, optional
+        Where to; by default the logger "mercer".
+    every : float
+        Seconds between two lines about the same thing.
+
+    Examples
+    --------
+    >>> import logging, sys
+    >>> from mercer.events import StageDone, emit, observe
+    >>> logger = logging.getLogger("example")
+    >>> handler = logging.StreamHandler(sys.stdout)
+    >>> logger.addHandler(handler); logger.setLevel(logging.INFO)
+    >>> with observe(Log(logger)):
+    ...     emit(StageDone("solve", seconds=0.25))
+    solve: done in 0.25 s
+    >>> logger.removeHandler(handler)
+    """
+
+    def __init__(self, logger: logging.Logger | None = None, every: float = 1.0) -> None:
+        self.logger = logging.getLogger("mercer") if logger is None else logger
+        self.every = _seconds("Log", "every", every)
+        self._pace = Pace(self.every)
+
+    def on_event(self, event: Event) -> None:
+        """Log it, unless the last line about the same thing was a moment ago."""
+        match event:
+            case SolverStep(solver, step, residual, tolerance):
+                if self._pace.due(solver) or residual <= tolerance:
+                    self.logger.info("%s: step %d, residual %.2e (stops at %.1e)", solver, step, residual, tolerance)
+            case TilesDone(what, done, total):
+                if self._pace.due(what):
+                    self.logger.info("%s: %d of %d tiles", what, done, total)
+            case StageDone(name, seconds):
+                self.logger.info("%s: done in %.3g s", name, seconds)
+
+
+class Cancel:
+    """Raise `Cancelled` from the next event after so many seconds, or as soon as `when()` is true.
+
+    Parameters
+    ----------
+    after_seconds : float, optional
+        Counted from the beginning of the `observe` block.
+    when : callable, optional
+        Called without arguments at each event, such as the `is_set` of a `threading.Event`.
+
+    Examples
+    --------
+    >>> import threading
+    >>> from mercer.events import StageDone, emit, observe
+    >>> stop = threading.Event()
+    >>> with observe(Cancel(when=stop.is_set)):
+    ...     emit(StageDone("centre", seconds=0.1))
+    ...     stop.set()
+    ...     emit(StageDone("solve", seconds=0.2))
+    Traceback (most recent call last):
+        ...
+    mercer.errors.Cancelled: Cancel: when() was true at 'solve'; fit again without it, or let it run longer.
+    """
+
+    def __init__(self, after_seconds: float | None = None, when: Callable[[], bool] | None = None) -> None:
+        if after_seconds is None and when is None:
+            raise InvalidInput(
+                message("Cancel", "neither a time nor a condition", "give after_seconds=... or when=...")
+            )
+        if when is not None and not callable(when):
+            raise InvalidInput(
+                message("Cancel", f"when={when!r} cannot be called", "give a function without arguments")
+            )
+        self.after_seconds = None if after_seconds is None else _seconds("Cancel", "after_seconds", after_seconds)
+        self.when = when
+        self._start = time.monotonic()
+
+    def __enter__(self) -> Cancel:
+        """Start the clock."""
+        self._start = time.monotonic()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing to put away."""
+
+    def on_event(self, event: Event) -> None:
+        """Raise `Cancelled` if it is time."""
+        reason = self._reason()
+        if reason:
+            given = f"{reason} at {topic(event)!r}"
+            raise Cancelled(message("Cancel", given, "fit again without it, or let it run longer"))
+
+    def _reason(self) -> str | None:
+        if self.after_seconds is not None and time.monotonic() - self._start >= self.after_seconds:
+            return f"{self.after_seconds:g} seconds were over"
+        if self.when is not None and self.when():
+            return "when() was true"
+        return None
+
+
+def _seconds(who: str, name: str, value: float) -> float:
+    seconds = float(value)
+    if not seconds >= 0:
+        raise InvalidInput(message(who, f"{name}={value!r} is no length of time", "give seconds, zero or more"))
+    return seconds

@@ -1,0 +1,106 @@
+"""Progress bars by rich, on terminals only."""
+
+from __future__ import annotations
+
+import logging
+import math
+import sys
+from types import TracebackType
+from typing import Any
+
+from mercer.events.event import Event, SolverStep, StageDone, TilesDone
+from mercer.events.observers import Pace
+
+__all__ = ["Progress", "share_done"]
+
+
+def share_done(first: float, residual: float, tolerance: float) -> float:
+    """log(r₀/r) / log(r₀/tol), between 0 and 1: how far a residual has come on its way from the first to the tolerance.
+
+    >>> share_done(1.0, 1e-4, 1e-8)
+    0.5
+    """
+    if residual <= tolerance:
+        return 1.0
+    if not (math.isfinite(first) and math.isfinite(residual) and 0 < tolerance < first):
+        return 0.0
+    return min(max(math.log(first / residual) / math.log(first / tolerance), 0.0), 1.0)
+
+
+class Progress:
+    """A bar for each solver and each sweep, on standard error, and only where that is a terminal.
+
+    A solver's bar is log(r₀/r) / log(r₀/tol) long. The bars are drawn by rich (`pip install "mercer[progress]"`);
+    without it, one line says so and nothing is drawn.
+
+    Examples
+    --------
+    >>> from mercer.events import TilesDone, emit, observe
+    >>> with observe(Progress()):
+    ...     emit(TilesDone("K @ V", done=1, total=2))
+    """
+
+    def __init__(self) -> None:
+        self._bars: Any = None
+        self._tasks: dict[str, Any] = {}
+        self._first: dict[str, float] = {}
+        self._pace = Pace(every=0.1)
+
+    def __enter__(self) -> Progress:
+        """Open the display if standard error is a terminal."""
+        if sys.stderr is not None and sys.stderr.isatty():
+            self._bars = _rich_bars()
+        if self._bars is not None:
+            self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Draw the last state and close the display."""
+        if self._bars is not None:
+            self._bars.refresh()
+            self._bars.stop()
+        self._bars = None
+        self._tasks.clear()
+        self._first.clear()
+
+    def on_event(self, event: Event) -> None:
+        """Move the bar that the event is about."""
+        if self._bars is None:
+            return
+        match event:
+            case SolverStep(solver, step, residual, tolerance):
+                first = residual if step <= 1 else self._first.get(solver, residual)
+                self._first[solver] = first
+                note = f"step {step}, residual {residual:.1e}"
+                self._move(solver, share_done(first, residual, tolerance), 1.0, note)
+            case TilesDone(what, done, total):
+                self._move(what, done, total, f"{done} of {total}")
+            case StageDone(name, seconds):
+                self._bars.console.print(f"{name}: {seconds:.3g} s", markup=False, highlight=False)
+        if self._pace.due():
+            self._bars.refresh()
+
+    def _move(self, name: str, completed: float, total: float, note: str) -> None:
+        if name not in self._tasks:
+            self._tasks[name] = self._bars.add_task(name, total=total, note=note)
+        self._bars.update(self._tasks[name], completed=completed, total=total, note=note)
+
+
+def _rich_bars() -> Any:
+    """rich's display, refreshed by hand: no thread of its own that a fork could lose."""
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bars
+    except ImportError:
+        advice = 'Progress: rich is not installed, so no bar is drawn; pip install "mercer[progress]".'
+        logging.getLogger("mercer").warning(advice)
+        return None
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.fields[note]}", markup=False),
+    )
+    return Bars(*columns, TimeElapsedColumn(), console=Console(stderr=True), auto_refresh=False, transient=True)
