@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 from types import TracebackType
+from typing import Self
 
 from mercer.errors import Cancelled, InvalidInput, message
 from mercer.events.event import Event, SolverStep, StageDone, TilesDone
@@ -129,7 +130,7 @@ class Cancel:
         self.when = when
         self._start = time.monotonic()
 
-    def __enter__(self) -> Cancel:
+    def __enter__(self) -> Self:
         """Start the clock."""
         self._start = time.monotonic()
         return self

@@ -6,7 +6,7 @@ import logging
 import math
 import sys
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from mercer.events.event import Event, SolverStep, StageDone, TilesDone
 from mercer.events.observers import Pace
@@ -46,7 +46,7 @@ class Progress:
         self._first: dict[str, float] = {}
         self._pace = Pace(every=0.1)
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Self:
         """Open the display if standard error is a terminal."""
         if sys.stderr is not None and sys.stderr.isatty():
             self._bars = _rich_bars()

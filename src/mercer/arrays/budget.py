@@ -1,0 +1,221 @@
+"""How much memory there is, how much may be used, and the refusal to use more, before anything is allocated."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import numbers
+import os
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from mercer.errors import InvalidInput, MemoryExceeded, message
+
+__all__ = ["available_memory", "human", "parse_memory", "require"]
+
+_DECIMAL = ("B", "kB", "MB", "GB", "TB", "PB")
+_UNITS = {"": 1, "b": 1} | {
+    letter + tail: base**power
+    for power, letter in enumerate("kmgtp", start=1)
+    for tail, base in (("", 1000), ("b", 1000), ("ib", 1024))
+}
+_AMOUNT = re.compile(r"\s*([0-9][0-9_]*\.?[0-9]*(?:e[+-]?[0-9]+)?|\.[0-9]+)\s*([a-z]*)\s*", re.IGNORECASE)
+_LAST_RESORT = 2**30
+_NO_LIMIT = 2**60  # cgroup v1 writes a number near 2**63 where there is no limit
+
+
+def parse_memory(memory: float | str | None) -> int:
+    """The budget in bytes: half of what is free for None, a number of bytes, or a text such as "2GB" or "512 MiB".
+
+    kB, MB, GB, TB are powers of 1000 (the B may be left out); KiB, MiB, GiB, TiB powers of 1024.
+
+    Raises
+    ------
+    InvalidInput
+        When it is neither, or not positive.
+
+    Examples
+    --------
+    >>> parse_memory("1.5 gb"), parse_memory("512MiB"), parse_memory(1e6)
+    (1500000000, 536870912, 1000000)
+    """
+    if memory is None:
+        return max(available_memory() // 2, 1)
+    advice = 'give bytes, a text such as "2GB" or "512MiB", or None for half of what is free'
+    if isinstance(memory, str):
+        amount = _AMOUNT.fullmatch(memory)
+        unit = _UNITS.get(amount[2].lower()) if amount else None
+        if amount is None or unit is None:
+            raise InvalidInput(message("memory", f"{memory!r} is no amount of memory", advice))
+        size = float(amount[1]) * unit
+    elif isinstance(memory, numbers.Real) and not isinstance(memory, bool):
+        size = float(memory)
+    else:
+        raise InvalidInput(message("memory", f"{memory!r} is no amount of memory", advice))
+    if not (math.isfinite(size) and size >= 1):
+        raise InvalidInput(message("memory", f"{memory!r} is not a positive, finite number of bytes", advice))
+    return int(size)
+
+
+def human(size: float) -> str:
+    """A number of bytes as people read it, in powers of 1000.
+
+    >>> human(425_269_448), human(999), human(2**30), human(-1500)
+    ('425 MB', '999 B', '1.07 GB', '-1.5 kB')
+    """
+    sign, size = ("-", -size) if size < 0 else ("", size)
+    for unit in _DECIMAL:
+        if size < 999.5 or unit == _DECIMAL[-1]:
+            return f"{sign}{size:.0f} B" if unit == "B" else f"{sign}{size:.3g} {unit}"
+        size /= 1000
+    raise AssertionError
+
+
+def require(needed: int, budget: int, what: str, alternatives: str | Sequence[str]) -> None:
+    """Refuse a plan that needs more bytes than the budget, with the numbers and what else could be done.
+
+    Call it before allocating.
+
+    Parameters
+    ----------
+    needed, budget : int
+        Bytes.
+    what : str
+        What the memory is for: the message begins with it.
+    alternatives : str or sequence of str
+        What the caller's caller can do instead, each an imperative.
+
+    Raises
+    ------
+    MemoryExceeded
+        When `needed` is larger than `budget`.
+
+    Examples
+    --------
+    >>> require(10_000**2 * 8, 2 * 10**9, "KernelRidge's matrix of 10000 x 10000", 'set solver="cg"')
+    >>> require(10**10, 2 * 10**9, "KernelRidge's matrix", ['set solver="cg"', "use float32"])
+    Traceback (most recent call last):
+        ...
+    mercer.errors.MemoryExceeded: KernelRidge's matrix: needs 10 GB, and the memory budget is 2 GB; set solver="cg", \
+or use float32, or raise memory= to 10 GB or more.
+    """
+    if needed <= budget:
+        return
+    choices = [alternatives] if isinstance(alternatives, str) else list(alternatives)
+    advice = ", or ".join([*choices, f"raise memory= to {_rounded_up(needed)} or more"])
+    raise MemoryExceeded(message(what, f"needs {human(needed)}, and the memory budget is {human(budget)}", advice))
+
+
+def _rounded_up(size: int) -> str:
+    """Three digits that, given back as memory=, suffice."""
+    step = 10 ** max(len(str(size)) - 3, 0)
+    return human(-(-size // step) * step)
+
+
+def available_memory() -> int:
+    """Bytes that can be had now: what the system calls available, and what containers and limits leave of it.
+
+    It never fails: where nothing can be found out, it says 1 GiB.
+
+    Examples
+    --------
+    >>> available_memory() > 0
+    True
+    """
+    found = [_system_free(), _cgroup_free(), _address_space_free()]
+    return max(min((size for size in found if size is not None), default=_LAST_RESORT), 0)
+
+
+def _system_free() -> int | None:
+    with contextlib.suppress(OSError, ValueError, LookupError, AttributeError):
+        if sys.platform == "linux":
+            return _meminfo_available(Path("/proc/meminfo").read_text())
+    with contextlib.suppress(OSError, ValueError, LookupError, AttributeError):
+        if sys.platform == "win32":
+            return _windows_available()
+    with contextlib.suppress(OSError, ValueError, LookupError, AttributeError):
+        return _sysconf_free()
+    return None
+
+
+def _meminfo_available(text: str) -> int:
+    """MemAvailable, in bytes, of a /proc/meminfo; of an old kernel's, what it was later defined to be, roughly."""
+    rows = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+    names = ["MemAvailable"] if "MemAvailable" in rows else ["MemFree", "Cached"]
+    return sum(int(rows[name].split()[0]) for name in names) * 1024
+
+
+def _sysconf_free() -> int:
+    """Free pages where the system counts them; half of all pages where, as on macOS, it doesn't say."""
+    page = os.sysconf("SC_PAGE_SIZE")
+    if "SC_AVPHYS_PAGES" in os.sysconf_names:
+        return page * os.sysconf("SC_AVPHYS_PAGES")
+    return page * os.sysconf("SC_PHYS_PAGES") // 2
+
+
+def _windows_available() -> int:
+    """GlobalMemoryStatusEx's ullAvailPhys."""
+    import ctypes
+
+    class Status(ctypes.Structure):
+        _fields_ = [("dwLength", ctypes.c_ulong), ("dwMemoryLoad", ctypes.c_ulong)] + [
+            (name, ctypes.c_ulonglong)
+            for name in ("total", "avail", "total_page", "avail_page", "total_virtual", "avail_virtual", "extended")
+        ]
+
+    status = Status(dwLength=ctypes.sizeof(Status))
+    windll = getattr(ctypes, "windll")  # noqa: B009 - it exists on Windows only
+    if not windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status)):
+        raise OSError("GlobalMemoryStatusEx")
+    return int(status.avail)
+
+
+def _cgroup_free(root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/proc/self/cgroup")) -> int | None:
+    """The least that any memory cgroup above this process leaves, version 1 or 2; None where there is no limit."""
+    try:
+        lines = membership.read_text().splitlines()
+    except (OSError, ValueError):
+        return None
+    found: list[int] = []
+    for line in lines:
+        _, controllers, path = (line.split(":", 2) + ["", ""])[:3]
+        if controllers == "":
+            base, names = root, ("memory.max", "memory.current", "inactive_file")
+        elif "memory" in controllers.split(","):
+            base, names = root / "memory", ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+        else:
+            continue
+        group = base / path.lstrip("/")
+        for folder in (group, *group.parents):
+            with contextlib.suppress(OSError, ValueError):
+                found.append(_left_in_group(folder, *names))
+            if folder == base:
+                break
+    return min(found, default=None)
+
+
+def _left_in_group(folder: Path, limit_name: str, usage_name: str, cache_name: str) -> int:
+    """limit − (usage − what the kernel would give up of its file cache); ValueError where there is no limit."""
+    limit = int((folder / limit_name).read_text())
+    if limit >= _NO_LIMIT:
+        raise ValueError("no limit")
+    usage = int((folder / usage_name).read_text())
+    cache = 0
+    with contextlib.suppress(OSError, ValueError):
+        pairs = (line.split() for line in (folder / "memory.stat").read_text().splitlines())
+        cache = next((int(size) for name, size in pairs if name == cache_name), 0)
+    return max(limit - max(usage - cache, 0), 0)
+
+
+def _address_space_free(statm: Path = Path("/proc/self/statm")) -> int | None:
+    """What `ulimit -v` leaves; None where it isn't set or cannot be asked."""
+    with contextlib.suppress(ImportError, OSError, ValueError, AttributeError, LookupError):
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit == resource.RLIM_INFINITY:
+            return None
+        return max(limit - int(statm.read_text().split()[0]) * resource.getpagesize(), 0)
+    return None

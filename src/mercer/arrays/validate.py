@@ -1,0 +1,244 @@
+"""Rows: whatever holds a table of numbers becomes one kind of array, or is refused with what to do about it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import scipy.sparse
+
+from mercer.errors import InvalidInput, message
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+__all__ = ["as_rows", "is_torch", "same_columns"]
+
+KeepFloat = Literal["keep-float"]
+
+
+def as_rows(
+    X: ArrayLike | Any, *, dtype: KeepFloat | DTypeLike = "keep-float", accept_sparse: bool = True, who: str = "X"
+) -> Any:
+    """X as rows of finite numbers: a C-contiguous 2-D array or a CSR matrix, float32 or float64; a PyTorch tensor as it is.
+
+    Nothing is copied that is already in that form.
+
+    Parameters
+    ----------
+    X : list, array, sparse matrix, pandas or polars data frame, PyTorch tensor
+        float16 becomes float32; integers, booleans and long doubles float64.
+    dtype : "keep-float", float32 or float64
+        What to convert to; by default float32 stays float32 and all else is float64.
+    accept_sparse : bool
+        Whether a sparse matrix may stay one; other formats become CSR.
+    who : str
+        What the messages call it.
+
+    Raises
+    ------
+    InvalidInput
+        For text, objects, dates, complex numbers, missing or infinite values, values whose squared norm overflows, and
+        anything that isn't two-dimensional with at least one row and one column.
+
+    Examples
+    --------
+    >>> as_rows([[1, 2], [3, 4]])
+    array([[1., 2.],
+           [3., 4.]])
+    >>> as_rows([1.0, 2.0])
+    Traceback (most recent call last):
+        ...
+    mercer.errors.InvalidInput: X: has 1 dimension, shape (2,); reshape it, to (-1, 1) if it is one column or (1, -1) \
+if it is one row.
+    """
+    if is_torch(X):
+        _check_tensor(X, who)
+        return X
+    if scipy.sparse.issparse(X):
+        if not accept_sparse:
+            raise InvalidInput(message(who, "is sparse, which this kernel cannot read", "give X.toarray()"))
+        given = _csr(X, who)
+        rows = _converted(given, dtype, who)
+        _check_values(given.data, rows, who)
+        return rows
+    given = _dense(X, who)
+    rows = _converted(given, dtype, who)
+    _check_values(given, rows, who)
+    return rows
+
+
+def same_columns(X: Any, Z: Any, who: str = "kernel") -> None:
+    """Refuse two tables that have not the same number of columns.
+
+    >>> same_columns(np.ones((3, 2)), np.ones((4, 2)))
+    >>> same_columns(np.ones((3, 2)), np.ones((4, 1)))
+    Traceback (most recent call last):
+        ...
+    mercer.errors.InvalidInput: kernel: X has 2 columns and Z has 1; give both the same columns, in the same order.
+    """
+    if X.shape[1] != Z.shape[1]:
+        given = f"X has {X.shape[1]} column{_s(X.shape[1])} and Z has {Z.shape[1]}"
+        raise InvalidInput(message(who, given, "give both the same columns, in the same order"))
+
+
+def is_torch(X: object) -> bool:
+    """Is it a PyTorch tensor? Asking doesn't import PyTorch.
+
+    >>> is_torch(np.ones(3))
+    False
+    """
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(X, torch.Tensor)
+
+
+def _dense(X: Any, who: str) -> NDArray[Any]:
+    array = _from_frame(X, who)
+    if array is None:
+        array = _from_anything(X, who)
+    _check_kind(array, X, who)
+    _check_shape(array.shape, who)
+    return array
+
+
+def _csr(X: Any, who: str) -> Any:
+    """CSR with sorted indices and no duplicates; the caller's own matrix is not touched."""
+    _check_kind(X, X, who)
+    _check_shape(X.shape, who)
+    rows = X.tocsr()
+    if not rows.has_canonical_format:
+        rows = rows.copy() if rows is X else rows
+        rows.sum_duplicates()
+    return rows
+
+
+def _converted(given: Any, dtype: KeepFloat | DTypeLike, who: str) -> Any:
+    target = _target(given.dtype, dtype, who)
+    with np.errstate(over="ignore"):
+        if scipy.sparse.issparse(given):
+            return given.astype(target, copy=False)
+        return np.ascontiguousarray(given, dtype=target)
+
+
+def _target(given: np.dtype[Any], dtype: KeepFloat | DTypeLike, who: str) -> np.dtype[Any]:
+    """The dtype to convert to: the one that was asked for, or float32 for a short float and float64 for all else."""
+    if isinstance(dtype, str) and dtype == "keep-float":
+        return np.dtype(np.float32 if given.kind == "f" and given.itemsize <= 4 else np.float64)
+    wanted = np.dtype(dtype)
+    if wanted not in (np.float32, np.float64):
+        raise InvalidInput(message(who, f"dtype {wanted} was asked for", "ask for float32 or float64"))
+    return wanted
+
+
+def _from_anything(X: Any, who: str) -> NDArray[Any]:
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        raise InvalidInput(message(who, "has masked entries", "fill them in, X.filled(...), or leave those rows out"))
+    try:
+        return np.asarray(X)
+    except (ValueError, TypeError) as error:
+        given = f"a {type(X).__name__} that cannot be read as a table ({error})"
+        raise InvalidInput(message(who, given, "give rows of equal length, all of numbers")) from error
+
+
+def _from_frame(X: Any, who: str) -> NDArray[Any] | None:
+    """The values of a pandas or polars data frame, missing ones as NaN; None for anything else."""
+    pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
+    if pandas is not None and isinstance(X, pandas.DataFrame):
+        numeric = pandas.api.types.is_numeric_dtype
+        _check_columns({str(name): numeric(kind) for name, kind in zip(X.columns, X.dtypes, strict=True)}, who)
+        kinds = [np.dtype(getattr(kind, "numpy_dtype", getattr(kind, "subtype", kind))) for kind in X.dtypes]
+        if not kinds:
+            return np.empty(X.shape)
+        kind = np.result_type(*kinds)
+        kind = kind if kind.kind in "fc" else np.dtype(np.float64)
+        return np.asarray(X.to_numpy(dtype=kind, na_value=np.nan))
+    if polars is not None and isinstance(X, polars.DataFrame):
+        _check_columns({name: kind.is_numeric() or kind == polars.Boolean for name, kind in X.schema.items()}, who)
+        plain = [name for name, kind in X.schema.items() if kind.is_decimal() or kind == polars.Boolean]
+        return np.asarray(X.with_columns(polars.col(plain).cast(polars.Float64)).to_numpy())
+    if polars is not None and isinstance(X, polars.LazyFrame):
+        raise InvalidInput(message(who, "a LazyFrame has no rows yet", "give X.collect()"))
+    return None
+
+
+def _check_columns(numeric: dict[str, bool], who: str) -> None:
+    others = [name for name, good in numeric.items() if not good]
+    if others:
+        named = ", ".join(repr(name) for name in others[:5]) + (", ..." if len(others) > 5 else "")
+        given = f"{len(others)} column{_s(len(others))} hold{'s' * (len(others) == 1)} no numbers: {named}"
+        raise InvalidInput(message(who, given, "encode them (scikit-learn's OneHotEncoder) or leave them out"))
+
+
+def _check_kind(array: Any, X: Any, who: str) -> None:
+    kind = array.dtype.kind
+    if kind in "fbiu":
+        return
+    given, advice = {
+        "c": ("holds complex numbers", "give the real and the imaginary parts as columns of their own"),
+        "O": (f"a {type(X).__name__} of Python objects", "convert it, X.astype(float), or encode what is not a number"),
+        "M": ("holds dates", "give numbers, such as days since a date of your choice"),
+        "m": ("holds lengths of time", "give numbers, such as X / np.timedelta64(1, 's')"),
+        "V": ("is a structured array", "give its fields as columns"),
+    }.get(
+        kind,
+        ("holds text", "encode it as numbers (scikit-learn's OneHotEncoder), or X.astype(float) if it spells them"),
+    )
+    raise InvalidInput(message(who, given, advice))
+
+
+def _check_shape(shape: tuple[int, ...], who: str) -> None:
+    if len(shape) == 1:
+        advice = "reshape it, to (-1, 1) if it is one column or (1, -1) if it is one row"
+        raise InvalidInput(message(who, f"has 1 dimension, shape {shape}", advice))
+    if len(shape) != 2:
+        advice = "give one row per object, such as X.reshape(len(X), -1)" if shape else "give a table of rows"
+        raise InvalidInput(message(who, f"has {len(shape)} dimensions, shape {shape}", advice))
+    if 0 in shape:
+        given = f"is empty, {shape[0]} row{_s(shape[0])} of {shape[1]} column{_s(shape[1])}"
+        raise InvalidInput(message(who, given, "give at least one row and one column"))
+
+
+def _check_tensor(X: Any, who: str) -> None:
+    """Two-dimensional and floating; the values stay unread, for they may be on another device."""
+    if not X.dtype.is_floating_point:
+        raise InvalidInput(message(who, f"a tensor of {X.dtype}", "give a floating one, X.double()"))
+    _check_shape(tuple(X.shape), who)
+
+
+def _check_values(given: NDArray[Any], rows: Any, who: str) -> None:
+    """Finite, and 4‖x‖² ≥ ‖x − z‖² finite too; one pass and no copy when all is well."""
+    sparse = scipy.sparse.issparse(rows)
+    with np.errstate(over="ignore", invalid="ignore"):
+        norms = rows.multiply(rows).sum(axis=1) if sparse else np.einsum("ij,ij->i", rows, rows)
+        good = np.isfinite(4 * np.asarray(norms).ravel())
+    if good.all():
+        return
+    _refuse_missing(given, rows, who)
+    row = int(np.argmin(good))
+    what = f"row {row} has entries so large that its squared norm overflows {rows.dtype}"
+    advice = "standardise the columns (scikit-learn's StandardScaler)"
+    advice += ", or use float64" if rows.dtype == np.float32 else ""
+    raise InvalidInput(message(who, what, advice))
+
+
+def _refuse_missing(given: NDArray[Any], rows: Any, who: str) -> None:
+    """Name the first entry that was not finite before any conversion; `given` is a sparse matrix's data."""
+    bad = ~np.isfinite(given)
+    if not bad.any():
+        return
+    first = np.unravel_index(int(np.argmax(bad)), bad.shape)
+    value, more = given[first], int(bad.sum()) - 1
+    if scipy.sparse.issparse(rows):
+        row, column = np.searchsorted(rows.indptr, first[0], side="right") - 1, rows.indices[first[0]]
+    else:
+        row, column = first
+    what = f"row {row}, column {column} is {value}" + (f", and {more} more are not finite" if more else "")
+    missing = "fill it in (scikit-learn's SimpleImputer) or leave those rows out"
+    raise InvalidInput(
+        message(who, what, missing if np.isnan(value) else "replace it by a finite number, or leave it out")
+    )
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"
