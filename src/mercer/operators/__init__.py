@@ -1,0 +1,33 @@
+"""Linear operators that need not be matrices: sums, scalings, products, centring."""
+
+from mercer.operators.base import Operator  # isort: skip - the module that the others stand on
+from mercer.operators.algebra import (
+    Cast,
+    Foreign,
+    Product,
+    Scaled,
+    Sum,
+    Transposed,
+    as_operator,
+)
+from mercer.operators.centering import Centered, Weighted, center_cross
+from mercer.operators.dense import Bordered, Dense, Diagonal, Identity, LowRank
+
+__all__ = [
+    "Bordered",
+    "Cast",
+    "Centered",
+    "Dense",
+    "Diagonal",
+    "Foreign",
+    "Identity",
+    "LowRank",
+    "Operator",
+    "Product",
+    "Scaled",
+    "Sum",
+    "Transposed",
+    "Weighted",
+    "as_operator",
+    "center_cross",
+]

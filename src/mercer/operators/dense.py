@@ -1,0 +1,262 @@
+"""Operators that are an array, a diagonal, or thin factors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from mercer.errors import InvalidInput, message
+from mercer.operators.base import Array, Operator, row_blocks
+
+__all__ = ["Bordered", "Dense", "Diagonal", "Identity", "LowRank", "as_floats"]
+
+
+class Dense(Operator):
+    """V ↦ A V for an array A, which is not copied when it is float32 or float64.
+
+    A float32 array times a float64 V is accumulated in float64 over blocks of rows: no float64 copy of A is made.
+
+    Parameters
+    ----------
+    array : array-like of shape (m, n)
+    symmetric : bool, optional
+        Whether the array equals its transpose; looked up in the array when it is first asked for.
+
+    Examples
+    --------
+    >>> A = Dense([[2.0, 1.0], [1.0, 3.0]])
+    >>> A @ [1.0, 1.0], A.symmetric
+    (array([3., 4.]), True)
+    """
+
+    def __init__(self, array: ArrayLike, *, symmetric: bool | None = None) -> None:
+        self.array = as_floats(array, "Dense", 2)
+        shape = (self.array.shape[0], self.array.shape[1])
+        super().__init__(shape, self.array.dtype, symmetric=bool(symmetric))
+        self._symmetric = False if shape[0] != shape[1] else symmetric
+
+    @property
+    def symmetric(self) -> bool:
+        if self._symmetric is None:
+            blocks = row_blocks(*self.shape)
+            self._symmetric = all(
+                np.array_equal(self.array[r, : r.stop], self.array[: r.stop, r].T)
+                for r in blocks
+            )
+        return self._symmetric
+
+    def _matmat(self, V: Array) -> Array:
+        if self.dtype == V.dtype:
+            return np.asarray(self.array @ V)
+        if V.dtype == np.float32:
+            return np.asarray(self.array @ V.astype(np.float64), np.float32)
+        out = np.empty((self.shape[0], V.shape[1]))
+        for rows in row_blocks(*self.shape):
+            np.matmul(self.array[rows].astype(np.float64), V, out=out[rows])
+        return out
+
+    def _transpose(self) -> Operator:
+        return self if self.symmetric else Dense(self.array.T, symmetric=False)
+
+    def diagonal(self) -> Array:
+        return np.diagonal(self.array).copy()
+
+    def rows(self, I: ArrayLike | slice) -> Array:
+        return np.ascontiguousarray(
+            self.array[I if isinstance(I, slice) else self._index(I, 0)]
+        )
+
+    def block(self, I: ArrayLike | slice, J: ArrayLike | slice) -> Array:
+        return self.array[np.ix_(self._index(I, 0), self._index(J, 1))]
+
+    def fill(self, out: Array) -> Array:
+        self._check_out(out)
+        out[...] = self.array
+        return out
+
+    def add_to(self, out: Array) -> Array:
+        self._check_out(out)
+        out += self.array
+        return out
+
+    def astype(self, dtype: DTypeLike) -> Operator:
+        return (
+            self
+            if np.dtype(dtype) == self.dtype
+            else Dense(self.array.astype(dtype), symmetric=self._symmetric)
+        )
+
+
+class Diagonal(Operator):
+    """V ↦ diag(d) V.
+
+    >>> (Diagonal([1.0, 2.0]) @ Dense([[1.0, 1.0], [1.0, 1.0]])).toarray()
+    array([[1., 1.],
+           [2., 2.]])
+    """
+
+    def __init__(self, d: ArrayLike) -> None:
+        self.d = as_floats(d, "Diagonal", 1)
+        super().__init__((len(self.d), len(self.d)), self.d.dtype, symmetric=True)
+
+    def _matmat(self, V: Array) -> Array:
+        return np.asarray(self.d[:, None] * V, V.dtype)
+
+    def diagonal(self) -> Array:
+        return self.d.copy()
+
+    def rows(self, I: ArrayLike | slice) -> Array:
+        index = self._index(I, 0)
+        out = np.zeros((len(index), self.shape[1]), self.dtype)
+        out[np.arange(len(index)), index] = self.d[index]
+        return out
+
+    def fill(self, out: Array) -> Array:
+        self._check_out(out)
+        out[...] = 0
+        return self.add_to(out)
+
+    def add_to(self, out: Array) -> Array:
+        self._check_out(out)
+        np.einsum("ii->i", out)[...] += (
+            self.d
+        )  # einsum gives a writable view of the diagonal, whatever the layout
+        return out
+
+    def astype(self, dtype: DTypeLike) -> Operator:
+        return self if np.dtype(dtype) == self.dtype else Diagonal(self.d.astype(dtype))
+
+
+class Identity(Diagonal):
+    """V ↦ V.
+
+    >>> (2 * Identity(2)).toarray()
+    array([[2., 0.],
+           [0., 2.]])
+    """
+
+    def __init__(self, n: int, dtype: DTypeLike = np.float64) -> None:
+        if n < 0:
+            raise InvalidInput(
+                message("Identity", f"n={n}", "give a size of at least 0")
+            )
+        super().__init__(np.ones(n, dtype))
+
+    def _matmat(self, V: Array) -> Array:
+        return V.copy()
+
+    def astype(self, dtype: DTypeLike) -> Operator:
+        return self if np.dtype(dtype) == self.dtype else Identity(self.shape[0], dtype)
+
+
+class LowRank(Operator):
+    """X ↦ U (Vᵀ X), with V = U unless it is given.
+
+    >>> LowRank([[1.0], [2.0]]).toarray()
+    array([[1., 2.],
+           [2., 4.]])
+    """
+
+    def __init__(self, U: ArrayLike, V: ArrayLike | None = None) -> None:
+        self.U = as_floats(U, "LowRank", 2)
+        self.V = self.U if V is None else as_floats(V, "LowRank", 2)
+        if self.U.shape[1] != self.V.shape[1]:
+            raise InvalidInput(
+                message(
+                    "LowRank",
+                    f"factors of shapes {self.U.shape} and {self.V.shape}",
+                    "give as many columns in both",
+                )
+            )
+        dtype = np.result_type(self.U.dtype, self.V.dtype)
+        super().__init__(
+            (self.U.shape[0], self.V.shape[0]), dtype, symmetric=self.V is self.U
+        )
+
+    def _matmat(self, V: Array) -> Array:
+        return np.asarray(self.U @ (self.V.T @ V), V.dtype)
+
+    def _transpose(self) -> Operator:
+        return self if self.symmetric else LowRank(self.V, self.U)
+
+    def diagonal(self) -> Array:
+        size = min(self.shape)
+        return np.asarray(
+            np.einsum("ij,ij->i", self.U[:size], self.V[:size]), self.dtype
+        )
+
+    def rows(self, I: ArrayLike | slice) -> Array:
+        return np.asarray(self.U[self._index(I, 0)] @ self.V.T, self.dtype)
+
+    def astype(self, dtype: DTypeLike) -> Operator:
+        U = self.U.astype(dtype, copy=False)
+        return LowRank(
+            U, None if self.V is self.U else self.V.astype(dtype, copy=False)
+        )
+
+
+class Bordered(Operator):
+    """[[A, B], [Bᵀ, C]] for a square A, a thin B, and a small C (0 unless it is given).
+
+    >>> Bordered(Dense([[2.0]]), [[1.0]]) @ [1.0, 3.0]
+    array([5., 1.])
+    """
+
+    def __init__(self, A: Operator, B: ArrayLike, C: ArrayLike | None = None) -> None:
+        self.A, self.B = A, as_floats(B, "Bordered", 2)
+        width = self.B.shape[1]
+        self.C = np.zeros((width, width)) if C is None else as_floats(C, "Bordered", 2)
+        if (
+            A.shape[0] != A.shape[1]
+            or self.B.shape[0] != A.shape[0]
+            or self.C.shape != (width, width)
+        ):
+            shapes = f"A, B, C of shapes {A.shape}, {self.B.shape}, {self.C.shape}"
+            raise InvalidInput(
+                message("Bordered", shapes, "give n × n, n × b and b × b")
+            )
+        size = A.shape[0] + width
+        super().__init__(
+            (size, size),
+            A.dtype,
+            symmetric=A.symmetric and np.array_equal(self.C, self.C.T),
+        )
+
+    def _matmat(self, V: Array) -> Array:
+        n = self.A.shape[0]
+        out = np.empty((self.shape[0], V.shape[1]), V.dtype)
+        out[:n] = self.A._matmat(V[:n]) + self.B @ V[n:]
+        out[n:] = self.B.T @ V[:n] + self.C @ V[n:]
+        return out
+
+    def _transpose(self) -> Operator:
+        return self if self.symmetric else Bordered(self.A.T, self.B, self.C.T)
+
+    def diagonal(self) -> Array:
+        return np.concatenate(
+            [self.A.diagonal(), np.asarray(np.diagonal(self.C), self.dtype)]
+        )
+
+    def fill(self, out: Array) -> Array:
+        self._check_out(out)
+        n = self.A.shape[0]
+        self.A.fill(out[:n, :n])
+        out[:n, n:], out[n:, :n], out[n:, n:] = self.B, self.B.T, self.C
+        return out
+
+
+def as_floats(array: ArrayLike, who: str, ndim: int) -> Array:
+    """The array as it is when it is float32 or float64, otherwise as float64; of so many dimensions, or an error."""
+    A: Array = np.asarray(array)
+    if A.ndim != ndim or A.dtype.kind not in "biuf":
+        raise InvalidInput(
+            message(
+                who,
+                f"an array of shape {A.shape} and dtype {A.dtype}",
+                f"give {ndim} dimensions of real numbers",
+            )
+        )
+    kept: tuple[Any, ...] = (np.float32, np.float64)
+    return A if A.dtype in kept else A.astype(np.float64)
