@@ -1,0 +1,68 @@
+// The tile engine's face: what the Python module sees of it, the same for every instruction set.
+#pragma once
+#include <cstdint>
+
+namespace mercer {
+
+struct PairingSpec {
+    int kind;
+    int64_t depth;
+    const void* a;  // n x depth, row-major
+    const void* b;  // m x depth
+};
+
+struct InstructionSpec {
+    int op, target;
+    int kind[3], index[3];
+    double k0, k1;
+};
+
+// A plan: n rows against m columns. Everything is borrowed during construction only, `pins` included.
+struct Plan {
+    bool is_double;
+    int64_t rows, columns;
+    int pairings;
+    const PairingSpec* pairing;
+    int row_values, column_values, constants, registers, instructions;
+    const void* const* row_value;     // each n long
+    const void* const* column_value;  // each m long
+    const double* constant;
+    const InstructionSpec* instruction;
+    int result;            // the register that holds the kernel's value at the end
+    const int64_t* pins;   // per row, the column that is the same point, or -1; may be null
+};
+
+class Engine {
+   public:
+    virtual ~Engine() = default;
+    virtual int64_t row_block() const = 0;
+    // rows [i0, i1) x columns [j0, j1) into out[(i - i0) * stride + (j - j0)]
+    virtual void block(int64_t i0, int64_t i1, int64_t j0, int64_t j1, void* out, int64_t stride) = 0;
+    // rows [i0, i1) and, by symmetry, the same columns, into the whole n x n matrix `out`; i0 a multiple of row_block()
+    virtual void gram(int64_t i0, int64_t i1, void* out, int64_t stride) = 0;
+    // out (float64, n x r) += K[i0:i1, :] v; `symmetric` visits each pair once, and also adds to the other rows
+    virtual void multiply(int64_t i0, int64_t i1, const void* v, int64_t r, double* out, bool symmetric) = 0;
+    // out[i, g] = sum of w_j K[i, j] over columns start[g] <= j < start[g + 1]
+    virtual void group_sums(int64_t i0, int64_t i1, const int64_t* start, int64_t groups, const void* w, double* out) = 0;
+    // the largest entry of each row and its first column
+    virtual void row_max(int64_t i0, int64_t i1, int64_t* index, double* value) = 0;
+};
+
+using MakeEngine = Engine* (*)(const Plan&);
+using Evaluate = void (*)(int op, bool is_double, double k0, double k1, const void* in, void* out, int64_t n);
+
+struct InstructionSet {
+    const char* name;
+    MakeEngine make;
+    Evaluate evaluate;  // one elementary function over an array, for the tests of its error
+};
+
+InstructionSet baseline();
+#if defined(MERCER_X86)
+InstructionSet x86_64_v3();
+InstructionSet x86_64_v4();
+#endif
+
+int threads();  // 1 in a forked child, where the OpenMP pool is gone
+
+}  // namespace mercer

@@ -1,0 +1,19 @@
+// One instruction set's copy of the engine. Everything but the factory has internal linkage: see simd.hpp.
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "engine.hpp"
+
+namespace mercer {
+namespace {
+#include "simd.hpp"
+#include "pairing.hpp"
+#include "program.hpp"
+#include "engine.inl"
+}  // namespace
+
+InstructionSet MERCER_ISA() { return {MERCER_ISA_NAME, make, evaluate}; }
+
+}  // namespace mercer

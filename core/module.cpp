@@ -1,0 +1,235 @@
+// The Python face of the tile engine: arrays in, arrays out, the interpreter lock released, Python never called back.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+#if defined(__unix__) || defined(__APPLE__)
+#include <pthread.h>
+#endif
+
+#include "engine.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace mercer {
+
+namespace {
+std::atomic<bool> forked{false};
+}
+
+int threads() {
+#if defined(_OPENMP)
+    return forked.load(std::memory_order_relaxed) ? 1 : omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+namespace {
+
+using Input = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+using Output = nb::ndarray<nb::c_contig, nb::device::cpu>;
+using Index = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+std::vector<InstructionSet> instruction_sets() {
+    std::vector<InstructionSet> found{baseline()};
+#if defined(MERCER_X86)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
+        found.push_back(x86_64_v3());
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd"))
+        found.push_back(x86_64_v4());
+#endif
+    return found;
+}
+
+const InstructionSet& find_isa(const std::string& name) {
+    static const std::vector<InstructionSet> sets = instruction_sets();
+    if (name.empty()) return sets.back();
+    for (const InstructionSet& s : sets)
+        if (name == s.name) return s;
+    throw nb::value_error(("this machine has no instruction set named '" + name + "'").c_str());
+}
+
+void require(bool ok, const char* what) {
+    if (!ok) throw nb::value_error(what);
+}
+
+template <class A>
+bool has_type(const A& a, bool is_double) {
+    return a.dtype() == (is_double ? nb::dtype<double>() : nb::dtype<float>());
+}
+
+using PairingArgument = std::tuple<int, Input, Input>;
+using InstructionArgument = std::tuple<int, int, std::tuple<int, int>, std::tuple<int, int>, std::tuple<int, int>, double, double>;
+
+constexpr int kOperations = 23, kMaxRegisters = 64;
+
+class Tiles {
+   public:
+    Tiles(bool is_double, int64_t rows, int64_t columns, const std::vector<PairingArgument>& pairings,
+          const std::vector<Input>& row_values, const std::vector<Input>& column_values, const std::vector<double>& constants,
+          const std::vector<InstructionArgument>& program, int registers, int result, std::optional<Index> pins,
+          const std::string& isa)
+        : double_(is_double), n_(rows), m_(columns) {
+        require(rows > 0 && columns > 0, "a plan needs at least one row and one column");
+        require(registers >= 1 && registers <= kMaxRegisters && int(pairings.size()) <= registers, "too many registers");
+        require(result >= 0 && result < registers, "the result's register does not exist");
+        std::vector<PairingSpec> p;
+        for (const auto& [kind, a, b] : pairings) {
+            require(kind >= 0 && kind < 6, "unknown pairing");
+            require(a.ndim() == 2 && b.ndim() == 2 && a.shape(1) == b.shape(1), "a pairing's two sides differ in width");
+            require(int64_t(a.shape(0)) == rows && int64_t(b.shape(0)) == columns, "a pairing's sides do not fit the plan");
+            require(a.shape(1) >= 1 && a.shape(1) < (1u << 30), "a pairing needs at least one feature");
+            require(has_type(a, is_double) && has_type(b, is_double), "a pairing's type differs from the plan's");
+            p.push_back({kind, int64_t(a.shape(1)), a.data(), b.data()});
+        }
+        const auto values = [&](const std::vector<Input>& from, int64_t length) {
+            std::vector<const void*> to;
+            for (const Input& v : from) {
+                require(has_type(v, is_double) && v.ndim() == 1 && int64_t(v.shape(0)) == length, "a row or column value does not fit");
+                to.push_back(v.data());
+            }
+            return to;
+        };
+        const auto rv = values(row_values, rows), cv = values(column_values, columns);
+        std::vector<InstructionSpec> code;
+        const auto operand = [&](std::tuple<int, int> o) {
+            const auto [kind, index] = o;
+            const int limit[] = {registers, int(rv.size()), int(cv.size()), int(constants.size())};
+            require(kind >= -1 && kind < 4 && (kind < 0 || (index >= 0 && index < limit[kind])), "an operand does not exist");
+        };
+        for (const auto& [op, target, a, b, c, k0, k1] : program) {
+            require(op >= 0 && op < kOperations && target >= 0 && target < registers, "unknown instruction");
+            operand(a), operand(b), operand(c);
+            InstructionSpec s{op, target, {}, {}, k0, k1};
+            const std::tuple<int, int> all[] = {a, b, c};
+            for (int i = 0; i < 3; ++i) {
+                const bool absent = std::get<0>(all[i]) < 0;  // an operand that the operation does not read
+                s.kind[i] = absent ? 0 : std::get<0>(all[i]);
+                s.index[i] = absent ? 0 : std::get<1>(all[i]);
+            }
+            code.push_back(s);
+        }
+        if (pins) require(int64_t(pins->shape(0)) == rows, "one pin per row");
+        const Plan plan{is_double, rows, columns, int(p.size()), p.data(), int(rv.size()), int(cv.size()), int(constants.size()),
+                        registers, int(code.size()), rv.data(), cv.data(), constants.data(), code.data(), result,
+                        pins ? pins->data() : nullptr};
+        const InstructionSet& set = find_isa(isa);
+        nb::gil_scoped_release free;
+        engine_.reset(set.make(plan));
+    }
+
+    int64_t row_block() const { return engine_->row_block(); }
+
+    void block(int64_t i0, int64_t i1, int64_t j0, int64_t j1, Output out) {
+        range(i0, i1, n_);
+        range(j0, j1, m_);
+        require(has_type(out, double_) && out.ndim() == 2 && int64_t(out.shape(0)) == i1 - i0 && int64_t(out.shape(1)) == j1 - j0,
+                "the output does not fit the block");
+        nb::gil_scoped_release free;
+        engine_->block(i0, i1, j0, j1, out.data(), j1 - j0);
+    }
+
+    void gram(int64_t i0, int64_t i1, Output out) {
+        range(i0, i1, n_);
+        require(n_ == m_ && i0 % row_block() == 0, "a symmetric Gram matrix is square and starts on a block");
+        require(has_type(out, double_) && out.ndim() == 2 && int64_t(out.shape(0)) == n_ && int64_t(out.shape(1)) == m_,
+                "the output is not n x n");
+        nb::gil_scoped_release free;
+        engine_->gram(i0, i1, out.data(), m_);
+    }
+
+    void multiply(int64_t i0, int64_t i1, Input v, nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> out,
+                  bool symmetric) {
+        range(i0, i1, n_);
+        require(i0 % row_block() == 0, "a product starts on a block");
+        require(has_type(v, double_) && v.ndim() == 2 && int64_t(v.shape(0)) == m_ && v.shape(1) >= 1, "the vectors do not fit");
+        require(int64_t(out.shape(0)) == (symmetric ? n_ : i1 - i0) && out.shape(1) == v.shape(1), "the output does not fit");
+        require(!symmetric || n_ == m_, "a symmetric product is square");
+        nb::gil_scoped_release free;
+        engine_->multiply(i0, i1, v.data(), int64_t(v.shape(1)), out.data(), symmetric);
+    }
+
+    void group_sums(int64_t i0, int64_t i1, Index start, std::optional<Input> weights,
+                    nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> out) {
+        range(i0, i1, n_);
+        const int64_t groups = int64_t(start.shape(0)) - 1;
+        require(groups >= 1 && int64_t(out.shape(0)) == i1 - i0 && int64_t(out.shape(1)) == groups, "the output does not fit");
+        require(start(0) == 0 && start(size_t(groups)) == m_, "the groups do not cover the columns");
+        for (int64_t g = 0; g < groups; ++g) require(start(size_t(g)) <= start(size_t(g + 1)), "the groups are not in order");
+        if (weights) require(has_type(*weights, double_) && weights->ndim() == 1 && int64_t(weights->shape(0)) == m_, "one weight per column");
+        nb::gil_scoped_release free;
+        engine_->group_sums(i0, i1, start.data(), groups, weights ? weights->data() : nullptr, out.data());
+    }
+
+    void row_max(int64_t i0, int64_t i1, nb::ndarray<int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> index,
+                 nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu> value) {
+        range(i0, i1, n_);
+        require(int64_t(index.shape(0)) == i1 - i0 && int64_t(value.shape(0)) == i1 - i0, "the output does not fit");
+        nb::gil_scoped_release free;
+        engine_->row_max(i0, i1, index.data(), value.data());
+    }
+
+   private:
+    static void range(int64_t from, int64_t to, int64_t size) { require(0 <= from && from < to && to <= size, "an empty or impossible range"); }
+
+    bool double_;
+    int64_t n_, m_;
+    std::unique_ptr<Engine> engine_;
+};
+
+void evaluate_array(int op, double k0, double k1, Input in, Output out, const std::string& isa) {
+    const bool is_double = in.dtype() == nb::dtype<double>();
+    require(op >= 9 && op < 21, "not an operation on one operand");
+    require((is_double || in.dtype() == nb::dtype<float>()) && in.dtype() == out.dtype() && in.size() == out.size(), "arrays differ");
+    find_isa(isa).evaluate(op, is_double, k0, k1, in.data(), out.data(), int64_t(in.size()));
+}
+
+std::vector<std::string> isa_names() {
+    std::vector<std::string> names;
+    for (const InstructionSet& s : instruction_sets()) names.emplace_back(s.name);
+    return names;
+}
+
+}  // namespace
+}  // namespace mercer
+
+NB_MODULE(_core, m) {
+    using mercer::Tiles;
+#if defined(__unix__) || defined(__APPLE__)
+    // The OpenMP pool does not survive a fork, and waiting for it would last for ever.
+    pthread_atfork(nullptr, nullptr, [] { mercer::forked.store(true); });
+#endif
+    m.def("instruction_sets", &mercer::isa_names, "Names of the instruction sets that this machine can run, the best one last.");
+    m.def("threads", &mercer::threads, "How many threads the next call uses.");
+    m.def("evaluate", &mercer::evaluate_array, "op"_a, "k0"_a, "k1"_a, "x"_a, "out"_a, "isa"_a = "");
+    nb::class_<Tiles>(m, "Tiles")
+        .def(nb::init<bool, int64_t, int64_t, const std::vector<mercer::PairingArgument>&, const std::vector<mercer::Input>&,
+                      const std::vector<mercer::Input>&, const std::vector<double>&, const std::vector<mercer::InstructionArgument>&,
+                      int, int, std::optional<mercer::Index>, const std::string&>(),
+             "is_double"_a, "rows"_a, "columns"_a, "pairings"_a, "row_values"_a, "column_values"_a, "constants"_a, "program"_a,
+             "registers"_a, "result"_a, "pins"_a = nb::none(), "isa"_a = "")
+        .def_prop_ro("row_block", &Tiles::row_block)
+        .def("block", &Tiles::block, "i0"_a, "i1"_a, "j0"_a, "j1"_a, "out"_a)
+        .def("gram", &Tiles::gram, "i0"_a, "i1"_a, "out"_a)
+        .def("multiply", &Tiles::multiply, "i0"_a, "i1"_a, "v"_a, "out"_a, "symmetric"_a)
+        .def("group_sums", &Tiles::group_sums, "i0"_a, "i1"_a, "start"_a, "weights"_a.none(), "out"_a)
+        .def("row_max", &Tiles::row_max, "i0"_a, "i1"_a, "index"_a, "value"_a);
+}
