@@ -45,7 +45,7 @@ def test_sparse_dtypes(given, becomes, kind):
     np.testing.assert_array_equal(rows.toarray(), table.astype(becomes))
 
 
-@pytest.mark.parametrize("table", [TABLE, tuple(map(tuple, TABLE)), np.matrix(TABLE), np.asfortranarray(TABLE)])
+@pytest.mark.parametrize("table", [TABLE, tuple(map(tuple, TABLE)), np.asfortranarray(TABLE)])
 def test_what_is_a_table(table):
     rows = as_rows(table)
     assert type(rows) is np.ndarray
@@ -62,6 +62,11 @@ def test_nothing_is_copied_that_is_in_form(X):
         assert np.shares_memory(rows.data, X.data)
     else:
         assert np.shares_memory(rows, X)
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+def test_a_numpy_matrix_becomes_an_array():
+    assert type(as_rows(np.matrix(TABLE))) is np.ndarray
 
 
 def test_strided_rows_become_contiguous():

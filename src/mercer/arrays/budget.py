@@ -180,7 +180,7 @@ def _cgroup_free(root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/
         return None
     found: list[int] = []
     for line in lines:
-        _, controllers, path = (line.split(":", 2) + ["", ""])[:3]
+        _, controllers, path = [*line.split(":", 2), "", ""][:3]
         if controllers == "":
             base, names = root, ("memory.max", "memory.current", "inactive_file")
         elif "memory" in controllers.split(","):

@@ -21,9 +21,9 @@ KeepFloat = Literal["keep-float"]
 def as_rows(
     X: ArrayLike | Any, *, dtype: KeepFloat | DTypeLike = "keep-float", accept_sparse: bool = True, who: str = "X"
 ) -> Any:
-    """X as rows of finite numbers: a C-contiguous 2-D array or a CSR matrix, float32 or float64; a PyTorch tensor as it is.
+    """X as rows of finite numbers: a C-contiguous 2-D array or a CSR matrix, float32 or float64.
 
-    Nothing is copied that is already in that form.
+    A PyTorch tensor stays as it is. Nothing is copied that is already in that form.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The only door: `emit` says it, `observe` hears it. Observers live in a context variable, so each thread has its own."""
+"""The only door: `emit` says it, `observe` hears it. Observers live in a context variable: each thread has its own."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Observer(Protocol):
 
 
 class _Seat:
-    """One observer's place at the door; it is emptied when the observer fails, so that a broken one cannot lose a fit."""
+    """One observer's place at the door; emptied when the observer fails, so that a broken one cannot lose a fit."""
 
     __slots__ = ("entered", "observer")
 

@@ -1,0 +1,54 @@
+# `make demo` and `make test` set up all they need in .venv; nothing outside this folder is touched.
+# Another Python: make PYTHON=python3.13 test. No compiler: make MERCER_CORE=off test.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUN_STAMP := $(VENV)/.installed-to-run
+DEV_STAMP := $(VENV)/.installed-to-develop
+# Python sources are used in place; only these need a new build.
+BUILT_FROM := pyproject.toml $(wildcard CMakeLists.txt core/*)
+
+.PHONY: help demo test lint types docs bench clean
+
+help:
+	@echo "make demo    fit a model on a table and compare with scikit-learn"
+	@echo "make test    run the whole test suite"
+	@echo "make lint    style and floors;  make types   mypy;  make docs   examples in the documentation"
+	@echo "make bench   measure against the peers;  make clean   remove what was built"
+
+demo: $(RUN_STAMP)
+	$(BIN)/mercer demo
+
+test: $(DEV_STAMP)
+	$(BIN)/python -m pytest
+
+lint: $(DEV_STAMP)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	PYTHONPATH=src $(BIN)/lint-imports
+
+types: $(DEV_STAMP)
+	$(BIN)/mypy
+
+docs: $(DEV_STAMP)
+	$(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' src/mercer docs README.md
+
+bench: $(DEV_STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mercer needs Python 3.11 or later; try make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+
+$(RUN_STAMP): $(BUILT_FROM) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cli]'
+	@touch $@
+
+$(DEV_STAMP): $(BUILT_FROM) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ $(RUN_STAMP)

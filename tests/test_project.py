@@ -1,0 +1,136 @@
+"""The project keeps its own rules: floors, docstrings, versions, lengths, and nothing that belongs to one machine."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.metadata
+import inspect
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import mercer
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "mercer"
+FILES = sorted(SOURCE.rglob("*.py"))
+
+LONGEST_FUNCTION, LONGEST_FILE = 40, 400
+# "path" or "path:function" -> why it is longer than the rest.
+LONGER_FOR_A_REASON: dict[str, str] = {}
+
+MACHINE = {
+    "a path of one machine": r"(?<![\w.:/])/(?:home|Users|root|work|workspace|builds)/\w",
+    "a Windows user's path": r"[A-Z]:\\+Users\\+\w",
+    "a package registry": r"https?://[^\s\"'>)]*(?:artifactory|nexus|devpi|/simple\b)",
+    "a choice of registry": r"(?:--(?:extra-)?index-url|PIP_(?:EXTRA_)?INDEX_URL)[ =:]*\w",
+    "a private address": r"\b(?:10\.\d+|192\.168|172\.(?:1[6-9]|2\d|3[01]))\.\d+\.\d+\b",
+}
+
+
+def module_name(file: Path) -> str:
+    parts = ("mercer", *file.relative_to(SOURCE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def test_floors_hold(monkeypatch, capsys):
+    cli = pytest.importorskip("importlinter.cli")
+    monkeypatch.chdir(ROOT)
+    failed = cli.lint_imports(config_filename="pyproject.toml", no_cache=True)
+    assert not failed, capsys.readouterr().out
+
+
+def tracked_files() -> list[Path]:
+    git = shutil.which("git")
+    if git is None or not (ROOT / ".git").exists():
+        return []
+    listed = subprocess.run([git, "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    return [ROOT / name for name in listed.stdout.split("\0") if name]
+
+
+def test_no_tracked_file_names_one_machine():
+    files = tracked_files()
+    if not files:
+        pytest.skip("not a git checkout")
+    found = []
+    for file in files:
+        try:
+            lines = file.read_text(encoding="utf-8").splitlines()
+        except (UnicodeDecodeError, FileNotFoundError, IsADirectoryError):
+            continue
+        for number, line in enumerate(lines, start=1):
+            found += [f"{file.relative_to(ROOT)}:{number}: {what}" for what, p in MACHINE.items() if re.search(p, line)]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cd " + "/home" + "/ada/mercer",
+        r"C:" + r"\Users" + r"\ada",
+        "https://nexus" + ".example.org/pypi",
+        "--index-" + "url https://example.org",
+        "http://192." + "168.0.7/",
+    ],
+)
+def test_the_machine_patterns_can_match(line):
+    assert any(re.search(pattern, line) for pattern in MACHINE.values())
+
+
+def test_one_version():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert mercer.__version__ == project["version"]
+    try:
+        installed = importlib.metadata.version("mercer")
+    except importlib.metadata.PackageNotFoundError:
+        return
+    assert installed == project["version"]
+
+
+@pytest.mark.parametrize("name", [module_name(file) for file in FILES])
+def test_every_public_name_has_a_docstring(name):
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").startswith("mercer"):
+            raise
+        pytest.skip(f"{missing.name} is not installed")
+    names = getattr(module, "__all__", [])
+    assert len(set(names)) == len(names)
+    bare = [one for public in names for one in undocumented(public, getattr(module, public))]
+    assert not bare, f"{name}: no docstring on {', '.join(bare)}"
+
+
+def undocumented(name: str, thing: object) -> list[str]:
+    """What lacks a docstring: the thing (a dataclass's automatic signature doesn't count) or its public methods."""
+    if inspect.isroutine(thing):
+        return [] if thing.__doc__ else [name]
+    if not (inspect.isclass(thing) and thing.__module__.startswith("mercer")):
+        return []
+    own = vars(thing).get("__doc__") or ""
+    bare = [] if own.strip() and not own.startswith(f"{thing.__name__}(") else [name]
+    methods = [key for key, member in vars(thing).items() if not key.startswith("_") and inspect.isfunction(member)]
+    return bare + [f"{name}.{method}" for method in methods if not inspect.getdoc(getattr(thing, method))]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCE)))
+def test_short_functions_and_files(file):
+    path, text = file.relative_to(SOURCE).as_posix(), file.read_text(encoding="utf-8")
+    long = [path] if text.count("\n") > LONGEST_FILE else []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and length(node) > LONGEST_FUNCTION:
+            long.append(f"{path}:{node.name}")
+    long = [one for one in long if one not in LONGER_FOR_A_REASON]
+    assert not long, f"{', '.join(long)}: beyond {LONGEST_FUNCTION} lines (a function) or {LONGEST_FILE} (a file)"
+
+
+def length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines of a function without its docstring and decorators."""
+    first = node.body[0]
+    docstring = first.end_lineno - first.lineno + 1 if ast.get_docstring(node, clean=False) is not None else 0
+    return node.end_lineno - node.lineno + 1 - docstring
