@@ -1,0 +1,204 @@
+"""The tile engine in NumPy: the definition of what the compiled module does, and its stand-in where there is none.
+
+`Tiles` has the constructor and the methods of the compiled `Tiles`; `BlockTiles` has the same methods over any function that
+evaluates a block of entries. Arrays in, arrays out; nothing here knows what a kernel is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["BlockTiles", "Tiles", "instruction_sets", "threads"]
+
+Array = NDArray[Any]
+_TILE_ENTRIES = 1 << 19  # 4 MB of float64
+
+
+def instruction_sets() -> list[str]:
+    """Only NumPy's own."""
+    return ["numpy"]
+
+
+def threads() -> int:
+    """How many threads the next call uses (NumPy's BLAS has its own)."""
+    return 1
+
+
+class BlockTiles:
+    """Sweeps over a matrix whose blocks a function computes.
+
+    Parameters
+    ----------
+    rows, columns : int
+    evaluate : callable
+        (i0, i1, j0, j1) ↦ the block of entries.
+    """
+
+    row_block = 192
+
+    def __init__(self, rows: int, columns: int, evaluate: Callable[[int, int, int, int], Array]) -> None:
+        self.rows, self.columns, self._evaluate = rows, columns, evaluate
+
+    def _tiles(self, i0: int, i1: int, start: int = 0) -> Any:
+        step = max(self.row_block, _TILE_ENTRIES // max(1, i1 - i0))
+        for j in range(start, self.columns, step):
+            yield j, min(j + step, self.columns)
+
+    def block(self, i0: int, i1: int, j0: int, j1: int, out: Array) -> None:
+        out[...] = self._evaluate(i0, i1, j0, j1)
+
+    def gram(self, i0: int, i1: int, out: Array) -> None:
+        for top in range(i0, i1, self.row_block):
+            bottom = min(top + self.row_block, i1)
+            square = self._evaluate(top, bottom, top, bottom)
+            upper = np.triu(square)
+            out[top:bottom, top:bottom] = upper + np.triu(square, 1).T
+            for j, end in self._tiles(top, bottom, bottom):
+                values = self._evaluate(top, bottom, j, end)
+                out[top:bottom, j:end] = values
+                out[j:end, top:bottom] = values.T
+
+    def multiply(self, i0: int, i1: int, v: Array, out: Array, symmetric: bool) -> None:
+        wide = v.astype(np.float64, copy=False)
+        for top in range(i0, i1, self.row_block):
+            bottom = min(top + self.row_block, i1)
+            if not symmetric:
+                for j, end in self._tiles(top, bottom):
+                    out[top - i0 : bottom - i0] += self._evaluate(top, bottom, j, end) @ wide[j:end]
+                continue
+            out[top:bottom] += self._evaluate(top, bottom, top, bottom) @ wide[top:bottom]
+            for j, end in self._tiles(top, bottom, bottom):
+                values = self._evaluate(top, bottom, j, end)
+                out[top:bottom] += values @ wide[j:end]
+                out[j:end] += values.T @ wide[top:bottom]
+
+    def group_sums(self, i0: int, i1: int, start: Array, weights: Array | None, out: Array) -> None:
+        for j, end in self._tiles(i0, i1):
+            values = self._evaluate(i0, i1, j, end).astype(np.float64)
+            if weights is not None:
+                values *= weights[j:end]
+            for g in range(len(start) - 1):
+                a, b = max(int(start[g]), j), min(int(start[g + 1]), end)
+                if a < b:
+                    out[:, g] += values[:, a - j : b - j].sum(axis=1)
+
+    def row_max(self, i0: int, i1: int, index: Array, value: Array) -> None:
+        value[...] = -np.inf
+        index[...] = -1
+        for j, end in self._tiles(i0, i1):
+            block = self._evaluate(i0, i1, j, end)
+            best = block.argmax(axis=1)
+            top = block[np.arange(i1 - i0), best]
+            better = (top > value) | (index < 0)
+            index[better], value[better] = best[better] + j, top[better]
+
+
+class Tiles(BlockTiles):
+    """A program over pairings; see `mercer.gram.program` for the parts and `core/engine.hpp` for the compiled form."""
+
+    def __init__(
+        self,
+        is_double: bool,
+        rows: int,
+        columns: int,
+        pairings: Sequence[tuple[int, Array, Array]],
+        row_values: Sequence[Array],
+        column_values: Sequence[Array],
+        constants: Sequence[float],
+        program: Sequence[tuple[Any, ...]],
+        registers: int,
+        result: int,
+        pins: Array | None = None,
+        isa: str = "",
+    ) -> None:
+        super().__init__(rows, columns, self._run)
+        self._dtype = np.dtype(np.float64 if is_double else np.float32)
+        self._pairings, self._rows, self._columns = pairings, row_values, column_values
+        self._constants, self._program = constants, program
+        self._registers, self._result, self._pins = registers, result, pins
+
+    def _run(self, i0: int, i1: int, j0: int, j1: int) -> Array:
+        reg: list[Any] = [None] * self._registers
+        for r, (kind, a, b) in enumerate(self._pairings):
+            reg[r] = PAIRINGS[kind](a[i0:i1], b[j0:j1])
+        read = (
+            lambda index: reg[index],
+            lambda index: self._rows[index][i0:i1, None],
+            lambda index: self._columns[index][None, j0:j1],
+            lambda index: self._dtype.type(self._constants[index]),
+        )
+        with np.errstate(all="ignore"):
+            for op, target, *operands, k0, k1 in self._program:
+                args = [read[where](index) for where, index in operands if where >= 0]
+                value = OPERATIONS[op](self._dtype.type(k0), self._dtype.type(k1), *args)
+                if op in PINNED:
+                    value = self._pin(value, PINNED[op], i0, i1, j0, j1)
+                reg[target] = np.asarray(value, self._dtype)
+        return np.array(np.broadcast_to(reg[self._result], (i1 - i0, j1 - j0)))
+
+    def _pin(self, values: Array, to: float, i0: int, i1: int, j0: int, j1: int) -> Array:
+        if self._pins is not None:
+            at = self._pins[i0:i1]
+            inside = (at >= j0) & (at < j1)
+            values[np.flatnonzero(inside), at[inside] - j0] = to
+        return values
+
+
+def _by_column(term: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
+    """Σ over columns of term(aᵢ, bᵢ), without an n × m × d array."""
+
+    def pairing(a: Array, b: Array) -> Array:
+        total = np.zeros((len(a), len(b)), a.dtype)
+        for k in range(a.shape[1]):
+            total += term(a[:, k, None], b[None, :, k])
+        return total
+
+    return pairing
+
+
+def _chi2(a: Array, b: Array) -> Array:
+    s = a + b
+    return np.divide((a - b) ** 2, s, out=np.zeros_like(s), where=s > 0)
+
+
+PAIRINGS: tuple[Callable[[Array, Array], Array], ...] = (
+    lambda a, b: a @ b.T,
+    _by_column(lambda a, b: (a - b) ** 2),
+    _by_column(lambda a, b: np.abs(a - b)),
+    _by_column(np.minimum),
+    _by_column(_chi2),
+    _by_column(lambda a, b: (a != b).astype(a.dtype)),
+)
+
+OPERATIONS: tuple[Callable[..., Any], ...] = (
+    lambda k0, k1, a, b: a + b,
+    lambda k0, k1, a, b: a - b,
+    lambda k0, k1, a, b: a * b,
+    lambda k0, k1, a, b: a / b,
+    lambda k0, k1, a, b: np.minimum(a, b),
+    lambda k0, k1, a, b: np.maximum(a, b),
+    lambda k0, k1, a, b: np.less(a, b).astype(k0.dtype),
+    lambda k0, k1, a, b: np.less_equal(a, b).astype(k0.dtype),
+    lambda k0, k1, a, b, c: np.where(a != 0, b, c),
+    lambda k0, k1, a: -a,
+    lambda k0, k1, a: np.abs(a),
+    lambda k0, k1, a: np.exp(a),
+    lambda k0, k1, a: np.log(a),
+    lambda k0, k1, a: np.sqrt(a),
+    lambda k0, k1, a: np.tanh(a),
+    lambda k0, k1, a: np.sin(a),
+    lambda k0, k1, a: np.cos(a),
+    lambda k0, k1, a: np.power(a, k0),
+    lambda k0, k1, a: np.power(a, k0),
+    lambda k0, k1, a: k0 * a + k1,
+    lambda k0, k1, a: np.exp(k0 * a + k1),
+    lambda k0, k1, a, b, c: np.maximum((b + c) - 2 * a, 0),
+    lambda k0, k1, a, b, c: np.exp2(np.minimum(k0 * a - (b + c), 0)),
+)
+
+PINNED = {21: 0.0, 22: 1.0}
+"""Operations whose value is known where a row meets itself."""

@@ -1,0 +1,294 @@
+"""The kernel matrix as a linear operator: the only place where kernels meet operators."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import DTypeLike, NDArray
+
+from mercer.arrays import as_rows
+from mercer.errors import InvalidInput, message
+from mercer.gram import tiles as sweep
+from mercer.kernels import Kernel, as_kernel
+from mercer.operators import Operator
+
+__all__ = ["KernelOperator", "dense"]
+
+Array: TypeAlias = Any
+
+DENSE_COLUMNS = 4096
+"""Sparse rows of up to this many columns are made dense: the tile engine on zeros is faster than a sparse product."""
+
+
+class KernelOperator(Operator):
+    r"""V ↦ K V with Kᵢⱼ = k(xᵢ, zⱼ), never stored.
+
+    Each product computes the entries tile by tile, at O(n m d) operations and O((n + m) d) memory. With Z omitted the
+    operator is symmetric and each pair is visited once.
+
+    Parameters
+    ----------
+    kernel : Kernel, str or callable
+        A kernel, its name, or an expression as the command line writes them. Parameters that depend on data are resolved
+        on X when Z is omitted, and must be resolved otherwise.
+    X : array-like of shape (n, d)
+        Rows; float32 rows give float32 entries, everything else float64. For a precomputed kernel the rows of kernel values;
+        for a `Function` kernel any sequence.
+    Z : array-like of shape (m, d), optional
+        Columns; for a precomputed kernel the indices of its columns.
+    dtype : float32 or float64, optional
+        Of the entries; by default that of the rows. Where float64 rows give float32 entries, means are subtracted before
+        anything is rounded.
+
+    Raises
+    ------
+    InvalidInput
+        For data that the kernel has no value for, and for parameters that depend on data when Z is given.
+
+    Notes
+    -----
+    ``K @ V`` accumulates in float64 and has the dtype of V; the entries have the dtype of the rows. Use
+    ``K.astype(numpy.float64)`` for entries in float64 from float32 rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelOperator
+    >>> from mercer.kernels import Gaussian
+    >>> X = np.linspace(0, 1, 5).reshape(-1, 1)
+    >>> K = KernelOperator(Gaussian(gamma=1.0), X)
+    >>> K.shape, bool(np.allclose(K @ np.ones(5), Gaussian(gamma=1.0)(X).sum(axis=1)))
+    ((5, 5), True)
+    >>> K.block([0, 1], [4]).round(4)
+    array([[0.3679],
+           [0.5698]])
+    """
+
+    def __init__(
+        self, kernel: Kernel | str, X: Array, Z: Array | None = None, *, dtype: DTypeLike | None = None
+    ) -> None:
+        kernel = as_kernel(kernel)
+        if Z is None:
+            kernel = kernel.resolve(X)
+        elif not kernel.is_resolved:
+            advice = "call kernel.resolve(X_train) first, or give numbers"
+            raise InvalidInput(message("KernelOperator", f"{kernel!r} of two data sets", advice))
+        self.kernel: Kernel = kernel
+        Z = None if Z is X else Z
+        self.X, self.Z = _validated(kernel, X, Z)
+        columns = _count(self.X) if Z is None else _count(self.Z)
+        if kernel.domain == "precomputed" and Z is None:
+            columns = self.X.shape[1]
+        entries = getattr(self.X, "dtype", np.float64) if dtype is None else dtype
+        super().__init__((_count(self.X), columns), entries, symmetric=Z is None and columns == _count(self.X))
+        self._plan: Any = None
+
+    # ---- the operator's contract ------------------------------------------------------------------------------------
+
+    def _matmat(self, V: Array) -> Array:
+        plan = self._tiles()
+        own = np.ascontiguousarray(V, self.dtype)
+        out = sweep.multiply(plan, own, self.shape[0], self._work(V.shape[1]), self.symmetric)
+        return out.astype(V.dtype, copy=False)
+
+    def _transpose(self) -> Operator:
+        if self.symmetric:
+            return self
+        if self.kernel.domain == "precomputed":
+            return super()._transpose()
+        other = KernelOperator.__new__(KernelOperator)
+        other.kernel, other.X, other.Z, other._plan = self.kernel, self.Z, self.X, None
+        Operator.__init__(other, self.shape[::-1], self.dtype)
+        return other
+
+    def diagonal(self) -> Array:
+        """k(xᵢ, xᵢ) (with Z given: k(xᵢ, zᵢ))."""
+        if not self.symmetric or self.kernel.domain == "precomputed":
+            size = min(self.shape)
+            return np.array([self.block([i], [i])[0, 0] for i in range(size)], self.dtype)
+        return np.asarray(self.kernel.diagonal(self.X), self.dtype)
+
+    def rows(self, I: Any) -> Array:
+        """The rows K[I, :]."""
+        return self._cross(self._index(I, 0), None)
+
+    def block(self, I: Any, J: Any) -> Array:
+        """The entries K[I, J], all pairs of the two index sets."""
+        rows, columns = self._index(I, 0), self._index(J, 1)
+        unique, back = np.unique(columns, return_inverse=True)
+        if len(unique) < len(columns):  # the engine pins one column to a row
+            return self._cross(rows, unique)[:, back]
+        return self._cross(rows, columns)
+
+    def fill(self, out: Array) -> Array:
+        """Write K into `out`; in place and exactly symmetric where `out` is C-contiguous and of K's dtype."""
+        self._check_out(out)
+        if not out.flags.c_contiguous:
+            return super().fill(out)
+        if out.dtype != self.dtype:
+            return self.astype(out.dtype).fill(out)
+        plan, work = self._tiles(), self._work(0)
+        for i0, i1 in sweep.pieces(plan, *self.shape, work):
+            if self.symmetric:
+                plan.gram(i0, i1, out)
+            else:
+                plan.block(i0, i1, 0, self.shape[1], out[i0:i1])
+        return out
+
+    def astype(self, dtype: DTypeLike) -> Operator:
+        """The same kernel on the same rows in another precision."""
+        if np.dtype(dtype) == self.dtype:
+            return self
+        return KernelOperator(self.kernel, self.X, self.Z, dtype=dtype)
+
+    # ---- other consumers ----------------------------------------------------------------------------------------------
+
+    def group_sums(self, labels: Any, groups: int | None = None, weights: Any = None) -> NDArray[np.float64]:
+        """Sᵢ₉ = Σ wⱼ Kᵢⱼ over the columns j of group g, in one pass over the tiles.
+
+        Parameters
+        ----------
+        labels : integers of shape (m,)
+            The group of each column, from 0.
+        groups : int, optional
+            How many groups there are; by default up to the largest label.
+        weights : array of shape (m,), optional
+            wⱼ, 1 by default.
+
+        Returns
+        -------
+        array of shape (n, groups), float64
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import KernelOperator
+        >>> K = KernelOperator("linear", np.array([[1.0], [2.0], [3.0]]))
+        >>> K.group_sums([0, 1, 1])
+        array([[ 1.,  5.],
+               [ 2., 10.],
+               [ 3., 15.]])
+        """
+        labels = np.asarray(labels)
+        m = self.shape[1]
+        if labels.shape != (m,) or labels.dtype.kind not in "iu" or (m and labels.min() < 0):
+            raise InvalidInput(message("group_sums", f"labels of shape {labels.shape}, {labels.dtype}", f"give {m} integers from 0"))
+        count = int(labels.max()) + 1 if groups is None else int(groups)
+        if count <= int(labels.max()):
+            raise InvalidInput(message("group_sums", f"label {labels.max()} with groups={count}", "give more groups"))
+        order = np.argsort(labels, kind="stable")
+        start = np.searchsorted(labels[order], np.arange(count + 1)).astype(np.int64)
+        w = None if weights is None else np.ascontiguousarray(np.asarray(weights)[order], self.dtype)
+        plan = self._plan_for(None, order)
+        out = np.zeros((self.shape[0], count))
+        for i0, i1 in sweep.pieces(plan, *self.shape, self._work(1)):
+            plan.group_sums(i0, i1, start, w, out[i0:i1])
+        return out
+
+    def row_max(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The column of the largest entry of each row (the first one of equals), and that entry."""
+        n = self.shape[0]
+        index, value = np.empty(n, np.int64), np.empty(n)
+        plan = self._tiles()
+        for i0, i1 in sweep.pieces(plan, *self.shape, self._work(1)):
+            plan.row_max(i0, i1, index[i0:i1], value[i0:i1])
+        return index, value
+
+    # ---- plans --------------------------------------------------------------------------------------------------------
+
+    def _tiles(self) -> Any:
+        if self._plan is None:
+            self._plan = self._plan_for(None, None)
+        return self._plan
+
+    def _cross(self, rows: NDArray[np.intp], columns: NDArray[np.intp] | None) -> Array:
+        m = self.shape[1] if columns is None else len(columns)
+        out = np.empty((len(rows), m), self.dtype)
+        if out.size:
+            plan = self._plan_for(rows, columns)
+            for i0, i1 in sweep.pieces(plan, len(rows), m, self._work(0)):
+                plan.block(i0, i1, 0, m, out[i0:i1])
+        return out
+
+    def _plan_for(self, rows: NDArray[np.intp] | None, columns: NDArray[np.intp] | None) -> Any:
+        """Tiles of K[rows, columns]; None is all of them."""
+        shape = self.shape[0] if rows is None else len(rows), self.shape[1] if columns is None else len(columns)
+        if self.kernel.domain == "precomputed":
+            index = np.arange(self.shape[1]) if self.Z is None else self.Z
+            return sweep.block_tiles(self.kernel, _take(self.X, rows), _take(index, columns), *shape)
+        Z = self.X if self.Z is None else self.Z
+        if rows is None and columns is None:
+            x, z, pins = self.X, Z, (np.arange(shape[0]) if self.symmetric else None)
+        else:
+            x, z, pins = _take(self.X, rows), _take(Z, columns), self._pins(rows, columns)
+        if not self._runs_as_program():
+            return sweep.block_tiles(self.kernel, x, z, *shape)
+        same = z is x
+        x = _dense(x)
+        return sweep.program_tiles(self.kernel, x, x if same else _dense(z), pins, self.dtype)
+
+    def _pins(self, rows: NDArray[np.intp] | None, columns: NDArray[np.intp] | None) -> NDArray[np.int64] | None:
+        """For each chosen row, the place among the chosen columns of the same point."""
+        if not self.symmetric:
+            return None
+        place = np.full(self.shape[1], -1, np.int64)
+        chosen = np.arange(self.shape[1]) if columns is None else columns
+        place[chosen] = np.arange(len(chosen))
+        return place if rows is None else place[rows]
+
+    def _runs_as_program(self) -> bool:
+        if self.kernel.domain != "vectors" or not self.kernel.traceable:
+            return False
+        return not sp.issparse(self.X) or self.X.shape[1] <= DENSE_COLUMNS
+
+    def _work(self, r: int) -> float:
+        """Nanoseconds an entry on a slow core: only for how much to do between two looks at the keyboard."""
+        width = self.X.shape[1] if hasattr(self.X, "shape") and len(self.X.shape) == 2 else 100
+        if not self._runs_as_program():
+            return 20.0 + 0.5 * width
+        return (1.0 + 0.05 * width + 0.05 * r) * self.dtype.itemsize / 4
+
+
+def dense(kernel: Kernel, X: Array, Z: Array | None = None) -> Any:
+    """All k(x, z) as an array: what ``kernel(X, Z)`` runs on. Tensors are left to the kernel's own formula."""
+    if kernel.domain != "vectors" or not kernel.traceable or not (isinstance(X, np.ndarray) or sp.issparse(X)):
+        return NotImplemented
+    return KernelOperator(kernel, X, Z).toarray()
+
+
+def _validated(kernel: Kernel, X: Array, Z: Array | None) -> tuple[Array, Array]:
+    if kernel.domain == "any":
+        return X, Z
+    X = as_rows(X)
+    if kernel.domain == "precomputed":
+        return X, None if Z is None else np.asarray(Z, np.intp).reshape(-1)
+    if not (isinstance(X, np.ndarray) or sp.issparse(X)):
+        raise InvalidInput(message("KernelOperator", f"rows of type {type(X).__name__}", "give NumPy arrays or CSR matrices"))
+    if Z is not None:
+        Z = as_rows(Z)
+        if X.shape[1] != Z.shape[1]:
+            given = f"rows of {X.shape[1]} columns against rows of {Z.shape[1]}"
+            raise InvalidInput(message("KernelOperator", given, "give both the same columns"))
+        dtype = np.result_type(X.dtype, Z.dtype)
+        X, Z = X.astype(dtype, copy=False), Z.astype(dtype, copy=False)
+        kernel.check_data(Z)
+    kernel.check_data(X)
+    return X, Z
+
+
+def _count(rows: Array) -> int:
+    return int(rows.shape[0]) if hasattr(rows, "shape") else len(rows)
+
+
+def _take(rows: Array, index: NDArray[np.intp] | None) -> Array:
+    if index is None:
+        return rows
+    if hasattr(rows, "shape"):
+        return rows[index]
+    return [rows[i] for i in index]
+
+
+def _dense(rows: Array) -> Array:
+    return rows.toarray() if sp.issparse(rows) else rows
