@@ -1,0 +1,28 @@
+"""What a kernel is: formulas over pairings of rows, and their algebra."""
+
+from __future__ import annotations
+
+from math import inf
+
+from mercer.kernels.algebra import Normalized, OnColumns, Power, Product, Rescaled, Scaled, Sum
+from mercer.kernels.base import Kernel
+from mercer.kernels.evaluation import dense, set_engine
+from mercer.kernels.expression import Expression, evaluate
+from mercer.kernels.functions import abs, cos, exp, log, maximum, minimum, sin, sqrt, tanh, where
+from mercer.kernels.histograms import AdditiveChi2, Chi2, Hamming, Intersection
+from mercer.kernels.names import as_kernel, kernel_names, parse
+from mercer.kernels.pairing import ArrayPair, Pair, SymbolPair, trace
+from mercer.kernels.products import Cosine, Linear, MonomialSum, Polynomial, Sigmoid
+from mercer.kernels.properties import Definiteness, Properties
+from mercer.kernels.special import Constant, Function, Precomputed
+from mercer.kernels.stationary import Cauchy, Gaussian, Laplace, Matern, Periodic, RationalQuadratic
+from mercer.kernels.views import Circle, Columns, LengthScales, View
+
+__all__ = [
+    "AdditiveChi2", "ArrayPair", "Cauchy", "Chi2", "Circle", "Columns", "Constant", "Cosine", "Definiteness",
+    "Expression", "Function", "Gaussian", "Hamming", "Intersection", "Kernel", "Laplace", "LengthScales", "Linear",
+    "Matern", "MonomialSum", "Normalized", "OnColumns", "Pair", "Periodic", "Polynomial", "Power", "Precomputed",
+    "Product", "Properties", "RationalQuadratic", "Rescaled", "Scaled", "Sigmoid", "Sum", "SymbolPair", "View",
+    "abs", "as_kernel", "cos", "dense", "evaluate", "exp", "inf", "kernel_names", "log", "maximum", "minimum", "parse",
+    "set_engine", "sin", "sqrt", "tanh", "trace", "where",
+]  # fmt: skip

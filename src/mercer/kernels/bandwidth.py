@@ -1,0 +1,123 @@
+"""Rules that choose γ from the training rows: "scale" and "median"."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.spatial.distance import pdist
+
+from mercer.errors import InvalidInput, message
+from mercer.kernels import distances
+
+__all__ = ["MEASURES", "RULES", "from_data", "is_rule", "median_distance", "spread"]
+
+RULES = ("scale", "median")
+_SAMPLE = 1000
+_WORK = 2e9
+"""Differences that the median may cost: fewer rows are looked at where there are very many columns."""
+
+
+class Measure(NamedTuple):
+    """What a γ multiplies, through its square or not, and how its unit follows from the data."""
+
+    degree: int
+    """2 where it grows with the square of the data, 1 with the data, 0 for counts."""
+    of_distance: str
+    """The pairing whose median is taken."""
+    columns: float
+    """The power of the number of columns by which it grows."""
+
+
+MEASURES = {
+    "sqdist": Measure(2, "sqdist", 1.0),
+    "dist": Measure(1, "sqdist", 0.5),
+    "l1": Measure(1, "l1", 1.0),
+    "chi2": Measure(1, "chi2", 1.0),
+    "mismatches": Measure(0, "mismatches", 1.0),
+}
+
+
+def is_rule(value: Any) -> bool:
+    """Whether a parameter's value is one of the rules."""
+    return isinstance(value, str) and value in RULES
+
+
+def from_data(rule: str, measure: str, X: Any, *, seed: int = 0) -> float:
+    r"""γ by a rule, for a kernel whose γ multiplies a measure of the pair.
+
+    "scale" is 1/(d·Var(X)) for squared distances and inner products (scikit-learn's rule), 1/√(d·Var(X)) for the
+    Euclidean distance, 1/(d·std(X)) for city-block and χ² distances, 1/d for mismatches. "median" is 1/(2m²) with m
+    the median distance of distinct rows for squared distances, 1/m for the others, m by the kernel's own distance.
+
+    >>> from_data("scale", "sqdist", np.array([[0.0], [4.0]]))
+    0.25
+    >>> from_data("median", "sqdist", np.array([[0.0], [0.0], [0.0], [2.0]]))
+    0.125
+    """
+    if X.shape[0] == 0 or X.shape[1] == 0:
+        raise InvalidInput(message("gamma", f"the rule {rule!r} for data of shape {X.shape}", "give rows, or a number"))
+    with np.errstate(all="ignore"):
+        gamma = _median(MEASURES[measure], X, seed) if rule == "median" else None
+        gamma = _scale(MEASURES[measure], X) if gamma is None else gamma
+    if not (np.isfinite(gamma) and gamma > 0):
+        given = f"the rule {rule!r} gives {gamma}: the data are too large or too small"
+        raise InvalidInput(message("gamma", given, "rescale the columns (StandardScaler), or give a number"))
+    return float(gamma)
+
+
+def spread(X: Any) -> float:
+    """The standard deviation of all entries of X about their one mean, in float64 and without overflow.
+
+    >>> spread(np.array([[1e200, -1e200]]))
+    1e+200
+    """
+    values = (X.data if sp.issparse(X) else X).astype(np.float64)
+    size = float(np.abs(values).max(initial=0.0))
+    if size == 0.0:
+        return 0.0
+    values, total = values / size, float(X.shape[0]) * X.shape[1]
+    mean = values.sum() / total
+    # The absent entries of a sparse matrix are zeros, each at the distance `mean` from the mean.
+    variance = (np.square(values - mean).sum() + (total - values.size) * mean**2) / total
+    # Rounding of the mean alone: a constant is a constant.
+    return size * float(np.sqrt(variance)) if variance > (4 * np.finfo(float).eps) ** 2 else 0.0
+
+
+def _scale(measure: Measure, X: Any) -> float:
+    if measure.degree == 0:
+        return 1.0 / X.shape[1]
+    std = spread(X)
+    if std == 0.0:
+        return 1.0
+    return float(1.0 / (np.float64(std) ** measure.degree * X.shape[1] ** measure.columns))
+
+
+def _median(measure: Measure, X: Any, seed: int) -> float | None:
+    m = median_distance(measure.of_distance, X, seed)
+    if m is None:
+        return None
+    # The median of distances is the square root of the median of squares, up to the mean of the middle two.
+    return 1.0 / (2.0 * m * m) if measure.degree == 2 else 1.0 / m
+
+
+def median_distance(kind: str, X: Any, seed: int = 0) -> float | None:
+    """The median of the non-zero distances in a random sample of rows; None where all of them are zero.
+
+    `kind` is the pairing; for `sqdist` the distance is its square root.
+    """
+    count = int(min(X.shape[0], _SAMPLE, max(2.0, (_WORK / X.shape[1]) ** 0.5)))
+    chosen = np.random.default_rng(seed).choice(X.shape[0], count, replace=False)
+    sample = X[np.sort(chosen)].astype(np.float64)
+    values = _distances(kind, sample)
+    values = values[values > 0]
+    return float(np.median(values)) if len(values) else None
+
+
+def _distances(kind: str, X: Any) -> Any:
+    if kind == "sqdist" and not sp.issparse(X):
+        return pdist(X, "euclidean")
+    table = getattr(distances, kind)(X, X)
+    values = table[np.triu_indices(X.shape[0], 1)]
+    return np.sqrt(values) if kind == "sqdist" else values

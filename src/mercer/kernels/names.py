@@ -1,0 +1,182 @@
+"""Kernels as text: a table of names and a parser that reads expressions without evaluating them."""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Any, NoReturn
+
+from mercer.errors import InvalidInput, message
+from mercer.kernels.base import Kernel
+from mercer.kernels.histograms import AdditiveChi2, Chi2, Hamming, Intersection
+from mercer.kernels.products import Cosine, Linear, MonomialSum, Polynomial, Sigmoid
+from mercer.kernels.special import Constant, Function, Precomputed
+from mercer.kernels.stationary import Cauchy, Gaussian, Laplace, Matern, Periodic, RationalQuadratic
+
+__all__ = ["as_kernel", "kernel_names", "parse"]
+
+_CLASSES: tuple[type[Kernel], ...] = (
+    Linear, Polynomial, MonomialSum, Gaussian, Laplace, Matern, RationalQuadratic, Cauchy, Periodic, Sigmoid, Cosine,
+    Chi2, AdditiveChi2, Intersection, Hamming, Constant, Precomputed,
+)  # fmt: skip
+_NAMES: dict[str, type[Kernel]] = {cls.__name__.lower(): cls for cls in _CLASSES} | {
+    "rbf": Gaussian,
+    "poly": Polynomial,
+    "laplacian": Laplace,
+}
+_METHODS = ("normalized", "on", "with_length_scales")
+_OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+}
+_MAX_LENGTH = 10_000
+_MAX_DEPTH = 50
+
+
+def kernel_names() -> tuple[str, ...]:
+    """The names that `parse` knows.
+
+    >>> "gaussian" in kernel_names()
+    True
+    """
+    return tuple(sorted(_NAMES))
+
+
+def as_kernel(given: Any) -> Kernel:
+    """A kernel of a kernel, a name or expression, or a function f(X, Z) of blocks.
+
+    >>> as_kernel("rbf")
+    Gaussian()
+    """
+    if isinstance(given, Kernel):
+        return given
+    if isinstance(given, str):
+        return parse(given)
+    if callable(given) and not isinstance(given, type):
+        return Function(given)
+    advice = f"give a Kernel, a function f(X, Z), or a name: {', '.join(kernel_names())}"
+    raise InvalidInput(message("kernel", f"{given!r} is no kernel", advice))
+
+
+def parse(text: str) -> Kernel:
+    """The kernel that an expression such as "0.5*gaussian(gamma=0.1)+linear()" describes; nothing is evaluated.
+
+    Names in either case, `+ * / **`, numbers, and the methods on, normalized, with_length_scales.
+
+    >>> parse("gaussian(gamma='median').on([0, 2]) + 2*poly(degree=2)")
+    Gaussian(gamma='median').on([0, 2]) + 2.0 * Polynomial(degree=2)
+    """
+    if not isinstance(text, str):
+        raise InvalidInput(message("parse", f"{type(text).__name__} is no text", "give an expression in a string"))
+    if len(text) > _MAX_LENGTH:
+        given = f"an expression of {len(text)} characters"
+        raise InvalidInput(message("parse", given, f"at most {_MAX_LENGTH} are read; compose the kernel in Python"))
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        advice = "write it as in Python: 0.5*gaussian(gamma=0.1) + linear()"
+        raise InvalidInput(message("parse", f"{_short(text)} is no expression ({error})", advice)) from error
+    kernel = _Reader(text).value(tree, 0)
+    if not isinstance(kernel, Kernel):
+        raise InvalidInput(message("parse", f"{_short(text)} is no kernel", "name at least one kernel"))
+    return kernel
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 80 else text[:77] + "...")
+
+
+class _Reader:
+    """Walks the syntax tree of one text; every node that is not listed is refused."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def refuse(self, tree: ast.AST, why: str, advice: str) -> NoReturn:
+        part = ast.get_source_segment(self.text.strip(), tree) if isinstance(tree, ast.expr) else None
+        raise InvalidInput(message("parse", f"{_short(part or self.text)} {why}", advice))
+
+    def value(self, tree: ast.expr, depth: int) -> Any:
+        """A kernel or a number."""
+        if depth > _MAX_DEPTH:
+            self.refuse(tree, "is nested too deeply", f"at most {_MAX_DEPTH} levels; compose the kernel in Python")
+        match tree:
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+                return self.combined(tree, op, self.value(left, depth + 1), self.value(right, depth + 1))
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return -self.value(operand, depth + 1)
+            case ast.Name(id=name):
+                return self.kernel_class(tree, name)()
+            case ast.Call(func=ast.Name(id=name)):
+                return self.call(tree, self.kernel_class(tree, name), depth)
+            case ast.Call(func=ast.Attribute(value=inner, attr=method)):
+                return self.call(tree, self.method(tree, inner, method, depth), depth)
+            case ast.Constant(value=bool() | complex()):
+                self.refuse(tree, "is no kernel", "give a kernel or a real number")
+            case ast.Constant(value=int() | float() as number):
+                return number
+        self.refuse(tree, "cannot be read here", "use kernels, numbers, + * / ** and " + ", ".join(_METHODS))
+
+    def combined(self, tree: ast.expr, op: ast.operator, left: Any, right: Any) -> Any:
+        if not (isinstance(left, Kernel) or isinstance(right, Kernel)):
+            self.refuse(tree, "computes with numbers", "write the number out")
+        try:
+            return _OPERATORS[type(op)](left, right)
+        except (TypeError, OverflowError) as error:
+            self.refuse(tree, f"cannot be combined ({error})", "write kernel + kernel, number * kernel, kernel ** number")
+
+    def kernel_class(self, tree: ast.expr, name: str) -> type[Kernel]:
+        key = name.lower().replace("_", "")
+        if key in _NAMES:
+            return _NAMES[key]
+        if key == "function":
+            self.refuse(tree, "needs a Python function", "compose this kernel in Python: Function(f)")
+        near = get_close_matches(key, _NAMES, n=1)
+        advice = f"did you mean {near[0]!r}" if near else f"the names are {', '.join(kernel_names())}"
+        self.refuse(tree, f"has the unknown kernel {name[:40]!r}", advice)
+
+    def method(self, tree: ast.expr, inner: ast.expr, name: str, depth: int) -> Callable[..., Kernel]:
+        if name not in _METHODS:
+            near = get_close_matches(name, _METHODS, n=1)
+            advice = f"did you mean {near[0]!r}" if near else f"the methods are {', '.join(_METHODS)}"
+            self.refuse(tree, f"has the unknown method {name[:40]!r}", advice)
+        kernel = self.value(inner, depth + 1)
+        if not isinstance(kernel, Kernel):
+            self.refuse(tree, "calls a method of a number", "call it on a kernel")
+        method: Callable[..., Kernel] = getattr(kernel, name)
+        return method
+
+    def call(self, tree: ast.Call, function: Callable[..., Kernel], depth: int) -> Kernel:
+        args = [self.argument(arg, depth + 1) for arg in tree.args]
+        kwargs = {}
+        for keyword in tree.keywords:
+            if keyword.arg is None:
+                self.refuse(tree, "has **", "name each parameter")
+            kwargs[keyword.arg] = self.argument(keyword.value, depth + 1)
+        try:
+            return function(*args, **kwargs)
+        except TypeError as error:
+            self.refuse(tree, f"has arguments that do not fit ({error})", "see the parameters of that kernel")
+
+    def argument(self, tree: ast.expr, depth: int) -> Any:
+        """A number, a string, None, inf, or a list of these."""
+        if depth > _MAX_DEPTH:
+            self.refuse(tree, "is nested too deeply", f"at most {_MAX_DEPTH} levels")
+        match tree:
+            case ast.Constant(value=None | bool() | int() | float() | str() as value):
+                return value
+            case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=operand):
+                value = self.argument(operand, depth + 1)
+                if isinstance(value, (int, float)):
+                    return -value if isinstance(sign, ast.USub) else value
+            case ast.Name(id="inf"):
+                return math.inf
+            case ast.List(elts=items) | ast.Tuple(elts=items):
+                return [self.argument(item, depth + 1) for item in items]
+        self.refuse(tree, "is no value for a parameter", "give a number, a string or a list")

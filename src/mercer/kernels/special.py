@@ -1,0 +1,204 @@
+"""Kernels without a formula over pairings: a constant, precomputed values, any Python function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.errors import InvalidInput, message
+from mercer.kernels import parameters
+from mercer.kernels.base import Array, Kernel
+from mercer.kernels.functions import is_tensor
+from mercer.kernels.properties import Definiteness, Properties
+from mercer.kernels.rows import as_rows
+
+__all__ = ["Constant", "Function", "Precomputed"]
+
+
+@dataclass(frozen=True, repr=False)
+class Constant(Kernel):
+    """k(x, z) = value ≥ 0: what `kernel + number` adds.
+
+    Parameters
+    ----------
+    value : float, default 1.0
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> (Linear() + 2.0)([[1.0]])
+    array([[3.]])
+    """
+
+    value: float = 1.0
+
+    def __post_init__(self) -> None:
+        self._set("value", parameters.non_negative("Constant", "value", self.value))
+
+    def formula(self, pair: Any) -> Any:
+        return self.value
+
+    def block(self, X: Array, Z: Array) -> Array:
+        # For any objects, unlike the formula: a Function of strings may be added to a constant.
+        like = X if hasattr(X, "dtype") and hasattr(X, "shape") else np.empty(0)
+        shape = (rows_of(X), rows_of(Z))
+        if is_tensor(like):
+            return like.new_full(shape, self.value)
+        return np.full(shape, self.value, dtype=like.dtype if like.dtype.kind == "f" else np.float64)
+
+    def diagonal(self, X: Array) -> Array:
+        return self.block(X, X[:1])[:, 0] if rows_of(X) else self.block(X, X).reshape(-1)
+
+    @property
+    def domain(self) -> str:
+        return "any"
+
+    @property
+    def properties(self) -> Properties:
+        return Properties(Definiteness.POSITIVE_SEMIDEFINITE, stationary=True, bounded=True, infinitely_divisible=True)
+
+
+def rows_of(X: Any) -> int:
+    """The number of rows of an array, or of objects in a sequence."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+@dataclass(frozen=True, repr=False)
+class Precomputed(Kernel):
+    """k(x, j) = the j-th value of the row x: the data are kernel values against the training points.
+
+    X has one row per point and one column per training point; Z is None for all training points, or their column
+    indices (an integer vector). The two can differ in number, so that landmarks need no square matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> K = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 1.0], [0.0, 1.0, 2.0]])
+    >>> Precomputed()(K, [0, 2])
+    array([[2., 0.],
+           [1., 1.],
+           [0., 2.]])
+    """
+
+    @property
+    def domain(self) -> str:
+        return "precomputed"
+
+    def __call__(self, X: Array, Z: Array | None = None) -> Array:
+        return self.block(as_rows(X, "Precomputed"), Z)
+
+    def block(self, X: Array, Z: Array | None) -> Array:
+        """The columns Z of the rows X."""
+        X = X.toarray() if sp.issparse(X) else X
+        return X if Z is None or Z is X else X[:, _indices(Z, X.shape[1])]
+
+    def diagonal(self, X: Array) -> Array:
+        """The diagonal of the square matrix of the training points."""
+        if X.shape[0] != X.shape[1]:
+            given = f"the diagonal of a {X.shape[0]} × {X.shape[1]} matrix"
+            raise InvalidInput(message("Precomputed", given, "give the square matrix of the training points"))
+        return X.diagonal()
+
+
+def _indices(Z: Any, columns: int) -> Any:
+    indices = np.asarray(Z)
+    if indices.ndim != 1 or indices.dtype.kind not in "iu":
+        given = f"Z of shape {indices.shape} and dtype {indices.dtype}"
+        raise InvalidInput(message("Precomputed", given, "give the column indices of training points, or None for all"))
+    if len(indices) and not (0 <= indices.min() and indices.max() < columns):
+        given = f"column index {indices.max()} or {indices.min()} of {columns} columns"
+        raise InvalidInput(message("Precomputed", given, "count training points from 0"))
+    return indices
+
+
+@dataclass(frozen=True, repr=False)
+class Function(Kernel):
+    """k(x, z) = func(x, z), any Python function, of single objects or of blocks.
+
+    Parameters
+    ----------
+    func : callable
+        With mode="block" func(X, Z) returns the array of all values; with mode="pair" func(x, z) returns one number.
+        Pairs may be of any objects: X and Z are then any sequences.
+    mode : "block" or "pair", default "block"
+    symmetric : bool, default True
+        func(x, z) = func(z, x), so that half of the pairs of X with itself need no call.
+
+    Whether such a function is a kernel is not known; `properties` says so.
+
+    Examples
+    --------
+    >>> shared = Function(lambda x, z: len(set(x) & set(z)), mode="pair")
+    >>> shared(["ab", "bcd"])
+    array([[2., 1.],
+           [1., 3.]])
+    """
+
+    func: Callable[..., Any]
+    mode: str = "block"
+    symmetric: bool = True
+
+    def __post_init__(self) -> None:
+        if not callable(self.func):
+            raise InvalidInput(message("Function", f"func={self.func!r} cannot be called", "give a function of x and z"))
+        self._set("mode", parameters.one_of("Function", "mode", self.mode, ("block", "pair")))
+        if not isinstance(self.symmetric, (bool, np.bool_)):
+            raise InvalidInput(message("Function", f"symmetric={self.symmetric!r}", "give True or False"))
+
+    @property
+    def domain(self) -> str:
+        return "any"
+
+    def block(self, X: Array, Z: Array) -> Array:
+        """func on all pairs, checked for shape and finite values, in the dtype of the rows where they have one."""
+        values = self._pairs(X, Z) if self.mode == "pair" else self.func(X, Z)
+        return _checked(values, (rows_of(X), rows_of(Z)), X)
+
+    def diagonal(self, X: Array) -> Array:
+        count = range(rows_of(X))
+        if self.mode == "pair":
+            return _checked([self.func(X[i], X[i]) for i in count], (len(count),), X)
+        return _checked([np.asarray(self.func(X[i : i + 1], X[i : i + 1])).item() for i in count], (len(count),), X)
+
+    def _pairs(self, X: Array, Z: Array) -> Any:
+        values = np.empty((rows_of(X), rows_of(Z)))
+        mirrored = Z is X and self.symmetric
+        for i in range(values.shape[0]):
+            for j in range(i if mirrored else 0, values.shape[1]):
+                values[i, j] = self.func(X[i], Z[j])
+                if mirrored:
+                    values[j, i] = values[i, j]
+        return values
+
+    def __repr__(self) -> str:
+        name = getattr(self.func, "__qualname__", repr(self.func))
+        changed = (f", mode={self.mode!r}" if self.mode != "block" else "") + ("" if self.symmetric else ", symmetric=False")
+        return f"Function({name}{changed})"
+
+
+def _checked(values: Any, shape: tuple[int, ...], X: Any) -> Any:
+    if is_tensor(values):
+        is_finite = bool(values.isfinite().all())
+    else:
+        values = np.asarray(values)
+        values = _in_dtype_of(X, values)
+        is_finite = bool(np.isfinite(values).all())
+    if tuple(values.shape) != shape:
+        given = f"func returned the shape {tuple(values.shape)} for {shape} pairs"
+        raise InvalidInput(message("Function", given, "return one number per pair, or use mode='pair'"))
+    if not is_finite:
+        raise InvalidInput(message("Function", "func returned NaN or infinity", "return finite numbers"))
+    return values
+
+
+def _in_dtype_of(X: Any, values: Any) -> Any:
+    if values.dtype.kind not in "fiub":
+        given = f"func returned values of dtype {values.dtype}"
+        raise InvalidInput(message("Function", given, "return real numbers"))
+    dtype = getattr(X, "dtype", None)
+    keep = not is_tensor(X) and dtype in (np.float32, np.float64)
+    return values.astype(dtype if keep else np.float64, copy=False)
