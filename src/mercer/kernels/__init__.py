@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from math import inf
 
-from mercer.kernels.algebra import Normalized, OnColumns, Power, Product, Rescaled, Scaled, Sum
+from mercer.kernels.algebra import Normalized, Power, Product, Scaled, Sum
 from mercer.kernels.base import Kernel
+from mercer.kernels.columns import OnColumns, Rescaled
 from mercer.kernels.evaluation import dense, set_engine
 from mercer.kernels.expression import Expression, evaluate
 from mercer.kernels.functions import abs, cos, exp, log, maximum, minimum, sin, sqrt, tanh, where

@@ -59,8 +59,8 @@ def from_data(rule: str, measure: str, X: Any, *, seed: int = 0) -> float:
     if X.shape[0] == 0 or X.shape[1] == 0:
         raise InvalidInput(message("gamma", f"the rule {rule!r} for data of shape {X.shape}", "give rows, or a number"))
     with np.errstate(all="ignore"):
-        gamma = _median(MEASURES[measure], X, seed) if rule == "median" else None
-        gamma = _scale(MEASURES[measure], X) if gamma is None else gamma
+        median = _median(MEASURES[measure], X, seed) if rule == "median" else None
+        gamma = _scale(MEASURES[measure], X) if median is None else median
     if not (np.isfinite(gamma) and gamma > 0):
         given = f"the rule {rule!r} gives {gamma}: the data are too large or too small"
         raise InvalidInput(message("gamma", given, "rescale the columns (StandardScaler), or give a number"))
@@ -82,16 +82,16 @@ def spread(X: Any) -> float:
     # The absent entries of a sparse matrix are zeros, each at the distance `mean` from the mean.
     variance = (np.square(values - mean).sum() + (total - values.size) * mean**2) / total
     # Rounding of the mean alone: a constant is a constant.
-    return size * float(np.sqrt(variance)) if variance > (4 * np.finfo(float).eps) ** 2 else 0.0
+    return float(size * np.sqrt(variance)) if variance > (4 * np.finfo(float).eps) ** 2 else 0.0
 
 
 def _scale(measure: Measure, X: Any) -> float:
     if measure.degree == 0:
-        return 1.0 / X.shape[1]
-    std = spread(X)
+        return 1.0 / float(X.shape[1])
+    std = np.float64(spread(X))
     if std == 0.0:
         return 1.0
-    return float(1.0 / (np.float64(std) ** measure.degree * X.shape[1] ** measure.columns))
+    return float(1.0 / (std**measure.degree * X.shape[1] ** measure.columns))
 
 
 def _median(measure: Measure, X: Any, seed: int) -> float | None:

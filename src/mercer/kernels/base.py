@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
+from mercer.arrays import as_rows
 from mercer.errors import CannotTrace, InvalidInput, message
 from mercer.kernels import bandwidth, evaluation
 from mercer.kernels.functions import is_tensor
 from mercer.kernels.pairing import ArrayPair, Pair, trace
 from mercer.kernels.properties import Properties
-from mercer.kernels.rows import as_rows, column_names, to_numpy
+from mercer.kernels.rows import column_names, to_numpy
 
 if TYPE_CHECKING:
     from mercer.kernels.expression import Expression
@@ -112,8 +113,8 @@ class Kernel:
         array([[11.,  2.]])
         """
         if Z is not None and not self.is_resolved:
-            advice = "call .resolve(X_train) first, or give a number"
-            raise InvalidInput(message(type(self).__name__, f"{self!r} of two data sets has unresolved parameters", advice))
+            given = f"{self!r} of two data sets has parameters that depend on data"
+            raise InvalidInput(message(type(self).__name__, given, "call .resolve(X_train) first, or give a number"))
         kernel = self if Z is not None else self.resolve(X)
         Z = None if Z is None or Z is X else kernel._rows(Z)
         X = kernel._rows(X)
@@ -123,7 +124,7 @@ class Kernel:
         return evaluation.dense(kernel, X, Z)
 
     def _rows(self, X: Array) -> Array:
-        return as_rows(X, type(self).__name__) if self.domain == "vectors" else X
+        return as_rows(X, who=type(self).__name__) if self.domain == "vectors" else X
 
     @property
     def traceable(self) -> bool:
@@ -186,38 +187,58 @@ class Kernel:
             advice = "call .resolve(X_train) first, or give a number"
             raise InvalidInput(message(type(self).__name__, f"{self!r} has parameters that depend on data", advice))
 
-    # ---- algebra ----------------------------------------------------------------------------------------------------
+    # ---- algebra (imported late, because compositions are kernels themselves) ----------------------------------------
 
     def __add__(self, other: Any) -> Kernel:
-        return algebra().add(self, other)
+        from mercer.kernels.algebra import add, is_number
+
+        return add(self, other) if isinstance(other, Kernel) or is_number(other) else NotImplemented
 
     def __radd__(self, other: Any) -> Kernel:
-        return algebra().add(other, self)
+        from mercer.kernels.algebra import add, is_number
+
+        return add(other, self) if isinstance(other, Kernel) or is_number(other) else NotImplemented
 
     def __mul__(self, other: Any) -> Kernel:
-        return algebra().multiply(self, other)
+        from mercer.kernels.algebra import is_number, multiply
+
+        return multiply(self, other) if isinstance(other, Kernel) or is_number(other) else NotImplemented
 
     def __rmul__(self, other: Any) -> Kernel:
-        return algebra().multiply(other, self)
+        from mercer.kernels.algebra import is_number, multiply
+
+        return multiply(other, self) if isinstance(other, Kernel) or is_number(other) else NotImplemented
 
     def __truediv__(self, other: Any) -> Kernel:
-        return algebra().divide(self, other)
+        from mercer.kernels.algebra import divide
+
+        return divide(self, other)
 
     def __pow__(self, exponent: float) -> Kernel:
-        return algebra().Power(self, exponent)
+        from mercer.kernels.algebra import Power
+
+        return Power(self, exponent)
 
     def __neg__(self) -> Kernel:
-        return algebra().Scaled(-1.0, self)
+        from mercer.kernels.algebra import Scaled
+
+        return Scaled(-1.0, self)
 
     def __sub__(self, other: Any) -> Kernel:
-        return algebra().subtract(self, other)
+        from mercer.kernels.algebra import subtract
+
+        return subtract(self, other)
 
     def __rsub__(self, other: Any) -> Kernel:
-        return algebra().subtract(other, self)
+        from mercer.kernels.algebra import subtract
+
+        return subtract(other, self)
 
     def normalized(self) -> Kernel:
         """k(x, z)/√(k(x, x) k(z, z)): the cosine of the angle in feature space; 0 where k(x, x) = 0."""
-        return algebra().Normalized(self)
+        from mercer.kernels.algebra import Normalized
+
+        return Normalized(self)
 
     def on(self, columns: int | str | Iterable[int | str]) -> Kernel:
         """The kernel on some columns: indices, or names that `resolve` looks up in a data frame.
@@ -226,11 +247,15 @@ class Kernel:
         >>> Gaussian(gamma=1.0).on([0, 2])
         Gaussian(gamma=1.0).on([0, 2])
         """
-        return algebra().OnColumns(self, columns)
+        from mercer.kernels.columns import OnColumns
+
+        return OnColumns(self, columns)
 
     def with_length_scales(self, scales: Iterable[float]) -> Kernel:
         """The kernel of the rows whose columns are divided by these length-scales."""
-        return algebra().Rescaled(self, scales)
+        from mercer.kernels.columns import Rescaled
+
+        return Rescaled(self, scales)
 
     # ---- parameters -------------------------------------------------------------------------------------------------
 
@@ -322,13 +347,6 @@ def full(values: Any, shape: tuple[int, int], like: Array) -> Array:
         # Copied: a broadcast view would share its entries.
         values = np.array(np.broadcast_to(values, shape))
     return values.astype(like.dtype, copy=False)
-
-
-def algebra() -> Any:
-    """The compositions, which are kernels themselves and so know this module."""
-    from mercer.kernels import algebra
-
-    return algebra
 
 
 def _lookup(names: Sequence[str] | None) -> Callable[[str], int]:

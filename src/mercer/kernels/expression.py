@@ -35,7 +35,8 @@ def tracing() -> Iterator[None]:
 
 
 def _cannot(what: str) -> NoReturn:
-    raise CannotTrace(message("Expression", what, "use the functions of mercer.kernels.functions, or override block(X, Z)"))
+    advice = "use the functions of mercer.kernels.functions, or override block(X, Z)"
+    raise CannotTrace(message("Expression", what, advice))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,6 +82,7 @@ class Expression:
             return repr(self.value)
         if self.op in LEAVES:
             kind, views = self.value
+            kind = str(kind)
             where = {"pairing": "", "self_x": "_x", "self_z": "_z"}[self.op]
             return kind + where + "".join(f"[{view!r}]" for view in views)
         shown = [repr(arg) for arg in self.args] + ([repr(self.value)] if self.op == "pow" else [])
@@ -284,7 +286,7 @@ def _pow(base: Any, exponent: Any) -> Expression:
             return base
         return constant(1.0) if power == 0.0 else Expression("pow", (base,), power)
     if base.op == "const" and base.value > 0:
-        return node("exp", math.log(base.value) * exponent)
+        return node("exp", node("mul", math.log(base.value), exponent))
     _cannot("a power whose exponent is not a number")
 
 

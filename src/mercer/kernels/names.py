@@ -129,7 +129,7 @@ class _Reader:
         try:
             return _OPERATORS[type(op)](left, right)
         except (TypeError, OverflowError) as error:
-            self.refuse(tree, f"cannot be combined ({error})", "write kernel + kernel, number * kernel, kernel ** number")
+            self.refuse(tree, f"cannot be combined ({error})", "write kernel + kernel, 2 * kernel, kernel ** 2")
 
     def kernel_class(self, tree: ast.expr, name: str) -> type[Kernel]:
         key = name.lower().replace("_", "")

@@ -46,10 +46,8 @@ class Properties:
 def of_sum(a: Properties, b: Properties) -> Properties:
     """Convex cone: kernels are closed under sums, and a strictly positive term makes the sum strictly positive."""
     pair = {a.definiteness, b.definiteness}
-    if pair <= {PD, PSD}:
-        definiteness = PD if PD in pair else PSD
-    else:
-        definiteness = CPD if pair <= {PD, PSD, CPD} else UNKNOWN
+    mercer = PD if PD in pair else PSD
+    definiteness = mercer if pair <= {PD, PSD} else CPD if pair <= {PD, PSD, CPD} else UNKNOWN
     return Properties(definiteness, a.stationary and b.stationary, a.bounded and b.bounded)
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer.arrays import as_rows
 from mercer.errors import InvalidInput, message
 from mercer.kernels import parameters
 from mercer.kernels.base import Array, Kernel
 from mercer.kernels.functions import is_tensor
 from mercer.kernels.properties import Definiteness, Properties
-from mercer.kernels.rows import as_rows
 
 __all__ = ["Constant", "Function", "Precomputed"]
 
@@ -44,7 +44,7 @@ class Constant(Kernel):
 
     def block(self, X: Array, Z: Array) -> Array:
         # For any objects, unlike the formula: a Function of strings may be added to a constant.
-        like = X if hasattr(X, "dtype") and hasattr(X, "shape") else np.empty(0)
+        like: Any = X if hasattr(X, "dtype") and hasattr(X, "shape") else np.empty(0)
         shape = (rows_of(X), rows_of(Z))
         if is_tensor(like):
             return like.new_full(shape, self.value)
@@ -89,7 +89,7 @@ class Precomputed(Kernel):
         return "precomputed"
 
     def __call__(self, X: Array, Z: Array | None = None) -> Array:
-        return self.block(as_rows(X, "Precomputed"), Z)
+        return self.block(as_rows(X, who="Precomputed"), Z)
 
     def block(self, X: Array, Z: Array | None) -> Array:
         """The columns Z of the rows X."""
@@ -109,7 +109,7 @@ def _indices(Z: Any, columns: int) -> Any:
     if indices.ndim != 1 or indices.dtype.kind not in "iu":
         given = f"Z of shape {indices.shape} and dtype {indices.dtype}"
         raise InvalidInput(message("Precomputed", given, "give the column indices of training points, or None for all"))
-    if len(indices) and not (0 <= indices.min() and indices.max() < columns):
+    if len(indices) and not (indices.min() >= 0 and indices.max() < columns):
         given = f"column index {indices.max()} or {indices.min()} of {columns} columns"
         raise InvalidInput(message("Precomputed", given, "count training points from 0"))
     return indices
@@ -144,7 +144,7 @@ class Function(Kernel):
 
     def __post_init__(self) -> None:
         if not callable(self.func):
-            raise InvalidInput(message("Function", f"func={self.func!r} cannot be called", "give a function of x and z"))
+            raise InvalidInput(message("Function", f"func={self.func!r} cannot be called", "give f(x, z)"))
         self._set("mode", parameters.one_of("Function", "mode", self.mode, ("block", "pair")))
         if not isinstance(self.symmetric, (bool, np.bool_)):
             raise InvalidInput(message("Function", f"symmetric={self.symmetric!r}", "give True or False"))
@@ -176,8 +176,8 @@ class Function(Kernel):
 
     def __repr__(self) -> str:
         name = getattr(self.func, "__qualname__", repr(self.func))
-        changed = (f", mode={self.mode!r}" if self.mode != "block" else "") + ("" if self.symmetric else ", symmetric=False")
-        return f"Function({name}{changed})"
+        mode = "" if self.mode == "block" else f", mode={self.mode!r}"
+        return f"Function({name}{mode}{'' if self.symmetric else ', symmetric=False'})"
 
 
 def _checked(values: Any, shape: tuple[int, ...], X: Any) -> Any:

@@ -162,13 +162,13 @@ def _half_integer(p: int, s: Any) -> Any:
 def _bessel(nu: float, s: Any) -> Any:
     """2^(1−ν)/Γ(ν) · s^ν K_ν(s) on arrays, through logarithms; its power series where K_ν(s) overflows."""
     if is_tensor(s):
-        raise InvalidInput(message("Matern", f"nu={nu} for a tensor", "give a half-integer nu ≤ 9.5, inf, or NumPy arrays"))
+        raise InvalidInput(message("Matern", f"nu={nu} for a tensor", "give a half-integer nu ≤ 9.5, or NumPy arrays"))
     if isinstance(s, Expression):
         return np.frexp(s)  # Not traceable: raises CannotTrace, in the tracer's own words.
     wide = np.asarray(s, dtype=np.float64)
     with np.errstate(all="ignore"):
         value = np.exp((1 - nu) * math.log(2) - gammaln(nu) + nu * np.log(wide) + np.log(kve(nu, wide)) - wide)
-    term, series = 1.0, np.ones_like(wide)
+    term, series = np.ones_like(wide), np.ones_like(wide)
     for j in range(1, min(math.ceil(nu) - 1, 30) + 1):
         term = term * (wide * wide / 4) / (j * (j - nu))
         series = series + term

@@ -1,0 +1,160 @@
+"""Kernels that see the rows through a view: some of the columns, or columns in other units."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mercer.errors import InvalidInput, NotAKernel, message
+from mercer.kernels import parameters, properties
+from mercer.kernels.algebra import require_kernel, require_no_precomputed
+from mercer.kernels.base import Array, Kernel, Resolver
+from mercer.kernels.properties import Properties
+from mercer.kernels.views import Columns, LengthScales, View
+
+__all__ = ["OnColumns", "Rescaled"]
+
+
+def _viewed(view: View, X: Array, Z: Array) -> tuple[Array, Array]:
+    seen = view.apply(X)
+    return seen, seen if Z is X else view.apply(Z)
+
+
+@dataclass(frozen=True, repr=False)
+class OnColumns(Kernel):
+    """k(x, z) = kernel(x[columns], z[columns]).
+
+    `columns` are indices from 0, or names, which `resolve` looks up.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> Linear().on([1])([[5.0, 2.0]])
+    array([[4.]])
+    """
+
+    kernel: Kernel
+    columns: Any
+
+    def __post_init__(self) -> None:
+        require_kernel("on", self.kernel)
+        require_no_precomputed("on", self.kernel)
+        self._set("columns", _columns(self.columns))
+
+    def formula(self, pair: Any) -> Any:
+        return self.kernel.formula(pair.through(Columns(self.columns)))
+
+    def block(self, X: Array, Z: Array) -> Array:
+        self._require_resolved()
+        return self.kernel.block(*_viewed(Columns(self.columns), X, Z))
+
+    def diagonal(self, X: Array) -> Array:
+        self._require_resolved()
+        return self.kernel.diagonal(Columns(self.columns).apply(self._rows(X)))
+
+    def check_data(self, X: Array) -> None:
+        self.kernel.check_data(Columns(self.columns).apply(X))
+
+    @property
+    def is_resolved(self) -> bool:
+        return not any(isinstance(column, str) for column in self.columns) and self.kernel.is_resolved
+
+    def _resolved(self, X: Array, resolver: Resolver) -> Kernel:
+        indices = tuple(c if isinstance(c, int) else resolver.column(c) for c in self.columns)
+        # A name inside is a name of the same table, but an index inside counts the columns chosen here.
+        inside = replace(resolver, column=lambda name: _position(name, indices, resolver))
+        rows = None if X is None else Columns(indices).apply(X)
+        return OnColumns(self.kernel._resolved(rows, inside), indices)
+
+    @property
+    def properties(self) -> Properties:
+        return properties.of_on_columns(self.kernel.properties)
+
+    def __repr__(self) -> str:
+        return f"{self.kernel._bracketed(4)}.on({list(self.columns)!r})"
+
+
+def _position(name: str, indices: tuple[int, ...], resolver: Resolver) -> int:
+    index = resolver.column(name)
+    if index not in indices:
+        raise InvalidInput(message("on", f"column {name!r} is not among those chosen outside", "choose it there, too"))
+    return indices.index(index)
+
+
+def _columns(columns: Any) -> tuple[int | str, ...]:
+    if isinstance(columns, slice):
+        raise InvalidInput(message("on", f"columns={columns!r}", "write the indices out: list(range(0, 3))"))
+    if isinstance(columns, (str, numbers.Integral)):
+        columns = (columns,)
+    if not isinstance(columns, Iterable):
+        raise InvalidInput(message("on", f"columns={columns!r}", "give indices or names, such as [0, 2]"))
+    given = columns if isinstance(columns, tuple) else tuple(columns)
+    for column in given:
+        if isinstance(column, (bool, np.bool_)) or not isinstance(column, (str, numbers.Integral)):
+            raise InvalidInput(message("on", f"column {column!r}", "give indices or names, such as [0, 2]"))
+        if not isinstance(column, str) and column < 0:
+            raise InvalidInput(message("on", f"column {column}", "count columns from 0"))
+    if not given or len(set(given)) < len(given):
+        what = "a column twice" if given else "no columns"
+        raise InvalidInput(message("on", f"{what} in {list(given)}", "name each column once"))
+    exact = tuple(str(column) if isinstance(column, str) else int(column) for column in given)
+    # The same object where nothing changed: scikit-learn's clone compares by identity.
+    return given if all(type(a) is type(b) for a, b in zip(given, exact, strict=True)) else exact
+
+
+@dataclass(frozen=True, repr=False)
+class Rescaled(Kernel):
+    """k(x, z) = kernel(x/scales, z/scales), column by column.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> Linear().with_length_scales([1.0, 2.0])([[1.0, 2.0]])
+    array([[2.]])
+    """
+
+    kernel: Kernel
+    scales: Any
+
+    def __post_init__(self) -> None:
+        require_kernel("with_length_scales", self.kernel)
+        require_no_precomputed("with_length_scales", self.kernel)
+        self._set("scales", _scales(self.scales))
+
+    def formula(self, pair: Any) -> Any:
+        return self.kernel.formula(pair.through(LengthScales(self.scales)))
+
+    def block(self, X: Array, Z: Array) -> Array:
+        return self.kernel.block(*_viewed(LengthScales(self.scales), X, Z))
+
+    def diagonal(self, X: Array) -> Array:
+        return self.kernel.diagonal(LengthScales(self.scales).apply(self._rows(X)))
+
+    def check_data(self, X: Array) -> None:
+        self.kernel.check_data(LengthScales(self.scales).apply(X))
+
+    def _resolved(self, X: Array, resolver: Resolver) -> Kernel:
+        rows = None if X is None else LengthScales(self.scales).apply(X)
+        return Rescaled(self.kernel._resolved(rows, resolver), self.scales)
+
+    @property
+    def properties(self) -> Properties:
+        return properties.of_rescaled_columns(self.kernel.properties)
+
+    def __repr__(self) -> str:
+        return f"{self.kernel._bracketed(4)}.with_length_scales({list(self.scales)!r})"
+
+
+def _scales(scales: Any) -> tuple[float, ...]:
+    if isinstance(scales, str) or not isinstance(scales, Iterable):
+        raise InvalidInput(message("with_length_scales", f"scales={scales!r}", "give one number for each column"))
+    given = scales if isinstance(scales, tuple) else tuple(scales)
+    exact = tuple(parameters.positive("with_length_scales", "scale", scale) for scale in given)
+    if not all(math.isfinite(1.0 / scale) for scale in exact):
+        raise NotAKernel(message("with_length_scales", "a length-scale too small to divide by", "rescale the column"))
+    return given if all(type(scale) is float for scale in given) else exact
