@@ -3,11 +3,15 @@
 from mercer.solvers.base import Problem, Solution, Solver, State, Status, solve
 from mercer.solvers.cg import CGState, ConjugateGradients
 from mercer.solvers.cholesky import Cholesky, CholeskyFactor, CholeskyState
-from mercer.solvers.eigen import DenseEigen, DenseEigenState, Eigenpairs, Eigenproblem
+from mercer.solvers.choose import Choice, choose_eigen, choose_linear
+from mercer.solvers.eigen import DenseEigen, DenseEigenState, Eigenpairs, Eigenproblem, rayleigh_ritz
+from mercer.solvers.krylov import BlockKrylov, KrylovState
 from mercer.solvers.linear import LinearSystem
 
 __all__ = [
+    "BlockKrylov",
     "CGState",
+    "Choice",
     "Cholesky",
     "CholeskyFactor",
     "CholeskyState",
@@ -16,11 +20,15 @@ __all__ = [
     "DenseEigenState",
     "Eigenpairs",
     "Eigenproblem",
+    "KrylovState",
     "LinearSystem",
     "Problem",
     "Solution",
     "Solver",
     "State",
     "Status",
+    "choose_eigen",
+    "choose_linear",
+    "rayleigh_ritz",
     "solve",
 ]

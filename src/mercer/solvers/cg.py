@@ -55,7 +55,7 @@ class ConjugateGradients(Solver[LinearSystem, CGState]):
     r"""x ← x + αp, r ← r − αAp, p ← Mr + βp with α = ⟨r,Mr⟩/⟨p,Ap⟩ and β = ⟨r,Mr⟩₊/⟨r,Mr⟩, for each column at once.
 
     Columns are independent recurrences that share one product A P a step; one that is done is frozen and no longer
-    multiplied. A column counts as converged only when ‖b − Ax‖/‖b‖, recomputed from x, is within the tolerance. When the
+    multiplied. A column counts as converged only when ‖b − Ax‖/‖b‖, recomputed from x, is within ``tol``. When the
     recurrence says so and the true residual does not, the recurrence restarts from the true one, and after three such
     restarts that did not halve it the column is STALLED.
 

@@ -13,7 +13,7 @@ from mercer.errors import InvalidInput, message
 from mercer.operators import Operator
 from mercer.solvers.base import Solver, State, Status
 
-__all__ = ["DenseEigen", "DenseEigenState", "Eigenpairs", "Eigenproblem", "pair_residuals"]
+__all__ = ["DenseEigen", "DenseEigenState", "Eigenpairs", "Eigenproblem", "pair_residuals", "rayleigh_ritz"]
 
 Floats = NDArray[np.float64]
 
@@ -125,6 +125,25 @@ def pair_residuals(A: Operator, values: Floats, vectors: NDArray[Any]) -> Floats
     """‖Av − λv‖ of each pair, from a product in float64."""
     V = np.asarray(vectors, np.float64)
     return np.asarray(np.linalg.norm(A.matmat(V) - V * values, axis=0))
+
+
+def rayleigh_ritz(A: Operator, V: NDArray[Any]) -> Eigenpairs:
+    """The best pairs in span V for orthonormal columns V: VᵀAV = S diag(θ) Sᵀ, vectors VS; with true residuals.
+
+    One product in float64. It corrects pairs that were found with a rounded copy of A: their eigenvalues then have an
+    error of second order in the error of the vectors.
+
+    >>> from mercer.operators import Dense
+    >>> rayleigh_ritz(Dense([[2.0, 1e-9], [1e-9, 1.0]]), np.eye(2)).values
+    array([2., 1.])
+    """
+    V = np.asarray(V, np.float64)
+    W = A.matmat(V)
+    T = V.T @ W
+    theta, S = np.linalg.eigh((T + T.T) / 2)
+    theta, S = theta[::-1].copy(), np.ascontiguousarray(S[:, ::-1])
+    vectors = V @ S
+    return Eigenpairs(theta, vectors, np.asarray(np.linalg.norm(W @ S - vectors * theta, axis=0)))
 
 
 def _relative(residuals: Floats, values: Floats) -> float:

@@ -1,0 +1,104 @@
+"""Which solver, and why: one table for linear systems, one for eigenproblems.
+
+=============  ==========================================================  ===================
+problem        first row that holds                                        taken
+=============  ==========================================================  ===================
+linear         a copy of A in float32 fits in 40 % of the budget           Cholesky
+linear         otherwise                                                   conjugate gradients
+eigen          n ≤ 500, or k > n/10 and a float64 copy fits in the budget  LAPACK subset
+eigen          a copy of A fits in 40 % of the budget                      block Krylov, stored
+eigen          otherwise                                                   block Krylov
+=============  ==========================================================  ===================
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from mercer.solvers.base import Solver
+from mercer.solvers.cg import ConjugateGradients
+from mercer.solvers.cholesky import Cholesky
+from mercer.solvers.eigen import DenseEigen
+from mercer.solvers.krylov import BlockKrylov
+
+__all__ = ["Choice", "choose_eigen", "choose_linear"]
+
+STORED_SHARE = 0.4
+"""Of the memory budget that one stored matrix may take; the rest is for vectors and for what the caller holds."""
+
+DENSE_BELOW = 500
+"""Rows below which LAPACK is taken whatever k is."""
+
+DENSE_FRACTION = 10
+"""LAPACK is taken for more than n/10 eigenpairs."""
+
+_NAMES = {Cholesky: "cholesky", ConjugateGradients: "cg", DenseEigen: "dense", BlockKrylov: "krylov"}
+
+
+class Choice(NamedTuple):
+    """A solver, why it was taken, and whether it wants the matrix in memory."""
+
+    solver: Solver[Any, Any]
+    reason: str
+    stored: bool
+
+    @property
+    def name(self) -> str:
+        """The solver in one word, as estimators spell it."""
+        return _NAMES[type(self.solver)]
+
+
+def choose_linear(n: int, itemsize: int, budget_bytes: float, tol: float = 1e-10) -> Choice:
+    """Cholesky where the matrix in float32 fits in 40 % of the budget, otherwise conjugate gradients.
+
+    Parameters
+    ----------
+    n : int
+        Unknowns.
+    itemsize : int
+        Bytes of an entry of the factor: 4 for mixed precision, 8 for float64 alone.
+    budget_bytes : float
+        The memory that may be used.
+    tol : float
+        On the true relative residual.
+
+    Examples
+    --------
+    >>> choose_linear(10_000, 4, 2e9).name, choose_linear(100_000, 4, 2e9).name
+    ('cholesky', 'cg')
+    """
+    need, room = itemsize * n * n, STORED_SHARE * budget_bytes
+    if need <= room:
+        reason = f"a {n} × {n} factor takes {_size(need)} of the {_size(room)} that one matrix may"
+        return Choice(Cholesky(tol=tol, precision="mixed" if itemsize == 4 else "float64"), reason, True)
+    reason = f"a {n} × {n} factor would take {_size(need)}, above the {_size(room)} that one matrix may"
+    return Choice(ConjugateGradients(tol=tol), reason, False)
+
+
+def choose_eigen(n: int, k: int, budget_bytes: float, tol: float = 1e-3, itemsize: int = 4) -> Choice:
+    """LAPACK for small matrices and for many eigenpairs, otherwise block Krylov, on a stored matrix where it fits.
+
+    Examples
+    --------
+    >>> choose_eigen(300, 5, 2e9).name, choose_eigen(7291, 64, 2e9).name, choose_eigen(1000, 1000, 2e9).name
+    ('dense', 'krylov', 'dense')
+    """
+    small, many = n <= DENSE_BELOW, k * DENSE_FRACTION > n
+    if (small or many) and 8 * n * (n + k) <= budget_bytes:
+        why = f"n = {n} is at most {DENSE_BELOW}" if small else f"k = {k} is more than a tenth of n = {n}"
+        return Choice(DenseEigen(), why, True)
+    need, room = itemsize * n * n, STORED_SHARE * budget_bytes
+    few = f"k = {k} of n = {n} eigenpairs" + (", too many for the budget to hold all" if small or many else "")
+    if need <= room:
+        return Choice(BlockKrylov(tol=tol), f"{few}; the matrix takes {_size(need)} of {_size(room)}", True)
+    reason = f"{few}; the matrix would take {_size(need)}, above the {_size(room)} that one may"
+    return Choice(BlockKrylov(tol=tol), reason, False)
+
+
+def _size(count: float) -> str:
+    """Bytes for people.
+
+    >>> _size(213e6), _size(5e9)
+    ('213 MB', '5.0 GB')
+    """
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
