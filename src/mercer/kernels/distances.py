@@ -17,7 +17,7 @@ __all__ = [
     "chi2", "dot", "l1", "matched", "min_sum", "mismatches", "row_sums", "sqdist", "squared_norms", "zeros",
 ]  # fmt: skip
 
-_BLOCK = 1 << 17
+_BLOCK = 1 << 16
 """Entries of a block of pairs that stays in the cache while the columns pass over it."""
 _DIRECT = 32
 """Up to this many columns, direct differences cost no more than a matrix product and its repair."""
@@ -103,8 +103,7 @@ def _sqdist_expanded(X: Any, Z: Any) -> Any:
     xx, zz = _squared_norms64(X), _squared_norms64(Z)
     D = dot(X, Z)
     D *= -2.0
-    D += xx[:, None]
-    D += zz[None, :]
+    D += xx[:, None] + zz[None, :]  # The norms first: their sum is exactly symmetric.
     np.maximum(D, 0.0, out=D)
     if same:
         np.fill_diagonal(D, 0.0)

@@ -276,10 +276,10 @@ def _where(condition: Expression, a: Expression, b: Expression) -> Expression:
     return Expression("where", (condition, a, b))
 
 
-def _pow(base: Any, exponent: Any) -> Expression:
-    base, exponent = constant(base), constant(exponent)
+def _pow(a: Any, b: Any) -> Expression:
+    base, exponent = constant(a), constant(b)
     if exponent.op == "const":
-        power = exponent.value
+        power = float(exponent.value)
         if base.op == "const":
             return constant(_fold("power", base.value, power))
         if power == 1.0:

@@ -121,6 +121,7 @@ class ArrayPair:
         return _SelfArrays(self.Z, (1, -1))
 
     def through(self, view: View) -> ArrayPair:
+        """The pairs of what the view shows."""
         X = view.apply(self.X)
         return ArrayPair(X, X if self.Z is self.X else view.apply(self.Z))
 
@@ -233,6 +234,7 @@ class SymbolPair:
         return SymbolPair(self.views, "self_z") if self.op == "pairing" else self
 
     def through(self, view: View) -> SymbolPair:
+        """The symbols of what the view shows."""
         return SymbolPair((*self.views, view), self.op)
 
 

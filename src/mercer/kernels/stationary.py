@@ -172,8 +172,8 @@ def _bessel(nu: float, s: Any) -> Any:
     for j in range(1, min(math.ceil(nu) - 1, 30) + 1):
         term = term * (wide * wide / 4) / (j * (j - nu))
         series = series + term
-    # Where the scaled function is infinite the log is; where both are 0 (s beyond 1e300) the kernel is 0.
-    small = ~np.isfinite(kve(nu, wide)) | (wide == 0)
+    # Far away SciPy's function is NaN and the kernel 0.
+    small = np.isinf(kve(nu, wide)) | (wide == 0)
     return np.where(small, series, np.nan_to_num(value, nan=0.0)).astype(np.asarray(s).dtype)
 
 

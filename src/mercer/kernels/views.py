@@ -38,7 +38,9 @@ class Columns:
         if self.indices and max(self.indices) >= X.shape[1]:
             given = f"column {max(self.indices)} of data with {X.shape[1]} columns"
             raise InvalidInput(message("Columns", given, "give indices below the number of columns"))
-        return X[:, list(self.indices)]
+        if is_tensor(X) or sp.issparse(X):
+            return X[:, list(self.indices)]
+        return X.take(self.indices, axis=1)
 
 
 @dataclass(frozen=True)

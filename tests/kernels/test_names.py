@@ -1,0 +1,118 @@
+"""Kernels as text, read and never evaluated."""
+
+from __future__ import annotations
+
+import pytest
+
+from mercer.errors import InvalidInput, MercerError, NotAKernel
+from mercer.kernels import (
+    Cauchy,
+    Constant,
+    Gaussian,
+    Laplace,
+    Linear,
+    Matern,
+    MonomialSum,
+    Polynomial,
+    Precomputed,
+    RationalQuadratic,
+    inf,
+    kernel_names,
+    parse,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("gaussian", Gaussian()),
+        ("rbf(0.5)", Gaussian(gamma=0.5)),
+        ("RBF()", Gaussian()),
+        ("poly(2)", Polynomial(degree=2)),
+        ("laplacian", Laplace()),
+        ("rational_quadratic(alpha=2)", RationalQuadratic(alpha=2.0)),
+        ("RationalQuadratic()", RationalQuadratic()),
+        ("monomial_sum(degree=4)", MonomialSum(degree=4)),
+        ("precomputed", Precomputed()),
+        ("0.5*gaussian(gamma=0.1)+linear()", 0.5 * Gaussian(gamma=0.1) + Linear()),
+        ("0.5*gaussian(gamma=0.1)+linear()*polynomial(degree=2)", 0.5 * Gaussian(gamma=0.1) + Linear() * Polynomial(2)),
+        ("gaussian(gamma='median').on([0, 2])", Gaussian(gamma="median").on([0, 2])),
+        ("gaussian().on('age') + 1", Gaussian().on("age") + 1),
+        ("(linear() + cauchy(2)).normalized()**2 / 4", (Linear() + Cauchy(2)).normalized() ** 2 / 4),
+        ("linear().with_length_scales((1, 2.5))", Linear().with_length_scales([1, 2.5])),
+        ("matern(nu=inf, length_scale=+2e-1)", Matern(nu=inf, length_scale=0.2)),
+        ("  linear \n", Linear()),
+        ("constant(2)", Constant(2.0)),
+    ],
+)
+def test_parse(text, expected):
+    assert parse(text) == expected
+
+
+@pytest.mark.parametrize("name", kernel_names())
+def test_every_name_is_a_kernel_in_either_case(name):
+    kernel = parse(name)
+    assert parse(f"{name.upper()}()") == kernel
+    assert parse(repr(kernel)) == kernel
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("gausian()", "did you mean 'gaussian'"),
+        ("Matérn()", "did you mean 'matern'"),
+        ("zzz", "the names are"),
+        ("gaussian().normalised()", "did you mean 'normalized'"),
+        ("gaussian().resolve([[1]])", "methods are"),
+        ("gaussian().__class__", "use kernels"),
+        ("gaussian.__init__()", "methods are"),
+        ("__import__('os').system('true')", "methods are"),
+        ("open('x')", "names are|did you mean"),
+        ("function(min)", "in Python"),
+        ("gaussian(sigma=2)", "parameters of that kernel"),
+        ("gaussian(1, 2)", "parameters of that kernel"),
+        ("gaussian(**{'gamma': 1})", "name each parameter"),
+        ("gaussian(gamma=1+1)", "number, a string or a list"),
+        ("gaussian(gamma=[x for x in y])", "number, a string or a list"),
+        ("gaussian(gamma=linear())", "number, a string or a list"),
+        ("gaussian(gamma='auto')", "scale"),
+        ("2", "at least one kernel"),
+        ("2 + 3", "write the number out"),
+        ("9**9**9**9 * linear()", "write the number out"),
+        ("linear() ** linear()", "give a number"),
+        ("2 ** linear()", "kernel"),
+        ("linear() + 'a'", "use kernels"),
+        ("linear() + True", "real number"),
+        ("linear() @ linear()", "use kernels"),
+        ("linear() if 1 else 2", "use kernels"),
+        ("lambda: 0", "use kernels"),
+        ("", "as in Python"),
+        ("linear(", "as in Python"),
+        ("a; b", "as in Python"),
+        ("\x00", "as in Python"),
+        ("x" * 20_000, "at most"),
+        ("(" * 3000 + ")" * 3000, "as in Python"),
+        ("-" * 5000 + "linear()", "as in Python|nested"),
+        ("linear()" + ".normalized()" * 200, "nested"),
+        ("gaussian(gamma=" + "[" * 80 + "]" * 80 + ")", "nested|as in Python"),
+        ("+".join(["linear()"] * 500), "nested"),
+    ],
+    ids=lambda value: value[:40],
+)
+def test_what_is_refused(text, advice):
+    with pytest.raises(InvalidInput, match=advice) as caught:
+        parse(text)
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("text", ["-linear()", "linear() - linear()", "linear()**0.5", "gaussian(gamma=-inf)", "linear()*-1"])
+def test_what_is_no_kernel_is_refused_as_such(text):
+    with pytest.raises(MercerError) as caught:
+        parse(text)
+    assert isinstance(caught.value, NotAKernel)
+
+
+@pytest.mark.parametrize("given", [None, 3, b"linear", ["linear"]])
+def test_only_text_is_parsed(given):
+    with pytest.raises(InvalidInput, match="string"):
+        parse(given)
