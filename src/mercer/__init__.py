@@ -5,8 +5,21 @@ One kernel algebra for every method, a fused native engine, and answers that car
 
 from mercer import errors, kernels
 from mercer.events import Cancel, Log, Progress, observe
+from mercer.estimators import KernelPCA, KernelRidge, KernelRidgeClassifier, Report
 from mercer.gram import KernelOperator
 
 __version__ = "0.1.0"
 
-__all__ = ["Cancel", "KernelOperator", "Log", "Progress", "errors", "kernels", "observe"]
+__all__ = [
+    "Cancel",
+    "KernelOperator",
+    "KernelPCA",
+    "KernelRidge",
+    "KernelRidgeClassifier",
+    "Log",
+    "Progress",
+    "Report",
+    "errors",
+    "kernels",
+    "observe",
+]

@@ -88,6 +88,8 @@ class KernelOperator(Operator):
     # ---- the operator's contract ------------------------------------------------------------------------------------
 
     def _matmat(self, V: Array) -> Array:
+        if V.shape[1] == 0:
+            return np.zeros((self.shape[0], 0), V.dtype)
         plan = self._tiles()
         own = np.ascontiguousarray(V, self.dtype)
         out = sweep.multiply(plan, own, self.shape[0], self._work(V.shape[1]), self.symmetric)

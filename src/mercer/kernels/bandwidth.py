@@ -44,12 +44,13 @@ def is_rule(value: Any) -> bool:
     return isinstance(value, str) and value in RULES
 
 
-def from_data(rule: str, measure: str, X: Any, *, seed: int = 0) -> float:
+def from_data(rule: str, measure: str, X: Any, weights: Any = None, *, seed: int = 0) -> float:
     r"""γ by a rule, for a kernel whose γ multiplies a measure of the pair.
 
     "scale" is 1/(d·Var(X)) for squared distances and inner products (scikit-learn's rule), 1/√(d·Var(X)) for the
     Euclidean distance, 1/(d·std(X)) for city-block and χ² distances, 1/d for mismatches. "median" is 1/(2m²) with m
     the median distance of distinct rows for squared distances, 1/m for the others, m by the kernel's own distance.
+    A row of weight 2 counts as two rows.
 
     >>> from_data("scale", "sqdist", np.array([[0.0], [4.0]]))
     0.25
@@ -59,60 +60,85 @@ def from_data(rule: str, measure: str, X: Any, *, seed: int = 0) -> float:
     if X.shape[0] == 0 or X.shape[1] == 0:
         raise InvalidInput(message("gamma", f"the rule {rule!r} for data of shape {X.shape}", "give rows, or a number"))
     with np.errstate(all="ignore"):
-        median = _median(MEASURES[measure], X, seed) if rule == "median" else None
-        gamma = _scale(MEASURES[measure], X) if median is None else median
+        median = _median(MEASURES[measure], X, weights, seed) if rule == "median" else None
+        gamma = _scale(MEASURES[measure], X, weights) if median is None else median
     if not (np.isfinite(gamma) and gamma > 0):
         given = f"the rule {rule!r} gives {gamma}: the data are too large or too small"
         raise InvalidInput(message("gamma", given, "rescale the columns (StandardScaler), or give a number"))
     return float(gamma)
 
 
-def spread(X: Any) -> float:
+def spread(X: Any, weights: Any = None) -> float:
     """The standard deviation of all entries of X about their one mean, in float64 and without overflow.
+
+    `weights` are those of the rows, 1 by default.
 
     >>> spread(np.array([[1e200, -1e200]]))
     1e+200
     """
-    values = (X.data if sp.issparse(X) else X).astype(np.float64)
+    # In one order, for the sum's last bits depend on it.
+    values = (X.data if sp.issparse(X) else X).astype(np.float64, order="C")
     size = float(np.abs(values).max(initial=0.0))
     if size == 0.0:
         return 0.0
-    values, total = values / size, float(X.shape[0]) * X.shape[1]
-    mean = values.sum() / total
+    values = values / size
+    w = np.ones(X.shape[0]) if weights is None else np.asarray(weights, np.float64)
+    w = np.repeat(w, np.diff(X.indptr)) if sp.issparse(X) else w[:, None]
+    present = float(w.sum()) if sp.issparse(X) else float(w.sum()) * X.shape[1]
+    total = float(X.shape[0] if weights is None else np.sum(weights)) * X.shape[1]
+    mean = (w * values).sum() / total
     # The absent entries of a sparse matrix are zeros, each at the distance `mean` from the mean.
-    variance = (np.square(values - mean).sum() + (total - values.size) * mean**2) / total
+    variance = ((w * np.square(values - mean)).sum() + (total - present) * mean**2) / total
     # Rounding of the mean alone: a constant is a constant.
     return float(size * np.sqrt(variance)) if variance > (4 * np.finfo(float).eps) ** 2 else 0.0
 
 
-def _scale(measure: Measure, X: Any) -> float:
+def _scale(measure: Measure, X: Any, weights: Any) -> float:
     if measure.degree == 0:
         return 1.0 / float(X.shape[1])
-    std = np.float64(spread(X))
+    std = np.float64(spread(X, weights))
     if std == 0.0:
         return 1.0
     return float(1.0 / (std**measure.degree * X.shape[1] ** measure.columns))
 
 
-def _median(measure: Measure, X: Any, seed: int) -> float | None:
-    m = median_distance(measure.of_distance, X, seed)
+def _median(measure: Measure, X: Any, weights: Any, seed: int) -> float | None:
+    m = median_distance(measure.of_distance, X, weights, seed)
     if m is None:
         return None
     # The median of distances is the square root of the median of squares, up to the mean of the middle two.
     return 1.0 / (2.0 * m * m) if measure.degree == 2 else 1.0 / m
 
 
-def median_distance(kind: str, X: Any, seed: int = 0) -> float | None:
+def median_distance(kind: str, X: Any, weights: Any = None, seed: int = 0) -> float | None:
     """The median of the non-zero distances in a random sample of rows; None where all of them are zero.
 
-    `kind` is the pairing; for `sqdist` the distance is its square root.
+    `kind` is the pairing; for `sqdist` the distance is its square root. A pair counts as often as the product of its
+    rows' weights.
     """
     count = int(min(X.shape[0], _SAMPLE, max(2.0, (_WORK / X.shape[1]) ** 0.5)))
-    chosen = np.random.default_rng(seed).choice(X.shape[0], count, replace=False)
-    sample = X[np.sort(chosen)].astype(np.float64)
-    values = _distances(kind, sample)
+    chosen = np.sort(np.random.default_rng(seed).choice(X.shape[0], count, replace=False))
+    values = _distances(kind, X[chosen].astype(np.float64))
+    w = np.ones(count) if weights is None else np.asarray(weights, np.float64)[chosen]
+    i, j = np.triu_indices(count, 1)
+    counts = (w[i] * w[j])[values > 0]
     values = values[values > 0]
-    return float(np.median(values)) if len(values) else None
+    return _weighted_median(values, counts) if len(values) else None
+
+
+def _weighted_median(values: Any, counts: Any) -> float:
+    """The median of the values, each repeated `counts` times (not necessarily whole).
+
+    >>> _weighted_median(np.array([3.0, 1.0]), np.array([1.0, 1.0]))
+    2.0
+    >>> _weighted_median(np.array([3.0, 1.0]), np.array([2.0, 1.0]))
+    3.0
+    """
+    order = np.argsort(values)
+    below = np.cumsum(counts[order])
+    half = below[-1] / 2
+    low, high = np.searchsorted(below, half, "left"), np.searchsorted(below, half, "right")
+    return float((values[order[low]] + values[order[min(high, len(values) - 1)]]) / 2)
 
 
 def _distances(kind: str, X: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
@@ -15,25 +15,16 @@ from mercer.kernels import bandwidth, evaluation
 from mercer.kernels.functions import is_tensor
 from mercer.kernels.pairing import ArrayPair, Pair, trace
 from mercer.kernels.properties import Properties
+from mercer.kernels.resolution import Resolver, blank, from_rows
 from mercer.kernels.rows import column_names, to_numpy
 
 if TYPE_CHECKING:
     from mercer.kernels.expression import Expression
 
-__all__ = ["Array", "Kernel", "Resolver", "trace_or_none"]
+__all__ = ["Array", "Kernel", "trace_or_none"]
 
 Array: TypeAlias = Any
 """A NumPy array, CSR matrix or PyTorch tensor."""
-
-
-@dataclass(frozen=True)
-class Resolver:
-    """Turns what depends on data (rules for bandwidths, names of columns) into numbers."""
-
-    bandwidth: Callable[[str, str, Array], float]
-    """(rule, measure, rows) ↦ γ."""
-    column: Callable[[str], int]
-    """A column's name ↦ its index."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,7 +69,7 @@ class Kernel:
 
     @property
     def domain(self) -> str:
-        """"vectors" (rows of numbers), "precomputed" (rows of kernel values) or "any" (whatever the kernel accepts)."""
+        """Rows of numbers are "vectors", rows of kernel values "precomputed", whatever else is accepted "any"."""
         return "vectors"
 
     @property
@@ -144,7 +135,9 @@ class Kernel:
         own = getattr(self, self.rule_parameter, None)
         return not bandwidth.is_rule(own) and all(child.is_resolved for child in self._children().values())
 
-    def resolve(self, X: Array, feature_names: Iterable[str] | None = None, seed: int = 0) -> Kernel:
+    def resolve(
+        self, X: Array, feature_names: Iterable[str] | None = None, sample_weight: Array | None = None, seed: int = 0
+    ) -> Kernel:
         """The kernel with "scale", "median" and column names replaced by numbers found in X.
 
         Parameters
@@ -153,6 +146,8 @@ class Kernel:
             The training rows.
         feature_names : names of the columns, optional
             By default those of a data frame.
+        sample_weight : array of shape (n,), optional
+            A row of weight 2 counts as two, one of weight 0 as none.
         seed : int
             For the sample of rows that "median" looks at.
 
@@ -166,7 +161,10 @@ class Kernel:
             return self
         names = column_names(X) if feature_names is None else [str(name) for name in feature_names]
         rows = to_numpy(self._rows(X))
-        return self._resolved(rows, Resolver(lambda *given: bandwidth.from_data(*given, seed=seed), _lookup(names)))
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        if weights is not None:
+            rows, weights = rows[weights > 0], weights[weights > 0]  # Weight 0 is an absent row.
+        return self._resolved(rows, from_rows(weights, seed, names))
 
     def _resolved(self, X: Array, resolver: Resolver) -> Kernel:
         """Replace what is this kernel's own, then its sub-kernels on the same rows."""
@@ -349,29 +347,10 @@ def full(values: Any, shape: tuple[int, int], like: Array) -> Array:
     return values.astype(like.dtype, copy=False)
 
 
-def _lookup(names: Sequence[str] | None) -> Callable[[str], int]:
-    def column(name: str) -> int:
-        if names is None:
-            advice = "give a data frame, or resolve(X, feature_names=...), or column indices"
-            raise InvalidInput(message("on", f"column name {name!r} for data without names", advice))
-        if names.count(name) != 1:
-            given = f"column name {name!r} found {names.count(name)} times"
-            raise InvalidInput(message("on", given, f"the columns are {list(names)[:20]}"))
-        return names.index(name)
-
-    return column
-
-
-def _blank() -> Resolver:
-    """Numbers for a kernel that is only asked whether it can be traced."""
-    seen: dict[str, int] = {}
-    return Resolver(lambda rule, measure, rows: 1.0, lambda name: seen.setdefault(name, 10**6 + len(seen)))
-
-
 def trace_or_none(kernel: Kernel) -> Expression | None:
     """The traced formula, or None where it cannot be traced; remembered by the kernel's value."""
     if not kernel.is_resolved:
-        kernel = kernel._resolved(None, _blank())
+        kernel = kernel._resolved(None, blank())
     try:
         return _remembered(kernel)
     except TypeError:

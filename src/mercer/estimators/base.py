@@ -1,0 +1,157 @@
+"""What all estimators share: a kernel, a memory budget, validated rows, and a report."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+
+from mercer.arrays import parse_memory
+from mercer.errors import ConvergenceWarning, InvalidInput, message
+from mercer.estimators.report import Report
+from mercer.gram import KernelOperator
+from mercer.kernels import Kernel, as_kernel
+from mercer.solvers import Solution
+
+__all__ = ["KernelEstimator", "KernelSize"]
+
+FLOATS = (np.float64, np.float32)
+
+
+class KernelSize(NamedTuple):
+    """tr K, the largest entry of K, and the largest number in the rows."""
+
+    trace: float
+    largest_entry: float
+    largest_row: float
+
+
+class KernelEstimator(BaseEstimator):
+    """scikit-learn's contract for an estimator with a `kernel` and a `memory` budget.
+
+    `kernel` may be a Kernel, a name, an expression as text, or a callable; `kernel__gamma` and the like reach into it in
+    grid searches and never change a kernel that somebody else holds.
+    """
+
+    kernel: Any
+    memory: Any
+
+    # ---- parameters ---------------------------------------------------------------------------------------------------
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; ``kernel__name`` replaces the kernel by a copy with that parameter."""
+        inner = {name.removeprefix("kernel__"): params.pop(name) for name in list(params) if name.startswith("kernel__")}
+        super().set_params(**params)
+        if inner:
+            self.kernel = as_kernel(self.kernel).replace(**inner)
+        return self
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        domain = self._domain()
+        tags.input_tags.sparse = domain == "vectors"
+        tags.input_tags.pairwise = domain == "precomputed"
+        return tags
+
+    def _domain(self) -> str:
+        return as_kernel(self.kernel).domain
+
+    # ---- rows -----------------------------------------------------------------------------------------------------------
+
+    def _validate(self, X: Any, **options: Any) -> Any:
+        """The rows of a fit; what is not a table is left to the kernel."""
+        if self._domain() == "any":
+            return X
+        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", **options)
+        if self._domain() == "precomputed":
+            self._check_precomputed(X)
+        return X
+
+    def _validate_both(self, X: Any, y: Any, **options: Any) -> tuple[Any, Any]:
+        """The rows and the targets of a fit."""
+        if self._domain() == "any":
+            return X, column_or_1d(y, warn=True)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", **options)
+        if self._domain() == "precomputed":
+            self._check_precomputed(X)
+        return X, y
+
+    def _check_precomputed(self, K: Any) -> None:
+        """A precomputed matrix must be a kernel's: square and symmetric. Its definiteness is the solver's to find."""
+        if K.shape[0] != K.shape[1]:
+            given = f"a precomputed kernel matrix of shape {K.shape}"
+            raise InvalidInput(message(type(self).__name__, given, "give k(X, X): it must be a square matrix"))
+        asymmetry = float(np.max(np.abs(K - K.T), initial=0.0))
+        if asymmetry > 1e-5 * float(np.max(np.abs(K), initial=0.0)):
+            given = f"a precomputed kernel matrix with |K − Kᵀ| up to {asymmetry:.1e}"
+            raise InvalidInput(message(type(self).__name__, given, "symmetrise it: (K + K.T) / 2"))
+
+    def _validate_new(self, X: Any) -> Any:
+        check_is_fitted(self)
+        if self._domain() == "any":
+            return X
+        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS, order="C")
+
+    def _weights(self, sample_weight: Any, X: Any) -> np.ndarray | None:
+        """Positive weights in float64, or None where all are 1."""
+        if sample_weight is None:
+            return None
+        rows = X if hasattr(X, "shape") else np.empty((len(X), 1))
+        weights = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+        if not np.any(weights > 0):
+            raise InvalidInput(message(type(self).__name__, "sample weights that are all zero", "give a positive one"))
+        return weights
+
+    # ---- kernel -----------------------------------------------------------------------------------------------------------
+
+    def _begin(self, X: Any, weights: np.ndarray | None = None) -> tuple[KernelOperator, Report]:
+        """The kernel resolved on the training rows, its operator in float64, and an empty report."""
+        names = getattr(self, "feature_names_in_", None)
+        self.kernel_: Kernel = as_kernel(self.kernel).resolve(X, names, weights)
+        K = KernelOperator(self.kernel_, X, dtype=np.float64)
+        self.X_fit_ = np.arange(K.shape[0]) if self.kernel_.domain == "precomputed" else K.X
+        report = Report(
+            estimator=type(self).__name__,
+            kernel=repr(self.kernel_),
+            n=K.shape[0],
+            d=int(getattr(self, "n_features_in_", 0)),
+            dtype=str(np.dtype(getattr(K.X, "dtype", np.float64))),
+            definiteness=self.kernel_.properties.definiteness.name.lower().replace("_", " "),
+            memory_budget=parse_memory(self.memory),
+        )
+        if not self.kernel_.properties.definiteness.is_mercer:
+            report.notes.append("the kernel is not proved positive semi-definite; the method may have no meaning for it")
+        return K, report
+
+    def _kernel_size(self, K: KernelOperator) -> KernelSize:
+        """How large the entries are, from the diagonal, which bounds the rest of a Mercer kernel's matrix."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            diagonal = np.asarray(K.diagonal(), np.float64)
+        if not np.all(np.isfinite(diagonal)):
+            given = f"{self.kernel_!r} has values that are not finite on these rows"
+            raise InvalidInput(message(type(self).__name__, given, "standardise the columns, or lower the degree"))
+        values = getattr(K.X, "data", K.X) if sp.issparse(K.X) else K.X
+        rows = float(np.max(np.abs(values), initial=0.0)) if self.kernel_.domain != "any" else 0.0
+        return KernelSize(float(diagonal.sum()), float(np.abs(diagonal).max()), rows)
+
+    def _cross(self, X: Any) -> KernelOperator:
+        """k(new row, training row) as an operator."""
+        rows = self._validate_new(X)
+        return KernelOperator(self.kernel_, rows, self.X_fit_)
+
+    def _account(self, report: Report, solution: Solution[Any], tolerance: float, rounding: float = 0.0) -> None:
+        """What the solver says of itself, in the report and as a warning where it fell short of more than rounding."""
+        report.steps, report.residual = solution.steps, float(solution.residual)
+        report.tolerance, report.status = tolerance, solution.status.name.lower().replace("_", " ")
+        if not solution.converged and report.residual <= rounding:
+            report.status = "converged to rounding"
+            report.notes.append(f"the system is nearly singular: float64 carries a residual of {report.residual:.1e}, no less")
+        elif not solution.converged:
+            given = f"{report.method} ended with a relative residual of {report.residual:.1e}, not {tolerance:.0e}"
+            report.warnings.append(message(type(self).__name__, given, solution.status.advice))
+            warnings.warn(report.warnings[-1], ConvergenceWarning, stacklevel=3)

@@ -1,0 +1,207 @@
+"""Kernel principal component analysis: chapters 000 (21.1), 001 and 004."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from mercer.arrays import human, require
+from mercer.errors import InvalidInput, message
+from mercer.estimators.base import KernelEstimator
+from mercer.estimators.report import Report
+from mercer.gram import KernelOperator
+from mercer.operators import Centered, Dense
+from mercer.solvers import BlockKrylov, DenseEigen, Eigenpairs, Eigenproblem, rayleigh_ritz, solve
+from mercer.solvers.choose import choose_eigen
+
+__all__ = ["KernelPCA"]
+
+
+class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
+    r"""K̃ aⱼ = N λⱼ aⱼ with N λⱼ ‖aⱼ‖² = 1; the score of x on component j is yⱼ = Σᵢ aᵢⱼ k̃(x, xᵢ).
+
+    k̃ is the kernel of the centred features, K̃ = K − 1ₙK − K1ₙ + 1ₙK1ₙ on the training rows. No centred matrix is formed:
+    since the eigenvectors of K̃ sum to zero, the scores are K a less a constant per component. Scores have variance λⱼ on
+    the training rows.
+
+    Parameters
+    ----------
+    n_components : int or None, default None
+        How many components; None keeps all whose eigenvalue is above rounding, by a full decomposition.
+    kernel : Kernel, str or callable, default "gaussian"
+        A name means its bandwidth by scikit-learn's rule "scale".
+    solver : {"auto", "dense", "krylov"}, default "auto"
+        "dense" is LAPACK on the n × n matrix in float64; "krylov" a randomized block Krylov method with K stored in
+        float32, or not stored at all where it doesn't fit the memory budget. "auto" chooses by size.
+    tol : float, default 1e-5
+        max ‖K̃v − Nλv‖/(Nλ₁) over the components, recomputed in float64. Eigenvalues are better than that: their
+        error is of second order in it.
+    memory : int, str or None
+        Budget in bytes or as "2GB"; None is half of what is free.
+    random_state : int, default 0
+        Of the Krylov method's random start.
+
+    Attributes
+    ----------
+    eigenvalues_ : array of shape (k,)
+        N λⱼ, the eigenvalues of the centred kernel matrix, descending.
+    explained_variance_ : array of shape (k,)
+        λⱼ = eigenvalues_/N, the variance of the scores.
+    explained_variance_ratio_ : array of shape (k,)
+        λⱼ over the whole variance, tr K̃/N, of which the components that were not kept have their share.
+    eigenvectors_ : array of shape (n, k)
+        Of K̃, orthonormal; the entry of largest magnitude of each is positive.
+    dual_coef_ : array of shape (n, k)
+        aⱼ = eigenvector/√(Nλⱼ).
+    column_means_ : array of shape (n,)
+        (1/N) Σᵢ k(xᵢ, xⱼ).
+    kernel_, X_fit_, report_
+        The kernel as resolved, the training rows, what was chosen and how exact it is.
+
+    Notes
+    -----
+    Components with Nλ ≤ eps·n·Nλ₁, eps that of the data's dtype, are rounding noise and are dropped: three-dimensional data
+    have three linear components, in float32 too. Chapter 004 divides the scores by another √N; its scores have variance
+    λ/N, these have λ.
+
+    References
+    ----------
+    B. Schölkopf, A. Smola, K.-R. Müller (1998). Nonlinear component analysis as a kernel eigenvalue problem.
+    Neural Computation 10.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_circles
+    >>> from mercer import KernelPCA
+    >>> from mercer.kernels import Gaussian
+    >>> X, y = make_circles(200, factor=0.3, noise=0.05, random_state=0)
+    >>> scores = KernelPCA(2, Gaussian(gamma=2.0)).fit_transform(X)
+    >>> bool(abs(scores[:, 0].var() - KernelPCA(2, Gaussian(gamma=2.0)).fit(X).explained_variance_[0]) < 1e-12)
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        kernel: Any = "gaussian",
+        *,
+        solver: Literal["auto", "dense", "krylov"] = "auto",
+        tol: float = 1e-5,
+        memory: float | str | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.solver = solver
+        self.tol = tol
+        self.memory = memory
+        self.random_state = random_state
+
+    # ---- fit ----------------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the components of the rows of X (array-like or CSR matrix of shape (n, d)); y is ignored."""
+        X = self._validate(X, ensure_min_samples=2)
+        K, report = self._begin(X)
+        self.report_ = report
+        centered = Centered(K)
+        trace = self._kernel_size(K).trace
+        with report.stage("column means"):
+            self.column_means_ = centered.column_means
+        pairs = self._eigenpairs(K, centered, report)
+        self._keep(pairs, trace, trace - K.shape[0] * centered.grand_mean, report)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+        """The scores of the training rows, V √(Nλ): equal to ``transform`` of them, with no further product."""
+        self.fit(X)
+        return self.eigenvectors_ * np.sqrt(self.eigenvalues_)
+
+    def _eigenpairs(self, K: KernelOperator, centered: Centered, report: Report) -> Eigenpairs:
+        n = K.shape[0]
+        k = n if self.n_components is None else self._checked_components(n)
+        if self._choose(n, k, report) == "dense":
+            with report.stage("eigenvalues"):
+                solution = solve(DenseEigen(), Eigenproblem(centered, k))
+            self._account(report, solution, self.tol)
+            return solution.x
+        operator = centered
+        if "stored" in report.method and self._kernel_size(K).largest_entry < 1e30:
+            with report.stage("kernel matrix"):
+                operator = Centered(Dense(K.fill(np.empty(K.shape, np.float32)), symmetric=True))
+        with report.stage("eigenvalues"):
+            solution = solve(BlockKrylov(tol=self.tol), Eigenproblem(operator, k, self._seed()))
+        if operator is not centered and solution.x is not None:
+            with report.stage("correction in float64"):
+                pairs = rayleigh_ritz(centered, solution.x.vectors)
+                scale = max(float(np.abs(pairs.values).max()), np.finfo(np.float64).tiny)
+            solution = replace(solution, x=pairs, residual=float(pairs.residuals.max()) / scale)
+        self._account(report, solution, self.tol)
+        return solution.x
+
+    def _checked_components(self, n: int) -> int:
+        k = self.n_components
+        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
+            raise InvalidInput(message("KernelPCA", f"n_components={k!r}", "give a positive integer, or None for all"))
+        return min(int(k), n)
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, (int, np.integer)):
+            return int(self.random_state)
+        raise InvalidInput(message("KernelPCA", f"random_state={self.random_state!r}", "give an integer"))
+
+    def _choose(self, n: int, k: int, report: Report) -> str:
+        """The road, and the memory it will take, before anything is allocated."""
+        if self.solver not in ("auto", "dense", "krylov"):
+            given = f"solver={self.solver!r}"
+            raise InvalidInput(message("KernelPCA", given, 'choose "auto", "dense" or "krylov"'))
+        choice = choose_eigen(n, k, report.memory_budget, self.tol)
+        name = choice.name if self.solver == "auto" else self.solver
+        report.reason = choice.reason if self.solver == "auto" else "asked for"
+        vectors = 8 * n * (k + 10) * 8
+        if name == "dense":
+            report.method, report.memory_planned = "LAPACK, float64", 8 * n * n + 8 * n * k
+        elif choice.stored or 4 * n * n + vectors <= 0.4 * report.memory_budget:
+            report.method = f"block Krylov, stored in float32 ({human(4 * n * n)})"
+            report.memory_planned = 4 * n * n + vectors
+        else:
+            report.method, report.memory_planned = "block Krylov, matrix-free", vectors
+        report.precision = "float64" if name == "dense" else "float32 iterations, float64 values and residual"
+        alternatives = ["fewer components", 'solver="krylov" (matrix-free where needed)', "fewer rows"]
+        require(report.memory_planned, report.memory_budget, f"KernelPCA of {n} rows and {k} components", alternatives)
+        return name
+
+    def _keep(self, pairs: Eigenpairs, trace: float, variance: float, report: Report) -> None:
+        """Drop what is rounding noise, fix the signs, and name the results as the chapter does."""
+        values, vectors = pairs.values, np.asarray(pairs.vectors, np.float64)
+        n = len(vectors)
+        dtype = np.dtype(report.dtype)
+        largest = max(float(values[0]), 0.0)
+        # Where all rows are the same, even λ₁ is rounding: that of K before it was centred.
+        kept = values > max(np.finfo(dtype).eps * n * largest, 4 * np.finfo(np.float64).eps * trace)
+        values, vectors = values[kept], vectors[:, kept]
+        vectors = vectors - vectors.mean(axis=0)
+        top = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
+        vectors = vectors * np.where(top < 0, -1.0, 1.0)
+        self.eigenvalues_, self.eigenvectors_ = values, vectors
+        self.explained_variance_ = values / n
+        self.explained_variance_ratio_ = values / variance if variance > 0 else np.zeros_like(values)
+        self.dual_coef_ = vectors / np.sqrt(values)
+        report.rank = len(values)
+        asked = self.n_components
+        if asked is not None and len(values) < asked:
+            report.notes.append(f"{asked} components were asked for, {len(values)} are above rounding noise")
+
+    # ---- new rows -------------------------------------------------------------------------------------------------------
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The scores of new rows: of shape (m, k), float64."""
+        K = self._cross(X)
+        return np.asarray(K @ self.dual_coef_) - self.column_means_ @ self.dual_coef_
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.eigenvalues_)

@@ -1,0 +1,237 @@
+"""scikit-learn's contract, with no expected failures, and what users do around an estimator."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import mercer
+from mercer import KernelPCA, KernelRidge, KernelRidgeClassifier
+from mercer.errors import InvalidInput, MemoryExceeded
+from mercer.kernels import Function, Gaussian, Linear, Polynomial, Precomputed
+
+ALL = (KernelRidge, KernelRidgeClassifier, KernelPCA)
+
+
+@parametrize_with_checks([KernelRidge(), KernelRidgeClassifier(), KernelPCA(n_components=2), KernelPCA()])
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def data():
+    X, y = load_iris(return_X_y=True)
+    return X, y
+
+
+def fitted(estimator, data):
+    return estimator().fit(*data)
+
+
+def outputs(model, X):
+    return model.transform(X) if isinstance(model, KernelPCA) else model.predict(X)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_data_frames_in_any_library_give_the_same_answers(estimator, data):
+    X, y = data
+    names = ["a", "b", "c", "d"]
+    expected = outputs(estimator().fit(X, y), X)
+    for frame in (pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names)):
+        model = estimator().fit(frame, y)
+        assert list(model.feature_names_in_) == names
+        np.testing.assert_array_equal(outputs(model, frame), expected)
+
+
+def test_named_columns_reach_the_kernel(data):
+    X, y = data
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    by_name = KernelRidge(Gaussian().on(["c", "a"])).fit(frame, y)
+    by_index = KernelRidge(Gaussian().on([2, 0])).fit(X, y)
+    np.testing.assert_allclose(by_name.predict(frame), by_index.predict(X), rtol=1e-12)
+
+
+def test_set_output_gives_frames(data):
+    scores = KernelPCA(2).set_output(transform="pandas").fit_transform(data[0])
+    assert list(scores.columns) == ["kernelpca0", "kernelpca1"]
+
+
+def test_grid_search_reaches_into_the_kernel(data):
+    X, y = data
+    kernel = Gaussian(gamma=100.0)
+    pipeline = make_pipeline(StandardScaler(), KernelRidgeClassifier(kernel))
+    search = GridSearchCV(pipeline, {"kernelridgeclassifier__kernel__gamma": [100.0, 0.1]}, cv=3).fit(X, y)
+    assert search.best_params_["kernelridgeclassifier__kernel__gamma"] == 0.1
+    assert kernel == Gaussian(gamma=100.0), "a search must not change the kernel that it was given"
+
+
+def test_setting_a_kernel_parameter_leaves_other_estimators_alone():
+    kernel = Gaussian(gamma=1.0)
+    first, second = KernelRidge(kernel), KernelRidge(kernel)
+    first.set_params(kernel__gamma=2.0)
+    assert (first.kernel.gamma, second.kernel.gamma) == (2.0, 1.0)
+    named = KernelRidge("gaussian").set_params(kernel__gamma=3.0)
+    assert named.kernel == Gaussian(gamma=3.0)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_clone_and_repr(estimator):
+    model = estimator(kernel=0.5 * Gaussian(gamma=0.1) + Linear())
+    assert repr(clone(model)) == repr(model)
+    assert clone(model).kernel == model.kernel
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_kernels_by_name_text_object_and_callable(estimator, data):
+    X, y = data
+    text = outputs(estimator(kernel="2*gaussian(gamma=0.5)").fit(X, y), X)
+    kernel = outputs(estimator(kernel=2 * Gaussian(gamma=0.5)).fit(X, y), X)
+    function = outputs(estimator(kernel=lambda A, B: 2 * Gaussian(gamma=0.5)(A, B)).fit(X, y), X)
+    np.testing.assert_array_equal(text, kernel)
+    np.testing.assert_allclose(function, kernel, atol=1e-6)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_precomputed_equals_the_kernel(estimator, data):
+    X, y = data
+    kernel = Gaussian(gamma=0.5)
+    new = X[::3] + 0.1
+    direct = estimator(kernel=kernel).fit(X, y)
+    model = estimator(kernel=Precomputed()).fit(kernel(X), y)
+    np.testing.assert_allclose(outputs(model, kernel(new, X)), outputs(direct, new), atol=1e-7)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_precomputed_matrices_that_are_none_are_refused(estimator, data):
+    y = data[1][:4]
+    with pytest.raises(InvalidInput, match="square"):
+        estimator(kernel=Precomputed()).fit(np.ones((4, 3)), y)
+    lopsided = np.eye(4)
+    lopsided[0, 3] = 0.5
+    with pytest.raises(InvalidInput, match="symmetrise"):
+        estimator(kernel=Precomputed()).fit(lopsided, y)
+
+
+def test_objects_through_a_function():
+    words = ["ab", "abc", "xyz", "xy", "abz", "yz"]
+    common = Function(lambda s, t: float(len(set(s) & set(t))), mode="pair")
+    model = KernelRidgeClassifier(common, alpha=0.1).fit(words, [0, 0, 1, 1, 0, 1])
+    assert model.predict(["abab", "zy"]).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_sparse_rows_equal_dense_rows(estimator, data):
+    X, y = data
+    X = np.where(X > 3, X, 0.0)
+    dense, sparse = estimator().fit(X, y), estimator().fit(sp.csr_array(X), y)
+    np.testing.assert_allclose(outputs(sparse, sp.csr_array(X)), outputs(dense, X), atol=1e-7)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_float32_road_against_float64(estimator, data):
+    X, y = data
+    X = StandardScaler().fit_transform(X)
+    wide = outputs(estimator().fit(X, y), X)[:, :2] if estimator is KernelPCA else outputs(estimator().fit(X, y), X)
+    narrow = outputs(estimator().fit(X.astype(np.float32), y), X.astype(np.float32))
+    narrow = narrow[:, :2] if estimator is KernelPCA else narrow
+    np.testing.assert_allclose(narrow, wide, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_reports_tell_what_was_done(estimator, data):
+    report = fitted(estimator, data).report_
+    text = str(report)
+    assert "Gaussian(gamma=" in text and "150 rows × 4 columns" in text and "positive definite" in text
+    assert report.residual <= report.tolerance and report.status == "converged"
+    assert report.memory_planned < report.memory_budget and report.jitter == 0.0
+    assert sum(report.seconds.values()) > 0
+    assert "<table>" in report._repr_html_()
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_a_budget_that_is_too_small_is_refused_before_allocation(estimator, data):
+    with pytest.raises(MemoryExceeded, match="memory="):
+        estimator(memory=1000).fit(*data)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_unfitted_use(estimator):
+    model = estimator()
+    with pytest.raises(NotFittedError):
+        outputs(model, np.ones((2, 2)))
+
+
+BAD_ROWS = {
+    "nan": (np.array([[1.0, np.nan], [1.0, 2.0], [3.0, 4.0]]), "NaN"),
+    "infinity": (np.array([[1.0, np.inf], [1.0, 2.0], [3.0, 4.0]]), "infinity"),
+    "empty": (np.empty((0, 2)), "0 sample"),
+    "no columns": (np.empty((3, 0)), "0 feature"),
+    "one dimension": (np.array([1.0, 2.0, 3.0]), "2D"),
+    "complex": (np.array([[1j, 2.0], [1.0, 2.0], [3.0, 4.0]]), "[Cc]omplex"),
+    "text": (np.array([["a", "b"], ["c", "d"], ["e", "f"]], dtype=object), "could not convert"),
+    "huge": (np.array([[1e200, 1.0], [1.0, 2.0], [3.0, 4.0]]), "overflow"),
+}
+
+
+@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize("case", BAD_ROWS)
+def test_bad_rows_are_refused_clearly(estimator, case):
+    X, words = BAD_ROWS[case]
+    with pytest.raises(ValueError, match=words):
+        estimator().fit(X, [0, 1, 0][: len(X)] if len(X) else [])
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_other_columns_than_in_fit_are_refused(estimator, data):
+    with pytest.raises(ValueError, match="features"):
+        outputs(fitted(estimator, data), np.ones((2, 3)))
+
+
+@pytest.mark.parametrize("estimator", (KernelRidge, KernelRidgeClassifier))
+@pytest.mark.parametrize("alpha", (-1.0, np.nan, np.inf, "much"))
+def test_bad_alpha(estimator, alpha, data):
+    with pytest.raises((InvalidInput, TypeError), match="alpha"):
+        estimator(alpha=alpha).fit(*data)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_integer_rows_and_constant_columns(estimator):
+    X = np.array([[1, 7], [2, 7], [3, 7], [4, 7]])
+    model = estimator().fit(X, [0, 0, 1, 1])
+    assert np.all(np.isfinite(outputs(model, X)))
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_same_bits_every_time(estimator, data):
+    np.testing.assert_array_equal(outputs(fitted(estimator, data), data[0]), outputs(fitted(estimator, data), data[0]))
+
+
+def test_an_unproved_kernel_is_noted(data):
+    report = KernelRidge("sigmoid(gamma=0.01)", alpha=100.0).fit(*data).report_
+    assert any("not proved" in note for note in report.notes)
+
+
+def test_observers_see_the_stages(data):
+    seen = []
+
+    class Watch:
+        def on_event(self, event):
+            seen.append(type(event).__name__)
+
+    with mercer.observe(Watch()):
+        KernelRidge().fit(*data)
+    assert {"SolverStep", "StageDone", "TilesDone"} <= set(seen)
+
+
+def test_polynomial_of_data_that_overflow_is_refused():
+    X = np.array([[1e150], [2e150], [3e150]])
+    with pytest.raises(InvalidInput, match=r"finite|overflow"):
+        KernelRidge(Polynomial(degree=3)).fit(X, [1.0, 2.0, 3.0])

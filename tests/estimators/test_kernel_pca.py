@@ -1,0 +1,129 @@
+"""Kernel PCA against the chapters' formulas, scikit-learn, ordinary PCA and the mistakes of others."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits, load_iris, make_circles
+from sklearn.decomposition import PCA
+from sklearn.decomposition import KernelPCA as Reference
+
+from mercer import KernelPCA
+from mercer.errors import InvalidInput
+from mercer.kernels import Gaussian, Linear, Polynomial
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return load_digits().data[:1200] / 16.0
+
+
+def textbook(kernel, X):
+    """Chapter 000, (21.35) and (21.36), and chapter 001's step 4, to the letter."""
+    n = len(X)
+    K, ones = kernel(X), np.full((n, n), 1 / n)
+    centered = K - ones @ K - K @ ones + ones @ K @ ones
+    values, vectors = np.linalg.eigh(centered)
+    return values[::-1] / n, vectors[:, ::-1], centered
+
+
+@pytest.mark.parametrize("solver", ("dense", "krylov"))
+def test_equals_the_chapter(solver):
+    X = load_iris().data
+    kernel = Gaussian(gamma=0.3)
+    variances, vectors, centered = textbook(kernel, X)
+    model = KernelPCA(4, kernel, solver=solver, tol=1e-10 if solver == "dense" else 1e-7).fit(X)
+    np.testing.assert_allclose(model.explained_variance_, variances[:4], rtol=1e-9)
+    np.testing.assert_allclose(np.sum(model.dual_coef_**2, axis=0) * 150 * model.explained_variance_, 1.0, rtol=1e-9)
+    np.testing.assert_allclose(np.abs(np.sum(model.eigenvectors_ * vectors[:, :4], axis=0)), 1.0, atol=1e-8)
+    np.testing.assert_allclose(model.transform(X), centered @ model.dual_coef_, atol=1e-6)
+
+
+def test_transform_of_new_rows_is_the_chapters_formula():
+    X, new = load_iris().data[:100], load_iris().data[100:]
+    kernel = Polynomial(degree=3, gamma=0.1, coef0=1.0)
+    model = KernelPCA(3, kernel).fit(X)
+    K, C = kernel(X), kernel(new, X)
+    centered = C - C.mean(axis=1, keepdims=True) - K.mean(axis=0) + K.mean()
+    np.testing.assert_allclose(model.transform(new), centered @ model.dual_coef_, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("solver", ("dense", "krylov"))
+def test_transform_of_the_training_rows_is_fit_transform(solver, digits):
+    model = KernelPCA(10, Gaussian(gamma=0.05), solver=solver)
+    scores = model.fit_transform(digits)
+    np.testing.assert_allclose(model.transform(digits), scores, atol=2e-4 * np.abs(scores).max())
+    np.testing.assert_allclose(scores.var(axis=0), model.explained_variance_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("solver", ("dense", "krylov"))
+def test_equals_scikit_learn(solver, digits):
+    ours = KernelPCA(16, Polynomial(degree=2, gamma=1.0, coef0=1.0), solver=solver).fit(digits)
+    theirs = Reference(16, kernel="poly", degree=2, gamma=1.0, coef0=1.0, eigen_solver="dense").fit(digits)
+    np.testing.assert_allclose(ours.eigenvalues_, theirs.eigenvalues_, rtol=1e-6)
+    np.testing.assert_allclose(np.abs(ours.transform(digits[:50])), np.abs(theirs.transform(digits[:50])), atol=2e-3)
+
+
+def test_matrix_free_equals_stored(digits):
+    kernel = Gaussian(gamma=0.05)
+    stored = KernelPCA(5, kernel, solver="krylov").fit(digits)
+    free = KernelPCA(5, kernel, solver="krylov", memory=9_000_000).fit(digits)
+    assert "stored" in stored.report_.method and "matrix-free" in free.report_.method
+    np.testing.assert_allclose(free.eigenvalues_, stored.eigenvalues_, rtol=1e-6)
+
+
+def test_the_linear_kernel_is_ordinary_pca():
+    X = load_iris().data
+    model, pca = KernelPCA(3, Linear()).fit(X), PCA(3).fit(X)
+    np.testing.assert_allclose(model.explained_variance_ * 150 / 149, pca.explained_variance_, rtol=1e-9)
+    np.testing.assert_allclose(model.explained_variance_ratio_, pca.explained_variance_ratio_, rtol=1e-9)
+    np.testing.assert_allclose(np.abs(model.transform(X)), np.abs(pca.transform(X)), atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", (np.float32, np.float64))
+def test_the_rank_is_the_datas_in_both_precisions(dtype):
+    X = np.random.default_rng(0).standard_normal((400, 3)).astype(dtype)
+    model = KernelPCA(kernel=Linear()).fit(X)
+    assert model.eigenvalues_.shape == (3,) and model.report_.rank == 3
+    more = KernelPCA(17, Linear()).fit(X)
+    assert more.eigenvalues_.shape == (3,) and any("17" in note for note in more.report_.notes)
+    np.testing.assert_allclose(more.transform(X), more.fit_transform(X), atol=1e-4)
+
+
+def test_signs_do_not_depend_on_the_solver_or_the_seed(digits):
+    kernel = Gaussian(gamma=0.05)
+    dense = KernelPCA(4, kernel, solver="dense").fit(digits)
+    for seed in range(3):
+        krylov = KernelPCA(4, kernel, solver="krylov", random_state=seed).fit(digits)
+        assert np.all(np.sum(dense.eigenvectors_ * krylov.eigenvectors_, axis=0) > 0.99)
+
+
+def test_a_large_common_offset_does_not_drown_small_eigenvalues():
+    # K + 10⁶: the offset vanishes in the centred matrix, and its rounding in float32 must not take its place
+    X = np.random.default_rng(0).standard_normal((300, 5))
+    plain = KernelPCA(20, Gaussian(gamma=0.1)).fit(X)
+    lifted = KernelPCA(20, Gaussian(gamma=0.1) + 1e6).fit(X)
+    np.testing.assert_allclose(lifted.eigenvalues_, plain.eigenvalues_, rtol=1e-6)
+
+
+def test_ratios_count_what_was_not_kept(digits):
+    everything = KernelPCA(kernel=Gaussian(gamma=0.05)).fit(digits[:300])
+    few = KernelPCA(5, Gaussian(gamma=0.05)).fit(digits[:300])
+    np.testing.assert_allclose(everything.explained_variance_ratio_.sum(), 1.0, rtol=1e-9)
+    np.testing.assert_allclose(few.explained_variance_ratio_, everything.explained_variance_ratio_[:5], rtol=1e-9)
+
+
+def test_circles_that_no_line_separates_are_separated_by_one_component():
+    X, y = make_circles(300, factor=0.3, noise=0.05, random_state=0)
+    score = KernelPCA(1, Gaussian(gamma=2.0)).fit_transform(X)[:, 0]
+    assert max((score[y == 0].max() < score[y == 1].min()), (score[y == 1].max() < score[y == 0].min()))
+
+
+def test_identical_rows_have_no_components():
+    model = KernelPCA(2, Gaussian(gamma=1.0)).fit(np.ones((10, 3)))
+    assert model.eigenvalues_.shape == (0,) and model.transform(np.ones((4, 3))).shape == (4, 0)
+
+
+@pytest.mark.parametrize("bad", ({"n_components": 0}, {"n_components": 1.5}, {"solver": "arpack"}, {"random_state": None}))
+def test_bad_parameters(bad):
+    options = {"n_components": 2, "solver": "krylov"} | bad
+    with pytest.raises(InvalidInput, match=next(iter(bad))):
+        KernelPCA(**options).fit(load_iris().data)
