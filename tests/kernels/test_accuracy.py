@@ -27,7 +27,9 @@ def far_rows(request):
     return (1000 + rng.normal(size=(60, request.param))).astype(np.float32)
 
 
-@pytest.mark.parametrize("kernel", [Gaussian(gamma=0.05), Laplace(gamma=0.3), Cauchy(gamma=0.1), Matern(nu=2.5)], ids=repr)
+@pytest.mark.parametrize(
+    "kernel", [Gaussian(gamma=0.05), Laplace(gamma=0.3), Cauchy(gamma=0.1), Matern(nu=2.5)], ids=repr
+)
 def test_float32_far_from_the_origin(kernel, far_rows, no_engine):
     """Pitfall 8: kernel error ≤ 4e-7 and no negative eigenvalue at mean 1000."""
     K, exact = kernel(far_rows), kernel(far_rows.astype(np.float64))

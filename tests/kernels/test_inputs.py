@@ -134,7 +134,9 @@ class TestTensors:
         assert K.numpy().dtype == dtype
         scale = max(1.0, np.abs(kernel(X, Z)).max())
         np.testing.assert_allclose(K.numpy(), kernel(X, Z), rtol=tolerance, atol=tolerance * scale)
-        np.testing.assert_allclose(kernel(torch.from_numpy(X)).numpy(), kernel(X), rtol=tolerance, atol=tolerance * scale)
+        np.testing.assert_allclose(
+            kernel(torch.from_numpy(X)).numpy(), kernel(X), rtol=tolerance, atol=tolerance * scale
+        )
         diagonal = kernel.diagonal(torch.from_numpy(X))
         np.testing.assert_allclose(diagonal.numpy(), kernel.diagonal(X), rtol=tolerance, atol=tolerance)
 

@@ -105,7 +105,9 @@ def test_what_is_refused(text, advice):
     assert len(str(caught.value)) < 1000
 
 
-@pytest.mark.parametrize("text", ["-linear()", "linear() - linear()", "linear()**0.5", "gaussian(gamma=-inf)", "linear()*-1"])
+@pytest.mark.parametrize(
+    "text", ["-linear()", "linear() - linear()", "linear()**0.5", "gaussian(gamma=-inf)", "linear()*-1"]
+)
 def test_what_is_no_kernel_is_refused_as_such(text):
     with pytest.raises(MercerError) as caught:
         parse(text)

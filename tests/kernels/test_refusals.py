@@ -125,7 +125,9 @@ def test_compositions(compose, error, advice):
         compose()
 
 
-@pytest.mark.parametrize("k", [Gaussian(), Laplace(), Cauchy(), RationalQuadratic(), Chi2(), Hamming(), Matern(), Periodic()])
+@pytest.mark.parametrize(
+    "k", [Gaussian(), Laplace(), Cauchy(), RationalQuadratic(), Chi2(), Hamming(), Matern(), Periodic()]
+)
 def test_infinitely_divisible_kernels_have_fractional_powers(k, rows):
     k = k.resolve(rows[0])
     root = k**0.5
@@ -139,7 +141,7 @@ def test_infinitely_divisible_kernels_have_fractional_powers(k, rows):
 def test_negative_data(k):
     good, bad = np.ones((2, 2)), np.array([[1.0, -1e-9]])
     for kernel in (k, k + Linear(), 2 * k.normalized()):
-        with pytest.raises(InvalidInput, match="negative.*counts"):
+        with pytest.raises(InvalidInput, match=r"negative.*counts"):
             kernel(bad)
         with pytest.raises(InvalidInput, match="negative"):
             kernel(good, bad)
@@ -182,7 +184,9 @@ def test_unresolved_kernels_have_no_block_and_no_diagonal(rows):
                 call()
 
 
-@pytest.mark.parametrize("k", [Laplace(gamma=1.0, norm=1), Chi2(), AdditiveChi2(), Intersection(), Hamming(), Periodic()])
+@pytest.mark.parametrize(
+    "k", [Laplace(gamma=1.0, norm=1), Chi2(), AdditiveChi2(), Intersection(), Hamming(), Periodic()]
+)
 def test_sparse_data_that_must_be_dense(k, no_engine):
     with pytest.raises(InvalidInput, match="toarray"):
         k(sp.csr_array(np.eye(3)))

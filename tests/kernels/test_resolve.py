@@ -142,6 +142,28 @@ def test_float32_data_have_a_float64_bandwidth():
     assert gamma == pytest.approx(1 / (4 * narrow.astype(float).var()), rel=1e-12)
 
 
+@pytest.mark.parametrize("wrap", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+@pytest.mark.parametrize("rule", ["scale", "median"])
+def test_weights_are_repetitions(rule, wrap):
+    """Weight 2 is a repeated row, weight 0 an absent one (pitfall 19)."""
+    rows, weights = np.round(X[:20], 1), RNG.integers(0, 3, 20)
+    k = Gaussian(gamma=rule).on([0, 2]) + Matern(length_scale=rule)
+    repeated = k.resolve(wrap(np.repeat(rows, weights, axis=0)))
+    weighted = k.resolve(wrap(rows), sample_weight=weights)
+    assert weighted.left.kernel.gamma == pytest.approx(repeated.left.kernel.gamma, rel=1e-9)
+    assert weighted.right.length_scale == pytest.approx(repeated.right.length_scale, rel=1e-9)
+    assert weighted.left.kernel.gamma != pytest.approx(k.resolve(wrap(rows)).left.kernel.gamma, rel=1e-9)
+    with pytest.raises(InvalidInput, match="rows"):
+        k.resolve(wrap(rows), sample_weight=np.zeros(20))
+
+
+def test_absent_rows_are_not_sampled():
+    rows, weights = np.repeat(X, 30, axis=0), np.zeros(1500)
+    weights[:60] = 1
+    k = Gaussian(gamma="median")
+    assert k.resolve(1e6 * rows - 3, sample_weight=weights) == k.resolve((1e6 * rows - 3)[:60])
+
+
 def test_resolve_goes_through_composites_and_views():
     k = 0.5 * Gaussian().on([2, 0]) + Laplace(gamma="median").with_length_scales([1, 2, 4, 8]) * Linear()
     r = k.resolve(X)

@@ -203,7 +203,7 @@ def test_set_params_validates_and_then_changes_nothing():
     with pytest.raises(NotAKernel, match=r"gamma=-1\.0"):
         k.set_params(scale=1.0, kernel__gamma=-1.0)
     assert k == 0.5 * Gaussian(gamma=2.0)
-    with pytest.raises(InvalidInput, match="no parameter 'sigma'.*gamma"):
+    with pytest.raises(InvalidInput, match=r"no parameter 'sigma'.*gamma"):
         Gaussian().set_params(sigma=1.0)
     with pytest.raises(InvalidInput, match="scale"):
         k.set_params(scale__gamma=1.0)

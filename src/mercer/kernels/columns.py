@@ -13,8 +13,9 @@ import numpy as np
 from mercer.errors import InvalidInput, NotAKernel, message
 from mercer.kernels import parameters, properties
 from mercer.kernels.algebra import require_kernel, require_no_precomputed
-from mercer.kernels.base import Array, Kernel, Resolver
+from mercer.kernels.base import Array, Kernel
 from mercer.kernels.properties import Properties
+from mercer.kernels.resolution import Resolver
 from mercer.kernels.views import Columns, LengthScales, View
 
 __all__ = ["OnColumns", "Rescaled"]
