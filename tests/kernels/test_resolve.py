@@ -182,6 +182,7 @@ def test_resolved_kernels_come_back_as_they_are():
 
 def test_call_resolves_on_its_own_rows():
     assert np.array_equal(Gaussian()(X), Gaussian().resolve(X)(X))
+    assert np.array_equal(Gaussian()(X), Gaussian()(X, X))
 
 
 def test_columns_by_name():

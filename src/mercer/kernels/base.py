@@ -103,11 +103,12 @@ class Kernel:
         >>> Linear()([[1.0, 2.0]], [[3.0, 4.0], [0.0, 1.0]])
         array([[11.,  2.]])
         """
+        Z = None if Z is X else Z
         if Z is not None and not self.is_resolved:
             given = f"{self!r} of two data sets has parameters that depend on data"
             raise InvalidInput(message(type(self).__name__, given, "call .resolve(X_train) first, or give a number"))
         kernel = self if Z is not None else self.resolve(X)
-        Z = None if Z is None or Z is X else kernel._rows(Z)
+        Z = None if Z is None else kernel._rows(Z)
         X = kernel._rows(X)
         kernel.check_data(X)
         if Z is not None:
