@@ -66,7 +66,7 @@ class Cast(Operator):
     def fill(self, out: Array) -> Array:
         return self.A.fill(out)
 
-    def astype(self, dtype: DTypeLike) -> Operator:
+    def _astype(self, dtype: np.dtype[Any]) -> Operator:
         return self.A.astype(dtype)
 
 
@@ -79,12 +79,14 @@ class Foreign(Operator):
         super().__init__(self.A.shape, dtype)
 
     def _matmat(self, V: Array) -> Array:
+        if V.shape[1] == 0:  # SciPy stacks the products with the columns, of which there must be one
+            return np.empty((self.shape[0], 0), V.dtype)
         return np.asarray(self.A.matmat(V), V.dtype)
 
     def _rmatmat(self, U: Array) -> Array:
         try:
             return np.asarray(self.A.rmatmat(U), U.dtype)
-        except NotImplementedError:  # SciPy's way to say that no adjoint was given
+        except (NotImplementedError, TypeError):  # SciPy's two ways to say that no adjoint was given
             return super()._rmatmat(U)
 
 
@@ -93,9 +95,7 @@ class Sum(Operator):
 
     def __init__(self, *terms: Operator) -> None:
         self.terms: tuple[Operator, ...] = tuple(
-            t
-            for term in terms
-            for t in (term.terms if isinstance(term, Sum) else (term,))
+            t for term in terms for t in (term.terms if isinstance(term, Sum) else (term,))
         )
         shapes = [t.shape for t in self.terms]
         if not shapes or len(set(shapes)) > 1:
@@ -107,9 +107,7 @@ class Sum(Operator):
                 )
             )
         dtype = np.result_type(*(t.dtype for t in self.terms))
-        super().__init__(
-            shapes[0], dtype, symmetric=all(t.symmetric for t in self.terms)
-        )
+        super().__init__(shapes[0], dtype, symmetric=all(t.symmetric for t in self.terms))
 
     def _matmat(self, V: Array) -> Array:
         out = np.array(self.terms[0]._matmat(V))
@@ -132,7 +130,7 @@ class Sum(Operator):
             term.add_to(out)
         return out
 
-    def astype(self, dtype: DTypeLike) -> Operator:
+    def _astype(self, dtype: np.dtype[Any]) -> Operator:
         return Sum(*(t.astype(dtype) for t in self.terms))
 
 
@@ -161,7 +159,7 @@ class Scaled(Operator):
         out *= self.c
         return out
 
-    def astype(self, dtype: DTypeLike) -> Operator:
+    def _astype(self, dtype: np.dtype[Any]) -> Operator:
         return Scaled(self.A.astype(dtype), self.c)
 
 
@@ -170,9 +168,7 @@ class Product(Operator):
 
     def __init__(self, *factors: Operator) -> None:
         self.factors: tuple[Operator, ...] = tuple(
-            f
-            for factor in factors
-            for f in (factor.factors if isinstance(factor, Product) else (factor,))
+            f for factor in factors for f in (factor.factors if isinstance(factor, Product) else (factor,))
         )
         shapes = [f.shape for f in self.factors]
         if not shapes or any(a[1] != b[0] for a, b in pairwise(shapes)):
@@ -183,10 +179,7 @@ class Product(Operator):
                     "make the inner sizes equal",
                 )
             )
-        mirrored = all(
-            _transposes(f, g)
-            for f, g in zip(self.factors, reversed(self.factors), strict=True)
-        )
+        mirrored = all(_transposes(f, g) for f, g in zip(self.factors, reversed(self.factors), strict=True))
         dtype = np.result_type(*(f.dtype for f in self.factors))
         super().__init__((shapes[0][0], shapes[-1][1]), dtype, symmetric=mirrored)
 
@@ -196,9 +189,7 @@ class Product(Operator):
         return V
 
     def _transpose(self) -> Operator:
-        return (
-            self if self.symmetric else Product(*(f.T for f in reversed(self.factors)))
-        )
+        return self if self.symmetric else Product(*(f.T for f in reversed(self.factors)))
 
     def rows(self, I: ArrayLike | slice) -> Array:
         product = self.factors[0].rows(I)
@@ -206,7 +197,7 @@ class Product(Operator):
             product = factor.T._matmat(np.asarray(product.T, self.dtype)).T
         return np.asarray(product, self.dtype, order="C")
 
-    def astype(self, dtype: DTypeLike) -> Operator:
+    def _astype(self, dtype: np.dtype[Any]) -> Operator:
         return Product(*(f.astype(dtype) for f in self.factors))
 
 
@@ -223,6 +214,4 @@ def _transposes(f: Operator, g: Operator) -> bool:
     """Whether g is fᵀ, as far as identity of objects tells."""
     if f is g:
         return f.symmetric
-    return (isinstance(f, Transposed) and f.A is g) or (
-        isinstance(g, Transposed) and g.A is f
-    )
+    return (isinstance(f, Transposed) and f.A is g) or (isinstance(g, Transposed) and g.A is f)

@@ -18,15 +18,11 @@ __all__ = ["Array", "Operator", "row_blocks"]
 
 Array = NDArray[Any]
 
-_BLOCK_ELEMENTS = (
-    1 << 18
-)  # 2 MB of float64: a block of rows that stays in the second-level cache
+_BLOCK_ELEMENTS = 1 << 18  # 2 MB of float64: a block of rows that stays in the second-level cache
 
 
-def row_blocks(
-    rows: int, columns: int, elements: int = _BLOCK_ELEMENTS
-) -> Iterator[slice]:
-    """Slices that cover ``range(rows)`` so that a slice of an array with that many columns has about ``elements`` entries.
+def row_blocks(rows: int, columns: int, elements: int = _BLOCK_ELEMENTS) -> Iterator[slice]:
+    """Slices that cover ``range(rows)`` so that a slice of that many columns has about ``elements`` entries.
 
     >>> list(row_blocks(5, 10, elements=20))
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
@@ -38,12 +34,13 @@ def row_blocks(
 class Operator(LinearOperator):  # type: ignore[misc]
     r"""V ↦ A V for a real m × n matrix A that need not exist in memory.
 
-    A subclass owes ``_matmat(V)``: V is a 2-D array of float32 or float64, and the result has V's dtype. Everything else is
-    derived from it, at a cost, and may be overridden: ``_transpose()``, ``diagonal()``, ``rows(I)``, ``fill(out)``, ``astype(dtype)``.
+    A subclass owes ``_matmat(V)``: V is a 2-D array of float32 or float64, and the result has V's dtype. All else is
+    derived from it, at a cost, and may be overridden: ``_transpose()``, ``diagonal()``, ``rows(I)``, ``fill(out)``,
+    ``_astype(dtype)``.
 
-    **Dtype.** ``A @ V`` has the dtype of V: float32 for a float32 V, float64 for every other real one, and a float64 product is
-    accumulated in float64 even when the entries of A are float32. ``A.dtype`` is the dtype of the entries, which is what
-    ``toarray()``, ``rows(I)``, ``block(I, J)`` and ``diagonal()`` return.
+    **Dtype.** ``A @ V`` has the dtype of V: float32 for a float32 V, float64 for every other real one, and a float64
+    product is accumulated in float64 even when the entries of A are float32. ``A.dtype`` is the dtype of the entries,
+    which is what ``toarray()``, ``rows(I)``, ``block(I, J)`` and ``diagonal()`` return.
 
     Parameters
     ----------
@@ -68,17 +65,11 @@ class Operator(LinearOperator):  # type: ignore[misc]
     array([6., 6.])
     """
 
-    def __init__(
-        self, shape: tuple[int, int], dtype: DTypeLike, *, symmetric: bool = False
-    ) -> None:
-        super().__init__(
-            _entry_dtype(dtype, type(self).__name__), (int(shape[0]), int(shape[1]))
-        )
+    def __init__(self, shape: tuple[int, int], dtype: DTypeLike, *, symmetric: bool = False) -> None:
+        super().__init__(_entry_dtype(dtype, type(self).__name__), (int(shape[0]), int(shape[1])))
         self._symmetric: bool | None = bool(symmetric)
         if symmetric and shape[0] != shape[1]:
-            raise self._invalid(
-                f"symmetric=True with shape {shape}", "give a square shape"
-            )
+            raise self._invalid(f"symmetric=True with shape {shape}", "give a square shape")
 
     # What a subclass owes, and may do better.
 
@@ -152,7 +143,11 @@ class Operator(LinearOperator):  # type: ignore[misc]
 
     def astype(self, dtype: DTypeLike) -> Operator:
         """The same operator with entries of another dtype."""
-        return self if np.dtype(dtype) == self.dtype else algebra.Cast(self, dtype)
+        kind = _entry_dtype(dtype, type(self).__name__)
+        return self if kind == self.dtype else self._astype(kind)
+
+    def _astype(self, dtype: np.dtype[Any]) -> Operator:
+        return algebra.Cast(self, dtype)
 
     # SciPy's protocol, spoken in our classes.
 
@@ -222,17 +217,11 @@ class Operator(LinearOperator):  # type: ignore[misc]
         return self.dot(other)
 
     def __rmul__(self, other: Any) -> Any:
-        return (
-            algebra.Scaled(self, float(other))
-            if isinstance(other, Real)
-            else self._rdot(other)
-        )
+        return algebra.Scaled(self, float(other)) if isinstance(other, Real) else self._rdot(other)
 
     def __truediv__(self, other: Any) -> Operator:
         if not isinstance(other, Real) or float(other) == 0.0:
-            raise self._invalid(
-                f"division by {other!r}", "divide by a number other than 0"
-            )
+            raise self._invalid(f"division by {other!r}", "divide by a number other than 0")
         return algebra.Scaled(self, 1.0 / float(other))
 
     def __add__(self, other: Any) -> Operator:
@@ -272,12 +261,7 @@ class Operator(LinearOperator):  # type: ignore[misc]
             return np.flatnonzero(index)
         if index.size == 0:
             return np.empty(0, np.intp)
-        if (
-            index.ndim != 1
-            or index.dtype.kind not in "iu"
-            or index.min() < -size
-            or index.max() >= size
-        ):
+        if index.ndim != 1 or index.dtype.kind not in "iu" or index.min() < -size or index.max() >= size:
             raise self._invalid(
                 f"index {I!r} along an axis of {size}",
                 f"give integers below {size}, a slice or a mask",
@@ -315,10 +299,8 @@ def _real(X: ArrayLike, who: str) -> Array:
     if V.dtype == np.float32 or V.dtype == np.float64:
         return V
     if V.dtype.kind not in "biuf":
-        raise InvalidInput(
-            message(who, f"an array of dtype {V.dtype}", "give real numbers")
-        )
+        raise InvalidInput(message(who, f"an array of dtype {V.dtype}", "give real numbers"))
     return V.astype(np.float64)
 
 
-from mercer.operators import algebra
+from mercer.operators import algebra  # noqa: E402

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import InvalidInput, message
 from mercer.operators.base import Array, Operator, row_blocks
@@ -37,7 +38,7 @@ class Centered(Operator):
 
     References
     ----------
-    B. Schölkopf, A. Smola, K.-R. Müller (1998). Nonlinear component analysis as a kernel eigenvalue problem. Appendix A.
+    B. Schölkopf, A. Smola, K.-R. Müller (1998). Nonlinear component analysis as a kernel eigenvalue problem.
 
     Examples
     --------
@@ -59,18 +60,12 @@ class Centered(Operator):
             )
         self.A = A
         self.weights = None if weights is None else _weights(weights, n)
-        self._share: Floats = (
-            np.full(n, 1.0 / n)
-            if self.weights is None
-            else self.weights / self.weights.sum()
-        )
+        self._share: Floats = np.full(n, 1.0 / n) if self.weights is None else self.weights / self.weights.sum()
         super().__init__(A.shape, A.dtype, symmetric=A.symmetric)
 
     def _matmat(self, V: Array) -> Array:
         inner = self._right(np.asarray(V, np.float64)).astype(V.dtype, copy=False)
-        return self._left(np.asarray(self.A._matmat(inner), np.float64)).astype(
-            V.dtype, copy=False
-        )
+        return self._left(np.asarray(self.A._matmat(inner), np.float64)).astype(V.dtype, copy=False)
 
     def _left(self, Y: Floats) -> Floats:
         """H Y = Y − 1 (wᵀY)/Σw."""
@@ -89,11 +84,7 @@ class Centered(Operator):
 
     @cached_property
     def column_means(self) -> Floats:
-        return (
-            self.row_means
-            if self.symmetric
-            else np.asarray(self.A.T.matvec(self._share))
-        )
+        return self.row_means if self.symmetric else np.asarray(self.A.T.matvec(self._share))
 
     @cached_property
     def grand_mean(self) -> float:
@@ -105,9 +96,9 @@ class Centered(Operator):
 
     def rows(self, I: ArrayLike | slice) -> Array:
         index = self._index(I, 0)
-        return self._subtract(
-            np.array(self.A.rows(index), np.float64), self.row_means[index]
-        ).astype(self.dtype, copy=False)
+        return self._subtract(np.array(self.A.rows(index), np.float64), self.row_means[index]).astype(
+            self.dtype, copy=False
+        )
 
     def fill(self, out: Array) -> Array:
         self.A.fill(out)
@@ -120,7 +111,7 @@ class Centered(Operator):
         rows -= self.column_means - self.grand_mean
         return rows
 
-    def astype(self, dtype: DTypeLike) -> Operator:
+    def _astype(self, dtype: np.dtype[Any]) -> Operator:
         return Centered(self.A.astype(dtype), self.weights)
 
 
@@ -137,11 +128,7 @@ class Weighted(Operator):
         self.A, self.s = A, as_floats(s, "Weighted", 1)
         if A.shape != (len(self.s), len(self.s)):
             given = f"an operator of shape {A.shape} and {len(self.s)} weights"
-            raise InvalidInput(
-                message(
-                    "Weighted", given, "give a square operator and one weight a row"
-                )
-            )
+            raise InvalidInput(message("Weighted", given, "give a square operator and one weight a row"))
         super().__init__(A.shape, A.dtype, symmetric=A.symmetric)
 
     def _matmat(self, V: Array) -> Array:
@@ -164,7 +151,7 @@ class Weighted(Operator):
         out *= self.s
         return out
 
-    def astype(self, dtype: DTypeLike) -> Operator:
+    def _astype(self, dtype: np.dtype[Any]) -> Operator:
         return Weighted(self.A.astype(dtype), self.s)
 
 
@@ -201,9 +188,7 @@ def center_cross(
     m, n = rows.shape
     if means.shape != (n,) or n == 0:
         given = f"rows of shape {rows.shape} and column means of shape {means.shape}"
-        raise InvalidInput(
-            message("center_cross", given, "give one column mean for each training row")
-        )
+        raise InvalidInput(message("center_cross", given, "give one column mean for each training row"))
     w = None if weights is None else _weights(weights, n)
     share: Floats = np.full(n, 1.0 / n) if w is None else w / w.sum()
     out = np.empty_like(rows)
@@ -217,12 +202,7 @@ def center_cross(
 
 def _weights(weights: ArrayLike, n: int) -> Floats:
     w = np.asarray(weights, np.float64)
-    if (
-        w.shape != (n,)
-        or not np.all(np.isfinite(w))
-        or np.any(w < 0)
-        or not np.any(w > 0)
-    ):
+    if w.shape != (n,) or not np.all(np.isfinite(w)) or np.any(w < 0) or not np.any(w > 0):
         given = f"weights of shape {w.shape} for {n} rows, or negative, not finite, or all 0"
         raise InvalidInput(
             message(

@@ -41,10 +41,7 @@ class Dense(Operator):
     def symmetric(self) -> bool:
         if self._symmetric is None:
             blocks = row_blocks(*self.shape)
-            self._symmetric = all(
-                np.array_equal(self.array[r, : r.stop], self.array[: r.stop, r].T)
-                for r in blocks
-            )
+            self._symmetric = all(np.array_equal(self.array[r, : r.stop], self.array[: r.stop, r].T) for r in blocks)
         return self._symmetric
 
     def _matmat(self, V: Array) -> Array:
@@ -64,9 +61,7 @@ class Dense(Operator):
         return np.diagonal(self.array).copy()
 
     def rows(self, I: ArrayLike | slice) -> Array:
-        return np.ascontiguousarray(
-            self.array[I if isinstance(I, slice) else self._index(I, 0)]
-        )
+        return np.ascontiguousarray(self.array[I if isinstance(I, slice) else self._index(I, 0)])
 
     def block(self, I: ArrayLike | slice, J: ArrayLike | slice) -> Array:
         return self.array[np.ix_(self._index(I, 0), self._index(J, 1))]
@@ -81,12 +76,8 @@ class Dense(Operator):
         out += self.array
         return out
 
-    def astype(self, dtype: DTypeLike) -> Operator:
-        return (
-            self
-            if np.dtype(dtype) == self.dtype
-            else Dense(self.array.astype(dtype), symmetric=self._symmetric)
-        )
+    def _astype(self, dtype: np.dtype[Any]) -> Operator:
+        return self if np.dtype(dtype) == self.dtype else Dense(self.array.astype(dtype), symmetric=self._symmetric)
 
 
 class Diagonal(Operator):
@@ -120,13 +111,11 @@ class Diagonal(Operator):
 
     def add_to(self, out: Array) -> Array:
         self._check_out(out)
-        np.einsum("ii->i", out)[...] += (
-            self.d
-        )  # einsum gives a writable view of the diagonal, whatever the layout
+        np.einsum("ii->i", out)[...] += self.d  # einsum gives a writable view of the diagonal, whatever the layout
         return out
 
-    def astype(self, dtype: DTypeLike) -> Operator:
-        return self if np.dtype(dtype) == self.dtype else Diagonal(self.d.astype(dtype))
+    def _astype(self, dtype: np.dtype[Any]) -> Operator:
+        return Diagonal(self.d.astype(dtype))
 
 
 class Identity(Diagonal):
@@ -139,16 +128,14 @@ class Identity(Diagonal):
 
     def __init__(self, n: int, dtype: DTypeLike = np.float64) -> None:
         if n < 0:
-            raise InvalidInput(
-                message("Identity", f"n={n}", "give a size of at least 0")
-            )
+            raise InvalidInput(message("Identity", f"n={n}", "give a size of at least 0"))
         super().__init__(np.ones(n, dtype))
 
     def _matmat(self, V: Array) -> Array:
         return V.copy()
 
-    def astype(self, dtype: DTypeLike) -> Operator:
-        return self if np.dtype(dtype) == self.dtype else Identity(self.shape[0], dtype)
+    def _astype(self, dtype: np.dtype[Any]) -> Operator:
+        return Identity(self.shape[0], dtype)
 
 
 class LowRank(Operator):
@@ -171,9 +158,7 @@ class LowRank(Operator):
                 )
             )
         dtype = np.result_type(self.U.dtype, self.V.dtype)
-        super().__init__(
-            (self.U.shape[0], self.V.shape[0]), dtype, symmetric=self.V is self.U
-        )
+        super().__init__((self.U.shape[0], self.V.shape[0]), dtype, symmetric=self.V is self.U)
 
     def _matmat(self, V: Array) -> Array:
         return np.asarray(self.U @ (self.V.T @ V), V.dtype)
@@ -183,18 +168,14 @@ class LowRank(Operator):
 
     def diagonal(self) -> Array:
         size = min(self.shape)
-        return np.asarray(
-            np.einsum("ij,ij->i", self.U[:size], self.V[:size]), self.dtype
-        )
+        return np.asarray(np.einsum("ij,ij->i", self.U[:size], self.V[:size]), self.dtype)
 
     def rows(self, I: ArrayLike | slice) -> Array:
         return np.asarray(self.U[self._index(I, 0)] @ self.V.T, self.dtype)
 
-    def astype(self, dtype: DTypeLike) -> Operator:
+    def _astype(self, dtype: np.dtype[Any]) -> Operator:
         U = self.U.astype(dtype, copy=False)
-        return LowRank(
-            U, None if self.V is self.U else self.V.astype(dtype, copy=False)
-        )
+        return LowRank(U, None if self.V is self.U else self.V.astype(dtype, copy=False))
 
 
 class Bordered(Operator):
@@ -208,15 +189,9 @@ class Bordered(Operator):
         self.A, self.B = A, as_floats(B, "Bordered", 2)
         width = self.B.shape[1]
         self.C = np.zeros((width, width)) if C is None else as_floats(C, "Bordered", 2)
-        if (
-            A.shape[0] != A.shape[1]
-            or self.B.shape[0] != A.shape[0]
-            or self.C.shape != (width, width)
-        ):
+        if A.shape[0] != A.shape[1] or self.B.shape[0] != A.shape[0] or self.C.shape != (width, width):
             shapes = f"A, B, C of shapes {A.shape}, {self.B.shape}, {self.C.shape}"
-            raise InvalidInput(
-                message("Bordered", shapes, "give n × n, n × b and b × b")
-            )
+            raise InvalidInput(message("Bordered", shapes, "give n × n, n × b and b × b"))
         size = A.shape[0] + width
         super().__init__(
             (size, size),
@@ -235,9 +210,7 @@ class Bordered(Operator):
         return self if self.symmetric else Bordered(self.A.T, self.B, self.C.T)
 
     def diagonal(self) -> Array:
-        return np.concatenate(
-            [self.A.diagonal(), np.asarray(np.diagonal(self.C), self.dtype)]
-        )
+        return np.concatenate([self.A.diagonal(), np.asarray(np.diagonal(self.C), self.dtype)])
 
     def fill(self, out: Array) -> Array:
         self._check_out(out)

@@ -1,0 +1,203 @@
+"""What the contract does not say: identities, memory, precision, and what is refused."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse.linalg import LinearOperator, aslinearoperator, cg, eigsh
+
+from mercer.errors import InvalidInput
+from mercer.operators import (
+    Bordered,
+    Centered,
+    Dense,
+    Diagonal,
+    Identity,
+    LowRank,
+    Operator,
+    Product,
+    Scaled,
+    Sum,
+    Weighted,
+    as_operator,
+    center_cross,
+)
+
+rng = np.random.default_rng(1)
+M = rng.standard_normal((6, 6))
+S = M @ M.T + np.eye(6)
+
+
+def test_sums_are_flat_and_scalings_merge():
+    A = Dense(S) + Identity(6) + Diagonal(np.ones(6))
+    assert isinstance(A, Sum)
+    assert len(A.terms) == 3
+    scaled = 2 * (3 * Dense(S))
+    assert isinstance(scaled, Scaled)
+    assert scaled.c == 6
+    assert isinstance(scaled.A, Dense)
+
+
+def test_a_product_knows_when_it_is_symmetric():
+    D, A = Diagonal(np.arange(6.0)), Dense(S)
+    assert (D @ A @ D).symmetric
+    assert not (D @ A).symmetric
+    B = LowRank(M[:, :2], M[:, 2:4])
+    assert not (B @ B).symmetric
+
+
+def test_scipy_takes_our_operators():
+    A = Dense(S) + 0.5 * Identity(6)
+    x, info = cg(A, np.ones(6), rtol=1e-12)
+    assert info == 0
+    np.testing.assert_allclose((S + 0.5 * np.eye(6)) @ x, np.ones(6), atol=1e-9)
+    np.testing.assert_allclose(eigsh(A, k=2)[0], np.linalg.eigvalsh(S)[-2:] + 0.5)
+
+
+def test_we_take_scipys_operators():
+    total = Dense(S) + aslinearoperator(M)
+    assert isinstance(total, Operator)
+    np.testing.assert_allclose(total @ np.eye(6), S + M)
+    np.testing.assert_allclose((aslinearoperator(M) + Dense(S)) @ np.eye(6), S + M)  # SciPy's class, the same numbers
+    assert isinstance(as_operator(M), Dense)
+    assert isinstance(LinearOperator.__new__(Dense), Dense)
+
+
+def test_a_float32_matrix_times_float64_vectors_accumulates_in_float64():
+    A = rng.standard_normal((300, 300)).astype(np.float32)
+    V = rng.standard_normal((300, 3))
+    exact = A.astype(np.float64) @ V
+    np.testing.assert_allclose(Dense(A) @ V, exact, rtol=1e-13, atol=1e-12)
+
+
+def test_a_float64_product_makes_no_float64_copy_of_a_float32_matrix():
+    n = 1500
+    A = Dense(np.ones((n, n), np.float32), symmetric=True)
+    v = np.ones(n)
+    tracemalloc.start()
+    A @ v
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.4 * 8 * n * n
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda A: Centered(A),
+        lambda A: A + 0.1 * Identity(1500),
+        lambda A: Weighted(A, np.ones(1500)),
+        lambda A: 2 * A,
+    ],
+)
+def test_fill_makes_no_second_matrix(make):
+    n = 1500
+    A = make(Dense(np.ones((n, n), np.float32), symmetric=True))
+    out = np.empty((n, n), np.float32)
+    tracemalloc.start()
+    A.fill(out)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.9 * out.nbytes
+
+
+def test_centring_keeps_small_eigenvalues_under_a_large_offset():
+    """float32 centring of a matrix with a large offset once made the 50th eigenvalue 663 times too large."""
+    n, rank = 200, 60
+    F = rng.standard_normal((n, rank)) * 0.9 ** np.arange(rank)
+    F -= F.mean(axis=0)
+    K = F @ F.T
+    wanted = np.linalg.eigvalsh(K)[::-1]
+    A = Centered(Dense(K + 1e7))
+    assert A.toarray().dtype == np.float64
+    np.testing.assert_allclose(np.linalg.eigvalsh(A.toarray())[::-1][:rank], wanted[:rank], rtol=1e-4)
+    np.testing.assert_allclose(np.linalg.eigvalsh(A @ np.eye(n))[::-1][:rank], wanted[:rank], rtol=1e-4)
+    # With float32 entries the offset has cost the entries their digits; centring must add nothing to that.
+    small = (K + 100).astype(np.float32)
+    H = np.eye(n) - 1 / n
+    exact = H @ small.astype(np.float64) @ H
+    np.testing.assert_allclose(Centered(Dense(small)) @ np.eye(n), exact, atol=1e-12)
+    np.testing.assert_allclose(Centered(Dense(small)).toarray(), exact, atol=np.finfo(np.float32).eps * np.abs(K).max())
+
+
+@settings(max_examples=25, deadline=None)
+@given(n=st.integers(1, 8), seed=st.integers(0, 1000), weighted=st.booleans())
+def test_centring_removes_constants_and_twice_is_once(n, seed, weighted):
+    local = np.random.default_rng(seed)
+    K = local.standard_normal((n, n))
+    w = local.random(n) + 0.1 if weighted else None
+    A = Centered(Dense(K), w)
+    np.testing.assert_allclose(A.toarray() @ (np.ones(n) if w is None else w), 0, atol=1e-12)
+    np.testing.assert_allclose(Centered(A, w).toarray(), A.toarray(), atol=1e-12)
+    np.testing.assert_allclose(A.diagonal(), np.diagonal(A.toarray()), atol=1e-12)
+
+
+@pytest.mark.parametrize("weights", [None, [1, 2, 0, 3, 1, 1]])
+def test_centring_new_rows_agrees_with_centring_features(weights):
+    F, G = rng.standard_normal((6, 3)), rng.standard_normal((4, 3))
+    mean = np.average(F, axis=0, weights=weights)
+    A = Centered(Dense(F @ F.T), weights)
+    np.testing.assert_allclose(A.toarray(), (F - mean) @ (F - mean).T, atol=1e-12)
+    crossed = center_cross(G @ F.T, A.column_means, A.grand_mean, weights)
+    np.testing.assert_allclose(crossed, (G - mean) @ (F - mean).T, atol=1e-12)
+    assert center_cross((G @ F.T).astype(np.float32), A.column_means, A.grand_mean).dtype == np.float32
+
+
+def test_weight_two_is_a_repeated_row():
+    F = rng.standard_normal((3, 2))
+    doubled = F[[0, 0, 1, 2]]
+    weighted = Centered(Dense(F @ F.T), [2, 1, 1])
+    plain = Centered(Dense(doubled @ doubled.T))
+    np.testing.assert_allclose(weighted.toarray(), plain.block([1, 2, 3], [1, 2, 3]), atol=1e-12)
+    assert weighted.grand_mean == pytest.approx(plain.grand_mean)
+
+
+def test_symmetry_of_an_array_is_looked_up():
+    assert Dense(S).symmetric
+    assert not Dense(M).symmetric
+    assert not Dense(M[:3]).symmetric
+    large = np.zeros((700, 700))
+    large[699, 0] = 1
+    assert not Dense(large).symmetric
+    assert Dense(np.zeros((0, 0))).symmetric
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        lambda: Dense([1.0, 2.0]),
+        lambda: Dense([["a"]]),
+        lambda: Dense(np.ones((2, 2), complex)),
+        lambda: Diagonal([[1.0]]),
+        lambda: Identity(-1),
+        lambda: LowRank(M[:, :2], M[:, :3]),
+        lambda: Sum(Identity(2), Identity(3)),
+        lambda: Product(Identity(2), Identity(3)),
+        lambda: Bordered(Identity(2), np.ones((3, 1))),
+        lambda: Centered(Dense(M[:3])),
+        lambda: Centered(Identity(0)),
+        lambda: Centered(Identity(2), [1.0, -1.0]),
+        lambda: Centered(Identity(2), [0.0, 0.0]),
+        lambda: Centered(Identity(2), [1.0, np.nan]),
+        lambda: Weighted(Identity(2), [1.0]),
+        lambda: center_cross(np.ones((2, 3)), np.ones(2), 0.0),
+        lambda: Identity(2) ** 0,
+        lambda: Identity(2) ** -1,
+        lambda: Dense(M[:3]) ** 2,
+        lambda: Identity(2) / 0.0,
+        lambda: 2.0 @ Identity(2),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_advice(attempt):
+    with pytest.raises(InvalidInput, match=r"\w+: .+; .+\."):
+        attempt()
+
+
+def test_empty_operators():
+    assert (Dense(np.empty((0, 0))) @ np.empty((0, 2))).shape == (0, 2)
+    assert (Dense(np.empty((3, 0))) @ np.empty((0, 2))).shape == (3, 2)
+    assert Identity(0).toarray().shape == (0, 0)
