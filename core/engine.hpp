@@ -34,17 +34,18 @@ struct Plan {
 
 class Engine {
    public:
-    virtual ~Engine() = default;
+    virtual ~Engine();  // not here: the class's tables would be made once per instruction set, and the linker would choose
     virtual int64_t row_block() const = 0;
     // rows [i0, i1) x columns [j0, j1) into out[(i - i0) * stride + (j - j0)]
     virtual void block(int64_t i0, int64_t i1, int64_t j0, int64_t j1, void* out, int64_t stride) = 0;
     // rows [i0, i1) and, by symmetry, the same columns, into the whole n x n matrix `out`; i0 a multiple of row_block()
     virtual void gram(int64_t i0, int64_t i1, void* out, int64_t stride) = 0;
-    // out (float64, n x r) += K[i0:i1, :] v; `symmetric` visits each pair once, and also adds to the other rows
-    virtual void multiply(int64_t i0, int64_t i1, const void* v, int64_t r, double* out, bool symmetric) = 0;
-    // out[i, g] = sum of w_j K[i, j] over columns start[g] <= j < start[g + 1]
+    // out (float64, r wide) += K[i0:i1, j0:j1] v[j0:j1], v being m x r. `symmetric`: out is n x r; of this piece, entries left of the
+    // diagonal blocks are not visited, and those right of them add to both of their rows. All ranges end on row blocks, or at the end.
+    virtual void multiply(int64_t i0, int64_t i1, int64_t j0, int64_t j1, const void* v, int64_t r, double* out, bool symmetric) = 0;
+    // out[i - i0, g] += sum of w_j K[i, j] over columns start[g] <= j < start[g + 1]
     virtual void group_sums(int64_t i0, int64_t i1, const int64_t* start, int64_t groups, const void* w, double* out) = 0;
-    // the largest entry of each row and its first column
+    // the largest entry of each row and its first column; NaN counts as the largest
     virtual void row_max(int64_t i0, int64_t i1, int64_t* index, double* value) = 0;
 };
 

@@ -11,6 +11,9 @@ namespace {
 #include "simd.hpp"
 #include "pairing.hpp"
 #include "program.hpp"
+#include "memory.hpp"
+#include "strips.hpp"
+#include "products.hpp"
 #include "engine.inl"
 }  // namespace
 

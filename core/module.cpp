@@ -32,6 +32,8 @@ namespace {
 std::atomic<bool> forked{false};
 }
 
+Engine::~Engine() = default;
+
 int threads() {
 #if defined(_OPENMP)
     return forked.load(std::memory_order_relaxed) ? 1 : omp_get_max_threads();
@@ -77,9 +79,55 @@ bool has_type(const A& a, bool is_double) {
 }
 
 using PairingArgument = std::tuple<int, Input, Input>;
-using InstructionArgument = std::tuple<int, int, std::tuple<int, int>, std::tuple<int, int>, std::tuple<int, int>, double, double>;
+using OperandArgument = std::tuple<int, int>;
+using InstructionArgument = std::tuple<int, int, OperandArgument, OperandArgument, OperandArgument, double, double>;
+using DoubleMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-constexpr int kOperations = 23, kMaxRegisters = 64;
+constexpr int kOperations = 23, kFirstUnary = 9, kPowInteger = 18, kLastUnary = 20, kMaxRegisters = 64;
+constexpr double kMaxPower = 1 << 20;
+constexpr int64_t kMaxSide = int64_t(1) << 40;  // so that no size overflows
+
+// The parts of a plan as the engine wants them, each checked: nothing that Python hands over may crash the process.
+struct Parts {
+    std::vector<PairingSpec> pairings;
+    std::vector<const void*> row_values, column_values;
+    std::vector<InstructionSpec> program;
+
+    void add_pairing(const PairingArgument& pairing, bool is_double, int64_t rows, int64_t columns) {
+        const auto& [kind, a, b] = pairing;
+        require(kind >= 0 && kind < 6, "unknown pairing");
+        require(a.ndim() == 2 && b.ndim() == 2 && a.shape(1) == b.shape(1), "a pairing's two sides differ in width");
+        require(int64_t(a.shape(0)) == rows && int64_t(b.shape(0)) == columns, "a pairing's sides do not fit the plan");
+        require(a.shape(1) >= 1 && a.shape(1) < (1u << 30), "a pairing needs at least one feature");
+        require(has_type(a, is_double) && has_type(b, is_double), "a pairing's type differs from the plan's");
+        pairings.push_back({kind, int64_t(a.shape(1)), a.data(), b.data()});
+    }
+
+    static void add_value(std::vector<const void*>& to, const Input& value, bool is_double, int64_t length) {
+        require(has_type(value, is_double) && value.ndim() == 1 && int64_t(value.shape(0)) == length, "a row or column value does not fit");
+        to.push_back(value.data());
+    }
+
+    void add_instruction(const InstructionArgument& instruction, int registers, int constants) {
+        const auto& [op, target, a, b, c, k0, k1] = instruction;
+        require(op >= 0 && op < kOperations && target >= 0 && target < registers, "unknown instruction");
+        require_exponent(op, k0);
+        InstructionSpec s{op, target, {}, {}, k0, k1};
+        const OperandArgument* all[] = {&a, &b, &c};
+        const int limit[] = {registers, int(row_values.size()), int(column_values.size()), constants};
+        for (int i = 0; i < 3; ++i) {
+            const auto [kind, index] = *all[i];
+            if (kind == -1) continue;  // an operand that the operation does not read
+            require(kind >= 0 && kind < 4 && index >= 0 && index < limit[kind], "an operand does not exist");
+            s.kind[i] = kind, s.index[i] = index;
+        }
+        program.push_back(s);
+    }
+
+    static void require_exponent(int op, double k0) {
+        require(op != kPowInteger || (k0 == double(int64_t(k0 > -kMaxPower && k0 < kMaxPower ? k0 : 0.5))), "an exponent is no small integer");
+    }
+};
 
 class Tiles {
    public:
@@ -88,49 +136,18 @@ class Tiles {
           const std::vector<InstructionArgument>& program, int registers, int result, std::optional<Index> pins,
           const std::string& isa)
         : double_(is_double), n_(rows), m_(columns) {
-        require(rows > 0 && columns > 0, "a plan needs at least one row and one column");
-        require(registers >= 1 && registers <= kMaxRegisters && int(pairings.size()) <= registers, "too many registers");
+        require(rows > 0 && columns > 0 && rows < kMaxSide && columns < kMaxSide, "a plan needs at least one row and one column");
+        require(registers >= 1 && registers <= kMaxRegisters && pairings.size() <= size_t(registers), "too many registers");
         require(result >= 0 && result < registers, "the result's register does not exist");
-        std::vector<PairingSpec> p;
-        for (const auto& [kind, a, b] : pairings) {
-            require(kind >= 0 && kind < 6, "unknown pairing");
-            require(a.ndim() == 2 && b.ndim() == 2 && a.shape(1) == b.shape(1), "a pairing's two sides differ in width");
-            require(int64_t(a.shape(0)) == rows && int64_t(b.shape(0)) == columns, "a pairing's sides do not fit the plan");
-            require(a.shape(1) >= 1 && a.shape(1) < (1u << 30), "a pairing needs at least one feature");
-            require(has_type(a, is_double) && has_type(b, is_double), "a pairing's type differs from the plan's");
-            p.push_back({kind, int64_t(a.shape(1)), a.data(), b.data()});
-        }
-        const auto values = [&](const std::vector<Input>& from, int64_t length) {
-            std::vector<const void*> to;
-            for (const Input& v : from) {
-                require(has_type(v, is_double) && v.ndim() == 1 && int64_t(v.shape(0)) == length, "a row or column value does not fit");
-                to.push_back(v.data());
-            }
-            return to;
-        };
-        const auto rv = values(row_values, rows), cv = values(column_values, columns);
-        std::vector<InstructionSpec> code;
-        const auto operand = [&](std::tuple<int, int> o) {
-            const auto [kind, index] = o;
-            const int limit[] = {registers, int(rv.size()), int(cv.size()), int(constants.size())};
-            require(kind >= -1 && kind < 4 && (kind < 0 || (index >= 0 && index < limit[kind])), "an operand does not exist");
-        };
-        for (const auto& [op, target, a, b, c, k0, k1] : program) {
-            require(op >= 0 && op < kOperations && target >= 0 && target < registers, "unknown instruction");
-            operand(a), operand(b), operand(c);
-            InstructionSpec s{op, target, {}, {}, k0, k1};
-            const std::tuple<int, int> all[] = {a, b, c};
-            for (int i = 0; i < 3; ++i) {
-                const bool absent = std::get<0>(all[i]) < 0;  // an operand that the operation does not read
-                s.kind[i] = absent ? 0 : std::get<0>(all[i]);
-                s.index[i] = absent ? 0 : std::get<1>(all[i]);
-            }
-            code.push_back(s);
-        }
-        if (pins) require(int64_t(pins->shape(0)) == rows, "one pin per row");
-        const Plan plan{is_double, rows, columns, int(p.size()), p.data(), int(rv.size()), int(cv.size()), int(constants.size()),
-                        registers, int(code.size()), rv.data(), cv.data(), constants.data(), code.data(), result,
-                        pins ? pins->data() : nullptr};
+        require(!pins || int64_t(pins->shape(0)) == rows, "one pin per row");
+        Parts p;
+        for (const PairingArgument& one : pairings) p.add_pairing(one, is_double, rows, columns);
+        for (const Input& one : row_values) Parts::add_value(p.row_values, one, is_double, rows);
+        for (const Input& one : column_values) Parts::add_value(p.column_values, one, is_double, columns);
+        for (const InstructionArgument& one : program) p.add_instruction(one, registers, int(constants.size()));
+        const Plan plan{is_double, rows, columns, int(pairings.size()), p.pairings.data(), int(row_values.size()),
+                        int(column_values.size()), int(constants.size()), registers, int(program.size()), p.row_values.data(),
+                        p.column_values.data(), constants.data(), p.program.data(), result, pins ? pins->data() : nullptr};
         const InstructionSet& set = find_isa(isa);
         nb::gil_scoped_release free;
         engine_.reset(set.make(plan));
@@ -156,19 +173,19 @@ class Tiles {
         engine_->gram(i0, i1, out.data(), m_);
     }
 
-    void multiply(int64_t i0, int64_t i1, Input v, nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> out,
-                  bool symmetric) {
+    void multiply(int64_t i0, int64_t i1, int64_t j0, int64_t j1, Input v, DoubleMatrix out, bool symmetric) {
         range(i0, i1, n_);
-        require(i0 % row_block() == 0, "a product starts on a block");
+        range(j0, j1, m_);
+        require(!symmetric || n_ == m_, "a symmetric product is square");
+        require(on_block(i0, n_) && on_block(j0, m_) && on_block(j1, m_) && (!symmetric || on_block(i1, n_)),
+                "a product starts and ends on blocks");
         require(has_type(v, double_) && v.ndim() == 2 && int64_t(v.shape(0)) == m_ && v.shape(1) >= 1, "the vectors do not fit");
         require(int64_t(out.shape(0)) == (symmetric ? n_ : i1 - i0) && out.shape(1) == v.shape(1), "the output does not fit");
-        require(!symmetric || n_ == m_, "a symmetric product is square");
         nb::gil_scoped_release free;
-        engine_->multiply(i0, i1, v.data(), int64_t(v.shape(1)), out.data(), symmetric);
+        engine_->multiply(i0, i1, j0, j1, v.data(), int64_t(v.shape(1)), out.data(), symmetric);
     }
 
-    void group_sums(int64_t i0, int64_t i1, Index start, std::optional<Input> weights,
-                    nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> out) {
+    void group_sums(int64_t i0, int64_t i1, Index start, std::optional<Input> weights, DoubleMatrix out) {
         range(i0, i1, n_);
         const int64_t groups = int64_t(start.shape(0)) - 1;
         require(groups >= 1 && int64_t(out.shape(0)) == i1 - i0 && int64_t(out.shape(1)) == groups, "the output does not fit");
@@ -188,6 +205,7 @@ class Tiles {
     }
 
    private:
+    bool on_block(int64_t at, int64_t size) const { return at == size || at % row_block() == 0; }
     static void range(int64_t from, int64_t to, int64_t size) { require(0 <= from && from < to && to <= size, "an empty or impossible range"); }
 
     bool double_;
@@ -197,7 +215,8 @@ class Tiles {
 
 void evaluate_array(int op, double k0, double k1, Input in, Output out, const std::string& isa) {
     const bool is_double = in.dtype() == nb::dtype<double>();
-    require(op >= 9 && op < 21, "not an operation on one operand");
+    require(op >= kFirstUnary && op <= kLastUnary, "not an operation on one operand");
+    Parts::require_exponent(op, k0);
     require((is_double || in.dtype() == nb::dtype<float>()) && in.dtype() == out.dtype() && in.size() == out.size(), "arrays differ");
     find_isa(isa).evaluate(op, is_double, k0, k1, in.data(), out.data(), int64_t(in.size()));
 }
@@ -219,17 +238,18 @@ NB_MODULE(_core, m) {
 #endif
     m.def("instruction_sets", &mercer::isa_names, "Names of the instruction sets that this machine can run, the best one last.");
     m.def("threads", &mercer::threads, "How many threads the next call uses.");
-    m.def("evaluate", &mercer::evaluate_array, "op"_a, "k0"_a, "k1"_a, "x"_a, "out"_a, "isa"_a = "");
+    m.def("evaluate", &mercer::evaluate_array, "op"_a, "k0"_a, "k1"_a, "x"_a, "out"_a.noconvert(), "isa"_a = "");
     nb::class_<Tiles>(m, "Tiles")
         .def(nb::init<bool, int64_t, int64_t, const std::vector<mercer::PairingArgument>&, const std::vector<mercer::Input>&,
                       const std::vector<mercer::Input>&, const std::vector<double>&, const std::vector<mercer::InstructionArgument>&,
                       int, int, std::optional<mercer::Index>, const std::string&>(),
              "is_double"_a, "rows"_a, "columns"_a, "pairings"_a, "row_values"_a, "column_values"_a, "constants"_a, "program"_a,
-             "registers"_a, "result"_a, "pins"_a = nb::none(), "isa"_a = "")
+             "registers"_a, "result"_a, "pins"_a.noconvert() = nb::none(), "isa"_a = "")
         .def_prop_ro("row_block", &Tiles::row_block)
-        .def("block", &Tiles::block, "i0"_a, "i1"_a, "j0"_a, "j1"_a, "out"_a)
-        .def("gram", &Tiles::gram, "i0"_a, "i1"_a, "out"_a)
-        .def("multiply", &Tiles::multiply, "i0"_a, "i1"_a, "v"_a, "out"_a, "symmetric"_a)
-        .def("group_sums", &Tiles::group_sums, "i0"_a, "i1"_a, "start"_a, "weights"_a.none(), "out"_a)
-        .def("row_max", &Tiles::row_max, "i0"_a, "i1"_a, "index"_a, "value"_a);
+        // noconvert: an output of another type or layout would be written to a copy, and lost
+        .def("block", &Tiles::block, "i0"_a, "i1"_a, "j0"_a, "j1"_a, "out"_a.noconvert())
+        .def("gram", &Tiles::gram, "i0"_a, "i1"_a, "out"_a.noconvert())
+        .def("multiply", &Tiles::multiply, "i0"_a, "i1"_a, "j0"_a, "j1"_a, "v"_a, "out"_a.noconvert(), "symmetric"_a)
+        .def("group_sums", &Tiles::group_sums, "i0"_a, "i1"_a, "start"_a.noconvert(), "weights"_a.none(), "out"_a.noconvert())
+        .def("row_max", &Tiles::row_max, "i0"_a, "i1"_a, "index"_a.noconvert(), "value"_a.noconvert());
 }

@@ -17,7 +17,7 @@ MERCER_INLINE Vec<T> accumulate(Vec<T> sum, T a, Vec<T> b) {
         return sum + vmin(splat<T>(a), b);
     } else if constexpr (kind == kChi2) {
         V s = a + b, t = a - b;
-        return sum + (s > T(0) ? t * t / s : V{});
+        return sum + (s > T(0) ? t * (t / s) : V{});  // the square of a small difference would underflow
     } else {
         return sum + (splat<T>(a) != b ? splat<T>(T(1)) : V{});
     }

@@ -7,11 +7,12 @@
 enum Op : int {
     kAdd, kSub, kMul, kDiv, kMin, kMax, kLess, kLessEqual, kWhere,
     kNeg, kAbs, kExp, kLog, kSqrt, kTanh, kSin, kCos,
-    kPow, kPowInteger,  // k0 = exponent
+    kPow,               // a^k0; a negative a has a power where k0 is an integer
+    kPowInteger,        // a^k0, k0 a small integer
     kAffine,            // k0 * a + k1
     kExpAffine,         // exp(k0 * a + k1)
     kSqDistFromDot,     // max(0, b + c - 2 a), pinned to 0 on the self-diagonal; b a row value, c a column value
-    kGaussFromDot,      // exp2(min(0, k0 * a - b - c)), pinned to 1: one pass for the commonest kernel
+    kGaussFromDot,      // exp2(min(0, k0 * (a - (b + c)))), pinned to 1: one pass for the commonest kernel
     kOps
 };
 
@@ -55,6 +56,17 @@ MERCER_INLINE void ternary(T* out, int columns, Operand<T> a, Operand<T> b, Oper
 }
 
 template <class T>
+void power(T* out, int columns, Operand<T> a, double exponent) {
+    using V = Vec<T>;
+    if (exponent != __builtin_floor(exponent)) return unary<T>(out, columns, a, [=](V x) { return vpow(x, exponent); });
+    if (exponent == 2 * __builtin_floor(exponent / 2)) return unary<T>(out, columns, a, [=](V x) { return vpow(vabs<T>(x), exponent); });
+    unary<T>(out, columns, a, [=](V x) {
+        const V p = vpow(vabs<T>(x), exponent);
+        return x < T(0) ? -p : p;
+    });
+}
+
+template <class T>
 void run_row(const Instruction& s, T* out, int columns, Operand<T> a, Operand<T> b, Operand<T> c) {
     using V = Vec<T>;
     const T k0 = T(s.k0), k1 = T(s.k1);
@@ -77,7 +89,7 @@ void run_row(const Instruction& s, T* out, int columns, Operand<T> a, Operand<T>
         case kTanh: return unary<T>(out, columns, a, [](V x) { return vtanh(x); });
         case kSin: return unary<T>(out, columns, a, [](V x) { return vsin<T>(x); });
         case kCos: return unary<T>(out, columns, a, [](V x) { return vcos<T>(x); });
-        case kPow: return unary<T>(out, columns, a, [&](V x) { return vpow(x, s.k0); });
+        case kPow: return power<T>(out, columns, a, s.k0);
         case kPowInteger: {
             const int n = int(s.k0);
             if (n == 2) return unary<T>(out, columns, a, [](V x) { return x * x; });
@@ -87,10 +99,10 @@ void run_row(const Instruction& s, T* out, int columns, Operand<T> a, Operand<T>
         case kAffine: return unary<T>(out, columns, a, [=](V x) { return k0 * x + k1; });
         case kExpAffine: return unary<T>(out, columns, a, [=](V x) { return vexp(k0 * x + k1); });
         case kSqDistFromDot:
-            return ternary<T>(out, columns, a, b, c, [=](V x, V y, V z) { return vmax((y + z) - T(2) * x, zero); });
+            return ternary<T>(out, columns, a, b, c, [=](V x, V y, V z) { return vmax(zero, (y + z) - T(2) * x); });
         case kGaussFromDot:
             return ternary<T>(out, columns, a, b, c,
-                              [=](V x, V y, V z) { return vexp2_negative(vmin(k0 * x - (y + z), zero)); });
+                              [=](V x, V y, V z) { return vexp2_negative(vmin(zero, k0 * (x - (y + z)))); });
         default: __builtin_unreachable();
     }
 }

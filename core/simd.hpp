@@ -153,12 +153,13 @@ MERCER_INLINE V vexp_double(V x) {
 }
 MERCER_INLINE Vec<double> vexp(Vec<double> x) { return vexp_double<Vec<double>, IntVec<double>>(x); }
 
-// 2^x for x <= 0, x not NaN: the Gaussian's last step, with log2(e) already in its constants.
+// 2^x for x <= 0: the Gaussian's last step, with log2(e) already in its constants. The bound comes first in vmax, which returns its
+// second argument where one is NaN: NaN passes through, its low bits being zero.
 MERCER_INLINE Vec<float> vexp2_negative(Vec<float> x) {
     using V = Vec<float>;
     using I = IntVec<float>;
     constexpr float magic = 12582912.0f;
-    V y = vmax(x, splat<float>(-126.0f));
+    V y = vmax(splat<float>(-126.0f), x);
     V t = y + magic;
     V r = y - (t - magic);
     V p = splat<float>(0.00015345754520322688264f);
@@ -175,7 +176,7 @@ MERCER_INLINE Vec<double> vexp2_negative(Vec<double> x) {
     using V = Vec<double>;
     using I = IntVec<double>;
     constexpr double magic = 6755399441055744.0;
-    V y = vmax(x, splat<double>(-1021.0));
+    V y = vmax(splat<double>(-1021.0), x);
     V t = y + magic;
     V r = y - (t - magic);
     V p = splat<double>(4.4352707044277139102e-10);

@@ -1,12 +1,12 @@
 """The tile engine in NumPy: the definition of what the compiled module does, and its stand-in where there is none.
 
-`Tiles` has the constructor and the methods of the compiled `Tiles`; `BlockTiles` has the same methods over any function that
-evaluates a block of entries. Arrays in, arrays out; nothing here knows what a kernel is.
+`Tiles` has the constructor and the methods of the compiled `Tiles`; `BlockTiles` has the same methods over any function
+that evaluates a block of entries. Arrays in, arrays out; nothing here knows what a kernel is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,10 +43,10 @@ class BlockTiles:
     def __init__(self, rows: int, columns: int, evaluate: Callable[[int, int, int, int], Array]) -> None:
         self.rows, self.columns, self._evaluate = rows, columns, evaluate
 
-    def _tiles(self, i0: int, i1: int, start: int = 0) -> Any:
+    def _tiles(self, i0: int, i1: int, j0: int, j1: int) -> Iterator[tuple[int, int]]:
         step = max(self.row_block, _TILE_ENTRIES // max(1, i1 - i0))
-        for j in range(start, self.columns, step):
-            yield j, min(j + step, self.columns)
+        for j in range(j0, j1, step):
+            yield j, min(j + step, j1)
 
     def block(self, i0: int, i1: int, j0: int, j1: int, out: Array) -> None:
         out[...] = self._evaluate(i0, i1, j0, j1)
@@ -57,27 +57,28 @@ class BlockTiles:
             square = self._evaluate(top, bottom, top, bottom)
             upper = np.triu(square)
             out[top:bottom, top:bottom] = upper + np.triu(square, 1).T
-            for j, end in self._tiles(top, bottom, bottom):
+            for j, end in self._tiles(top, bottom, bottom, self.columns):
                 values = self._evaluate(top, bottom, j, end)
                 out[top:bottom, j:end] = values
                 out[j:end, top:bottom] = values.T
 
-    def multiply(self, i0: int, i1: int, v: Array, out: Array, symmetric: bool) -> None:
+    def multiply(self, i0: int, i1: int, j0: int, j1: int, v: Array, out: Array, symmetric: bool) -> None:
         wide = v.astype(np.float64, copy=False)
         for top in range(i0, i1, self.row_block):
             bottom = min(top + self.row_block, i1)
             if not symmetric:
-                for j, end in self._tiles(top, bottom):
+                for j, end in self._tiles(top, bottom, j0, j1):
                     out[top - i0 : bottom - i0] += self._evaluate(top, bottom, j, end) @ wide[j:end]
                 continue
-            out[top:bottom] += self._evaluate(top, bottom, top, bottom) @ wide[top:bottom]
-            for j, end in self._tiles(top, bottom, bottom):
+            if j0 <= top < j1:
+                out[top:bottom] += self._evaluate(top, bottom, top, bottom) @ wide[top:bottom]
+            for j, end in self._tiles(top, bottom, max(bottom, j0), j1):
                 values = self._evaluate(top, bottom, j, end)
                 out[top:bottom] += values @ wide[j:end]
                 out[j:end] += values.T @ wide[top:bottom]
 
     def group_sums(self, i0: int, i1: int, start: Array, weights: Array | None, out: Array) -> None:
-        for j, end in self._tiles(i0, i1):
+        for j, end in self._tiles(i0, i1, 0, self.columns):
             values = self._evaluate(i0, i1, j, end).astype(np.float64)
             if weights is not None:
                 values *= weights[j:end]
@@ -89,11 +90,11 @@ class BlockTiles:
     def row_max(self, i0: int, i1: int, index: Array, value: Array) -> None:
         value[...] = -np.inf
         index[...] = -1
-        for j, end in self._tiles(i0, i1):
+        for j, end in self._tiles(i0, i1, 0, self.columns):
             block = self._evaluate(i0, i1, j, end)
             best = block.argmax(axis=1)
             top = block[np.arange(i1 - i0), best]
-            better = (top > value) | (index < 0)
+            better = (top > value) | (index < 0) | (np.isnan(top) & ~np.isnan(value))
             index[better], value[better] = best[better] + j, top[better]
 
 
@@ -162,7 +163,7 @@ def _by_column(term: Callable[[Array, Array], Array]) -> Callable[[Array, Array]
 
 def _chi2(a: Array, b: Array) -> Array:
     s = a + b
-    return np.divide((a - b) ** 2, s, out=np.zeros_like(s), where=s > 0)
+    return np.divide(a - b, s, out=np.zeros_like(s), where=s > 0) * (a - b)
 
 
 PAIRINGS: tuple[Callable[[Array, Array], Array], ...] = (
@@ -197,7 +198,7 @@ OPERATIONS: tuple[Callable[..., Any], ...] = (
     lambda k0, k1, a: k0 * a + k1,
     lambda k0, k1, a: np.exp(k0 * a + k1),
     lambda k0, k1, a, b, c: np.maximum((b + c) - 2 * a, 0),
-    lambda k0, k1, a, b, c: np.exp2(np.minimum(k0 * a - (b + c), 0)),
+    lambda k0, k1, a, b, c: np.exp2(np.minimum(k0 * (a - (b + c)), 0)),
 )
 
 PINNED = {21: 0.0, 22: 1.0}

@@ -47,5 +47,6 @@ def instruction_set() -> str:
     if not wanted or not is_native():
         return names[-1]
     if wanted not in names:
-        raise InvalidInput(message("MERCER_ISA", f"{wanted!r} on a machine with {names}", "unset it, or choose one of these"))
+        given = f"{wanted!r} on a machine with {names}"
+        raise InvalidInput(message("MERCER_ISA", given, "unset it, or choose one of these"))
     return wanted

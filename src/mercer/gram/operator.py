@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from mercer.arrays import as_rows
 from mercer.errors import InvalidInput, message
 from mercer.gram import tiles as sweep
+from mercer.gram.inputs import (
+    commutes,
+    count,
+    densified,
+    dtype_of,
+    is_symmetric,
+    may_be_dense,
+    narrowed,
+    take,
+    validated,
+)
+from mercer.gram.registers import TooManyRegisters
 from mercer.kernels import Kernel, as_kernel
 from mercer.operators import Operator
+from mercer.operators.base import row_blocks
 
 __all__ = ["KernelOperator", "dense"]
 
 Array: TypeAlias = Any
 
-DENSE_COLUMNS = 4096
-"""Sparse rows of up to this many columns are made dense: the tile engine on zeros is faster than a sparse product."""
+DIAGONAL_RUN = 64
+"""Rows at a time where a diagonal has to be cut from blocks: their other entries are wasted."""
 
 
 class KernelOperator(Operator):
@@ -31,16 +45,16 @@ class KernelOperator(Operator):
     Parameters
     ----------
     kernel : Kernel, str or callable
-        A kernel, its name, or an expression as the command line writes them. Parameters that depend on data are resolved
-        on X when Z is omitted, and must be resolved otherwise.
+        A kernel, its name, or an expression as the command line writes them. Parameters that depend on data are
+        resolved on X when Z is omitted, and must be resolved otherwise.
     X : array-like of shape (n, d)
-        Rows; float32 rows give float32 entries, everything else float64. For a precomputed kernel the rows of kernel values;
-        for a `Function` kernel any sequence.
+        Rows; float32 rows give float32 entries, everything else float64. For a precomputed kernel the rows of kernel
+        values; for a `Function` kernel any sequence.
     Z : array-like of shape (m, d), optional
         Columns; for a precomputed kernel the indices of its columns.
     dtype : float32 or float64, optional
-        Of the entries; by default that of the rows. Where float64 rows give float32 entries, means are subtracted before
-        anything is rounded.
+        Of the entries; by default that of the rows. Where float64 rows give float32 entries, means are subtracted
+        before anything is rounded.
 
     Raises
     ------
@@ -77,12 +91,14 @@ class KernelOperator(Operator):
             raise InvalidInput(message("KernelOperator", f"{kernel!r} of two data sets", advice))
         self.kernel: Kernel = kernel
         Z = None if Z is X else Z
-        self.X, self.Z = _validated(kernel, X, Z)
-        columns = _count(self.X) if Z is None else _count(self.Z)
+        self.X, self.Z = validated(kernel, X, Z)
+        rows = count(self.X)
+        columns = rows if Z is None else count(self.Z)
         if kernel.domain == "precomputed" and Z is None:
             columns = self.X.shape[1]
-        entries = getattr(self.X, "dtype", np.float64) if dtype is None else dtype
-        super().__init__((_count(self.X), columns), entries, symmetric=Z is None and columns == _count(self.X))
+        entries = dtype_of(self.X) if dtype is None else dtype
+        symmetric = Z is None and rows == columns and is_symmetric(kernel, self.X)
+        super().__init__((rows, columns), entries, symmetric=symmetric)
         self._plan: Any = None
 
     # ---- the operator's contract ------------------------------------------------------------------------------------
@@ -90,15 +106,14 @@ class KernelOperator(Operator):
     def _matmat(self, V: Array) -> Array:
         if V.shape[1] == 0:
             return np.zeros((self.shape[0], 0), V.dtype)
-        plan = self._tiles()
-        own = np.ascontiguousarray(V, self.dtype)
-        out = sweep.multiply(plan, own, self.shape[0], self._work(V.shape[1]), self.symmetric)
-        return out.astype(V.dtype, copy=False)
+        own, scale = narrowed(V, self.dtype)
+        out = sweep.multiply(self._tiles(), own, self.shape[0], self._work(V.shape[1]), self.symmetric)
+        return np.ldexp(out, scale, out=out).astype(V.dtype, copy=False)
 
     def _transpose(self) -> Operator:
         if self.symmetric:
             return self
-        if self.kernel.domain == "precomputed":
+        if self.kernel.domain == "precomputed" or not commutes(self.kernel):
             return super()._transpose()
         other = KernelOperator.__new__(KernelOperator)
         other.kernel, other.X, other.Z, other._plan = self.kernel, self.Z, self.X, None
@@ -107,14 +122,22 @@ class KernelOperator(Operator):
 
     def diagonal(self) -> Array:
         """k(xᵢ, xᵢ) (with Z given: k(xᵢ, zᵢ))."""
-        if not self.symmetric or self.kernel.domain == "precomputed":
-            size = min(self.shape)
-            return np.array([self.block([i], [i])[0, 0] for i in range(size)], self.dtype)
-        return np.asarray(self.kernel.diagonal(self.X), self.dtype)
+        if self.symmetric and self.kernel.domain != "precomputed":
+            return np.asarray(self.kernel.diagonal(self.X), self.dtype)
+        size = min(self.shape)
+        runs = [np.arange(i, min(i + DIAGONAL_RUN, size)) for i in range(0, size, DIAGONAL_RUN)]
+        return np.concatenate([np.diagonal(self._cross(run, run)) for run in runs])
 
     def rows(self, I: Any) -> Array:
         """The rows K[I, :]."""
-        return self._cross(self._index(I, 0), None)
+        index = self._index(I, 0)
+        out = np.empty((len(index), self.shape[1]), self.dtype)
+        if len(index) > 1 and (np.diff(index) != 1).any() and len(index) * sweep.PANEL > self.shape[0]:
+            return self._cross(index, None)
+        # Of the whole plan, which is there already or will be wanted again: to make one costs as much as some rows.
+        for first, last in _runs(index):
+            self._write(slice(index[first], index[last] + 1), out[first : last + 1])
+        return out
 
     def block(self, I: Any, J: Any) -> Array:
         """The entries K[I, J], all pairs of the two index sets."""
@@ -125,19 +148,32 @@ class KernelOperator(Operator):
         return self._cross(rows, columns)
 
     def fill(self, out: Array) -> Array:
-        """Write K into `out`; in place and exactly symmetric where `out` is C-contiguous and of K's dtype."""
+        """Write K into `out`; in place and exactly symmetric where `out` is contiguous and of K's dtype."""
         self._check_out(out)
-        if not out.flags.c_contiguous:
-            return super().fill(out)
         if out.dtype != self.dtype:
             return self.astype(out.dtype).fill(out)
-        plan, work = self._tiles(), self._work(0)
-        for i0, i1 in sweep.pieces(plan, *self.shape, work):
-            if self.symmetric:
-                plan.gram(i0, i1, out)
-            else:
-                plan.block(i0, i1, 0, self.shape[1], out[i0:i1])
+        if self.symmetric and (out.flags.c_contiguous or out.flags.f_contiguous):
+            plan, target = self._tiles(), out if out.flags.c_contiguous else out.T
+            for i0, i1 in sweep.pieces(plan, self.shape[0], self.shape[1], self._work(0), align=plan.row_block):
+                plan.gram(i0, i1, target)
+            return out
+        if not out.flags.c_contiguous:
+            return super().fill(out)
+        self._write(slice(0, self.shape[0]), out)
         return out
+
+    def add_to(self, out: Array) -> Array:
+        """Add K to `out` in place, a few rows at a time."""
+        self._check_out(out)
+        for rows in row_blocks(self.shape[0], self.shape[1], elements=1 << 20):
+            out[rows] += self.rows(rows)
+        return out
+
+    def _write(self, rows: slice, out: Array) -> None:
+        """The entries of consecutive rows into a C-contiguous array."""
+        plan = self._tiles()
+        for i0, i1 in sweep.pieces(plan, len(out), self.shape[1], self._work(0)):
+            plan.block(rows.start + i0, rows.start + i1, 0, self.shape[1], out[i0:i1])
 
     def astype(self, dtype: DTypeLike) -> Operator:
         """The same kernel on the same rows in another precision."""
@@ -145,7 +181,7 @@ class KernelOperator(Operator):
             return self
         return KernelOperator(self.kernel, self.X, self.Z, dtype=dtype)
 
-    # ---- other consumers ----------------------------------------------------------------------------------------------
+    # ---- other consumers --------------------------------------------------------------------------------------------
 
     def group_sums(self, labels: Any, groups: int | None = None, weights: Any = None) -> NDArray[np.float64]:
         """Sᵢ₉ = Σ wⱼ Kᵢⱼ over the columns j of group g, in one pass over the tiles.
@@ -173,32 +209,39 @@ class KernelOperator(Operator):
                [ 2., 10.],
                [ 3., 15.]])
         """
-        labels = np.asarray(labels)
-        m = self.shape[1]
-        if labels.shape != (m,) or labels.dtype.kind not in "iu" or (m and labels.min() < 0):
-            raise InvalidInput(message("group_sums", f"labels of shape {labels.shape}, {labels.dtype}", f"give {m} integers from 0"))
-        count = int(labels.max()) + 1 if groups is None else int(groups)
-        if count <= int(labels.max()):
-            raise InvalidInput(message("group_sums", f"label {labels.max()} with groups={count}", "give more groups"))
+        labels, m = np.asarray(labels), self.shape[1]
+        if labels.shape != (m,) or labels.dtype.kind not in "iu" or labels.min() < 0:
+            raise self._invalid(f"labels of shape {labels.shape}, {labels.dtype}", f"give {m} integers from 0")
+        most = int(labels.max()) + 1
+        size = most if groups is None else int(groups)
+        if size < most:
+            raise self._invalid(f"label {most - 1} with groups={groups}", "give more groups")
         order = np.argsort(labels, kind="stable")
-        start = np.searchsorted(labels[order], np.arange(count + 1)).astype(np.int64)
-        w = None if weights is None else np.ascontiguousarray(np.asarray(weights)[order], self.dtype)
+        start = np.searchsorted(labels[order], np.arange(size + 1)).astype(np.int64)
+        w, scale = (None, 0) if weights is None else self._weights(weights, order)
         plan = self._plan_for(None, order)
-        out = np.zeros((self.shape[0], count))
-        for i0, i1 in sweep.pieces(plan, *self.shape, self._work(1)):
+        out = np.zeros((self.shape[0], size))
+        for i0, i1 in sweep.pieces(plan, self.shape[0], self.shape[1], self._work(1)):
             plan.group_sums(i0, i1, start, w, out[i0:i1])
-        return out
+        return np.ldexp(out, scale, out=out)
+
+    def _weights(self, weights: Any, order: NDArray[np.intp]) -> tuple[Array, Any]:
+        w = np.asarray(weights)
+        if w.shape != order.shape or w.dtype.kind not in "biuf":
+            raise self._invalid(f"weights of shape {w.shape}, {w.dtype}", f"give {len(order)} numbers")
+        own, scale = narrowed(w[order].astype(np.float64)[:, None], self.dtype)
+        return own[:, 0], scale
 
     def row_max(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The column of the largest entry of each row (the first one of equals), and that entry."""
         n = self.shape[0]
         index, value = np.empty(n, np.int64), np.empty(n)
         plan = self._tiles()
-        for i0, i1 in sweep.pieces(plan, *self.shape, self._work(1)):
+        for i0, i1 in sweep.pieces(plan, self.shape[0], self.shape[1], self._work(1)):
             plan.row_max(i0, i1, index[i0:i1], value[i0:i1])
         return index, value
 
-    # ---- plans --------------------------------------------------------------------------------------------------------
+    # ---- plans ------------------------------------------------------------------------------------------------------
 
     def _tiles(self) -> Any:
         if self._plan is None:
@@ -219,17 +262,21 @@ class KernelOperator(Operator):
         shape = self.shape[0] if rows is None else len(rows), self.shape[1] if columns is None else len(columns)
         if self.kernel.domain == "precomputed":
             index = np.arange(self.shape[1]) if self.Z is None else self.Z
-            return sweep.block_tiles(self.kernel, _take(self.X, rows), _take(index, columns), *shape)
+            return sweep.block_tiles(self.kernel, take(self.X, rows), take(index, columns), *shape)
         Z = self.X if self.Z is None else self.Z
         if rows is None and columns is None:
             x, z, pins = self.X, Z, (np.arange(shape[0]) if self.symmetric else None)
         else:
-            x, z, pins = _take(self.X, rows), _take(Z, columns), self._pins(rows, columns)
-        if not self._runs_as_program():
-            return sweep.block_tiles(self.kernel, x, z, *shape)
+            x, z, pins = take(self.X, rows), take(Z, columns), self._pins(rows, columns)
         same = z is x
-        x = _dense(x)
-        return sweep.program_tiles(self.kernel, x, x if same else _dense(z), pins, self.dtype)
+        if self._runs_as_program():
+            x = densified(x)
+            with contextlib.suppress(TooManyRegisters):
+                return sweep.program_tiles(self.kernel, x, x if same else densified(z), pins, self.dtype)
+        if self.kernel.domain == "vectors" and x.dtype.itemsize < self.dtype.itemsize:
+            x = x.astype(self.dtype)
+            z = x if same else z.astype(self.dtype)
+        return sweep.block_tiles(self.kernel, x, z, *shape)
 
     def _pins(self, rows: NDArray[np.intp] | None, columns: NDArray[np.intp] | None) -> NDArray[np.int64] | None:
         """For each chosen row, the place among the chosen columns of the same point."""
@@ -243,7 +290,7 @@ class KernelOperator(Operator):
     def _runs_as_program(self) -> bool:
         if self.kernel.domain != "vectors" or not self.kernel.traceable:
             return False
-        return not sp.issparse(self.X) or self.X.shape[1] <= DENSE_COLUMNS
+        return may_be_dense(self.X) and (self.Z is None or may_be_dense(self.Z))
 
     def _work(self, r: int) -> float:
         """Nanoseconds an entry on a slow core: only for how much to do between two looks at the keyboard."""
@@ -255,42 +302,16 @@ class KernelOperator(Operator):
 
 def dense(kernel: Kernel, X: Array, Z: Array | None = None) -> Any:
     """All k(x, z) as an array: what ``kernel(X, Z)`` runs on. Tensors are left to the kernel's own formula."""
-    if kernel.domain != "vectors" or not kernel.traceable or not (isinstance(X, np.ndarray) or sp.issparse(X)):
+    plain = all(rows is None or isinstance(rows, np.ndarray) or sp.issparse(rows) for rows in (X, Z))
+    if kernel.domain != "vectors" or not kernel.traceable or not plain:
         return NotImplemented
     return KernelOperator(kernel, X, Z).toarray()
 
 
-def _validated(kernel: Kernel, X: Array, Z: Array | None) -> tuple[Array, Array]:
-    if kernel.domain == "any":
-        return X, Z
-    X = as_rows(X)
-    if kernel.domain == "precomputed":
-        return X, None if Z is None else np.asarray(Z, np.intp).reshape(-1)
-    if not (isinstance(X, np.ndarray) or sp.issparse(X)):
-        raise InvalidInput(message("KernelOperator", f"rows of type {type(X).__name__}", "give NumPy arrays or CSR matrices"))
-    if Z is not None:
-        Z = as_rows(Z)
-        if X.shape[1] != Z.shape[1]:
-            given = f"rows of {X.shape[1]} columns against rows of {Z.shape[1]}"
-            raise InvalidInput(message("KernelOperator", given, "give both the same columns"))
-        dtype = np.result_type(X.dtype, Z.dtype)
-        X, Z = X.astype(dtype, copy=False), Z.astype(dtype, copy=False)
-        kernel.check_data(Z)
-    kernel.check_data(X)
-    return X, Z
-
-
-def _count(rows: Array) -> int:
-    return int(rows.shape[0]) if hasattr(rows, "shape") else len(rows)
-
-
-def _take(rows: Array, index: NDArray[np.intp] | None) -> Array:
-    if index is None:
-        return rows
-    if hasattr(rows, "shape"):
-        return rows[index]
-    return [rows[i] for i in index]
-
-
-def _dense(rows: Array) -> Array:
-    return rows.toarray() if sp.issparse(rows) else rows
+def _runs(index: NDArray[np.intp]) -> Iterator[tuple[int, int]]:
+    """(first, last) places of each run of consecutive numbers."""
+    ends = [*np.flatnonzero(np.diff(index) != 1), len(index) - 1] if len(index) else []
+    first = 0
+    for last in ends:
+        yield first, int(last)
+        first = int(last) + 1

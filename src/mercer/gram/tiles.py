@@ -11,7 +11,8 @@ import numpy as np
 from mercer import _twin
 from mercer.events import TilesDone, emit
 from mercer.gram import backend
-from mercer.gram.program import Pairing, Program, RowValue, Views, compile_expression
+from mercer.gram.compiler import compile_expression
+from mercer.gram.program import Pairing, Program, RowValue, Views
 from mercer.kernels import Kernel
 from mercer.kernels.expression import Expression, evaluate
 from mercer.kernels.pairing import trace
@@ -59,20 +60,31 @@ class Data:
         key = id(side), views
         if key not in self.centered:
             # The subtraction in float64, so that only the small remainder is rounded.
-            self.centered[key] = np.ascontiguousarray(rows - self.mean(views), self.dtype)
+            mean, less = self.mean(views), np.empty(rows.shape, self.dtype)
+            for some in _runs(rows):
+                less[some] = rows[some] - mean
+            self.centered[key] = less
         return self.centered[key]
 
     def value(self, side: Side, value: RowValue) -> Array:
         """A `RowValue` for every row, computed in float64."""
+        with np.errstate(all="ignore"):
+            return np.ascontiguousarray(np.broadcast_to(self._value(side, value), (len(side.rows),)), self.dtype)
+
+    def _value(self, side: Side, value: RowValue) -> Array:
         if value.kind == "sqnorm":
-            numbers = value.scale * _squared_norms(self.rows(side, value.views, center=True))
-        elif value.kind == "offset":
-            mean = self.mean(value.views)
-            numbers = side.through(value.views) @ mean - 0.5 * (mean @ mean)
-        else:
-            assert value.expression is not None
-            numbers = evaluate(value.expression, lambda leaf: _self_pairing(leaf, side))
-        return np.ascontiguousarray(np.broadcast_to(numbers, (len(side.rows),)), self.dtype)
+            return value.scale * _squared_norms(self.rows(side, value.views, center=True))
+        if value.kind == "offset":
+            mean, rows = self.mean(value.views), side.through(value.views)
+            return np.concatenate([rows[some] @ mean for some in _runs(rows)]) - 0.5 * (mean @ mean)
+        assert value.expression is not None
+        return evaluate(value.expression, lambda leaf: _self_pairing(leaf, side))
+
+
+def _runs(rows: Array) -> list[slice]:
+    """Runs of a few megabytes each, so that work in float64 makes no copy of all rows."""
+    height = max(1, (1 << 19) // max(1, rows.shape[1]))
+    return [slice(i, i + height) for i in range(0, len(rows), height)]
 
 
 def _squared_norms(rows: Array) -> Array:
@@ -103,7 +115,8 @@ def _build(program: Program, data: Data, pins: Array | None) -> Tiles:
     for leaf in program.leaves:
         # Differences don't change with the origin, but what is lost by rounding the rows does.
         center = leaf.centered or (narrowing and leaf.pairing in (Pairing.SQDIST, Pairing.L1))
-        pairings.append((int(leaf.pairing), data.rows(data.x, leaf.views, center), data.rows(data.z, leaf.views, center)))
+        x, z = (data.rows(side, leaf.views, center) for side in (data.x, data.z))
+        pairings.append((int(leaf.pairing), x, z))
     return backend.engine().Tiles(
         data.dtype == np.float64,
         len(data.x.rows),
@@ -111,13 +124,19 @@ def _build(program: Program, data: Data, pins: Array | None) -> Tiles:
         pairings,
         [data.value(data.x, value) for value in program.row_values],
         [data.value(data.z, value) for value in program.column_values],
-        list(program.constants),
-        list(program.code),
+        [_within(data.dtype, value) for value in program.constants],
+        [(*code[:5], _within(data.dtype, code[5]), _within(data.dtype, code[6])) for code in program.code],
         program.registers,
         program.result,
         None if pins is None else np.ascontiguousarray(pins, np.int64),
         backend.instruction_set() if backend.is_native() else "",
     )
+
+
+def _within(dtype: np.dtype[Any], value: float) -> float:
+    """The number in this dtype's range: what is too large becomes the largest, for infinity times 0 is no number."""
+    most = float(np.finfo(dtype).max)
+    return min(max(value, -most), most) if np.isfinite(value) else value
 
 
 def block_tiles(kernel: Kernel, X: Array, Z: Array, rows: int, columns: int) -> Tiles:
@@ -134,21 +153,63 @@ def block_tiles(kernel: Kernel, X: Array, Z: Array, rows: int, columns: int) -> 
 
 # ---- sweeps: bounded pieces of work, so that Ctrl-C and observers are heard ------------------------------------------
 
+PIECE = 1e8
+"""Nanoseconds of one thread's work between two looks at the keyboard, on a slow core."""
+PANEL = 12
+"""Rows that the engine evaluates together at most: fewer would waste some of them."""
+OTHERS = 1 << 28
+"""Bytes for the sums that each thread of a symmetric product keeps for the other rows."""
+NARROWEST = 4096
+"""Columns of a piece below which visiting each pair once no longer pays."""
 
-def pieces(tiles: Tiles, rows: int, columns: int, work: float) -> Iterator[tuple[int, int]]:
-    """Runs of rows, each of about a tenth of a second on a slow core at `work` nanoseconds an entry; emits their progress."""
-    block = tiles.row_block
-    step = max(block, int(1e8 / max(work * columns, 1.0)) // block * block)
+
+def pieces(tiles: Tiles, rows: int, columns: int, work: float, *, align: int = PANEL) -> Iterator[tuple[int, int]]:
+    """Runs of rows, each about `PIECE` of work at `work` nanoseconds an entry; emits their progress.
+
+    They begin on multiples of `align` and, while that is little work, of the engine's row block.
+    """
+    threads = backend.engine().threads()
+    step = _multiple(PIECE * threads / max(work * columns, 1.0), tiles.row_block, align)
     for i in range(0, rows, step):
         yield i, min(i + step, rows)
         emit(TilesDone("tiles", min(i + step, rows), rows))
 
 
+def _multiple(wanted: float, unit: int, least: int) -> int:
+    """The largest multiple of `unit` up to `wanted`; where there is none, the largest of `least`, and at least that."""
+    count = int(min(wanted, 2.0**40))
+    return count // unit * unit or max(count // least * least, least)
+
+
 def multiply(tiles: Tiles, V: Array, rows: int, work: float, symmetric: bool) -> Array:
-    """K V in float64; V is n × r of the tiles' own dtype, C-contiguous."""
-    r = V.shape[1]
+    """K V in float64; V is m × r of the tiles' own dtype, C-contiguous.
+
+    Rectangular pieces: in a wide and flat one, what is done once per column (packing V, adding the threads' sums for
+    the other rows) would cost as much as the entries.
+    """
+    m, r = V.shape
     out = np.zeros((rows, r))
-    for i0, i1 in pieces(tiles, rows, len(V), work):
-        tiles.multiply(i0, i1, V, out if symmetric else out[i0:i1], symmetric)
+    if not r:
+        return out
+    height, width, symmetric = _piece(tiles.row_block, rows, m, r, work, symmetric)
+    for i0 in range(0, rows, height):
+        i1 = min(i0 + height, rows)
+        for j0 in range(i0 // width * width if symmetric else 0, m, width):
+            j1 = min(j0 + width, m)
+            tiles.multiply(i0, i1, j0, j1, V, out if symmetric else out[i0:i1], symmetric)
+            emit(TilesDone("tiles", i0 + (i1 - i0) * j1 // m, rows))
     return out
 
+
+def _piece(block: int, rows: int, columns: int, r: int, work: float, symmetric: bool) -> tuple[int, int, bool]:
+    """Height and width of a product's pieces, and whether it visits each pair once."""
+    threads = backend.engine().threads()
+    entries = PIECE * threads / work
+    widest = OTHERS // (8 * r * threads)
+    if symmetric and widest < min(columns, NARROWEST):
+        symmetric = False
+    width = max(entries**0.5, NARROWEST)
+    width = _multiple(min(width, widest) if symmetric else width, block, block)
+    width = columns if width >= columns else width
+    # A whole number of blocks for each thread.
+    return _multiple(entries / width, block * threads, block), width, symmetric

@@ -1,0 +1,67 @@
+// Memory that is aligned and owned, and tasks for the team of threads. Included inside an instruction set's own namespace, and
+// no std containers: see simd.hpp on shared symbols.
+
+inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+inline int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
+inline int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+inline int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+
+// Zeroed, on a cache line.
+template <class T>
+class Buffer {
+   public:
+    Buffer() = default;
+    explicit Buffer(int64_t n) { reset(n); }
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+    ~Buffer() { std::free(base_); }
+    void reset(int64_t n) {
+        std::free(base_);
+        base_ = std::malloc(size_t(n) * sizeof(T) + 64);
+        if (!base_) throw std::bad_alloc();
+        at_ = reinterpret_cast<T*>((reinterpret_cast<uintptr_t>(base_) + 63) & ~uintptr_t(63));
+        std::memset(static_cast<void*>(at_), 0, size_t(n) * sizeof(T));
+    }
+    T* get() const { return at_; }
+    T& operator[](int64_t i) const { return at_[i]; }
+
+   private:
+    void* base_ = nullptr;
+    T* at_ = nullptr;
+};
+
+// A fixed number of objects; what was made is destroyed even where the owner's constructor throws later.
+template <class T>
+class Owned {
+   public:
+    explicit Owned(int n) : at_(new T[size_t(n > 0 ? n : 1)]) {}
+    Owned(const Owned&) = delete;
+    Owned& operator=(const Owned&) = delete;
+    ~Owned() { delete[] at_; }
+    T& operator[](int i) const { return at_[i]; }
+
+   private:
+    T* at_;
+};
+
+// Runs f(task) for every task on the team; one thread runs them in place, so that a forked child never meets the lost pool.
+// An exception must not cross the parallel region: memory is the only cause here.
+template <class F>
+void parallel(int64_t tasks, F f) {
+    const int team = int(min64(threads(), tasks));
+    if (team <= 1) {
+        for (int64_t t = 0; t < tasks; ++t) f(t);
+        return;
+    }
+    bool failed = false;
+#pragma omp parallel for num_threads(team) schedule(dynamic, 1)
+    for (int64_t t = 0; t < tasks; ++t) {
+        try {
+            f(t);
+        } catch (...) {
+#pragma omp atomic write
+            failed = true;
+        }
+    }
+    if (failed) throw std::bad_alloc();
+}

@@ -1,0 +1,226 @@
+// Stages one and two together: the packed plan, and sweeps that evaluate it strip by strip.
+//
+// For each tile of columns, which stays in L2, and each panel of kPanelRows rows: pairing into a strip that stays in L1, program
+// over the strip, consumer. Where the depth is too large for a panel to stay in cache, pairing goes depth block by depth block
+// over a taller buffer first.
+
+constexpr int kRowBlock = 192;   // a multiple of every panel height and width
+constexpr int kTallRows = 96;    // rows of the buffer when the depth is blocked
+constexpr int kStripBytes = 32 * 1024;
+constexpr int kTileBytes = kVectorBytes == 64 ? 768 * 1024 : 192 * 1024;
+constexpr int kMaxDepth = kVectorBytes == 64 ? 2048 : 1024;  // bytes of one packed row before the depth is blocked
+constexpr int kMaxColumns = 512;
+constexpr int kMaxRegisters = 64;
+
+template <class T>
+constexpr int kPanelColumns = 2 * Simd<T>::W;
+
+struct Rows {
+    int64_t begin, end;
+};
+struct Columns {
+    int64_t begin, end;
+};
+
+template <class T>
+struct PackedPairing {
+    MicroKernel<T> kernel;
+    int64_t depth;
+    bool blocked;    // depth beyond kMaxDepth
+    Buffer<T> a, b;  // [panel][k][row], [panel][k][column]
+};
+
+template <class T>
+void pack(const T* x, int64_t n, int64_t depth, int width, int64_t panels, T* out) {
+    const int64_t step = 64;
+    parallel(ceil_div(panels, step), [=](int64_t task) {
+        for (int64_t p = task * step; p < min64(panels, (task + 1) * step); ++p)
+            for (int64_t i = 0; i < min64(width, n - p * width); ++i) {
+                const T* row = x + (p * width + i) * depth;
+                T* o = out + p * width * depth + i;
+                for (int64_t k = 0; k < depth; ++k) o[k * width] = row[k];
+            }
+    });
+}
+
+// What one thread needs to evaluate strips.
+template <class T>
+struct Scratch {
+    Buffer<T> registers, tall, lanes;
+    T* reg[kMaxRegisters];
+};
+
+template <class T>
+class Strips {
+   public:
+    static constexpr int W = Simd<T>::W, M = kPanelRows, N = kPanelColumns<T>;
+    static_assert(kRowBlock % M == 0 && kRowBlock % N == 0 && kTallRows % M == 0);
+
+    explicit Strips(const Plan& p)
+        : n_(p.rows), m_(p.columns), rows_padded_(round_up(n_, M)), columns_padded_(round_up(m_, N)), pairings_(p.pairings),
+          registers_(p.registers), row_values_(p.row_values), instructions_(p.instructions), result_(p.result),
+          pairing_(p.pairings), program_(p.instructions) {
+        const int64_t depth = pack_pairings(p);
+        copy_values(p.row_value, p.row_values, n_, rows_padded_, row_value_);
+        copy_values(p.column_value, p.column_values, m_, columns_padded_, column_value_);
+        copy_program(p);
+        const int64_t by_strip = kStripBytes / (int64_t(sizeof(T)) * M * registers_);
+        const int64_t by_tile = kTileBytes / (int64_t(sizeof(T)) * max64(depth, 1));
+        tile_ = max64(2 * N, min64(kMaxColumns, min64(by_strip, by_tile)) / N * N);
+        stride_ = tile_ + W;  // not a power of two: rows a page apart would alias in the cache
+    }
+
+    int64_t rows() const { return n_; }
+    int64_t columns() const { return m_; }
+    int64_t tile() const { return tile_; }
+    int64_t stride() const { return stride_; }  // from one row of a strip to the next
+
+    void prepare(Scratch<T>& s) const {
+        s.registers.reset(registers_ * M * stride_);
+        for (int r = 0; r < registers_; ++r) s.reg[r] = s.registers.get() + r * M * stride_;
+        s.lanes.reset(max64(1, row_values_ * M * W));
+        if (any_blocked_) s.tall.reset(pairings_ * kTallRows * stride_);
+    }
+
+    // The slice's run of the columns [j0, j1), cut on panel borders.
+    Columns cut(int64_t j0, int64_t j1, int64_t slice, int64_t slices) const {
+        const int64_t first = j0 / N, panels = ceil_div(j1, N) - first;
+        const int64_t a = first + panels * slice / slices, b = first + panels * (slice + 1) / slices;
+        return {a * N, min64(b * N, j1)};
+    }
+
+    // Calls strip(i, j, columns, values) for every strip of rows x columns, and end_of_tile(j, columns) after each tile. Strips
+    // begin on panel borders and `columns` is padded to whole panels: the first may begin before what was asked for, the last
+    // end beyond it. Entries beyond the matrix are zero.
+    template <class Strip, class End>
+    void sweep(Scratch<T>& s, Rows r, Columns c, Strip strip, End end_of_tile) const {
+        const int64_t first = r.begin / M * M;
+        for (int64_t j = c.begin / N * N; j < c.end; j += tile_) {
+            const int columns = int(min64(tile_, round_up(c.end - j, N)));
+            for (int64_t top = first; top < r.end; top += kTallRows) {
+                const int64_t bottom = min64(top + kTallRows, round_up(r.end, M));
+                if (any_blocked_) pair_blocked(s, top, bottom, j, columns);
+                for (int64_t i = top; i < bottom; i += M) strip(i, j, columns, evaluate(s, i, i - top, j, columns));
+            }
+            end_of_tile(j, columns);
+        }
+    }
+    template <class Strip>
+    void sweep(Scratch<T>& s, Rows r, Columns c, Strip strip) const {
+        sweep(s, r, c, strip, [](int64_t, int) {});
+    }
+
+   private:
+    // ---- the plan -----------------------------------------------------------------------------------------------------
+
+    // Returns how many features of all pairings together are in cache at once.
+    int64_t pack_pairings(const Plan& p) {
+        int64_t depth = 0;
+        for (int i = 0; i < pairings_; ++i) {
+            const PairingSpec& s = p.pairing[i];
+            PackedPairing<T>& q = pairing_[i];
+            q.kernel = micro_kernel_for<T>(s.kind);
+            q.depth = s.depth;
+            q.blocked = s.depth * int64_t(sizeof(T)) > kMaxDepth;
+            q.a.reset(rows_padded_ * s.depth);
+            q.b.reset(columns_padded_ * s.depth);
+            pack(static_cast<const T*>(s.a), n_, s.depth, M, rows_padded_ / M, q.a.get());
+            pack(static_cast<const T*>(s.b), m_, s.depth, N, columns_padded_ / N, q.b.get());
+            any_blocked_ |= q.blocked;
+            depth += q.blocked ? kMaxDepth / int64_t(sizeof(T)) : s.depth;
+        }
+        return depth;
+    }
+
+    static void copy_values(const void* const* from, int count, int64_t length, int64_t padded, Buffer<T>& to) {
+        to.reset(max64(1, count * padded));
+        for (int i = 0; i < count; ++i) std::memcpy(to.get() + i * padded, from[i], size_t(length) * sizeof(T));
+    }
+
+    void copy_program(const Plan& p) {
+        constant_.reset(max64(1, int64_t(p.constants) * W));
+        for (int i = 0; i < p.constants; ++i)
+            for (int w = 0; w < W; ++w) constant_[i * W + w] = T(p.constant[i]);
+        for (int i = 0; i < instructions_; ++i) {
+            const InstructionSpec& s = p.instruction[i];
+            program_[i] = {s.op, s.target, {s.kind[0], s.kind[1], s.kind[2]}, {s.index[0], s.index[1], s.index[2]}, s.k0, s.k1};
+        }
+        if (!p.pins) return;
+        pins_.reset(rows_padded_);
+        for (int64_t i = 0; i < rows_padded_; ++i) pins_[i] = i < n_ ? p.pins[i] : -1;
+        pinned_ = true;
+    }
+
+    // ---- one strip ----------------------------------------------------------------------------------------------------
+
+    void pair_blocked(Scratch<T>& s, int64_t top, int64_t bottom, int64_t j, int columns) const {
+        constexpr int64_t most = kMaxDepth / int64_t(sizeof(T));
+        for (int p = 0; p < pairings_; ++p) {
+            const PackedPairing<T>& q = pairing_[p];
+            if (!q.blocked) continue;
+            const int64_t blocks = ceil_div(q.depth, most), step = ceil_div(q.depth, blocks);
+            for (int64_t k = 0; k < q.depth; k += step)
+                for (int64_t i = top; i < bottom; i += M)
+                    for (int64_t c = 0; c < columns; c += N)
+                        q.kernel(q.a.get() + i * q.depth + k * M, q.b.get() + (j + c) * q.depth + k * N,
+                                 int(min64(step, q.depth - k)), s.tall.get() + (p * kTallRows + i - top) * stride_ + c, int(stride_),
+                                 k > 0);
+        }
+    }
+
+    const T* evaluate(Scratch<T>& s, int64_t i, int64_t offset, int64_t j, int columns) const {
+        for (int p = 0; p < pairings_; ++p) {
+            const PackedPairing<T>& q = pairing_[p];
+            if (q.blocked) {
+                s.reg[p] = s.tall.get() + (p * kTallRows + offset) * stride_;
+                continue;
+            }
+            const T* a = q.a.get() + i * q.depth;
+            for (int64_t c = 0; c < columns; c += N)
+                q.kernel(a, q.b.get() + (j + c) * q.depth, int(q.depth), s.reg[p] + c, int(stride_), false);
+        }
+        for (int v = 0; v < row_values_; ++v)
+            for (int k = 0; k < M; ++k)
+                store<T>(s.lanes.get() + (v * M + k) * W, splat<T>(row_value_[v * rows_padded_ + i + k]));
+        for (int x = 0; x < instructions_; ++x) run(program_[x], s, i, j, columns);
+        T* result = s.reg[result_];
+        clear_padding(result, i, j, columns);
+        return result;
+    }
+
+    Operand<T> operand(const Instruction& x, int which, const Scratch<T>& s, int k, int64_t j) const {
+        const int index = x.index[which];
+        switch (x.kind[which]) {
+            case kRegister: return {s.reg[index] + k * stride_, W};
+            case kRow: return {s.lanes.get() + (index * M + k) * W, 0};
+            case kColumn: return {column_value_.get() + index * columns_padded_ + j, W};
+            default: return {constant_.get() + index * W, 0};
+        }
+    }
+
+    void run(const Instruction& x, Scratch<T>& s, int64_t i, int64_t j, int columns) const {
+        const bool pin = pinned_ && (x.op == kSqDistFromDot || x.op == kGaussFromDot);
+        for (int k = 0; k < M; ++k) {
+            T* out = s.reg[x.target] + k * stride_;
+            run_row<T>(x, out, columns, operand(x, 0, s, k, j), operand(x, 1, s, k, j), operand(x, 2, s, k, j));
+            if (pin && pins_[i + k] >= j && pins_[i + k] < j + columns) out[pins_[i + k] - j] = T(x.op == kGaussFromDot);
+        }
+    }
+
+    // What lies beyond the matrix was computed from zeros and may be anything, NaN included.
+    void clear_padding(T* strip, int64_t i, int64_t j, int columns) const {
+        if (j + columns > m_)
+            for (int k = 0; k < M; ++k)
+                for (int64_t c = max64(0, m_ - j); c < columns; ++c) strip[k * stride_ + c] = T(0);
+        for (int64_t k = max64(0, n_ - i); k < M; ++k)
+            std::memset(static_cast<void*>(strip + k * stride_), 0, size_t(columns) * sizeof(T));
+    }
+
+    int64_t n_, m_, rows_padded_, columns_padded_, tile_ = 0, stride_ = 0;
+    int pairings_, registers_, row_values_, instructions_, result_;
+    bool any_blocked_ = false, pinned_ = false;
+    Owned<PackedPairing<T>> pairing_;
+    Owned<Instruction> program_;
+    Buffer<T> row_value_, column_value_, constant_;
+    Buffer<int64_t> pins_;
+};

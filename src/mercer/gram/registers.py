@@ -1,0 +1,70 @@
+"""Registers for the values of a program, each given away again once its last reader has gone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mercer.errors import InvalidInput, message
+from mercer.gram.program import NOTHING, Code, Op, Operand, Where
+
+__all__ = ["MAX_REGISTERS", "Step", "TooManyRegisters", "allocate"]
+
+MAX_REGISTERS = 64
+"""The engine's limit."""
+
+
+class TooManyRegisters(InvalidInput):
+    """A formula that needs more registers than the engine has; it is evaluated block by block instead."""
+
+
+@dataclass
+class Step:
+    """One operation on values: a REGISTER operand's index is a leaf's number from 0, or a step's from −1 down."""
+
+    op: Op
+    operands: tuple[Operand, ...]
+    k0: float = 0.0
+    k1: float = 0.0
+
+
+def allocate(steps: Sequence[Step], leaves: int, result: int) -> tuple[tuple[Code, ...], int, int]:
+    """(code, number of registers, the result's register): leaves first, then each value takes the first free one.
+
+    >>> double = Step(Op.ADD, ((Where.REGISTER, 0), (Where.REGISTER, 0)))
+    >>> code, registers, result = allocate([double], leaves=1, result=-1)
+    >>> registers, result
+    (1, 0)
+    """
+    register = {leaf: leaf for leaf in range(leaves)}
+    last_use = _last_uses(steps, result)
+    free: list[int] = []
+    count = leaves
+    code: list[Code] = []
+    for at, step in enumerate(steps):
+        operands = [(kind, register[i]) if kind == Where.REGISTER else (kind, i) for kind, i in step.operands]
+        read = {i for kind, i in step.operands if kind == Where.REGISTER}
+        free += [register[i] for i in read if last_use[i] == at]
+        # The target may be an operand's own register: each entry is read before it is written.
+        target = min(free, default=count)
+        if target < count:
+            free.remove(target)
+        count = max(count, target + 1)
+        register[-1 - at] = target
+        if last_use[-1 - at] == at:
+            free.append(target)
+        a, b, c, *_ = [*operands, NOTHING, NOTHING, NOTHING]
+        code.append((int(step.op), target, a, b, c, step.k0, step.k1))
+    if count > MAX_REGISTERS:
+        advice = "split the kernel into a sum of smaller ones, or override block(X, Z)"
+        raise TooManyRegisters(message("compile_expression", f"a formula that needs {count} registers", advice))
+    return tuple(code), count, register[result]
+
+
+def _last_uses(steps: Sequence[Step], result: int) -> dict[int, int]:
+    """Value ↦ the last step that reads it; the result is read at the end."""
+    last = {-1 - at: at for at in range(len(steps))}
+    for at, step in enumerate(steps):
+        last |= {index: at for kind, index in step.operands if kind == Where.REGISTER}
+    last[result] = len(steps)
+    return last
