@@ -1,6 +1,6 @@
 """Linear operators that need not be matrices: sums, scalings, products, centring."""
 
-from mercer.operators.base import Operator  # isort: skip - the module that the others stand on
+from mercer.operators.base import Operator, row_blocks  # isort: skip - the module that the others stand on
 from mercer.operators.algebra import (
     Cast,
     Foreign,
@@ -30,4 +30,5 @@ __all__ = [
     "Weighted",
     "as_operator",
     "center_cross",
+    "row_blocks",
 ]

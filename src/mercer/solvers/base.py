@@ -196,13 +196,16 @@ def solve(solver: Solver[P, S], problem: P, *, state: S | None = None, max_steps
     """
     if max_steps is not None and max_steps < 0:
         raise InvalidInput(message("solve", f"max_steps={max_steps}", "give None or at least 0"))
-    current = solver.start(problem) if state is None else state
-    last = None if max_steps is None else current.steps + max_steps
-    while (status := solver.verdict(problem, current)) is None:
-        if last is not None and current.steps >= last:
-            status = Status.MAX_STEPS
-            break
-        current = solver.step(problem, current)
-        emit(SolverStep(type(solver).__name__, current.steps, current.residual, solver.tolerance))
-    x, residual = solver.finish(problem, current)
+    with np.errstate(
+        over="ignore", invalid="ignore", divide="ignore"
+    ):  # what is not finite ends in a status, not a warning
+        current = solver.start(problem) if state is None else state
+        last = None if max_steps is None else current.steps + max_steps
+        while (status := solver.verdict(problem, current)) is None:
+            if last is not None and current.steps >= last:
+                status = Status.MAX_STEPS
+                break
+            current = solver.step(problem, current)
+            emit(SolverStep(type(solver).__name__, current.steps, current.residual, solver.tolerance))
+        x, residual = solver.finish(problem, current)
     return Solution(x, status, current.steps, residual, current)

@@ -53,7 +53,9 @@ class CholeskyFactor:
     def solve(self, B: ArrayLike) -> Floats:
         """(A + diag(shift))⁻¹ B, in the precision of the factor, as float64."""
         b = np.asarray(B, np.float64)
-        X = b.reshape(len(b), -1)
+        if b.size == 0:
+            return b.copy()
+        X = b[:, None] if b.ndim == 1 else b
         # A residual of 1e-50 is no number in float32; its direction is.
         scale = np.max(np.abs(X), axis=0, initial=0.0)
         scale = np.where((scale > 0) & np.isfinite(scale), scale, 1.0)

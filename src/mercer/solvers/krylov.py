@@ -17,7 +17,7 @@ __all__ = ["BlockKrylov", "KrylovState"]
 _JITTER = 0.1  # norm of the random part of each direction that comes from sampled rows
 _SAMPLES = 4  # rows sampled for each column of the block; 3 to 8 took as many products in all
 _DECAY = 0.9  # share of the sampled rows' squares that their leading directions must hold, or the start is random
-_PATIENCE = 5  # steps without a residual that is a tenth smaller before the run counts as stalled
+_PATIENCE = 8  # steps with neither a smaller residual nor larger values before the run counts as stalled
 _BLOCKS_KEPT = 8  # blocks in the basis before it is restarted from the best half of them
 
 
@@ -33,6 +33,7 @@ class KrylovState(State):
     coordinates: Floats
     residuals: Floats
     best: float
+    total: float
     idle: int
     finite: bool = True
 
@@ -122,7 +123,18 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
         if len(Q) < block:
             Q = np.vstack([Q, _orthonormal(rng.standard_normal((block - len(Q), n)), Q)])
         return KrylovState(
-            0, nothing, nothing, np.empty((0, 0)), Q, none, np.empty((0, 0)), none, float("inf"), 0, _finite(Q)
+            0,
+            nothing,
+            nothing,
+            np.empty((0, 0)),
+            Q,
+            none,
+            np.empty((0, 0)),
+            none,
+            float("inf"),
+            -float("inf"),
+            0,
+            _finite(Q),
         )
 
     def step(self, problem: Eigenproblem, state: KrylovState) -> KrylovState:
@@ -146,18 +158,25 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
             coordinates=coordinates,
             residuals=np.linalg.norm(R, axis=1),
         )
-        improved = len(values) == problem.k and not now.residual > 0.9 * state.best
-        now = replace(now, best=min(state.best, now.residual) if improved else state.best)
-        now = replace(now, idle=0 if improved else state.idle + (len(values) == problem.k))
+        if len(values) == problem.k:
+            now = self._compared(problem, state, now)
         if self.verdict(problem, now) is not None:
             return now
         return self._prepared(problem, now, images, theta, S)
+
+    def _compared(self, problem: Eigenproblem, before: KrylovState, now: KrylovState) -> KrylovState:
+        """The state with its record: values only grow and residuals fall in the end, until rounding stops both."""
+        total = float(np.sum(now.values))
+        noise = max(10 * self._eps(problem) * len(now.values), 1e-3 * now.residual) * now.scale
+        better = not now.residual > 0.9 * before.best or total > before.total + noise
+        best, total = min(before.best, now.residual), max(before.total, total)
+        return replace(now, best=best, total=total, idle=0 if better else before.idle + 1)
 
     def _prepared(
         self, problem: Eigenproblem, now: KrylovState, images: Floats, theta: Floats, S: Floats
     ) -> KrylovState:
         """The state with the next block: new directions of the images, or random ones when A has no more to give."""
-        noise = float(np.finfo(self._dtype(problem)).eps) * float(np.max(np.abs(theta), initial=0.0))
+        noise = self._eps(problem) * float(np.max(np.abs(theta), initial=0.0))
         Q = _orthonormal(images, now.V, floor=noise)
         if len(Q) == 0 and len(now.V) < problem.n:
             rng = np.random.default_rng([problem.seed, now.steps])
@@ -190,6 +209,9 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
 
     def _dtype(self, problem: Eigenproblem) -> np.dtype[np.floating]:
         return np.dtype(np.float32 if problem.A.dtype == np.float32 and self.tol >= 1e-6 else np.float64)
+
+    def _eps(self, problem: Eigenproblem) -> float:
+        return float(np.finfo(self._dtype(problem)).eps)
 
     def _multiply(self, problem: Eigenproblem, Q: Floats) -> Floats:
         """A times the block, by rows, in float64."""

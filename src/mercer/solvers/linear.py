@@ -75,7 +75,7 @@ class LinearSystem:
     def columns(self) -> Floats:
         """B in float64 with one column for each right-hand side."""
         B = np.asarray(self.B, np.float64)
-        return np.ascontiguousarray(B.reshape(len(B), -1) if B.ndim == 1 else B)
+        return np.ascontiguousarray(B[:, None] if B.ndim == 1 else B)
 
     @cached_property
     def scales(self) -> Floats:

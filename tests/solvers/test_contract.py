@@ -1,0 +1,166 @@
+"""Every solver earns the contract by one line in a table; every check catches a planted wrong solver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from mercer.operators import Centered, Dense, Diagonal, LowRank
+from mercer.solvers import (
+    BlockKrylov,
+    Cholesky,
+    ConjugateGradients,
+    DenseEigen,
+    Eigenproblem,
+    LinearSystem,
+    Status,
+)
+from mercer.testing import solvers as suite
+
+
+def spd(n=60, condition=1e3, dtype=np.float64, seed=0):
+    Q = np.linalg.qr(np.random.default_rng(seed).standard_normal((n, n)))[0]
+    A = (Q * np.logspace(0, -np.log10(condition), n)) @ Q.T
+    return ((A + A.T) / 2).astype(dtype)
+
+
+def right_hand_sides(n=60, r=3):
+    return np.random.default_rng(1).standard_normal((n, r))
+
+
+def linear(**options):
+    return lambda: LinearSystem(Dense(spd()), right_hand_sides(), **options)
+
+
+def with_matrix():
+    A = spd(dtype=np.float32)
+    return LinearSystem(Dense(spd()), right_hand_sides(), shift=0.1, matrix=A)
+
+
+def eigen(k=4):
+    return lambda: Eigenproblem(Centered(Dense(spd(300, 1e6))), k)
+
+
+SOLVERS = {
+    "cg": (ConjugateGradients(), linear()),
+    "cg, often recomputed": (ConjugateGradients(tol=1e-10, recompute_every=7), linear(shift=0.01)),
+    "cg, one column": (ConjugateGradients(), lambda: LinearSystem(Dense(spd()), np.ones(60))),
+    "cg, preconditioned": (ConjugateGradients(), linear(preconditioner=Diagonal(np.linspace(1, 2, 60)))),
+    "cg, shift by row": (ConjugateGradients(), linear(shift=np.linspace(0.1, 1, 60))),
+    "cg, low rank": (ConjugateGradients(), lambda: LinearSystem(LowRank(right_hand_sides()), np.ones(60), shift=1.0)),
+    "cholesky": (Cholesky(), linear()),
+    "cholesky, ill-conditioned": (Cholesky(), lambda: LinearSystem(Dense(spd(condition=1e6)), right_hand_sides())),
+    "cholesky, float64": (Cholesky(precision="float64"), linear()),
+    "cholesky, buffer given": (Cholesky(), with_matrix),
+    "dense eigen": (DenseEigen(), eigen()),
+    "krylov": (BlockKrylov(tol=1e-8), eigen()),
+    "krylov, restarted": (BlockKrylov(tol=1e-8, block=3), eigen()),
+    "krylov, random": (BlockKrylov(tol=1e-8, start_from="random"), eigen()),
+}
+
+
+@pytest.mark.parametrize("check", suite.SOLVER_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", SOLVERS)
+def test_contract(name, check):
+    check(*SOLVERS[name])
+
+
+def test_the_suite_runs_every_check():
+    suite.check_solver_contract(*SOLVERS["cg"])
+    with pytest.raises(AssertionError):
+        suite.check_solver_contract(Optimist(), linear())
+
+
+class NotFrozen(ConjugateGradients):
+    def __setattr__(self, name, value):
+        object.__setattr__(self, name, value)
+
+
+class Optimist(ConjugateGradients):
+    """Reports ten times less than is true."""
+
+    def finish(self, problem, state):
+        x, residual = super().finish(problem, state)
+        return x, residual / 10
+
+
+class Hasty(ConjugateGradients):
+    """Says that it converged after two steps."""
+
+    def verdict(self, problem, state):
+        return Status.CONVERGED if state.steps >= 2 else None
+
+
+class Moody(ConjugateGradients):
+    def start(self, problem):
+        state = super().start(problem)
+        return replace(state, X=state.X + 1e-13 * np.random.default_rng().standard_normal(state.X.shape))
+
+
+class Forgetful(ConjugateGradients):
+    """Keeps in itself what belongs in the state."""
+
+    seen: set[int] = set()  # noqa: RUF012 - that is the mistake
+
+    def step(self, problem, state):
+        first = state.steps not in self.seen
+        self.seen.add(state.steps)
+        following = super().step(problem, state)
+        return following if first else replace(following, X=following.X * (1 + 1e-15))
+
+
+class InPlace(ConjugateGradients):
+    def step(self, problem, state):
+        following = super().step(problem, state)
+        state.X[...] = following.X
+        return following
+
+
+class TwoAtOnce(ConjugateGradients):
+    def step(self, problem, state):
+        following = super().step(problem, state)
+        return following if self.verdict(problem, following) else super().step(problem, following)
+
+
+class NoTolerance(ConjugateGradients):
+    @property
+    def tolerance(self):
+        return self.tol * np.random.default_rng().random()
+
+
+class NoVerdict(ConjugateGradients):
+    def verdict(self, problem, state):
+        return False
+
+
+@dataclass(frozen=True)
+class NotANumber(ConjugateGradients):
+    def start(self, problem):
+        return replace(super().start(problem), residuals=np.full(3, np.nan))
+
+
+PLANTED = {
+    "check_frozen": NotFrozen(),
+    "check_answer": Optimist(),
+    "check_answer (hasty)": Hasty(),
+    "check_repeats": Moody(),
+    "check_resumes": Forgetful(),
+    "check_steps_leave_states_alone": InPlace(),
+    "check_steps_leave_states_alone (two)": TwoAtOnce(),
+    "check_events": NoTolerance(),
+    "check_events (two)": TwoAtOnce(),
+    "check_residual_is_a_number": NotANumber(),
+    "check_residual_is_a_number (verdict)": NoVerdict(),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_each_check_catches_a_wrong_solver(name):
+    with pytest.raises(AssertionError):
+        getattr(suite, name.split(" ")[0])(PLANTED[name], linear())
+
+
+def test_every_check_has_a_planted_solver():
+    assert {name.split(" ")[0] for name in PLANTED} == {check.__name__ for check in suite.SOLVER_CHECKS}
