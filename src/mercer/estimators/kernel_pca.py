@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from mercer.arrays import human, require
 from mercer.errors import InvalidInput, message
-from mercer.estimators.base import KernelEstimator
+from mercer.estimators.base import KernelEstimator, KernelSize
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
-from mercer.operators import Centered, Dense
+from mercer.operators import Centered, Dense, Operator
 from mercer.solvers import BlockKrylov, DenseEigen, Eigenpairs, Eigenproblem, rayleigh_ritz, solve
 from mercer.solvers.choose import choose_eigen
 
 __all__ = ["KernelPCA"]
+
+
+class _Found(NamedTuple):
+    """The eigenpairs of the centred kernel matrix, and the column means of the kernel matrix."""
+
+    pairs: Eigenpairs
+    column_means: np.ndarray
 
 
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
@@ -107,12 +114,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         X = self._validate(X, ensure_min_samples=2)
         K, report = self._begin(X)
         self.report_ = report
-        centered = Centered(K)
-        trace = self._kernel_size(K).trace
-        with report.stage("column means"):
-            self.column_means_ = centered.column_means
-        pairs = self._eigenpairs(K, centered, report)
-        self._keep(pairs, trace, trace - K.shape[0] * centered.grand_mean, report)
+        n, size = K.shape[0], self._kernel_size(K)
+        k = n if self.n_components is None else self._checked_components(n)
+        name = self._choose(n, k, report)
+        found = self._by_krylov(K, k, size, report) if name == "krylov" else self._by_lapack(K, k, report)
+        self.column_means_ = found.column_means
+        variance = size.trace - n * float(found.column_means.mean())
+        self._keep(found.pairs, size.trace, variance, report)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
@@ -120,27 +128,46 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         self.fit(X)
         return self.eigenvectors_ * np.sqrt(self.eigenvalues_)
 
-    def _eigenpairs(self, K: KernelOperator, centered: Centered, report: Report) -> Eigenpairs:
-        n = K.shape[0]
-        k = n if self.n_components is None else self._checked_components(n)
-        if self._choose(n, k, report) == "dense":
-            with report.stage("eigenvalues"):
-                solution = solve(DenseEigen(), Eigenproblem(centered, k))
-            self._account(report, solution, self.tol)
-            return solution.x
-        operator = centered
-        if "stored" in report.method and self._kernel_size(K).largest_entry < 1e30:
-            with report.stage("kernel matrix"):
-                operator = Centered(Dense(K.fill(np.empty(K.shape, np.float32)), symmetric=True))
+    def _by_lapack(self, K: KernelOperator, k: int, report: Report) -> _Found:
+        centered = Centered(K)
         with report.stage("eigenvalues"):
-            solution = solve(BlockKrylov(tol=self.tol), Eigenproblem(operator, k, self._seed()))
-        if operator is not centered and solution.x is not None:
-            with report.stage("correction in float64"):
-                pairs = rayleigh_ritz(centered, solution.x.vectors)
-                scale = max(float(np.abs(pairs.values).max()), np.finfo(np.float64).tiny)
-            solution = replace(solution, x=pairs, residual=float(pairs.residuals.max()) / scale)
+            solution = solve(DenseEigen(), Eigenproblem(centered, k))
+        report.precision = "float64"
         self._account(report, solution, self.tol)
-        return solution.x
+        return _Found(solution.x, centered.column_means)
+
+    def _by_krylov(self, K: KernelOperator, k: int, size: KernelSize, report: Report) -> _Found:
+        """With float32 entries where their rounding stays below the tolerance, else with float64 ones."""
+        narrow = self.tol >= 1e-6 and size.largest_entry < 1e30
+        found, largest = self._krylov(K, k, np.float32 if narrow else np.float64, report)
+        # Rounding moves the eigenvalues by the norm of a random matrix of this size.
+        rounding = np.finfo(np.float32).eps * np.sqrt(len(found.column_means)) * size.largest_entry
+        if narrow and rounding > 0.1 * self.tol * largest:
+            report.notes.append(f"float32 entries would shift eigenvalues by {rounding:.0e}, so float64 ones were used")
+            found, _ = self._krylov(K, k, np.float64, report)
+        return found
+
+    def _krylov(self, K: KernelOperator, k: int, dtype: Any, report: Report) -> tuple[_Found, float]:
+        """Iterate, then check by one product in float64, which gives the column means too."""
+        n = K.shape[0]
+        operator: Operator = K.astype(dtype)
+        if "stored" in report.method and n * n * np.dtype(dtype).itemsize <= 0.8 * report.memory_budget:
+            with report.stage("kernel matrix"):
+                operator = Dense(operator.fill(np.empty(K.shape, dtype)), symmetric=True)
+        with report.stage("eigenvalues"):
+            solution = solve(BlockKrylov(tol=self.tol), Eigenproblem(Centered(operator), k, self._seed()))
+        if solution.x is None:
+            raise InvalidInput(message("KernelPCA", "no eigenvalues were found", solution.status.advice))
+        with report.stage("check in float64"):
+            V = np.asarray(solution.x.vectors, np.float64)
+            V = V - V.mean(axis=0)
+            images = operator @ np.column_stack([V, np.full(n, 1 / n)])
+            pairs = rayleigh_ritz(V, images[:, :-1] - images[:, :-1].mean(axis=0))
+        largest = float(np.abs(pairs.values).max())
+        report.precision = f"{np.dtype(dtype).name} entries, float64 eigenvalues and residual"
+        residual = float(pairs.residuals.max()) / max(largest, np.finfo(np.float64).tiny)
+        self._account(report, replace(solution, residual=residual), self.tol)
+        return _Found(pairs, images[:, -1]), largest
 
     def _checked_components(self, n: int) -> int:
         k = self.n_components
@@ -169,7 +196,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             report.memory_planned = 4 * n * n + vectors
         else:
             report.method, report.memory_planned = "block Krylov, matrix-free", vectors
-        report.precision = "float64" if name == "dense" else "float32 iterations, float64 values and residual"
         alternatives = ["fewer components", 'solver="krylov" (matrix-free where needed)', "fewer rows"]
         require(report.memory_planned, report.memory_budget, f"KernelPCA of {n} rows and {k} components", alternatives)
         return name
