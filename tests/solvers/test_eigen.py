@@ -110,7 +110,7 @@ def test_float32_entries_are_multiplied_in_float32_and_the_rest_is_float64():
     assert solution.converged
     np.testing.assert_allclose(solution.x.values, wanted, rtol=1e-5)
     assert Eigenproblem(A, 10).residual(solution.x) == pytest.approx(solution.residual, rel=0.1, abs=1e-6)
-    refined = rayleigh_ritz(Centered(Dense(K)), solution.x.vectors)
+    refined = rayleigh_ritz(solution.x.vectors, Centered(Dense(K)) @ solution.x.vectors)
     np.testing.assert_allclose(refined.values, wanted, rtol=1e-6)
 
 
