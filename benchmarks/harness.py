@@ -1,0 +1,280 @@
+"""One row of the benchmarks: ours and the peer's callable in turn, over several rounds."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import itertools
+import math
+import re
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks import machine, memory
+
+ROWS = ("rows_products", "rows_entries", "rows_estimators")
+
+SETTLE = 0.05
+"""Seconds of rest before each measurement: a BLAS's threads spin on for hundredths of a second after their work."""
+
+FAST = 0.2
+"""A call shorter than this is repeated within a round until it has taken so long, at most `REPEATS` times."""
+REPEATS = 10
+
+
+class Missing(Exception):
+    """A peer, a data set or a part of mercer that this run does not have: the row is skipped, and says so."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a run was asked for."""
+
+    quick: bool = False
+    rounds: int = 5
+    threads: int = 2
+    data: Path | None = None
+
+    def size(self, full: int, quick: int) -> int:
+        """`full`, or `quick` in a run that only shows that the rows work."""
+        return quick if self.quick else full
+
+
+@dataclass(frozen=True)
+class Target:
+    """A bound on a row's figure, from below or from above."""
+
+    bound: float
+    least: bool
+
+    def met(self, value: float) -> bool:
+        return value >= self.bound if self.least else value <= self.bound
+
+
+def at_least(bound: float) -> Target:
+    return Target(bound, True)
+
+
+def at_most(bound: float) -> Target:
+    return Target(bound, False)
+
+
+@dataclass(frozen=True)
+class Row:
+    """Ours against one peer.
+
+    Parameters
+    ----------
+    name : str
+        What is computed, as the table says it.
+    ours, peer : callables without arguments
+        Everything that a user would have to do is inside, everything that both share (the data) outside. Without a peer
+        only the error or the memory of ours is measured.
+    peer_name : str
+        The peer, as the table says it.
+    figure : {"speedup", "cost", "share", "error", "memory"}
+        Peer's time over ours; our time over the peer's; our rate over the peer's; our error; our peak memory.
+    work : (float, float)
+        For "share": floating-point operations in one call of ours and of the peer's.
+    target : Target, optional
+        What the figure must reach.
+    error : callable, optional
+        The error of a result against a float64 reference; the peer's too, where both compute the same thing.
+    tolerance : float, optional
+        The error that ours may have for the target to count as met; a peer beyond it is shown, but sets no target.
+    memory : bool
+        Measure the peak memory of both, each in a process of its own.
+    rounds : int
+        At most so many rounds: for rows of many seconds.
+    note : str
+        A remark for the table.
+    """
+
+    name: str
+    ours: Callable[[], Any]
+    peer: Callable[[], Any] | None = None
+    peer_name: str = ""
+    figure: str = "speedup"
+    work: tuple[float, float] = (1.0, 1.0)
+    target: Target | None = None
+    error: Callable[[Any], float] | None = None
+    tolerance: float | None = None
+    memory: bool = False
+    rounds: int = 100
+    note: str = ""
+
+    def value(self, ours: float, peer: float) -> float:
+        """The figure of one round, from the seconds of both."""
+        if self.figure == "cost":
+            return ours / peer
+        return peer / ours * (self.work[0] / self.work[1])
+
+
+@dataclass
+class Result:
+    """What was measured for one row."""
+
+    key: str
+    group: str
+    name: str = ""
+    peer_name: str = ""
+    figure: str = ""
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    target: float | None = None
+    target_is_least: bool = True
+    met: bool | None = None
+    rounds: int = 0
+    ours_seconds: float = math.nan
+    peer_seconds: float = math.nan
+    ours_error: float = math.nan
+    peer_error: float = math.nan
+    tolerance: float | None = None
+    ours_megabytes: float = math.nan
+    peer_megabytes: float = math.nan
+    note: str = ""
+    skipped: str = ""
+    quiet: machine.Quiet = field(default_factory=machine.Quiet)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A row that can be built when its turn comes, by its key, also in another process."""
+
+    key: str
+    group: str
+    build: Callable[[Setting], Row]
+
+
+_cases: list[Case] = []
+
+
+def benchmark(group: str, **grid: Sequence[Any]) -> Callable[[Callable[..., Row]], Callable[..., Row]]:
+    """Register a function setting, **values -> Row, once for each combination of the grid's values."""
+
+    def register(function: Callable[..., Row]) -> Callable[..., Row]:
+        for values in itertools.product(*grid.values()):
+            chosen = dict(zip(grid, values, strict=True))
+            key = ",".join([function.__name__, *(f"{name}={value}" for name, value in chosen.items())])
+            _cases.append(Case(key, group, lambda setting, chosen=chosen: function(setting, **chosen)))
+        return function
+
+    return register
+
+
+def select(pattern: str = "") -> list[Case]:
+    """The rows whose key matches, in the order in which the files state them."""
+    for name in ROWS:
+        importlib.import_module(f"benchmarks.{name}")
+    return [case for case in _cases if re.search(pattern, case.key)]
+
+
+# ---- a run ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Run:
+    """All results, and what they were measured on."""
+
+    results: list[Result]
+    machine: dict[str, Any]
+    setting: Setting
+    pace: float
+    seconds: float
+
+
+def run(cases: Sequence[Case], setting: Setting) -> Run:
+    """Measure every case; progress goes to stderr."""
+    start, probe, results = time.perf_counter(), machine.Probe(setting.size(1536, 128)), []
+    for case in cases:
+        print(f"{case.key} … ", end="", file=sys.stderr, flush=True)
+        result = measure(case, setting, probe)
+        results.append(result)
+        print(result.skipped or f"{result.value:.4g}", file=sys.stderr, flush=True)
+        gc.collect()
+    description = machine.describe(setting.threads)
+    return Run(results, description, setting, probe.best, time.perf_counter() - start)
+
+
+def measure(case: Case, setting: Setting, probe: machine.Probe) -> Result:
+    """One row; a missing peer is said, not raised."""
+    result = Result(case.key, case.group)
+    try:
+        row = case.build(setting)
+        with probe.watch(result.quiet):
+            _measure(row, case, setting, result)
+    except Missing as missing:
+        result.skipped = str(missing)
+    return result
+
+
+def _measure(row: Row, case: Case, setting: Setting, result: Result) -> None:
+    for name in ("name", "peer_name", "figure", "note", "tolerance"):
+        setattr(result, name, getattr(row, name))
+    if row.memory and (row.figure == "memory" or not setting.quick):
+        result.ours_megabytes = memory.peak(case.key, "ours", setting)
+        result.peer_megabytes = memory.peak(case.key, "peer", setting) if row.peer else math.nan
+    if row.figure == "memory":
+        result.value = result.ours_megabytes
+    else:
+        _errors(row, result)
+        if row.figure == "error":
+            result.value = result.ours_error
+        else:
+            _race(row, min(setting.rounds, row.rounds), 0.0 if setting.quick else SETTLE, result)
+    _judge(row, setting, result)
+
+
+def _errors(row: Row, result: Result) -> None:
+    """The first call of each: the warm-up, whose result gives the error."""
+    ours = row.ours()
+    result.ours_error = row.error(ours) if row.error else math.nan
+    del ours
+    if row.peer is not None:
+        peer = row.peer()
+        same = row.error is not None and row.figure in ("speedup", "error")
+        result.peer_error = row.error(peer) if same else math.nan
+
+
+def _race(row: Row, rounds: int, rest: float, result: Result) -> None:
+    assert row.peer is not None, f"{row.name}: a figure of time needs a peer"
+    ours, peer = zip(*((clock(row.ours, rest), clock(row.peer, rest)) for _ in range(rounds)), strict=True)
+    values = [row.value(a, b) for a, b in zip(ours, peer, strict=True)]
+    result.rounds = rounds
+    result.value, result.low, result.high = statistics.median(values), min(values), max(values)
+    result.ours_seconds, result.peer_seconds = statistics.median(ours), statistics.median(peer)
+
+
+def _judge(row: Row, setting: Setting, result: Result) -> None:
+    if row.target is None:
+        return
+    result.target, result.target_is_least = row.target.bound, row.target.least
+    tolerance = math.inf if row.tolerance is None else row.tolerance
+    if not (setting.quick or result.peer_error > tolerance):
+        result.met = row.target.met(result.value) and not result.ours_error > tolerance
+
+
+def clock(call: Callable[[], Any], rest: float = SETTLE) -> float:
+    """Seconds of one call: the fastest of those that fit into a fifth of a second."""
+    gc.collect()
+    time.sleep(rest)
+    return min(_seconds(call))
+
+
+def _seconds(call: Callable[[], Any]) -> Iterator[float]:
+    total = 0.0
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        result = call()
+        seconds = time.perf_counter() - start
+        del result
+        yield seconds
+        total += seconds
+        if total > FAST:
+            return

@@ -1,0 +1,68 @@
+"""Peak memory of one call above what was in use when its data were there, each in a process of its own."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from benchmarks.harness import Setting
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def peak(key: str, side: str, setting: Setting) -> float:
+    """Megabytes that row `key`'s "ours" or "peer" takes above its data and the loaded libraries."""
+    command = [sys.executable, "-m", "benchmarks.memory", key, side, "--threads", str(setting.threads)]
+    command += ["--quick"] if setting.quick else []
+    command += ["--data", str(setting.data)] if setting.data else []
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"the memory of {side} in {key} could not be measured:\n{done.stderr}")
+    return float(done.stdout.split()[-1])
+
+
+def in_use() -> tuple[float, float]:
+    """Megabytes resident now, and at the most since the process began.
+
+    Linux's own file rather than ``getrusage``: there a child's ``ru_maxrss`` starts at what its parent had in use.
+    """
+    try:
+        text = Path("/proc/self/status").read_text()
+    except OSError:
+        import resource
+
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3)
+        return most, most
+    now, most = (int(re.search(rf"{name}:\s+(\d+) kB", text)[1]) * 1024e-6 for name in ("VmRSS", "VmHWM"))
+    return now, most
+
+
+def main() -> None:
+    """The child: build the row, warm up on a toy size of it, run one side once, print the megabytes."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("key")
+    parser.add_argument("side", choices=["ours", "peer"])
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--data", type=Path)
+    options = parser.parse_args()
+
+    from benchmarks.harness import Setting, select
+
+    case = next(case for case in select() if case.key == options.key)
+    small = case.build(Setting(True, 1, options.threads, options.data))
+    getattr(small, options.side)()  # libraries, thread pools and their stacks are no part of the price of a call
+    row = case.build(Setting(options.quick, 1, options.threads, options.data))
+    before, _ = in_use()
+    getattr(row, options.side)()
+    _, most = in_use()
+    print(max(0.0, most - before))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""Results as JSON, and as tables for people."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness import Result, Run
+
+BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
+
+HEADINGS = ("what", "against", "figure", "target", "met", "ours", "peer", "error: ours", "peer", "MB: ours", "peer")
+NONE = "–"
+
+
+def write_json(run: Run, path: Path) -> None:
+    """Everything that was measured; what does not exist is null."""
+    document = {
+        "machine": run.machine,
+        "setting": {"rounds": run.setting.rounds, "threads": run.setting.threads, "quick": run.setting.quick},
+        "sgemm_gflops": run.pace,
+        "seconds": run.seconds,
+        "results": [dataclasses.asdict(r) | {"disturbed": r.quiet.disturbed(run.pace)} for r in run.results],
+    }
+    path.write_text(json.dumps(_plain(document), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _plain(value: Any) -> Any:
+    """NaN is no JSON."""
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def write_markdown(run: Run, path: Path) -> None:
+    """Replace what stands between the two markers; the rest of the page is written by hand."""
+    before, begin, rest = path.read_text(encoding="utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"{path.name} has no {BEGIN} … {END}: put the two lines where the tables belong")
+    path.write_text(f"{before}{BEGIN}\n\n{markdown(run)}\n{END}{after}", encoding="utf-8")
+
+
+def markdown(run: Run) -> str:
+    """The machine, one table for each group, and what the marks mean."""
+    parts = [_machine(run)]
+    for group, results in itertools.groupby(run.results, key=lambda result: result.group):
+        parts.append(_table(group, list(results), run.pace))
+    if any(result.quiet.disturbed(run.pace) for result in run.results):
+        parts.append("⚠ measured while the machine was slower than at its best, or busy: not to be trusted.\n")
+    return "\n".join(parts)
+
+
+def _machine(run: Run) -> str:
+    facts = [f"- {name}: {value}" for name, value in run.machine.items()]
+    facts.append(f"- sgemm at its best: {run.pace:.0f} GFLOP/s")
+    facts.append(f"- the run: {run.seconds:.0f} s, up to {run.setting.rounds} rounds")
+    warning = "**Toy sizes: these figures mean nothing.**\n\n" if run.setting.quick else ""
+    return warning + "\n".join(facts) + "\n"
+
+
+def _table(group: str, results: list[Result], best: float) -> str:
+    lines = [f"### {group}\n", "| " + " | ".join(HEADINGS) + " |", "|" + " --- |" * len(HEADINGS)]
+    lines += ["| " + " | ".join(_cells(result, best)) + " |" for result in results]
+    notes = dict.fromkeys(result.note for result in results if result.note and not result.skipped)
+    return "\n".join([*lines, "", *(f"{note}\n" for note in notes)])
+
+
+def _cells(r: Result, best: float) -> list[str]:
+    if r.skipped:
+        return [r.name or r.key, r.peer_name or NONE, f"skipped: {r.skipped}", *[NONE] * (len(HEADINGS) - 3)]
+    mark = " ⚠" if r.quiet.disturbed(best) else ""
+    return [
+        r.name,
+        r.peer_name or NONE,
+        _figure(r) + mark,
+        NONE if r.target is None else f"{'≥' if r.target_is_least else '≤'} {_number(r.target, r.figure)}",
+        {None: NONE, True: "yes", False: "**no**"}[r.met],
+        _seconds(r.ours_seconds),
+        _seconds(r.peer_seconds),
+        _scientific(r.ours_error),
+        _scientific(r.peer_error),
+        _megabytes(r.ours_megabytes),
+        _megabytes(r.peer_megabytes),
+    ]
+
+
+def _figure(r: Result) -> str:
+    text = f"**{_number(r.value, r.figure)}**"
+    if math.isfinite(r.low) and r.rounds > 1:
+        text += f" ({_number(r.low, r.figure)} – {_number(r.high, r.figure)})"
+    return text
+
+
+def _number(value: float, figure: str) -> str:
+    if figure == "share":
+        return f"{100 * value:.0f} %"
+    if figure == "error":
+        return f"{value:.1e}"
+    return f"{value:.0f} MB" if figure == "memory" else f"{value:.3g} ×"
+
+
+def _seconds(value: float) -> str:
+    if not math.isfinite(value):
+        return NONE
+    return f"{value:.2f} s" if value >= 1 else f"{1e3 * value:.1f} ms"
+
+
+def _scientific(value: float) -> str:
+    return f"{value:.1e}" if math.isfinite(value) else NONE
+
+
+def _megabytes(value: float) -> str:
+    return f"{value:.0f}" if math.isfinite(value) else NONE

@@ -1,0 +1,150 @@
+"""The benchmarks run, on toy sizes, so that their rows cannot rot; no test here looks at an absolute time."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+QUICK = ["--quick", "--threads", "1"]  # one: pools that spin beside each other take longer than the work
+
+
+@pytest.fixture(scope="module")
+def harness():
+    """The harness, imported from the repository's root: the benchmarks are no part of the package."""
+    sys.path.insert(0, str(ROOT))
+    try:
+        from benchmarks import harness
+    finally:
+        sys.path.remove(str(ROOT))
+    return harness
+
+
+@pytest.fixture(scope="module")
+def report(harness):
+    from benchmarks import report
+
+    return report
+
+
+def command(*arguments):
+    done = subprocess.run([sys.executable, "-m", "benchmarks", *arguments], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def quick_run(tmp_path_factory):
+    """Every row but those of KeOps, which compiles."""
+    file = tmp_path_factory.mktemp("benchmarks") / "results.json"
+    printed = command(*QUICK, "--only", "^(?!.*keops)", "--json", str(file))
+    return printed, json.loads(file.read_text(encoding="utf-8"))
+
+
+def test_every_row_runs(quick_run):
+    _, document = quick_run
+    assert len(document["results"]) > 20
+    for result in document["results"]:
+        if result["skipped"]:
+            assert "not installed" in result["skipped"], result
+        else:
+            assert result["value"] is not None, result
+            assert result["value"] >= 0, result
+
+
+def test_every_error_is_small(quick_run):
+    _, document = quick_run
+    for result in document["results"]:
+        if result["ours_error"] is not None:
+            assert result["ours_error"] < 1e-5, result["key"]
+
+
+def test_toy_sizes_judge_nothing(quick_run):
+    printed, document = quick_run
+    assert "these figures mean nothing" in printed
+    assert {result["met"] for result in document["results"]} == {None}
+
+
+def test_list_names_the_rows():
+    assert "product_keops,d=3" in command("--list", "--only", "keops").split()
+
+
+def test_the_median_ratio_of_a_race(harness, monkeypatch):
+    times = iter([1.0, 8.0, 2.0, 8.0, 1.0, 5.0])
+    monkeypatch.setattr(harness, "clock", lambda call, rest: next(times))
+    result = measured(harness, harness.Row("", lambda: 0.0, lambda: 0.0, target=harness.at_least(5)))
+    assert (result.value, result.low, result.high) == (5.0, 4.0, 8.0)
+    assert result.met
+
+
+@pytest.mark.parametrize(("errors", "met"), [((0.0, 0.0), True), ((0.1, 0.0), False), ((0.0, 0.1), None)])
+def test_a_target_is_met_by_exact_answers_only_and_set_by_exact_peers(harness, monkeypatch, errors, met):
+    monkeypatch.setattr(harness, "clock", lambda call, rest: 1.0)
+    row = harness.Row("", lambda: errors[0], lambda: errors[1], target=harness.at_least(1), error=float, tolerance=1e-3)
+    assert measured(harness, row).met is met
+
+
+def measured(harness, row):
+    from benchmarks import machine
+
+    case = harness.Case("case", "group", lambda setting: row)
+    return harness.measure(case, harness.Setting(rounds=3), machine.Probe(64))
+
+
+@pytest.mark.parametrize(("figure", "value"), [("speedup", 4.0), ("cost", 0.25), ("share", 2.0)])
+def test_figures(harness, figure, value):
+    work = (1.0, 2.0) if figure == "share" else (1.0, 1.0)
+    assert harness.Row("", lambda: 0, figure=figure, work=work).value(0.5, 2.0) == value
+
+
+def test_a_missing_peer_is_said(harness):
+    from benchmarks import machine, peers
+
+    case = harness.Case("case", "group", lambda setting: peers.need("no_such_peer"))
+    assert harness.measure(case, harness.Setting(), machine.Probe(64)).skipped == "no_such_peer is not installed"
+
+
+def test_the_references_can_fail(harness):
+    from benchmarks import data
+
+    X, v = data.normal(50, 3), data.vector(50)
+    K = np.exp(-0.5 * ((X[:, None].astype(float) - X) ** 2).sum(-1))
+    assert data.product_error(X, v, 0.5)(K @ v) < 1e-12
+    assert data.product_error(X, v, 0.5)(K @ v * 1.001) > 1e-4
+    assert data.entry_error(X, 0.5)(K) < 1e-12
+    assert data.entry_error(X, 0.5)(K + 1e-3) > 1e-4
+
+
+def test_tables_replace_what_stands_between_the_markers_only(harness, report, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(f"above\n{report.BEGIN}\nold\n{report.END}\nbelow\n")
+    result = harness.Result("key", "group", name="A row", value=2.0, figure="speedup")
+    run = harness.Run([result], {"cpu": "one"}, harness.Setting(), 1.0, 1.0)
+    report.write_markdown(run, page)
+    text = page.read_text()
+    assert text.startswith("above\n")
+    assert text.endswith("\nbelow\n")
+    assert "A row" in text
+    assert "old" not in text
+    report.write_json(run, tmp_path / "results.json")
+    assert "NaN" not in (tmp_path / "results.json").read_text()
+
+
+def test_the_page_has_its_markers(report):
+    page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    assert 0 < page.find(report.BEGIN) < page.find(report.END)
+
+
+def test_a_call_that_takes_memory_is_seen(harness):
+    from benchmarks import memory
+
+    before = memory.in_use()[0]
+    block = np.ones(4_000_000)
+    assert memory.in_use()[1] - before > 25
+    assert math.isfinite(block[0])
