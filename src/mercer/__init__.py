@@ -4,8 +4,8 @@ One kernel algebra for every method, a fused native engine, and answers that car
 """
 
 from mercer import errors, kernels
-from mercer.events import Cancel, Log, Progress, observe
 from mercer.estimators import KernelPCA, KernelRidge, KernelRidgeClassifier, Report
+from mercer.events import Cancel, Log, Progress, observe
 from mercer.gram import KernelOperator
 
 __version__ = "0.1.0"

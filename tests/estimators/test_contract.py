@@ -149,9 +149,13 @@ def test_float32_road_against_float64(estimator, data):
 def test_reports_tell_what_was_done(estimator, data):
     report = fitted(estimator, data).report_
     text = str(report)
-    assert "Gaussian(gamma=" in text and "150 rows × 4 columns" in text and "positive definite" in text
-    assert report.residual <= report.tolerance and report.status == "converged"
-    assert report.memory_planned < report.memory_budget and report.jitter == 0.0
+    assert "Gaussian(gamma=" in text
+    assert "150 rows × 4 columns" in text
+    assert "positive definite" in text
+    assert report.residual <= report.tolerance
+    assert report.status == "converged"
+    assert report.memory_planned < report.memory_budget
+    assert report.jitter == 0.0
     assert sum(report.seconds.values()) > 0
     assert "<table>" in report._repr_html_()
 
@@ -195,8 +199,8 @@ def test_other_columns_than_in_fit_are_refused(estimator, data):
         outputs(fitted(estimator, data), np.ones((2, 3)))
 
 
-@pytest.mark.parametrize("estimator", (KernelRidge, KernelRidgeClassifier))
-@pytest.mark.parametrize("alpha", (-1.0, np.nan, np.inf, "much"))
+@pytest.mark.parametrize("estimator", [KernelRidge, KernelRidgeClassifier])
+@pytest.mark.parametrize("alpha", [-1.0, np.nan, np.inf, "much"])
 def test_bad_alpha(estimator, alpha, data):
     with pytest.raises((InvalidInput, TypeError), match="alpha"):
         estimator(alpha=alpha).fit(*data)

@@ -25,7 +25,7 @@ def textbook(kernel, X):
     return values[::-1] / n, vectors[:, ::-1], centered
 
 
-@pytest.mark.parametrize("solver", ("dense", "krylov"))
+@pytest.mark.parametrize("solver", ["dense", "krylov"])
 def test_equals_the_chapter(solver):
     X = load_iris().data
     kernel = Gaussian(gamma=0.3)
@@ -46,7 +46,7 @@ def test_transform_of_new_rows_is_the_chapters_formula():
     np.testing.assert_allclose(model.transform(new), centered @ model.dual_coef_, rtol=1e-7, atol=1e-7)
 
 
-@pytest.mark.parametrize("solver", ("dense", "krylov"))
+@pytest.mark.parametrize("solver", ["dense", "krylov"])
 def test_transform_of_the_training_rows_is_fit_transform(solver, digits):
     model = KernelPCA(10, Gaussian(gamma=0.05), solver=solver)
     scores = model.fit_transform(digits)
@@ -54,7 +54,7 @@ def test_transform_of_the_training_rows_is_fit_transform(solver, digits):
     np.testing.assert_allclose(scores.var(axis=0), model.explained_variance_, rtol=1e-9)
 
 
-@pytest.mark.parametrize("solver", ("dense", "krylov"))
+@pytest.mark.parametrize("solver", ["dense", "krylov"])
 def test_equals_scikit_learn(solver, digits):
     ours = KernelPCA(16, Polynomial(degree=2, gamma=1.0, coef0=1.0), solver=solver).fit(digits)
     theirs = Reference(16, kernel="poly", degree=2, gamma=1.0, coef0=1.0, eigen_solver="dense").fit(digits)
@@ -66,7 +66,8 @@ def test_matrix_free_equals_stored(digits):
     kernel = Gaussian(gamma=0.05)
     stored = KernelPCA(5, kernel, solver="krylov").fit(digits)
     free = KernelPCA(5, kernel, solver="krylov", memory=9_000_000).fit(digits)
-    assert "stored" in stored.report_.method and "matrix-free" in free.report_.method
+    assert "stored" in stored.report_.method
+    assert "matrix-free" in free.report_.method
     np.testing.assert_allclose(free.eigenvalues_, stored.eigenvalues_, rtol=1e-6)
 
 
@@ -78,13 +79,15 @@ def test_the_linear_kernel_is_ordinary_pca():
     np.testing.assert_allclose(np.abs(model.transform(X)), np.abs(pca.transform(X)), atol=1e-9)
 
 
-@pytest.mark.parametrize("dtype", (np.float32, np.float64))
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_rank_is_the_datas_in_both_precisions(dtype):
     X = np.random.default_rng(0).standard_normal((400, 3)).astype(dtype)
     model = KernelPCA(kernel=Linear()).fit(X)
-    assert model.eigenvalues_.shape == (3,) and model.report_.rank == 3
+    assert model.eigenvalues_.shape == (3,)
+    assert model.report_.rank == 3
     more = KernelPCA(17, Linear()).fit(X)
-    assert more.eigenvalues_.shape == (3,) and any("17" in note for note in more.report_.notes)
+    assert more.eigenvalues_.shape == (3,)
+    assert any("17" in note for note in more.report_.notes)
     np.testing.assert_allclose(more.transform(X), more.fit_transform(X), atol=1e-4)
 
 
@@ -119,10 +122,13 @@ def test_circles_that_no_line_separates_are_separated_by_one_component():
 
 def test_identical_rows_have_no_components():
     model = KernelPCA(2, Gaussian(gamma=1.0)).fit(np.ones((10, 3)))
-    assert model.eigenvalues_.shape == (0,) and model.transform(np.ones((4, 3))).shape == (4, 0)
+    assert model.eigenvalues_.shape == (0,)
+    assert model.transform(np.ones((4, 3))).shape == (4, 0)
 
 
-@pytest.mark.parametrize("bad", ({"n_components": 0}, {"n_components": 1.5}, {"solver": "arpack"}, {"random_state": None}))
+@pytest.mark.parametrize(
+    "bad", [{"n_components": 0}, {"n_components": 1.5}, {"solver": "arpack"}, {"random_state": None}]
+)
 def test_bad_parameters(bad):
     options = {"n_components": 2, "solver": "krylov"} | bad
     with pytest.raises(InvalidInput, match=next(iter(bad))):

@@ -18,7 +18,7 @@ def data():
     return X * 20, y
 
 
-@pytest.mark.parametrize("solver", ("cholesky", "cg"))
+@pytest.mark.parametrize("solver", ["cholesky", "cg"])
 def test_equals_scikit_learn(solver, data):
     X, y = data
     ours = KernelRidge(Gaussian(gamma=0.1), alpha=0.5, solver=solver).fit(X, y)
@@ -39,7 +39,8 @@ def test_equals_high_precision_where_the_system_is_nearly_singular():
             K[i, i] += mpmath.mpf(alpha)
         exact = np.array([float(v) for v in mpmath.lu_solve(K, mpmath.matrix(y.tolist()))])
     model = KernelRidge(Gaussian(gamma=gamma), alpha=alpha).fit(X, y)
-    assert model.report_.status == "converged to rounding" and not model.report_.warnings
+    assert model.report_.status == "converged to rounding"
+    assert not model.report_.warnings
     # forward error ≤ condition number (2e8) × rounding of the entries (1e-16), times a small factor
     np.testing.assert_allclose(model.dual_coef_, exact, rtol=0, atol=2e-7 * np.abs(exact).max())
 
@@ -62,8 +63,8 @@ def test_weights_with_intercept_are_weighted_ridge(data):
     np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-6)
 
 
-@pytest.mark.parametrize("estimator", (KernelRidge, KernelRidgeClassifier))
-@pytest.mark.parametrize("intercept", (False, True))
+@pytest.mark.parametrize("estimator", [KernelRidge, KernelRidgeClassifier])
+@pytest.mark.parametrize("intercept", [False, True])
 def test_weight_two_is_a_repeated_row_and_weight_zero_an_absent_one(estimator, intercept):
     X, y = make_classification(60, 5, random_state=0)
     model = estimator(Gaussian(gamma=0.2), alpha=0.3, fit_intercept=intercept)
@@ -81,7 +82,8 @@ def test_many_targets_equal_one_at_a_time(data):
     X, y = data
     Y = np.column_stack([y, -y, X[:, 0]])
     model = KernelRidge(alpha=0.5, fit_intercept=True).fit(X, Y)
-    assert model.dual_coef_.shape == Y.shape and model.intercept_.shape == (3,)
+    assert model.dual_coef_.shape == Y.shape
+    assert model.intercept_.shape == (3,)
     for j in range(3):
         single = KernelRidge(alpha=0.5, fit_intercept=True).fit(X, Y[:, j])
         np.testing.assert_allclose(model.predict(X)[:, j], single.predict(X), rtol=1e-6, atol=1e-7)
@@ -106,7 +108,8 @@ def test_a_tolerance_out_of_reach_warns_and_says_so():
     X = rng.standard_normal((300, 2))
     with pytest.warns(ConvergenceWarning, match="relative residual"):
         model = KernelRidge(Gaussian(gamma=0.01), alpha=1e-13, solver="cg", tol=1e-14).fit(X, rng.standard_normal(300))
-    assert model.report_.warnings and model.report_.residual > 1e-14
+    assert model.report_.warnings
+    assert model.report_.residual > 1e-14
 
 
 def test_an_indefinite_matrix_is_refused_not_solved():
@@ -121,7 +124,8 @@ def test_two_classes_are_least_squares_on_signs():
     model = KernelRidgeClassifier(Linear(), alpha=1.0).fit(X, names)
     signs = Ridge(alpha=1.0).fit(X, np.where(y == 1, 1.0, -1.0)).predict(X)
     np.testing.assert_allclose(model.decision_function(X), signs, rtol=1e-7)
-    assert set(model.predict(X)) <= {"no", "yes"} and model.dual_coef_.shape == (100, 1)
+    assert set(model.predict(X)) <= {"no", "yes"}
+    assert model.dual_coef_.shape == (100, 1)
 
 
 def test_many_classes_and_balanced_weights():

@@ -34,18 +34,20 @@ class KernelSize(NamedTuple):
 class KernelEstimator(BaseEstimator):
     """scikit-learn's contract for an estimator with a `kernel` and a `memory` budget.
 
-    `kernel` may be a Kernel, a name, an expression as text, or a callable; `kernel__gamma` and the like reach into it in
-    grid searches and never change a kernel that somebody else holds.
+    `kernel` may be a Kernel, a name, an expression as text, or a callable; `kernel__gamma` and the like reach into it
+    in grid searches and never change a kernel that somebody else holds.
     """
 
     kernel: Any
     memory: Any
 
-    # ---- parameters ---------------------------------------------------------------------------------------------------
+    # ---- parameters --------------------------------------------------------------------------------------------------
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; ``kernel__name`` replaces the kernel by a copy with that parameter."""
-        inner = {name.removeprefix("kernel__"): params.pop(name) for name in list(params) if name.startswith("kernel__")}
+        inner = {
+            name.removeprefix("kernel__"): params.pop(name) for name in list(params) if name.startswith("kernel__")
+        }
         super().set_params(**params)
         if inner:
             self.kernel = as_kernel(self.kernel).replace(**inner)
@@ -61,7 +63,7 @@ class KernelEstimator(BaseEstimator):
     def _domain(self) -> str:
         return as_kernel(self.kernel).domain
 
-    # ---- rows -----------------------------------------------------------------------------------------------------------
+    # ---- rows --------------------------------------------------------------------------------------------------------
 
     def _validate(self, X: Any, **options: Any) -> Any:
         """The rows of a fit; what is not a table is left to the kernel."""
@@ -107,7 +109,7 @@ class KernelEstimator(BaseEstimator):
             raise InvalidInput(message(type(self).__name__, "sample weights that are all zero", "give a positive one"))
         return weights
 
-    # ---- kernel -----------------------------------------------------------------------------------------------------------
+    # ---- kernel ------------------------------------------------------------------------------------------------------
 
     def _begin(self, X: Any, weights: np.ndarray | None = None) -> tuple[KernelOperator, Report]:
         """The kernel resolved on the training rows, its operator in float64, and an empty report."""
@@ -125,7 +127,9 @@ class KernelEstimator(BaseEstimator):
             memory_budget=parse_memory(self.memory),
         )
         if not self.kernel_.properties.definiteness.is_mercer:
-            report.notes.append("the kernel is not proved positive semi-definite; the method may have no meaning for it")
+            report.notes.append(
+                "the kernel is not proved positive semi-definite; the method may have no meaning for it"
+            )
         return K, report
 
     def _kernel_size(self, K: KernelOperator) -> KernelSize:
@@ -135,9 +139,11 @@ class KernelEstimator(BaseEstimator):
         if not np.all(np.isfinite(diagonal)):
             given = f"{self.kernel_!r} has values that are not finite on these rows"
             raise InvalidInput(message(type(self).__name__, given, "standardise the columns, or lower the degree"))
-        values = getattr(K.X, "data", K.X) if sp.issparse(K.X) else K.X
-        rows = float(np.max(np.abs(values), initial=0.0)) if self.kernel_.domain != "any" else 0.0
-        return KernelSize(float(diagonal.sum()), float(np.abs(diagonal).max()), rows)
+        largest_row = 0.0
+        if self.kernel_.domain != "any":
+            values: np.ndarray = K.X.data if sp.issparse(K.X) else K.X
+            largest_row = float(np.max(np.abs(values), initial=0.0))
+        return KernelSize(float(diagonal.sum()), float(np.abs(diagonal).max()), largest_row)
 
     def _cross(self, X: Any) -> KernelOperator:
         """k(new row, training row) as an operator."""
@@ -150,7 +156,9 @@ class KernelEstimator(BaseEstimator):
         report.tolerance, report.status = tolerance, solution.status.name.lower().replace("_", " ")
         if not solution.converged and report.residual <= rounding:
             report.status = "converged to rounding"
-            report.notes.append(f"the system is nearly singular: float64 carries a residual of {report.residual:.1e}, no less")
+            report.notes.append(
+                f"the system is nearly singular: float64 carries a residual of {report.residual:.1e}, no less"
+            )
         elif not solution.converged:
             given = f"{report.method} ended with a relative residual of {report.residual:.1e}, not {tolerance:.0e}"
             report.warnings.append(message(type(self).__name__, given, solution.status.advice))

@@ -30,9 +30,9 @@ class _Found(NamedTuple):
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     r"""K̃ aⱼ = N λⱼ aⱼ with N λⱼ ‖aⱼ‖² = 1; the score of x on component j is yⱼ = Σᵢ aᵢⱼ k̃(x, xᵢ).
 
-    k̃ is the kernel of the centred features, K̃ = K − 1ₙK − K1ₙ + 1ₙK1ₙ on the training rows. No centred matrix is formed:
-    since the eigenvectors of K̃ sum to zero, the scores are K a less a constant per component. Scores have variance λⱼ on
-    the training rows.
+    k̃ is the kernel of the centred features, K̃ = K − 1ₙK − K1ₙ + 1ₙK1ₙ on the training rows. No centred matrix is
+    formed: since the eigenvectors of K̃ sum to zero, the scores are K a less a constant per component. Scores have
+    variance λⱼ on the training rows.
 
     Parameters
     ----------
@@ -70,9 +70,12 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     Notes
     -----
-    Components with Nλ ≤ eps·n·Nλ₁, eps that of the data's dtype, are rounding noise and are dropped: three-dimensional data
-    have three linear components, in float32 too. Chapter 004 divides the scores by another √N; its scores have variance
-    λ/N, these have λ.
+    Components with Nλ ≤ eps·n·Nλ₁, eps that of the data's dtype, are rounding noise and are dropped: three-dimensional
+    data have three linear components, in float32 too. Chapter 004 divides the scores by another √N; its scores have
+    variance λ/N, these have λ.
+
+    With `tol` of at least 1e-6 the Krylov method uses float32 entries, unless their rounding would show in the result
+    (a kernel with a large constant part); the answer is checked by a product in float64.
 
     References
     ----------
@@ -107,7 +110,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         self.memory = memory
         self.random_state = random_state
 
-    # ---- fit ----------------------------------------------------------------------------------------------------------
+    # ---- fit ---------------------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the components of the rows of X (array-like or CSR matrix of shape (n, d)); y is ignored."""
@@ -221,7 +224,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         if asked is not None and len(values) < asked:
             report.notes.append(f"{asked} components were asked for, {len(values)} are above rounding noise")
 
-    # ---- new rows -------------------------------------------------------------------------------------------------------
+    # ---- new rows ----------------------------------------------------------------------------------------------------
 
     def transform(self, X: Any) -> np.ndarray:
         """The scores of new rows: of shape (m, k), float64."""

@@ -1,4 +1,4 @@
-"""Kernel ridge regression and classification: chapters 000 to 002's linear model in feature space, with squared loss."""
+"""Kernel ridge regression and classification: the linear model in feature space, with squared loss."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ class _LeastSquares(KernelEstimator):
             dual = v - np.outer(u, self.intercept_)
         self.dual_coef_ = dual
 
-    def _without(self, absent: np.ndarray, X: Any, Y: np.ndarray, weights: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
+    def _without(
+        self, absent: np.ndarray, X: Any, Y: np.ndarray, weights: np.ndarray
+    ) -> tuple[Any, np.ndarray, np.ndarray]:
         keep = np.flatnonzero(~absent)
         if self._domain() == "precomputed":
             given = "zero sample weights with a precomputed kernel"
@@ -77,10 +79,11 @@ class _LeastSquares(KernelEstimator):
         with report.stage("solve"):
             solution = solve(solver, LinearSystem(K, B, shift, matrix=matrix))
         if solution.status in (Status.NOT_POSITIVE_DEFINITE, Status.BREAKDOWN, Status.NOT_FINITE):
-            given = f"K + alpha·I with alpha={self.alpha} has no solution ({solution.status.name.lower().replace('_', ' ')})"
+            how = solution.status.name.lower().replace("_", " ")
+            given = f"K + alpha·I with alpha={self.alpha} has no solution ({how})"
             raise InvalidInput(message(type(self).__name__, given, solution.status.advice))
         report.precision = f"{getattr(solution.state, 'precision', 'float64')}, residual in float64"
-        # Entries are rounded, so no solution has a residual below eps‖A‖‖x‖: that of a stable method is as good as exact.
+        # Entries are rounded, so no solution has a residual below eps‖A‖‖x‖: a stable method's is as good as exact.
         growth = np.linalg.norm(solution.x, axis=0) / np.maximum(np.linalg.norm(B, axis=0), np.finfo(float).tiny)
         rounding = 4 * np.finfo(np.float64).eps * (size.trace + float(np.max(shift))) * float(growth.max(initial=0.0))
         self._account(report, solution, self.tol, rounding)
@@ -95,7 +98,8 @@ class _LeastSquares(KernelEstimator):
         report.reason = choice.reason if self.solver == "auto" else "asked for"
         alternatives = ['solver="cg" (matrix-free)', "fewer rows"] if name == "cholesky" else ["fewer rows or targets"]
         report.memory_planned = vectors + (stored if name == "cholesky" else 2 * 8 * n * max(report.d, 1))
-        require(report.memory_planned, report.memory_budget, f"{type(self).__name__} by {name} on {n} rows", alternatives)
+        what = f"{type(self).__name__} by {name} on {n} rows"
+        require(report.memory_planned, report.memory_budget, what, alternatives)
         if name == "cholesky":
             report.method = f"Cholesky of the stored matrix ({human(stored)})"
             return Cholesky(tol=self.tol)
@@ -107,7 +111,7 @@ class _LeastSquares(KernelEstimator):
 
 
 class KernelRidge(MultiOutputMixin, RegressorMixin, _LeastSquares):
-    r"""min over f in H of Σᵢ wᵢ (yᵢ − f(xᵢ) − b)² + λ‖f‖², solved by f = Σᵢ αᵢ k(·, xᵢ) with (K + λ diag(1/w)) α = y − b.
+    r"""min over f in H of Σᵢ wᵢ (yᵢ − f(xᵢ) − b)² + λ‖f‖²: f = Σᵢ αᵢ k(·, xᵢ) with (K + λ diag(1/w)) α = y − b.
 
     Parameters
     ----------
@@ -199,7 +203,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, _LeastSquares):
         y = np.asarray(y, np.float64)
         self._fit_targets(X, y.reshape(len(y), -1), self._weights(sample_weight, X))
         if y.ndim == 1:
-            self.dual_coef_, self.intercept_ = self.dual_coef_[:, 0], float(self.intercept_[0])
+            self.dual_coef_, self.intercept_ = self.dual_coef_[:, 0], self.intercept_[0]
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -208,7 +212,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, _LeastSquares):
 
 
 class KernelRidgeClassifier(ClassifierMixin, _LeastSquares):
-    r"""min over f of Σᵢ wᵢ (yᵢ − f(xᵢ) − b)² + λ‖f‖² on class indicators yᵢ ∈ {−1, +1}; the largest f(x) + b names the class.
+    r"""min over f of Σᵢ wᵢ (yᵢ − f(xᵢ) − b)² + λ‖f‖² with yᵢ ∈ {−1, +1} for each class; the largest f(x) + b wins.
 
     With two classes this is the least-squares support vector machine, and its direction is that of regularised kernel
     Fisher discriminant analysis. With c classes one factorisation serves the c indicators. The scores are no
@@ -233,7 +237,8 @@ class KernelRidgeClassifier(ClassifierMixin, _LeastSquares):
 
     References
     ----------
-    J. A. K. Suykens, J. Vandewalle (1999). Least squares support vector machine classifiers. Neural Processing Letters 9.
+    J. A. K. Suykens, J. Vandewalle (1999). Least squares support vector machine classifiers. Neural Processing
+    Letters 9.
 
     Examples
     --------
