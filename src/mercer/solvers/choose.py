@@ -27,12 +27,12 @@ STORED_SHARE = 0.4
 """Of the memory budget that one stored matrix may take; the rest is for vectors and for what the caller holds."""
 
 DENSE_BELOW = 500
-"""Rows up to which LAPACK is taken whatever k is. Measured (Gaussian kernel, k = 10): 14 ms against block Krylov's 11 ms at
-n = 500, 80 ms against 22 ms at n = 1000."""
+"""Rows up to which LAPACK is taken whatever k is. Measured (Gaussian kernel, k = 10): 14 ms against block Krylov's 11 ms
+at n = 500, 80 ms against 22 ms at n = 1000."""
 
 DENSE_FRACTION = 10
-"""LAPACK is taken for more than n/10 eigenpairs. Measured at n = 1000: 164 ms against block Krylov's 193 ms for n/10, 129 ms
-against 55 ms for n/20."""
+"""LAPACK is taken for more than n/10 eigenpairs. Measured at n = 1000: 164 ms against block Krylov's 193 ms for n/10,
+129 ms against 55 ms for n/20."""
 
 _NAMES = {Cholesky: "cholesky", ConjugateGradients: "cg", DenseEigen: "dense", BlockKrylov: "krylov"}
 

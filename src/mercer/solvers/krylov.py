@@ -80,8 +80,8 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
     USPS digits (polynomial kernel of degree 2, n = 7291, float32, k = 64, two threads): a product with b columns
     took about 32 + 0.3 b ms, of which the constant is reading and packing the matrix. To an error of 1e-5 in every
     eigenvalue a random start with b = 74 took 5 products; sampled rows with b = 32, 48, 74, 112 and 256 took 7, 5, 4, 3
-    and 2. Three products with 112 columns or four with 74 took 0.34 s to 0.36 s in all. Narrow blocks need fewer columns
-    in all (b = 8: 160) but read the matrix more often.
+    and 2. Three products with 112 columns or four with 74 took 0.34 s to 0.36 s in all. Narrow blocks need fewer
+    columns in all (b = 8: 160) but read the matrix more often.
 
     References
     ----------
