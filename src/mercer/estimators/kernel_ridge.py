@@ -67,6 +67,11 @@ class _LeastSquares(KernelEstimator):
         if self.solver not in ("auto", "cholesky", "cg"):
             raise InvalidInput(message(who, f"solver={self.solver!r}", 'choose "auto", "cholesky" or "cg"'))
 
+    @property
+    def _road(self) -> str:
+        """The solver of the linear system, or "auto"."""
+        return self.solver
+
     def _solve(self, K: KernelOperator, B: np.ndarray, shift: Any, report: Report) -> Solution[Any]:
         solver = self._choose(K, B, report)
         size = self._kernel_size(K)
@@ -80,7 +85,7 @@ class _LeastSquares(KernelEstimator):
             solution = solve(solver, LinearSystem(K, B, shift, matrix=matrix))
         if solution.status in (Status.NOT_POSITIVE_DEFINITE, Status.BREAKDOWN, Status.NOT_FINITE):
             how = solution.status.name.lower().replace("_", " ")
-            given = f"K + alpha·I with alpha={self.alpha} has no solution ({how})"
+            given = f"K + λI with λ={np.max(shift):.3g} has no solution ({how})"
             raise InvalidInput(message(type(self).__name__, given, solution.status.advice))
         report.precision = f"{getattr(solution.state, 'precision', 'float64')}, residual in float64"
         # Entries are rounded, so no solution has a residual below eps‖A‖‖x‖: a stable method's is as good as exact.
@@ -94,8 +99,8 @@ class _LeastSquares(KernelEstimator):
         n, r = B.shape
         stored, vectors = 4 * n * n, 8 * n * r * 6
         choice = choose_linear(n, 4, report.memory_budget, self.tol)
-        name = choice.name if self.solver == "auto" else self.solver
-        report.reason = choice.reason if self.solver == "auto" else "asked for"
+        name = choice.name if self._road == "auto" else self._road
+        report.reason = choice.reason if self._road == "auto" else "asked for"
         alternatives = ['solver="cg" (matrix-free)', "fewer rows"] if name == "cholesky" else ["fewer rows or targets"]
         report.memory_planned = vectors + (stored if name == "cholesky" else 2 * 8 * n * max(report.d, 1))
         what = f"{type(self).__name__} by {name} on {n} rows"
