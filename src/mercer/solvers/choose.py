@@ -27,7 +27,7 @@ STORED_SHARE = 0.4
 """Of the memory budget that one stored matrix may take; the rest is for vectors and for what the caller holds."""
 
 DENSE_BELOW = 500
-"""Rows up to which LAPACK is taken whatever k is. Measured (Gaussian kernel, k = 10): 14 ms against block Krylov's 11 ms
+"""Rows up to which LAPACK is taken for any k. Measured (Gaussian kernel, k = 10): 14 ms against block Krylov's 11 ms
 at n = 500, 80 ms against 22 ms at n = 1000."""
 
 DENSE_FRACTION = 10
