@@ -43,9 +43,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     solver : {"auto", "dense", "krylov"}, default "auto"
         "dense" is LAPACK on the n × n matrix in float64; "krylov" a randomized block Krylov method with K stored in
         float32, or not stored at all where it doesn't fit the memory budget. "auto" chooses by size.
-    tol : float, default 1e-5
+    tol : float, default 3e-5
         max ‖K̃v − Nλv‖/(Nλ₁) over the components, recomputed in float64. Eigenvalues are better than that: their
-        error is of second order in it.
+        error is of second order in it (3e-5 left 64 eigenvalues of handwritten digits right to 4e-6, 1e-3 to 5e-2).
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free.
     random_state : int, default 0
@@ -99,7 +99,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         kernel: Any = "gaussian",
         *,
         solver: Literal["auto", "dense", "krylov"] = "auto",
-        tol: float = 1e-5,
+        tol: float = 3e-5,
         memory: float | str | None = None,
         random_state: int = 0,
     ) -> None:
