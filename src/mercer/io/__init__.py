@@ -1,0 +1,8 @@
+"""Model files and tables: what goes in and out of mercer by file."""
+
+from mercer.io.encoder import TableEncoder
+from mercer.io.models import load, save
+from mercer.io.table_model import TableModel
+from mercer.io.tables import Table, read_table
+
+__all__ = ["Table", "TableEncoder", "TableModel", "load", "read_table", "save"]

@@ -1,0 +1,251 @@
+"""The commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import numpy as np
+import typer
+
+from mercer.cli import fitting, show
+from mercer.cli.guard import BAD_INPUT, INTERRUPTED, guarded
+from mercer.cli.scores import guess, score
+from mercer.cli.targets import Task
+from mercer.errors import InvalidInput, message
+from mercer.events import Progress, observe
+from mercer.io import Table, TableModel, load, read_table, save
+from mercer.io.columns import as_text
+
+__all__ = ["app", "run"]
+
+app = typer.Typer(
+    name="mercer",
+    help="Kernel methods on tables: fit, predict, evaluate.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+Debug = Annotated[bool, typer.Option("--debug", help="Show where an error came from.")]
+Threads = Annotated[Optional[int], typer.Option(help="Threads to compute with; all by default.", min=1)]  # noqa: UP045
+TableFile = Annotated[Path, typer.Argument(metavar="TABLE", help="CSV, TSV or svmlight, gzipped or not.")]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that mercer fit --out wrote.")]
+Text = Optional[str]  # noqa: UP045  (typer reads the annotations)
+
+
+def run(args: list[str]) -> int:
+    """Run a command and return the exit status.
+
+    >>> run(["--version"])
+    mercer 0.1.0
+    0
+    """
+    try:
+        return int(app(args, standalone_mode=False) or 0)
+    except typer.Abort:
+        typer.echo("mercer: stopped.", err=True)
+        return INTERRUPTED
+    except Exception as error:
+        # A mistake in the options; what commands raise is `guarded`, unless --debug asks for it.
+        if not hasattr(error, "format_message"):
+            raise
+        advice = "mercer --help shows the commands, mercer fit --help their options"
+        typer.echo(f"mercer: {message('options', error.format_message().rstrip('.'), advice)}", err=True)
+        return BAD_INPUT
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        import mercer
+
+        typer.echo(f"mercer {mercer.__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _main(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
+) -> None:
+    """Kernel methods on tables: fit, predict, evaluate."""
+
+
+@app.command()
+@guarded
+def fit(
+    table: TableFile,
+    target: Annotated[Text, typer.Option(help="The column to predict.")] = None,
+    kernel: Annotated[Text, typer.Option(help="Such as 'gaussian(gamma=0.1)'; by default chosen.")] = None,
+    alpha: Annotated[Optional[float], typer.Option(help="The ridge penalty; by default chosen.")] = None,  # noqa: UP045
+    task: Annotated[str, typer.Option(help="auto, regression or classification.")] = "auto",
+    out: Annotated[Optional[Path], typer.Option(help="Where to save the model.")] = None,  # noqa: UP045
+    seed: Annotated[int, typer.Option(help="Of the rows held out and of the folds.", min=0)] = 0,
+    memory: Annotated[Text, typer.Option(help="Budget, such as 2GB; by default half of what is free.")] = None,
+    holdout: Annotated[bool, typer.Option("--holdout/--no-holdout", help="Hold a quarter out to score.")] = True,
+    threads: Threads = None,
+    debug: Debug = False,
+) -> None:
+    """Fit a model of one column of a table by the others; choose kernel and penalty; score on rows held out."""
+    _check_place(out)
+    with _working(threads):
+        data = fitting.prepare(read_table(table), target, task, seed, holdout)
+        show.show_data(data)
+        choice = fitting.choose(data, kernel, alpha, seed)
+        show.show_choice(choice)
+        outcome = fitting.fit(data, choice, memory, refit=out is not None)
+    show.show_model(outcome.model)
+    show.show_score(outcome, data.task)
+    if out is not None:
+        save(outcome.model, out)
+        fitted_on = f"all {len(data.y)} rows" + (", those held out too" if data.held.any() else "")
+        show.section("Model", [f"saved as {out}, fitted on {fitted_on}"])
+    show.show_next(data, choice, outcome, out)
+
+
+@app.command()
+@guarded
+def predict(
+    model: ModelFile,
+    table: TableFile,
+    out: Annotated[Optional[Path], typer.Option(help="A CSV file; by default standard output.")] = None,  # noqa: UP045
+    threads: Threads = None,
+    debug: Debug = False,
+) -> None:
+    """Predict the target of each row: one column of a CSV file, in the order of the table."""
+    import pandas as pd
+
+    _check_place(out)
+    fitted, rows = _load(model), read_table(table)
+    _tell(rows, fitted)
+    with _working(threads):
+        predicted = fitted.predict(rows)
+    frame = pd.DataFrame({fitted.target: predicted})
+    if out is None:
+        typer.echo(frame.to_csv(index=False), nl=False)
+        return
+    try:
+        frame.to_csv(out, index=False)
+    except OSError as error:
+        given = f"{out.name} cannot be written ({error.strerror})"
+        raise InvalidInput(message("--out", given, "choose another place")) from error
+    typer.echo(f"{len(frame)} predictions of {fitted.target} in {out}", err=True)
+
+
+@app.command()
+@guarded
+def evaluate(
+    model: ModelFile,
+    table: TableFile,
+    target: Annotated[Text, typer.Option(help="Its column here; by default named as in the fit.")] = None,
+    threads: Threads = None,
+    debug: Debug = False,
+) -> None:
+    """Score a model on the rows of a table that has the target."""
+    fitted = _load(model)
+    rows, column = read_table(table).split(target or fitted.target)
+    _tell(rows, fitted)
+    with _working(threads):
+        predicted = fitted.predict(rows)
+    task: Task = "classification" if fitted.task == "classification" else "regression"
+    y, predicted = _comparable(rows.path, column, predicted, task)
+    lines = [f"mercer    {score(y, predicted, task)}"]
+    dummy = "most frequent class" if task == "classification" else "mean"
+    lines.append(f"guessing  {guess(y, y, task)}  (the {dummy} of these very rows)")
+    if task == "classification":
+        assert fitted.estimator is not None
+        unknown = sorted(set(np.unique(y)) - set(map(str, fitted.estimator.classes_)))
+        lines += (
+            [f"the model does not know the class{'es' * (len(unknown) > 1)} {', '.join(unknown)}"] if unknown else []
+        )
+    show.section(f"{len(y)} rows of {rows.path}", lines)
+
+
+@app.command()
+@guarded
+def inspect(model: ModelFile, debug: Debug = False) -> None:
+    """Show what is in a model file."""
+    fitted = load(model)
+    if not isinstance(fitted, TableModel):
+        report = getattr(fitted, "report_", "not fitted")
+        show.section(model.name, [repr(fitted), *str(report).splitlines()])
+        return
+    lines = [f"{fitted.task} of {fitted.target}, fitted on {fitted.n_rows_} rows", *fitted.notes]
+    assert fitted.estimator is not None
+    if fitted.task == "classification":
+        lines.append(f"classes: {', '.join(map(str, fitted.estimator.classes_[:30]))}")
+    assert fitted.encoder is not None
+    lines.append(f"needs the columns {', '.join(fitted.encoder.columns_)}")
+    lines.append(f"α = {fitted.estimator.alpha:g}")
+    show.section(model.name, lines)
+    show.show_model(fitted)
+
+
+@app.command()
+@guarded
+def demo(threads: Threads = None, debug: Debug = False) -> None:
+    """Fit scikit-learn's digits, then compare speed and results with scikit-learn's own kernel methods."""
+    from mercer.cli.demo import run_demo
+
+    with _working(threads):
+        run_demo()
+
+
+# ---- help for the commands -------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _working(threads: int | None) -> Iterator[None]:
+    """Progress on terminals, and no more threads than asked for."""
+    with ExitStack() as stack:
+        if threads is not None:
+            from threadpoolctl import threadpool_limits
+
+            stack.enter_context(threadpool_limits(threads))
+        stack.enter_context(observe(Progress()))
+        yield
+
+
+def _check_place(out: Path | None) -> None:
+    """Before hours of work, is there a folder to write to?"""
+    if out is None:
+        return
+    if out.is_dir():
+        raise InvalidInput(message("--out", f"{out} is a folder", "name a file in it"))
+    if not out.parent.is_dir():
+        raise InvalidInput(message("--out", f"there is no folder {out.parent}", "make it, or choose another"))
+
+
+def _load(path: Path) -> TableModel:
+    model = load(path)
+    if isinstance(model, TableModel):
+        return model
+    given = f"holds a {type(model).__name__}, which was not fitted on a table by name"
+    raise InvalidInput(message(path.name, given, "use it in Python (mercer.load), or give a model of mercer fit"))
+
+
+def _tell(table: Table, model: TableModel) -> None:
+    """Notes, on standard error: standard output is for the predictions."""
+    ignored = model.ignored(table)
+    notes = [*table.notes]
+    if ignored:
+        notes.append(
+            f"columns that the model does not use: {', '.join(ignored[:8])}" + (", ..." if ignored[8:] else "")
+        )
+    for note in notes:
+        typer.echo(f"note: {note}", err=True)
+
+
+def _comparable(name: str, column: Any, predicted: Any, task: Task) -> tuple[Any, Any]:
+    """Classes by their names; numbers as numbers."""
+    if task == "classification":
+        return as_text(column)[0].astype(str), np.array([str(one) for one in predicted])
+    import pandas as pd
+
+    values = pd.to_numeric(column, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+    if np.isnan(values).any():
+        given = "the target has values that are no numbers, and the model is a regression"
+        raise InvalidInput(message(name, given, "mend these rows"))
+    return values, predicted

@@ -1,0 +1,115 @@
+"""What ``mercer fit`` does, without a word on the terminal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.cli.scores import Score, guess, score
+from mercer.cli.targets import Task, as_target, infer_task, quarter
+from mercer.errors import InvalidInput, message
+from mercer.estimators import KernelRidge, KernelRidgeClassifier
+from mercer.io import Table, TableEncoder, TableModel
+from mercer.kernels import Kernel, parse
+from mercer.select import RidgeSearch, cross_validate_ridge, default_alphas, default_kernels
+
+__all__ = ["Choice", "Data", "Outcome", "choose", "fit", "prepare"]
+
+SAMPLE, SCREEN, FOLDS = 3000, 1000, 5
+FEWEST = 20
+"""Rows that a fit with a quarter held out and five folds needs."""
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """A table with its target, its task, and which rows are held out."""
+
+    table: Table
+    target: str
+    y: NDArray[Any]
+    task: Task
+    why_task: str
+    held: NDArray[np.bool_]
+
+    @property
+    def frame(self) -> Any:
+        """The columns to predict from."""
+        return self.table.frame
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The kernel and α, and the search that found them where there was one."""
+
+    kernel: Kernel
+    alpha: float
+    search: RidgeSearch | None
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A fitted model, and its score on the rows that were held out."""
+
+    model: TableModel
+    held_out: Score | None
+    guessing: Score | None
+
+
+def prepare(table: Table, target: str | None, task: str, seed: int, holdout: bool) -> Data:
+    """Split the target off, find the task, and hold a quarter of the rows out."""
+    rest, column = table.split(target)
+    name = target or table.default_target or ""
+    found, why = infer_task(column, task)
+    y = as_target(table.path, column, found)
+    if len(y) < FEWEST:
+        given = f"{len(y)} rows with a target"
+        raise InvalidInput(message(table.path, given, f"give {FEWEST} or more"))
+    held = quarter(y, found, seed) if holdout else np.zeros(len(y), bool)
+    return Data(rest, name, y, found, why, held)
+
+
+def choose(data: Data, kernel: str | None, alpha: float | None, seed: int) -> Choice:
+    """The kernel and α by cross-validation on the training rows, or what was given of them."""
+    if alpha is not None and not (np.isfinite(alpha) and alpha > 0):
+        raise InvalidInput(message("--alpha", f"{alpha}", "give a positive number"))
+    given = None if kernel is None else parse(kernel)
+    encoder = TableEncoder()
+    X = encoder.fit_transform(data.frame[~data.held])
+    if given is not None:
+        given = given.resolve(X, feature_names=encoder.feature_names_out_)
+        if given.domain != "vectors":
+            advice = "choose a kernel of vectors; others are for mercer in Python"
+            raise InvalidInput(message("--kernel", f"{kernel} is no kernel of the rows of a table", advice))
+        given.check_data(X)
+    if given is not None and alpha is not None:
+        return Choice(given, alpha, None)
+    kernels = default_kernels(X, seed=seed) if given is None else [given]
+    alphas = default_alphas() if alpha is None else [alpha]
+    search = cross_validate_ridge(
+        X, data.y[~data.held], kernels, alphas, folds=FOLDS, task=data.task, sample=SAMPLE, seed=seed, screen=SCREEN
+    )
+    return Choice(search.best_kernel, search.best_alpha, search)
+
+
+def fit(data: Data, choice: Choice, memory: str | None, *, refit: bool) -> Outcome:
+    """Fit the training rows and score those held out; with `refit`, then fit all rows."""
+    train = ~data.held
+    model = _fitted(data, choice, memory, train)
+    if not data.held.any():
+        return Outcome(model, None, None)
+    held_out = score(data.y[data.held], model.predict(data.frame[data.held]), data.task)
+    guessing = guess(data.y[train], data.y[data.held], data.task)
+    if refit:
+        del model  # its training rows, before those of the next one
+        model = _fitted(data, choice, memory, np.ones(len(data.y), bool))
+    model.set_params(notes=(f"on a quarter of the rows, held out before the fit: {held_out}; guessing: {guessing}",))
+    return Outcome(model, held_out, guessing)
+
+
+def _fitted(data: Data, choice: Choice, memory: str | None, rows: NDArray[np.bool_]) -> TableModel:
+    estimator = KernelRidgeClassifier if data.task == "classification" else KernelRidge
+    ridge = estimator(choice.kernel, choice.alpha, fit_intercept=True, memory=memory)
+    return TableModel(TableEncoder(), ridge, data.target).fit(data.frame[rows], data.y[rows])

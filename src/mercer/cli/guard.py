@@ -1,0 +1,79 @@
+"""Errors become one line and an exit status."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+
+from mercer.errors import Cancelled, MercerError, message
+
+__all__ = ["BAD_INPUT", "FAILED", "INTERRUPTED", "guarded", "told_warnings"]
+
+FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+
+
+def guarded(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose errors are one line on standard error; with ``debug=True`` they are raised as they are.
+
+    >>> @guarded
+    ... def command(debug=False):
+    ...     raise ValueError("two\\nlines")
+    >>> command()
+    Traceback (most recent call last):
+        ...
+    typer.exceptions.Exit: 1
+    """
+
+    @functools.wraps(command)
+    def wrapper(*args: Any, **kwargs: Any) -> None:
+        try:
+            with told_warnings():
+                command(*args, **kwargs)
+        except (typer.Exit, typer.Abort):
+            raise
+        except BrokenPipeError:
+            # The reader (such as `head`) has enough; Python must not complain about it when it closes the pipe.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(FAILED) from None
+        except (Exception, KeyboardInterrupt) as error:
+            if kwargs.get("debug"):
+                raise
+            status, text = _line(error)
+            typer.echo(f"mercer: {text}", err=True)
+            raise typer.Exit(status) from None
+
+    return wrapper
+
+
+def _line(error: BaseException) -> tuple[int, str]:
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED, "stopped."
+    text = " ".join(str(error).split())
+    if isinstance(error, MercerError):
+        bad = isinstance(error, ValueError | TypeError) and not isinstance(error, Cancelled)
+        return (BAD_INPUT if bad else FAILED), text
+    if isinstance(error, MemoryError):
+        return FAILED, message("memory", text or "there is not enough of it", "give fewer rows, or --memory")
+    return FAILED, message("an unexpected error", f"{type(error).__name__}: {text}", "--debug shows where it came from")
+
+
+@contextmanager
+def told_warnings() -> Iterator[None]:
+    """Warnings as one line each, once; those of other libraries are not for the user of a command."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("ignore")
+        from mercer.errors import ConvergenceWarning
+
+        warnings.simplefilter("always", ConvergenceWarning)
+        try:
+            yield
+        finally:
+            for text in dict.fromkeys(" ".join(str(one.message).split()) for one in heard):
+                typer.echo(f"warning: {text}", err=True)

@@ -1,0 +1,125 @@
+"""Summaries as text: headings in bold on terminals, plain lines everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import typer
+
+from mercer.cli.fitting import Choice, Data, Outcome
+from mercer.io import TableModel
+from mercer.select import RidgeSearch
+
+__all__ = ["section", "show_choice", "show_data", "show_model", "show_next", "show_score"]
+
+RUNNERS_UP = 4
+
+
+def section(title: str, lines: Iterable[str]) -> None:
+    """A heading and its lines, indented."""
+    typer.echo(typer.style(title, bold=True))
+    for line in lines:
+        typer.echo(f"  {line}")
+
+
+def show_data(data: Data) -> None:
+    """What the table had."""
+    rows, columns = data.frame.shape
+    lines = [f"{rows} rows, {columns} columns and the target {data.target}", *data.table.notes]
+    lines.append(f"{data.task}, for {data.why_task}" if data.why_task != "asked for" else f"{data.task}, as asked")
+    if data.task == "classification":
+        names, counts = np.unique(data.y, return_counts=True)
+        shown = [f"{name} {count}" for name, count in zip(names, counts, strict=True)]
+        lines.append(f"{len(names)} classes: {', '.join(shown[:12])}" + (", ..." if len(shown) > 12 else ""))
+    else:
+        lines.append(f"the target is {data.y.min():.6g} to {data.y.max():.6g}, mean {data.y.mean():.6g}")
+    if data.held.any():
+        lines.append(f"{int(data.held.sum())} rows, a quarter, are held out and seen by nothing until the score")
+    section(data.table.path, lines)
+
+
+def show_choice(choice: Choice) -> None:
+    """The kernel, α and the runners-up."""
+    search = choice.search
+    if search is None:
+        section("Kernel", [f"{choice.kernel!r}, α = {choice.alpha:g}: as given"])
+        return
+    best = search.table[0]
+    lines = [
+        f"{choice.kernel!r}, α = {choice.alpha:g}: {search.metric} {best.mean:.4f} ± {best.std:.4f}",
+        f"by {search.folds}-fold cross-validation on {search.sample_size} of the training rows",
+    ]
+    others = [row for row in search.best_of_each_kernel()[1:] if row.rows == search.sample_size]
+    lines += [_runner_up(row.kernel, row.alpha, row.mean, row.std) for row in others[:RUNNERS_UP]]
+    lines += _left_behind(search)
+    section("Kernel and α", [*lines, *search.notes])
+
+
+def _runner_up(kernel: str, alpha: float, mean: float, std: float) -> str:
+    return f"then {kernel}, α = {alpha:g}: {mean:.4f} ± {std:.4f}"
+
+
+def _left_behind(search: RidgeSearch) -> list[str]:
+    rows = [row for row in search.best_of_each_kernel() if row.rows < search.sample_size]
+    if not rows:
+        return []
+    named = "; ".join(f"{row.kernel} {row.mean:.3f}" for row in rows)
+    return [f"on {rows[0].rows} rows already behind: {named}"]
+
+
+def show_score(outcome: Outcome, task: str) -> None:
+    """The score on the rows held out, beside guessing."""
+    if outcome.held_out is None:
+        section("Score", ["no rows were held out (--no-holdout)"])
+        return
+    dummy = "the most frequent class" if task == "classification" else "the mean"
+    lines = [f"mercer    {outcome.held_out}", f"guessing  {outcome.guessing}  ({dummy} of the training rows)"]
+    section("Score on the rows held out", lines)
+
+
+def show_model(model: TableModel, *, report: bool = True) -> None:
+    """What a model is made of."""
+    assert model.encoder is not None
+    assert model.estimator is not None
+    width = len(model.encoder.feature_names_out_)
+    section(f"Columns (as {width} columns of numbers)", model.encoder.summary_)
+    if report:
+        title, *lines = str(model.estimator.report_).splitlines()
+        section(title, [line.strip() for line in lines])
+
+
+def show_next(data: Data, choice: Choice, outcome: Outcome, out: Any) -> None:
+    """What to try next."""
+    lines = []
+    if (
+        outcome.held_out is not None
+        and outcome.guessing is not None
+        and outcome.held_out.main < outcome.guessing.main + 0.02
+    ):
+        lines.append("this is hardly better than guessing: look whether the columns can tell anything about the target")
+    search = choice.search
+    if search is not None and any("smallest" in note or "largest" in note for note in search.notes):
+        way, factor = ("smaller", 0.1) if any("smallest" in note for note in search.notes) else ("larger", 10)
+        lines.append(f"a {way} penalty: --kernel '{choice.kernel!r}' --alpha {choice.alpha * factor:g}")
+    if search is not None:
+        lines.append(f"the same again without the search: --kernel '{choice.kernel!r}' --alpha {choice.alpha:g}")
+    if out is None:
+        lines.append("keep the model: --out model.mercer; then: mercer predict model.mercer TABLE")
+    else:
+        lines.append(f"mercer predict {out} TABLE; mercer evaluate {out} TABLE; mercer inspect {out}")
+    section("Next", lines)
+
+
+def table_lines(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Columns set flush left, two spaces apart.
+
+    >>> table_lines(["a", "b"], [["long", "1"]])
+    ['a     b', 'long  1']
+    """
+    widths = [max(len(row[place]) for row in [header, *rows]) for place in range(len(header))]
+    return [
+        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+        for row in [header, *rows]
+    ]

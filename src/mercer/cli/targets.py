@@ -1,0 +1,94 @@
+"""The target column: which task it asks for, and its values as an array."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import InvalidInput, message
+from mercer.io.columns import as_text
+
+__all__ = ["Task", "as_target", "infer_task", "quarter"]
+
+Task = Literal["regression", "classification"]
+FEW = 20
+"""Whole numbers of up to so many values are classes."""
+MOST_CLASSES = 200
+
+
+def infer_task(target: Any, given: str = "auto") -> tuple[Task, str]:
+    """The task, and the rule by which it was found.
+
+    >>> import pandas as pd
+    >>> infer_task(pd.Series([0, 1, 1, 0]))
+    ('classification', 'the target has 2 values')
+    """
+    if given == "regression" or given == "classification":
+        return given, "asked for"
+    if given != "auto":
+        raise InvalidInput(message("--task", f"{given!r}", "give auto, regression or classification"))
+    if not _is_number(target):
+        return "classification", "the target is text or true and false"
+    values = target.to_numpy(np.float64)
+    distinct = np.unique(values)
+    if len(distinct) <= 2:
+        return "classification", f"the target has {len(distinct)} values"
+    if len(distinct) <= min(FEW, len(values) // 5) and (distinct % 1 == 0).all():
+        return "classification", f"the target is whole numbers of {len(distinct)} values (up to {FEW}, each often)"
+    return "regression", "the target is numbers of many values"
+
+
+def as_target(name: str, target: Any, task: Task) -> NDArray[Any]:
+    """The values: float64 for a regression; whole numbers, or else text, for classes."""
+    if task == "regression":
+        return _numbers(name, target)
+    if _is_number(target) and (target.to_numpy(np.float64) % 1 == 0).all():
+        classes = target.to_numpy(np.float64).astype(np.int64)
+    else:
+        classes = as_text(target)[0].astype(str)
+    count = len(np.unique(classes))
+    if count < 2:
+        raise InvalidInput(
+            message(name, f"the target has one value, {classes[0]!s}", "give rows of two classes or more")
+        )
+    if count > MOST_CLASSES or count > len(classes) / 2:
+        given = f"the target has {count} distinct values in {len(classes)} rows, too many for classes"
+        raise InvalidInput(message(name, given, "choose another target, or --task regression if they are numbers"))
+    return classes
+
+
+def _numbers(name: str, target: Any) -> NDArray[np.float64]:
+    import pandas as pd
+
+    values = pd.to_numeric(target, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+    good = np.abs(values) < 1e150
+    if not good.all():
+        odd = target[~good].iloc[0]
+        given = f"the target has {odd!r}, which is no number for a regression"
+        raise InvalidInput(message(name, given, "mend these rows, or use --task classification"))
+    if values.min() == values.max():
+        raise InvalidInput(message(name, f"the target is {values[0]:g} in every row", "choose another target"))
+    return np.asarray(values)
+
+
+def _is_number(target: Any) -> bool:
+    import pandas as pd
+
+    return bool(pd.api.types.is_numeric_dtype(target.dtype)) and not pd.api.types.is_bool_dtype(target.dtype)
+
+
+def quarter(y: NDArray[Any], task: Task, seed: int) -> NDArray[np.bool_]:
+    """Which rows are held out: a random quarter, of each class alike.
+
+    >>> quarter(np.array(["a"] * 8 + ["b"] * 4), "classification", 0).tolist().count(True)
+    3
+    """
+    order = np.random.default_rng(seed).permutation(len(y))
+    if task == "classification":
+        codes = np.unique(y, return_inverse=True)[1]
+        order = order[np.argsort(codes[order], kind="stable")]
+    held = np.zeros(len(y), bool)
+    held[order[3::4]] = True
+    return held

@@ -1,0 +1,258 @@
+"""Values as JSON and arrays, and back: data only, from a closed list of types."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from typing import Any, NoReturn
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+
+from mercer.errors import InvalidInput, MercerError, ModelFileError, message
+from mercer.kernels import Kernel, parse
+
+__all__ = ["Decoder", "Encoder", "registry"]
+
+_STORED = "biuf"
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_DEPTH = 40
+
+
+def registry() -> dict[str, type]:
+    """The classes that a file may name: mercer's own estimators, the table model and its parts, and the report.
+
+    >>> "KernelRidge" in registry()
+    True
+    """
+    from mercer import estimators
+    from mercer.io.encoder import TableEncoder
+    from mercer.io.table_model import TableModel
+
+    public = (getattr(estimators, name) for name in estimators.__all__)
+    classes = [
+        one for one in public if isinstance(one, type) and (issubclass(one, BaseEstimator) or one.__name__ == "Report")
+    ]
+    return {one.__name__: one for one in (*classes, TableEncoder, TableModel)}
+
+
+class Encoder:
+    """Python values ↦ JSON, with the arrays put aside.
+
+    >>> encoder = Encoder()
+    >>> encoder.value({"a": np.array([1.5])}, "example")
+    {'dict': [['a', {'array': '0'}]]}
+    >>> encoder.arrays
+    {'0': array([1.5])}
+    """
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, np.ndarray] = {}
+        self.classes = registry()
+
+    def value(self, value: Any, where: str) -> Any:
+        """The value as JSON; `where` is its place in the model, for messages."""
+        if value is None or isinstance(value, bool | str):
+            return value
+        if isinstance(value, int) and not isinstance(value, np.generic):
+            return value
+        if isinstance(value, float) and not isinstance(value, np.generic):
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if isinstance(value, np.ndarray | np.generic):
+            return self.array(value, where)
+        if sp.issparse(value):
+            return self.sparse(value, where)
+        if isinstance(value, list | tuple):
+            kind = "list" if isinstance(value, list) else "tuple"
+            return {kind: [self.value(one, where) for one in value]}
+        if isinstance(value, dict):
+            return {"dict": [[self.value(key, where), self.value(one, where)] for key, one in value.items()]}
+        if isinstance(value, Kernel):
+            return {"kernel": self.kernel(value, where)}
+        return self.instance(value, where)
+
+    def array(self, value: Any, where: str) -> Any:
+        array = np.asarray(value)
+        if array.dtype.kind in "OUT":
+            return self.texts(array, where)
+        if array.dtype.kind not in _STORED or array.dtype.itemsize > 8:
+            self.refuse(where, f"an array of {array.dtype}", "convert it to float64")
+        by_columns = array.flags.f_contiguous and not array.flags.c_contiguous
+        stored = array.T if by_columns else array
+        name = str(len(self.arrays))
+        self.arrays[name] = np.array(stored, dtype=array.dtype.newbyteorder("="), order="C")
+        # A product may add in another order when the memory is laid out otherwise: the order is part of the value.
+        extra = {"order": "F"} if by_columns else {}
+        return {"array": name, **extra} | ({"scalar": True} if isinstance(value, np.generic) else {})
+
+    def texts(self, array: np.ndarray, where: str) -> Any:
+        plain = [self.value(one.item() if isinstance(one, np.generic) else one, where) for one in array.ravel()]
+        if isinstance(array.flat[0] if array.size else "", np.ndarray):
+            self.refuse(where, "an array of arrays", "store plain arrays")
+        kind = "str" if array.dtype.kind in "UT" else "object"
+        return {"texts": plain, "shape": list(array.shape), "dtype": kind}
+
+    def sparse(self, value: Any, where: str) -> Any:
+        rows = value.tocsr()
+        parts = {name: self.array(getattr(rows, name), where) for name in ("data", "indices", "indptr")}
+        return {
+            "csr": parts,
+            "shape": list(rows.shape),
+            "class": "array" if isinstance(value, sp.sparray) else "matrix",
+        }
+
+    def kernel(self, kernel: Kernel, where: str) -> str:
+        """Its text, if that reads back as the same kernel."""
+        text = repr(kernel)
+        try:
+            same = parse(text) == kernel
+        except MercerError:
+            same = False
+        if not same:
+            given = f"the kernel {text[:80]} has no text that reads back as the same kernel"
+            self.refuse(
+                where, given, "use mercer's own kernels and their compositions, or save its parameters yourself"
+            )
+        return text
+
+    def instance(self, value: Any, where: str) -> Any:
+        name = type(value).__name__
+        if self.classes.get(name) is not type(value):
+            self.refuse(
+                where,
+                f"{value!r:.60} is of type {type(value).__module__}.{name}",
+                "only data can be saved: set a plain value",
+            )
+        if dataclasses.is_dataclass(value):
+            fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+            return {"record": name, "fields": {key: self.value(one, f"{name}.{key}") for key, one in fields.items()}}
+        params = value.get_params(deep=False)
+        state = {key: one for key, one in vars(value).items() if key not in params}
+        encoded = {
+            part: {key: self.value(one, f"{name}.{key}") for key, one in values.items()}
+            for part, values in (("params", params), ("state", state))
+        }
+        return {"model": name, **encoded}
+
+    def refuse(self, where: str, given: str, do: str) -> NoReturn:
+        raise InvalidInput(message("save", f"{where}: {given}", do))
+
+
+class Decoder:
+    """JSON and arrays ↦ Python values; whatever is not as `Encoder` writes it raises ModelFileError.
+
+    >>> Decoder({}, "a file").value({"tuple": [1, {"float": "inf"}]})
+    (1, inf)
+    """
+
+    def __init__(self, arrays: dict[str, np.ndarray], path: str) -> None:
+        self.arrays, self.path, self.classes = arrays, path, registry()
+        self.depth = 0
+
+    def value(self, given: Any) -> Any:
+        """The value of its JSON."""
+        if given is None or isinstance(given, bool | str | int | float):
+            return given
+        self.depth += 1
+        if not isinstance(given, dict) or self.depth > _DEPTH:
+            self.refuse("a value that is none")
+        kinds = ("float", "array", "texts", "csr", "list", "tuple", "dict", "kernel", "record", "model")
+        kind = next((one for one in kinds if one in given), None)
+        if kind is None:
+            self.refuse(f"a value of unknown kind {sorted(map(str, given))[:3]}")
+        result = getattr(self, f"_{kind}")(given[kind], given)
+        self.depth -= 1
+        return result
+
+    def refuse(self, what: str) -> NoReturn:
+        raise ModelFileError(message(self.path, f"the file has {what}", "save the model again"))
+
+    def _float(self, text: Any, _: dict[str, Any]) -> float:
+        if text not in ("inf", "-inf", "nan"):
+            self.refuse("a number that is none")
+        return float(text)
+
+    def _array(self, name: Any, given: dict[str, Any]) -> Any:
+        if not isinstance(name, str) or name not in self.arrays:
+            self.refuse("no array where one is named")
+        array = self.arrays[name]
+        array = array.T if given.get("order") == "F" else array
+        return array[()] if given.get("scalar") else array
+
+    def _texts(self, values: Any, given: dict[str, Any]) -> np.ndarray:
+        shape, plain = given.get("shape"), self._list(values, given)
+        if not _is_shape(shape) or math.prod(shape) != len(plain) or given.get("dtype") not in ("str", "object"):
+            self.refuse("a list of texts without its shape")
+        if given["dtype"] == "str":
+            if not all(isinstance(one, str) for one in plain):
+                self.refuse("numbers where texts should be")
+            return np.array(plain, dtype=str).reshape(shape)
+        out = np.empty(len(plain), dtype=object)
+        out[:] = plain
+        return out.reshape(shape)
+
+    def _csr(self, parts: Any, given: dict[str, Any]) -> Any:
+        if not isinstance(parts, dict) or not _is_shape(given.get("shape")):
+            self.refuse("a sparse matrix without its parts")
+        arrays = tuple(self.value(parts.get(name)) for name in ("data", "indices", "indptr"))
+        if not all(isinstance(one, np.ndarray) for one in arrays):
+            self.refuse("a sparse matrix without its parts")
+        matrix = (sp.csr_array if given.get("class") == "array" else sp.csr_matrix)(arrays, shape=tuple(given["shape"]))
+        matrix.check_format(full_check=True)
+        return matrix
+
+    def _list(self, values: Any, _: dict[str, Any]) -> list[Any]:
+        if not isinstance(values, list):
+            self.refuse("no list where one should be")
+        return [self.value(one) for one in values]
+
+    def _tuple(self, values: Any, given: dict[str, Any]) -> tuple[Any, ...]:
+        return tuple(self._list(values, given))
+
+    def _dict(self, pairs: Any, _: dict[str, Any]) -> dict[Any, Any]:
+        if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+            self.refuse("no pairs where they should be")
+        return {self.value(key): self.value(one) for key, one in pairs}
+
+    def _kernel(self, text: Any, _: dict[str, Any]) -> Kernel:
+        if not isinstance(text, str):
+            self.refuse("a kernel that is no text")
+        return parse(text)
+
+    def _named(self, name: Any) -> type:
+        if not isinstance(name, str) or name not in self.classes:
+            known = ", ".join(sorted(self.classes))
+            given = f"the file holds a {name!r:.60}, which this version does not know ({known})"
+            raise ModelFileError(message(self.path, given, "update mercer, or save the model again"))
+        return self.classes[name]
+
+    def _fields(self, fields: Any) -> dict[str, Any]:
+        if not isinstance(fields, dict) or not all(_NAME.fullmatch(key) for key in fields):
+            self.refuse("no named values where they should be")
+        return {key: self.value(one) for key, one in fields.items()}
+
+    def _record(self, name: Any, given: dict[str, Any]) -> Any:
+        cls, fields = self._named(name), self._fields(given.get("fields"))
+        if not dataclasses.is_dataclass(cls):
+            self.refuse(f"a {name} that is no record")
+        return cls(**fields)
+
+    def _model(self, name: Any, given: dict[str, Any]) -> Any:
+        cls = self._named(name)
+        if not issubclass(cls, BaseEstimator):
+            self.refuse(f"a {name} that is no model")
+        model = cls(**self._fields(given.get("params")))
+        state = self._fields(given.get("state"))
+        for key, value in state.items():
+            if key.startswith("__") or not (key.startswith("_") or key.endswith("_")) or hasattr(cls, key):
+                self.refuse(f"the attribute {key!r}, which no fitted {name} has")
+            setattr(model, key, value)
+        return model
+
+
+def _is_shape(shape: Any) -> bool:
+    return isinstance(shape, list) and all(
+        isinstance(one, int) and not isinstance(one, bool) and one >= 0 for one in shape
+    )

@@ -1,0 +1,127 @@
+"""Does a model that was read hold together? So that a damaged file fails when it is read, not in a prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+
+from mercer.errors import ModelFileError, message
+from mercer.estimators import Report
+from mercer.io.encoder import TableEncoder
+from mercer.io.table_model import TableModel
+from mercer.kernels import Kernel
+
+__all__ = ["check_consistent"]
+
+Test = Callable[[Any], bool]
+
+
+def _numbers(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
+
+
+def _count(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 0
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+_KINDS: dict[str, tuple[str, Test]] = {
+    "kernel_": ("a kernel", lambda value: isinstance(value, Kernel)),
+    "X_fit_": ("rows", lambda value: _numbers(value) or sp.issparse(value)),
+    "dual_coef_": ("an array of numbers", _numbers),
+    "eigenvalues_": ("an array of numbers", _numbers),
+    "eigenvectors_": ("an array of numbers", _numbers),
+    "column_means_": ("an array of numbers", _numbers),
+    "explained_variance_": ("an array of numbers", _numbers),
+    "explained_variance_ratio_": ("an array of numbers", _numbers),
+    "intercept_": ("numbers", lambda value: _numbers(value) or isinstance(value, int | float | np.number)),
+    "classes_": ("an array", lambda value: isinstance(value, np.ndarray) and value.ndim == 1),
+    "feature_names_in_": (
+        "an array of names",
+        lambda value: isinstance(value, np.ndarray) and value.dtype.kind in "OU",
+    ),
+    "n_features_in_": ("a count", _count),
+    "n_rows_": ("a count", _count),
+    "report_": ("a report", lambda value: isinstance(value, Report)),
+    "columns_": ("names", _texts),
+    "kinds_": ("names", _texts),
+    "flags_": ("names", _texts),
+    "feature_names_out_": ("names", _texts),
+    "summary_": ("sentences", _texts),
+    "numbers_": ("an array of numbers", _numbers),
+    "categories_": ("lists of names", lambda value: isinstance(value, list) and all(map(_texts, value))),
+}
+
+
+def check_consistent(model: BaseEstimator, path: str) -> None:
+    """Raise ModelFileError unless the fitted attributes are of their kinds, and of sizes that go together."""
+    for name, value in vars(model).items():
+        if name in _KINDS and not _KINDS[name][1](value):
+            _refuse(path, f"{type(model).__name__}.{name} is not {_KINDS[name][0]}")
+    for one in vars(model).values():
+        if isinstance(one, BaseEstimator):
+            check_consistent(one, path)
+    if isinstance(model, TableModel):
+        _check_table_model(model, path)
+    elif isinstance(model, TableEncoder):
+        _check_encoder(model, path)
+    else:
+        _check_rows(model, path)
+
+
+def _check_rows(model: Any, path: str) -> None:
+    state = vars(model)
+    if "kernel_" not in state and "X_fit_" not in state:
+        return  # not fitted
+    for name in ("kernel_", "X_fit_", "dual_coef_"):
+        if name not in state:
+            _refuse(path, f"{type(model).__name__} has no {name}")
+    X = model.X_fit_
+    n = X.shape[0] if X.ndim else -1
+    for name in ("dual_coef_", "eigenvectors_", "column_means_"):
+        if name in state and (state[name].ndim == 0 or len(state[name]) != n):
+            _refuse(path, f"{name} of shape {state[name].shape} for {n} training rows")
+    if model.kernel_.domain == "vectors" and (X.ndim != 2 or X.shape[1] != state.get("n_features_in_", X.shape[1])):
+        _refuse(path, f"training rows of shape {X.shape} for {state.get('n_features_in_')} columns")
+    _check_outputs(model, path)
+
+
+def _check_outputs(model: Any, path: str) -> None:
+    outputs = 1 if model.dual_coef_.ndim == 1 else model.dual_coef_.shape[1]
+    intercept = getattr(model, "intercept_", None)
+    if intercept is not None and np.size(intercept) not in (1, outputs):
+        _refuse(path, f"{np.size(intercept)} intercepts for {outputs} outputs")
+    classes = getattr(model, "classes_", None)
+    if classes is not None and outputs != (1 if len(classes) == 2 else len(classes)):
+        _refuse(path, f"{len(classes)} classes for {outputs} outputs")
+
+
+def _check_encoder(encoder: Any, path: str) -> None:
+    if "columns_" not in vars(encoder):
+        return
+    lists = [getattr(encoder, name, None) for name in ("columns_", "kinds_", "categories_", "flags_", "numbers_")]
+    if any(one is None or len(one) != len(encoder.columns_) for one in lists):
+        _refuse(path, "the encoder's columns are not all described")
+    if encoder.numbers_.ndim != 2 or encoder.numbers_.shape[1] != 5:
+        _refuse(path, f"the encoder's numbers have the shape {encoder.numbers_.shape}")
+
+
+def _check_table_model(model: Any, path: str) -> None:
+    if not isinstance(model.encoder, TableEncoder) or not isinstance(model.estimator, BaseEstimator):
+        _refuse(path, "a table model without its encoder and estimator")
+    if not isinstance(model.target, str):
+        _refuse(path, "a table model without the name of its target")
+    wide, fed = len(model.encoder.feature_names_out_), model.estimator.n_features_in_
+    if wide != fed:
+        _refuse(path, f"the encoder makes {wide} columns and the estimator takes {fed}")
+
+
+def _refuse(path: str, what: str) -> None:
+    raise ModelFileError(message(path, f"its contents do not fit together: {what}", "save the model again"))

@@ -1,0 +1,127 @@
+"""Delimited text: the delimiter is found, and every row must have as many fields as the first."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections import Counter
+from itertools import islice
+from typing import Any
+
+from mercer.errors import InvalidInput, message
+
+__all__ = ["parse_delimited"]
+
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
+MISSING = ("?",)
+"""Beside pandas' own: empty, NA, N/A, NaN, null, None and their like."""
+_LOOK = 50
+
+
+def parse_delimited(text: str, name: str) -> tuple[Any, tuple[str, ...]]:
+    """A data frame of the text, and notes.
+
+    >>> frame, notes = parse_delimited("1 2\\n3 4\\n", "numbers.txt")
+    >>> list(frame.columns), notes
+    (['c1', 'c2'], ('the first line is all numbers, so the columns are named c1 to c2', 'split by spaces'))
+    """
+    import pandas as pd
+
+    delimiter = _delimiter(text, name)
+    if delimiter == " ":
+        text = "\n".join(" ".join(line.split()) for line in text.splitlines())
+    header = next(_rows(text, delimiter, name))[1]
+    _check_rows(text, delimiter, len(header), name)
+    bare = all(_is_number(field) for field in header)
+    names = [f"c{place}" for place in range(1, len(header) + 1)] if bare else _checked_names(header, name)
+    try:
+        frame = pd.read_csv(
+            io.StringIO(text), sep=delimiter, index_col=False, na_values=list(MISSING), low_memory=False,
+            skipinitialspace=True, names=names, header=None if bare else 0,
+        )  # fmt: skip
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
+        if "No columns to parse" in str(error):
+            return pd.DataFrame(columns=names), ()
+        raise InvalidInput(message(name, f"cannot be read as a table ({error})", "check its quotes")) from error
+    notes = ["split by spaces"] if delimiter == " " else []
+    if bare:
+        notes.insert(0, f"the first line is all numbers, so the columns are named c1 to c{len(names)}")
+    return frame, tuple(notes)
+
+
+def _delimiter(text: str, name: str) -> str:
+    """The one that splits the first lines alike, into the most fields; a space only if no other does."""
+    lines = list(islice((line for line in io.StringIO(text) if line.strip()), _LOOK))
+    best, most = None, 1
+    for delimiter in DELIMITERS:
+        if delimiter == " " and best is not None:
+            break
+        counts = [len(fields) for fields in _split(lines, delimiter)]
+        usual, times = Counter(counts).most_common(1)[0]
+        # A ragged row is found and named later; it must not hide the delimiter.
+        alike = times >= 0.7 * len(counts) or (len(counts) < 4 and counts[0] == usual)
+        if usual > most and alike:
+            best, most = delimiter, usual
+    if best is None:
+        names = ", ".join(DELIMITERS.values())
+        given = f"no delimiter splits its lines alike (tried {names})"
+        raise InvalidInput(message(name, given, "give a table of at least two columns, such as a CSV file"))
+    return best
+
+
+def _split(lines: list[str], delimiter: str) -> list[list[str]]:
+    if delimiter == " ":
+        return [line.split() for line in lines]
+    try:
+        return [row for row in csv.reader(lines, delimiter=delimiter, skipinitialspace=True) if row]
+    except csv.Error:
+        return [[""]]
+
+
+def _rows(text: str, delimiter: str, name: str) -> Any:
+    """(line number, fields) of each row that is not blank."""
+    limit = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+    reader = csv.reader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True)
+    try:
+        for row in reader:
+            if row and not (len(row) == 1 and not row[0].strip()):
+                yield reader.line_num, row
+    except csv.Error as error:
+        raise InvalidInput(message(name, f"line {reader.line_num}: {error}", "check its quotes")) from error
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _check_rows(text: str, delimiter: str, width: int, name: str) -> None:
+    ragged = [(line, len(row)) for line, row in _rows(text, delimiter, name) if len(row) != width]
+    if ragged:
+        line, found = ragged[0]
+        given = f"line {line} has {found} fields and the first line has {width}"
+        given += f", and {len(ragged) - 1} more lines differ" if len(ragged) > 1 else ""
+        raise InvalidInput(
+            message(
+                name,
+                given,
+                "give every row the same number of fields; quote fields that hold a " + DELIMITERS[delimiter],
+            )
+        )
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def _checked_names(header: list[str], name: str) -> list[str]:
+    names = [field.strip() or f"column {place}" for place, field in enumerate(header, start=1)]
+    twice = [one for one, count in Counter(names).items() if count > 1]
+    if twice:
+        given = f"two columns are named {twice[0]!r}" + (
+            f", and {len(twice) - 1} more names repeat" if twice[1:] else ""
+        )
+        raise InvalidInput(message(name, given, "give every column a name of its own"))
+    return names

@@ -1,0 +1,149 @@
+"""Data frames become rows of numbers, and what was done to each column is said in words."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.errors import InvalidInput, message
+from mercer.io.columns import ColumnPlan, plan_column
+
+__all__ = ["TableEncoder"]
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Columns by name ↦ a float64 matrix: numbers standardised, categories one-hot, missing values filled in.
+
+    * A number: missing (and infinite) values become the median; z = (x − mean)/std. A column skewed to the right is
+      first replaced by log(1 + (x − min)/(median − min)) where that is less skewed. Constant columns are dropped.
+    * True and false, and numbers that are only 0 and 1: 0 and 1, missing ones the more frequent.
+    * Text and categories: one 0/1 column for each of up to `max_categories`; rarer ones are pooled as "other", as are
+      those that `fit` has not seen (all zeros where nothing was pooled). Missing is a category of its own. Text that is
+      nearly all numbers is read as numbers; text of which nearly all values are distinct is dropped.
+    * A 0/1 column says where a number was missing, if at least `missing_indicator` of the rows miss it.
+
+    Parameters
+    ----------
+    max_categories : int
+        Including "other".
+    missing_indicator : float
+        The share of missing values from which on there is an indicator.
+    log_skewed : bool
+        Whether skewed columns are replaced by their logarithm.
+
+    Attributes
+    ----------
+    columns_ : list of str
+        What `transform` needs, by name, in any order.
+    feature_names_out_ : list of str
+    summary_ : list of str
+        What was done, in words.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"size": [1.0, 2.0, None, 3.0], "kind": ["a", "b", "a", None], "same": 5})
+    >>> encoder = TableEncoder().fit(frame)
+    >>> encoder.feature_names_out_
+    ['size', 'size is missing', 'kind=a', 'kind=b', 'kind is missing']
+    >>> encoder.transform(pd.DataFrame({"kind": ["b"], "size": [2.0]}))
+    array([[0., 0., 0., 1., 0.]])
+    """
+
+    def __init__(self, max_categories: int = 20, missing_indicator: float = 0.01, log_skewed: bool = True) -> None:
+        self.max_categories = max_categories
+        self.missing_indicator = missing_indicator
+        self.log_skewed = log_skewed
+
+    def fit(self, frame: Any, y: Any = None) -> Self:
+        """Look at each column of a data frame and decide what becomes of it; y is ignored."""
+        if self.max_categories < 2:
+            raise InvalidInput(message("TableEncoder", f"max_categories={self.max_categories}", "give 2 or more"))
+        frame = _as_frame(frame)
+        plans = [
+            plan_column(str(name), frame[name], self.max_categories, self.missing_indicator, self.log_skewed)
+            for name in frame.columns
+        ]
+        kept = [plan for plan in plans if plan.kind != "dropped"]
+        if not kept:
+            reasons = "; ".join(plan.said for plan in plans)
+            raise InvalidInput(message("TableEncoder", f"no column is left ({reasons})", "give columns that vary"))
+        self.columns_ = [plan.name for plan in kept]
+        self.kinds_ = [plan.kind for plan in kept]
+        self.numbers_: NDArray[np.float64] = np.array([plan.numbers for plan in kept])
+        self.categories_ = [list(plan.categories) for plan in kept]
+        self.flags_ = [plan.flag for plan in kept]
+        self.feature_names_out_ = [feature for plan in kept for feature in plan.features]
+        self.n_features_in_ = len(kept)
+        self.summary_ = _grouped(plans)
+        return self
+
+    def transform(self, frame: Any) -> NDArray[np.float64]:
+        """The matrix of a data frame that has the columns of `fit`, in any order; others are ignored."""
+        check_is_fitted(self)
+        frame = _as_frame(frame)
+        self._refuse_missing_columns(frame)
+        parts = [plan.encode(frame[plan.name]) for plan in self._plans()]
+        return np.ascontiguousarray(np.hstack(parts)) if parts else np.empty((len(frame), 0))
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """The names of the columns of the matrix."""
+        check_is_fitted(self)
+        return np.array(self.feature_names_out_, dtype=object)
+
+    def ignored(self, frame: Any) -> list[str]:
+        """The columns of a data frame that `transform` does not look at."""
+        return [str(name) for name in frame.columns if str(name) not in set(self.columns_)]
+
+    def _plans(self) -> list[ColumnPlan]:
+        fields = zip(self.columns_, self.kinds_, self.numbers_, self.categories_, self.flags_, strict=True)
+        return [
+            ColumnPlan(name, kind, tuple(map(float, numbers)), tuple(categories), flag)
+            for name, kind, numbers, categories, flag in fields
+        ]
+
+    def _refuse_missing_columns(self, frame: Any) -> None:
+        from difflib import get_close_matches
+
+        present = set(map(str, frame.columns))
+        absent = [name for name in self.columns_ if name not in present]
+        if not absent:
+            return
+        named = ", ".join(repr(name) for name in absent[:5]) + (", ..." if len(absent) > 5 else "")
+        near = get_close_matches(absent[0], sorted(present - set(self.columns_)), n=1)
+        advice = f"is {near[0]!r} meant to be {absent[0]!r}? " if near else ""
+        advice += "give a table with the columns that the model was fitted on, in any order"
+        raise InvalidInput(message("TableEncoder", f"{len(absent)} of its columns are not there: {named}", advice))
+
+
+def _as_frame(frame: Any) -> Any:
+    import pandas as pd
+
+    if not isinstance(frame, pd.DataFrame) and hasattr(frame, "to_pandas"):
+        frame = frame.to_pandas()
+    if not isinstance(frame, pd.DataFrame):
+        given = f"a {type(frame).__name__}"
+        raise InvalidInput(message("TableEncoder", given, "give a data frame, such as read_table(path).frame"))
+    if len(frame) == 0:
+        raise InvalidInput(message("TableEncoder", "a table without rows", "give at least one row"))
+    if frame.columns.duplicated().any():
+        twice = str(frame.columns[frame.columns.duplicated()][0])
+        raise InvalidInput(message("TableEncoder", f"two columns named {twice!r}", "rename one of them"))
+    return frame if all(isinstance(name, str) for name in frame.columns) else frame.rename(columns=str)
+
+
+def _grouped(plans: list[ColumnPlan]) -> list[str]:
+    """What was said of many columns alike, once; columns by name up to six."""
+    said: dict[str, list[str]] = {}
+    for plan in plans:
+        for text in plan.said.split("; "):
+            said.setdefault(text, []).append(plan.name)
+    lines = []
+    for text, names in said.items():
+        shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+        lines.append(f"{shown}: {text}")
+    return lines

@@ -1,0 +1,175 @@
+"""Model files: arrays in safetensors, all else as JSON in its header. Nothing in a file is ever executed."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mercer.errors import InvalidInput, MercerError, ModelFileError, message
+from mercer.io.codec import Decoder, Encoder
+from mercer.io.consistency import check_consistent
+
+__all__ = ["load", "save"]
+
+FORMAT, FORMAT_VERSION = "mercer-model", 1
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted estimator, or a `TableModel`, to one file. No pickle.
+
+    The file is in the safetensors format: each array in its dtype; the class, the parameters, kernels as their text,
+    and all other values as JSON in the header. It is written beside its place and then renamed, so that a reader never sees
+    half of it.
+
+    Parameters
+    ----------
+    model : estimator
+        One of mercer's.
+    path : path-like
+        An existing file is replaced.
+
+    Raises
+    ------
+    InvalidInput
+        For a model of another library, a kernel without a text (such as a Python function), a folder that is not there,
+        or where safetensors is not installed.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import numpy as np
+    >>> from mercer import KernelRidge
+    >>> X = np.arange(6.0).reshape(3, 2)
+    >>> model = KernelRidge("gaussian(gamma=0.1)").fit(X, [0.0, 1.0, 0.5])
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "ridge.mercer"
+    >>> save(model, path)
+    >>> bool((load(path).predict(X) == model.predict(X)).all())
+    True
+    """
+    codec = _safetensors("save")
+    encoder = Encoder()
+    if encoder.classes.get(type(model).__name__) is not type(model):
+        known = ", ".join(sorted(encoder.classes))
+        raise InvalidInput(message("save", f"a {type(model).__name__}", f"give one of mercer's own models: {known}"))
+    document = encoder.value(model, type(model).__name__)
+    header = {"format": FORMAT, "version": str(FORMAT_VERSION), "mercer": _version(), "model": json.dumps(document)}
+    # safetensors wants at least one array.
+    arrays = encoder.arrays or {"none": np.zeros(1)}
+    _write(Path(path), codec.save(arrays, metadata=header))
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model that `save` wrote; its predictions are those of the model that was saved, bit for bit.
+
+    Raises
+    ------
+    ModelFileError
+        For a file that is missing, not a model file, cut short, of a newer format, or of contents that do not fit.
+    InvalidInput
+        Where safetensors is not installed.
+
+    Examples
+    --------
+    >>> load("nowhere.mercer")
+    Traceback (most recent call last):
+        ...
+    mercer.errors.ModelFileError: nowhere.mercer: there is no such file; check the name and the folder.
+    """
+    _safetensors("load")
+    file = Path(path)
+    header, arrays = _read(file)
+    _check_header(header, file.name)
+    try:
+        model = Decoder(arrays, file.name).value(json.loads(header["model"]))
+        check_consistent(model, file.name)
+    except ModelFileError:
+        raise
+    except (MercerError, ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
+        given = f"its contents do not fit together ({_first_line(error)})"
+        raise ModelFileError(message(file.name, given, "save the model again")) from error
+    return model
+
+
+def _read(file: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
+    from safetensors import SafetensorError, safe_open
+
+    if file.is_dir():
+        raise ModelFileError(message(file.name or str(file), "is a folder", "name a file in it"))
+    if not file.exists():
+        raise ModelFileError(message(file.name, "there is no such file", "check the name and the folder"))
+    try:
+        with safe_open(file, framework="numpy") as opened:
+            header = opened.metadata() or {}
+            arrays = {name: opened.get_tensor(name) for name in list(opened.keys())} if _is_ours(header) else {}
+    except (SafetensorError, OSError, ValueError, TypeError, KeyError) as error:
+        given = f"is not a model file, or is damaged or cut short ({_first_line(error)})"
+        raise ModelFileError(
+            message(file.name, given, "give a file that mercer.save or mercer fit --out wrote")
+        ) from error
+    return header, arrays
+
+
+def _is_ours(header: dict[str, str]) -> bool:
+    return header.get("format") == FORMAT and header.get("version") == str(FORMAT_VERSION)
+
+
+def _check_header(header: dict[str, str], name: str) -> None:
+    if header.get("format") != FORMAT:
+        given = "is a safetensors file of something else"
+        raise ModelFileError(message(name, given, "give a file that mercer.save or mercer fit --out wrote"))
+    version = header.get("version", "")
+    if version.isdecimal() and int(version) > FORMAT_VERSION:
+        wrote = f"format {version} (mercer {header.get('mercer', '?')})"
+        given = f"is of {wrote}, and this version reads up to format {FORMAT_VERSION}"
+        raise ModelFileError(message(name, given, "update mercer"))
+    if version != str(FORMAT_VERSION) or "model" not in header:
+        raise ModelFileError(message(name, f"has no readable format version ({version!r})", "save the model again"))
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Beside its place, then renamed over it."""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    except OSError as error:
+        given = f"the folder of {path.name} cannot be written ({error.strerror})"
+        raise InvalidInput(message("save", given, "make it, or choose another")) from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
+        os.replace(temporary, path)
+    except OSError as error:
+        given = f"{path.name} cannot be written ({error.strerror})"
+        raise InvalidInput(message("save", given, "choose another place, or make room")) from error
+    finally:
+        with suppress(OSError):
+            os.unlink(temporary)
+
+
+def _safetensors(who: str) -> Any:
+    try:
+        import safetensors.numpy
+    except ImportError:
+        given = "safetensors is not installed"
+        raise InvalidInput(message(who, given, 'pip install "mercer[io]"')) from None
+    return safetensors.numpy
+
+
+def _version() -> str:
+    import mercer
+
+    return str(getattr(mercer, "__version__", "unknown"))
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")[:200]

@@ -1,0 +1,90 @@
+"""A model of a table: what encodes its columns, what predicts, and what both need to know about the target."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.errors import InvalidInput, message
+from mercer.estimators import KernelRidge, KernelRidgeClassifier
+from mercer.io.encoder import TableEncoder
+from mercer.io.tables import Table
+
+__all__ = ["TableModel"]
+
+
+class TableModel(BaseEstimator):
+    """A `TableEncoder`, then an estimator, for one target column: what `mercer fit` fits and saves.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+    estimator : KernelRidge or KernelRidgeClassifier
+    target : str
+        The name of the target column.
+    notes : tuple of str
+        What to tell those who inspect the model later, such as the score on rows held out.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0], "y": [0.0, 2.0, 4.0, 6.0]})
+    >>> model = TableModel(estimator=KernelRidge("linear", alpha=1e-9, fit_intercept=True), target="y")
+    >>> model.fit(frame[["x"]], frame["y"]).predict(pd.DataFrame({"x": [1.5]})).round(3)
+    array([3.])
+    """
+
+    def __init__(
+        self,
+        encoder: TableEncoder | None = None,
+        estimator: KernelRidge | KernelRidgeClassifier | None = None,
+        target: str = "target",
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        self.encoder = encoder
+        self.estimator = estimator
+        self.target = target
+        self.notes = notes
+
+    def fit(self, frame: Any, y: Any) -> Self:
+        """Fit the encoder to the data frame, and the estimator to what it makes of it."""
+        # Fitted in place: the two are this model's own.
+        self.encoder = TableEncoder() if self.encoder is None else self.encoder
+        self.estimator = KernelRidge() if self.estimator is None else self.estimator
+        self.estimator.fit(self.encoder.fit_transform(frame), np.asarray(y))
+        self.n_rows_ = len(frame)
+        return self
+
+    @property
+    def task(self) -> str:
+        """What the target asked for: "regression" or "classification"."""
+        return "classification" if isinstance(self.estimator, KernelRidgeClassifier) else "regression"
+
+    def predict(self, frame: Any) -> NDArray[Any]:
+        """The target of each row of a data frame or `Table`."""
+        check_is_fitted(self, "n_rows_")
+        assert self.encoder is not None
+        assert self.estimator is not None
+        return np.asarray(self.estimator.predict(self.encoder.transform(self._frame(frame))))
+
+    def ignored(self, frame: Any) -> list[str]:
+        """The columns of a data frame or `Table` that have no part in the prediction."""
+        assert self.encoder is not None
+        return [name for name in self.encoder.ignored(getattr(frame, "frame", frame)) if name != self.target]
+
+    def _frame(self, table: Any) -> Any:
+        """In svmlight files a feature that no row has is not there: it is zero."""
+        if not isinstance(table, Table):
+            return table
+        assert self.encoder is not None
+        absent = [name for name in self.encoder.columns_ if name not in set(table.columns)]
+        if table.format != "svmlight" or not absent:
+            return table.frame
+        if not all(name[:1] == "f" and name[1:].isdigit() for name in self.encoder.columns_):
+            given = "an svmlight file for a model of a table with named columns"
+            raise InvalidInput(message(table.path, given, "give a table with those columns"))
+        return table.frame.reindex(columns=[*table.frame.columns, *absent], fill_value=0.0)

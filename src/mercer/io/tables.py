@@ -1,0 +1,135 @@
+"""Tables from files: CSV and TSV, svmlight, gzipped or not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from mercer.errors import InvalidInput, message
+from mercer.io.delimited import parse_delimited
+from mercer.io.raw import read_text
+from mercer.io.svmlight import looks_like_svmlight, parse_svmlight
+
+__all__ = ["Table", "read_table"]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A data frame, where it came from, and what was found on the way.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Columns have distinct names.
+    path : str
+    format : "delimited" or "svmlight"
+    notes : tuple of str
+        What a reader of the results should know about how the file was read.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = Table(pd.DataFrame({"x": [1, 2], "y": [0.5, None]}), "a.csv")
+    >>> rest, y = table.split("y")
+    >>> y.tolist(), rest.notes
+    ([0.5], ('1 of 2 rows has no y and was left out',))
+    """
+
+    frame: Any
+    path: str
+    format: str = "delimited"
+    notes: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return [str(name) for name in self.frame.columns]
+
+    @property
+    def default_target(self) -> str | None:
+        """The name of the target where the format has one."""
+        return "label" if self.format == "svmlight" else None
+
+    def split(self, target: str | None) -> tuple[Table, Any]:
+        """The table without its target, and the target; rows without one are left out, and a note says so."""
+        target = target or self.default_target
+        if target is None:
+            given = f"no target; the columns are {_named(self.columns)}"
+            raise InvalidInput(message(self.path, given, "name one of them, --target NAME"))
+        if target not in self.columns:
+            near = get_close_matches(target, self.columns, n=3) or _ignoring_case(target, self.columns)
+            advice = (
+                f"did you mean {' or '.join(map(repr, near))}" if near else f"the columns are {_named(self.columns)}"
+            )
+            raise InvalidInput(message(self.path, f"has no column {target!r}", advice))
+        present = self.frame[target].notna().to_numpy(bool)
+        if self.frame[target].dtype.kind == "f":
+            present = present & np.isfinite(self.frame[target].to_numpy(np.float64))
+        if not present.any():
+            raise InvalidInput(message(self.path, f"the target {target!r} has no values", "choose another column"))
+        if len(self.columns) == 1:
+            given = f"{target!r} is its only column"
+            raise InvalidInput(message(self.path, given, "give a table with columns to predict it from"))
+        rest, absent = self.frame.drop(columns=[target]), int((~present).sum())
+        if not absent:
+            return replace(self, frame=rest), self.frame[target]
+        note = f"{absent} of {len(present)} rows {'has' if absent == 1 else 'have'} no {target} and "
+        note += "was left out" if absent == 1 else "were left out"
+        return replace(self, frame=rest[present], notes=(*self.notes, note)), self.frame[target][present]
+
+
+def read_table(path: str | Path) -> Table:
+    """Read a CSV, TSV or svmlight file, gzipped or not; the format is found from what is in it.
+
+    The delimiter is the comma, semicolon, tab, bar or space that splits all lines alike. A first line of numbers only
+    is no header: the columns are then c1, c2, .... Empty, NA, NaN, null, None, N/A and ? are missing. In svmlight files
+    the target is `label` and the features are named by their indices, f1, f2, ....
+
+    Raises
+    ------
+    InvalidInput
+        For a file that is missing, empty, not text, not what its name says, or not a table.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "houses.csv"
+    >>> _ = path.write_text("rooms;price\\n3;120\\n5;?\\n")
+    >>> read_table(path).frame
+       rooms  price
+    0      3  120.0
+    1      5    NaN
+    """
+    _require_pandas()
+    name = Path(path).name
+    text, notes = read_text(Path(path))
+    if looks_like_svmlight(text):
+        frame, more = parse_svmlight(text, name)
+        return Table(frame, name, "svmlight", (*notes, *more))
+    frame, more = parse_delimited(text, name)
+    if len(frame) == 0:
+        raise InvalidInput(message(name, "has a header and no rows", "give a table with rows"))
+    return Table(frame, name, "delimited", (*notes, *more))
+
+
+def _ignoring_case(target: str, columns: list[str]) -> list[str]:
+    return [column for column in columns if column.strip().lower() == target.strip().lower()]
+
+
+def _named(columns: list[str]) -> str:
+    return ", ".join(columns[:12]) + (f" and {len(columns) - 12} more" if len(columns) > 12 else "")
+
+
+def _require_pandas() -> None:
+    try:
+        import pandas  # noqa: F401
+    except ImportError:
+        _refuse_without("pandas")
+
+
+def _refuse_without(package: str) -> NoReturn:
+    raise InvalidInput(message("read_table", f"{package} is not installed", 'pip install "mercer[cli]"')) from None

@@ -1,0 +1,55 @@
+"""A small sensible set of kernels and penalties to choose from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.arrays import as_rows
+from mercer.kernels import Gaussian, Kernel, Laplace, Linear, Matern
+
+__all__ = ["default_alphas", "default_kernels"]
+
+
+def default_alphas() -> NDArray[np.float64]:
+    """α = 10⁻³, …, 10², two a decade: for kernels with k(x, x) near 1.
+
+    >>> default_alphas()[[0, -1]]
+    array([1.e-03, 1.e+02])
+    """
+    return np.logspace(-3, 2, 11)
+
+
+def default_kernels(X: Any, *, seed: int = 0) -> list[Kernel]:
+    """Linear, Gaussian, Matérn and Laplace kernels around the median distance of the rows, the smoothest first.
+
+    With m the median distance of a seeded sample of rows: Gaussian with σ = 2m, m, m/2; Matérn (ν = 3/2) with ℓ = 4m,
+    m; Laplace with γ = 1/(4m), 1/m, and the city-block Laplace with 1/(4m₁), 1/m₁, m₁ the median city-block distance.
+    The linear kernel is divided by d, so that one grid of α suits all of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> kernels = default_kernels(np.random.default_rng(0).normal(size=(200, 3)))
+    >>> len(kernels), kernels[0]
+    (10, 0.333333 * Linear())
+    """
+    X = as_rows(X)
+    gamma = _number(Gaussian(gamma="median").resolve(X, seed=seed).get_params()["gamma"])
+    length = _number(1 / np.sqrt(2 * gamma))
+    euclidean = _number(Laplace(gamma="median").resolve(X, seed=seed).get_params()["gamma"])
+    city = _number(Laplace(gamma="median", norm=1).resolve(X, seed=seed).get_params()["gamma"])
+    return [
+        _number(1 / X.shape[1]) * Linear(),
+        *(Gaussian(gamma=_number(gamma * factor)) for factor in (0.25, 1, 4)),
+        *(Matern(nu=1.5, length_scale=_number(length * factor)) for factor in (4, 1)),
+        *(Laplace(gamma=_number(euclidean * factor)) for factor in (0.25, 1)),
+        *(Laplace(gamma=_number(city * factor), norm=1) for factor in (0.25, 1)),
+    ]
+
+
+def _number(value: float) -> float:
+    """Six digits: a kernel that can be read aloud and typed again."""
+    return float(f"{value:.6g}")

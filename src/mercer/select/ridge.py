@@ -1,0 +1,327 @@
+"""Cross-validated kernel ridge regression: one eigendecomposition a kernel serves all folds and all penalties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import eigh
+
+from mercer.arrays import as_rows, available_memory, require
+from mercer.errors import InvalidInput, message
+from mercer.events import StageDone, emit
+from mercer.gram import KernelOperator
+from mercer.kernels import Kernel, as_kernel
+
+__all__ = ["Candidate", "RidgeSearch", "cross_validate_ridge"]
+
+Floats = NDArray[np.float64]
+Task = Literal["regression", "classification"]
+FINALISTS = 4
+NEAR = 30.0
+TIE = 1e-4
+"""Scores this near to each other are equal: then the larger α wins, and the kernel that was named first."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One kernel with one α, and its scores on the folds.
+
+    >>> Candidate("Linear()", 1.0, mean=0.5, std=0.02)
+    Candidate(kernel='Linear()', alpha=1.0, mean=0.5, std=0.02, rows=0)
+    """
+
+    kernel: str
+    alpha: float
+    mean: float
+    std: float
+    rows: int = 0
+    """How many rows the scores are from."""
+
+
+@dataclass(frozen=True)
+class RidgeSearch:
+    """What `cross_validate_ridge` found.
+
+    Parameters
+    ----------
+    best_kernel : Kernel
+        With numbers for all of its parameters.
+    best_alpha : float
+    best_score : float
+        The mean of R², or of accuracy, over the folds.
+    table : tuple of Candidate
+        All of them, best first; those that `screen` left behind come after the others.
+    sample_size : int
+        How many rows were used.
+    folds : int
+    metric : "R²" or "accuracy"
+    notes : tuple of str
+        What to know about the winner, such as that it lies on the border of the grid.
+    """
+
+    best_kernel: Kernel
+    best_alpha: float
+    best_score: float
+    table: tuple[Candidate, ...]
+    sample_size: int
+    folds: int
+    metric: str
+    notes: tuple[str, ...] = ()
+
+    def best_of_each_kernel(self) -> tuple[Candidate, ...]:
+        """The best α of each kernel, best kernel first."""
+        seen: dict[str, Candidate] = {}
+        for row in self.table:
+            seen.setdefault(row.kernel, row)
+        return tuple(seen.values())
+
+
+def cross_validate_ridge(
+    X: Any,
+    y: ArrayLike,
+    kernels: Iterable[Kernel | str],
+    alphas: ArrayLike,
+    *,
+    folds: int = 5,
+    task: Task = "regression",
+    sample: int = 3000,
+    seed: int = 0,
+    fit_intercept: bool = True,
+    screen: int | None = None,
+) -> RidgeSearch:
+    r"""e_S = (P_SS)⁻¹ (P y)_S with P = G − G11ᵀG/1ᵀG1, G = (K + αI)⁻¹: the residuals of a fold S that was left out.
+
+    They are those of the ridge regression (with its unpenalised intercept) fitted without S, without fitting it. G
+    comes from one eigendecomposition of K, in float64, for all folds and all α.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+    y : array-like of shape (n,) or (n, outputs), or labels
+    kernels : iterable of Kernel or str
+        The smoothest first: it wins a tie. Parameters that depend on data are resolved on the sample.
+    alphas : array-like of positive numbers
+        α in K + αI. It is used as it is for any number of rows: see Notes.
+    folds : int
+        Random, and for classes stratified.
+    task : "regression" or "classification"
+        Scores are R², or the accuracy of the least-squares classifier on class indicators.
+    sample : int
+        At most so many rows are used, drawn by the seed (for classes in their proportions).
+    seed : int
+    fit_intercept : bool
+        Whether the estimator that the result is for has an intercept.
+    screen : int, optional
+        Where given, all kernels are first scored on that many rows. The best of each family (kernels that differ in
+        their bandwidth only), and of these the best four, then see the whole sample, with those α within a factor of 30
+        of their best one. Families are kept because rough kernels gain more from more rows than smooth ones.
+
+    Returns
+    -------
+    RidgeSearch
+
+    Raises
+    ------
+    InvalidInput
+        For fewer than two rows a fold, one class only, α that are not positive, or no kernel.
+
+    Notes
+    -----
+    The α of a sample of m rows is used as it is for all n: the penalty relative to the data, α/n, then falls as the
+    data grow, as it should (α is a noise variance over the signal's, and that ratio has no n in it). Scaling α by n/m
+    was measured, and worse: on the California housing table (city-block Laplace) 1000, 2000 and 8000 rows all have
+    their best at α = 0.1, where R² of 8000 rows is 0.802, and 0.783 near α·n/m for m = 1000; on scikit-learn's digits
+    (Gaussian) 300 rows choose 0.3, where 1300 rows have an accuracy of 0.992, and 0.990 near α·n/m.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.linspace(0, 6, 120)[:, None]
+    >>> search = cross_validate_ridge(x, np.sin(x[:, 0]), ["linear", "gaussian(gamma=0.5)"], [1e-3, 1e-1, 10.0])
+    >>> search.best_kernel, search.best_alpha, search.best_score > 0.99
+    (Gaussian(gamma=0.5), 0.001, True)
+    """
+    grid = _checked_alphas(alphas)
+    rows, targets, groups = _sampled(as_rows(X), y, task, sample, folds, seed)
+    m = len(targets)
+    require(4 * m * m * 8, max(available_memory() // 2, 1), f"cross-validation on {m} rows", "set sample= lower")
+    tried = [_Trial(as_kernel(kernel).resolve(rows), grid) for kernel in kernels]
+    if not tried:
+        raise InvalidInput(message("cross_validate_ridge", "no kernel to choose from", "give at least one"))
+    left: list[_Trial] = []
+    if screen is not None and 2 * folds <= screen < m and len(tried) > FINALISTS:
+        part = _sampled(rows, targets if groups is None else groups, task, screen, folds, seed)
+        left = [_tried(trial, *part, folds, seed, fit_intercept) for trial in tried]
+        finalists = _finalists(left)
+        left = [trial for trial in left if trial not in finalists]
+        tried = [trial.narrowed() for trial in finalists]
+    tried = [_tried(trial, rows, targets, groups, folds, seed, fit_intercept) for trial in tried]
+    return _search(tried, left, grid, m, folds, task)
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """A kernel, the α to try, and the scores: α × folds."""
+
+    kernel: Kernel
+    alphas: Floats
+    scores: Floats | None = None
+    rows: int = 0
+
+    @property
+    def best(self) -> float:
+        return float(self.mean.max())
+
+    @property
+    def mean(self) -> Floats:
+        assert self.scores is not None
+        return np.asarray(self.scores.mean(axis=1))
+
+    def narrowed(self) -> _Trial:
+        """The α around the best one, not yet tried."""
+        best = self.alphas[int(self.mean.argmax())]
+        near = (self.alphas >= best / NEAR) & (self.alphas <= best * NEAR)
+        return _Trial(self.kernel, self.alphas[near])
+
+    def candidates(self) -> list[Candidate]:
+        assert self.scores is not None
+        columns = zip(self.alphas.tolist(), self.mean.tolist(), self.scores.std(axis=1).tolist(), strict=True)
+        return [Candidate(repr(self.kernel), alpha, mean, std, self.rows) for alpha, mean, std in columns]
+
+
+def _finalists(trials: list[_Trial]) -> list[_Trial]:
+    """The best of each family, and the best few of these, in the order in which they came: it breaks ties."""
+    families: dict[Any, _Trial] = {}
+    for trial in sorted(trials, key=lambda trial: -trial.best):
+        params = trial.kernel.get_params(deep=False)
+        params.pop(trial.kernel.rule_parameter, None)
+        families.setdefault((type(trial.kernel), repr(params)), trial)
+    best = list(families.values())[:FINALISTS]
+    return [trial for trial in trials if trial in best]
+
+
+def _tried(
+    trial: _Trial, X: Any, Y: Floats, groups: NDArray[np.intp] | None, folds: int, seed: int, intercept: bool
+) -> _Trial:
+    start = perf_counter()
+    judge = _r2 if groups is None else _accuracy
+    scores = _scores(trial.kernel, X, Y, trial.alphas, _folds(groups, len(Y), folds, seed), judge, intercept)
+    emit(StageDone(f"cross-validation of {trial.kernel!r}", perf_counter() - start))
+    return _Trial(trial.kernel, trial.alphas, scores, len(Y))
+
+
+# ---- the mathematics ------------------------------------------------------------------------------------------------
+
+
+def _scores(
+    kernel: Kernel, X: Any, Y: Floats, alphas: Floats, parts: Sequence[NDArray[np.intp]], judge: Any, intercept: bool
+) -> Floats:
+    """The score of each α (rows) on each fold (columns)."""
+    K = KernelOperator(kernel, X).astype(np.float64).toarray()
+    eigenvalues, Q = eigh(K, overwrite_a=True, check_finite=False, driver="evd")
+    QY, Q1 = Q.T @ Y, Q.sum(axis=0)
+    out = np.empty((len(alphas), len(parts)))
+    for i, alpha in enumerate(alphas):
+        # A semi-definite K has eigenvalues of −rounding, which α may not even outweigh.
+        inverse = 1 / (np.maximum(eigenvalues, 0.0) + alpha)
+        GY, G1 = Q @ (inverse[:, None] * QY), Q @ (inverse * Q1)
+        total = float(G1.sum())
+        PY = GY - np.outer(G1, GY.sum(axis=0) / total) if intercept else GY
+        for j, fold in enumerate(parts):
+            half = Q[fold] * np.sqrt(inverse)
+            P = half @ half.T
+            P = P - np.outer(G1[fold], G1[fold] / total) if intercept else P
+            residuals = np.linalg.solve(P, PY[fold])
+            out[i, j] = judge(Y[fold], Y[fold] - residuals)
+    return out
+
+
+def _r2(Y: Floats, predicted: Floats) -> float:
+    """1 − Σ(y − f)²/Σ(y − ȳ)², the mean over outputs; as scikit-learn, 1 or 0 where a fold's targets are constant."""
+    lost = ((Y - predicted) ** 2).sum(axis=0)
+    spread = ((Y - Y.mean(axis=0)) ** 2).sum(axis=0)
+    safe = np.where(spread > 0, spread, 1.0)
+    return float(np.mean(np.where(spread > 0, 1 - lost / safe, np.where(lost == 0, 1.0, 0.0))))
+
+
+def _accuracy(Y: Floats, predicted: Floats) -> float:
+    """How often the largest indicator is the right one."""
+    return float(np.mean(Y.argmax(axis=1) == predicted.argmax(axis=1)))
+
+
+# ---- what it works on -----------------------------------------------------------------------------------------------
+
+
+def _checked_alphas(alphas: ArrayLike) -> Floats:
+    grid = np.unique(np.asarray(alphas, np.float64))
+    if grid.size == 0 or not (np.isfinite(grid).all() and grid[0] > 0):
+        raise InvalidInput(message("cross_validate_ridge", f"alphas={alphas!r}", "give positive numbers"))
+    return grid
+
+
+def _sampled(
+    X: Any, y: ArrayLike, task: Task, sample: int, folds: int, seed: int
+) -> tuple[Any, Floats, NDArray[np.intp] | None]:
+    """At most `sample` rows, their targets as columns (indicators for classes), and the class of each."""
+    n, who = X.shape[0], "cross_validate_ridge"
+    if folds < 2 or min(n, sample) < 2 * folds:
+        given = f"{folds} folds of {n} rows (sample={sample})"
+        raise InvalidInput(message(who, given, "give at least two folds and two rows for each"))
+    values = np.asarray(y)
+    if len(values) != n:
+        raise InvalidInput(message(who, f"{n} rows and {len(values)} targets", "give one target for each row"))
+    rng = np.random.default_rng(seed)
+    if task == "regression":
+        targets = values.astype(np.float64).reshape(n, -1)
+        if not np.isfinite(targets).all():
+            raise InvalidInput(message(who, "a target that is not finite", "leave those rows out"))
+        chosen = np.sort(rng.choice(n, sample, replace=False)) if n > sample else np.arange(n)
+        return X[chosen], targets[chosen], None
+    classes, codes = np.unique(values, return_inverse=True)
+    if len(classes) < 2:
+        raise InvalidInput(message(who, f"one class, {classes[0]!r}", "give targets of at least two classes"))
+    chosen = _proportional(codes, sample, rng) if n > sample else np.arange(n)
+    return X[chosen], 2.0 * np.eye(len(classes))[codes[chosen]] - 1.0, codes[chosen]
+
+
+def _proportional(codes: NDArray[np.intp], size: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """`size` row numbers with the classes in their proportions: evenly spaced in the rows ordered by class."""
+    order = rng.permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]
+    places = ((np.arange(size) + rng.random()) * len(codes) / size).astype(np.intp)
+    return np.sort(order[np.minimum(places, len(codes) - 1)])
+
+
+def _folds(groups: NDArray[np.intp] | None, m: int, folds: int, seed: int) -> list[NDArray[np.intp]]:
+    """Seeded folds; rows of one class are dealt out in turn."""
+    order = np.random.default_rng(seed + 1).permutation(m)
+    if groups is not None:
+        order = order[np.argsort(groups[order], kind="stable")]
+    return [np.sort(order[start::folds]) for start in range(folds)]
+
+
+# ---- the verdict ----------------------------------------------------------------------------------------------------
+
+
+def _search(tried: list[_Trial], left: list[_Trial], grid: Floats, m: int, folds: int, task: Task) -> RidgeSearch:
+    """The best mean; within a tie the first kernel, and its largest α."""
+    top = max(trial.best for trial in tried)
+    winner = next(trial for trial in tried if trial.best >= top - TIE)
+    chosen = [row for row in winner.candidates() if row.mean >= top - TIE][-1]
+    best_first = [sorted((row for trial in group for row in trial.candidates()), key=_rank) for group in (tried, left)]
+    table = [chosen, *(row for row in best_first[0] if row != chosen), *best_first[1]]
+    notes = []
+    if len(grid) > 1 and chosen.alpha in (grid[0], grid[-1]):
+        side, way = ("smallest", "smaller") if chosen.alpha == grid[0] else ("largest", "larger")
+        notes.append(f"α = {chosen.alpha:g} is the {side} that was tried: a {way} one may be better")
+    metric = "accuracy" if task == "classification" else "R²"
+    return RidgeSearch(winner.kernel, chosen.alpha, chosen.mean, tuple(table), m, folds, metric, tuple(notes))
+
+
+def _rank(row: Candidate) -> tuple[float, float]:
+    return -row.mean, -row.alpha
