@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from types import ModuleType
 from typing import Any
@@ -14,10 +15,9 @@ __all__ = ["engine", "instruction_set", "is_native"]
 
 def _load() -> ModuleType | None:
     try:
-        from mercer import _core
+        return importlib.import_module("mercer._core")
     except ImportError:
         return None
-    return _core
 
 
 _native = _load()

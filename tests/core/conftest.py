@@ -1,0 +1,120 @@
+"""Plans for two tile engines: the one that runs (compiled, or the twin where that is off) and the twin in float64."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mercer import _twin
+from mercer.gram import backend
+from mercer.gram.program import NOTHING, Op, Pairing, Where
+
+ENGINE = backend.engine()
+
+
+@pytest.fixture
+def engine():
+    return ENGINE
+
+
+@pytest.fixture
+def native():
+    if ENGINE is _twin:
+        pytest.skip("the compiled module is off or was not built")
+    return ENGINE
+
+
+@pytest.fixture(params=ENGINE.instruction_sets())
+def isa(request):
+    return request.param
+
+
+@pytest.fixture(params=["float32", "float64"])
+def dtype(request):
+    return np.dtype(request.param)
+
+
+@dataclass
+class Plan:
+    """Rows A against columns B under a program; `tiles` and `twin` are two engines for it."""
+
+    dtype: np.dtype
+    pairings: list[tuple[int, Any, Any]]
+    rows: int
+    columns: int
+    program: list[tuple[Any, ...]]
+    registers: int
+    result: int
+    row_values: list[Any]
+    column_values: list[Any]
+    constants: list[float]
+    pins: Any = None
+
+    def tiles(self, isa: str) -> Any:
+        return self._build(ENGINE.Tiles, self.dtype, isa)
+
+    def twin(self, dtype: Any = np.float64) -> Any:
+        return self._build(_twin.Tiles, np.dtype(dtype), "")
+
+    def _build(self, Tiles: Any, dtype: np.dtype, isa: str) -> Any:
+        def cast(values):
+            return [v.astype(dtype) for v in values]
+
+        return Tiles(
+            dtype == np.float64,
+            self.rows,
+            self.columns,
+            [(kind, a.astype(dtype), b.astype(dtype)) for kind, a, b in self.pairings],
+            cast(self.row_values),
+            cast(self.column_values),
+            self.constants,
+            self.program,
+            self.registers,
+            self.result,
+            self.pins,
+            isa,
+        )
+
+    @property
+    def eps(self) -> float:
+        """A rounding error, with some room for sums over features."""
+        return 40 * float(np.finfo(self.dtype).eps)
+
+
+REGISTER, ROW, COLUMN, CONSTANT = Where.REGISTER, Where.ROW, Where.COLUMN, Where.CONSTANT
+
+
+@pytest.fixture
+def make_plan():
+    """make_plan(dtype, n, m, ...): by default 1 / (1 + ‖x − z‖²) of positive rows, which is neither small nor large."""
+
+    def make(dtype, n, m=None, depth=5, kind=Pairing.SQDIST, program=None, seed=0, registers=None, result=0, **more):
+        rng = np.random.default_rng(seed)
+        A = (0.1 + rng.random((n, depth))).astype(dtype)
+        B = A if m is None else (0.1 + rng.random((m, depth))).astype(dtype)
+        if program is None:
+            program = [
+                (Op.AFFINE, 0, (REGISTER, 0), NOTHING, NOTHING, 1.0, 1.0),
+                (Op.POW_INTEGER, 0, (REGISTER, 0), NOTHING, NOTHING, -1.0, 0.0),
+            ]
+        parts = {"row_values": [], "column_values": [], "constants": [], "pins": None, "pairings": [(int(kind), A, B)]}
+        program = [(int(op), *rest) for op, *rest in program]
+        return Plan(np.dtype(dtype), rows=n, columns=n if m is None else m, program=program, registers=registers or 1,
+                    result=result, **(parts | more))  # fmt: skip
+
+    return make
+
+
+def whole(tiles: Any, n: int, m: int, dtype: Any) -> Any:
+    out = np.full((n, m), np.nan, dtype)
+    tiles.block(0, n, 0, m, out)
+    return out
+
+
+@pytest.fixture
+def full():
+    """full(tiles, n, m, dtype): all entries."""
+    return whole

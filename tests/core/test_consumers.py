@@ -1,0 +1,182 @@
+"""Stage three: every consumer against the twin's whole block, at sizes around all borders of blocks, panels and tiles."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from mercer.gram.program import Pairing
+
+SIZES = [1, 2, 11, 12, 13, 33, 191, 192, 193, 385, 600]
+SHAPES = [(1, 1), (1, 600), (600, 1), (5, 191), (193, 192), (192, 513), (250, 1100)]
+
+
+def vectors(m, r, dtype, seed=0):
+    return np.random.default_rng(seed).standard_normal((m, r)).astype(dtype)
+
+
+def test_block_of_any_ranges(make_plan, full, isa, dtype):
+    n, m = 401, 1203
+    plan = make_plan(dtype, n, m)
+    tiles, whole = plan.tiles(isa), full(plan.twin(), n, m, np.float64)
+    rng = np.random.default_rng(5)
+    cuts = [(0, n, 0, m), (n - 1, n, m - 1, m), (0, 1, 0, 1), (5, 6, 7, 1200), (11, 13, 31, 33), (190, 194, 510, 514)]
+    for _ in range(20):
+        i, j = np.sort(rng.choice(n + 1, 2, replace=False)), np.sort(rng.choice(m + 1, 2, replace=False))
+        cuts.append((*i, *j))
+    for i0, i1, j0, j1 in cuts:
+        out = np.full((i1 - i0, j1 - j0), np.nan, dtype)
+        tiles.block(i0, i1, j0, j1, out)
+        np.testing.assert_allclose(out, whole[i0:i1, j0:j1], rtol=plan.eps, err_msg=f"{i0, i1, j0, j1}")
+
+
+def test_entries_do_not_depend_on_the_block(make_plan, full, isa, dtype):
+    plan = make_plan(dtype, 300, 700)
+    tiles = plan.tiles(isa)
+    whole = full(tiles, 300, 700, dtype)
+    part = np.empty((101, 333), dtype)
+    tiles.block(100, 201, 300, 633, part)
+    if isa == "numpy":
+        np.testing.assert_allclose(part, whole[100:201, 300:633], rtol=plan.eps)
+    else:
+        np.testing.assert_array_equal(part, whole[100:201, 300:633])
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_gram_is_exactly_symmetric(make_plan, full, isa, dtype, n):
+    plan = make_plan(dtype, n)
+    tiles, out = plan.tiles(isa), np.full((n, n), np.nan, dtype)
+    for i in range(0, n, tiles.row_block):
+        tiles.gram(i, min(i + tiles.row_block, n), out)
+    np.testing.assert_array_equal(out, out.T)
+    np.testing.assert_allclose(out, full(plan.twin(), n, n, np.float64), rtol=plan.eps)
+
+
+@pytest.mark.parametrize("r", [1, 2, 3, 4, 5, 33])
+def test_symmetric_products(make_plan, full, isa, dtype, r):
+    for n in SIZES:
+        plan = make_plan(dtype, n)
+        V, out = vectors(n, r, dtype), np.zeros((n, r))
+        plan.tiles(isa).multiply(0, n, 0, n, V, out, True)
+        whole = full(plan.twin(), n, n, np.float64)
+        bound = 4 * plan.eps * (whole @ np.abs(V))
+        assert (np.abs(out - whole @ V.astype(np.float64)) <= bound).all(), n
+
+
+@pytest.mark.parametrize("r", [1, 2, 3, 4, 5, 33])
+def test_rectangular_products(make_plan, full, isa, dtype, r):
+    for n, m in SHAPES:
+        plan = make_plan(dtype, n, m)
+        V, out = vectors(m, r, dtype), np.ones((n, r))
+        plan.tiles(isa).multiply(0, n, 0, m, V, out, False)
+        whole = full(plan.twin(), n, m, np.float64)
+        bound = 4 * plan.eps * (whole @ np.abs(V) + 1)
+        assert (np.abs(out - 1 - whole @ V.astype(np.float64)) <= bound).all(), (n, m)
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("r", [1, 6])
+def test_products_piece_by_piece(make_plan, full, isa, dtype, symmetric, r):
+    """Any cover of the square by pieces gives the product, with symmetry those left of the diagonal left out."""
+    n, block = 600, 192
+    plan = make_plan(dtype, n)
+    tiles, V = plan.tiles(isa), vectors(n, r, dtype)
+    expected = full(plan.twin(), n, n, np.float64) @ V
+    for height, width in ((block, block), (2 * block, 3 * block), (block, n), (n, block)):
+        out = np.zeros((n, r))
+        for i0 in range(0, n, height):
+            i1 = min(i0 + height, n)
+            for j0 in range(i0 // width * width if symmetric else 0, n, width):
+                tiles.multiply(i0, i1, j0, min(j0 + width, n), V, out if symmetric else out[i0:i1], symmetric)
+        np.testing.assert_allclose(out, expected, atol=4 * plan.eps * n)
+
+
+def test_infinite_entries_stay_where_they_are(make_plan, isa, dtype):
+    """Padding and foreign rows must not turn them into NaN elsewhere."""
+    n = 300
+    A = np.ones((n, 1))
+    A[7] = np.inf
+    plan = make_plan(dtype, n, program=[], pairings=[(int(Pairing.MIN_SUM), A, A)])
+    for r in (1, 5):
+        out = np.zeros((n, r))
+        plan.tiles(isa).multiply(0, n, 0, n, np.ones((n, r), dtype), out, True)
+        assert np.isinf(out[7]).all()
+        np.testing.assert_array_equal(np.delete(out, 7, axis=0), n)
+
+
+def group_sums(tiles, ranges, start, weights, groups):
+    parts = []
+    for i0, i1 in ranges:
+        out = np.full((i1 - i0, groups), 10.0)
+        tiles.group_sums(i0, i1, start, weights, out)
+        parts.append(out - 10)
+    return np.vstack(parts)
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize(("n", "m"), SHAPES)
+def test_group_sums(make_plan, full, isa, dtype, n, m, weighted):
+    plan = make_plan(dtype, n, m)
+    rng = np.random.default_rng(n + m)
+    weights = rng.standard_normal(m).astype(dtype) if weighted else None
+    whole = full(plan.twin(), n, m, np.float64) * (1 if weights is None else weights)
+    middle = np.sort(rng.integers(0, m + 1, 40))
+    for start in ([0, m], [0, 0, m, m, m], [0, *middle, m], np.arange(m + 1)):
+        start = np.asarray(start, np.int64)
+        expected = np.stack([whole[:, a:b].sum(axis=1) for a, b in itertools.pairwise(start)], axis=1)
+        # The second range begins beyond the first block and on no panel: the outputs are those of its own rows.
+        ranges = [(0, n)] if n < 196 else [(0, 195), (195, n)]
+        got = group_sums(plan.tiles(isa), ranges, start, weights, len(start) - 1)
+        np.testing.assert_allclose(got, expected, atol=4 * plan.eps * m)
+
+
+@pytest.mark.parametrize(("n", "m"), SHAPES)
+def test_row_max(make_plan, full, isa, dtype, n, m):
+    plan = make_plan(dtype, n, m)
+    tiles, whole = plan.tiles(isa), full(plan.tiles(isa), n, m, dtype)
+    for i0, i1 in [(0, n)] if n < 196 else [(0, 195), (195, n), (n - 1, n)]:
+        index, value = np.full(i1 - i0, -5, np.int64), np.full(i1 - i0, np.nan)
+        tiles.row_max(i0, i1, index, value)
+        np.testing.assert_array_equal(index, whole[i0:i1].argmax(axis=1))
+        np.testing.assert_array_equal(value, whole[i0:i1].max(axis=1))
+
+
+def test_row_max_takes_the_first_of_equals_and_of_nans(make_plan, isa, dtype):
+    rng = np.random.default_rng(0)
+    A, B = np.ones((50, 1)), rng.integers(0, 3, (2000, 1)).astype(float)
+    plan = make_plan(dtype, 50, 2000, program=[], pairings=[(int(Pairing.DOT), A, B)])
+    index, value = np.empty(50, np.int64), np.empty(50)
+    plan.tiles(isa).row_max(0, 50, index, value)
+    assert set(index) == {int(B.argmax())}
+    B[1500:1502] = np.nan
+    plan = make_plan(dtype, 50, 2000, program=[], pairings=[(int(Pairing.DOT), A, B)])
+    plan.tiles(isa).row_max(0, 50, index, value)
+    assert set(index) == {1500}
+    assert np.isnan(value).all()
+    lowest = make_plan(dtype, 50, 20, program=[], pairings=[(int(Pairing.DOT), A, np.full((20, 1), -np.inf))])
+    lowest.tiles(isa).row_max(0, 50, index, value)
+    assert set(index) == {0}
+    assert np.isneginf(value).all()
+
+
+def test_symmetric_visits_compute_half_of_the_entries():
+    from mercer import _twin
+
+    n, seen = 2000, []
+
+    def evaluate(i0, i1, j0, j1):
+        seen.append((i1 - i0) * (j1 - j0))
+        return np.ones((i1 - i0, j1 - j0))
+
+    tiles = _twin.BlockTiles(n, n, evaluate)
+    # Half, and half of the squares on the diagonal.
+    most = n * (n + tiles.row_block) / 2
+    out = np.zeros((n, 1))
+    tiles.multiply(0, n, 0, n, np.ones((n, 1)), out, True)
+    np.testing.assert_array_equal(out, n)
+    assert n * (n + 1) / 2 <= sum(seen) <= most
+    seen.clear()
+    tiles.gram(0, n, np.empty((n, n)))
+    assert n * (n + 1) / 2 <= sum(seen) <= most
