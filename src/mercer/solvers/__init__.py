@@ -7,6 +7,7 @@ from mercer.solvers.choose import Choice, choose_eigen, choose_linear
 from mercer.solvers.eigen import DenseEigen, DenseEigenState, Eigenpairs, Eigenproblem, rayleigh_ritz
 from mercer.solvers.krylov import BlockKrylov, KrylovState
 from mercer.solvers.linear import LinearSystem
+from mercer.solvers.refinement import RefinedConjugateGradients, RefinedState
 
 __all__ = [
     "BlockKrylov",
@@ -23,6 +24,8 @@ __all__ = [
     "KrylovState",
     "LinearSystem",
     "Problem",
+    "RefinedConjugateGradients",
+    "RefinedState",
     "Solution",
     "Solver",
     "State",

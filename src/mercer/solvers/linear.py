@@ -30,6 +30,8 @@ class LinearSystem:
         Added to the diagonal.
     preconditioner : Operator, optional
         V ↦ M V with M ≈ (A + diag(shift))⁻¹, symmetric positive definite; used by conjugate gradients.
+    narrow : Operator, optional
+        A with entries in float32, for the products that need no more; used by refined conjugate gradients.
     matrix : array of shape (n, n), optional
         The entries of A, without the shift, in a buffer that ``Cholesky`` may *overwrite* with its factor. Without it
         ``Cholesky`` makes the buffer by ``A.fill``.
@@ -47,6 +49,7 @@ class LinearSystem:
     shift: ArrayLike = 0.0
     preconditioner: Operator | None = None
     matrix: NDArray[Any] | None = None
+    narrow: Operator | None = None
 
     def __post_init__(self) -> None:
         n = self.A.shape[0]
@@ -59,6 +62,8 @@ class LinearSystem:
             self._refuse(f"a shift of shape {shift.shape}", "give a number or one number for each row")
         if self.preconditioner is not None and self.preconditioner.shape != (n, n):
             self._refuse(f"a preconditioner of shape {self.preconditioner.shape}", f"give shape {(n, n)}")
+        if self.narrow is not None and (self.narrow.shape != (n, n) or not self.narrow.symmetric):
+            self._refuse(f"a narrow operator of shape {self.narrow.shape}", f"give a symmetric one of shape {(n, n)}")
         if self.matrix is not None and self.matrix.shape != (n, n):
             self._refuse(f"a matrix of shape {self.matrix.shape}", f"give shape {(n, n)}")
 

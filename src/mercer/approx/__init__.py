@@ -1,0 +1,6 @@
+"""Approximations of kernel matrices and feature spaces, and what they are good for."""
+
+from mercer.approx.pivoted_cholesky import PivotedCholesky, pivoted_cholesky
+from mercer.approx.preconditioner import LowRankInverse, preconditioner
+
+__all__ = ["LowRankInverse", "PivotedCholesky", "pivoted_cholesky", "preconditioner"]

@@ -1,0 +1,148 @@
+"""Conjugate gradients in float32 products, refined with float64 residuals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from mercer.errors import InvalidInput, message
+from mercer.solvers.base import Solver, State, Status
+from mercer.solvers.cg import CGState, ConjugateGradients
+from mercer.solvers.linear import Floats, LinearSystem, column_norms
+
+__all__ = ["RefinedConjugateGradients", "RefinedState"]
+
+INNER = 1e-4
+"""The least relative residual of an inner solve: about what float32 entries carry at n = 10⁵ and small shifts."""
+
+CONTRACTION = 0.1
+"""A round that leaves more than this of a true residual is one that float32 entries cannot carry."""
+
+
+@dataclass(frozen=True)
+class RefinedState(State):
+    """The iterate X, its true residual R, the inner solve for the correction, and the precision of its products."""
+
+    X: Floats
+    R: Floats
+    residuals: Floats
+    precision: str
+    inner: CGState | None = field(default=None, metadata={"state": CGState})
+    failure: str | None = None
+
+    @property
+    def residual(self) -> float:
+        outer = float(np.max(self.residuals, initial=0.0))
+        return outer if self.inner is None else outer * min(self.inner.residual, 1.0)
+
+
+@dataclass(frozen=True)
+class RefinedConjugateGradients(Solver[LinearSystem, RefinedState]):
+    r"""x ← x + c with (Ã + D) c ≈ b − (A + D) x, the residual in float64 and Ã with entries in float32.
+
+    c is found by preconditioned conjugate gradients to a relative residual of 10⁻⁴, so that the steps are about as many
+    as those of one solve in float64 and each costs half. Every round ends with a true residual; when one leaves more
+    than a tenth of it the rest is done with A itself, as it is when the system has no `narrow` operator.
+
+    Parameters
+    ----------
+    tol : float
+        On the true relative residual of each right-hand side.
+    max_steps : int, optional
+        Products in all; min(10 n, 10 000) unless given.
+
+    References
+    ----------
+    C. B. Moler (1967). Iterative refinement in floating point. Journal of the ACM 14.
+    H. Anzt, V. Heuveline, B. Rocker (2011). An error correction solver for linear systems: evaluation of mixed
+    precision implementations. VECPAR 2010.
+
+    Examples
+    --------
+    >>> from mercer.operators import Dense
+    >>> from mercer.solvers import LinearSystem, solve
+    >>> A = Dense([[2.0, 1.0], [1.0, 3.0]])
+    >>> system = LinearSystem(A, [3.0, 4.0], narrow=A.astype(np.float32))
+    >>> solution = solve(RefinedConjugateGradients(tol=1e-12), system)
+    >>> solution.x.round(12), solution.status.name
+    (array([1., 1.]), 'CONVERGED')
+    """
+
+    tol: float = 1e-8
+    max_steps: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.tol >= 0 or (self.max_steps is not None and self.max_steps < 0):
+            raise InvalidInput(message("RefinedConjugateGradients", repr(self), "give tol ≥ 0 and max_steps ≥ 0"))
+
+    @property
+    def tolerance(self) -> float:
+        return self.tol
+
+    def start(self, problem: LinearSystem) -> RefinedState:
+        B = problem.columns
+        precision = "float64" if problem.narrow is None else "float32"
+        residuals = np.where(np.any(B != 0, axis=0), 1.0, 0.0)
+        failure = None if np.all(np.isfinite(B)) else "NOT_FINITE"
+        return RefinedState(0, np.zeros_like(B), B, residuals, precision, failure=failure)
+
+    def step(self, problem: LinearSystem, state: RefinedState) -> RefinedState:
+        cg, system = self._round(state), _correction(problem, state, self.tol)
+        inner = cg.step(system, cg.start(system) if state.inner is None else state.inner)
+        now = replace(state, steps=state.steps + 1, inner=inner)
+        ended = cg.verdict(system, inner)
+        return now if ended is None else _corrected(problem, now, ended, self.tol)
+
+    def verdict(self, problem: LinearSystem, state: RefinedState) -> Status | None:
+        if state.failure is not None:
+            return Status[state.failure]
+        if state.inner is None and float(np.max(state.residuals, initial=0.0)) <= self.tol:
+            return Status.CONVERGED
+        limit = min(10 * problem.n, 10_000) if self.max_steps is None else self.max_steps
+        return Status.MAX_STEPS if state.steps >= limit else None
+
+    def finish(self, problem: LinearSystem, state: RefinedState) -> tuple[Floats, float]:
+        X = state.X if state.inner is None else _added(state, self.tol)
+        return problem.shaped(X), problem.residual(X)
+
+    def _round(self, state: RefinedState) -> ConjugateGradients:
+        """The inner solver: no more exact than the outer one needs, nor than float32 entries can be."""
+        wanted = 0.5 * self.tol / float(np.max(state.residuals))
+        floor = 0.0 if state.precision == "float64" else INNER
+        return ConjugateGradients(tol=min(max(wanted, floor), 0.5), max_steps=None)
+
+
+def _correction(problem: LinearSystem, state: RefinedState, tol: float) -> LinearSystem:
+    """The system of the correction, for the columns that are not yet solved."""
+    A = problem.A if state.precision == "float64" or problem.narrow is None else problem.narrow
+    R = np.ascontiguousarray(state.R[:, state.residuals > tol])
+    return LinearSystem(A, R, problem.shift, preconditioner=problem.preconditioner)
+
+
+def _added(state: RefinedState, tol: float) -> Floats:
+    assert state.inner is not None
+    X = state.X.copy()
+    X[:, state.residuals > tol] += state.inner.X
+    return X
+
+
+def _corrected(problem: LinearSystem, state: RefinedState, ended: Status, tol: float) -> RefinedState:
+    """The state after the inner solve ended: a new iterate if it is better, or else a reason to stop."""
+    X = _added(state, tol)
+    R = problem.columns - problem.apply(X)
+    residuals = column_norms(R) / problem.scales
+    left = float(np.max(residuals, initial=0.0)) / float(np.max(state.residuals))
+    narrow = state.precision == "float32"
+    if not np.isfinite(left):
+        return replace(state, inner=None, failure=None if narrow else "NOT_FINITE", precision="float64")
+    if not left < 1.0:
+        X, R, residuals = state.X, state.R, state.residuals
+    now = replace(state, X=X, R=R, residuals=residuals, inner=None)
+    if float(np.max(residuals, initial=0.0)) <= tol:
+        return now
+    if narrow:
+        return replace(now, precision="float32" if left <= CONTRACTION else "float64")
+    if ended.converged and left <= 0.5:
+        return now
+    return replace(now, failure=(Status.STALLED if ended.converged else ended).name)

@@ -1,0 +1,129 @@
+"""Randomly pivoted Cholesky against its plain definition, and against the bound on its expected trace."""
+
+import numpy as np
+import pytest
+
+from mercer import KernelOperator
+from mercer.approx import pivoted_cholesky
+from mercer.errors import InvalidInput
+from mercer.kernels import Gaussian
+from mercer.operators import Dense
+
+
+def decaying(n=60, seed=0):
+    Q = np.linalg.qr(np.random.default_rng(seed).standard_normal((n, n)))[0]
+    A = (Q * 0.8 ** np.arange(n)) @ Q.T
+    return (A + A.T) / 2
+
+
+def kernel_operator(n=400, d=3, dtype=np.float64):
+    X = np.random.default_rng(0).standard_normal((n, d))
+    return KernelOperator(Gaussian(0.5), X.astype(dtype))
+
+
+@pytest.mark.parametrize("block", [1, 7, 120])
+def test_equals_a_column_at_a_time_on_the_same_pivots(block):
+    K = kernel_operator()
+    found, A = pivoted_cholesky(K, 50, block=block, seed=3), K.toarray()
+    F = np.zeros((len(A), 0))
+    for s in found.pivots:
+        column = A[:, s] - F @ F[s]
+        F = np.column_stack([F, column / np.sqrt(column[s])])
+    np.testing.assert_allclose(found.F, F, atol=1e-9)
+    np.testing.assert_allclose(found.residual_trace, np.trace(A - F @ F.T), rtol=1e-10)
+    assert found.rank == len(set(found.pivots)) == 50
+    assert found.trace == pytest.approx(400.0)
+
+
+def law_of_two_pivots(A):
+    """P(first = i, second = j) by the definition: each in proportion to the diagonal that is left."""
+    law = np.zeros(A.shape)
+    for i in range(len(A)):
+        left = np.diagonal(A - np.outer(A[:, i], A[i]) / A[i, i])
+        law[i] = A[i, i] / np.trace(A) * left / left.sum()
+    return law
+
+
+def drawn(block, repeats=3000):
+    A = np.array([[3.0, 2.5, 0.2], [2.5, 2.5, 0.1], [0.2, 0.1, 1.0]])
+    counts = np.zeros(A.shape)
+    for seed in range(repeats):
+        i, j = pivoted_cholesky(Dense(A), 2, block=block, seed=seed).pivots
+        counts[i, j] += 1
+    expected = repeats * law_of_two_pivots(A)
+    off = ~np.eye(3, dtype=bool)
+    return float(np.sum((counts - expected)[off] ** 2 / expected[off]))
+
+
+@pytest.mark.parametrize("block", [1, 8])
+def test_pivots_have_the_law_of_one_at_a_time(block):
+    assert drawn(block) < 20.5  # χ² with 5 degrees of freedom beyond this once in a thousand
+
+
+def test_without_rejection_the_law_would_be_another(monkeypatch):
+    import importlib
+
+    module = importlib.import_module("mercer.approx.pivoted_cholesky")
+    honest = module._accepted
+    monkeypatch.setattr(module, "_accepted", lambda G, noise, uniform: honest(G, noise, 0.0 * uniform))
+    assert drawn(8) > 100
+
+
+def test_the_expected_trace_is_within_its_bound():
+    A = decaying()
+    tail = lambda k: np.sort(np.linalg.eigvalsh(A))[::-1][k:].sum()  # noqa: E731
+    k, eps = 5, 1.0
+    r = int(np.ceil(k / eps + k * np.log(np.trace(A) / (eps * tail(k)))))
+    mean = np.mean([pivoted_cholesky(Dense(A), r, seed=seed).residual_trace for seed in range(40)])
+    assert tail(r) <= mean <= (1 + eps) * tail(k)
+
+
+def test_grown_until_the_tolerance_or_the_cap():
+    K = kernel_operator()
+    found = pivoted_cholesky(K, 400, tol=1.0)
+    assert found.residual_trace <= 1.0
+    assert found.rank < 250
+    assert pivoted_cholesky(K, 10, tol=1.0).rank == 10
+    assert pivoted_cholesky(K, 400, tol=400.0).rank == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_stops_at_rounding_and_never_takes_noise_for_a_pivot(dtype):
+    rng = np.random.default_rng(0)
+    B = rng.standard_normal((300, 5)).astype(dtype)
+    found = pivoted_cholesky(Dense(B @ B.T, symmetric=True), 300)
+    assert found.rank == 5
+    assert found.F.dtype == dtype
+    np.testing.assert_allclose(found.F @ found.F.T, B @ B.T, atol=2e3 * np.finfo(dtype).eps)
+    duplicated = np.repeat(rng.standard_normal((40, 3)), 5, axis=0)
+    assert pivoted_cholesky(KernelOperator(Gaussian(0.5), duplicated), 200).rank <= 40
+
+
+def test_float32_entries_follow_float64_ones():
+    wide, narrow = pivoted_cholesky(kernel_operator(), 60), pivoted_cholesky(kernel_operator(dtype=np.float32), 60)
+    assert narrow.F.dtype == np.float32
+    assert narrow.residual_trace == pytest.approx(wide.residual_trace, rel=0.2)
+    K = kernel_operator().toarray()
+    assert np.linalg.eigvalsh(K - narrow.F.astype(float) @ narrow.F.T.astype(float)).min() > -1e-4
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_one_others():
+    K = kernel_operator()
+    first, second, third = (pivoted_cholesky(K, 30, seed=seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first.F, second.F)
+    assert not np.array_equal(first.pivots, third.pivots)
+
+
+def test_what_is_no_mercer_matrix_is_refused():
+    with pytest.raises(InvalidInput, match="symmetric"):
+        pivoted_cholesky(Dense(np.triu(np.ones((3, 3)))), 2)
+    with pytest.raises(InvalidInput, match="negative"):
+        pivoted_cholesky(Dense(np.diag([1.0, -1.0])), 2)
+    with pytest.raises(InvalidInput, match="max_rank"):
+        pivoted_cholesky(Dense(np.eye(2)), -1)
+
+
+def test_nothing_asked_for_and_nothing_there():
+    assert pivoted_cholesky(Dense(np.zeros((3, 3))), 3).rank == 0
+    assert pivoted_cholesky(Dense(np.eye(3)), 0).F.shape == (3, 0)
+    assert pivoted_cholesky(Dense(np.eye(3)), 100).rank == 3
