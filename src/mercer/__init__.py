@@ -4,7 +4,7 @@ One kernel algebra for every method, a fused native engine, and answers that car
 """
 
 from mercer import errors, kernels
-from mercer.estimators import KernelPCA, KernelRidge, KernelRidgeClassifier, Report
+from mercer.estimators import KernelDiscriminantAnalysis, KernelPCA, KernelRidge, KernelRidgeClassifier, Report
 from mercer.events import Cancel, Log, Progress, observe
 from mercer.gram import KernelOperator
 
@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Cancel",
+    "KernelDiscriminantAnalysis",
     "KernelOperator",
     "KernelPCA",
     "KernelRidge",

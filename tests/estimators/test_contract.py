@@ -14,14 +14,16 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
-from mercer import KernelPCA, KernelRidge, KernelRidgeClassifier
+from mercer import KernelDiscriminantAnalysis, KernelPCA, KernelRidge, KernelRidgeClassifier
 from mercer.errors import InvalidInput, MemoryExceeded
 from mercer.kernels import Function, Gaussian, Linear, Polynomial, Precomputed
 
-ALL = (KernelRidge, KernelRidgeClassifier, KernelPCA)
+ALL = (KernelRidge, KernelRidgeClassifier, KernelPCA, KernelDiscriminantAnalysis)
 
 
-@parametrize_with_checks([KernelRidge(), KernelRidgeClassifier(), KernelPCA(n_components=2), KernelPCA()])
+@parametrize_with_checks(
+    [KernelRidge(), KernelRidgeClassifier(), KernelPCA(n_components=2), KernelPCA(), KernelDiscriminantAnalysis()]
+)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 

@@ -13,11 +13,9 @@ from mercer.solvers import (
     Cholesky,
     ConjugateGradients,
     DenseEigen,
-    DensePencil,
     Eigenproblem,
     LinearSystem,
     RefinedConjugateGradients,
-    Pencil,
     Status,
 )
 from mercer.testing import solvers as suite
@@ -64,7 +62,6 @@ SOLVERS = {
     "cholesky, float64": (Cholesky(precision="float64"), linear()),
     "cholesky, buffer given": (Cholesky(), with_matrix),
     "dense eigen": (DenseEigen(), eigen()),
-    "dense pencil": (DensePencil(), lambda: Pencil(spd(seed=2), spd(condition=10.0), 3)),
     "krylov": (BlockKrylov(tol=1e-8), eigen()),
     "krylov, restarted": (BlockKrylov(tol=1e-8, block=3), eigen()),
     "krylov, random": (BlockKrylov(tol=1e-8, start_from="random"), eigen()),

@@ -1,7 +1,8 @@
 """One textbook chapter per file: an estimator states its problem and never iterates."""
 
+from mercer.estimators.discriminant import KernelDiscriminantAnalysis
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.estimators.kernel_ridge import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.report import Report
 
-__all__ = ["KernelPCA", "KernelRidge", "KernelRidgeClassifier", "Report"]
+__all__ = ["KernelDiscriminantAnalysis", "KernelPCA", "KernelRidge", "KernelRidgeClassifier", "Report"]

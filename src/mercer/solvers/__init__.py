@@ -7,6 +7,7 @@ from mercer.solvers.choose import Choice, choose_eigen, choose_linear
 from mercer.solvers.eigen import DenseEigen, DenseEigenState, Eigenpairs, Eigenproblem, rayleigh_ritz
 from mercer.solvers.krylov import BlockKrylov, KrylovState
 from mercer.solvers.linear import LinearSystem
+from mercer.solvers.pencil import DensePencil, DensePencilState, Pencil
 from mercer.solvers.refinement import RefinedConjugateGradients, RefinedState
 
 __all__ = [
@@ -19,10 +20,13 @@ __all__ = [
     "ConjugateGradients",
     "DenseEigen",
     "DenseEigenState",
+    "DensePencil",
+    "DensePencilState",
     "Eigenpairs",
     "Eigenproblem",
     "KrylovState",
     "LinearSystem",
+    "Pencil",
     "Problem",
     "RefinedConjugateGradients",
     "RefinedState",

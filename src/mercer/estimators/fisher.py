@@ -1,0 +1,101 @@
+"""The mathematics of kernel discriminant analysis: class targets, scatter, the dense road, and leaving one row out."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mercer.solvers import DensePencil, Pencil, Solution, solve
+
+__all__ = ["ClassScatter", "class_targets", "dense_directions", "leave_one_out_errors"]
+
+
+def class_targets(mass: np.ndarray) -> np.ndarray:
+    """U of shape (c, c − 1) with Uᵀ diag(m) U = I and Uᵀ m = 0: what each class is to be mapped to.
+
+    Given to the rows of the classes, its columns are an orthonormal basis of the centred class indicators.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> U = class_targets(np.array([3.0, 1.0, 2.0]))
+    >>> bool(np.allclose(U.T @ np.diag([3.0, 1.0, 2.0]) @ U, np.eye(2))), bool(np.allclose(U.T @ [3.0, 1.0, 2.0], 0))
+    (True, True)
+    """
+    root = np.sqrt(mass)
+    Q = np.linalg.qr(np.column_stack([root, np.eye(len(root), len(root) - 1)]))[0]
+    return np.asarray(Q[:, 1:] / root[:, None])
+
+
+class ClassScatter(NamedTuple):
+    """What the classes look like in scores F: their means, S_B = Σ mᵢ(μᵢ − μ)(μᵢ − μ)ᵀ and S_W = S₁ + … + S_c."""
+
+    means: np.ndarray
+    between: np.ndarray
+    within: np.ndarray
+
+    @classmethod
+    def of(cls, F: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> ClassScatter:
+        """From the scores of the rows (n, k), their classes 0 … c − 1 and their weights."""
+        indicators = (labels[:, None] == np.arange(labels.max() + 1)) * weights[:, None]
+        mass = indicators.sum(axis=0)
+        means = indicators.T @ F / mass[:, None]
+        away = means - mass @ means / mass.sum()
+        inner = F - means[labels]
+        return cls(means, (away.T * mass) @ away, (inner.T * weights) @ inner)
+
+
+def dense_directions(
+    K: np.ndarray, targets: np.ndarray, weights: np.ndarray, delta: float, eps: float
+) -> tuple[Solution[Any], np.ndarray, float]:
+    r"""S_B w = λ (S_W + δI) w in an orthonormal basis of span φ(xᵢ).
+
+    Returns the solution, a with w = Σ aᵢ φ(xᵢ) in columns, and the smallest eigenvalue of K (weighted).
+
+    With D = diag(weights) and D^½ K D^½ = Q diag(s) Qᵀ the rows of Q s^½ are the coordinates of √wᵢ φ(xᵢ), and
+    a = D^½ Q s^(−½) t for w with coordinates t. Eigenvalues s ≤ eps·n·s₁ are rounding and are left out, so that K may
+    be singular. K is overwritten.
+    """
+    root = np.sqrt(weights)
+    K *= root[:, None] * root
+    s, Q = np.linalg.eigh(K)
+    least, kept = float(s[0]), s > eps * len(s) * max(float(s[-1]), 0.0)
+    s, Q = s[kept], Q[:, kept]
+    coordinates = Q * np.sqrt(s)
+    apart = (root[:, None] * targets).T @ coordinates
+    mean = root @ coordinates / np.linalg.norm(root)
+    between = apart.T @ apart
+    within = np.diag(s + delta) - between - np.outer(mean, mean)
+    solution = solve(DensePencil(), Pencil(between, within, min(targets.shape[1], len(s))))
+    T = np.empty((len(s), 0)) if solution.x is None else np.asarray(solution.x.vectors)
+    return solution, root[:, None] * (Q @ (T / np.sqrt(s)[:, None])), least
+
+
+def leave_one_out_errors(
+    values: np.ndarray, vectors: np.ndarray, targets: np.ndarray, weights: np.ndarray, deltas: np.ndarray
+) -> np.ndarray:
+    r"""Σᵢ wᵢ ‖yᵢ − f₍ᵢ₎(xᵢ)‖² / Σ wᵢ for each δ, f₍ᵢ₎ the ridge regression with intercept fitted without row i.
+
+    yᵢ − f₍ᵢ₎(xᵢ) = (yᵢ − f(xᵢ)) / (1 − hᵢ mᵢ/wᵢ) with hᵢ the diagonal of the hat matrix and mᵢ = min(1, wᵢ) what is
+    left out: of a row of weight 2 one of its two copies.
+
+    Parameters
+    ----------
+    values, vectors : arrays of shapes (n,) and (n, n)
+        Eigenpairs of the centred D^½ K D^½.
+    targets : array of shape (n, r)
+        yᵢ, with Σ wᵢ yᵢ = 0.
+    weights, deltas : arrays of shapes (n,) and (m,)
+    """
+    root, total = np.sqrt(weights), weights.sum()
+    values = np.maximum(values, 0.0)
+    V = root[:, None] * targets
+    squares, coordinates = vectors**2, vectors.T @ V
+    errors = np.empty(len(deltas))
+    for j, delta in enumerate(deltas):
+        kept = values / (values + delta)
+        leverage = weights / total + squares @ kept
+        free = np.maximum(1.0 - leverage * np.minimum(1.0, 1.0 / weights), np.finfo(np.float64).eps)
+        errors[j] = np.sum(((V - vectors @ (kept[:, None] * coordinates)) / free[:, None]) ** 2) / total
+    return errors
