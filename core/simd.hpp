@@ -57,6 +57,14 @@ using IntVec = typename Simd<T>::I;
 using Wide = Simd<float>::D;
 typedef int64_t WideInt __attribute__((vector_size(2 * kVectorBytes), may_alias));
 
+// Exponents are put together by integer additions that may wrap around, for arguments whose result is replaced later.
+typedef uint32_t Unsigned32 __attribute__((vector_size(kVectorBytes), may_alias));
+typedef uint64_t Unsigned64 __attribute__((vector_size(kVectorBytes), may_alias));
+typedef uint64_t WideUnsigned __attribute__((vector_size(2 * kVectorBytes), may_alias));
+MERCER_INLINE IntVec<float> wrapping_add(IntVec<float> a, IntVec<float> b) { return (IntVec<float>)((Unsigned32)a + (Unsigned32)b); }
+MERCER_INLINE IntVec<double> wrapping_add(IntVec<double> a, IntVec<double> b) { return (IntVec<double>)((Unsigned64)a + (Unsigned64)b); }
+MERCER_INLINE WideInt wrapping_add(WideInt a, WideInt b) { return (WideInt)((WideUnsigned)a + (WideUnsigned)b); }
+
 template <class T>
 MERCER_INLINE Vec<T> splat(T x) {
     return Vec<T>{} + x;
@@ -119,7 +127,7 @@ MERCER_INLINE Vec<float> vexp(Vec<float> x) {
     p = p * r + float(2 * 0.49999992056107965376);
     p = p * r + float(2 * 1.0000000364310052768);
     p = p * r + 2.0f;
-    V e = (V)((I)p + ((I)t << 23));
+    V e = (V)wrapping_add((I)p, (I)t << 23);
     e = x < -86.64f ? V{} : e;
     e = x > 88.72283f ? splat<float>(__builtin_inff()) : e;
     return x != x ? x : e;
@@ -171,7 +179,7 @@ MERCER_INLINE Vec<float> vexp2_negative(Vec<float> x) {
     p = p * r + 0.24022646879243200957f;
     p = p * r + 0.693147205811993902f;
     p = p * r + 1.0f;
-    V e = (V)((I)p + ((I)t << 23));
+    V e = (V)wrapping_add((I)p, (I)t << 23);
     return x < -126.0f ? V{} : e;
 }
 MERCER_INLINE Vec<double> vexp2_negative(Vec<double> x) {
@@ -193,7 +201,7 @@ MERCER_INLINE Vec<double> vexp2_negative(Vec<double> x) {
     p = p * r + 0.24022650695910156627;
     p = p * r + 0.69314718055994533059;
     p = p * r + 1.0;
-    V e = (V)((I)p + ((I)t << 52));
+    V e = (V)wrapping_add((I)p, (I)t << 52);
     return x < -1021.0 ? V{} : e;
 }
 
@@ -206,8 +214,8 @@ MERCER_INLINE V vlog_double(V x) {
     auto tiny = x < 2.2250738585072014e-308;
     V y = tiny ? x * 18014398509481984.0 : x;
     I bits = (I)y;
-    I k = (bits - 0x3fe6a09e667f3bcdLL) >> 52;
-    V m = (V)(bits - (k << 52));
+    I k = wrapping_add(bits, I{} - 0x3fe6a09e667f3bcdLL) >> 52;
+    V m = (V)wrapping_add(wrapping_add(bits, ~(k << 52)), I{} + 1);  // bits - (k << 52)
     V e = __builtin_convertvector(k, V) - (tiny ? zero + 54.0 : zero);
     V f = m - 1.0;
     V s = f / (2.0 + f);

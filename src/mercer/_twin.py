@@ -62,6 +62,7 @@ class BlockTiles:
                 out[top:bottom, j:end] = values
                 out[j:end, top:bottom] = values.T
 
+    @np.errstate(all="ignore")  # as the compiled module: infinite entries are for the caller to find in the result
     def multiply(self, i0: int, i1: int, j0: int, j1: int, v: Array, out: Array, symmetric: bool) -> None:
         wide = v.astype(np.float64, copy=False)
         for top in range(i0, i1, self.row_block):
@@ -77,6 +78,7 @@ class BlockTiles:
                 out[top:bottom] += values @ wide[j:end]
                 out[j:end] += values.T @ wide[top:bottom]
 
+    @np.errstate(all="ignore")
     def group_sums(self, i0: int, i1: int, start: Array, weights: Array | None, out: Array) -> None:
         for j, end in self._tiles(i0, i1, 0, self.columns):
             values = self._evaluate(i0, i1, j, end).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Stage three: every consumer against the twin's whole block, at sizes around all borders of blocks, panels and tiles."""
+"""Stage three: every consumer against the twin's whole block, at sizes around all borders of blocks and panels."""
 
 from __future__ import annotations
 
