@@ -119,9 +119,9 @@ def predict(
 
     _check_place(out)
     fitted, rows = _load(model), read_table(table)
-    _tell(rows, fitted)
     with _working(threads):
         predicted = fitted.predict(rows)
+    _tell(rows, fitted)
     frame = pd.DataFrame({fitted.target: predicted})
     if out is None:
         typer.echo(frame.to_csv(index=False), nl=False)
@@ -146,9 +146,9 @@ def evaluate(
     """Score a model on the rows of a table that has the target."""
     fitted = _load(model)
     rows, column = read_table(table).split(target or fitted.target)
-    _tell(rows, fitted)
     with _working(threads):
         predicted = fitted.predict(rows)
+    _tell(rows, fitted)
     task: Task = "classification" if fitted.task == "classification" else "regression"
     y, predicted = _comparable(rows.path, column, predicted, task)
     lines = [f"mercer    {score(y, predicted, task)}"]

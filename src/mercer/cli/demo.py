@@ -40,7 +40,7 @@ class Race:
         return self.name, f"{self.ours:.2f} s", f"{self.theirs:.2f} s", ratio, f"{self.difference:.0e}"
 
 
-def race(name: str, ours: Callable[[], Floats], theirs: Callable[[], Floats], rounds: int = ROUNDS) -> Race:
+def race(name: str, ours: Callable[[], Floats], theirs: Callable[[], Floats], rounds: int | None = None) -> Race:
     """Run the two in turn, so that both see the same machine, and compare what they return.
 
     >>> race("nothing", lambda: np.ones(2), lambda: np.ones(2), rounds=1).difference
@@ -48,7 +48,7 @@ def race(name: str, ours: Callable[[], Floats], theirs: Callable[[], Floats], ro
     """
     seconds: tuple[list[float], list[float]] = [], []
     results: list[Any] = [None, None]
-    for _ in range(rounds):
+    for _ in range(ROUNDS if rounds is None else rounds):
         for place, work in enumerate((ours, theirs)):
             start = perf_counter()
             results[place] = np.asarray(work())

@@ -63,10 +63,9 @@ def prepare(table: Table, target: str | None, task: str, seed: int, holdout: boo
     rest, column = table.split(target)
     name = target or table.default_target or ""
     found, why = infer_task(column, task)
+    if len(column) < FEWEST:
+        raise InvalidInput(message(table.path, f"{len(column)} rows with a target", f"give {FEWEST} or more"))
     y = as_target(table.path, column, found)
-    if len(y) < FEWEST:
-        given = f"{len(y)} rows with a target"
-        raise InvalidInput(message(table.path, given, f"give {FEWEST} or more"))
     held = quarter(y, found, seed) if holdout else np.zeros(len(y), bool)
     return Data(rest, name, y, found, why, held)
 

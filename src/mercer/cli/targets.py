@@ -25,8 +25,10 @@ def infer_task(target: Any, given: str = "auto") -> tuple[Task, str]:
     >>> infer_task(pd.Series([0, 1, 1, 0]))
     ('classification', 'the target has 2 values')
     """
-    if given == "regression" or given == "classification":
-        return given, "asked for"
+    if given == "regression":
+        return "regression", "asked for"
+    if given == "classification":
+        return "classification", "asked for"
     if given != "auto":
         raise InvalidInput(message("--task", f"{given!r}", "give auto, regression or classification"))
     if not _is_number(target):

@@ -61,24 +61,24 @@ class Encoder:
         if isinstance(value, float) and not isinstance(value, np.generic):
             return value if math.isfinite(value) else {"float": repr(value)}
         if isinstance(value, np.ndarray | np.generic):
-            return self.array(value, where)
+            return self._array(value, where)
         if sp.issparse(value):
-            return self.sparse(value, where)
+            return self._sparse(value, where)
         if isinstance(value, list | tuple):
             kind = "list" if isinstance(value, list) else "tuple"
             return {kind: [self.value(one, where) for one in value]}
         if isinstance(value, dict):
             return {"dict": [[self.value(key, where), self.value(one, where)] for key, one in value.items()]}
         if isinstance(value, Kernel):
-            return {"kernel": self.kernel(value, where)}
-        return self.instance(value, where)
+            return {"kernel": self._kernel(value, where)}
+        return self._instance(value, where)
 
-    def array(self, value: Any, where: str) -> Any:
+    def _array(self, value: Any, where: str) -> Any:
         array = np.asarray(value)
         if array.dtype.kind in "OUT":
-            return self.texts(array, where)
+            return self._texts(array, where)
         if array.dtype.kind not in _STORED or array.dtype.itemsize > 8:
-            self.refuse(where, f"an array of {array.dtype}", "convert it to float64")
+            self._refuse(where, f"an array of {array.dtype}", "convert it to float64")
         by_columns = array.flags.f_contiguous and not array.flags.c_contiguous
         stored = array.T if by_columns else array
         name = str(len(self.arrays))
@@ -87,23 +87,23 @@ class Encoder:
         extra = {"order": "F"} if by_columns else {}
         return {"array": name, **extra} | ({"scalar": True} if isinstance(value, np.generic) else {})
 
-    def texts(self, array: np.ndarray, where: str) -> Any:
+    def _texts(self, array: np.ndarray, where: str) -> Any:
         plain = [self.value(one.item() if isinstance(one, np.generic) else one, where) for one in array.ravel()]
         if isinstance(array.flat[0] if array.size else "", np.ndarray):
-            self.refuse(where, "an array of arrays", "store plain arrays")
+            self._refuse(where, "an array of arrays", "store plain arrays")
         kind = "str" if array.dtype.kind in "UT" else "object"
         return {"texts": plain, "shape": list(array.shape), "dtype": kind}
 
-    def sparse(self, value: Any, where: str) -> Any:
+    def _sparse(self, value: Any, where: str) -> Any:
         rows = value.tocsr()
-        parts = {name: self.array(getattr(rows, name), where) for name in ("data", "indices", "indptr")}
+        parts = {name: self._array(getattr(rows, name), where) for name in ("data", "indices", "indptr")}
         return {
             "csr": parts,
             "shape": list(rows.shape),
             "class": "array" if isinstance(value, sp.sparray) else "matrix",
         }
 
-    def kernel(self, kernel: Kernel, where: str) -> str:
+    def _kernel(self, kernel: Kernel, where: str) -> str:
         """Its text, if that reads back as the same kernel."""
         text = repr(kernel)
         try:
@@ -112,15 +112,15 @@ class Encoder:
             same = False
         if not same:
             given = f"the kernel {text[:80]} has no text that reads back as the same kernel"
-            self.refuse(
+            self._refuse(
                 where, given, "use mercer's own kernels and their compositions, or save its parameters yourself"
             )
         return text
 
-    def instance(self, value: Any, where: str) -> Any:
-        name = type(value).__name__
+    def _instance(self, value: Any, where: str) -> Any:
+        name: str = type(value).__name__
         if self.classes.get(name) is not type(value):
-            self.refuse(
+            self._refuse(
                 where,
                 f"{value!r:.60} is of type {type(value).__module__}.{name}",
                 "only data can be saved: set a plain value",
@@ -128,7 +128,8 @@ class Encoder:
         if dataclasses.is_dataclass(value):
             fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
             return {"record": name, "fields": {key: self.value(one, f"{name}.{key}") for key, one in fields.items()}}
-        params = value.get_params(deep=False)
+        model: BaseEstimator = value
+        params = model.get_params(deep=False)
         state = {key: one for key, one in vars(value).items() if key not in params}
         encoded = {
             part: {key: self.value(one, f"{name}.{key}") for key, one in values.items()}
@@ -136,7 +137,7 @@ class Encoder:
         }
         return {"model": name, **encoded}
 
-    def refuse(self, where: str, given: str, do: str) -> NoReturn:
+    def _refuse(self, where: str, given: str, do: str) -> NoReturn:
         raise InvalidInput(message("save", f"{where}: {given}", do))
 
 
@@ -157,37 +158,37 @@ class Decoder:
             return given
         self.depth += 1
         if not isinstance(given, dict) or self.depth > _DEPTH:
-            self.refuse("a value that is none")
+            self._refuse("a value that is none")
         kinds = ("float", "array", "texts", "csr", "list", "tuple", "dict", "kernel", "record", "model")
         kind = next((one for one in kinds if one in given), None)
         if kind is None:
-            self.refuse(f"a value of unknown kind {sorted(map(str, given))[:3]}")
+            self._refuse(f"a value of unknown kind {sorted(map(str, given))[:3]}")
         result = getattr(self, f"_{kind}")(given[kind], given)
         self.depth -= 1
         return result
 
-    def refuse(self, what: str) -> NoReturn:
+    def _refuse(self, what: str) -> NoReturn:
         raise ModelFileError(message(self.path, f"the file has {what}", "save the model again"))
 
     def _float(self, text: Any, _: dict[str, Any]) -> float:
         if text not in ("inf", "-inf", "nan"):
-            self.refuse("a number that is none")
+            self._refuse("a number that is none")
         return float(text)
 
     def _array(self, name: Any, given: dict[str, Any]) -> Any:
         if not isinstance(name, str) or name not in self.arrays:
-            self.refuse("no array where one is named")
+            self._refuse("no array where one is named")
         array = self.arrays[name]
         array = array.T if given.get("order") == "F" else array
         return array[()] if given.get("scalar") else array
 
     def _texts(self, values: Any, given: dict[str, Any]) -> np.ndarray:
         shape, plain = given.get("shape"), self._list(values, given)
-        if not _is_shape(shape) or math.prod(shape) != len(plain) or given.get("dtype") not in ("str", "object"):
-            self.refuse("a list of texts without its shape")
+        if not _is_shape(shape) or math.prod(shape or ()) != len(plain) or given.get("dtype") not in ("str", "object"):
+            self._refuse("a list of texts without its shape")
         if given["dtype"] == "str":
             if not all(isinstance(one, str) for one in plain):
-                self.refuse("numbers where texts should be")
+                self._refuse("numbers where texts should be")
             return np.array(plain, dtype=str).reshape(shape)
         out = np.empty(len(plain), dtype=object)
         out[:] = plain
@@ -195,17 +196,17 @@ class Decoder:
 
     def _csr(self, parts: Any, given: dict[str, Any]) -> Any:
         if not isinstance(parts, dict) or not _is_shape(given.get("shape")):
-            self.refuse("a sparse matrix without its parts")
+            self._refuse("a sparse matrix without its parts")
         arrays = tuple(self.value(parts.get(name)) for name in ("data", "indices", "indptr"))
         if not all(isinstance(one, np.ndarray) for one in arrays):
-            self.refuse("a sparse matrix without its parts")
+            self._refuse("a sparse matrix without its parts")
         matrix = (sp.csr_array if given.get("class") == "array" else sp.csr_matrix)(arrays, shape=tuple(given["shape"]))
         matrix.check_format(full_check=True)
         return matrix
 
     def _list(self, values: Any, _: dict[str, Any]) -> list[Any]:
         if not isinstance(values, list):
-            self.refuse("no list where one should be")
+            self._refuse("no list where one should be")
         return [self.value(one) for one in values]
 
     def _tuple(self, values: Any, given: dict[str, Any]) -> tuple[Any, ...]:
@@ -213,12 +214,12 @@ class Decoder:
 
     def _dict(self, pairs: Any, _: dict[str, Any]) -> dict[Any, Any]:
         if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
-            self.refuse("no pairs where they should be")
+            self._refuse("no pairs where they should be")
         return {self.value(key): self.value(one) for key, one in pairs}
 
     def _kernel(self, text: Any, _: dict[str, Any]) -> Kernel:
         if not isinstance(text, str):
-            self.refuse("a kernel that is no text")
+            self._refuse("a kernel that is no text")
         return parse(text)
 
     def _named(self, name: Any) -> type:
@@ -230,24 +231,24 @@ class Decoder:
 
     def _fields(self, fields: Any) -> dict[str, Any]:
         if not isinstance(fields, dict) or not all(_NAME.fullmatch(key) for key in fields):
-            self.refuse("no named values where they should be")
+            self._refuse("no named values where they should be")
         return {key: self.value(one) for key, one in fields.items()}
 
     def _record(self, name: Any, given: dict[str, Any]) -> Any:
         cls, fields = self._named(name), self._fields(given.get("fields"))
         if not dataclasses.is_dataclass(cls):
-            self.refuse(f"a {name} that is no record")
+            self._refuse(f"a {name} that is no record")
         return cls(**fields)
 
     def _model(self, name: Any, given: dict[str, Any]) -> Any:
         cls = self._named(name)
         if not issubclass(cls, BaseEstimator):
-            self.refuse(f"a {name} that is no model")
+            self._refuse(f"a {name} that is no model")
         model = cls(**self._fields(given.get("params")))
         state = self._fields(given.get("state"))
         for key, value in state.items():
             if key.startswith("__") or not (key.startswith("_") or key.endswith("_")) or hasattr(cls, key):
-                self.refuse(f"the attribute {key!r}, which no fitted {name} has")
+                self._refuse(f"the attribute {key!r}, which no fitted {name} has")
             setattr(model, key, value)
         return model
 

@@ -25,7 +25,7 @@ def _numbers(value: Any) -> bool:
 
 
 def _count(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 0)
 
 
 def _texts(value: Any) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from difflib import get_close_matches
 from typing import Any, Self
 
 import numpy as np
@@ -107,8 +109,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ]
 
     def _refuse_missing_columns(self, frame: Any) -> None:
-        from difflib import get_close_matches
-
         present = set(map(str, frame.columns))
         absent = [name for name in self.columns_ if name not in present]
         if not absent:
@@ -123,8 +123,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 def _as_frame(frame: Any) -> Any:
     import pandas as pd
 
-    if not isinstance(frame, pd.DataFrame) and hasattr(frame, "to_pandas"):
-        frame = frame.to_pandas()
+    polars = sys.modules.get("polars")
+    if polars is not None and isinstance(frame, polars.DataFrame):
+        frame = pd.DataFrame({name: frame[name].to_list() for name in frame.columns})
     if not isinstance(frame, pd.DataFrame):
         given = f"a {type(frame).__name__}"
         raise InvalidInput(message("TableEncoder", given, "give a data frame, such as read_table(path).frame"))

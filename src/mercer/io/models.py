@@ -18,14 +18,15 @@ from mercer.io.consistency import check_consistent
 __all__ = ["load", "save"]
 
 FORMAT, FORMAT_VERSION = "mercer-model", 1
+OURS = "give a file that mercer.save or mercer fit --out wrote"
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator, or a `TableModel`, to one file. No pickle.
 
     The file is in the safetensors format: each array in its dtype; the class, the parameters, kernels as their text,
-    and all other values as JSON in the header. It is written beside its place and then renamed, so that a reader never sees
-    half of it.
+    and all other values as JSON in the header. It is written beside its place and then renamed, so that a reader never
+    sees half of it.
 
     Parameters
     ----------
@@ -122,7 +123,7 @@ def _is_ours(header: dict[str, str]) -> bool:
 def _check_header(header: dict[str, str], name: str) -> None:
     if header.get("format") != FORMAT:
         given = "is a safetensors file of something else"
-        raise ModelFileError(message(name, given, "give a file that mercer.save or mercer fit --out wrote"))
+        raise ModelFileError(message(name, given, OURS))
     version = header.get("version", "")
     if version.isdecimal() and int(version) > FORMAT_VERSION:
         wrote = f"format {version} (mercer {header.get('mercer', '?')})"

@@ -14,12 +14,12 @@ __all__ = ["default_alphas", "default_kernels"]
 
 
 def default_alphas() -> NDArray[np.float64]:
-    """α = 10⁻³, …, 10², two a decade: for kernels with k(x, x) near 1.
+    """α = 10⁻⁴, …, 10², two a decade: for kernels with k(x, x) near 1.
 
     >>> default_alphas()[[0, -1]]
-    array([1.e-03, 1.e+02])
+    array([1.e-04, 1.e+02])
     """
-    return np.logspace(-3, 2, 11)
+    return np.logspace(-4, 2, 13)
 
 
 def default_kernels(X: Any, *, seed: int = 0) -> list[Kernel]:

@@ -1,0 +1,317 @@
+"""The command line, end to end: what it prints, what it writes, and how it fails."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("rich")
+pytest.importorskip("safetensors")
+testing = pytest.importorskip("typer.testing")
+
+from mercer import KernelPCA  # noqa: E402
+from mercer.cli import app as commands  # noqa: E402
+from mercer.cli.guard import guarded  # noqa: E402
+from mercer.cli.targets import as_target, infer_task, quarter  # noqa: E402
+from mercer.errors import Cancelled, InvalidInput, MemoryExceeded  # noqa: E402
+from mercer.io import load, save  # noqa: E402
+from mercer.kernels import Gaussian  # noqa: E402
+
+runner = testing.CliRunner()
+QUICK = ["--kernel", "gaussian(gamma=0.2)", "--alpha", "0.1"]
+
+
+def mercer(*args):
+    return runner.invoke(commands.app, [str(arg) for arg in args])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two tables and a model of each."""
+    folder = tmp_path_factory.mktemp("cli")
+    rng = np.random.default_rng(0)
+    n = 160
+    frame = pd.DataFrame(
+        {"size": rng.normal(size=n), "rooms": rng.integers(1, 6, n), "town": rng.choice(["A", "B"], n)}
+    )
+    frame["price"] = 10 * frame["size"] + frame["rooms"] + 3 * (frame["town"] == "A") + 0.1 * rng.normal(size=n)
+    frame.loc[::20, "size"] = np.nan
+    frame.to_csv(folder / "houses.csv", index=False)
+    kinds = frame.assign(kind=np.where(frame["price"] > 5, "dear", "cheap")).drop(columns="price")
+    kinds.to_csv(folder / "kinds.tsv.gz", sep="\t", index=False)
+    for name, target in (("houses.csv", "price"), ("kinds.tsv.gz", "kind")):
+        done = mercer("fit", folder / name, "--target", target, *QUICK, "--out", folder / f"{target}.mercer")
+        assert done.exit_code == 0, done.output
+    return folder
+
+
+def test_fit_chooses_and_tells(folder):
+    done = mercer("fit", folder / "houses.csv", "--target", "price")
+    assert done.exit_code == 0, done.output
+    for words in (
+        "160 rows, 3 columns and the target price", "regression, for the target is numbers of many values",
+        "40 rows, a quarter, are held out", "5-fold cross-validation on 120", "then ", "filled by the median",
+        "town: 2 categories, one-hot", "KernelRidge", "residual", "Score on the rows held out", "guessing", "--out",
+    ):  # fmt: skip
+        assert words in done.output
+    r2 = float(done.output.split("mercer    R² ")[1].split(",")[0])
+    assert r2 > 0.8
+
+
+def test_fit_with_one_given_searches_the_other(folder):
+    done = mercer("fit", folder / "kinds.tsv.gz", "--target", "kind", "--kernel", "laplace(gamma='median')")
+    assert done.exit_code == 0, done.output
+    assert "classification, for the target is text" in done.output
+    assert "2 classes: cheap" in done.output
+    assert "balanced accuracy" in done.output
+    assert "Laplace" in done.output
+    assert mercer("fit", folder / "houses.csv", "--target", "price", "--alpha", "1").exit_code == 0
+
+
+def test_a_kernel_on_named_columns(folder):
+    kernel = "gaussian(gamma=0.5).on(['size']) + linear()"
+    done = mercer("fit", folder / "houses.csv", "--target", "price", "--kernel", kernel, "--alpha", "0.1")
+    assert done.exit_code == 0, done.output
+    assert ".on([0])" in done.output
+
+
+def test_the_same_seed_gives_the_same_text(folder):
+    def text(seed):
+        done = mercer("fit", folder / "houses.csv", "--target", "price", *QUICK, "--seed", seed).output
+        return done.split("Score on")[1]
+
+    assert text(1) == text(1)
+    assert text(1) != text(2)
+
+
+def test_no_holdout(folder):
+    done = mercer("fit", folder / "houses.csv", "--target", "price", *QUICK, "--no-holdout", "--threads", "1")
+    assert done.exit_code == 0, done.output
+    assert "no rows were held out" in done.output
+
+
+def test_predict_numbers(folder):
+    done = mercer("predict", folder / "price.mercer", folder / "houses.csv")
+    assert done.exit_code == 0
+    predicted = pd.read_csv(io.StringIO(done.stdout))
+    assert list(predicted.columns) == ["price"]
+    truth = pd.read_csv(folder / "houses.csv")["price"]
+    assert np.corrcoef(predicted["price"], truth)[0, 1] > 0.9
+
+
+def test_predict_classes_in_any_order_of_columns_to_a_file(folder, tmp_path):
+    frame = pd.read_csv(folder / "kinds.tsv.gz", sep="\t")
+    truth = frame.pop("kind")
+    frame.assign(extra=1)[["extra", "town", "size", "rooms"]].to_csv(tmp_path / "new.csv", index=False)
+    done = mercer("predict", folder / "kind.mercer", tmp_path / "new.csv", "--out", tmp_path / "p.csv")
+    assert done.exit_code == 0, done.output
+    assert done.stdout == ""
+    assert "columns that the model does not use: extra" in done.stderr
+    assert (pd.read_csv(tmp_path / "p.csv")["kind"] == truth).mean() > 0.85
+
+
+def test_evaluate(folder, tmp_path):
+    done = mercer("evaluate", folder / "price.mercer", folder / "houses.csv")
+    assert done.exit_code == 0
+    assert "160 rows of houses.csv" in done.stdout
+    frame = pd.read_csv(folder / "kinds.tsv.gz", sep="\t").rename(columns={"kind": "sort"})
+    frame.loc[0, "sort"] = "free"
+    frame.to_csv(tmp_path / "k.csv", index=False)
+    done = mercer("evaluate", folder / "kind.mercer", tmp_path / "k.csv", "--target", "sort")
+    assert "accuracy" in done.stdout
+    assert "does not know the class free" in done.stdout
+    assert mercer("evaluate", folder / "kind.mercer", tmp_path / "k.csv").exit_code == 2
+
+
+def test_inspect(folder, tmp_path):
+    text = mercer("inspect", folder / "kind.mercer").stdout
+    for words in (
+        "classification of kind, fitted on 160 rows",
+        "classes: cheap, dear",
+        "held out",
+        "size, rooms, town",
+    ):
+        assert words in text
+    save(KernelPCA(2).fit(np.random.default_rng(0).normal(size=(20, 3))), tmp_path / "pca")
+    assert "KernelPCA" in mercer("inspect", tmp_path / "pca").stdout
+    refused = mercer("predict", tmp_path / "pca", folder / "houses.csv")
+    assert refused.exit_code == 2
+    assert "holds a KernelPCA" in refused.stderr
+
+
+def test_the_model_is_of_all_rows(folder):
+    assert load(folder / "price.mercer").n_rows_ == 160
+
+
+def test_svmlight_from_fit_to_evaluate(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [[j for j in range(1, 9) if rng.random() < 0.4] for _ in range(80)]
+    lines = [f"{1 if 3 in row else -1} " + " ".join(f"{j}:1" for j in row) for row in rows]
+    (tmp_path / "a.svmlight").write_text("\n".join(lines))
+    (tmp_path / "short.svmlight").write_text("1 3:1\n-1 1:1\n")
+    done = mercer("fit", tmp_path / "a.svmlight", *QUICK, "--out", tmp_path / "m")
+    assert done.exit_code == 0, done.output
+    done = mercer("evaluate", tmp_path / "m", tmp_path / "short.svmlight")
+    assert "accuracy 1.0000" in done.stdout
+
+
+def test_what_is_wrong_is_one_line_and_status_two(folder, tmp_path):
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "few.csv").write_text("a,b\n1,2\n3,4\n")
+    (tmp_path / "same.csv").write_text("a,b\n" + "".join(f"{i},5\n" for i in range(40)))
+    (tmp_path / "names.csv").write_text("a,b\n" + "".join(f"{i},name {i}\n" for i in range(40)))
+    houses, model = folder / "houses.csv", folder / "price.mercer"
+    price = ["--target", "price"]
+    cases = [
+        (["fit", tmp_path / "none.csv", *price], "no such file"),
+        (["fit", tmp_path, *price], "folder"),
+        (["fit", tmp_path / "empty.csv", *price], "empty"),
+        (["fit", tmp_path / "few.csv", "--target", "b"], "2 rows with a target"),
+        (["fit", tmp_path / "same.csv", "--target", "b"], "one value"),
+        (["fit", tmp_path / "names.csv", "--target", "b"], "too many for classes"),
+        (["fit", tmp_path / "names.csv", "--target", "b", "--task", "regression"], "no number"),
+        (["fit", houses], "--target NAME"),
+        (["fit", houses, "--target", "prize"], "did you mean 'price'"),
+        (["fit", houses, *price, "--kernel", "gausian"], "did you mean 'gaussian'"),
+        (["fit", houses, *price, "--kernel", "__import__('os')"], "parse"),
+        (["fit", houses, *price, "--kernel", "precomputed()"], "no kernel of the rows"),
+        (["fit", houses, *price, "--alpha", "-1"], "positive"),
+        (["fit", houses, *price, "--task", "ranking"], "--task"),
+        (["fit", houses, *price, *QUICK, "--memory", "lots"], "lots"),
+        (["fit", houses, *price, "--out", tmp_path / "no" / "m"], "no folder"),
+        (["fit", houses, *price, "--out", tmp_path], "is a folder"),
+        (["predict", houses, houses], "not a model file"),
+        (["predict", tmp_path / "m", houses], "no such file"),
+        (["predict", model, tmp_path / "same.csv"], "columns are not there"),
+        (["evaluate", model, folder / "kinds.tsv.gz"], "no column 'price'"),
+        (["inspect", houses], "not a model file"),
+    ]
+    for args, words in cases:
+        done = mercer(*args)
+        assert done.exit_code == 2, (args, done.output)
+        assert words in done.stderr, (args, done.stderr)
+        assert done.stderr.startswith("mercer: "), done.stderr
+        assert done.stderr.count("\n") == 1, done.stderr
+
+
+def test_too_little_memory_is_status_one(folder):
+    done = mercer("fit", folder / "houses.csv", "--target", "price", *QUICK, "--memory", "100")
+    assert done.exit_code == 1
+    assert "memory budget" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (KeyboardInterrupt(), 130),
+        (InvalidInput("x"), 2),
+        (MemoryExceeded("x"), 1),
+        (Cancelled("x"), 1),
+        (OSError("x"), 1),
+    ],
+)
+def test_status_of_errors(error, status, capsys):
+    import typer
+
+    def command(debug=False):
+        raise error
+
+    with pytest.raises(typer.Exit) as raised:
+        guarded(command)()
+    assert raised.value.exit_code == status
+    assert capsys.readouterr().err.count("\n") == 1
+    with pytest.raises(type(error)):
+        guarded(command)(debug=True)
+
+
+def test_debug_shows_the_error(folder):
+    done = mercer("fit", folder / "none.csv", "--target", "x", "--debug")
+    assert isinstance(done.exception, InvalidInput)
+
+
+def test_mistakes_in_options_are_one_line(capsys):
+    for args in (["fit"], ["fitt"], ["fit", "a.csv", "--colour", "red"], ["fit", "a.csv", "--seed", "x"]):
+        assert commands.run(args) == 2
+        text = capsys.readouterr().err
+        assert text.startswith("mercer: options: ")
+        assert text.count("\n") == 1
+    assert commands.run(["--version"]) == 0
+
+
+def test_a_real_process(folder, tmp_path):
+    def run(*args):
+        return subprocess.run(
+            [sys.executable, "-m", "mercer", *map(str, args)], capture_output=True, text=True, timeout=120
+        )
+
+    fit = run("fit", folder / "houses.csv", "--target", "price", *QUICK, "--out", tmp_path / "m")
+    assert fit.returncode == 0, fit.stderr
+    assert "\x1b" not in fit.stdout + fit.stderr
+    predicted = run("predict", tmp_path / "m", folder / "houses.csv")
+    assert predicted.stdout.startswith("price\n")
+    assert run("predict", tmp_path / "m", tmp_path / "none.csv").returncode == 2
+    assert run("--help").returncode == 0
+
+
+def test_importing_mercer_needs_no_extra():
+    extras = ["pandas", "typer", "rich", "safetensors", "safetensors.numpy", "polars"]
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({extras})); import mercer, mercer.io, mercer.cli, mercer.select"
+    )
+    subprocess.run([sys.executable, "-c", code], timeout=60, check=True)
+
+
+def test_without_the_extra_one_line_says_what_to_install():
+    code = "import sys; sys.modules['typer'] = None; from mercer.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert 'pip install "mercer[cli]"' in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "task"),
+    [
+        (["a", "b", "a"], "classification"),
+        ([True, False, True], "classification"),
+        ([0.5, 1.5] * 10, "classification"),
+        ([1, 2, 3] * 10, "classification"),
+        ([1.0, 2.0, 3.0] * 10, "classification"),
+        ([1, 2, 3], "regression"),
+        (list(range(100)), "regression"),
+        ([0.1, 0.2, 0.3] * 10, "regression"),
+    ],
+)
+def test_the_task_is_inferred(values, task):
+    assert infer_task(pd.Series(values))[0] == task
+
+
+def test_classes_keep_their_names():
+    assert as_target("t", pd.Series([1.0, 2.0] * 5), "classification").dtype.kind == "i"
+    assert set(as_target("t", pd.Series([True, False] * 5), "classification")) == {"True", "False"}
+    assert set(as_target("t", pd.Series([" a", "b "] * 5), "classification")) == {"a", "b"}
+
+
+def test_a_quarter_of_each_class_is_held_out():
+    y = np.repeat(["a", "b", "c"], [80, 16, 4])
+    held = quarter(y, "classification", 0)
+    assert [int(held[y == one].sum()) for one in "abc"] == [20, 4, 1]
+    assert quarter(np.arange(40.0), "regression", 0).sum() == 10
+
+
+@pytest.mark.slow
+def test_demo(monkeypatch):
+    monkeypatch.setattr("mercer.cli.demo.ROUNDS", 1)
+    monkeypatch.setattr("mercer.cli.demo.default_kernels", lambda X: [Gaussian(gamma=0.05)])
+    done = mercer("demo", "--threads", "1")
+    assert done.exit_code == 0, done.output
+    assert float(done.output.split("mercer    accuracy ")[1].split(",")[0]) > 0.97
+    assert "scikit-learn" in done.output
+    differences = [float(line.split()[-1]) for line in done.output.splitlines() if " times " in line]
+    assert len(differences) == 2
+    assert max(differences) < 1e-4

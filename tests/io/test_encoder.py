@@ -1,0 +1,134 @@
+"""Columns become numbers as the summary says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer.errors import InvalidInput
+
+pd = pytest.importorskip("pandas")
+
+from mercer.io import TableEncoder  # noqa: E402
+
+
+def summary(encoder):
+    return " | ".join(encoder.summary_)
+
+
+def test_numbers_are_filled_and_standardised():
+    x = np.array([1.0, 2.0, np.nan, 3.0, 6.0])
+    encoder = TableEncoder(log_skewed=False).fit(pd.DataFrame({"x": x}))
+    Z = encoder.transform(pd.DataFrame({"x": x}))
+    assert encoder.feature_names_out_ == ["x", "x is missing"]
+    np.testing.assert_allclose(Z[:, 0].mean(), 0, atol=1e-15)
+    np.testing.assert_allclose(Z[:, 0].std(), 1)
+    filled = np.where(np.isnan(x), 2.5, x)
+    np.testing.assert_allclose(Z[:, 0], (filled - filled.mean()) / filled.std())
+    assert Z[:, 1].tolist() == [0, 0, 1, 0, 0]
+    assert "20.0% missing, filled by the median" in summary(encoder)
+
+
+def test_few_missing_values_have_no_indicator():
+    x = np.arange(1000.0)
+    x[3] = np.nan
+    assert TableEncoder().fit(pd.DataFrame({"x": x})).feature_names_out_ == ["x"]
+
+
+def test_infinite_and_huge_values_are_missing():
+    encoder = TableEncoder()
+    Z = encoder.fit_transform(pd.DataFrame({"x": [1.0, 2.0, np.inf, -1e200, 4.0]}))
+    assert np.isfinite(Z).all()
+    assert Z[:, 1].tolist() == [0, 0, 1, 1, 0]
+
+
+def test_skewed_columns_take_their_logarithm_and_small_new_values_stay_finite():
+    x = np.exp(np.random.default_rng(0).normal(size=500) * 2)
+    encoder = TableEncoder().fit(pd.DataFrame({"x": x}))
+    assert "logarithm" in summary(encoder)
+    assert np.isfinite(encoder.transform(pd.DataFrame({"x": [-5.0, 0.0, 1e9]}))).all()
+    assert "logarithm" not in summary(TableEncoder(log_skewed=False).fit(pd.DataFrame({"x": x})))
+
+
+def test_constant_and_empty_columns_are_dropped_and_said():
+    frame = pd.DataFrame({"x": [1, 2, 3], "same": [7, 7, 7], "none": [None] * 3, "word": ["a"] * 3})
+    encoder = TableEncoder().fit(frame)
+    assert encoder.columns_ == ["x"]
+    assert "same, word: dropped: constant" in summary(encoder)
+    assert "none: dropped: no values" in summary(encoder)
+    with pytest.raises(InvalidInput, match="no column is left"):
+        TableEncoder().fit(frame[["same"]])
+
+
+def test_truth_is_zero_or_one():
+    frame = pd.DataFrame({"a": [True, False, True], "b": [0, 1, 1], "c": ["True", None, "False"]})
+    encoder = TableEncoder()
+    Z = encoder.fit_transform(frame)
+    assert Z[:, 0].tolist() == [1, 0, 1]
+    assert Z[:, 1].tolist() == [0, 1, 1]
+    assert encoder.feature_names_out_ == ["a", "b", "c", "c is missing"]
+
+
+def test_categories_missing_and_unseen():
+    encoder = TableEncoder().fit(pd.DataFrame({"k": ["a", "b", None, "a"]}))
+    assert encoder.feature_names_out_ == ["k=a", "k=b", "k is missing"]
+    Z = encoder.transform(pd.DataFrame({"k": ["b", "new", None]}))
+    assert Z.tolist() == [[0, 1, 0], [0, 0, 0], [0, 0, 1]]
+
+
+def test_rare_categories_are_pooled():
+    kinds = ["a"] * 50 + ["b"] * 40 + list("cdefgh")
+    encoder = TableEncoder(max_categories=3).fit(pd.DataFrame({"k": kinds}))
+    assert encoder.feature_names_out_ == ["k=a", "k=b", "k is another"]
+    assert encoder.transform(pd.DataFrame({"k": ["c", "new", "a"]}))[:, 2].tolist() == [1, 1, 0]
+    assert "8 categories" in summary(encoder)
+
+
+def test_names_are_dropped_and_texts_of_numbers_are_numbers():
+    n = 60
+    frame = pd.DataFrame({"id": [f"row {i}" for i in range(n)], "x": [str(i) for i in range(n - 1)] + ["unknown"]})
+    encoder = TableEncoder().fit(frame)
+    assert encoder.columns_ == ["x"]
+    assert "60 distinct values in 60 rows" in summary(encoder)
+    assert "'unknown' as missing" in summary(encoder)
+
+
+def test_dates_are_days():
+    days = pd.to_datetime(["2020-01-01", "2020-01-03", None])
+    encoder = TableEncoder()
+    Z = encoder.fit_transform(pd.DataFrame({"d": days}))
+    assert np.isfinite(Z).all()
+    assert "days since 1970" in summary(encoder)
+
+
+def test_columns_by_name_in_any_order_others_ignored():
+    frame = pd.DataFrame({"x": [1.0, 2.0, 4.0], "k": ["a", "b", "a"]})
+    encoder = TableEncoder().fit(frame)
+    more = frame[["k", "x"]].assign(extra=1)
+    np.testing.assert_array_equal(encoder.transform(more), encoder.transform(frame))
+    assert encoder.ignored(more) == ["extra"]
+
+
+def test_missing_columns_are_named_with_what_they_may_be_called():
+    encoder = TableEncoder().fit(pd.DataFrame({"price": [1.0, 2.0], "size": [1.0, 3.0]}))
+    with pytest.raises(InvalidInput, match=r"'price'.*is 'prices' meant"):
+        encoder.transform(pd.DataFrame({"prices": [1.0], "size": [2.0]}))
+
+
+def test_polars_frames_are_taken():
+    pl = pytest.importorskip("polars")
+    frame = pl.DataFrame({"x": [1.0, 2.0, None], "k": ["a", "b", "a"]})
+    assert TableEncoder().fit_transform(frame).shape == (3, 4)
+
+
+@pytest.mark.parametrize("bad", [np.ones((2, 2)), "text", None])
+def test_what_is_no_frame_is_refused(bad):
+    with pytest.raises(InvalidInput, match="data frame"):
+        TableEncoder().fit(bad)
+
+
+def test_no_rows_and_two_columns_of_one_name():
+    with pytest.raises(InvalidInput, match="without rows"):
+        TableEncoder().fit(pd.DataFrame({"x": []}))
+    with pytest.raises(InvalidInput, match="two columns named 'x'"):
+        TableEncoder().fit(pd.DataFrame([[1, 2]], columns=["x", "x"]))

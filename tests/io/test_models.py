@@ -1,0 +1,218 @@
+"""Model files: what was saved is what is loaded, and what is no model file is refused."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import struct
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.linear_model import Ridge
+
+from mercer import KernelPCA, KernelRidge, KernelRidgeClassifier
+from mercer.errors import InvalidInput, MercerError, ModelFileError
+from mercer.io import load, save
+from mercer.kernels import Function, Gaussian, Linear, Matern, Precomputed
+
+safetensors = pytest.importorskip("safetensors")
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(60, 4))
+Y = np.column_stack([np.sin(X[:, 0]), X[:, 1] * X[:, 2]])
+LABELS = np.where(X[:, 0] > 0, "warm", np.where(X[:, 1] > 0, "mild", "cold"))
+NEW = rng.normal(size=(17, 4))
+
+MODELS = {
+    "ridge": lambda: KernelRidge(Gaussian(gamma="median"), 0.1).fit(X, Y[:, 0]),
+    "ridge, two targets": lambda: KernelRidge("matern", 0.1, fit_intercept=True).fit(X, Y),
+    "ridge, float32": lambda: KernelRidge("laplace", 0.1).fit(X.astype(np.float32), Y[:, 0]),
+    "ridge, composed": lambda: KernelRidge(0.5 * Gaussian(0.1).on([0, 2]) + Linear() * Matern(nu=2.5)).fit(X, Y[:, 0]),
+    "ridge, by columns": lambda: KernelRidge("gaussian", 0.1).fit(np.asfortranarray(X), np.asfortranarray(Y)),
+    "ridge, sparse": lambda: KernelRidge("gaussian", 0.1).fit(sp.csr_matrix(X), Y[:, 0]),
+    "classifier": lambda: KernelRidgeClassifier("gaussian", 0.1).fit(X, LABELS),
+    "classifier, weights": lambda: KernelRidgeClassifier(class_weight={"warm": 2.0, "mild": 1.0, "cold": 1.0}).fit(
+        X, LABELS
+    ),
+    "classifier, two": lambda: KernelRidgeClassifier(memory="1GB").fit(X, LABELS == "warm"),
+    "classifier, integers": lambda: KernelRidgeClassifier().fit(X, (3 * X[:, 0]).astype(int)),
+    "pca": lambda: KernelPCA(3, Gaussian(gamma=0.2)).fit(X),
+}
+
+
+def outputs(model):
+    names = [name for name in ("predict", "decision_function", "transform") if hasattr(model, name)]
+    return [getattr(model, name)(NEW) for name in names]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_round_trip_is_bit_identical(tmp_path, name):
+    model = MODELS[name]()
+    path = tmp_path / "model"
+    save(model, path)
+    again = load(path)
+    assert type(again) is type(model)
+    assert repr(again) == repr(model)
+    for ours, theirs in zip(outputs(model), outputs(again), strict=True):
+        assert ours.dtype == theirs.dtype
+        assert ours.tobytes() == theirs.tobytes() if ours.dtype.kind != "O" else ours.tolist() == theirs.tolist()
+    assert vars(again).keys() == vars(model).keys()
+    assert str(again.report_) == str(model.report_)
+
+
+def test_data_frames_keep_their_names(tmp_path):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    model = KernelRidge().fit(frame, Y[:, 0])
+    save(model, tmp_path / "m")
+    again = load(tmp_path / "m")
+    assert again.feature_names_in_.tolist() == ["a", "b", "c", "d"]
+    np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
+
+
+def test_an_unfitted_model_and_precomputed_kernels(tmp_path):
+    save(KernelRidge("gaussian(gamma=0.5)", 3.0), tmp_path / "m")
+    assert load(tmp_path / "m").get_params() == KernelRidge("gaussian(gamma=0.5)", 3.0).get_params()
+    K = Linear()(X)
+    model = KernelRidge(Precomputed(), 0.1).fit(K, Y[:, 0])
+    save(model, tmp_path / "m")
+    np.testing.assert_array_equal(load(tmp_path / "m").predict(K), model.predict(K))
+
+
+def test_a_file_is_replaced_and_nothing_is_left_beside_it(tmp_path):
+    for alpha in (1.0, 2.0):
+        save(KernelRidge(alpha=alpha), tmp_path / "m")
+    assert load(tmp_path / "m").alpha == 2.0
+    assert [path.name for path in tmp_path.iterdir()] == ["m"]
+
+
+def test_a_failed_save_leaves_the_old_file(tmp_path):
+    save(KernelRidge(alpha=1.0), tmp_path / "m")
+    with pytest.raises(InvalidInput):
+        save(KernelRidge(Function(lambda a, b: a @ b.T)), tmp_path / "m")
+    assert load(tmp_path / "m").alpha == 1.0
+
+
+def test_what_cannot_be_saved_is_said(tmp_path):
+    with pytest.raises(InvalidInput, match="no text that reads back"):
+        save(KernelRidge(Function(lambda a, b: a @ b.T)).fit(X, Y[:, 0]), tmp_path / "m")
+    with pytest.raises(InvalidInput, match="one of mercer's own models"):
+        save(Ridge(), tmp_path / "m")
+    with pytest.raises(InvalidInput, match="only data can be saved"):
+        save(KernelPCA(random_state=np.random.RandomState(0)), tmp_path / "m")
+    with pytest.raises(InvalidInput, match="cannot be written"):
+        save(KernelRidge(), tmp_path / "nowhere" / "m")
+    assert not list(tmp_path.iterdir())
+
+
+def test_files_that_are_none(tmp_path):
+    path = tmp_path / "m"
+    with pytest.raises(ModelFileError, match="no such file"):
+        load(path)
+    with pytest.raises(ModelFileError, match="folder"):
+        load(tmp_path)
+    for content in (b"", b"x", b"hello, world\n" * 100, pickle.dumps({"a": 1}), b"\xff" * 64):
+        path.write_bytes(content)
+        with pytest.raises(ModelFileError, match="not a model file"):
+            load(path)
+
+
+def test_other_safetensors_files(tmp_path):
+    from safetensors.numpy import save_file
+
+    save_file({"x": np.ones(3)}, tmp_path / "m")
+    with pytest.raises(ModelFileError, match="something else"):
+        load(tmp_path / "m")
+
+
+def test_a_file_cut_anywhere_is_refused(tmp_path):
+    save(MODELS["ridge"](), tmp_path / "m")
+    data = (tmp_path / "m").read_bytes()
+    for length in [*range(0, 200, 20), len(data) // 2, len(data) - 8, len(data) - 1]:
+        (tmp_path / "cut").write_bytes(data[:length])
+        with pytest.raises(ModelFileError):
+            load(tmp_path / "cut")
+
+
+def edited(path, change):
+    """The file with its header, or the model in it, changed."""
+    data = path.read_bytes()
+    (length,) = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8 : 8 + length])
+    model = json.loads(header["__metadata__"]["model"])
+    change(header["__metadata__"], model)
+    header["__metadata__"].setdefault("model", "")
+    if header["__metadata__"]["model"] != "broken":
+        header["__metadata__"]["model"] = json.dumps(model)
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data[8 + length :])
+
+
+def test_a_newer_format_says_update(tmp_path):
+    save(KernelRidge(), tmp_path / "m")
+    edited(tmp_path / "m", lambda header, _: header.update(version="2", mercer="9.0"))
+    with pytest.raises(ModelFileError, match=r"format 2 \(mercer 9.0\).*update mercer"):
+        load(tmp_path / "m")
+
+
+def put(part, key, value):
+    return lambda _, model: model[part].update({key: value})
+
+
+CORRUPT = {
+    "a class of Python": lambda _, model: model.update(model="os.system"),
+    "a class we do not list": lambda _, model: model.update(model="Ridge"),
+    "a kernel that runs code": put("state", "kernel_", {"kernel": "__import__('os').getcwd()"}),
+    "a kernel of a number": put("state", "kernel_", {"kernel": 5}),
+    "no kernel": put("state", "kernel_", "gaussian"),
+    "an unknown parameter": put("params", "power", 2),
+    "a text for an array": put("state", "dual_coef_", "text"),
+    "an array that is not there": put("state", "dual_coef_", {"array": "77"}),
+    "an array of another length": put("state", "dual_coef_", {"texts": [], "shape": [0], "dtype": "object"}),
+    "a scalar for an array": put("state", "dual_coef_", 1.0),
+    "no array": lambda _, model: model["state"].pop("dual_coef_"),
+    "a method": put("state", "_validate_new", "text"),
+    "a magic name": put("state", "__class__", "text"),
+    "a name that is none": put("state", "a b_", 1),
+    "a strange kind": put("state", "report_", {"pickle": "gASVAAAA"}),
+    "a report of nothing": put("state", "report_", {"record": "Report", "fields": {"surprise": 1}}),
+    "a report that is a number": put("state", "report_", 3),
+    "columns that do not fit": put("state", "n_features_in_", 9),
+    "a list": lambda header, _: header.update(model="broken"),
+    "no version": lambda header, _: header.update(version="one"),
+}
+
+
+@pytest.mark.parametrize("name", CORRUPT)
+def test_a_changed_file_is_refused(tmp_path, name):
+    save(MODELS["ridge"](), tmp_path / "m")
+    edited(tmp_path / "m", CORRUPT[name])
+    with pytest.raises(ModelFileError) as raised:
+        load(tmp_path / "m")
+    assert "\n" not in str(raised.value)
+    assert isinstance(raised.value, MercerError)
+
+
+def test_the_change_itself_does_no_harm(tmp_path):
+    save(MODELS["ridge"](), tmp_path / "m")
+    edited(tmp_path / "m", lambda header, model: None)
+    assert load(tmp_path / "m").alpha == 0.1
+
+
+def test_deep_nesting_is_refused(tmp_path):
+    deep = 1
+    for _ in range(100):
+        deep = {"list": [deep]}
+    save(MODELS["ridge"](), tmp_path / "m")
+    edited(tmp_path / "m", put("params", "memory", deep))
+    with pytest.raises(ModelFileError):
+        load(tmp_path / "m")
+
+
+def test_without_safetensors_one_line_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
+    for work in (lambda: save(KernelRidge(), tmp_path / "m"), lambda: load(tmp_path / "m")):
+        with pytest.raises(InvalidInput, match=r'pip install "mercer\[io\]"'):
+            work()

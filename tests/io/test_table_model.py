@@ -1,0 +1,57 @@
+"""A table model: encoder and estimator together, through a file too."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer import KernelRidge, KernelRidgeClassifier
+from mercer.errors import InvalidInput, ModelFileError
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("safetensors")
+
+from mercer.io import Table, TableEncoder, TableModel, load, save  # noqa: E402
+
+
+@pytest.fixture
+def frame():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=80), "k": rng.choice(["a", "b", "c"], 80)})
+    frame.loc[::9, "x"] = np.nan
+    return frame
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_round_trip(tmp_path, frame, task):
+    if task == "regression":
+        model = TableModel(TableEncoder(), KernelRidge("laplace", 0.1), "y").fit(frame, np.arange(80.0))
+    else:
+        model = TableModel(TableEncoder(), KernelRidgeClassifier("gaussian", 0.1), "y").fit(frame, frame["k"])
+    assert model.task == task
+    save(model, tmp_path / "m")
+    again = load(tmp_path / "m")
+    assert again.task == task
+    assert again.predict(frame[["k", "x"]]).tolist() == model.predict(frame).tolist()
+    assert again.encoder.summary_ == model.encoder.summary_
+
+
+def test_an_svmlight_table_may_lack_features_that_are_zero():
+    frame = pd.DataFrame({"f1": [0.0, 1.0, 2.0, 0.0], "f2": [1.0, 0.0, 0.0, 3.0]})
+    model = TableModel(target="label").fit(frame, [0.0, 1.0, 2.0, 3.0])
+    short = Table(pd.DataFrame({"f1": [1.0]}), "a.svm", "svmlight")
+    full = pd.DataFrame({"f1": [1.0], "f2": [0.0]})
+    assert model.predict(short) == model.predict(full)
+    with pytest.raises(InvalidInput, match="f2"):
+        model.predict(Table(short.frame, "a.csv"))
+    named = TableModel().fit(frame.rename(columns={"f2": "b"}), [0.0, 1.0, 2.0, 3.0])
+    with pytest.raises(InvalidInput, match="named columns"):
+        named.predict(short)
+
+
+def test_parts_that_do_not_fit_are_refused(tmp_path, frame):
+    model = TableModel(TableEncoder(), KernelRidge(), "y").fit(frame, np.arange(80.0))
+    model.encoder.feature_names_out_ = ["x"]
+    save(model, tmp_path / "m")
+    with pytest.raises(ModelFileError, match="the encoder makes 1 columns and the estimator takes"):
+        load(tmp_path / "m")

@@ -1,0 +1,131 @@
+"""The search gives the scores of an honest loop over estimators."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import r2_score
+
+from mercer import KernelRidge, KernelRidgeClassifier
+from mercer.errors import InvalidInput
+from mercer.kernels import Constant, Gaussian, Laplace, Linear
+from mercer.select import cross_validate_ridge, default_alphas, default_kernels
+from mercer.select.ridge import _folds
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(90, 3))
+Y = 5 + np.sin(X[:, 0]) + 0.1 * rng.normal(size=90)
+LABELS = np.where(X[:, 0] + 0.5 * rng.normal(size=90) > 0, "b", np.where(X[:, 1] > 0, "a", "c"))
+ALPHAS = [1e-3, 0.1, 10.0]
+KERNELS = [Linear(), Gaussian(gamma=0.3), Laplace(gamma=0.2, norm=1)]
+
+
+def honest(kernel, alpha, y, folds, task, intercept):
+    scores = []
+    for fold in folds:
+        train = np.setdiff1d(np.arange(len(y)), fold)
+        cls = KernelRidgeClassifier if task == "classification" else KernelRidge
+        model = cls(kernel, alpha, fit_intercept=intercept).fit(X[train], y[train])
+        predicted = model.predict(X[fold])
+        scores.append(np.mean(predicted == y[fold]) if task == "classification" else r2_score(y[fold], predicted))
+    return np.mean(scores), np.std(scores)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("case", ["regression", "two targets", "classification", "two classes"])
+def test_the_scores_are_those_of_an_honest_loop(case, intercept):
+    task = "classification" if "class" in case else "regression"
+    y = {"regression": Y, "two targets": np.column_stack([Y, X[:, 1] ** 2]), "classification": LABELS}.get(
+        case, LABELS == "b"
+    )
+    search = cross_validate_ridge(X, y, KERNELS, ALPHAS, task=task, seed=3, fit_intercept=intercept)
+    groups = np.unique(y, return_inverse=True)[1] if task == "classification" else None
+    folds = _folds(groups, len(y), 5, 3)
+    assert len(search.table) == len(KERNELS) * len(ALPHAS)
+    by_text = {repr(kernel): kernel for kernel in KERNELS}
+    for row in search.table:
+        mean, std = honest(by_text[row.kernel], row.alpha, y, folds, task, intercept)
+        np.testing.assert_allclose([row.mean, row.std], [mean, std], atol=1e-8)
+    assert search.best_score == max(row.mean for row in search.table) or search.table[0].mean == search.best_score
+
+
+def test_folds_part_the_rows_and_keep_the_classes():
+    groups = np.repeat([0, 1], [80, 10])
+    folds = _folds(groups, 90, 5, 0)
+    assert sorted(np.concatenate(folds).tolist()) == list(range(90))
+    assert [int((groups[fold] == 1).sum()) for fold in folds] == [2] * 5
+
+
+def test_a_sample_is_seeded_and_keeps_the_classes():
+    y = np.repeat(["rare", "common"], [9, 81])
+    one, two = (cross_validate_ridge(X, y, ["linear"], [1.0], task="classification", sample=30) for _ in range(2))
+    assert one.sample_size == 30
+    assert one.table == two.table
+
+
+def test_ties_go_to_the_first_kernel_and_the_larger_alpha():
+    y = np.where(X[:, 0] > 0, 1, 0)
+    shifted = X + 10 * y[:, None]  # any of them is perfect
+    search = cross_validate_ridge(
+        shifted, y, ["gaussian(gamma=0.01)", "gaussian(gamma=0.02)"], [1e-3, 1e-2, 1e-1], task="classification"
+    )
+    assert search.best_score == 1.0
+    assert search.best_kernel == Gaussian(gamma=0.01)
+    assert search.best_alpha == 0.1
+
+
+def test_a_winner_on_the_border_is_said():
+    smallest = cross_validate_ridge(X, X[:, 0], ["linear"], [1e-2, 1.0])
+    assert "smallest" in smallest.notes[0]
+    largest = cross_validate_ridge(X, rng.normal(size=90), ["gaussian(gamma=1.0)"], [1e-2, 1.0])
+    assert "largest" in largest.notes[0]
+    assert not cross_validate_ridge(X, Y, ["gaussian(gamma=0.3)"], [1.0]).notes
+
+
+def test_screening_keeps_the_best_of_each_family():
+    kernels = [
+        Linear(),
+        *(Gaussian(gamma=g) for g in (0.01, 0.3, 100.0)),
+        Laplace(gamma=0.2),
+        Laplace(gamma=0.2, norm=1),
+    ]
+    search = cross_validate_ridge(X, Y, kernels, default_alphas(), screen=45)
+    whole = {row.kernel for row in search.table if row.rows == 90}
+    assert len(whole) == 4
+    assert sum("Gaussian" in kernel for kernel in whole) == 1
+    assert {row.rows for row in search.table} == {45, 90}
+    assert search.table[0].rows == 90
+    assert len(search.best_of_each_kernel()) == len(kernels)
+
+
+def test_rules_are_resolved_and_singular_kernels_survive():
+    search = cross_validate_ridge(X, Y, [Gaussian(gamma="median"), Constant(1.0)], [1e-6, 1.0])
+    assert search.best_kernel.is_resolved
+    assert all(np.isfinite(row.mean) for row in search.table)
+
+
+def test_default_kernels():
+    kernels = default_kernels(X)
+    assert len(set(kernels)) == len(kernels)
+    assert all(kernel.is_resolved for kernel in kernels)
+    assert default_kernels(np.ones((5, 2)))  # no distances at all
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"alphas": [0.0]}, "positive"),
+        ({"alphas": []}, "positive"),
+        ({"alphas": [np.nan]}, "positive"),
+        ({"kernels": []}, "no kernel"),
+        ({"folds": 1}, "two folds"),
+        ({"folds": 60}, "two folds"),
+        ({"y": np.full(90, np.nan)}, "not finite"),
+        ({"y": Y[:5]}, "90 rows and 5 targets"),
+        ({"y": np.zeros(90), "task": "classification"}, "one class"),
+    ],
+)
+def test_bad_input(options, words):
+    given = {"y": Y, "kernels": ["linear"], "alphas": [1.0]} | options
+    with pytest.raises(InvalidInput, match=words):
+        cross_validate_ridge(X, given.pop("y"), given.pop("kernels"), given.pop("alphas"), **given)
