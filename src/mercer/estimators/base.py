@@ -109,6 +109,17 @@ class KernelEstimator(BaseEstimator):
             raise InvalidInput(message(type(self).__name__, "sample weights that are all zero", "give a positive one"))
         return weights
 
+    def _without(
+        self, absent: np.ndarray, X: Any, Y: np.ndarray, weights: np.ndarray
+    ) -> tuple[Any, np.ndarray, np.ndarray]:
+        """The fit without the rows of weight 0."""
+        keep = np.flatnonzero(~absent)
+        if self._domain() == "precomputed":
+            given = "zero sample weights with a precomputed kernel"
+            raise InvalidInput(message(type(self).__name__, given, "leave these rows and columns out of the matrix"))
+        rows = X[keep] if hasattr(X, "shape") else [X[i] for i in keep]
+        return rows, Y[keep], weights[keep]
+
     # ---- kernel ------------------------------------------------------------------------------------------------------
 
     def _begin(self, X: Any, weights: np.ndarray | None = None) -> tuple[KernelOperator, Report]:
