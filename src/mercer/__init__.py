@@ -4,23 +4,36 @@ One kernel algebra for every method, a fused native engine, and answers that car
 """
 
 from mercer import errors, kernels
-from mercer.estimators import KernelDiscriminantAnalysis, KernelPCA, KernelRidge, KernelRidgeClassifier, Report
+from mercer.approx import MonomialFeatures
+from mercer.estimators import (
+    KernelDiscriminantAnalysis,
+    KernelLMS,
+    KernelPCA,
+    KernelRidge,
+    KernelRidgeClassifier,
+    Report,
+)
 from mercer.events import Cancel, Log, Progress, observe
 from mercer.gram import KernelOperator
+from mercer.io import load, save
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Cancel",
     "KernelDiscriminantAnalysis",
+    "KernelLMS",
     "KernelOperator",
     "KernelPCA",
     "KernelRidge",
     "KernelRidgeClassifier",
     "Log",
+    "MonomialFeatures",
     "Progress",
     "Report",
     "errors",
     "kernels",
+    "load",
     "observe",
+    "save",
 ]

@@ -12,9 +12,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import Ridge
 
-from mercer import KernelPCA, KernelRidge, KernelRidgeClassifier
+from mercer import KernelPCA, KernelRidge, KernelRidgeClassifier, load, save
 from mercer.errors import InvalidInput, MercerError, ModelFileError
-from mercer.io import load, save
 from mercer.kernels import Function, Gaussian, Linear, Matern, Precomputed
 
 safetensors = pytest.importorskip("safetensors")
