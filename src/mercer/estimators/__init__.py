@@ -3,6 +3,7 @@
 from mercer.estimators.discriminant import KernelDiscriminantAnalysis
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.estimators.kernel_ridge import KernelRidge, KernelRidgeClassifier
+from mercer.estimators.lms import KernelLMS
 from mercer.estimators.report import Report
 
-__all__ = ["KernelDiscriminantAnalysis", "KernelPCA", "KernelRidge", "KernelRidgeClassifier", "Report"]
+__all__ = ["KernelDiscriminantAnalysis", "KernelLMS", "KernelPCA", "KernelRidge", "KernelRidgeClassifier", "Report"]

@@ -5,12 +5,14 @@ from mercer.solvers.cg import CGState, ConjugateGradients
 from mercer.solvers.cholesky import Cholesky, CholeskyFactor, CholeskyState
 from mercer.solvers.choose import Choice, choose_eigen, choose_linear
 from mercer.solvers.eigen import DenseEigen, DenseEigenState, Eigenpairs, Eigenproblem, rayleigh_ritz
+from mercer.solvers.gradient import BatchLMS, LeastSquares, LMSState, StochasticLMS, replay, update_rates
 from mercer.solvers.krylov import BlockKrylov, KrylovState
 from mercer.solvers.linear import LinearSystem
 from mercer.solvers.pencil import DensePencil, DensePencilState, Pencil
 from mercer.solvers.refinement import RefinedConjugateGradients, RefinedState
 
 __all__ = [
+    "BatchLMS",
     "BlockKrylov",
     "CGState",
     "Choice",
@@ -25,6 +27,8 @@ __all__ = [
     "Eigenpairs",
     "Eigenproblem",
     "KrylovState",
+    "LMSState",
+    "LeastSquares",
     "LinearSystem",
     "Pencil",
     "Problem",
@@ -34,8 +38,11 @@ __all__ = [
     "Solver",
     "State",
     "Status",
+    "StochasticLMS",
     "choose_eigen",
     "choose_linear",
     "rayleigh_ritz",
+    "replay",
     "solve",
+    "update_rates",
 ]

@@ -42,6 +42,10 @@ class Status(Enum):
         "the operator has fewer eigenvalues above rounding than were asked for; "
         "the trailing ones are 0 to working precision: ask for fewer, or drop them"
     )
+    DIVERGED = (
+        "the error grows from step to step, because the step size is too large; the answer is the best iterate: "
+        "lower the step size, below 2/λmax in batch mode and 2/max k(x, x) in stochastic mode"
+    )
     NOT_FINITE = "a NaN or an infinity came out of the operator or the right-hand side; check the data and the kernel"
 
     @property

@@ -1,0 +1,299 @@
+"""Least mean squares with the kernel trick: chapter 002 (5.2 to 5.12)."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Real
+from typing import Any, Literal, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import MultiOutputMixin, RegressorMixin
+
+from mercer.arrays import human, require
+from mercer.errors import ConvergenceWarning, InvalidInput, message
+from mercer.estimators.base import KernelEstimator
+from mercer.estimators.report import Report
+from mercer.gram import KernelOperator
+from mercer.operators import Dense, Operator, Weighted
+from mercer.solvers import (
+    BatchLMS,
+    Eigenproblem,
+    LeastSquares,
+    Solution,
+    Status,
+    StochasticLMS,
+    replay,
+    solve,
+    update_rates,
+)
+from mercer.solvers.choose import STORED_SHARE, choose_eigen
+
+__all__ = ["KernelLMS"]
+
+BATCH_SHARE = 1.9
+"""The step size is this over λmax: 2 is the limit, and the twentieth is more than the error of λmax."""
+
+
+class KernelLMS(MultiOutputMixin, RegressorMixin, KernelEstimator):
+    r"""θ := θ + α Σᵢ (yᵢ − θᵀφ(xᵢ)) φ(xᵢ), kept as θ = Σᵢ βᵢ φ(xᵢ): β := β + α(y − Kβ), and f(x) = Σᵢ βᵢ k(xᵢ, x).
+
+    Gradient descent on ½ Σᵢ (yᵢ − f(xᵢ))² in feature space, from β = 0, after (5.11); the stochastic rule visits one
+    row after the other, βᵢ := βᵢ + α (yᵢ − f(xᵢ)), after (5.4). There is no penalty: what is smooth is fitted first,
+    and to stop early (`max_iter`, `tol`) is the regularisation. There is no intercept: centre the targets, or use a
+    kernel that has a constant.
+
+    Parameters
+    ----------
+    kernel : Kernel, str or callable, default "linear"
+        ``MonomialSum(3)`` is the chapter's (5.9).
+    mode : {"batch", "stochastic"}, default "batch"
+    step_size : float or "auto", default "auto"
+        α. In batch mode "auto" is 1.9/λmax(K): each α < 2/λmax makes the errors fall in each step, and λmax comes from
+        LAPACK or a block Krylov method, with an error below a thousandth. In stochastic mode it is 1/max k(xᵢ, xᵢ),
+        half the limit: each update then meets its own target, or falls short of it.
+    max_iter : int, default 1000
+        Steps; in stochastic mode passes over the rows.
+    tol : float or None, default 1e-3
+        On the norm of the gradient, relative to that at β = 0. With None all of `max_iter` steps are made, and that is
+        no failure.
+    shuffle : bool, default True
+        A new order in each pass of the stochastic mode.
+    random_state : int, default 0
+        Of these orders.
+    memory : int, str or None
+        Budget in bytes or as "2GB"; None is half of what is free. K is stored where it takes at most 40 % of it.
+
+    Attributes
+    ----------
+    dual_coef_ : array of shape (n,) or (n, targets)
+        β.
+    step_size_ : float
+        α as used.
+    n_iter_ : int
+        Steps or passes made.
+    kernel_, X_fit_, report_
+        The kernel as resolved, the rows that f is made of, what was chosen and how exact it is.
+
+    Notes
+    -----
+    A step size that is too large makes the error grow: the run then ends, the best iterate is kept, and a
+    `ConvergenceWarning` says what the limit is. A row of weight w counts as w rows: in batch mode its error is
+    multiplied by w, in stochastic mode it is visited w times in succession.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelLMS
+    >>> from mercer.kernels import MonomialSum
+    >>> X = np.linspace(-1, 1, 30).reshape(-1, 1)
+    >>> y = 1 - 2 * X[:, 0] ** 3
+    >>> model = KernelLMS(MonomialSum(3), tol=1e-5, max_iter=20000).fit(X, y)
+    >>> bool(abs(model.predict([[0.5]])[0] - 0.75) < 0.01), model.report_.status
+    (True, 'converged')
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "linear",
+        *,
+        mode: Literal["batch", "stochastic"] = "batch",
+        step_size: float | str = "auto",
+        max_iter: int = 1000,
+        tol: float | None = 1e-3,
+        shuffle: bool = True,
+        random_state: int = 0,
+        memory: float | str | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.mode = mode
+        self.step_size = step_size
+        self.max_iter = max_iter
+        self.tol = tol
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.memory = memory
+
+    # ---- fit --------------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Descend from β = 0.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+        y : array-like of shape (n,) or (n, targets)
+        sample_weight : array-like of shape (n,), optional
+            wᵢ ≥ 0: 2 is a row that stands twice, 0 one that is not there.
+        """
+        self._check_parameters()
+        X, y = self._validate_both(X, y, multi_output=True, y_numeric=True)
+        y = np.asarray(y, np.float64)
+        weights = self._weights(sample_weight, X)
+        if weights is not None and np.any(weights == 0):
+            X, y, weights = self._without(weights == 0, X, y, weights)
+        K, report = self._begin(X, weights)
+        self.report_ = report
+        largest = self._kernel_size(K).largest_entry
+        operator = self._stored(K, y, report)
+        if self.step_size != "auto":
+            self.step_size_ = float(self.step_size)
+        elif self.mode == "batch":
+            self.step_size_ = BATCH_SHARE / (self._largest_eigenvalue(operator, weights, report) or 1.0)
+        else:
+            self.step_size_ = 1.0 / (largest or 1.0)
+        with report.stage("descent"):
+            solution = solve(self._rule(), LeastSquares(operator, y, weights))
+        self.dual_coef_, self.n_iter_ = np.asarray(solution.x), solution.steps
+        self._judge(solution, operator, weights, largest, report)
+        return self
+
+    def _rule(self) -> BatchLMS | StochasticLMS:
+        tol, steps = float(self.tol or 0.0), int(self.max_iter)
+        if self.mode == "batch":
+            return BatchLMS(self.step_size_, tol, steps)
+        return StochasticLMS(self.step_size_, tol, steps, bool(self.shuffle), int(self.random_state))
+
+    def _stored(self, K: KernelOperator, y: np.ndarray, report: Report) -> Operator:
+        """K in memory where it fits, for it is read in every step; the plan comes before the allocation."""
+        n, targets = K.shape[0], y.size // len(y)
+        stored, vectors = 8 * n * n, 8 * n * (6 * targets + 2 * max(report.d, 1) + 64)
+        fits = stored <= STORED_SHARE * report.memory_budget
+        report.memory_planned = vectors + (stored if fits else 0)
+        require(report.memory_planned, report.memory_budget, f"KernelLMS of {n} rows", "fewer rows or targets")
+        report.precision = "float64"
+        report.method = f"{self.mode} least mean squares, " + (f"stored ({human(stored)})" if fits else "matrix-free")
+        report.reason = f"the matrix takes {human(stored)}, {human(STORED_SHARE * report.memory_budget)} may be taken"
+        if not fits:
+            return K
+        with report.stage("kernel matrix"):
+            return Dense(K.fill(np.empty(K.shape, np.float64)), symmetric=True)
+
+    def _largest_eigenvalue(self, K: Operator, weights: np.ndarray | None, report: Report) -> float:
+        """λmax of W^½KW^½, whose eigenvalues are those of the matrix in which a row of weight w stands w times."""
+        A = K if weights is None else Weighted(K, np.sqrt(weights))
+        with report.stage("largest eigenvalue"):
+            solver = choose_eigen(K.shape[0], 1, report.memory_budget, tol=1e-3).solver
+            solution = solve(solver, Eigenproblem(A, 1, int(self.random_state)))
+        if solution.x is None or not np.isfinite(solution.x.values[0]):
+            raise InvalidInput(message("KernelLMS", "K has no largest eigenvalue", solution.status.advice))
+        return max(float(solution.x.values[0]), 0.0)
+
+    def _judge(
+        self, solution: Solution[Any], K: Operator, weights: np.ndarray | None, largest: float, report: Report
+    ) -> None:
+        """The account of the run; where it diverged, with the limit that was broken."""
+        report.notes.append(f"step size {self.step_size_:.3g}")
+        if self.tol is None and solution.status is Status.MAX_STEPS:
+            report.steps, report.residual = solution.steps, solution.residual
+            report.status = "all steps made, as asked"
+            return
+        if solution.status is Status.DIVERGED:
+            if self.mode == "batch":
+                limit = f"2/λmax = {2 / (self._largest_eigenvalue(K, weights, report) or np.inf):.3g}"
+            else:
+                limit = f"2/max k(x, x) = {2 / (largest or np.inf):.3g}"
+            report.notes.append(f"diverged with step size {self.step_size_:.3g}; the limit is {limit}")
+            report.method += f" with step size {self.step_size_:.3g} (the limit is {limit})"
+        if solution.status is Status.MAX_STEPS and self.mode == "stochastic":
+            report.notes.append(
+                "with a constant step size the stochastic rule settles only where some f meets all targets: "
+                'lower step_size, choose mode="batch", or set tol=None to make all passes as asked'
+            )
+        self._account(report, solution, self.tol or 0.0)
+
+    # ---- one row after the other ------------------------------------------------------------------------------------
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """One stochastic update for each row of X, in the order given; every row joins the expansion of f.
+
+        The first call resolves the kernel on its rows. A row that is given again joins again, which is the same f.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+        y : array-like of shape (n,) or (n, targets)
+        sample_weight : array-like of shape (n,), optional
+        """
+        self._check_parameters()
+        if self._domain() == "precomputed":
+            given = "partial_fit with a precomputed kernel"
+            raise InvalidInput(message("KernelLMS", given, "give the kernel itself, or use fit"))
+        first = not hasattr(self, "dual_coef_")
+        options = {} if self._domain() == "any" else {"reset": first}
+        X, y = self._validate_both(X, y, multi_output=True, y_numeric=True, **options)
+        y = np.asarray(y, np.float64)
+        weights = self._weights(sample_weight, X)
+        if weights is not None and np.any(weights == 0):
+            X, y, weights = self._without(weights == 0, X, y, weights)
+        if first:
+            _, self.report_ = self._begin(X, weights)
+            self.dual_coef_, self.X_fit_, self.n_iter_ = np.empty((0, *y.shape[1:])), X[:0], 0
+        if self.dual_coef_.shape[1:] != y.shape[1:]:
+            given = f"targets of shape {y.shape} after coefficients of shape {self.dual_coef_.shape}"
+            raise InvalidInput(message("KernelLMS", given, "give as many targets as before"))
+        self._visit(X, y, np.ones(len(y)) if weights is None else weights)
+        return self
+
+    def _visit(self, X: Any, y: np.ndarray, weights: np.ndarray) -> None:
+        """Replay the updates of the new rows; where they explode, keep f as it was and say so."""
+        old, n = len(self.dual_coef_), len(y)
+        together = _joined(self.X_fit_, X)
+        K = KernelOperator(self.kernel_, X, together, dtype=np.float64)
+        diagonal = np.asarray(KernelOperator(self.kernel_, X, dtype=np.float64).diagonal(), np.float64)
+        if self.step_size == "auto":
+            largest = float(np.max(KernelOperator(self.kernel_, together).diagonal()))
+            self.step_size_ = 1.0 / (largest or 1.0)
+        else:
+            self.step_size_ = float(self.step_size)
+        report, rates = self.report_, update_rates(self.step_size_, diagonal, weights)
+        Y, known = y.reshape(n, -1), self.dual_coef_.reshape(old, y.size // n)
+        report.method, report.reason = "stochastic least mean squares, one pass", "partial_fit"
+        report.memory_planned, report.precision = 8 * 256 * (old + n), "float64"
+        require(report.memory_planned, report.memory_budget, f"KernelLMS of {old + n} rows", "fewer rows at a time")
+        with report.stage("updates"), np.errstate(over="ignore", invalid="ignore"):
+            start = np.vstack([known, np.zeros((n, Y.shape[1]))])
+            dual = replay(K.rows, start, Y, np.arange(n), old + np.arange(n), rates)
+            # An update is ρ times the error that it saw.
+            error = np.linalg.norm(dual[old:] / rates[:, None]) / max(float(np.linalg.norm(Y)), np.finfo(float).tiny)
+        report.residual, report.steps, report.tolerance = float(error), old + n, float("inf")
+        self.n_iter_ = 1
+        if not error < 1e3:
+            report.status, report.residual = "diverged", float("inf")
+            given = f"these rows made the error grow without end (step size {self.step_size_:.3g})"
+            report.warnings.append(message("KernelLMS", f"{given}; f is as before", Status.DIVERGED.advice))
+            warnings.warn(report.warnings[-1], ConvergenceWarning, stacklevel=3)
+            dual = np.vstack([known, np.zeros((n, Y.shape[1]))])
+        else:
+            report.status = "one pass made; the residual is the error of the rows before they were learned"
+        self.X_fit_, self.dual_coef_, report.n = together, dual.reshape(-1, *y.shape[1:]), old + n
+
+    # ---- parameters and new rows ------------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        def refuse(name: str, do: str) -> None:
+            raise InvalidInput(message("KernelLMS", f"{name}={getattr(self, name)!r}", do))
+
+        if self.mode not in ("batch", "stochastic"):
+            refuse("mode", 'choose "batch" or "stochastic"')
+        if self.step_size != "auto" and not (isinstance(self.step_size, Real) and 0 < self.step_size < np.inf):
+            refuse("step_size", 'give a number > 0, or "auto"')
+        if self.tol is not None and not (isinstance(self.tol, Real) and 0 <= self.tol < np.inf):
+            refuse("tol", "give a number ≥ 0, or None for all max_iter steps")
+        for name, least in (("max_iter", 1), ("random_state", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+                refuse(name, f"give a whole number ≥ {least}")
+
+    def predict(self, X: Any) -> np.ndarray:
+        """f(x) = Σᵢ βᵢ k(xᵢ, x) for each row, in float64."""
+        return np.asarray(self._cross(X) @ self.dual_coef_)
+
+
+def _joined(first: Any, second: Any) -> Any:
+    """The rows of both, as rows of that kind."""
+    if sp.issparse(first) or sp.issparse(second):
+        return sp.csr_array(sp.vstack([sp.csr_array(first), sp.csr_array(second)]))
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
+        return np.concatenate([first, second])
+    return [*first, *second]
