@@ -10,8 +10,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from mercer.errors import message
 from mercer.gram.program import Leaf, Op, Operand, Pairing, Program, RowValue, Views, Where
-from mercer.gram.registers import Step, allocate
+from mercer.gram.registers import ADVICE, DoesNotFit, Step, allocate
 from mercer.kernels.expression import Expression, constant, node
 
 __all__ = ["compile_expression"]
@@ -35,8 +36,8 @@ def compile_expression(expression: Expression, depth: Callable[[Views], int]) ->
 
     Raises
     ------
-    TooManyRegisters
-        For a formula that needs more than the engine has.
+    DoesNotFit
+        For a formula that needs more registers than the engine has, or is nested too deeply to be walked.
 
     Examples
     --------
@@ -48,7 +49,10 @@ def compile_expression(expression: Expression, depth: Callable[[Views], int]) ->
     """
     compiler = _Compiler(depth, _vanishing_roots(expression))
     compiler.centered = {e.value[1] for e in _walk(expression) if _is_pairing(e, "sqdist") and compiler.by_norms(e)}
-    result = compiler.register(compiler.value(expression))
+    try:
+        result = compiler.register(compiler.value(expression))
+    except RecursionError:
+        raise DoesNotFit(message("compile_expression", "a formula of many levels", ADVICE)) from None
     return Program(
         tuple(compiler.leaves),
         tuple(compiler.rows),
@@ -64,14 +68,13 @@ def compile_expression(expression: Expression, depth: Callable[[Views], int]) ->
 def _walk(expression: Expression) -> list[Expression]:
     """Every distinct node, arguments before the nodes that use them."""
     seen: dict[Expression, None] = {}
-
-    def visit(e: Expression) -> None:
-        if e not in seen:
-            for arg in e.args:
-                visit(arg)
-            seen[e] = None
-
-    visit(expression)
+    waiting = [expression]
+    while waiting:
+        e = waiting[-1]
+        ahead = [arg for arg in e.args if arg not in seen]
+        waiting.extend(ahead)
+        if not ahead:
+            seen[waiting.pop()] = None
     return list(seen)
 
 
@@ -81,24 +84,26 @@ def _vanishing_roots(expression: Expression) -> frozenset[Expression]:
     A rounding error ε in the distance is √ε in the root, so these distances must be exact near zero. √(1 + s) is not
     among them: its argument is 1 there.
     """
-    found: set[Expression] = set()
+    found: frozenset[Expression] = frozenset()
+    value: dict[Expression, Expression] = {}
+    distances: dict[Expression, frozenset[Expression]] = {}
     for e in _walk(expression):
+        value[e] = _at_coincidence(e, [value[arg] for arg in e.args])
+        own = [e] if _is_pairing(e, "sqdist") else []
+        distances[e] = frozenset(own).union(*(distances[arg] for arg in e.args))
         root = e.op == "sqrt" or (e.op == "pow" and not float(e.value).is_integer()) or e.op == "log"
-        if root and not _is_positive_constant(_at_coincidence(e.args[0])):
-            found |= {leaf for leaf in _walk(e.args[0]) if _is_pairing(leaf, "sqdist")}
-    return frozenset(found)
+        if root and not _is_positive_constant(value[e.args[0]]):
+            found |= distances[e.args[0]]
+    return found
 
 
-def _at_coincidence(expression: Expression) -> Expression:
-    """The expression where x = z: distances are zero."""
-    if expression.op == "pairing" and expression.value[0] in ("sqdist", "l1", "chi2", "mismatches"):
+def _at_coincidence(e: Expression, args: list[Expression]) -> Expression:
+    """The expression where x = z, of its arguments there: distances are zero."""
+    if e.op == "pairing" and e.value[0] in ("sqdist", "l1", "chi2", "mismatches"):
         return constant(0.0)
-    if not expression.args:
-        return expression
-    args = [_at_coincidence(arg) for arg in expression.args]
-    if expression.op == "pow":
-        return args[0] ** expression.value
-    return node(expression.op, *args)
+    if e.op == "pow":
+        return args[0] ** e.value
+    return node(e.op, *args) if args else e
 
 
 def _is_positive_constant(e: Expression) -> bool:

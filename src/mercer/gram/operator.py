@@ -23,7 +23,7 @@ from mercer.gram.inputs import (
     take,
     validated,
 )
-from mercer.gram.registers import TooManyRegisters
+from mercer.gram.registers import DoesNotFit
 from mercer.kernels import Kernel, as_kernel
 from mercer.operators import Operator
 from mercer.operators.base import row_blocks
@@ -83,14 +83,13 @@ class KernelOperator(Operator):
     def __init__(
         self, kernel: Kernel | str, X: Array, Z: Array | None = None, *, dtype: DTypeLike | None = None
     ) -> None:
-        kernel = as_kernel(kernel)
+        kernel, Z = as_kernel(kernel), None if Z is X else Z
         if Z is None:
             kernel = kernel.resolve(X)
         elif not kernel.is_resolved:
             advice = "call kernel.resolve(X_train) first, or give numbers"
             raise InvalidInput(message("KernelOperator", f"{kernel!r} of two data sets", advice))
         self.kernel: Kernel = kernel
-        Z = None if Z is X else Z
         self.X, self.Z = validated(kernel, X, Z)
         rows = count(self.X)
         columns = rows if Z is None else count(self.Z)
@@ -271,7 +270,7 @@ class KernelOperator(Operator):
         same = z is x
         if self._runs_as_program():
             x = densified(x)
-            with contextlib.suppress(TooManyRegisters):
+            with contextlib.suppress(DoesNotFit):
                 return sweep.program_tiles(self.kernel, x, x if same else densified(z), pins, self.dtype)
         if self.kernel.domain == "vectors" and x.dtype.itemsize < self.dtype.itemsize:
             x = x.astype(self.dtype)

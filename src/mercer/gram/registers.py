@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from mercer.errors import InvalidInput, message
 from mercer.gram.program import NOTHING, Code, Op, Operand, Where
 
-__all__ = ["MAX_REGISTERS", "Step", "TooManyRegisters", "allocate"]
+__all__ = ["ADVICE", "MAX_REGISTERS", "DoesNotFit", "Step", "allocate"]
 
 MAX_REGISTERS = 64
 """The engine's limit."""
+ADVICE = "split the kernel into a sum of smaller ones, or override block(X, Z)"
 
 
-class TooManyRegisters(InvalidInput):
-    """A formula that needs more registers than the engine has; it is evaluated block by block instead."""
+class DoesNotFit(InvalidInput):
+    """A formula that is too large for the engine; it is evaluated block by block instead."""
 
 
 @dataclass
@@ -56,8 +57,7 @@ def allocate(steps: Sequence[Step], leaves: int, result: int) -> tuple[tuple[Cod
         a, b, c, *_ = [*operands, NOTHING, NOTHING, NOTHING]
         code.append((int(step.op), target, a, b, c, step.k0, step.k1))
     if count > MAX_REGISTERS:
-        advice = "split the kernel into a sum of smaller ones, or override block(X, Z)"
-        raise TooManyRegisters(message("compile_expression", f"a formula that needs {count} registers", advice))
+        raise DoesNotFit(message("compile_expression", f"a formula that needs {count} registers", ADVICE))
     return tuple(code), count, register[result]
 
 

@@ -1,0 +1,209 @@
+"""From a formula to a program: what is hoisted, shared, folded, computed by differences, and in how many registers."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mercer.errors import InvalidInput
+from mercer.gram.compiler import DIRECT_DEPTH, compile_expression
+from mercer.gram.program import Op, Pairing, Where
+from mercer.gram.registers import MAX_REGISTERS, DoesNotFit, Step, allocate
+from mercer.kernels import (
+    Cauchy,
+    Chi2,
+    Gaussian,
+    Laplace,
+    Linear,
+    Matern,
+    Polynomial,
+    RationalQuadratic,
+    SymbolPair,
+    exp,
+    log,
+    sqrt,
+    trace,
+)
+from mercer.kernels.expression import Expression
+
+PAIR = SymbolPair()
+
+
+def compiled(formula, depth=100):
+    expression = formula if isinstance(formula, Expression) else trace(formula)
+    return compile_expression(expression, lambda views: depth)
+
+
+def ops(program):
+    return [Op(code[0]).name for code in program.code]
+
+
+def leaves(program):
+    return [(leaf.pairing.name, leaf.centered) for leaf in program.leaves]
+
+
+def test_what_depends_on_one_row_leaves_the_program():
+    program = compiled(Polynomial(degree=2).normalized())
+    assert leaves(program) == [("DOT", False)]
+    assert len(program.row_values) == len(program.column_values) >= 1
+    assert "SQRT" not in ops(program)
+    program = compiled(exp(PAIR.xx) * (PAIR.dot + log(1 + PAIR.zz) * 2))
+    assert ops(program) == ["ADD", "MUL"]
+    assert [str(v.expression) for v in program.row_values] == ["exp(dot_x)"]
+    assert [v.kind for v in program.column_values] == ["expression"]
+
+
+def test_a_formula_without_pairs_is_still_a_register():
+    for formula, kind in (
+        (Expression("const", (), 2.0), Where.CONSTANT),
+        (PAIR.xx + 1, Where.ROW),
+        (2 * PAIR.zz, Where.COLUMN),
+    ):
+        program = compiled(formula)
+        assert ops(program) == ["ADD"]
+        assert program.code[0][2][0] == kind
+        assert (program.leaves, program.registers, program.result) == ((), 1, 0)
+
+
+def test_shared_pairings_are_computed_once():
+    program = compiled(0.5 * Gaussian(gamma=0.1) + Gaussian(gamma=0.2) * Cauchy() + Linear() * Polynomial(degree=2))
+    assert leaves(program) == [("DOT", True)]
+    program = compiled(Gaussian(gamma=0.1) + Linear().on([0]) + Gaussian(gamma=0.2).on([0]), depth=5)
+    assert sorted(leaves(program)) == [("DOT", False), ("SQDIST", False), ("SQDIST", False)]
+
+
+def test_a_dot_product_beside_a_distance_comes_from_the_centred_one():
+    program = compiled(Gaussian(gamma=0.1) + Linear())
+    assert leaves(program) == [("DOT", True)]
+    assert {v.kind for v in program.row_values} == {"sqnorm", "offset"}
+    assert leaves(compiled(Linear())) == [("DOT", False)]
+
+
+def test_shared_subexpressions_are_computed_once():
+    s = PAIR.dot
+    t = exp(s)
+    assert ops(compiled(t * t + t)).count("EXP_AFFINE") == 1
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(gamma=0.1), Cauchy(), RationalQuadratic(alpha=1.5, gamma=0.2)])
+def test_distances_by_differences_for_few_columns(kernel):
+    assert leaves(compiled(kernel, DIRECT_DEPTH)) == [("SQDIST", False)]
+    assert leaves(compiled(kernel, DIRECT_DEPTH + 1)) == [("DOT", True)]
+
+
+@pytest.mark.parametrize(
+    ("formula", "direct"),
+    [
+        (Laplace(gamma=1.0), True),
+        (Matern(nu=1.5), True),
+        (sqrt(PAIR.sqdist), True),
+        (PAIR.sqdist**0.75, True),
+        (exp(-sqrt(2 * PAIR.sqdist + PAIR.dot * 0.0)), True),
+        (log(PAIR.sqdist), True),
+        (sqrt(1 + PAIR.sqdist), False),
+        (log(1 + PAIR.sqdist), False),
+        ((1 + 0.5 * PAIR.sqdist) ** -1.5, False),
+        (sqrt(PAIR.dot), False),
+        (PAIR.sqdist**2, False),
+    ],
+    ids=str,
+)
+def test_roots_that_vanish_ask_for_differences(formula, direct):
+    assert ("SQDIST" in [name for name, _ in leaves(compiled(formula))]) is direct
+
+
+def test_a_square_root_of_one_distance_makes_it_direct_for_all():
+    program = compiled(Laplace(gamma=1.0) + Gaussian(gamma=1.0))
+    assert leaves(program) == [("SQDIST", False)]
+
+
+def test_constants_fold():
+    program = compiled(2 * (3 - PAIR.l1 / 4) + 1)
+    assert ops(program) == ["AFFINE"]
+    assert program.code[0][5:] == (-0.5, 7.0)
+    program = compiled(exp(-(0.5 * PAIR.l1 + 1)))
+    assert ops(program) == ["EXP_AFFINE"]
+    assert program.code[0][5:] == (-0.5, -1.0)
+    assert ops(compiled(PAIR.dot * 1 + 0)) == []
+    assert ops(compiled(Chi2(gamma=1.0))) == ["EXP_AFFINE"]
+    assert ops(compiled(Gaussian(gamma=2.0))) == ["GAUSS_FROM_DOT"]
+    assert ops(compiled(PAIR.dot**0.5)) == ["SQRT"]
+    assert ops(compiled(PAIR.dot**3)) == ["POW_INTEGER"]
+    assert ops(compiled(PAIR.dot**2000)) == ["POW"]
+
+
+def test_registers_are_given_away_again():
+    s, t = PAIR.dot, PAIR.l1
+    value = s
+    for i in range(50):
+        value = sqrt(value + i) * t
+    program = compiled(value)
+    assert program.registers == 2
+    assert len(program.code) == 150 - 1  # the first + 0 folds away
+
+
+def test_what_is_read_later_keeps_its_register():
+    """Run the code symbolically, register by register: the result is the formula's value."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        steps, size = [], 3
+        for at in range(12):
+            known = [*range(size), *range(-1, -at - 1, -1)]
+            steps.append(Step(Op.ADD, tuple((int(Where.REGISTER), int(rng.choice(known))) for _ in range(2))))
+        code, registers, result = allocate(steps, size, -len(steps))
+        values = {i: float(i + 1) for i in range(size)}
+        for at, step in enumerate(steps):
+            values[-1 - at] = sum(values[i] for _, i in step.operands)
+        held = {i: values[i] for i in range(size)}
+        for _, target, a, b, *_ in code:
+            held[target] = held[a[1]] + held[b[1]]
+            assert target < registers
+        assert held[result] == values[-len(steps)]
+
+
+def test_too_many_registers_are_refused():
+    def held(count):
+        """As many values as that, none of which can be given away before the last is there."""
+        parts = [sqrt(PAIR.dot + i) for i in range(1, count + 1)]
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+        for part in parts:
+            total = total * part
+        return total
+
+    assert compiled(held(MAX_REGISTERS - 2)).registers <= MAX_REGISTERS
+    with pytest.raises(DoesNotFit, match="registers"):
+        compiled(held(MAX_REGISTERS + 1))
+    assert issubclass(DoesNotFit, InvalidInput)
+
+
+def test_a_formula_of_many_levels_does_not_fit():
+    value = PAIR.dot
+    for _ in range(3000):
+        value = sqrt(value)
+    with pytest.raises(DoesNotFit, match="levels"):
+        compiled(value)
+
+
+def test_shared_subexpressions_cost_no_exponential_time():
+    value = PAIR.sqdist
+    for _ in range(100):
+        value = sqrt(1 + value * value)
+    assert len(compiled(value).code) <= 301
+
+
+def test_names_and_numbers_are_those_of_the_core():
+    """core/pairing.hpp and core/program.hpp list them in the same order."""
+    core = Path(__file__).resolve().parents[2] / "core"
+    if not core.exists():
+        pytest.skip("not a checkout")
+    for file, names, enum in (("pairing.hpp", Pairing, "PairingKind"), ("program.hpp", Op, "Op")):
+        body = re.sub("//.*", "", re.search(rf"enum {enum} : int {{(.*?)}}", (core / file).read_text(), re.S)[1])
+        listed = [name.lower() for name in re.findall(r"\bk(\w+)", body) if name != "Ops"]
+        assert len(listed) == len(names)
+        for here, there in zip(names, listed, strict=True):
+            assert here.name.replace("_", "").lower().startswith(there)

@@ -1,0 +1,296 @@
+"""The kernel matrix as an operator: its contract, what it takes and refuses, and its other consumers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from mercer import KernelOperator, _twin
+from mercer.errors import InvalidInput
+from mercer.gram import inputs
+from mercer.kernels import Cosine, Function, Gaussian, Laplace, Linear, Matern, Polynomial, Precomputed
+from mercer.testing import check_operator_contract
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((37, 4))
+Z = RNG.standard_normal((11, 4))
+M = X @ X.T
+WORDS = ["kernel", "colonel", "corn", "kern", "cornel", "", "k"]
+
+
+def shared(a, b):
+    return len(set(a) & set(b))
+
+
+def longer(a, b):
+    return float(len(a) > len(b))
+
+
+OPERATORS = {
+    "square": lambda: KernelOperator(Gaussian(gamma=0.3), X),
+    "rectangular": lambda: KernelOperator(Laplace(gamma=0.3), X, Z),
+    "wide": lambda: KernelOperator(Polynomial(degree=2), Z, X),
+    "float32": lambda: KernelOperator(Gaussian(gamma=0.3), X.astype("f")),
+    "narrowed": lambda: KernelOperator(Gaussian(gamma=0.3), X, dtype=np.float32),
+    "one row": lambda: KernelOperator(Gaussian(gamma=0.3), X[:1]),
+    "one row against many": lambda: KernelOperator(Gaussian(gamma=0.3), X[:1], Z),
+    "one column of data": lambda: KernelOperator(Gaussian(gamma=0.3), X[:, :1]),
+    "many columns": lambda: KernelOperator(Linear(), RNG.standard_normal((29, 700))),
+    "not traced": lambda: KernelOperator(Matern(nu=1.2), X),
+    "not traced, rectangular": lambda: KernelOperator(Matern(nu=1.2), X, Z),
+    "sparse": lambda: KernelOperator(Gaussian(gamma=0.3), sp.csr_array(X * (X > 0.5))),
+    "sparse, wide": lambda: KernelOperator(Cosine(), sp.random_array((20, 9000), density=0.01, rng=1, format="csr")),
+    "sparse against dense": lambda: KernelOperator(Linear(), sp.csr_array(X * (X > 0.5)), Z),
+    "precomputed": lambda: KernelOperator(Precomputed(), M),
+    "precomputed, columns": lambda: KernelOperator(Precomputed(), M, [3, 0, 7]),
+    "precomputed, scaled": lambda: KernelOperator(2.0 * Precomputed(), M),
+    "precomputed, test rows": lambda: KernelOperator(Precomputed(), X @ Z.T),
+    "function of strings": lambda: KernelOperator(Function(shared, mode="pair"), WORDS),
+    "function of two lists": lambda: KernelOperator(Function(shared, mode="pair"), WORDS, WORDS[:3]),
+    "asymmetric function": lambda: KernelOperator(Function(longer, mode="pair", symmetric=False), WORDS),
+    "asymmetric, rectangular": lambda: KernelOperator(
+        Function(longer, mode="pair", symmetric=False), WORDS, WORDS[2:5]
+    ),
+    "function of blocks": lambda: KernelOperator(Function(lambda A, B: A @ B.T), X),
+    "row blocks": lambda: KernelOperator(Gaussian(gamma=0.3), RNG.standard_normal((200, 3))),
+}
+
+
+@pytest.mark.parametrize("core", ["", "off"])
+@pytest.mark.parametrize("name", OPERATORS)
+def test_contract(name, core, monkeypatch):
+    monkeypatch.setenv("MERCER_CORE", core)
+    K = OPERATORS[name]()
+    check_operator_contract(K)
+    check_operator_contract(K.T)
+
+
+def test_symmetry_is_known_where_it_holds():
+    symmetric = {name for name, make in OPERATORS.items() if make().symmetric}
+    assert symmetric == {
+        "square", "float32", "narrowed", "one row", "one column of data", "many columns", "not traced", "sparse",
+        "sparse, wide", "precomputed", "precomputed, scaled", "function of strings", "function of blocks", "row blocks",
+    }  # fmt: skip
+
+
+def test_precomputed_test_rows_as_many_as_training_points():
+    """A square block of values is no symmetric matrix: mirroring its upper half would be silently wrong."""
+    block = RNG.standard_normal((30, 30))
+    K = KernelOperator(Precomputed(), block)
+    assert not K.symmetric
+    np.testing.assert_array_equal(K.toarray(), block)
+    np.testing.assert_allclose(K @ np.ones(30), block.sum(axis=1))
+    np.testing.assert_allclose(K.T @ np.ones(30), block.sum(axis=0))
+
+
+def test_a_precomputed_matrix_may_carry_rounding_errors():
+    noisy = M * (1 + 4e-16 * np.triu(np.ones_like(M), 1))
+    assert KernelOperator(Precomputed(), noisy).symmetric
+    wide = RNG.standard_normal((1100, 3))
+    G = wide @ wide.T
+    assert KernelOperator(Precomputed(), G).symmetric
+    G[5, 1050] += 1e-3
+    assert not KernelOperator(Precomputed(), G).symmetric
+
+
+@pytest.mark.parametrize("bad", [[0.5, 1.0], [[0, 1]], [37], [-1], ["a"]])
+def test_precomputed_columns_are_indices(bad):
+    with pytest.raises(InvalidInput, match="KernelOperator"):
+        KernelOperator(Precomputed(), M, bad)
+
+
+# ---- parameters that depend on data ---------------------------------------------------------------------------------
+
+
+def test_rules_are_resolved_on_the_rows_alone():
+    assert KernelOperator(Gaussian(gamma="scale"), X).kernel == Gaussian(gamma="scale").resolve(X)
+    assert KernelOperator(Gaussian(gamma="scale"), X, X).symmetric
+    with pytest.raises(InvalidInput, match="resolve"):
+        KernelOperator(Gaussian(gamma="scale"), X, Z)
+    assert KernelOperator("gaussian(gamma=0.5) + linear()", X).kernel == Gaussian(gamma=0.5) + Linear()
+
+
+def test_the_same_object_twice_is_symmetric_and_pinned():
+    far = RNG.standard_normal((50, 30)) + 1e6
+    K = KernelOperator(Gaussian(gamma=0.1), far, far)
+    assert K.symmetric
+    np.testing.assert_array_equal(np.diagonal(K.toarray()), 1.0)
+
+
+# ---- entries --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_and_blocks_of_any_indices(dtype):
+    n = 700
+    K = KernelOperator(Gaussian(gamma=0.05), RNG.standard_normal((n, 20)).astype(dtype))
+    whole, eps = K.toarray(), 30 * np.finfo(dtype).eps
+    mask = RNG.random(n) < 0.3
+    for index in (
+        [3],
+        [-1],
+        [5, 4, 3, 5],
+        [],
+        slice(10, 20),
+        slice(None, None, -3),
+        mask,
+        np.arange(100, 500),
+        mask & False,
+    ):
+        rows = (
+            np.arange(n)[index]
+            if len(np.shape(index)) == 0
+            else np.arange(n)[np.asarray(index, int if not len(index) else None)]
+        )
+        np.testing.assert_allclose(K.rows(index), whole[rows], rtol=eps, atol=eps)
+        assert K.rows(index).shape == (len(rows), n)
+        for columns in ([7, 7, 3, 5, 4, 3], [], [0], np.arange(n)[::-1]):
+            got = K.block(index, columns)
+            np.testing.assert_allclose(got, whole[np.ix_(rows, np.asarray(columns, int))], rtol=eps, atol=eps)
+    # The diagonal is exact wherever it turns up.
+    np.testing.assert_array_equal(np.diagonal(K.block([9, 2, 5], [9, 2, 5])), 1.0)
+    assert K.block([4], [1, 4, 4])[0, 1:].tolist() == [1.0, 1.0]
+    for i in (0, 191, 192, n - 1):
+        assert K.rows([i])[0, i] == 1.0
+
+
+def test_indices_that_do_not_exist_are_refused():
+    K = KernelOperator(Linear(), X, Z)
+    for bad in ([37], [-38], [0.5], [[0]], np.ones(36, bool), ["a"]):
+        with pytest.raises(InvalidInput):
+            K.rows(bad)
+    with pytest.raises(InvalidInput):
+        K.block([0], [11])
+
+
+def test_diagonal_of_a_rectangle():
+    A, B = RNG.standard_normal((300, 5)), RNG.standard_normal((200, 5))
+    K = KernelOperator(Gaussian(gamma=0.2), A, B)
+    np.testing.assert_allclose(K.diagonal(), np.exp(-0.2 * ((A[:200] - B) ** 2).sum(axis=1)))
+    np.testing.assert_array_equal(KernelOperator(Precomputed(), M).diagonal(), np.diagonal(M))
+
+
+def test_fill_writes_in_place_whatever_the_layout():
+    K = KernelOperator(Gaussian(gamma=0.3), RNG.standard_normal((300, 4)))
+    whole = K.toarray()
+    for out in (
+        np.empty((300, 300)),
+        np.empty((300, 300), order="F"),
+        np.empty((600, 300))[::2],
+        np.empty((300, 300), "f"),
+    ):
+        assert K.fill(out) is out
+        np.testing.assert_allclose(out, whole, atol=1e-6)
+    half = KernelOperator(Gaussian(gamma=0.3), X, Z)
+    out = np.empty((37, 11), order="F")
+    np.testing.assert_allclose(half.fill(out), half.toarray())
+
+
+# ---- products -------------------------------------------------------------------------------------------------------
+
+
+def test_vectors_in_any_layout():
+    K = KernelOperator(Gaussian(gamma=0.3), X)
+    V = RNG.standard_normal((37, 6))
+    expected = K.toarray() @ V
+    frozen = V.copy()
+    frozen.flags.writeable = False
+    for same in (V, np.asfortranarray(V), np.repeat(V, 2, axis=1)[:, ::2], frozen, V[::-1].copy()[::-1]):
+        np.testing.assert_allclose(K @ same, expected)
+    assert (K @ V[:, :0]).shape == (37, 0)
+    with pytest.raises(InvalidInput):
+        K @ V[:5]
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-60, 1e60, 1e300])
+def test_vectors_beyond_the_range_of_float32(size):
+    """The entries are float32, the vectors need not be: A(cv) = c A v for c a power of 2."""
+    K = KernelOperator(Gaussian(gamma=0.3), X.astype("f"))
+    V = np.column_stack([np.ones(37), RNG.standard_normal(37)])
+    c = 2.0 ** np.round(np.log2(size))
+    np.testing.assert_array_equal(K @ (c * V), c * (K @ V))
+    mixed = K @ (V * [1.0, c])
+    np.testing.assert_array_equal(mixed, (K @ V) * [1.0, c])
+    assert np.isnan(K @ np.full(37, np.nan)).all()
+
+
+def test_many_right_hand_sides():
+    rows = RNG.standard_normal((500, 3))
+    K = KernelOperator(Gaussian(gamma=0.3), rows)
+    V = RNG.standard_normal((500, 1500))
+    np.testing.assert_allclose(K @ V, K.toarray() @ V, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("core", ["", "off"])
+def test_group_sums_and_row_max(core, monkeypatch):
+    monkeypatch.setenv("MERCER_CORE", core)
+    n, m = 500, 300
+    A, B = RNG.standard_normal((n, 20)), RNG.standard_normal((m, 20))
+    labels, weights = RNG.integers(0, 5, m), RNG.standard_normal(m)
+    labels[labels == 3] = 2  # an empty group
+    for K in (KernelOperator(Gaussian(gamma=0.05), A, B), KernelOperator(Matern(nu=1.2, length_scale=4.0), A, B)):
+        whole = K.toarray()
+        for w in (None, weights, weights * 1e-300):
+            sums = np.stack([(whole * (1 if w is None else w))[:, labels == g].sum(axis=1) for g in range(7)], axis=1)
+            np.testing.assert_allclose(K.group_sums(labels, 7, w), sums, rtol=1e-10, atol=1e-12 * np.abs(sums).max())
+        index, value = K.row_max()
+        np.testing.assert_array_equal(index, whole.argmax(axis=1))
+        np.testing.assert_allclose(value, whole.max(axis=1), rtol=1e-13)
+    own = KernelOperator(Gaussian(gamma=0.05), A)
+    np.testing.assert_array_equal(own.row_max()[0], np.arange(n))
+    np.testing.assert_allclose(own.group_sums(np.arange(n)), own.toarray(), rtol=1e-12)
+
+
+def test_groups_and_weights_that_do_not_fit_are_refused():
+    K = KernelOperator(Linear(), X, Z)
+    for labels, groups, weights in (
+        (np.zeros(10, int), None, None), (np.zeros(11), None, None), (np.full(11, -1), None, None),
+        (np.arange(11), 5, None), (np.zeros(11, int), None, np.ones(10)), (np.zeros(11, int), None, ["a"] * 11),
+    ):  # fmt: skip
+        with pytest.raises(InvalidInput, match="KernelOperator"):
+            K.group_sums(labels, groups, weights)
+
+
+# ---- what comes in --------------------------------------------------------------------------------------------------
+
+
+def test_rows_that_do_not_fit_are_refused():
+    for bad in (lambda: KernelOperator(Linear(), X, Z[:, :3]), lambda: KernelOperator(Linear(), X[:, 0]),
+                lambda: KernelOperator(Linear(), [[np.nan]]), lambda: KernelOperator(Linear(), X[:0]),
+                lambda: KernelOperator("no such", X), lambda: KernelOperator(Linear(), X, dtype=int)):  # fmt: skip
+        with pytest.raises(InvalidInput):
+            bad()
+
+
+def test_tensors_are_refused_clearly():
+    torch = pytest.importorskip("torch")
+    rows = torch.as_tensor(X)
+    for given in ((rows,), (rows, X), (X, rows)):
+        with pytest.raises(InvalidInput, match="PyTorch"):
+            KernelOperator(Linear(), *given)
+    np.testing.assert_allclose(Linear()(rows).numpy(), X @ X.T)
+    np.testing.assert_allclose(np.asarray(Linear()(X, torch.as_tensor(Z))), X @ Z.T)
+
+
+def test_mixed_precisions_take_the_wider():
+    K = KernelOperator(Linear(), X.astype("f"), Z)
+    assert K.dtype == np.float64
+    assert KernelOperator(Function(shared, mode="pair"), np.array(WORDS)).dtype == np.float64
+    assert KernelOperator(Function(lambda A, B: A @ B.T), np.arange(6).reshape(3, 2)).dtype == np.float64
+
+
+def test_sparse_rows_take_both_roads(monkeypatch):
+    rows = sp.random_array((60, 40), density=0.2, rng=0, format="csr")
+    dense = KernelOperator(Gaussian(gamma=0.5), rows)
+    assert not isinstance(dense._tiles(), _twin.BlockTiles) or isinstance(dense._tiles(), _twin.Tiles)
+    expected = KernelOperator(Gaussian(gamma=0.5), rows.toarray()).toarray()
+    np.testing.assert_allclose(dense.toarray(), expected)
+    monkeypatch.setattr(inputs, "DENSE_COLUMNS", 10)
+    sparse = KernelOperator(Gaussian(gamma=0.5), rows)
+    assert type(sparse._tiles()) is _twin.BlockTiles
+    np.testing.assert_allclose(sparse.toarray(), expected, rtol=1e-12)
+    monkeypatch.setattr(inputs, "DENSE_COLUMNS", 4096)
+    monkeypatch.setattr(inputs, "DENSE_BYTES", 10)
+    big = sp.random_array((200, 400), density=0.001, rng=0, format="csr")
+    assert type(KernelOperator(Linear(), big)._tiles()) is _twin.BlockTiles
