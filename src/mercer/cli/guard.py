@@ -25,10 +25,11 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     >>> @guarded
     ... def command(debug=False):
     ...     raise ValueError("two\\nlines")
-    >>> command()
-    Traceback (most recent call last):
-        ...
-    typer.exceptions.Exit: 1
+    >>> try:
+    ...     command()
+    ... except typer.Exit as end:
+    ...     print(end.exit_code)
+    1
     """
 
     @functools.wraps(command)
