@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from numbers import Real
 from typing import Any, Literal, Self
 
@@ -11,13 +10,12 @@ from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from mercer.arrays import human, require
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base import KernelEstimator
+from mercer.estimators.regularised import RegularisedSolve
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
-from mercer.solvers import Cholesky, ConjugateGradients, LinearSystem, Solution, Status, solve
-from mercer.solvers.choose import choose_linear
+from mercer.solvers import Solution, Status
 
 __all__ = ["KernelRidge", "KernelRidgeClassifier"]
 
@@ -50,16 +48,6 @@ class _LeastSquares(KernelEstimator):
             dual = v - np.outer(u, self.intercept_)
         self.dual_coef_ = dual
 
-    def _without(
-        self, absent: np.ndarray, X: Any, Y: np.ndarray, weights: np.ndarray
-    ) -> tuple[Any, np.ndarray, np.ndarray]:
-        keep = np.flatnonzero(~absent)
-        if self._domain() == "precomputed":
-            given = "zero sample weights with a precomputed kernel"
-            raise InvalidInput(message(type(self).__name__, given, "leave these rows and columns out of the matrix"))
-        rows = X[keep] if hasattr(X, "shape") else [X[i] for i in keep]
-        return rows, Y[keep], weights[keep]
-
     def _check_parameters(self) -> None:
         who = type(self).__name__
         if not (isinstance(self.alpha, Real) and 0 <= self.alpha < np.inf):
@@ -73,43 +61,28 @@ class _LeastSquares(KernelEstimator):
         return self.solver
 
     def _solve(self, K: KernelOperator, B: np.ndarray, shift: Any, report: Report) -> Solution[Any]:
-        solver = self._choose(K, B, report)
         size = self._kernel_size(K)
-        if isinstance(solver, Cholesky) and not (size.largest_entry < 1e30 and size.largest_row < 1e15):
-            solver = replace(solver, precision="float64")  # beyond the range of float32
-        matrix = None
-        if isinstance(solver, Cholesky):
-            with report.stage("kernel matrix"):
-                matrix = K.fill(np.empty(K.shape, np.float32 if solver.precision == "mixed" else np.float64))
-        with report.stage("solve"):
-            solution = solve(solver, LinearSystem(K, B, shift, matrix=matrix))
+        solution = RegularisedSolve(
+            who=type(self).__name__,
+            K=K,
+            B=B,
+            shift=shift,
+            solver=self.solver,
+            tol=self.tol,
+            narrow=size.largest_entry < 1e30 and size.largest_row < 1e15,  # the range of float32
+            mercer=self.kernel_.properties.definiteness.is_mercer,
+            report=report,
+        ).run()
         if solution.status in (Status.NOT_POSITIVE_DEFINITE, Status.BREAKDOWN, Status.NOT_FINITE):
             how = solution.status.name.lower().replace("_", " ")
-            given = f"K + λI with λ={np.max(shift):.3g} has no solution ({how})"
+            given = f"K + λI with λ = {float(np.min(shift)):.3g} has no solution ({how})"
             raise InvalidInput(message(type(self).__name__, given, solution.status.advice))
         report.precision = f"{getattr(solution.state, 'precision', 'float64')}, residual in float64"
-        # Entries are rounded, so no solution has a residual below eps‖A‖‖x‖: a stable method's is as good as exact.
+        # Entries are rounded, so no solution has a residual below eps‖A‖‖x‖: that of a stable method is as good.
         growth = np.linalg.norm(solution.x, axis=0) / np.maximum(np.linalg.norm(B, axis=0), np.finfo(float).tiny)
         rounding = 4 * np.finfo(np.float64).eps * (size.trace + float(np.max(shift))) * float(growth.max(initial=0.0))
         self._account(report, solution, self.tol, rounding)
         return solution
-
-    def _choose(self, K: KernelOperator, B: np.ndarray, report: Report) -> Any:
-        """The solver and the memory it will take, before anything is allocated."""
-        n, r = B.shape
-        stored, vectors = 4 * n * n, 8 * n * r * 6
-        choice = choose_linear(n, 4, report.memory_budget, self.tol)
-        name = choice.name if self._road == "auto" else self._road
-        report.reason = choice.reason if self._road == "auto" else "asked for"
-        alternatives = ['solver="cg" (matrix-free)', "fewer rows"] if name == "cholesky" else ["fewer rows or targets"]
-        report.memory_planned = vectors + (stored if name == "cholesky" else 2 * 8 * n * max(report.d, 1))
-        what = f"{type(self).__name__} by {name} on {n} rows"
-        require(report.memory_planned, report.memory_budget, what, alternatives)
-        if name == "cholesky":
-            report.method = f"Cholesky of the stored matrix ({human(stored)})"
-            return Cholesky(tol=self.tol)
-        report.method = "conjugate gradients, matrix-free"
-        return ConjugateGradients(tol=self.tol)
 
     def _decide(self, X: Any) -> np.ndarray:
         return np.asarray(self._cross(X) @ self.dual_coef_) + self.intercept_
@@ -128,10 +101,12 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, _LeastSquares):
     fit_intercept : bool, default False
         Add b, which is not penalised. Without it f shrinks towards 0, so centre the targets or set this.
     solver : {"auto", "cholesky", "cg"}, default "auto"
-        "cholesky" stores K in float32 (4n² bytes), factors it and refines with float64 products; "cg" stores nothing.
-        "auto" takes Cholesky where K fits in 40 % of the memory budget.
+        "cholesky" stores K in float32 (4n² bytes), factors it and refines with float64 products; "cg" stores at most
+        2000 columns: conjugate gradients preconditioned by randomly pivoted Cholesky, refined alike. "auto" takes "cg"
+        where K doesn't fit in 40 % of the memory budget, or where it is predicted to be quicker; the report says why.
     tol : float, default 1e-10
-        Relative residual ‖y − (K + λI)α‖/‖y‖ in float64, per target.
+        Relative residual ‖y − (K + λI)α‖/‖y‖ in float64, per target, whichever the solver. The steps of "cg" grow with
+        log(1/tol): where only predictions matter and n is large, 1e-6 or 1e-4 is enough.
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free.
 

@@ -16,6 +16,9 @@ __all__ = ["RefinedConjugateGradients", "RefinedState"]
 INNER = 1e-4
 """The least relative residual of an inner solve: about what float32 entries carry at n = 10⁵ and small shifts."""
 
+PATIENCE = 200
+"""Steps of one inner solve in float32: where rounding slows it down beyond that, float64 is quicker."""
+
 CONTRACTION = 0.1
 """A round that leaves more than this of a true residual is one that float32 entries cannot carry."""
 
@@ -109,8 +112,9 @@ class RefinedConjugateGradients(Solver[LinearSystem, RefinedState]):
     def _round(self, state: RefinedState) -> ConjugateGradients:
         """The inner solver: no more exact than the outer one needs, nor than float32 entries can be."""
         wanted = 0.5 * self.tol / float(np.max(state.residuals))
-        floor = 0.0 if state.precision == "float64" else INNER
-        return ConjugateGradients(tol=min(max(wanted, floor), 0.5), max_steps=None)
+        if state.precision == "float64":
+            return ConjugateGradients(tol=min(wanted, 0.5))
+        return ConjugateGradients(tol=min(max(wanted, INNER), 0.5), max_steps=PATIENCE)
 
 
 def _correction(problem: LinearSystem, state: RefinedState, tol: float) -> LinearSystem:

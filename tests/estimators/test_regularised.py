@@ -1,0 +1,131 @@
+"""Which road a regularised solve takes, that both lead to the same place, and that the report says so."""
+
+import numpy as np
+import pytest
+
+from mercer import KernelOperator, KernelRidge, KernelRidgeClassifier
+from mercer.approx import pivoted_cholesky
+from mercer.errors import InvalidInput
+from mercer.estimators import regularised
+from mercer.kernels import Gaussian, Precomputed
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 4))
+    return X, np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(500)
+
+
+def both(data, weights=None, **options):
+    X, y = data
+    direct = KernelRidge(Gaussian(0.2), solver="cholesky", **options).fit(X, y, weights)
+    iterated = KernelRidge(Gaussian(0.2), solver="cg", **options).fit(X, y, weights)
+    assert "pivots" in iterated.report_.method
+    assert iterated.report_.residual <= 1e-10
+    return direct.predict(X), iterated.predict(X), iterated.report_
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1e-2, 1e-4])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_conjugate_gradients_and_cholesky_agree(data, alpha, intercept):
+    direct, iterated, _ = both(data, alpha=alpha, fit_intercept=intercept)
+    np.testing.assert_allclose(iterated, direct, atol=1e-8)
+
+
+def test_with_weights_and_many_targets(data):
+    X, y = data
+    weights = np.random.default_rng(1).uniform(0.2, 3.0, 500)
+    direct, iterated, _ = both((X, np.column_stack([y, X[:, 3]])), weights, alpha=0.1)
+    np.testing.assert_allclose(iterated, direct, atol=1e-8)
+
+
+def test_steps_are_as_predicted_within_a_factor_of_two():
+    X = np.random.default_rng(2).standard_normal((3000, 8))
+    model = KernelRidge(Gaussian(0.1), alpha=0.1, solver="cg").fit(X, X[:, 0])
+    probe = pivoted_cholesky(KernelOperator(Gaussian(0.1), X), regularised.PROBE)
+    predicted = regularised.plan(3000, 8, probe.residual_trace, 0.1, 1e-10, 300)
+    assert predicted.steps / 2 < model.report_.steps < 2 * predicted.steps
+
+
+def test_harder_systems_and_higher_dimensions_are_told_apart():
+    easy, hard = (regularised.plan(10_000, 20, 4000.0, shift, 1e-10, 1000) for shift in (1.0, 1e-3))
+    assert easy.products < regularised.direct_products(10_000, 20) < hard.products
+    assert hard.rank == 1000
+
+
+@pytest.fixture
+def eager(monkeypatch):
+    """Small systems are contested too."""
+    monkeypatch.setattr(regularised, "DIRECT_BELOW", 100)
+
+
+def test_auto_takes_the_cheaper_road_and_says_why(data, eager, monkeypatch):
+    X, y = data
+    monkeypatch.setattr(regularised, "direct_products", lambda n, d: 1e9)
+    report = KernelRidge(Gaussian(0.2)).fit(X, y).report_
+    assert "conjugate gradients" in report.method
+    assert "for Cholesky" in report.reason
+    monkeypatch.setattr(regularised, "direct_products", lambda n, d: 1.0)
+    report = KernelRidge(Gaussian(0.2)).fit(X, y).report_
+    assert "Cholesky" in report.method
+    assert "conjugate gradients would take" in report.reason
+
+
+def test_a_prediction_that_was_wrong_ends_with_cholesky(data, eager, monkeypatch):
+    X, y = data
+    monkeypatch.setattr(regularised, "direct_products", lambda n, d: 2.0)
+    monkeypatch.setattr(regularised, "plan", lambda *_: regularised.Plan(5, 1.0, 1.0))
+    model = KernelRidge(Gaussian(0.2), alpha=1e-4).fit(X, y)
+    assert "Cholesky" in model.report_.method
+    assert model.report_.residual <= 1e-10
+    assert any("max_steps" in note for note in model.report_.notes)
+
+
+def test_matrix_free_where_the_matrix_does_not_fit_with_what_memory_leaves(data):
+    X, y = data
+    model = KernelRidge(Gaussian(0.2), alpha=0.01, memory=500_000).fit(X, y)
+    assert "matrix-free, preconditioned by 50 pivots" in model.report_.method
+    assert "would take" in model.report_.reason
+    tight = KernelRidge(Gaussian(0.2), alpha=0.01, memory=224_000).fit(X, y)
+    assert "by 32 pivots" in tight.report_.method
+    assert tight.report_.memory_planned <= 224_000
+    np.testing.assert_allclose(model.predict(X), tight.predict(X), atol=1e-7)
+
+
+def test_no_preconditioner_without_a_shift_or_a_mercer_kernel(data):
+    X, y = data
+    plain = KernelRidge(Gaussian(2.0), alpha=0.0, solver="cg").fit(X[:80] * 3, y[:80])
+    assert "pivots" not in plain.report_.method
+    np.testing.assert_allclose(plain.predict(X[:80] * 3), y[:80], atol=1e-8)
+    K = Gaussian(0.2)(X)
+    given = KernelRidge(Precomputed(), alpha=0.1, solver="cg").fit(K, y)
+    assert "pivots" not in given.report_.method
+    np.testing.assert_allclose(given.predict(K), KernelRidge(Gaussian(0.2), alpha=0.1).fit(X, y).predict(X), atol=1e-8)
+
+
+def test_an_indefinite_matrix_is_refused_by_conjugate_gradients_too():
+    with pytest.raises(InvalidInput, match="definite"):
+        KernelRidge(Precomputed(), alpha=0.1, solver="cg").fit(np.diag([1.0, 1.0, -5.0]), [1.0, 2.0, 3.0])
+
+
+def test_the_classifier_takes_the_same_roads(data):
+    X, y = data
+    labels = np.digitize(y, [-0.5, 0.5])
+    direct, iterated = (KernelRidgeClassifier(Gaussian(0.2), 0.1, solver=s).fit(X, labels) for s in ("cholesky", "cg"))
+    np.testing.assert_allclose(iterated.decision_function(X), direct.decision_function(X), atol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_of_either_precision_reach_the_tolerance(data, dtype):
+    X, y = data
+    report = KernelRidge(Gaussian(0.2), alpha=0.01, solver="cg").fit(X.astype(dtype), y).report_
+    assert report.residual <= report.tolerance == 1e-10
+    assert "residual in float64" in report.precision
+
+
+def test_entries_beyond_float32_are_solved_in_float64(data):
+    X, y = data
+    model = KernelRidge("polynomial(degree=9, gamma=1, coef0=1)", alpha=1e80, solver="cg").fit(X * 1e4, y)
+    assert "float64" in model.report_.precision
+    assert model.report_.residual <= 1e-10
