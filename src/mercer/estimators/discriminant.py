@@ -108,8 +108,6 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     ((150, 2), True)
     """
 
-    fit_intercept = True
-
     def __init__(
         self,
         kernel: Any = "gaussian",
@@ -148,9 +146,11 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         if weights is not None and np.any(weights == 0):
             X, y, weights = self._without(weights == 0, X, np.asarray(y), weights)
         self.classes_, labels = np.unique(y, return_inverse=True)
-        self._check_classes()
+        self._check()
         K, report = self._begin(X, weights)
         self.report_ = report
+        for name in ("leave_one_out_deltas_", "leave_one_out_errors_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
         w = np.ones(len(labels)) if weights is None else weights
         mass = np.bincount(labels, weights=w)
         self.priors_ = self._checked_priors(mass)
@@ -174,12 +174,12 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             nu, b = np.linalg.eigh((G + G.T) / 2)
             order = np.argsort(-nu)
             trace = float(np.sum(weights * K.diagonal()))
-            noise = solution.residual * trace / (trace + self.delta_)
-            noise += np.finfo(np.float64).eps * trace * float(np.linalg.norm(A, axis=0).max())
+            rounding = np.finfo(np.float64).eps * trace / np.sqrt(len(Y))  # of a row of K a, over ‖a‖, times √n
+            noise = solution.residual * trace / (trace + self.delta_) + rounding * np.linalg.norm(A, axis=0).max()
             keep = order[nu[order] > 10 * max(noise, np.finfo(report.dtype).eps * float(nu.max()))]
         A, F = A @ b[:, keep], F @ b[:, keep]
         # Where K has no full rank, a has a part of size 1/δ that w does not see; its rounding must not drown aᵀKa.
-        if np.all(np.sum(A * F, axis=0) > 1e3 * solution.residual * np.linalg.norm(A, axis=0)):
+        if np.all(np.sum(A * F, axis=0) > 100 * rounding * np.sum(A**2, axis=0)):
             return A, F
         given = f"K + δI with δ={self.delta_:.3g} is too near singular for a regression"
         if self.solver == "regression":
@@ -238,7 +238,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _road(self) -> str:
         return "auto"
 
-    def _check_classes(self) -> None:
+    def _check(self) -> None:
         who, c = type(self).__name__, len(self.classes_)
         if c < 2:
             given = f"only one class, {self.classes_.tolist()}"
