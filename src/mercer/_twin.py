@@ -49,9 +49,11 @@ class BlockTiles:
             yield j, min(j + step, j1)
 
     def block(self, i0: int, i1: int, j0: int, j1: int, out: Array) -> None:
+        """Rows [i0, i1) × columns [j0, j1) into `out`."""
         out[...] = self._evaluate(i0, i1, j0, j1)
 
     def gram(self, i0: int, i1: int, out: Array) -> None:
+        """Rows [i0, i1) and, by symmetry, the same columns, into the whole n × n matrix `out`."""
         for top in range(i0, i1, self.row_block):
             bottom = min(top + self.row_block, i1)
             square = self._evaluate(top, bottom, top, bottom)
@@ -64,6 +66,11 @@ class BlockTiles:
 
     @np.errstate(all="ignore")  # as the compiled module: infinite entries are for the caller to find in the result
     def multiply(self, i0: int, i1: int, j0: int, j1: int, v: Array, out: Array, symmetric: bool) -> None:
+        """`out` += K[i0:i1, j0:j1] v[j0:j1].
+
+        With `symmetric`, `out` has n rows: entries left of the diagonal blocks are not visited, those right of them add
+        to both of their rows. All ranges end on row blocks, or at the end.
+        """
         wide = v.astype(np.float64, copy=False)
         for top in range(i0, i1, self.row_block):
             bottom = min(top + self.row_block, i1)
@@ -80,6 +87,7 @@ class BlockTiles:
 
     @np.errstate(all="ignore")
     def group_sums(self, i0: int, i1: int, start: Array, weights: Array | None, out: Array) -> None:
+        """`out[i − i0, g]` += Σ wⱼ Kᵢⱼ over the columns start[g] ≤ j < start[g + 1]."""
         for j, end in self._tiles(i0, i1, 0, self.columns):
             values = self._evaluate(i0, i1, j, end).astype(np.float64)
             if weights is not None:
@@ -90,6 +98,7 @@ class BlockTiles:
                     out[:, g] += values[:, a - j : b - j].sum(axis=1)
 
     def row_max(self, i0: int, i1: int, index: Array, value: Array) -> None:
+        """The largest entry of each row and its first column; NaN counts as the largest."""
         value[...] = -np.inf
         index[...] = -1
         for j, end in self._tiles(i0, i1, 0, self.columns):

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
-from mercer.arrays import as_rows
+from mercer.arrays import as_rows, is_torch
 from mercer.errors import CannotTrace, InvalidInput, message
 from mercer.kernels import bandwidth, evaluation
-from mercer.kernels.functions import is_tensor
 from mercer.kernels.pairing import ArrayPair, Pair, trace
 from mercer.kernels.properties import Properties
 from mercer.kernels.resolution import Resolver, blank, from_rows
@@ -338,8 +337,8 @@ class Kernel:
 
 def full(values: Any, shape: tuple[int, int], like: Array) -> Array:
     """What a formula returned, as an array of this shape in the dtype of the rows."""
-    if is_tensor(like):
-        values = values if is_tensor(values) else like.new_tensor(values)
+    if is_torch(like):
+        values = values if is_torch(values) else like.new_tensor(values)
         return values.to(like.dtype).expand(shape).contiguous()
     values = np.asarray(values)
     if values.shape != shape:

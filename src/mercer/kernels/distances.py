@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
+from mercer.arrays import is_torch
 from mercer.errors import InvalidInput, message
-from mercer.kernels.functions import is_tensor
 
 __all__ = [
     "chi2", "dot", "l1", "matched", "min_sum", "mismatches", "row_sums", "sqdist", "squared_norms", "zeros",
@@ -33,7 +33,7 @@ def matched(X: Any, Z: Any) -> tuple[Any, Any]:
     if Z is X:
         X = sp.csr_array(X) if sp.issparse(X) else X
         return X, X
-    if is_tensor(X) or is_tensor(Z):
+    if is_torch(X) or is_torch(Z):
         return _matched_tensors(X, Z)
     if sp.issparse(X) or sp.issparse(Z):
         X, Z = sp.csr_array(X), sp.csr_array(Z)
@@ -43,7 +43,7 @@ def matched(X: Any, Z: Any) -> tuple[Any, Any]:
 
 def _matched_tensors(X: Any, Z: Any) -> tuple[Any, Any]:
     torch = sys.modules["torch"]
-    like = X if is_tensor(X) else Z
+    like = X if is_torch(X) else Z
     X, Z = torch.as_tensor(X, device=like.device), torch.as_tensor(Z, device=like.device)
     dtype = torch.promote_types(X.dtype, Z.dtype)
     return X.to(dtype), Z.to(dtype)
@@ -54,7 +54,7 @@ def _matched_tensors(X: Any, Z: Any) -> tuple[Any, Any]:
 
 def squared_norms(X: Any) -> Any:
     """⟨x, x⟩ for each row."""
-    if is_tensor(X):
+    if is_torch(X):
         return (X * X).sum(dim=1)
     return _squared_norms64(X).astype(X.dtype)
 
@@ -68,14 +68,14 @@ def _squared_norms64(X: Any) -> Any:
 
 def row_sums(X: Any) -> Any:
     """Σ xᵢ for each row."""
-    if is_tensor(X):
+    if is_torch(X):
         return X.sum(dim=1)
     return np.asarray(X.sum(axis=1, dtype=np.float64)).ravel().astype(X.dtype)
 
 
 def zeros(X: Any) -> Any:
     """0 for each row."""
-    return X.new_zeros(X.shape[0]) if is_tensor(X) else np.zeros(X.shape[0], dtype=X.dtype)
+    return X.new_zeros(X.shape[0]) if is_torch(X) else np.zeros(X.shape[0], dtype=X.dtype)
 
 
 # ---- the inner product and the Euclidean distance -------------------------------------------------------------------
@@ -89,7 +89,7 @@ def dot(X: Any, Z: Any) -> Any:
 
 def sqdist(X: Any, Z: Any) -> Any:
     """‖x − z‖² for all pairs."""
-    if is_tensor(X):
+    if is_torch(X):
         return _sqdist_tensor(X, Z)
     if not sp.issparse(X) and X.shape[1] <= _DIRECT:
         return cdist(X, Z, "sqeuclidean").astype(X.dtype, copy=False)
@@ -156,7 +156,7 @@ def _sqdist_tensor(X: Any, Z: Any) -> Any:
 def l1(X: Any, Z: Any) -> Any:
     """Σ |xᵢ − zᵢ| for all pairs."""
     _needs_dense(X, "l1")
-    if is_tensor(X):
+    if is_torch(X):
         return _over_columns(X, Z, lambda x, z: (x - z).abs())
     return cdist(X, Z, "cityblock").astype(X.dtype, copy=False)
 
@@ -164,7 +164,7 @@ def l1(X: Any, Z: Any) -> Any:
 def min_sum(X: Any, Z: Any) -> Any:
     """Σ min(xᵢ, zᵢ) for all pairs."""
     _needs_dense(X, "min_sum")
-    return _over_columns(X, Z, sys.modules["torch"].minimum if is_tensor(X) else np.minimum)
+    return _over_columns(X, Z, sys.modules["torch"].minimum if is_torch(X) else np.minimum)
 
 
 def chi2(X: Any, Z: Any) -> Any:
@@ -187,7 +187,7 @@ def mismatches(X: Any, Z: Any) -> Any:
 
 def _over_columns(X: Any, Z: Any, term: Callable[[Any, Any], Any]) -> Any:
     """Σᵢ term(xᵢ, zᵢ) for all pairs, a block of pairs and a column at a time; float64 sums for arrays."""
-    if is_tensor(X):
+    if is_torch(X):
         total = X.new_zeros((X.shape[0], Z.shape[0]))
         for j in range(X.shape[1]):
             total = total + term(X[:, j, None], Z[None, :, j])

@@ -9,15 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from mercer.arrays import is_torch
 from mercer.kernels.expression import Expression, node
 
 __all__ = ["abs", "cos", "exp", "log", "maximum", "minimum", "sin", "sqrt", "tanh", "where"]
-
-
-def is_tensor(value: Any) -> bool:
-    """Whether a value is a PyTorch tensor, without importing PyTorch."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.Tensor)
 
 
 def _numpy(function: Callable[..., Any], *args: Any) -> Any:
@@ -29,7 +24,7 @@ def _numpy(function: Callable[..., Any], *args: Any) -> Any:
 def _unary(name: str, x: Any) -> Any:
     if isinstance(x, Expression):
         return node(name, x)
-    if is_tensor(x):
+    if is_torch(x):
         return getattr(sys.modules["torch"], name)(x)
     return _numpy(getattr(np, name), x)
 
@@ -37,14 +32,14 @@ def _unary(name: str, x: Any) -> Any:
 def _tensors(*args: Any) -> tuple[Any, ...]:
     """Every argument as a tensor of the first tensor's dtype and device (a mask keeps its own)."""
     torch = sys.modules["torch"]
-    like = next(arg for arg in reversed(args) if is_tensor(arg))
-    return tuple(arg if is_tensor(arg) else torch.as_tensor(arg, dtype=like.dtype, device=like.device) for arg in args)
+    like = next(arg for arg in reversed(args) if is_torch(arg))
+    return tuple(arg if is_torch(arg) else torch.as_tensor(arg, dtype=like.dtype, device=like.device) for arg in args)
 
 
 def _several(name: str, *args: Any) -> Any:
     if any(isinstance(arg, Expression) for arg in args):
         return node(name, *args)
-    if any(map(is_tensor, args)):
+    if any(map(is_torch, args)):
         return getattr(sys.modules["torch"], name)(*_tensors(*args))
     return _numpy(getattr(np, name), *args)
 
@@ -100,11 +95,11 @@ def where(condition: Any, x: Any, y: Any) -> Any:
     >>> where(np.array([True, False]), 1.0, 2.0)
     array([1., 2.])
     """
-    if isinstance(condition, Expression) or not (is_tensor(x) or is_tensor(y) or is_tensor(condition)):
+    if isinstance(condition, Expression) or not (is_torch(x) or is_torch(y) or is_torch(condition)):
         return _several("where", condition, x, y)
     torch = sys.modules["torch"]
     mask = torch.as_tensor(condition).bool()
-    if not (is_tensor(x) or is_tensor(y)):
+    if not (is_torch(x) or is_torch(y)):
         return torch.where(mask, x, y)
     x, y = _tensors(x, y)
     return torch.where(mask.to(x.device), x, y)

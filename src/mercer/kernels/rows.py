@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mercer.kernels.functions import is_tensor
+from mercer.arrays import is_torch
 
 __all__ = ["column_names", "to_numpy"]
 
@@ -18,4 +18,4 @@ def column_names(X: Any) -> Sequence[str] | None:
 
 def to_numpy(X: Any) -> Any:
     """A tensor as a NumPy array; arrays and CSR as they are."""
-    return X.detach().cpu().numpy() if is_tensor(X) else X
+    return X.detach().cpu().numpy() if is_torch(X) else X

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.arrays import as_rows
+from mercer.arrays import as_rows, is_torch
 from mercer.errors import InvalidInput, message
 from mercer.kernels import parameters
 from mercer.kernels.base import Array, Kernel
-from mercer.kernels.functions import is_tensor
 from mercer.kernels.properties import Definiteness, Properties
 
 __all__ = ["Constant", "Function", "Precomputed"]
@@ -46,7 +45,7 @@ class Constant(Kernel):
         # For any objects, unlike the formula: a Function of strings may be added to a constant.
         like: Any = X if hasattr(X, "dtype") and hasattr(X, "shape") else np.empty(0)
         shape = (rows_of(X), rows_of(Z))
-        if is_tensor(like):
+        if is_torch(like):
             return like.new_full(shape, self.value)
         return np.full(shape, self.value, dtype=like.dtype if like.dtype.kind == "f" else np.float64)
 
@@ -181,7 +180,7 @@ class Function(Kernel):
 
 
 def _checked(values: Any, shape: tuple[int, ...], X: Any) -> Any:
-    if is_tensor(values):
+    if is_torch(values):
         is_finite = bool(values.isfinite().all())
     else:
         values = np.asarray(values)
@@ -200,5 +199,5 @@ def _in_dtype_of(X: Any, values: Any) -> Any:
         given = f"func returned values of dtype {values.dtype}"
         raise InvalidInput(message("Function", given, "return real numbers"))
     dtype = getattr(X, "dtype", None)
-    keep = not is_tensor(X) and dtype in (np.float32, np.float64)
+    keep = not is_torch(X) and dtype in (np.float32, np.float64)
     return values.astype(dtype if keep else np.float64, copy=False)

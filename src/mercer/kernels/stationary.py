@@ -9,11 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import gammaln, kve
 
+from mercer.arrays import is_torch
 from mercer.errors import InvalidInput, message
 from mercer.kernels import parameters
 from mercer.kernels.base import Kernel
 from mercer.kernels.expression import Expression
-from mercer.kernels.functions import exp, is_tensor, minimum, sqrt
+from mercer.kernels.functions import exp, minimum, sqrt
 from mercer.kernels.properties import Definiteness, Properties
 from mercer.kernels.views import Circle
 
@@ -161,7 +162,7 @@ def _half_integer(p: int, s: Any) -> Any:
 
 def _bessel(nu: float, s: Any) -> Any:
     """2^(1−ν)/Γ(ν) · s^ν K_ν(s) on arrays, through logarithms; its power series where K_ν(s) overflows."""
-    if is_tensor(s):
+    if is_torch(s):
         raise InvalidInput(message("Matern", f"nu={nu} for a tensor", "give a half-integer nu ≤ 9.5, or NumPy arrays"))
     if isinstance(s, Expression):
         return np.frexp(s)  # Not traceable: raises CannotTrace, in the tracer's own words.

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
+from mercer.arrays import is_torch
 from mercer.errors import InvalidInput, message
-from mercer.kernels.functions import is_tensor
 
 __all__ = ["Circle", "Columns", "LengthScales", "View"]
 
@@ -38,7 +38,7 @@ class Columns:
         if self.indices and max(self.indices) >= X.shape[1]:
             given = f"column {max(self.indices)} of data with {X.shape[1]} columns"
             raise InvalidInput(message("Columns", given, "give indices below the number of columns"))
-        if is_tensor(X) or sp.issparse(X):
+        if is_torch(X) or sp.issparse(X):
             return X[:, list(self.indices)]
         return X.take(self.indices, axis=1)
 
@@ -61,7 +61,7 @@ class LengthScales:
         factors = 1.0 / np.asarray(self.scales, dtype=np.float64)
         if sp.issparse(X):
             return (X @ sp.diags_array(factors)).astype(X.dtype).tocsr()
-        if is_tensor(X):
+        if is_torch(X):
             return X * sys.modules["torch"].as_tensor(factors, dtype=X.dtype, device=X.device)
         return (X * factors).astype(X.dtype, copy=False)
 
@@ -82,7 +82,7 @@ class Circle:
         """Cosines and sines, computed in float64 and returned in the dtype of X."""
         if sp.issparse(X):
             raise InvalidInput(message("Circle", "sparse data, whose zeros become ones", "densify it with X.toarray()"))
-        if is_tensor(X):
+        if is_torch(X):
             torch = sys.modules["torch"]
             angle = 2 * torch.pi * torch.remainder(X.double() / self.period, 1.0)
             return torch.cat([torch.cos(angle), torch.sin(angle)], dim=1).to(X.dtype)
