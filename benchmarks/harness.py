@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import itertools
@@ -140,6 +141,7 @@ class Result:
     peer_megabytes: float = math.nan
     note: str = ""
     skipped: str = ""
+    seconds: float = 0.0
     quiet: machine.Quiet = field(default_factory=machine.Quiet)
 
 
@@ -190,27 +192,29 @@ class Run:
 
 
 def run(cases: Sequence[Case], setting: Setting) -> Run:
-    """Measure every case; progress goes to stderr."""
+    """Measure every case; progress goes to stderr. Ctrl-C ends the run with the rows that are done."""
     start, probe, results = time.perf_counter(), machine.Probe(setting.size(1536, 128)), []
-    for case in cases:
-        print(f"{case.key} … ", end="", file=sys.stderr, flush=True)
-        result = measure(case, setting, probe)
-        results.append(result)
-        print(result.skipped or f"{result.value:.4g}", file=sys.stderr, flush=True)
-        gc.collect()
+    with contextlib.suppress(KeyboardInterrupt):
+        for case in cases:
+            print(f"{case.key} … ", end="", file=sys.stderr, flush=True)
+            results.append(measure(case, setting, probe))
+            outcome = results[-1].skipped or f"{results[-1].value:.4g}"
+            print(f"{outcome}  [{results[-1].seconds:.0f} s]", file=sys.stderr, flush=True)
+            gc.collect()
     description = machine.describe(setting.threads)
     return Run(results, description, setting, probe.best, time.perf_counter() - start)
 
 
 def measure(case: Case, setting: Setting, probe: machine.Probe) -> Result:
     """One row; a missing peer is said, not raised."""
-    result = Result(case.key, case.group)
+    result, start = Result(case.key, case.group), time.perf_counter()
     try:
         row = case.build(setting)
         with probe.watch(result.quiet):
             _measure(row, case, setting, result)
     except Missing as missing:
         result.skipped = str(missing)
+    result.seconds = time.perf_counter() - start
     return result
 
 

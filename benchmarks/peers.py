@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import itertools
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -115,13 +117,15 @@ def _squares(torch: Any, x: Any, v: Any, gamma: float, side: int) -> Any:
 def keops_product(X: Any, v: Any, gamma: float) -> Callable[[], Any]:
     """K v of the Gaussian as a KeOps lazy tensor on NumPy arrays; its formula is compiled before any clock runs."""
     try:
-        lazy = importlib.import_module("pykeops.numpy").LazyTensor
+        with contextlib.redirect_stdout(sys.stderr):
+            lazy = importlib.import_module("pykeops.numpy").LazyTensor
         x, z, w = lazy(X[:, None, :]), lazy(X[None, :, :]), np.ascontiguousarray(v[:, None])
 
         def product() -> Any:
             return ((-gamma * x.sqdist(z)).exp() @ w)[:, 0]
 
-        product()
+        with contextlib.redirect_stdout(sys.stderr):  # it speaks while it compiles
+            product()
     except ImportError as absent:
         raise Missing("pykeops is not installed") from absent
     except Exception as failure:  # its compiler reports in exceptions of many kinds

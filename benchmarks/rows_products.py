@@ -87,7 +87,7 @@ def product_keops(setting: Setting, d: int) -> Row:
         peer=peers.keops_product(X, v, gamma),
         peer_name="KeOps `LazyTensor`",
         error=data.product_error(X, v, gamma),
-        rounds=3,
+        rounds=2,
     )
 
 
