@@ -11,6 +11,8 @@ from mercer.estimators import (
     KernelPCA,
     KernelRidge,
     KernelRidgeClassifier,
+    Nystroem,
+    RandomFourierFeatures,
     Report,
 )
 from mercer.events import Cancel, Log, Progress, observe
@@ -29,7 +31,9 @@ __all__ = [
     "KernelRidgeClassifier",
     "Log",
     "MonomialFeatures",
+    "Nystroem",
     "Progress",
+    "RandomFourierFeatures",
     "Report",
     "errors",
     "kernels",

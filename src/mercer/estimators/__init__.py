@@ -1,9 +1,19 @@
 """One textbook chapter per file: an estimator states its problem and never iterates."""
 
 from mercer.estimators.discriminant import KernelDiscriminantAnalysis
+from mercer.estimators.feature_maps import Nystroem, RandomFourierFeatures
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.estimators.kernel_ridge import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.lms import KernelLMS
 from mercer.estimators.report import Report
 
-__all__ = ["KernelDiscriminantAnalysis", "KernelLMS", "KernelPCA", "KernelRidge", "KernelRidgeClassifier", "Report"]
+__all__ = [
+    "KernelDiscriminantAnalysis",
+    "KernelLMS",
+    "KernelPCA",
+    "KernelRidge",
+    "KernelRidgeClassifier",
+    "Nystroem",
+    "RandomFourierFeatures",
+    "Report",
+]

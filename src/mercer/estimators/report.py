@@ -98,6 +98,11 @@ class Report:
         rows.append(("time", ", ".join(f"{name} {seconds:.2f} s" for name, seconds in self.seconds.items())))
         return rows + [("note", note) for note in self.notes] + [("warning", warning) for warning in self.warnings]
 
+    def _residual_line(self) -> str:
+        if self.status == "measured":
+            return f"{self.residual:.1e}, measured on a random block"
+        return f"{self.residual:.1e} after {self.steps} steps (asked for {self.tolerance:.0e}): {self.status}"
+
     def __str__(self) -> str:
         return "\n".join([self.estimator, *(f"  {label:<11}{text}" for label, text in self.lines())])
 

@@ -1,0 +1,296 @@
+"""Explicit features whose inner products approximate a kernel: Nyström's and random Fourier features."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+
+from mercer.approx.fourier import draw_frequencies, fourier_features
+from mercer.approx.nystroem import inverse_root, kmeans_landmarks, landmark_indices, nystroem_features
+from mercer.arrays import parse_memory, require
+from mercer.errors import InvalidInput, message
+from mercer.estimators.base import KernelEstimator
+from mercer.estimators.report import Report
+from mercer.gram import KernelOperator
+
+__all__ = ["Nystroem", "RandomFourierFeatures"]
+
+MEASURED = 256
+"""Rows of the random block on which an approximation is compared with the kernel."""
+
+
+class _FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
+    """What both maps share: their parameters' checks, and the measure of what they approximate."""
+
+    n_components: int
+    random_state: Any
+
+    def _checked_components(self) -> int:
+        m = self.n_components
+        if isinstance(m, bool) or not isinstance(m, Integral) or m < 1:
+            raise InvalidInput(message(type(self).__name__, f"n_components={m!r}", "give a positive integer"))
+        return int(m)
+
+    def _seed(self) -> int:
+        """An integer of its own, or one drawn from the generator that was given."""
+        if isinstance(self.random_state, Integral):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _measure(self, K: KernelOperator, X: Any, seed: int, report: Report) -> None:
+        """‖K − ΦΦᵀ‖/‖K‖ on a random block of training rows, in the report."""
+        n = K.shape[0]
+        some = np.sort(np.random.default_rng([seed, 1]).choice(n, min(n, MEASURED), replace=False))
+        with report.stage("measure"):
+            rows = X[some] if hasattr(X, "shape") else [X[i] for i in some]
+            Phi = np.asarray(self._map(rows), np.float64)
+            exact = np.asarray(K.block(some, some), np.float64)
+            off = np.abs(exact - Phi @ Phi.T)
+        scale = float(np.linalg.norm(exact))
+        report.residual = float(np.linalg.norm(off)) / scale if scale > 0 else float(np.linalg.norm(off))
+        report.status, report.tolerance = "measured", float("nan")
+        report.rank = self._n_features_out
+        report.notes.append(
+            f"on {len(some)} random training rows ‖K − ΦΦᵀ‖/‖K‖ = {report.residual:.1e} "
+            f"and the largest error of a kernel value is {float(off.max()):.1e}"
+        )
+
+    def _map(self, X: Any) -> np.ndarray:
+        raise NotImplementedError
+
+    def transform(self, X: Any) -> np.ndarray:
+        """φ of each row: of shape (m, features), in the dtype of X."""
+        X = self._validate_new(X)
+        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        itemsize = getattr(getattr(X, "dtype", None), "itemsize", 8)
+        what = f"{type(self).__name__}'s features of {n} rows"
+        require(
+            2 * itemsize * n * self._n_features_out, parse_memory(self.memory), what, "transform fewer rows at a time"
+        )
+        return self._map(X)
+
+
+class Nystroem(_FeatureMap):
+    r"""φ(x) = K_mm^(−½) k_m(x), so that ⟨φ(x), φ(z)⟩ = k_m(x)ᵀ K_mm⁻¹ k_m(z) ≈ k(x, z), from m landmarks.
+
+    Exact where x or z is a landmark. K_mm^(−½) is V λ^(−½) Vᵀ in float64 over the eigenvalues λ ≥ eps·m·λ₁, eps that of
+    the data's dtype: what is below is rounding, and dividing by it would make errors of any size.
+
+    Parameters
+    ----------
+    kernel : Kernel, str or callable, default "gaussian"
+        A name means its bandwidth by scikit-learn's rule "scale".
+    n_components : int, default 100
+        m; fewer where there are fewer rows, or fewer independent ones.
+    landmarks : {"pivoted", "uniform", "kmeans"} or array, default "pivoted"
+        "pivoted" chooses training rows by randomly pivoted Cholesky, in proportion to what is still unexplained;
+        "uniform" at random; "kmeans" takes cluster centres of the rows. Integers name training rows, and an array of
+        two dimensions is the landmarks themselves.
+    random_state : int, RandomState or None, default 0
+    memory : int, str or None
+        Budget in bytes or as "2GB"; None is half of what is free.
+
+    Attributes
+    ----------
+    components_ : array of shape (m, d)
+        The landmarks (column indices for a precomputed kernel).
+    component_indices_ : array of shape (m,) or None
+        Their places among the training rows; None where they are not among them.
+    normalization_ : array of shape (m, m)
+        K_mm^(−½).
+    kernel_, report_
+        As resolved; the report's residual is ‖K − ΦΦᵀ‖/‖K‖ on a random block.
+
+    References
+    ----------
+    C. K. I. Williams, M. Seeger (2001). Using the Nyström method to speed up kernel machines. NeurIPS 13.
+    Y. Chen, E. N. Epperly, J. A. Tropp, R. J. Webber (2025). Randomly pivoted Cholesky.
+    K. Zhang, I. W. Tsang, J. T. Kwok (2008). Improved Nyström low-rank approximation and error analysis. ICML.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Nystroem
+    >>> from mercer.kernels import Gaussian
+    >>> X = np.random.default_rng(0).standard_normal((500, 2))
+    >>> features = Nystroem(Gaussian(0.5), 100).fit(X)
+    >>> Phi = features.transform(X)
+    >>> Phi.shape, bool(np.abs(Phi @ Phi.T - Gaussian(0.5)(X)).max() < 1e-3), features.report_.residual < 1e-3
+    ((500, 100), True, True)
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "gaussian",
+        n_components: int = 100,
+        *,
+        landmarks: Literal["pivoted", "uniform", "kmeans"] | Any = "pivoted",
+        random_state: Any = 0,
+        memory: float | str | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.landmarks = landmarks
+        self.random_state = random_state
+        self.memory = memory
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Choose the landmarks among the rows of X, and take the root of their kernel matrix; y is ignored."""
+        X = self._validate(X)
+        K, report = self._begin(X)
+        self._kernel_size(K)
+        n, m, seed = K.shape[0], min(self._checked_components(), K.shape[0]), self._seed()
+        pivoted = isinstance(self.landmarks, str) and self.landmarks == "pivoted"
+        report.memory_planned = 4 * 8 * m * m + (8 * n * (m + 120) if pivoted else 0)
+        alternatives = ["fewer components", 'landmarks="uniform"']
+        require(report.memory_planned, report.memory_budget, f"Nystroem with {m} landmarks of {n} rows", alternatives)
+        with report.stage("landmarks"):
+            self.component_indices_, self.components_ = self._landmarks(K, X, m, seed)
+        with report.stage("root"):
+            small = self._between_landmarks(K)
+            self.normalization_, rank = inverse_root(small, float(np.finfo(report.dtype).eps))
+        if rank < len(small):
+            report.notes.append(f"the kernel matrix of {len(small)} landmarks has rank {rank}; the rest is rounding")
+        report.method, report.precision = f"Nyström, {len(small)} landmarks", f"{report.dtype}, root in float64"
+        report.reason = f"landmarks {self.landmarks if isinstance(self.landmarks, str) else 'given'}"
+        self.report_ = report
+        self._measure(K, X, seed, report)
+        return self
+
+    def _landmarks(self, K: KernelOperator, X: Any, m: int, seed: int) -> tuple[np.ndarray | None, Any]:
+        """The landmarks' places among the rows, None if they have none, and the landmarks."""
+        how, vectors = self.landmarks, self.kernel_.domain == "vectors"
+        if isinstance(how, str):
+            if how == "kmeans" and vectors:
+                return None, kmeans_landmarks(X, m, seed)
+            if how not in ("pivoted", "uniform"):
+                raise self._refused(K)
+            index = landmark_indices(K.astype(self._entries(X)), m, how, seed)
+        else:
+            index = np.asarray(how)
+            if vectors and index.ndim == 2 and index.shape[1] == X.shape[1] and len(index):
+                return None, np.ascontiguousarray(index, X.dtype)
+            named = index.ndim == 1 and index.dtype.kind in "iu" and len(index) > 0
+            if not named or index.min() < 0 or index.max() >= K.shape[0]:
+                raise self._refused(K)
+        if self.kernel_.domain == "precomputed":
+            return index, index
+        return index, X[index] if hasattr(X, "shape") else [X[i] for i in index]
+
+    def _refused(self, K: KernelOperator) -> InvalidInput:
+        do = f'choose "pivoted", "uniform", "kmeans" (of rows of numbers), rows, or indices below {K.shape[0]}'
+        return InvalidInput(message("Nystroem", f"landmarks={self.landmarks!r}", do))
+
+    @staticmethod
+    def _entries(X: Any) -> np.dtype:
+        return np.dtype(np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64)
+
+    def _between_landmarks(self, K: KernelOperator) -> np.ndarray:
+        """K_mm in float64."""
+        if self.component_indices_ is not None:
+            return K.block(self.component_indices_, self.component_indices_)
+        return KernelOperator(self.kernel_, self.components_, dtype=np.float64).toarray()
+
+    def _map(self, X: Any) -> np.ndarray:
+        return nystroem_features(KernelOperator(self.kernel_, X, self.components_), self.normalization_)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.normalization_)
+
+
+class RandomFourierFeatures(_FeatureMap):
+    r"""φ(x) = √(2/D) [cos Wx, sin Wx] with D/2 rows drawn from the spectral measure of k: E⟨φ(x), φ(z)⟩ = k(x, z).
+
+    The error of a kernel value falls as 1/√D, whatever the data; `Nystroem`, which sees the data, does better where the
+    spectrum of the kernel matrix decays. ``mercer.approx.fourier.draw_frequencies`` lists the measures.
+
+    Parameters
+    ----------
+    kernel : Kernel or str, default "gaussian"
+        Gaussian, Laplace, Matern, Cauchy or RationalQuadratic; multiples and products of these, on columns and with
+        length-scales too.
+    n_components : int, default 100
+        D: a cosine and a sine for each frequency; of an odd number the last has one cosine at a random offset.
+    orthogonal : bool, default False
+        Frequencies with orthonormal directions, d at a time: the same mean and less variance.
+    random_state : int, RandomState or None, default 0
+    memory : int, str or None
+        Budget in bytes or as "2GB"; None is half of what is free.
+
+    Attributes
+    ----------
+    frequencies_ : array of shape (⌈D/2⌉, d)
+        W.
+    offset_ : float or None
+        Of the last cosine where D is odd.
+    scale_ : float
+        k(x, x), by which the squares of the features are multiplied.
+    kernel_, report_
+        As resolved; the report's residual is ‖K − ΦΦᵀ‖/‖K‖ on a random block.
+
+    References
+    ----------
+    A. Rahimi, B. Recht (2007). Random features for large-scale kernel machines. NeurIPS 20.
+    F. X. Yu, A. T. Suresh, K. Choromanski, D. Holtmann-Rice, S. Kumar (2016). Orthogonal random features. NeurIPS 29.
+    D. J. Sutherland, J. Schneider (2015). On the error of random Fourier features. UAI.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import RandomFourierFeatures
+    >>> from mercer.kernels import Gaussian
+    >>> X = np.random.default_rng(0).standard_normal((200, 5))
+    >>> Phi = RandomFourierFeatures(Gaussian(0.1), 4000, orthogonal=True).fit_transform(X)
+    >>> bool(np.abs(Phi @ Phi.T - Gaussian(0.1)(X)).max() < 0.1)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "gaussian",
+        n_components: int = 100,
+        *,
+        orthogonal: bool = False,
+        random_state: Any = 0,
+        memory: float | str | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.orthogonal = orthogonal
+        self.random_state = random_state
+        self.memory = memory
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Resolve the kernel on the rows of X and draw the frequencies; y is ignored."""
+        X = self._validate(X)
+        D, seed = self._checked_components(), self._seed()
+        K, report = self._begin(X)
+        d = X.shape[1] if hasattr(X, "shape") else 0
+        report.memory_planned = 8 * D * d
+        require(
+            report.memory_planned, report.memory_budget, f"RandomFourierFeatures of {D} columns", "fewer components"
+        )
+        with report.stage("frequencies"):
+            rng, count = np.random.default_rng([seed, 0]), (D + 1) // 2
+            drawn = draw_frequencies(self.kernel_, d, count, rng, orthogonal=bool(self.orthogonal))
+            self.offset_ = float(rng.uniform(0, 2 * np.pi)) if D % 2 else None
+        self.frequencies_, self.scale_ = drawn.W, float(drawn.scale)
+        report.method = (
+            f"{count} {'orthogonal ' if self.orthogonal else ''}random frequencies, a cosine and a sine each"
+        )
+        report.reason, report.precision = "draws from the spectral measure", f"{report.dtype} features"
+        self.report_ = report
+        self._measure(K, X, seed, report)
+        return self
+
+    def _map(self, X: Any) -> np.ndarray:
+        return fourier_features(X, self.frequencies_, self.scale_, self.offset_)
+
+    @property
+    def _n_features_out(self) -> int:
+        return 2 * len(self.frequencies_) - (self.offset_ is not None)
