@@ -87,10 +87,7 @@ class Report:
             ("data", f"{self.n} rows × {self.d} columns, {self.dtype} entries"),
             ("method", f"{self.method}: {self.reason}"),
             ("memory", f"{human(self.memory_planned)} planned of {human(self.memory_budget)}"),
-            (
-                "residual",
-                f"{self.residual:.1e} after {self.steps} steps (asked for {self.tolerance:.0e}): {self.status}",
-            ),
+            ("residual", self._residual_line()),
             ("precision", self.precision),
         ]
         if self.rank is not None:
