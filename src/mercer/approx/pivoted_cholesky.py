@@ -63,7 +63,7 @@ def pivoted_cholesky(
     Parameters
     ----------
     A : Operator of shape (n, n)
-        Symmetric positive semi-definite; its `diagonal`, `block` and `rows` are asked for, never a product.
+        Symmetric positive semi-definite; its `diagonal` and `block` are asked for, never a product.
     max_rank : int
         Most pivots to take; n at most.
     tol : float
@@ -176,6 +176,7 @@ def _new_rows(
     A: Operator, Ft: NDArray[Any], T: NDArray[np.intp], L: NDArray[np.float64], kind: np.dtype[Any]
 ) -> NDArray[Any]:
     """L⁻¹ (A − FFᵀ)[T, :], with L Lᵀ = (A − FFᵀ)[T, T]."""
-    rows = np.array(A.rows(T), kind)
+    # A block, not rows: scattered rows of a kernel matrix come a few at a time, those of a block together.
+    rows = np.array(A.block(T, np.arange(A.shape[1])), kind)
     rows -= np.ascontiguousarray(Ft[:, T].T) @ Ft
     return np.asarray(np.linalg.inv(L).astype(kind) @ rows)
