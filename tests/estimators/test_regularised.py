@@ -51,7 +51,7 @@ def test_steps_are_as_predicted_within_a_factor_of_two():
 def test_harder_systems_and_higher_dimensions_are_told_apart():
     easy, hard = (regularised.plan(10_000, 20, 4000.0, shift, 1e-10, 1000) for shift in (1.0, 1e-3))
     assert easy.products < regularised.direct_products(10_000, 20) < hard.products
-    assert hard.rank == 1000
+    assert hard.rank >= 2 * easy.rank
 
 
 @pytest.fixture

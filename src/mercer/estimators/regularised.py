@@ -50,24 +50,26 @@ class Plan(NamedTuple):
 
 
 def plan(n: int, d: int, trace: float, shift: float, tol: float, most: int) -> Plan:
-    r"""The rank r that makes c r²/n + s/2 least, s = ½ √κ ln(2/tol) steps with κ = 1 + t/(2rμ).
+    r"""The rank r with the least 0.2 r²/p + s (½ + 8.3 r/p), p = n(1 + d/20), for s = ½ √(1 + t/(2rμ)) ln(2/tol) steps.
 
     t is the residual trace of a smaller approximation, μ the shift. The largest eigenvalue that r pivots leave is taken
     as t/(2r): within a factor of two of what was measured for r from 100 to 1000 at n = 10 000 (d = 20, Gaussian). A
-    step with float32 entries costs half a product with float64 ones, and c = 0.2/(1 + d/20) is the cost of building the
-    preconditioner relative to that of a product, both measured on two cores.
+    step with float32 entries costs half a product with float64 ones and four readings of the preconditioner, whose
+    building is the first term; measured on two cores.
 
     Examples
     --------
     >>> easy, hard = plan(10_000, 20, 4427.0, 1.0, 1e-10, 1000), plan(10_000, 20, 4427.0, 0.01, 1e-10, 1000)
-    >>> easy.rank, round(easy.steps), round(hard.steps)
-    (480, 28, 177)
+    >>> easy.rank, round(easy.steps), hard.products > 150
+    (480, 28, True)
     """
     plans = []
     rank = min(PROBE, most)
     while True:
         steps = max(0.5 * np.sqrt(1 + trace / (2 * max(rank, 1) * shift)) * np.log(2 / max(tol, 1e-16)), 1.0)
-        plans.append(Plan(rank, float(steps), 0.2 / (1 + d / 20) * rank**2 / n + 0.5 * float(steps) + 4))
+        product = n * (1 + d / 20)
+        build, step = 0.2 * rank**2 / product, 0.5 + 8.3 * rank / product
+        plans.append(Plan(rank, float(steps), build + step * float(steps) + 4))
         if rank >= most:
             return min(plans, key=lambda p: p.products)
         rank = min(2 * rank, most)
