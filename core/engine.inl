@@ -23,18 +23,25 @@ class TileEngine final : public Engine {
         });
     }
 
-    void gram(int64_t i0, int64_t i1, void* out_, int64_t stride) override {
-        T* out = static_cast<T*>(out_);
+    void gram(int64_t i0, int64_t i1, void* out, int64_t stride) override {
+        const Mirror<T> mirror(static_cast<T*>(out), stride, strips_.columns());
         const int64_t m = strips_.columns(), across = strips_.stride();
         for_tasks(i0, i1, 1, [&](Scratch<T>& s, Rows r, int64_t, int64_t) {
-            strips_.sweep(s, r, {r.begin, m}, [&](int64_t i, int64_t j, int columns, const T* strip) {
-                // only entries right of the diagonal are written, each to both of its places: exactly symmetric
-                const int64_t rows = min64(M, r.end - i), valid = min64(columns, m - j);
-                for (int64_t k = 0; k < rows; ++k)
-                    for (int64_t c = max64(0, i + k - j); c < valid; ++c) out[(i + k) * stride + j + c] = strip[k * across + c];
-                for (int64_t c = max64(0, i + 1 - j); c < valid; ++c)
-                    for (int64_t k = 0; k < min64(rows, j + c - i); ++k) out[(j + c) * stride + i + k] = strip[k * across + c];
+            strips_.sweep(s, r, {r.begin, r.end}, [&](int64_t i, int64_t j, int columns, const T* strip) {
+                mirror.corner(i, min64(M, r.end - i), j, min64(columns, r.end - j), strip, across);
             });
+            if (r.end == m) return;
+            // Right of the square on the diagonal, a tile is kept whole, to be written a second time, turned. The first one begins
+            // on a panel's border, maybe left of where the square ends.
+            Buffer<T> kept(round_up(kRowBlock, M) * across);
+            strips_.sweep(s, r, {r.end, m}, [&](int64_t i, int64_t j, int columns, const T* strip) {
+                const int64_t from = max64(j, r.end), to = min64(j + columns, m);
+                mirror.rows(i, min64(M, r.end - i), from, to - from, strip + from - j, across);
+                std::memcpy(static_cast<void*>(kept.get() + (i - r.begin) * across), strip, size_t(M * across) * sizeof(T));
+            }, [&](int64_t j, int columns) {
+                mirror.turned(r.begin, r.end - r.begin, j, max64(0, r.end - j), min64(columns, m - j), kept.get(), across);
+            });
+            mirror.done();
         });
     }
 

@@ -3,6 +3,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
 
 #include "engine.hpp"
 
@@ -13,6 +17,7 @@ namespace {
 #include "program.hpp"
 #include "memory.hpp"
 #include "strips.hpp"
+#include "mirror.hpp"
 #include "products.hpp"
 #include "engine.inl"
 }  // namespace

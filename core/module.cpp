@@ -83,7 +83,7 @@ using OperandArgument = std::tuple<int, int>;
 using InstructionArgument = std::tuple<int, int, OperandArgument, OperandArgument, OperandArgument, double, double>;
 using DoubleMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-constexpr int kOperations = 23, kFirstUnary = 9, kPowInteger = 18, kLastUnary = 20, kMaxRegisters = 64;
+constexpr int kOperations = 24, kFirstUnary = 9, kPowInteger = 18, kLastUnary = 20, kMaxRegisters = 64;
 constexpr double kMaxPower = 1 << 20;
 constexpr int64_t kMaxSide = int64_t(1) << 40;  // so that no size overflows
 

@@ -13,6 +13,7 @@ enum Op : int {
     kExpAffine,         // exp(k0 * a + k1)
     kSqDistFromDot,     // max(0, b + c - 2 a), pinned to 0 on the self-diagonal; b a row value, c a column value
     kGaussFromDot,      // exp2(min(0, k0 * (a - (b + c)))), pinned to 1: one pass for the commonest kernel
+    kGaussFromSqDist,   // exp2(k0 * a), k0 < 0 <= a: the same where differences are direct
     kOps
 };
 
@@ -103,6 +104,7 @@ void run_row(const Instruction& s, T* out, int columns, Operand<T> a, Operand<T>
         case kGaussFromDot:
             return ternary<T>(out, columns, a, b, c,
                               [=](V x, V y, V z) { return vexp2_negative(vmin(zero, k0 * (x - (y + z)))); });
+        case kGaussFromSqDist: return unary<T>(out, columns, a, [=](V x) { return vexp2_negative(k0 * x); });
         default: __builtin_unreachable();
     }
 }

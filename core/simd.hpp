@@ -163,13 +163,14 @@ MERCER_INLINE V vexp_double(V x) {
 }
 MERCER_INLINE Vec<double> vexp(Vec<double> x) { return vexp_double<Vec<double>, IntVec<double>>(x); }
 
-// 2^x for x <= 0: the Gaussian's last step, with log2(e) already in its constants. The bound comes first in vmax, which returns its
-// second argument where one is NaN: NaN passes through, its low bits being zero.
+// 2^x for x <= 0: the Gaussian's last step, with log2(e) already in its constants. At the bound the exponent's bits cancel to an
+// exact zero, so that nothing has to be selected; within one of the bound the result is some number below the smallest normal one.
+// The bound comes first in vmax, which returns its second argument where one is NaN: NaN passes through, its low bits being zero.
 MERCER_INLINE Vec<float> vexp2_negative(Vec<float> x) {
     using V = Vec<float>;
     using I = IntVec<float>;
     constexpr float magic = 12582912.0f;
-    V y = vmax(splat<float>(-126.0f), x);
+    V y = vmax(splat<float>(-127.0f), x);
     V t = y + magic;
     V r = y - (t - magic);
     V p = splat<float>(0.00015345754520322688264f);
@@ -179,14 +180,13 @@ MERCER_INLINE Vec<float> vexp2_negative(Vec<float> x) {
     p = p * r + 0.24022646879243200957f;
     p = p * r + 0.693147205811993902f;
     p = p * r + 1.0f;
-    V e = (V)wrapping_add((I)p, (I)t << 23);
-    return x < -126.0f ? V{} : e;
+    return (V)wrapping_add((I)p, (I)t << 23);
 }
 MERCER_INLINE Vec<double> vexp2_negative(Vec<double> x) {
     using V = Vec<double>;
     using I = IntVec<double>;
     constexpr double magic = 6755399441055744.0;
-    V y = vmax(splat<double>(-1021.0), x);
+    V y = vmax(splat<double>(-1023.0), x);
     V t = y + magic;
     V r = y - (t - magic);
     V p = splat<double>(4.4352707044277139102e-10);
@@ -201,8 +201,7 @@ MERCER_INLINE Vec<double> vexp2_negative(Vec<double> x) {
     p = p * r + 0.24022650695910156627;
     p = p * r + 0.69314718055994533059;
     p = p * r + 1.0;
-    V e = (V)wrapping_add((I)p, (I)t << 52);
-    return x < -1021.0 ? V{} : e;
+    return (V)wrapping_add((I)p, (I)t << 52);
 }
 
 // ---- log: x = 2^k m, m in [sqrt(1/2), sqrt(2)); s = f / (2 + f); the classical fdlibm polynomial in s^2 -------------

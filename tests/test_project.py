@@ -73,8 +73,8 @@ def test_no_tracked_file_names_one_machine():
     [
         "cd " + "/home" + "/ada/mercer",
         r"C:" + r"\Users" + r"\ada",
-        "https://nexus" + ".example.org/pypi",
-        "--index-" + "url https://example.org",
+        "https://" + "nexus.example.org/pypi",
+        "--index-" + "url " + "https:" + "//example.org",
         "http://192." + "168.0.7/",
     ],
 )

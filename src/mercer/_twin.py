@@ -210,6 +210,7 @@ OPERATIONS: tuple[Callable[..., Any], ...] = (
     lambda k0, k1, a: np.exp(k0 * a + k1),
     lambda k0, k1, a, b, c: np.maximum((b + c) - 2 * a, 0),
     lambda k0, k1, a, b, c: np.exp2(np.minimum(k0 * (a - (b + c)), 0)),
+    lambda k0, k1, a: np.exp2(k0 * a),
 )
 
 PINNED = {21: 0.0, 22: 1.0}

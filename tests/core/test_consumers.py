@@ -54,6 +54,18 @@ def test_gram_is_exactly_symmetric(make_plan, full, isa, dtype, n):
     np.testing.assert_allclose(out, full(plan.twin(), n, n, np.float64), rtol=plan.eps)
 
 
+def test_gram_of_a_matrix_larger_than_the_cache(make_plan, isa):
+    """Whole lines that bypass the cache, rows that begin anywhere in a line, a last block that is not full."""
+    n = 3001
+    tiles, out = make_plan(np.float32, n).tiles(isa), np.full((n, n), np.nan, np.float32)
+    for i in range(0, n, 7 * tiles.row_block):
+        tiles.gram(i, min(i + 7 * tiles.row_block, n), out)
+    np.testing.assert_array_equal(out, out.T)
+    direct = np.empty((n, n), np.float32)
+    tiles.block(0, n, 0, n, direct)
+    np.testing.assert_allclose(out, direct, rtol=1e-5)
+
+
 @pytest.mark.parametrize("r", [1, 2, 3, 4, 5, 33])
 def test_symmetric_products(make_plan, full, isa, dtype, r):
     for n in SIZES:

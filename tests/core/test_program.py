@@ -33,11 +33,12 @@ DEFINITIONS = {
     Op.EXP_AFFINE: lambda a, b, c: np.exp(1.5 * a + 0.25),
     Op.SQDIST_FROM_DOT: lambda a, b, c: np.maximum(b + c - 2 * a, 0),
     Op.GAUSS_FROM_DOT: lambda a, b, c: np.exp2(np.minimum(1.5 * (a - (b + c)), 0)),
+    Op.GAUSS_FROM_SQDIST: lambda a, b, c: np.exp2(-1.5 * a),
 }
 ARITY = dict.fromkeys(Op, 1) | dict.fromkeys((Op.ADD, Op.SUB, Op.MUL, Op.DIV), 2)
 ARITY |= dict.fromkeys((Op.MINIMUM, Op.MAXIMUM, Op.LESS, Op.LESS_EQUAL), 2)
 ARITY |= dict.fromkeys((Op.WHERE, Op.SQDIST_FROM_DOT, Op.GAUSS_FROM_DOT), 3)
-K0 = {Op.POW_INTEGER: 3.0}
+K0 = {Op.POW_INTEGER: 3.0, Op.GAUSS_FROM_SQDIST: -1.5}
 
 
 @pytest.mark.parametrize("op", Op, ids=lambda op: op.name)

@@ -233,8 +233,7 @@ class _Compiler:
             halves = RowValue("sqnorm", sqdist.value[1], scale=0.5)
             dot = self.centered_dot(sqdist.value[1])
             return self.step(Op.GAUSS_FROM_DOT, dot, self.row(halves), self.column(halves), k0=2 * gamma2)
-        zero = self.constant(0.0)
-        return self.step(Op.GAUSS_FROM_DOT, self.value(sqdist), zero, zero, k0=-gamma2)
+        return self.step(Op.GAUSS_FROM_SQDIST, self.value(sqdist), k0=-gamma2)
 
     def power(self, e: Expression) -> Operand:
         exponent, base = float(e.value), self.value(e.args[0])

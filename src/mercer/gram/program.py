@@ -54,6 +54,8 @@ class Op(IntEnum):
     """max(0, b + c − 2a), 0 on the self-diagonal."""
     GAUSS_FROM_DOT = 22
     """2^min(0, k0·(a − (b + c))), 1 on the self-diagonal."""
+    GAUSS_FROM_SQDIST = 23
+    """2^(k0·a) for k0 < 0 ≤ a."""
 
 
 class Where(IntEnum):
