@@ -13,6 +13,9 @@ from mercer.operators.base import Array, Operator, row_blocks
 __all__ = ["Bordered", "Dense", "Diagonal", "Identity", "LowRank", "as_floats"]
 
 
+_BLOCK_ELEMENTS, _TALL_ELEMENTS = 1 << 18, 1 << 21  # 2 and 16 MB of float64
+
+
 class Dense(Operator):
     """V ↦ A V for an array A, which is not copied when it is float32 or float64.
 
@@ -50,7 +53,9 @@ class Dense(Operator):
         if V.dtype == np.float32:
             return np.asarray(self.array @ V.astype(np.float64), np.float32)
         out = np.empty((self.shape[0], V.shape[1]))
-        for rows in row_blocks(*self.shape):
+        # Taller blocks for a large matrix: a product of few rows with V would be bound by reading V.
+        elements = min(max(_BLOCK_ELEMENTS, self.array.size // 32), _TALL_ELEMENTS)
+        for rows in row_blocks(*self.shape, elements=elements):
             np.matmul(self.array[rows].astype(np.float64), V, out=out[rows])
         return out
 
