@@ -12,7 +12,17 @@ import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import Ridge
 
-from mercer import KernelPCA, KernelRidge, KernelRidgeClassifier, load, save
+from mercer import (
+    KernelDiscriminantAnalysis,
+    KernelLMS,
+    KernelPCA,
+    KernelRidge,
+    KernelRidgeClassifier,
+    Nystroem,
+    RandomFourierFeatures,
+    load,
+    save,
+)
 from mercer.errors import InvalidInput, MercerError, ModelFileError
 from mercer.kernels import Function, Gaussian, Linear, Matern, Precomputed
 
@@ -38,6 +48,11 @@ MODELS = {
     "classifier, two": lambda: KernelRidgeClassifier(memory="1GB").fit(X, LABELS == "warm"),
     "classifier, integers": lambda: KernelRidgeClassifier().fit(X, (3 * X[:, 0]).astype(int)),
     "pca": lambda: KernelPCA(3, Gaussian(gamma=0.2)).fit(X),
+    "discriminant": lambda: KernelDiscriminantAnalysis("gaussian").fit(X, LABELS),
+    "lms": lambda: KernelLMS(Gaussian(gamma=0.2)).fit(X, Y),
+    "nystroem": lambda: Nystroem("gaussian", 10).fit(X),
+    "nystroem, sparse": lambda: Nystroem("gaussian", 10).fit(sp.csr_matrix(X)),
+    "fourier": lambda: RandomFourierFeatures("gaussian", 11).fit(X),
 }
 
 

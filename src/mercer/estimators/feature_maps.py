@@ -142,6 +142,7 @@ class Nystroem(_FeatureMap):
         """Choose the landmarks among the rows of X, and take the root of their kernel matrix; y is ignored."""
         X = self._validate(X)
         K, report = self._begin(X)
+        del self.X_fit_  # the map keeps no training rows
         self._kernel_size(K)
         n, m, seed = K.shape[0], min(self._checked_components(), K.shape[0]), self._seed()
         pivoted = isinstance(self.landmarks, str) and self.landmarks == "pivoted"
@@ -270,6 +271,7 @@ class RandomFourierFeatures(_FeatureMap):
         X = self._validate(X)
         D, seed = self._checked_components(), self._seed()
         K, report = self._begin(X)
+        del self.X_fit_  # the map keeps no training rows
         d = X.shape[1] if hasattr(X, "shape") else 0
         report.memory_planned = 8 * D * d
         require(

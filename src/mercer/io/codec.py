@@ -27,7 +27,7 @@ def registry() -> dict[str, type]:
     >>> "KernelRidge" in registry()
     True
     """
-    from mercer import estimators
+    from mercer import approx, estimators
     from mercer.io.encoder import TableEncoder
     from mercer.io.table_model import TableModel
 
@@ -35,7 +35,7 @@ def registry() -> dict[str, type]:
     classes = [
         one for one in public if isinstance(one, type) and (issubclass(one, BaseEstimator) or one.__name__ == "Report")
     ]
-    return {one.__name__: one for one in (*classes, TableEncoder, TableModel)}
+    return {one.__name__: one for one in (*classes, approx.MonomialFeatures, TableEncoder, TableModel)}
 
 
 class Encoder:

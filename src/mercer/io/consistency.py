@@ -42,6 +42,8 @@ _KINDS: dict[str, tuple[str, Test]] = {
     "explained_variance_": ("an array of numbers", _numbers),
     "explained_variance_ratio_": ("an array of numbers", _numbers),
     "intercept_": ("numbers", lambda value: _numbers(value) or isinstance(value, int | float | np.number)),
+    "components_": ("rows", lambda value: _numbers(value) or sp.issparse(value)),
+    **dict.fromkeys(("normalization_", "frequencies_", "means_"), ("an array of numbers", _numbers)),
     "classes_": ("an array", lambda value: isinstance(value, np.ndarray) and value.ndim == 1),
     "feature_names_in_": (
         "an array of names",
@@ -58,6 +60,14 @@ _KINDS: dict[str, tuple[str, Test]] = {
     "numbers_": ("an array of numbers", _numbers),
     "categories_": ("lists of names", lambda value: isinstance(value, list) and all(map(_texts, value))),
 }
+
+
+_NEEDED: dict[str, tuple[str, ...]] = {
+    "Nystroem": ("kernel_", "components_", "normalization_"),
+    "RandomFourierFeatures": ("kernel_", "frequencies_", "scale_"),
+    "MonomialFeatures": ("n_output_features_",),
+}
+"""What a fitted model of a class must have; the others have training rows and their coefficients."""
 
 
 def check_consistent(model: BaseEstimator, path: str) -> None:
@@ -78,11 +88,16 @@ def check_consistent(model: BaseEstimator, path: str) -> None:
 
 def _check_rows(model: Any, path: str) -> None:
     state = vars(model)
-    if "kernel_" not in state and "X_fit_" not in state:
+    if not any(name.endswith("_") for name in state):
         return  # not fitted
-    for name in ("kernel_", "X_fit_", "dual_coef_"):
+    for name in _NEEDED.get(type(model).__name__, ("kernel_", "X_fit_", "dual_coef_")):
         if name not in state:
             _refuse(path, f"{type(model).__name__} has no {name}")
+    if "X_fit_" in state:
+        _check_training(model, state, path)
+
+
+def _check_training(model: Any, state: dict[str, Any], path: str) -> None:
     X = model.X_fit_
     n = X.shape[0] if X.ndim else -1
     for name in ("dual_coef_", "eigenvectors_", "column_means_"):
@@ -99,7 +114,7 @@ def _check_outputs(model: Any, path: str) -> None:
     if intercept is not None and np.size(intercept) not in (1, outputs):
         _refuse(path, f"{np.size(intercept)} intercepts for {outputs} outputs")
     classes = getattr(model, "classes_", None)
-    if classes is not None and outputs != (1 if len(classes) == 2 else len(classes)):
+    if classes is not None and intercept is not None and outputs != (1 if len(classes) == 2 else len(classes)):
         _refuse(path, f"{len(classes)} classes for {outputs} outputs")
 
 

@@ -55,7 +55,7 @@ class Dense(Operator):
         out = np.empty((self.shape[0], V.shape[1]))
         # Taller blocks for a large matrix: a product of few rows with V would be bound by reading V.
         elements = min(max(_BLOCK_ELEMENTS, self.array.size // 32), _TALL_ELEMENTS)
-        for rows in row_blocks(*self.shape, elements=elements):
+        for rows in row_blocks(self.shape[0], self.shape[1], elements):
             np.matmul(self.array[rows].astype(np.float64), V, out=out[rows])
         return out
 
