@@ -338,6 +338,7 @@ def test_processes_forked_after_use():
 
 
 @posix
+@pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="instrumented code is some twenty times slower")
 def test_interrupt_is_obeyed(record_property):
     """Ctrl-C during a product of half a minute ends it within a second (here: three, on a busy machine)."""
     code = """
