@@ -342,9 +342,12 @@ def test_processes_forked_after_use():
 def test_interrupt_is_obeyed(record_property):
     """Ctrl-C during a product of half a minute ends it within a second (here: three, on a busy machine)."""
     code = """
+        import signal
         import numpy as np
         from mercer import KernelOperator
         from mercer.kernels import Gaussian
+        # a shell's background jobs are started with the interrupt ignored
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         n = 500_000
         X = np.random.default_rng(0).standard_normal((n, 64), dtype=np.float32)
         K = KernelOperator(Gaussian(gamma=0.01), X)
