@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -141,10 +141,15 @@ def test_the_page_has_its_markers(report):
     assert 0 < page.find(report.BEGIN) < page.find(report.END)
 
 
-def test_a_call_that_takes_memory_is_seen(harness):
-    from benchmarks import memory
-
-    before = memory.in_use()[0]
-    block = np.ones(4_000_000)
-    assert memory.in_use()[1] - before > 25
-    assert math.isfinite(block[0])
+def test_a_call_that_takes_memory_is_seen():
+    """In a process of its own, as the harness does it: here what earlier tests freed would be taken again."""
+    code = """
+        import numpy as np
+        from benchmarks import memory
+        before = memory.in_use()[0]
+        block = np.ones(4_000_000)
+        print(memory.in_use()[1] - before)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert 25 < float(done.stdout) < 60
