@@ -201,3 +201,16 @@ def test_empty_operators():
     assert (Dense(np.empty((0, 0))) @ np.empty((0, 2))).shape == (0, 2)
     assert (Dense(np.empty((3, 0))) @ np.empty((0, 2))).shape == (3, 2)
     assert Identity(0).toarray().shape == (0, 0)
+
+
+def test_the_row_space_of_a_centred_matrix_needs_no_column_means():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((30, 4))
+    K = A @ A.T + 5.0
+    C = Centered(Dense(K, symmetric=True))
+    H = np.eye(30) - 1 / 30
+    Z = np.eye(30)[[3, 7, 8, 20]]
+    Z = Z - Z.mean(axis=0)
+    assert np.allclose(C.row_space([3, 7, 8, 20]), Z @ H @ K @ H, atol=1e-12)
+    assert "row_means" not in vars(C)
+    assert np.array_equal(Dense(K).row_space([1, 2]), K[[1, 2]])

@@ -163,3 +163,32 @@ def test_one_by_one():
 def test_what_does_not_fit_is_refused_with_advice(attempt):
     with pytest.raises(InvalidInput, match=r"\w+: .+; .+\."):
         attempt()
+
+
+def test_the_powered_basis_is_orthonormal_and_closer_to_the_leading_subspace():
+    d = np.r_[np.linspace(2, 1, 5), 0.5 ** np.arange(1, 196)]
+    pairs = solve(BlockKrylov(tol=1e-12, block=8, max_steps=2, start_from="random"), Eigenproblem(Diagonal(d), 5)).x
+    ahead = pairs.powered()
+    assert np.allclose(ahead.T @ ahead, np.eye(5), atol=1e-12)
+    distance = [np.linalg.norm(basis[5:], 2) for basis in (pairs.vectors, ahead)]
+    assert distance[1] < 0.5 * distance[0]
+
+
+def test_the_powered_basis_keeps_vectors_whose_images_are_rounding():
+    d = np.r_[3.0, 2.0, np.zeros(98)]
+    pairs = solve(BlockKrylov(tol=1e-9), Eigenproblem(Diagonal(d), 4)).x
+    ahead = pairs.powered()
+    assert np.allclose(ahead.T @ ahead, np.eye(4), atol=1e-10)
+    assert np.allclose(ahead[:2] @ ahead[:2].T, np.eye(2), atol=1e-10)  # e₁ and e₂ are in its span
+    plain = solve(DenseEigen(), Eigenproblem(Diagonal(d), 2)).x
+    assert plain.powered() is plain.vectors
+
+
+def test_a_float32_operator_keeps_a_float32_basis():
+    A = Dense(with_spectrum(np.logspace(0, -3, 300)).astype(np.float32), symmetric=True)
+    solution = solve(BlockKrylov(tol=1e-5), Eigenproblem(A, 5))
+    assert solution.state.V.dtype == solution.state.W.dtype == np.float32
+    V = solution.x.vectors
+    assert V.dtype == np.float64
+    assert np.abs(V.T @ V - np.eye(5)).max() < 1e-5
+    assert np.abs(solution.x.values / np.linalg.eigvalsh(A.array.astype(np.float64))[::-1][:5] - 1).max() < 1e-6

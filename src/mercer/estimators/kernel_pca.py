@@ -19,6 +19,11 @@ from mercer.solvers.choose import choose_eigen
 
 __all__ = ["KernelPCA"]
 
+_AHEAD = 8.0
+"""By how much a step of subspace iteration is taken to lower the residual that the Krylov method saw: it left a quarter
+to a tenth of it (handwritten digits, 64 components, blocks of 112 to 256). The check finds out, and goes on if it must.
+"""
+
 
 class _Found(NamedTuple):
     """The eigenpairs of the centred kernel matrix, and the column means of the kernel matrix."""
@@ -157,18 +162,23 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         if "stored" in report.method and n * n * np.dtype(dtype).itemsize <= 0.8 * report.memory_budget:
             with report.stage("kernel matrix"):
                 operator = Dense(operator.fill(np.empty(K.shape, dtype)), symmetric=True)
-        with report.stage("eigenvalues"):
-            solution = solve(BlockKrylov(tol=self.tol), Eigenproblem(Centered(operator), k, self._seed()))
-        if solution.x is None:
-            raise InvalidInput(message("KernelPCA", "no eigenvalues were found", solution.status.advice))
-        with report.stage("check in float64"):
-            V = np.asarray(solution.x.vectors, np.float64)
-            V = V - V.mean(axis=0)
-            images = operator @ np.column_stack([V, np.full(n, 1 / n)])
-            pairs = rayleigh_ritz(V, images[:, :-1] - images[:, :-1].mean(axis=0))
-        largest = float(np.abs(pairs.values).max())
+        problem, ahead, state = Eigenproblem(Centered(operator), k, self._seed()), _AHEAD, None
+        while True:
+            with report.stage("eigenvalues"):
+                solution = solve(BlockKrylov(tol=ahead * self.tol), problem, state=state)
+            if solution.x is None:
+                raise InvalidInput(message("KernelPCA", "no eigenvalues were found", solution.status.advice))
+            with report.stage("check in float64"):
+                V = solution.x.powered()
+                V = V - V.mean(axis=0)
+                images = operator @ np.column_stack([V, np.full(n, 1 / n)])
+                pairs = rayleigh_ritz(V, images[:, :-1] - images[:, :-1].mean(axis=0))
+            largest = float(np.abs(pairs.values).max())
+            residual = float(pairs.residuals.max()) / max(largest, np.finfo(np.float64).tiny)
+            if residual <= self.tol or ahead < 1 or not solution.converged:
+                break
+            ahead, state = ahead / 8, solution.state
         report.precision = f"{np.dtype(dtype).name} entries, float64 eigenvalues and residual"
-        residual = float(pairs.residuals.max()) / max(largest, np.finfo(np.float64).tiny)
         self._account(report, replace(solution, residual=residual), self.tol)
         return _Found(pairs, images[:, -1]), largest
 

@@ -114,10 +114,7 @@ class KernelOperator(Operator):
             return self
         if self.kernel.domain == "precomputed" or not commutes(self.kernel):
             return super()._transpose()
-        other = KernelOperator.__new__(KernelOperator)
-        other.kernel, other.X, other.Z, other._plan = self.kernel, self.Z, self.X, None
-        Operator.__init__(other, self.shape[::-1], self.dtype)
-        return other
+        return self._like(self.Z, self.X, self.shape[::-1], self.dtype, symmetric=False)
 
     def diagonal(self) -> Array:
         """k(xᵢ, xᵢ) (with Z given: k(xᵢ, zᵢ))."""
@@ -178,7 +175,14 @@ class KernelOperator(Operator):
         """The same kernel on the same rows in another precision."""
         if np.dtype(dtype) == self.dtype:
             return self
-        return KernelOperator(self.kernel, self.X, self.Z, dtype=dtype)
+        return self._like(self.X, self.Z, self.shape, dtype, self.symmetric)
+
+    def _like(self, X: Any, Z: Any, shape: tuple[int, int], dtype: DTypeLike, symmetric: bool) -> KernelOperator:
+        """The same kernel on rows that were validated before."""
+        other = KernelOperator.__new__(KernelOperator)
+        other.kernel, other.X, other.Z, other._plan = self.kernel, X, Z, None
+        Operator.__init__(other, shape, dtype, symmetric=symmetric)
+        return other
 
     # ---- other consumers --------------------------------------------------------------------------------------------
 

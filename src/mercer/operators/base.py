@@ -111,6 +111,10 @@ class Operator(LinearOperator):  # type: ignore[misc]
             order="C",
         )
 
+    def row_space(self, I: ArrayLike | slice) -> Array:
+        """Vectors of the row space of A from its rows I, one for each: the rows, or what is cheaper than those."""
+        return self.rows(I)
+
     def block(self, I: ArrayLike | slice, J: ArrayLike | slice) -> Array:
         """The entries A[I, J] (their outer product, as ``A.toarray()[np.ix_(I, J)]``)."""
         rows, columns = self._index(I, 0), self._index(J, 1)

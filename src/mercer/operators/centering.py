@@ -64,16 +64,18 @@ class Centered(Operator):
         super().__init__(A.shape, A.dtype, symmetric=A.symmetric)
 
     def _matmat(self, V: Array) -> Array:
-        inner = self._right(np.asarray(V, np.float64)).astype(V.dtype, copy=False)
-        return self._left(np.asarray(self.A._matmat(inner), np.float64)).astype(V.dtype, copy=False)
+        return self._left(self.A._matmat(self._right(V)))
 
-    def _left(self, Y: Floats) -> Floats:
-        """H Y = Y − 1 (wᵀY)/Σw."""
-        return np.asarray(Y - self._share @ Y)
+    def _left(self, Y: Array) -> Array:
+        """H Y = Y − 1 (wᵀY)/Σw, of the dtype of Y with the mean in float64."""
+        mean = Y.mean(axis=0, dtype=np.float64) if self.weights is None else self._share @ Y
+        return np.asarray(Y - mean.astype(Y.dtype))
 
-    def _right(self, V: Floats) -> Floats:
-        """Hᵀ V = V − w (1ᵀV)/Σw."""
-        return np.asarray(V - self._share[:, None] * V.sum(axis=0))
+    def _right(self, V: Array) -> Array:
+        """Hᵀ V = V − w (1ᵀV)/Σw; it is H V where all weights are the same."""
+        if self.weights is None:
+            return self._left(V)
+        return np.asarray(V - self._share[:, None] * V.sum(axis=0), V.dtype)
 
     def _transpose(self) -> Operator:
         return self if self.symmetric else Centered(self.A.T, self.weights)
@@ -99,6 +101,16 @@ class Centered(Operator):
         return self._subtract(np.array(self.A.rows(index), np.float64), self.row_means[index]).astype(
             self.dtype, copy=False
         )
+
+    def row_space(self, I: ArrayLike | slice) -> Array:
+        """(eᵢ − m)ᵀ A H with m the mean of the eᵢ: of the row space of H A H, since eᵢ − m sums to zero, and with no
+        need of the column means, which cost a product.
+        """
+        if self.weights is not None:
+            return self.rows(I)
+        rows = self.A.rows(I)
+        rows = rows - rows.mean(axis=0)
+        return np.asarray(rows - rows.mean(axis=1, keepdims=True))
 
     def fill(self, out: Array) -> Array:
         self.A.fill(out)

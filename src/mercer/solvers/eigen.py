@@ -55,11 +55,28 @@ class Eigenproblem:
 
 @dataclass(frozen=True, eq=False)
 class Eigenpairs:
-    """Eigenvalues in descending order, their vectors in columns, and ‖Av − λv‖ of each; signs as they came."""
+    """Eigenvalues in descending order, their vectors in columns, and ‖Av − λv‖ of each; signs as they came.
+
+    `images` are the A v, where the solver has them.
+    """
 
     values: Floats
     vectors: NDArray[Any]
     residuals: Floats
+    images: NDArray[Any] | None = None
+
+    def powered(self) -> NDArray[Any]:
+        """An orthonormal basis that is a step of subspace iteration ahead, for nothing: A v instead of v.
+
+        Of a pair whose residual is not small against its value the vector itself is kept: A v would be rounding.
+        """
+        if self.images is None:
+            return self.vectors
+        ahead = 10 * self.residuals < np.abs(self.values)
+        P = np.where(ahead, self.images / np.where(ahead, self.values, 1.0), self.vectors)
+        e, S = np.linalg.eigh(P.T @ P)
+        # Mostly P is all but orthonormal, and this is ten times quicker than Householder's reflections.
+        return P @ (S / np.sqrt(e)) if e[0] > 1e-2 * e[-1] else np.linalg.qr(P)[0]
 
 
 @dataclass(frozen=True)

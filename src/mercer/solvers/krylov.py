@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,8 @@ from mercer.solvers.eigen import Eigenpairs, Eigenproblem, Floats
 
 __all__ = ["BlockKrylov", "KrylovState"]
 
-_JITTER = 0.1  # norm of the random part of each direction that comes from sampled rows
-_SAMPLES = 4  # rows sampled for each column of the block; 3 to 8 took as many products in all
+_JITTER = 0.01  # norm of the random part of each direction that comes from sampled rows; 0.1 cost a third of a step
+_SAMPLES = 2  # rows sampled for each column of the block
 _DECAY = 0.9  # share of the sampled rows' squares that their leading directions must hold, or the start is random
 _PATIENCE = 8  # steps with neither a smaller residual nor larger values before the run counts as stalled
 _BLOCKS_KEPT = 8  # blocks in the basis before it is restarted from the best half of them
@@ -25,10 +25,10 @@ _BLOCKS_KEPT = 8  # blocks in the basis before it is restarted from the best hal
 class KrylovState(State):
     """Basis V and its images W = AV by rows, T = VᵀAV, the next block Q, the Ritz values and their coordinates."""
 
-    V: Floats
-    W: Floats
+    V: NDArray[Any]
+    W: NDArray[Any]
     T: Floats
-    Q: Floats
+    Q: NDArray[Any]
     values: Floats
     coordinates: Floats
     residuals: Floats
@@ -57,9 +57,13 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
 
     The block Q begins as the leading directions of randomly sampled rows of A (the range of a Nyström approximation)
     with a little noise, which is worth one product of A with a random block and costs a few rows; where the rows do not
-    decay it begins at random. Every step is one product of A with a block. Orthogonalisation, T and the decision are in
-    float64; the product is in float32 when the entries of A are and ``tol`` is no less than 1e-6. The basis is
-    restarted from its best half when it has eight blocks.
+    decay it begins at random. Every step is one product of A with a block. The basis and its images are in float32 when
+    the entries of A are and ``tol`` is no less than 1e-6, which halves their memory; T, the Gram matrices of the
+    orthogonalisation and the decision are in float64. The basis is restarted from its best half when it has eight
+    blocks.
+
+    The images A v of the Ritz vectors are known when the solver stops: ``x.powered()`` is a basis from these, one step
+    of subspace iteration ahead of the vectors. Its residual takes one product more to know.
 
     A residual ‖Av − λv‖ ≤ ε bounds the error of λ by ε, and by ε²/gap once the pair stands apart: on a kernel matrix of
     handwritten digits 1e-3·λ₁ left an error of 5e-2 in the 64th eigenvalue, 1e-4·λ₁ of 1e-4, and 3e-5·λ₁ of 8e-6.
@@ -69,7 +73,7 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
     tol : float
         On max ‖Av − λv‖ relative to the largest |λ|, from the products that were made.
     block : int, optional
-        Columns multiplied at once; 2k + 16 unless given.
+        Columns multiplied at once; 3k + 16 unless given.
     max_steps : int
         Products with a block.
     start_from : {"rows", "random"}
@@ -78,10 +82,11 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
     Notes
     -----
     USPS digits (polynomial kernel of degree 2, n = 7291, float32, k = 64, two threads): a product with b columns
-    took about 32 + 0.3 b ms, of which the constant is reading and packing the matrix. To an error of 1e-5 in every
-    eigenvalue a random start with b = 74 took 5 products; sampled rows with b = 32, 48, 74, 112 and 256 took 7, 5, 4, 3
-    and 2. To a residual of 3e-5 three products with 144 columns (0.47 s in all, eigenvalues to 4e-6) were as quick as
-    four with 112. Narrow blocks need fewer columns in all (b = 8: 160) but read the matrix more often.
+    takes about 22 + 0.33 b ms, of which the constant is reading and packing the matrix. From b sampled directions two
+    products left a residual of 9.6e-4 with b = 112, 5.5e-4 with 144, 1.8e-4 with 208 and 1.3e-4 with 256, and their
+    powered basis one of 2.6e-4, 1.2e-4, 2.3e-5 and 1.4e-5. Three products with 112 columns or four with 80 come to the
+    same residual as two with 208, in as much time for the products and more for the orthogonalisation. Narrow blocks
+    need fewer columns in all but read the matrix more often.
 
     References
     ----------
@@ -114,14 +119,15 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
 
     def start(self, problem: Eigenproblem) -> KrylovState:
         n, k = problem.n, problem.k
-        block = min(n, 2 * k + 16 if self.block is None else self.block)
+        block = min(n, 3 * k + 16 if self.block is None else self.block)
         rng = np.random.default_rng([problem.seed, 0])
-        nothing, none = np.empty((0, n)), np.empty(0)
+        dtype = self._dtype(problem)
+        nothing, none = np.empty((0, n), dtype), np.empty(0)
         Q = _leading_rows(problem, block, rng) if self.start_from == "rows" else nothing
         # Sampled rows can span an invariant subspace (block-diagonal A); with this none is out of their reach.
-        Q = _orthonormal(Q + _JITTER / np.sqrt(n) * rng.standard_normal(Q.shape), nothing)
+        Q = _orthonormal(Q.astype(dtype) + dtype.type(_JITTER / np.sqrt(n)) * _normal(rng, Q.shape, dtype), nothing)
         if len(Q) < block:
-            Q = np.vstack([Q, _orthonormal(rng.standard_normal((block - len(Q), n)), Q)])
+            Q = np.vstack([Q, _orthonormal(_normal(rng, (block - len(Q), n), dtype), Q)])
         return KrylovState(
             0,
             nothing,
@@ -142,12 +148,13 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
         steps = state.steps + 1
         if not _finite(images):
             return replace(state, steps=steps, finite=False)
-        V, W = np.vstack([state.V, state.Q]), np.vstack([state.W, images])
+        V, W = _stacked(state.V, state.Q), _stacked(state.W, images)
         T = _extended(state.T, V, images)
         theta, S = np.linalg.eigh(T)
         k = min(problem.k, len(theta))
         values, coordinates = theta[::-1][:k].copy(), np.ascontiguousarray(S[:, ::-1][:, :k])
-        R = coordinates.T @ W - values[:, None] * (coordinates.T @ V)
+        R = coordinates.T.astype(V.dtype) @ W
+        R -= (values[:, None] * coordinates.T).astype(V.dtype) @ V
         now = replace(
             state,
             steps=steps,
@@ -156,7 +163,7 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
             T=T,
             values=values,
             coordinates=coordinates,
-            residuals=np.linalg.norm(R, axis=1),
+            residuals=np.sqrt(np.einsum("ij,ij->i", R, R, dtype=np.float64)),
         )
         if len(values) == problem.k:
             now = self._compared(problem, state, now)
@@ -173,22 +180,24 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
         return replace(now, best=best, total=total, idle=0 if better else before.idle + 1)
 
     def _prepared(
-        self, problem: Eigenproblem, now: KrylovState, images: Floats, theta: Floats, S: Floats
+        self, problem: Eigenproblem, now: KrylovState, images: NDArray[Any], theta: Floats, S: Floats
     ) -> KrylovState:
         """The state with the next block: new directions of the images, or random ones when A has no more to give."""
         noise = self._eps(problem) * float(np.max(np.abs(theta), initial=0.0))
         Q = _orthonormal(images, now.V, floor=noise)
         if len(Q) == 0 and len(now.V) < problem.n:
             rng = np.random.default_rng([problem.seed, now.steps])
-            Q = _orthonormal(rng.standard_normal((min(len(images), problem.n - len(now.V)), problem.n)), now.V)
+            count = min(len(images), problem.n - len(now.V))
+            Q = _orthonormal(_normal(rng, (count, problem.n), images.dtype), now.V)
         now = replace(now, Q=Q)
         if len(now.V) + len(Q) <= max(_BLOCKS_KEPT * len(images), 2 * problem.k):
             return now
         # The residuals of all Ritz vectors lie in span Q, so the best half of the basis with Q is still a Krylov space.
         kept = np.ascontiguousarray(S[:, ::-1][:, : max(len(theta) // 2, problem.k)])
         ritz = theta[::-1][: kept.shape[1]]
+        turn = kept.T.astype(now.V.dtype)
         return replace(
-            now, V=kept.T @ now.V, W=kept.T @ now.W, T=np.diag(ritz), coordinates=np.eye(len(ritz), len(now.values))
+            now, V=turn @ now.V, W=turn @ now.W, T=np.diag(ritz), coordinates=np.eye(len(ritz), len(now.values))
         )
 
     def verdict(self, problem: Eigenproblem, state: KrylovState) -> Status | None:
@@ -204,8 +213,9 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
     def finish(self, problem: Eigenproblem, state: KrylovState) -> tuple[Eigenpairs | None, float]:
         if len(state.values) == 0:
             return None, state.residual
-        vectors = np.ascontiguousarray((state.coordinates.T @ state.V).T)
-        return Eigenpairs(state.values, vectors, state.residuals), state.residual
+        turn = state.coordinates.T.astype(state.V.dtype)
+        vectors, images = (np.asarray((turn @ basis).T, np.float64) for basis in (state.V, state.W))
+        return Eigenpairs(state.values, vectors, state.residuals, images), state.residual
 
     def _dtype(self, problem: Eigenproblem) -> np.dtype[np.floating]:
         return np.dtype(np.float32 if problem.A.dtype == np.float32 and self.tol >= 1e-6 else np.float64)
@@ -213,15 +223,15 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
     def _eps(self, problem: Eigenproblem) -> float:
         return float(np.finfo(self._dtype(problem)).eps)
 
-    def _multiply(self, problem: Eigenproblem, Q: Floats) -> Floats:
-        """A times the block, by rows, in float64."""
-        return np.ascontiguousarray(problem.A.matmat(Q.T.astype(self._dtype(problem))).T, np.float64)
+    def _multiply(self, problem: Eigenproblem, Q: NDArray[Any]) -> NDArray[Any]:
+        """A times the block, by rows."""
+        return np.ascontiguousarray(problem.A.matmat(Q.T).T)
 
 
-def _leading_rows(problem: Eigenproblem, block: int, rng: np.random.Generator) -> Floats:
+def _leading_rows(problem: Eigenproblem, block: int, rng: np.random.Generator) -> NDArray[Any]:
     """The ``block`` leading right singular directions of a random sample of rows of A; none where they do not decay."""
     count = min(problem.n, max(_SAMPLES * block, 64))
-    C = problem.A.rows(np.sort(rng.choice(problem.n, count, replace=False)))
+    C = problem.A.row_space(np.sort(rng.choice(problem.n, count, replace=False)))
     G = np.asarray(C @ C.T, np.float64)
     if not _finite(G):
         return np.full((1, problem.n), np.nan)
@@ -231,26 +241,42 @@ def _leading_rows(problem: Eigenproblem, block: int, rng: np.random.Generator) -
     if float(np.sum(e)) <= _DECAY * float(np.trace(G)):
         return np.empty((0, problem.n))
     sound = e > np.finfo(C.dtype).eps * float(e[-1])
-    return np.asarray((U[:, sound] / np.sqrt(e[sound])).T.astype(C.dtype) @ C, np.float64)
+    return np.asarray((U[:, sound] / np.sqrt(e[sound])).T.astype(C.dtype) @ C)
 
 
-def _orthonormal(Y: Floats, V: Floats, floor: float = 0.0) -> Floats:
-    """Orthonormal rows that span those of Y that stand clear of V by more than rounding and ``floor``; maybe none."""
+def _normal(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[np.floating]) -> NDArray[Any]:
+    return rng.standard_normal(shape, np.float32 if dtype == np.float32 else np.float64)
+
+
+def _orthonormal(Y: NDArray[Any], V: NDArray[Any], floor: float = 0.0) -> NDArray[Any]:
+    """Orthonormal rows that span those of Y that stand clear of V by more than rounding and ``floor``; maybe none.
+
+    The Gram matrix is in float64 whatever Y is: in float32 it would lose what is 3e-4 of the largest direction.
+    """
     for _ in range(2):  # twice is enough (Kahan): the second pass removes what the first one's rounding left
-        Y = Y - (Y @ V.T) @ V
-        e, U = np.linalg.eigh(Y @ Y.T) if _finite(Y) else (np.empty(0), np.empty((len(Y), 0)))
+        if len(V):
+            Y = Y - (Y @ V.T) @ V
+        wide = np.asarray(Y, np.float64)
+        G = wide @ wide.T
+        e, U = np.linalg.eigh(G) if _finite(G) else (np.empty(0), np.empty((len(Y), 0)))
         top = float(np.max(e, initial=0.0))
         sound = e > max(len(Y) * np.finfo(np.float64).eps * top, Y.shape[1] * floor**2)
-        Y = (U[:, sound] / np.sqrt(e[sound])).T @ Y
+        Y = (U[:, sound] / np.sqrt(e[sound])).T.astype(Y.dtype) @ Y
         floor = 0.0
+        if len(V) == 0 and np.all(e > 1e-3 * top):  # no subtraction, and no small divisor: nothing is left to remove
+            break
     return np.ascontiguousarray(Y)
 
 
-def _extended(T: Floats, V: Floats, images: Floats) -> Floats:
+def _stacked(above: NDArray[Any], below: NDArray[Any]) -> NDArray[Any]:
+    return np.vstack([above, below]) if len(above) else below
+
+
+def _extended(T: Floats, V: NDArray[Any], images: NDArray[Any]) -> Floats:
     """VᵀAV after the images of the last rows of V became known."""
     m, old = len(V), len(T)
     out = np.empty((m, m))
-    cross = images @ V.T
+    cross = np.asarray(images @ V.T, np.float64)
     out[:old, :old], out[old:], out[:old, old:] = T, cross, cross[:, :old].T
     out[old:, old:] = (cross[:, old:] + cross[:, old:].T) / 2
     return out
