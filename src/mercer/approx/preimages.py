@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
-from mercer.kernels import Cauchy, Expression, Gaussian, Kernel, Linear, Scaled
+from mercer.kernels import Cauchy, Expression, Gaussian, Kernel, Scaled
 from mercer.kernels.base import trace_or_none
 
-__all__ = ["fixed_point", "fixed_point_weight", "is_linear", "neighbour_location"]
+__all__ = ["fixed_point", "fixed_point_weight", "neighbour_location"]
 
 Floats = NDArray[np.float64]
 
@@ -26,15 +26,6 @@ NEIGHBOURS = 10
 FLAT = 1e-6
 """Directions in which the neighbours differ by less than this share of the widest say nothing."""
 HALVINGS = 60
-
-
-def is_linear(kernel: Kernel) -> bool:
-    """Whether φ is the identity up to a factor, so that Σ γᵢ bᵢ is the pre-image itself.
-
-    >>> is_linear(0.5 * Linear()), is_linear(Gaussian(1.0))
-    (True, False)
-    """
-    return isinstance(kernel, Linear) or (isinstance(kernel, Scaled) and is_linear(kernel.kernel))
 
 
 # ---- Mika's fixed point ---------------------------------------------------------------------------------------------

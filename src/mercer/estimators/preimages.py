@@ -9,13 +9,14 @@ import scipy.sparse as sp
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from mercer.approx.preimages import fixed_point, fixed_point_weight, is_linear, neighbour_location
+from mercer.approx.preimages import fixed_point, fixed_point_weight, neighbour_location
 from mercer.arrays import parse_memory, require
 from mercer.errors import InvalidInput, message
 from mercer.estimators.kernel_ridge import KernelRidge
 from mercer.estimators.monitoring import ProcessMonitoring
 from mercer.estimators.report import Report
 from mercer.kernels import as_kernel
+from mercer.kernels.products import is_linear
 
 __all__ = ["PreImages"]
 
