@@ -106,6 +106,25 @@ def test_chunks_go_on_after_either_fit(digits):
     )
 
 
+def test_reports_of_chunks_say_everything_once():
+    model = KernelPCA(9, Linear(), n_landmarks=10, fit_inverse_transform=True, preimage="ridge")
+    for rows in np.split(load_iris().data, 3):
+        model.partial_fit(rows)
+    starts = [note.split(":")[0] for note in model.report_.notes]
+    assert sorted(set(starts)) == sorted(starts)
+    assert {"decoder", "fewer components"} < set(starts)
+    assert model.report_.n == 150
+
+
+def test_a_fit_that_failed_leaves_no_half_of_the_former():
+    X = load_iris().data
+    model = KernelPCA(2, GAUSS).partial_fit(X[:50])
+    with pytest.raises(MemoryExceeded):
+        model.set_params(memory=1000).fit(X)
+    model.set_params(memory=None).partial_fit(X[:30])
+    assert model.n_samples_seen_ == 30
+
+
 def test_linear_chunks_are_ordinary_pca():
     X = load_iris().data
     model = KernelPCA(3, "linear", n_landmarks=10)
@@ -140,6 +159,8 @@ def test_float32_sparse_and_precomputed_give_the_same(digits):
     np.testing.assert_allclose(narrow.transform(X.astype(np.float32)), expected, atol=1e-3 * np.abs(expected).max())
     sparse = KernelPCA(4, GAUSS, **options).fit(sp.csr_array(X))
     np.testing.assert_allclose(sparse.transform(sp.csr_array(X)), expected, atol=1e-8)
+    by_rows = KernelPCA(4, GAUSS, solver="nystroem", landmarks=X[::9]).fit(sp.csr_array(X))
+    np.testing.assert_allclose(by_rows.transform(sp.csr_array(X)), expected, atol=1e-8)
     given = KernelPCA(4, Precomputed(), **options).fit(GAUSS(X))
     np.testing.assert_allclose(given.transform(GAUSS(X)), expected, atol=1e-8)
     assert given.report_.residual == pytest.approx(model.report_.residual, rel=1e-6)
@@ -200,6 +221,10 @@ def test_memory(digits):
         ({"landmarks": "best"}, "landmarks"),
         ({"landmarks": [5000]}, "landmarks"),
         ({"landmarks": np.ones((3, 2))}, "landmarks"),
+        ({"landmarks": np.full((3, 64), np.nan)}, "landmarks"),
+        ({"landmarks": np.empty((0, 64))}, "landmarks"),
+        ({"landmarks": None}, "landmarks"),
+        ({"landmarks": sp.eye_array(64).tocsr()}, "landmarks"),
     ],
 )
 def test_bad_landmarks(digits, options, words):

@@ -11,7 +11,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from mercer.arrays import human, require
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base import KernelSize
-from mercer.estimators.landmarks import LandmarkComponents, count_landmarks, landmark_bytes
+from mercer.estimators.landmarks import FEWER, LandmarkComponents, count_landmarks, landmark_bytes
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 from mercer.operators import Centered, Dense, Operator
@@ -21,7 +21,7 @@ from mercer.solvers.choose import choose_eigen
 __all__ = ["KernelPCA"]
 
 DEAREST_PRODUCT = 2e13
-"""Multiply-adds in one matrix-free product beyond which "auto" takes landmarks: a quarter of an hour on one core."""
+"""Multiply-adds in one matrix-free product beyond which "auto" takes landmarks: 1000 s at 2e10 a second."""
 
 
 class _Found(NamedTuple):
@@ -48,8 +48,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
         "dense" is LAPACK on the n × n matrix in float64; "krylov" a randomized block Krylov method with K stored in
         float32, or not stored at all where it doesn't fit the memory budget; "nystroem" the PCA of features that
         landmarks span, an approximation. "auto" chooses by size between the exact ones, and takes the last only where
-        one matrix-free product costs more than 2e13 multiply-adds (n²(d + 2k + 16): a quarter of an hour on one core)
-        or its vectors don't fit the budget; it warns where the residual is then above `tol`.
+        one matrix-free product costs more than 2e13 multiply-adds (n²(d + 2k + 16), so n of some 700 000 at d = 20 and
+        k = 3) or its vectors don't fit the budget; it warns where the residual is then above `tol`.
     n_landmarks : int or None, default None
         Of "nystroem"; None is max(5k, √n log n), or what fits the budget.
     landmarks : {"pivoted", "uniform", "kmeans"} or array, default "pivoted"
@@ -61,8 +61,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
     preimage : {"auto", "ridge", "fixed_point", "kwok_tsang"}, default "auto"
         How `inverse_transform` finds rows. "ridge": kernel ridge regression from scores to rows; any kernel on vectors.
         "fixed_point": Mika's iteration from there; Gaussian and Cauchy kernels and their multiples. "kwok_tsang": from
-        the distances to ten neighbours; kernels of ‖x − z‖ alone or (invertible) of ⟨x, z⟩ alone, and needs no
-        `fit_inverse_transform`. "auto": exact for the linear kernel, which needs none either, "ridge" for all others.
+        the distances to ten neighbours among the rows in X_fit_; kernels of ‖x − z‖ alone or (invertible) of ⟨x, z⟩
+        alone, and needs no `fit_inverse_transform`. "auto": exact for the linear kernel, which needs none either,
+        "ridge" for all others.
     decoder_kernel : Kernel or str, default "gaussian(gamma='median')"
         Of the ridge decoder, on the scores.
     alpha : float, default 0.1
@@ -293,14 +294,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
         self.report_.rank = len(values)
         asked = self.n_components
         if asked is not None and len(values) < asked:
-            self.report_.notes.append(f"{asked} components were asked for, {len(values)} are above rounding noise")
+            self.report_.notes.append(f"{FEWER} {asked} were asked for, {len(values)} are above rounding noise")
 
     # ---- new rows ----------------------------------------------------------------------------------------------------
 
     def transform(self, X: Any) -> np.ndarray:
         """The scores of new rows: of shape (m, k), float64."""
-        K = self._cross(X)
-        return np.asarray(K @ self.dual_coef_) - self.column_means_ @ self.dual_coef_
+        return self._scores(X)
 
     @property
     def _n_features_out(self) -> int:

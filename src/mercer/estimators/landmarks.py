@@ -18,7 +18,7 @@ from mercer.approx.nystroem import (
 )
 from mercer.arrays import human, require
 from mercer.errors import ConvergenceWarning, InvalidInput, message
-from mercer.estimators.preimages import PreImages
+from mercer.estimators.preimages import DECODER, PreImages
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 
@@ -30,7 +30,10 @@ POOL = 10
 CHECKED_WHOLE, CHECKED_ROWS = 20_000, 512
 """Rows up to which the residual is that of all of them, and how many it is estimated from beyond that."""
 
-LEFT_OUT = "outside the landmarks' span:"
+LEFT_OUT, FEWER = "outside the landmarks' span:", "fewer components:"
+"""How the notes begin that each chunk of rows renews."""
+
+PRIVATE = ("_feature_moments", "_feature_root", "_landmark_matrix")
 
 CHUNK = 1 << 22
 """Entries of k(rows, landmarks) at a time."""
@@ -71,7 +74,8 @@ def choose_landmarks(
         index = _pivots(K, X, count, seed, pool) if how == "pivoted" else landmark_indices(K, count, how, seed)
     else:
         index = np.asarray(how)
-        if vectors and index.ndim == 2 and index.shape[1] == X.shape[1] and len(index):
+        rows = vectors and index.ndim == 2 and index.dtype.kind in "biuf" and index.shape[1] == X.shape[1]
+        if rows and len(index) and np.isfinite(index).all():
             return None, np.ascontiguousarray(index, X.dtype)
         named = index.ndim == 1 and index.dtype.kind in "iu" and len(index) > 0
         if not named or index.min() < 0 or index.max() >= n:
@@ -130,7 +134,7 @@ class LandmarkComponents(PreImages):
         """How many landmarks, and the memory they will take; the default is lowered to what the budget holds."""
         m, given = self.n_landmarks, self.n_landmarks is not None
         if not isinstance(self.landmarks, str):
-            m, given = len(self.landmarks), True
+            m, given = (np.shape(self.landmarks) or (1,))[0], True
         if not given:
             m = count_landmarks(n, k)
             while m > max(k or 1, 10) and landmark_bytes(n, m) > report.memory_budget:
@@ -203,7 +207,6 @@ class LandmarkComponents(PreImages):
         self._name_components(np.ascontiguousarray(values[kept]), moments.rows, variance)
         left = max(moments.trace - moments.explained, 0.0)
         share = left / moments.trace if moments.trace > 0 else 0.0
-        report.notes = [note for note in report.notes if not note.startswith(LEFT_OUT)]
         report.notes.append(f"{LEFT_OUT} {share:.2g} of tr K, so no eigenvalue is too small by more than {left:.2g}")
 
     # ---- how exact it is ---------------------------------------------------------------------------------------------
@@ -298,7 +301,7 @@ class LandmarkComponents(PreImages):
 
     def _forget(self) -> None:
         """What only one of the roads sets, and another would leave behind."""
-        for name in ("eigenvectors_", "decoder_", "decoder_mean_", "_feature_moments", "_feature_root"):
+        for name in ("n_samples_seen_", "eigenvectors_", "decoder_", "decoder_mean_", *PRIVATE):
             self.__dict__.pop(name, None)
 
     def _gather(self, X: Any, report: Report) -> None:
@@ -311,4 +314,5 @@ class LandmarkComponents(PreImages):
                 FeatureMoments(*self._feature_moments), self.kernel_, X, self.X_fit_, self._feature_root, diagonal
             )
         report.n = self._feature_moments.rows
+        report.notes = [note for note in report.notes if not note.startswith((LEFT_OUT, FEWER, DECODER))]
         self._find_components(report)

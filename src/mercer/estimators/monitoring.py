@@ -56,6 +56,13 @@ def spe_limit(spe: np.ndarray, level: float) -> float:
 class ProcessMonitoring(KernelEstimator):
     r"""The two distances of a row from the model m + span(u₁, …, u_k): along it, and from it."""
 
+    eigenvalues_: np.ndarray
+    explained_variance_: np.ndarray
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """yⱼ = Σᵢ Aᵢⱼ k(bᵢ, x) − k̄ᵀAⱼ of new rows."""
+        return np.asarray(self._cross(X) @ self.dual_coef_) - self.column_means_ @ self.dual_coef_
+
     def _position(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
         """Scores, and SPE = ‖φ(x) − m‖² − ‖y‖² with m = Σ cᵢ φ(bᵢ), of validated rows: one product."""
         A, c = self.dual_coef_, self.mean_coef_
@@ -111,8 +118,7 @@ class ProcessMonitoring(KernelEstimator):
         >>> bool(np.isclose(model.hotelling_t2(X).mean(), 3))
         True
         """
-        scores = self.transform(X)  # type: ignore[attr-defined]
-        return np.asarray(np.sum(scores**2 / self.explained_variance_, axis=1))  # type: ignore[attr-defined]
+        return np.asarray(np.sum(self._scores(X) ** 2 / self.explained_variance_, axis=1))
 
     def spe(self, X: Any) -> np.ndarray:
         """SPE = k̃(x, x) − Σⱼ yⱼ² of each row: its squared distance in feature space from the components (also Q).
@@ -193,7 +199,7 @@ class ProcessMonitoring(KernelEstimator):
         else:
             self._validate_fitted("control_limits")
             spe = self._basis_spe(self._basis_scores())
-        k = len(self.eigenvalues_)  # type: ignore[attr-defined]
+        k = len(self.eigenvalues_)
         return ControlLimits(t2_limit(k, self.n_samples_seen_, level), spe_limit(spe, level), float(level))
 
     def _validate_fitted(self, what: str) -> None:

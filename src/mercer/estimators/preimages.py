@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from mercer.approx.preimages import fixed_point, fixed_point_weight, neighbour_location
+from mercer.approx.preimages import NEIGHBOURS, fixed_point, fixed_point_weight, neighbour_location
 from mercer.arrays import parse_memory, require
 from mercer.errors import InvalidInput, message
 from mercer.estimators.kernel_ridge import KernelRidge
@@ -20,8 +20,11 @@ from mercer.kernels.products import is_linear
 
 __all__ = ["PreImages"]
 
+DECODER = "decoder:"
+"""How its note in the report begins."""
+
 ENTRIES = 1 << 22
-"""Of a matrix between scores and basis rows, at a time."""
+"""Of a matrix between scores and basis rows, or of neighbours, at a time."""
 
 
 def _can_invert(model: Any) -> bool:
@@ -88,7 +91,7 @@ class PreImages(ProcessMonitoring):
         """
         rows = self._validate_new(X)
         self._check_rows()
-        apart = self.inverse_transform(self.transform(X)) - _dense(rows)  # type: ignore[attr-defined]
+        apart = self.inverse_transform(self._scores(X)) - _dense(rows)
         return np.asarray(np.einsum("ij,ij->i", apart, apart))
 
     @available_if(_can_invert)
@@ -111,7 +114,7 @@ class PreImages(ProcessMonitoring):
             assert start is not None
             return start
         basis = _dense(self.X_fit_)
-        step = max(1, ENTRIES // len(basis))
+        step = max(1, ENTRIES // max(len(basis), NEIGHBOURS * basis.shape[1]))
         runs = [slice(i, i + step) for i in range(0, len(Y), step)]
         if start is None:
             return np.concatenate([self._by_neighbours(Y[run], basis) for run in runs])
@@ -183,7 +186,7 @@ class PreImages(ProcessMonitoring):
             decoder = KernelRidge(self.decoder_kernel, self.alpha, memory=self.memory)
             with report.stage("decoder"):
                 self.decoder_ = decoder.fit(scores, rows - self.decoder_mean_)
-            report.notes.append(f"decoder: {decoder.report_.method}, {decoder.kernel_!r}, alpha={self.alpha:g}")
+            report.notes.append(f"{DECODER} {decoder.report_.method}, {decoder.kernel_!r}, alpha={self.alpha:g}")
 
 
 def _dense(rows: Any) -> np.ndarray:
