@@ -246,6 +246,15 @@ def test_degenerate_rows():
     assert rank.report_.rank == 2
 
 
+def test_no_bound_is_claimed_for_a_kernel_that_is_none():
+    X = np.random.default_rng(0).standard_normal((80, 3))
+    report = KernelPCA(3, "sigmoid(gamma=0.5)", solver="nystroem", n_landmarks=20).fit(X).report_
+    assert any("not proved" in note for note in report.notes)
+    assert any("20 landmarks were asked for" in note for note in report.notes)
+    assert not any("too small" in note for note in report.notes)
+    assert report.residual > 0.1
+
+
 def test_bad_chunks():
     model = KernelPCA(2, Polynomial(degree=3)).partial_fit(load_iris().data[:50])
     with pytest.raises(ValueError, match="features"):

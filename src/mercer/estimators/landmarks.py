@@ -162,10 +162,13 @@ class LandmarkComponents(PreImages):
             _, landmarks = choose_landmarks("KernelPCA", self.landmarks, K, X, m, seed, POOL * m)
             self.X_fit_ = landmarks
             small = self._between_landmarks(K)
-            self._feature_root, rank = inverse_root(small, float(np.finfo(report.dtype).eps))
+            # All entries are in float64, those of float32 rows too: their root may be cut where float64 is.
+            self._feature_root, rank = inverse_root(small, float(np.finfo(np.float64).eps))
         count = len(small)
         how = self.landmarks if isinstance(self.landmarks, str) else "given"
         report.method, report.precision = f"Nyström, {count} landmarks ({how})", "float64"
+        if count < m and how == "pivoted":
+            report.notes.append(f"{m} landmarks were asked for; {count} leave nothing of the diagonal to choose from")
         if rank < count:
             report.notes.append(f"the kernel matrix of {count} landmarks has rank {rank}; the rest is rounding")
         moments = FeatureMoments.none(count)
@@ -205,9 +208,11 @@ class LandmarkComponents(PreImages):
         self.n_samples_seen_ = moments.rows
         variance = moments.trace - moments.rows * float(self.mean_coef_ @ self.column_means_)
         self._name_components(np.ascontiguousarray(values[kept]), moments.rows, variance)
-        left = max(moments.trace - moments.explained, 0.0)
-        share = left / moments.trace if moments.trace > 0 else 0.0
-        report.notes.append(f"{LEFT_OUT} {share:.2g} of tr K, so no eigenvalue is too small by more than {left:.2g}")
+        if self.kernel_.properties.definiteness.is_mercer:  # else K less its approximation has negative eigenvalues
+            left = max(moments.trace - moments.explained, 0.0)
+            share = left / moments.trace if moments.trace > 0 else 0.0
+            bound = f"so no eigenvalue is too small by more than {left:.2g}"
+            report.notes.append(f"{LEFT_OUT} {share:.2g} of tr K, {bound}")
 
     # ---- how exact it is ---------------------------------------------------------------------------------------------
 
