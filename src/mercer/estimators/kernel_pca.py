@@ -11,7 +11,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from mercer.arrays import human, require
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base import KernelSize
-from mercer.estimators.landmarks import FEWER, LandmarkComponents, count_landmarks, landmark_bytes
+from mercer.estimators.landmarks import FEWER, LandmarkComponents, fewest_landmarks, landmark_bytes
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 from mercer.operators import Centered, Dense, Operator
@@ -268,7 +268,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
         work = n * n * (max(report.d, 1) + 2 * k + 16)
         if work > DEAREST_PRODUCT:
             return f"a matrix-free product would take {work:.0e} multiply-adds, above {DEAREST_PRODUCT:.0e}"
-        if vectors > report.memory_budget >= landmark_bytes(n, count_landmarks(n, k)):
+        if vectors > report.memory_budget >= landmark_bytes(n, fewest_landmarks(n, k)):
             return f"its vectors would take {human(vectors)} of {human(report.memory_budget)}"
         return ""
 

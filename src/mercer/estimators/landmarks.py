@@ -22,7 +22,7 @@ from mercer.estimators.preimages import DECODER, PreImages
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 
-__all__ = ["LandmarkComponents", "choose_landmarks", "count_landmarks", "landmark_bytes"]
+__all__ = ["LandmarkComponents", "choose_landmarks", "count_landmarks", "fewest_landmarks", "landmark_bytes"]
 
 POOL = 10
 """Rows for each landmark among which pivoted Cholesky chooses; more of them, drawn at random, add little but cost."""
@@ -46,6 +46,11 @@ def count_landmarks(n: int, k: int | None) -> int:
     (921, 2500, 13)
     """
     return max(1, min(n, max(5 * (k or 0), int(np.sqrt(n) * np.log(n)))))
+
+
+def fewest_landmarks(n: int, k: int | None) -> int:
+    """2k, at least 20, n at most: what the budget may lower the default to."""
+    return min(n, max(2 * (k or 0), 20))
 
 
 def landmark_bytes(n: int, m: int) -> int:
@@ -137,8 +142,8 @@ class LandmarkComponents(PreImages):
             m, given = (np.shape(self.landmarks) or (1,))[0], True
         if not given:
             m = count_landmarks(n, k)
-            while m > max(k or 1, 10) and landmark_bytes(n, m) > report.memory_budget:
-                m = int(0.8 * m)
+            while m > fewest_landmarks(n, k) and landmark_bytes(n, m) > report.memory_budget:
+                m = max(int(0.8 * m), fewest_landmarks(n, k))
         elif isinstance(m, bool) or not isinstance(m, (int, np.integer)) or m < 1:
             raise InvalidInput(message("KernelPCA", f"n_landmarks={m!r}", "give a positive integer, or None"))
         m = int(m) if not isinstance(self.landmarks, str) else min(int(m), n)
