@@ -141,6 +141,20 @@ def test_the_page_has_its_markers(report):
     assert 0 < page.find(report.BEGIN) < page.find(report.END)
 
 
+def test_the_usps_table_on_other_digits(harness):
+    from sklearn.datasets import load_digits
+
+    from benchmarks import usps_table
+
+    X, y = load_digits(return_X_y=True)
+    X = X / 8.0 - 1.0
+    columns = {d: usps_table.errors((X[:600], y[:600]), (X[600:900], y[600:900]), d, (4, 32, 100), 300) for d in (1, 2)}
+    assert columns[1][100] is None, "a linear kernel has no more components than there are pixels"
+    assert columns[2][32] < columns[2][4]
+    assert columns[2][100] < 0.1
+    assert usps_table.table(columns).splitlines()[-1].startswith("| 100 | – | ")
+
+
 def test_a_call_that_takes_memory_is_seen():
     """In a process of its own, as the harness does it: here what earlier tests freed would be taken again."""
     code = """

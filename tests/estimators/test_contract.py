@@ -22,7 +22,15 @@ ALL = (KernelRidge, KernelRidgeClassifier, KernelPCA, KernelDiscriminantAnalysis
 
 
 @parametrize_with_checks(
-    [KernelRidge(), KernelRidgeClassifier(), KernelPCA(n_components=2), KernelPCA(), KernelDiscriminantAnalysis()]
+    [
+        KernelRidge(),
+        KernelRidgeClassifier(),
+        KernelPCA(n_components=2),
+        KernelPCA(),
+        KernelPCA(n_components=2, solver="nystroem", fit_inverse_transform=True),
+        KernelPCA(fit_inverse_transform=True, preimage="fixed_point"),
+        KernelDiscriminantAnalysis(),
+    ]
 )
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

@@ -48,6 +48,11 @@ MODELS = {
     "classifier, two": lambda: KernelRidgeClassifier(memory="1GB").fit(X, LABELS == "warm"),
     "classifier, integers": lambda: KernelRidgeClassifier().fit(X, (3 * X[:, 0]).astype(int)),
     "pca": lambda: KernelPCA(3, Gaussian(gamma=0.2)).fit(X),
+    "pca, landmarks": lambda: KernelPCA(3, Gaussian(gamma=0.2), solver="nystroem", n_landmarks=20).fit(X),
+    "pca, chunks": lambda: KernelPCA(3, Gaussian(gamma=0.2)).partial_fit(X[:40]).partial_fit(X[40:]),
+    "pca, decoder": lambda: KernelPCA(
+        3, Gaussian(gamma=0.2), fit_inverse_transform=True, preimage="fixed_point", landmarks=X[:9]
+    ).fit(X),
     "discriminant": lambda: KernelDiscriminantAnalysis("gaussian").fit(X, LABELS),
     "lms": lambda: KernelLMS(Gaussian(gamma=0.2)).fit(X, Y),
     "nystroem": lambda: Nystroem("gaussian", 10).fit(X),
@@ -58,7 +63,36 @@ MODELS = {
 
 def outputs(model):
     names = [name for name in ("predict", "decision_function", "transform") if hasattr(model, name)]
-    return [getattr(model, name)(NEW) for name in names]
+    found = [getattr(model, name)(NEW) for name in names]
+    if isinstance(model, KernelPCA):
+        found += [model.spe(NEW), model.hotelling_t2(NEW)]
+        found += [model.inverse_transform(found[0])] if model.fit_inverse_transform else []
+    return found
+
+
+def test_a_model_of_chunks_goes_on_after_it_was_loaded(tmp_path):
+    model = MODELS["pca, chunks"]()
+    save(model, tmp_path / "m")
+    again = load(tmp_path / "m").partial_fit(NEW)
+    np.testing.assert_array_equal(again.transform(X), model.partial_fit(NEW).transform(X))
+    assert again.n_samples_seen_ == 77
+
+
+CORRUPT_PCA = {
+    "no moments": lambda _, model: model["state"].update(_feature_moments=3),
+    "a mean of another length": lambda _, model: model["state"].update(mean_coef_=model["state"]["eigenvalues_"]),
+    "another decoder": lambda _, model: model["state"]["decoder_"]["state"].update(n_features_in_=5),
+    "no decoder": lambda _, model: model["state"].update(decoder_="text"),
+}
+
+
+@pytest.mark.parametrize("name", CORRUPT_PCA)
+def test_a_changed_kernel_pca_is_refused(tmp_path, name):
+    model = KernelPCA(3, Gaussian(0.2), solver="nystroem", landmarks=X[:9], fit_inverse_transform=True).fit(X)
+    save(model, tmp_path / "m")
+    edited(tmp_path / "m", CORRUPT_PCA[name])
+    with pytest.raises(ModelFileError):
+        load(tmp_path / "m")
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -5,6 +5,7 @@ import pytest
 
 from mercer import KernelPCA
 from mercer.kernels import Gaussian, Laplace, Polynomial
+from mercer.select import cross_validate_kernel_pca
 
 T = np.linspace(0, 4 * np.pi, 200)
 HELIX = np.column_stack([np.cos(T), np.sin(T), T])  # regularly spaced points
@@ -45,3 +46,13 @@ def test_scores_are_scaled_so_that_their_variance_is_the_one_the_chapter_states(
     np.testing.assert_allclose(scores, model.eigenvectors_ * np.sqrt(model.eigenvalues_), rtol=1e-12)
     np.testing.assert_allclose(scores.var(axis=0), model.eigenvalues_ / 200, rtol=1e-10)
     np.testing.assert_allclose((scores / np.sqrt(200)).var(axis=0), model.eigenvalues_ / 200**2, rtol=1e-10)
+
+
+def test_cross_validation_tunes_a_kernel():
+    """The closing remark: sensitive to tuning, for which cross-validation is used."""
+    kernels = [Gaussian(gamma) for gamma in (5.0, 0.5, 0.05)]
+    search = cross_validate_kernel_pca(HELIX, kernels, [1, 2])
+    assert search.best_kernel == Gaussian(gamma=0.05)
+    assert search.best_n_components == 2
+    errors = {row.kernel: row.mean for row in search.table if row.n_components == 2}
+    assert errors["Gaussian(gamma=5.0)"] > 20 * errors["Gaussian(gamma=0.05)"]

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.approx.pivoted_cholesky import pivoted_cholesky
 from mercer.gram import KernelOperator
+from mercer.kernels import Kernel
 from mercer.operators import Operator
 
-__all__ = ["inverse_root", "kmeans_landmarks", "landmark_indices", "nystroem_features"]
+__all__ = [
+    "FeatureMoments",
+    "feature_moments",
+    "inverse_root",
+    "kmeans_landmarks",
+    "landmark_indices",
+    "nystroem_features",
+    "row_chunks",
+]
 
 SAMPLE = 256
 """Rows for each centre that k-means looks at."""
@@ -64,3 +74,61 @@ def nystroem_features(K: KernelOperator, root: NDArray[np.float64], chunk: int =
     for i in range(0, n, step):
         np.matmul(K.rows(slice(i, i + step)), right, out=out[i : i + step])
     return out
+
+
+class FeatureMoments(NamedTuple):
+    """N, μ and Σ (φ − μ)(φ − μ)ᵀ of the features of the rows seen so far, and Σ k(x, x): all that their PCA needs.
+
+    A tuple of plain numbers and arrays, so that a model file can hold it.
+    """
+
+    rows: int
+    mean: NDArray[np.float64]
+    scatter: NDArray[np.float64]
+    trace: float
+
+    @classmethod
+    def none(cls, size: int) -> FeatureMoments:
+        """Of no rows."""
+        return cls(0, np.zeros(size), np.zeros((size, size)), 0.0)
+
+    def with_rows(self, Phi: NDArray[np.float64], diagonal: NDArray[Any]) -> FeatureMoments:
+        """With the rows of Φ too, whose k(x, x) are given (Chan, Golub & LeVeque 1979): no cancellation.
+
+        >>> some = FeatureMoments.none(1).with_rows(np.array([[1.0], [2.0]]), np.array([1.0, 4.0]))
+        >>> some.with_rows(np.array([[6.0]]), np.array([36.0]))
+        FeatureMoments(rows=3, mean=array([3.]), scatter=array([[14.]]), trace=41.0)
+        """
+        own = Phi.mean(axis=0)
+        new, apart = len(Phi), own - self.mean
+        Phi = Phi - own
+        total = self.rows + new
+        scatter = self.scatter + Phi.T @ Phi
+        scatter += np.outer(apart, apart * (self.rows * new / total))
+        return FeatureMoments(
+            total, self.mean + apart * (new / total), scatter, self.trace + float(np.sum(diagonal, dtype=np.float64))
+        )
+
+    @property
+    def explained(self) -> float:
+        """Σ ‖φ(x)‖², the part of Σ k(x, x) that the landmarks span."""
+        return float(np.trace(self.scatter)) + self.rows * float(self.mean @ self.mean)
+
+
+def row_chunks(X: Any, width: int, entries: int = 1 << 22) -> Iterator[tuple[slice, Any]]:
+    """(place, rows) of a few rows at a time, so that a matrix of `width` columns for them has `entries` entries."""
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    step = max(1, entries // max(width, 1))
+    for i in range(0, n, step):
+        place = slice(i, min(i + step, n))
+        yield place, X[place]
+
+
+def feature_moments(
+    start: FeatureMoments, kernel: Kernel, X: Any, landmarks: Any, root: NDArray[np.float64], diagonal: NDArray[Any]
+) -> FeatureMoments:
+    """The moments `start` with the features k(x, landmarks) root of the rows X, read once and a few at a time."""
+    for place, rows in row_chunks(X, len(root)):
+        K = KernelOperator(kernel, rows, landmarks, dtype=np.float64)
+        start = start.with_rows(np.asarray(K.toarray(), np.float64) @ root, diagonal[place])
+    return start

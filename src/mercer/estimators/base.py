@@ -153,7 +153,8 @@ class KernelEstimator(BaseEstimator):
         largest_row = 0.0
         if self.kernel_.domain != "any":
             values: np.ndarray = K.X.data if sp.issparse(K.X) else K.X
-            largest_row = float(np.max(np.abs(values), initial=0.0))
+            # Not of |values|, which would be a copy of the data.
+            largest_row = float(max(np.max(values, initial=0.0), -np.min(values, initial=0.0)))
         return KernelSize(float(diagonal.sum()), float(np.abs(diagonal).max()), largest_row)
 
     def _cross(self, X: Any) -> KernelOperator:

@@ -10,10 +10,11 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 
 from mercer.approx.fourier import draw_frequencies, fourier_features
-from mercer.approx.nystroem import inverse_root, kmeans_landmarks, landmark_indices, nystroem_features
+from mercer.approx.nystroem import inverse_root, nystroem_features
 from mercer.arrays import parse_memory, require
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base import KernelEstimator
+from mercer.estimators.landmarks import choose_landmarks
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 
@@ -150,7 +151,7 @@ class Nystroem(_FeatureMap):
         alternatives = ["fewer components", 'landmarks="uniform"']
         require(report.memory_planned, report.memory_budget, f"Nystroem with {m} landmarks of {n} rows", alternatives)
         with report.stage("landmarks"):
-            self.component_indices_, self.components_ = self._landmarks(K, X, m, seed)
+            self.component_indices_, self.components_ = choose_landmarks("Nystroem", self.landmarks, K, X, m, seed)
         with report.stage("root"):
             small = self._between_landmarks(K)
             self.normalization_, rank = inverse_root(small, float(np.finfo(report.dtype).eps))
@@ -161,34 +162,6 @@ class Nystroem(_FeatureMap):
         self.report_ = report
         self._measure(K, X, seed, report)
         return self
-
-    def _landmarks(self, K: KernelOperator, X: Any, m: int, seed: int) -> tuple[np.ndarray | None, Any]:
-        """The landmarks' places among the rows, None if they have none, and the landmarks."""
-        how, vectors = self.landmarks, self.kernel_.domain == "vectors"
-        if isinstance(how, str):
-            if how == "kmeans" and vectors:
-                return None, kmeans_landmarks(X, m, seed)
-            if how not in ("pivoted", "uniform"):
-                raise self._refused(K)
-            index = landmark_indices(K.astype(self._entries(X)), m, how, seed)
-        else:
-            index = np.asarray(how)
-            if vectors and index.ndim == 2 and index.shape[1] == X.shape[1] and len(index):
-                return None, np.ascontiguousarray(index, X.dtype)
-            named = index.ndim == 1 and index.dtype.kind in "iu" and len(index) > 0
-            if not named or index.min() < 0 or index.max() >= K.shape[0]:
-                raise self._refused(K)
-        if self.kernel_.domain == "precomputed":
-            return index, index
-        return index, X[index] if hasattr(X, "shape") else [X[i] for i in index]
-
-    def _refused(self, K: KernelOperator) -> InvalidInput:
-        do = f'choose "pivoted", "uniform", "kmeans" (of rows of numbers), rows, or indices below {K.shape[0]}'
-        return InvalidInput(message("Nystroem", f"landmarks={self.landmarks!r}", do))
-
-    @staticmethod
-    def _entries(X: Any) -> np.dtype:
-        return np.dtype(np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64)
 
     def _between_landmarks(self, K: KernelOperator) -> np.ndarray:
         """K_mm in float64."""

@@ -10,7 +10,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from mercer.arrays import human, require
 from mercer.errors import InvalidInput, message
-from mercer.estimators.base import KernelEstimator, KernelSize
+from mercer.estimators.base import KernelSize
+from mercer.estimators.landmarks import FEWER, LandmarkComponents, fewest_landmarks, landmark_bytes
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 from mercer.operators import Centered, Dense, Operator
@@ -24,6 +25,9 @@ _AHEAD = 8.0
 to a tenth of it (handwritten digits, 64 components, blocks of 112 to 256). The check finds out, and goes on if it must.
 """
 
+DEAREST_PRODUCT = 2e13
+"""Multiply-adds in one matrix-free product beyond which "auto" takes landmarks: 1000 s at 2e10 a second."""
+
 
 class _Found(NamedTuple):
     """The eigenpairs of the centred kernel matrix, and the column means of the kernel matrix."""
@@ -32,7 +36,7 @@ class _Found(NamedTuple):
     column_means: np.ndarray
 
 
-class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
+class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkComponents):
     r"""K̃ aⱼ = N λⱼ aⱼ with N λⱼ ‖aⱼ‖² = 1; the score of x on component j is yⱼ = Σᵢ aᵢⱼ k̃(x, xᵢ).
 
     k̃ is the kernel of the centred features, K̃ = K − 1ₙK − K1ₙ + 1ₙK1ₙ on the training rows. No centred matrix is
@@ -45,9 +49,30 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         How many components; None keeps all whose eigenvalue is above rounding, by a full decomposition.
     kernel : Kernel, str or callable, default "gaussian"
         A name means its bandwidth by scikit-learn's rule "scale".
-    solver : {"auto", "dense", "krylov"}, default "auto"
+    solver : {"auto", "dense", "krylov", "nystroem"}, default "auto"
         "dense" is LAPACK on the n × n matrix in float64; "krylov" a randomized block Krylov method with K stored in
-        float32, or not stored at all where it doesn't fit the memory budget. "auto" chooses by size.
+        float32, or not stored at all where it doesn't fit the memory budget; "nystroem" the PCA of features that
+        landmarks span, an approximation. "auto" chooses by size between the exact ones, and takes the last only where
+        one matrix-free product costs more than 2e13 multiply-adds (n²(d + 2k + 16), so n of some 700 000 at d = 20 and
+        k = 3) or its vectors don't fit the budget; it warns where the residual is then above `tol`.
+    n_landmarks : int or None, default None
+        Of "nystroem"; None is max(5k, √n log n), or what fits the budget.
+    landmarks : {"pivoted", "uniform", "kmeans"} or array, default "pivoted"
+        How they are chosen, as for `Nystroem`; integers name training rows, and an array of two dimensions is the
+        landmarks themselves. Pivots are chosen among ten random rows for each landmark.
+    fit_inverse_transform : bool, default False
+        Learn to go back from scores to rows, for `inverse_transform`, `reconstruction_error` and `score`: from the
+        training rows, or from the landmarks where only these are kept.
+    preimage : {"auto", "ridge", "fixed_point", "kwok_tsang"}, default "auto"
+        How `inverse_transform` finds rows. "ridge": kernel ridge regression from scores to rows; any kernel on vectors.
+        "fixed_point": Mika's iteration from there; Gaussian and Cauchy kernels and their multiples. "kwok_tsang": from
+        the distances to ten neighbours among the rows in X_fit_; kernels of ‖x − z‖ alone or (invertible) of ⟨x, z⟩
+        alone, and needs no `fit_inverse_transform`. "auto": exact for the linear kernel, which needs none either,
+        "ridge" for all others.
+    decoder_kernel : Kernel or str, default "gaussian(gamma='median')"
+        Of the ridge decoder, on the scores.
+    alpha : float, default 0.1
+        Its penalty λ: larger for noisy rows, smaller for clean ones (`mercer.select.cross_validate_kernel_pca`).
     tol : float, default 3e-5
         max ‖K̃v − Nλv‖/(Nλ₁) over the components, recomputed in float64. Eigenvalues are better than that: their
         error is of second order in it (3e-5 left 64 eigenvalues of handwritten digits right to 4e-6, 1e-3 to 5e-2).
@@ -69,9 +94,19 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     dual_coef_ : array of shape (n, k)
         aⱼ = eigenvector/√(Nλⱼ).
     column_means_ : array of shape (n,)
-        (1/N) Σᵢ k(xᵢ, xⱼ).
+        ⟨φ(xⱼ), m⟩ = (1/N) Σᵢ k(xᵢ, xⱼ).
+    mean_coef_ : array of shape (n,)
+        c with m = Σ cᵢ φ(xᵢ), the mean of the features: 1/N.
+    n_samples_seen_ : int
+        N.
     kernel_, X_fit_, report_
         The kernel as resolved, the training rows, what was chosen and how exact it is.
+    decoder_, decoder_mean_
+        The fitted `KernelRidge` from scores to centred rows, and their mean, where there is a decoder.
+
+    After "nystroem" and `partial_fit` X_fit_ are the m landmarks, dual_coef_ is of shape (m, k), column_means_ and
+    mean_coef_ are of shape (m,) and describe the mean within the landmarks' span, and there is no eigenvectors_, since
+    no training rows are kept. All methods work alike.
 
     Notes
     -----
@@ -103,7 +138,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         n_components: int | None = None,
         kernel: Any = "gaussian",
         *,
-        solver: Literal["auto", "dense", "krylov"] = "auto",
+        solver: Literal["auto", "dense", "krylov", "nystroem"] = "auto",
+        n_landmarks: int | None = None,
+        landmarks: Literal["pivoted", "uniform", "kmeans"] | Any = "pivoted",
+        fit_inverse_transform: bool = False,
+        preimage: Literal["auto", "ridge", "fixed_point", "kwok_tsang"] = "auto",
+        decoder_kernel: Any = "gaussian(gamma='median')",
+        alpha: float = 0.1,
         tol: float = 3e-5,
         memory: float | str | None = None,
         random_state: int = 0,
@@ -111,6 +152,12 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         self.n_components = n_components
         self.kernel = kernel
         self.solver = solver
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.fit_inverse_transform = fit_inverse_transform
+        self.preimage = preimage
+        self.decoder_kernel = decoder_kernel
+        self.alpha = alpha
         self.tol = tol
         self.memory = memory
         self.random_state = random_state
@@ -119,22 +166,29 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the components of the rows of X (array-like or CSR matrix of shape (n, d)); y is ignored."""
+        self._check_preimage()
         X = self._validate(X, ensure_min_samples=2)
+        self._forget()
         K, report = self._begin(X)
         self.report_ = report
         n, size = K.shape[0], self._kernel_size(K)
         k = n if self.n_components is None else self._checked_components(n)
         name = self._choose(n, k, report)
-        found = self._by_krylov(K, k, size, report) if name == "krylov" else self._by_lapack(K, k, report)
-        self.column_means_ = found.column_means
-        variance = size.trace - n * float(found.column_means.mean())
-        self._keep(found.pairs, size.trace, variance, report)
+        if name == "nystroem":
+            self._by_landmarks(K, X, report)
+        else:
+            found = self._by_krylov(K, k, size, report) if name == "krylov" else self._by_lapack(K, k, report)
+            self.column_means_ = found.column_means
+            self.mean_coef_, self.n_samples_seen_ = np.full(n, 1 / n), n
+            variance = size.trace - n * float(found.column_means.mean())
+            self._keep(found.pairs, size.trace, variance, report)
+        self._fit_decoder(report)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
         """The scores of the training rows, V √(Nλ): equal to ``transform`` of them, with no further product."""
         self.fit(X)
-        return self.eigenvectors_ * np.sqrt(self.eigenvalues_)
+        return self._basis_scores() if hasattr(self, "eigenvectors_") else self.transform(X)
 
     def _by_lapack(self, K: KernelOperator, k: int, report: Report) -> _Found:
         centered = Centered(K)
@@ -195,13 +249,17 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     def _choose(self, n: int, k: int, report: Report) -> str:
         """The road, and the memory it will take, before anything is allocated."""
-        if self.solver not in ("auto", "dense", "krylov"):
+        if self.solver not in ("auto", "dense", "krylov", "nystroem"):
             given = f"solver={self.solver!r}"
-            raise InvalidInput(message("KernelPCA", given, 'choose "auto", "dense" or "krylov"'))
+            raise InvalidInput(message("KernelPCA", given, 'choose "auto", "dense", "krylov" or "nystroem"'))
         choice = choose_eigen(n, k, report.memory_budget, self.tol)
         name = choice.name if self.solver == "auto" else self.solver
         report.reason = choice.reason if self.solver == "auto" else "asked for"
         vectors = 8 * n * (k + 10) * 8
+        too_dear = self._too_dear(n, k, vectors, report) if self.solver == "auto" and not choice.stored else ""
+        if name == "nystroem" or too_dear:
+            report.reason = too_dear or report.reason
+            return "nystroem"
         if name == "dense":
             report.method, report.memory_planned = "LAPACK, float64", 8 * n * n + 8 * n * k
         elif choice.stored or 4 * n * n + vectors <= 0.4 * report.memory_budget:
@@ -209,9 +267,20 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             report.memory_planned = 4 * n * n + vectors
         else:
             report.method, report.memory_planned = "block Krylov, matrix-free", vectors
-        alternatives = ["fewer components", 'solver="krylov" (matrix-free where needed)', "fewer rows"]
+        alternatives = ["fewer components", 'solver="krylov" (matrix-free) or "nystroem" (landmarks)', "fewer rows"]
         require(report.memory_planned, report.memory_budget, f"KernelPCA of {n} rows and {k} components", alternatives)
         return name
+
+    def _too_dear(self, n: int, k: int, vectors: int, report: Report) -> str:
+        """Why the exact matrix-free road is not taken, if so; never where all components are asked for."""
+        if self.n_components is None:
+            return ""
+        work = n * n * (max(report.d, 1) + 2 * k + 16)
+        if work > DEAREST_PRODUCT:
+            return f"a matrix-free product would take {work:.0e} multiply-adds, above {DEAREST_PRODUCT:.0e}"
+        if vectors > report.memory_budget >= landmark_bytes(n, fewest_landmarks(n, k)):
+            return f"its vectors would take {human(vectors)} of {human(report.memory_budget)}"
+        return ""
 
     def _keep(self, pairs: Eigenpairs, trace: float, variance: float, report: Report) -> None:
         """Drop what is rounding noise, fix the signs, and name the results as the chapter does."""
@@ -225,21 +294,23 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         vectors = vectors - vectors.mean(axis=0)
         top = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
         vectors = vectors * np.where(top < 0, -1.0, 1.0)
-        self.eigenvalues_, self.eigenvectors_ = values, vectors
+        self.eigenvectors_, self.dual_coef_ = vectors, vectors / np.sqrt(values)
+        self._name_components(values, n, variance)
+
+    def _name_components(self, values: np.ndarray, n: int, variance: float) -> None:
+        self.eigenvalues_ = values
         self.explained_variance_ = values / n
         self.explained_variance_ratio_ = values / variance if variance > 0 else np.zeros_like(values)
-        self.dual_coef_ = vectors / np.sqrt(values)
-        report.rank = len(values)
+        self.report_.rank = len(values)
         asked = self.n_components
         if asked is not None and len(values) < asked:
-            report.notes.append(f"{asked} components were asked for, {len(values)} are above rounding noise")
+            self.report_.notes.append(f"{FEWER} {asked} were asked for, {len(values)} are above rounding noise")
 
     # ---- new rows ----------------------------------------------------------------------------------------------------
 
     def transform(self, X: Any) -> np.ndarray:
         """The scores of new rows: of shape (m, k), float64."""
-        K = self._cross(X)
-        return np.asarray(K @ self.dual_coef_) - self.column_means_ @ self.dual_coef_
+        return self._scores(X)
 
     @property
     def _n_features_out(self) -> int:

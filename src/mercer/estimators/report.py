@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -98,6 +99,8 @@ class Report:
     def _residual_line(self) -> str:
         if self.status == "measured":
             return f"{self.residual:.1e}, measured on a random block"
+        if math.isnan(self.tolerance):
+            return self.status if math.isnan(self.residual) else f"{self.residual:.1e}, {self.status}"
         return f"{self.residual:.1e} after {self.steps} steps (asked for {self.tolerance:.0e}): {self.status}"
 
     def __str__(self) -> str:

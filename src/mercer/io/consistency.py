@@ -39,6 +39,12 @@ _KINDS: dict[str, tuple[str, Test]] = {
     "eigenvalues_": ("an array of numbers", _numbers),
     "eigenvectors_": ("an array of numbers", _numbers),
     "column_means_": ("an array of numbers", _numbers),
+    "mean_coef_": ("an array of numbers", _numbers),
+    "decoder_mean_": ("an array of numbers", _numbers),
+    "decoder_": ("a model or none", lambda value: value is None or isinstance(value, BaseEstimator)),
+    "n_samples_seen_": ("a count", _count),
+    "_feature_root": ("an array of numbers", _numbers),
+    "_feature_moments": ("four moments", lambda value: isinstance(value, tuple) and len(value) == 4),
     "explained_variance_": ("an array of numbers", _numbers),
     "explained_variance_ratio_": ("an array of numbers", _numbers),
     "intercept_": ("numbers", lambda value: _numbers(value) or isinstance(value, int | float | np.number)),
@@ -100,12 +106,15 @@ def _check_rows(model: Any, path: str) -> None:
 def _check_training(model: Any, state: dict[str, Any], path: str) -> None:
     X = model.X_fit_
     n = X.shape[0] if X.ndim else -1
-    for name in ("dual_coef_", "eigenvectors_", "column_means_"):
+    for name in ("dual_coef_", "eigenvectors_", "column_means_", "mean_coef_", "_feature_root"):
         if name in state and (state[name].ndim == 0 or len(state[name]) != n):
             _refuse(path, f"{name} of shape {state[name].shape} for {n} training rows")
     if model.kernel_.domain == "vectors" and (X.ndim != 2 or X.shape[1] != state.get("n_features_in_", X.shape[1])):
         _refuse(path, f"training rows of shape {X.shape} for {state.get('n_features_in_')} columns")
     _check_outputs(model, path)
+    decoder = state.get("decoder_")
+    if decoder is not None and decoder.n_features_in_ != model.dual_coef_.shape[-1]:
+        _refuse(path, f"a decoder of {decoder.n_features_in_} scores for {model.dual_coef_.shape[-1]} components")
 
 
 def _check_outputs(model: Any, path: str) -> None:

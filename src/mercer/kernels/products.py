@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from mercer.kernels import parameters
+from mercer.kernels.algebra import Scaled
 from mercer.kernels.base import Kernel
 from mercer.kernels.functions import sqrt, tanh, where
 from mercer.kernels.properties import Definiteness, Properties
 
-__all__ = ["Cosine", "Linear", "MonomialSum", "Polynomial", "Sigmoid"]
+__all__ = ["Cosine", "Linear", "MonomialSum", "Polynomial", "Sigmoid", "is_linear"]
 
 _SEMI = Properties(Definiteness.POSITIVE_SEMIDEFINITE)
 
@@ -163,3 +164,12 @@ class Cosine(Kernel):
 
 def _inverse(length: Any) -> Any:
     return where(length > 0, 1 / where(length > 0, length, 1.0), 0.0)
+
+
+def is_linear(kernel: Kernel) -> bool:
+    """Whether φ is the identity up to a factor, so that Σ γᵢ xᵢ is the pre-image of Σ γᵢ φ(xᵢ).
+
+    >>> is_linear(0.5 * Linear()), is_linear(Polynomial(degree=2))
+    (True, False)
+    """
+    return isinstance(kernel, Linear) or (isinstance(kernel, Scaled) and is_linear(kernel.kernel))

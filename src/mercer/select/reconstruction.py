@@ -1,0 +1,255 @@
+"""The kernel and the number of components of kernel PCA, by cross-validated reconstruction of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve, eigh
+
+from mercer.arrays import as_rows, available_memory, require
+from mercer.errors import InvalidInput, message
+from mercer.events import StageDone, emit
+from mercer.gram import KernelOperator
+from mercer.kernels import Kernel, as_kernel
+from mercer.kernels.products import is_linear
+from mercer.select.ridge import _folds
+
+__all__ = ["Reconstruction", "ReconstructionSearch", "cross_validate_kernel_pca"]
+
+Floats = NDArray[np.float64]
+WHO = "cross_validate_kernel_pca"
+TIE = 1e-6
+"""Errors within this share of the smallest are equal: then fewer components win, and the kernel named first."""
+
+
+@dataclass(frozen=True)
+class Reconstruction:
+    """One kernel with one number of components, and the mean of ‖x − x̂‖² over the folds.
+
+    >>> Reconstruction("Linear()", 2, mean=0.5, std=0.02)
+    Reconstruction(kernel='Linear()', n_components=2, mean=0.5, std=0.02)
+    """
+
+    kernel: str
+    n_components: int
+    mean: float
+    std: float
+
+
+@dataclass(frozen=True)
+class ReconstructionSearch:
+    """What `cross_validate_kernel_pca` found.
+
+    Parameters
+    ----------
+    best_kernel : Kernel
+        With numbers for all of its parameters.
+    best_n_components : int
+    best_error : float
+        The mean of ‖x − x̂‖² over the folds.
+    table : tuple of Reconstruction
+        All of them, best first.
+    sample_size : int
+        How many rows were used.
+    folds : int
+    notes : tuple of str
+        What to know about the winner, such as that it lies on the border of the grid.
+    """
+
+    best_kernel: Kernel
+    best_n_components: int
+    best_error: float
+    table: tuple[Reconstruction, ...]
+    sample_size: int
+    folds: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def simplest(self) -> Reconstruction:
+        """The fewest components whose error is within one standard error of the best (Breiman et al. 1984).
+
+        >>> means = ((8, 1.0), (3, 1.1), (2, 2.0))
+        >>> rows = tuple(Reconstruction("linear", k, mean, std=0.4) for k, mean in means)
+        >>> ReconstructionSearch(as_kernel("linear"), 8, 1.0, rows, 100, folds=4).simplest.n_components
+        3
+        """
+        limit = self.table[0].mean + self.table[0].std / np.sqrt(self.folds)
+        return min((row for row in self.table if row.mean <= limit), key=lambda row: (row.n_components, row.mean))
+
+
+def cross_validate_kernel_pca(
+    X: Any,
+    kernels: Iterable[Kernel | str],
+    n_components: Iterable[int] = (1, 2, 4, 8, 16, 32),
+    *,
+    decoder_kernel: Kernel | str = "gaussian(gamma='median')",
+    alpha: float = 0.1,
+    folds: int = 5,
+    sample: int = 1000,
+    seed: int = 0,
+) -> ReconstructionSearch:
+    r"""min over kernels and k of the mean over folds S of (1/|S|) Σ_{x in S} ‖x − x̂‖², x̂ from the first k scores.
+
+    x̂ is that of ``KernelPCA(k, kernel, fit_inverse_transform=True)``: for the linear kernel the projection itself, for
+    all others a ridge regression from scores to rows. Errors are in the units of the rows; those in feature space
+    could not be compared, for each kernel measures them in a space of its own, and a kernel under which all rows look
+    alike would win.
+
+    Parameters
+    ----------
+    X : array-like or CSR matrix of shape (n, d)
+    kernels : iterable of Kernel or str
+        The simplest first: it wins a tie. Parameters that depend on data are resolved on the sample.
+        ``mercer.select.default_kernels`` makes a list.
+    n_components : iterable of int
+        k. Where a kernel has fewer components in a fold, these are what is used, as in `KernelPCA`.
+    decoder_kernel, alpha
+        Of the ridge decoder, as in `KernelPCA`.
+    folds : int
+    sample : int
+        At most so many rows are used, drawn by the seed.
+    seed : int
+
+    Returns
+    -------
+    ReconstructionSearch
+
+    Raises
+    ------
+    InvalidInput
+        For fewer than two rows a fold, rows that are not vectors, no kernel, or k and α that are not positive.
+
+    Notes
+    -----
+    One eigendecomposition for each kernel and fold serves every k; each k needs a factorisation for its decoder.
+    The best k is often the largest, because more scores seldom make a decoder worse; `simplest` is the smallest k that
+    is as good within one standard error. With noisy rows choose it, or compare `hotelling_t2` and `spe`.
+
+    References
+    ----------
+    M. A. Alam, K. Fukumizu (2014). Hyperparameter selection in kernel principal component analysis. Journal of Computer
+    Science 10.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> t = np.linspace(0, 4 * np.pi, 150)
+    >>> helix = np.column_stack([np.cos(t), np.sin(t), 0.2 * t])
+    >>> search = cross_validate_kernel_pca(helix, ["linear", "gaussian(gamma=0.3)"], [1, 2, 3])
+    >>> search.best_kernel, search.best_n_components
+    (Linear(), 3)
+    >>> [row for row in search.table if row.n_components == 2][0].kernel  # of two numbers a row, these say most
+    'Gaussian(gamma=0.3)'
+    """
+    rows, counts = _checked(X, n_components, alpha, folds, sample, seed)
+    m = rows.shape[0]
+    parts = _folds(None, m, folds, seed)
+    tried: list[tuple[Kernel, Floats]] = []
+    for one in kernels:
+        start = perf_counter()
+        kernel = as_kernel(one).resolve(rows)
+        if kernel.domain != "vectors":
+            raise InvalidInput(message(WHO, f"{kernel!r}", "give kernels of rows of numbers"))
+        errors = _errors(kernel, rows, counts, parts, as_kernel(decoder_kernel), float(alpha))
+        emit(StageDone(f"cross-validation of {kernel!r}", perf_counter() - start))
+        tried.append((kernel, errors))
+    if not tried:
+        raise InvalidInput(message(WHO, "no kernel to choose from", "give at least one"))
+    return _verdict(tried, counts, m, folds)
+
+
+def _checked(
+    X: Any, n_components: Iterable[int], alpha: float, folds: int, sample: int, seed: int
+) -> tuple[Any, list[int]]:
+    rows, counts = as_rows(X), list(n_components)
+    if not counts or any(isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1 for k in counts):
+        raise InvalidInput(message(WHO, f"n_components={counts!r}", "give positive integers"))
+    if not (isinstance(alpha, Real) and 0 < alpha < np.inf):
+        raise InvalidInput(message(WHO, f"alpha={alpha!r}", "give a positive number"))
+    n = rows.shape[0]
+    if folds < 2 or min(n, sample) < 2 * folds:
+        given = f"{folds} folds of {n} rows (sample={sample})"
+        raise InvalidInput(message(WHO, given, "give at least two folds and two rows for each"))
+    m = min(n, sample)
+    require(8 * 5 * m * m, max(available_memory() // 2, 1), f"cross-validation on {m} rows", "set sample= lower")
+    if n > sample:
+        rows = rows[np.sort(np.random.default_rng(seed).choice(n, sample, replace=False))]
+    return rows, sorted({int(k) for k in counts})
+
+
+# ---- the mathematics ------------------------------------------------------------------------------------------------
+
+
+def _errors(
+    kernel: Kernel, X: Any, counts: list[int], parts: Sequence[NDArray[np.intp]], decoder: Kernel, alpha: float
+) -> Floats:
+    """The error of each number of components (rows) on each fold (columns)."""
+    K = np.asarray(KernelOperator(kernel, X).astype(np.float64).toarray())
+    dense = np.asarray(X.toarray() if sp.issparse(X) else X, np.float64)
+    eps = float(np.finfo(X.dtype).eps)
+    out = np.empty((len(counts), len(parts)))
+    for j, test in enumerate(parts):
+        train = np.setdiff1d(np.arange(len(K)), test)
+        A, fitted, new = _scores(K[np.ix_(train, train)], K[np.ix_(test, train)], counts[-1], eps)
+        mean = dense[train].mean(axis=0)
+        for i, k in enumerate(counts):
+            known = dense[train] - mean
+            if is_linear(kernel):
+                found = new[:, :k] @ (A[:, :k].T @ known)
+            else:
+                found = _decoded(fitted[:, :k], new[:, :k], known, decoder, alpha)
+            out[i, j] = float(np.mean(np.sum((dense[test] - mean - found) ** 2, axis=1)))
+    return out
+
+
+def _scores(K: Floats, cross: Floats, k: int, eps: float) -> tuple[Floats, Floats, Floats]:
+    """A, and the scores of the training rows and of new ones, of the k first components above rounding."""
+    n, means = len(K), K.mean(axis=0)
+    centred = K - means - means[:, None] + means.mean()
+    values, vectors = eigh(centred, subset_by_index=(max(n - k, 0), n - 1), overwrite_a=True, check_finite=False)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    trace = float(np.trace(K))
+    kept = values > max(eps * n * max(float(values[0]), 0.0), 4 * np.finfo(np.float64).eps * trace)
+    A = vectors[:, kept] / np.sqrt(values[kept])
+    A = A - A.mean(axis=0)
+    return A, vectors[:, kept] * np.sqrt(values[kept]), cross @ A - means @ A
+
+
+def _decoded(scores: Floats, new: Floats, rows: Floats, kernel: Kernel, alpha: float) -> Floats:
+    """K'(new, scores) (K' + αI)⁻¹ rows."""
+    if scores.shape[1] == 0:
+        return np.zeros((len(new), rows.shape[1]))
+    resolved = kernel.resolve(scores)
+    G = np.asarray(resolved(scores), np.float64)
+    G[np.diag_indices_from(G)] += alpha
+    return np.asarray(resolved(new, scores) @ cho_solve(cho_factor(G, overwrite_a=True), rows))
+
+
+# ---- the verdict ----------------------------------------------------------------------------------------------------
+
+
+def _verdict(tried: list[tuple[Kernel, Floats]], counts: list[int], m: int, folds: int) -> ReconstructionSearch:
+    """The smallest mean; within a tie the fewest components, then the first kernel."""
+    rows = [
+        (Reconstruction(repr(kernel), k, float(errors[i].mean()), float(errors[i].std())), kernel)
+        for kernel, errors in tried
+        for i, k in enumerate(counts)
+    ]
+    # Where the rows themselves are found again, what is left is rounding.
+    least = min(row.mean for row, _ in rows)
+    tie = least * (1 + TIE) + TIE**2 * max(row.mean for row, _ in rows)
+    chosen, kernel = min(
+        ((row, kernel) for row, kernel in rows if row.mean <= tie), key=lambda pair: pair[0].n_components
+    )
+    table = [chosen, *sorted((row for row, _ in rows if row is not chosen), key=lambda r: (r.mean, r.n_components))]
+    notes = []
+    if len(counts) > 1 and chosen.n_components == counts[-1]:
+        notes.append(f"{counts[-1]} components are the most that were tried: more may be better, `simplest` has fewer")
+    return ReconstructionSearch(kernel, chosen.n_components, chosen.mean, tuple(table), m, folds, tuple(notes))
