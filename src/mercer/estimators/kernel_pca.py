@@ -53,7 +53,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
         "dense" is LAPACK on the n × n matrix in float64; "krylov" a randomized block Krylov method with K stored in
         float32, or not stored at all where it doesn't fit the memory budget; "nystroem" the PCA of features that
         landmarks span, an approximation. "auto" chooses by size between the exact ones, and takes the last only where
-        one matrix-free product costs more than 2e13 multiply-adds (n²(d + 2k + 16), so n of some 700 000 at d = 20 and
+        one matrix-free product costs more than 2e13 multiply-adds (n²(d + 3k + 16), so n of some 650 000 at d = 20 and
         k = 3) or its vectors don't fit the budget; it warns where the residual is then above `tol`.
     n_landmarks : int or None, default None
         Of "nystroem"; None is max(5k, √n log n), or what fits the budget.
@@ -255,7 +255,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
         choice = choose_eigen(n, k, report.memory_budget, self.tol)
         name = choice.name if self.solver == "auto" else self.solver
         report.reason = choice.reason if self.solver == "auto" else "asked for"
-        vectors = 8 * n * (k + 10) * 8
+        vectors = BlockKrylov().memory(n, k, 4 if self.tol >= 1e-6 else 8)
         too_dear = self._too_dear(n, k, vectors, report) if self.solver == "auto" and not choice.stored else ""
         if name == "nystroem" or too_dear:
             report.reason = too_dear or report.reason
@@ -275,7 +275,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
         """Why the exact matrix-free road is not taken, if so; never where all components are asked for."""
         if self.n_components is None:
             return ""
-        work = n * n * (max(report.d, 1) + 2 * k + 16)
+        work = n * n * (max(report.d, 1) + BlockKrylov().columns(n, k))
         if work > DEAREST_PRODUCT:
             return f"a matrix-free product would take {work:.0e} multiply-adds, above {DEAREST_PRODUCT:.0e}"
         if vectors > report.memory_budget >= landmark_bytes(n, fewest_landmarks(n, k)):

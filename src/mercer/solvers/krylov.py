@@ -117,9 +117,16 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
     def tolerance(self) -> float:
         return self.tol
 
+    def columns(self, n: int, k: int) -> int:
+        """The columns that are multiplied at once for k pairs of n."""
+        return min(n, 3 * k + 16 if self.block is None else self.block)
+
+    def memory(self, n: int, k: int, itemsize: int) -> int:
+        """Bytes of the basis and its images when they are largest."""
+        return 2 * itemsize * n * min(_BLOCKS_KEPT * self.columns(n, k), n)
+
     def start(self, problem: Eigenproblem) -> KrylovState:
-        n, k = problem.n, problem.k
-        block = min(n, 3 * k + 16 if self.block is None else self.block)
+        n, block = problem.n, self.columns(problem.n, problem.k)
         rng = np.random.default_rng([problem.seed, 0])
         dtype = self._dtype(problem)
         nothing, none = np.empty((0, n), dtype), np.empty(0)
