@@ -14,15 +14,38 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
-from mercer import KernelDiscriminantAnalysis, KernelPCA, KernelRidge, KernelRidgeClassifier
+from mercer import (
+    KernelDiscriminantAnalysis,
+    KernelPCA,
+    KernelRidge,
+    KernelRidgeClassifier,
+    KernelRidgeClassifierCV,
+    KernelRidgeCV,
+)
 from mercer.errors import InvalidInput, MemoryExceeded
 from mercer.kernels import Function, Gaussian, Linear, Polynomial, Precomputed
 
-ALL = (KernelRidge, KernelRidgeClassifier, KernelPCA, KernelDiscriminantAnalysis)
+ALL = (
+    KernelRidge,
+    KernelRidgeCV,
+    KernelRidgeClassifier,
+    KernelRidgeClassifierCV,
+    KernelPCA,
+    KernelDiscriminantAnalysis,
+)
 
 
 @parametrize_with_checks(
-    [KernelRidge(), KernelRidgeClassifier(), KernelPCA(n_components=2), KernelPCA(), KernelDiscriminantAnalysis()]
+    [
+        KernelRidge(),
+        KernelRidgeCV(),
+        KernelRidgeCV(["linear", "gaussian"], [0.1, 1.0, 10.0], fit_intercept=True, cv="gcv"),
+        KernelRidgeClassifier(),
+        KernelRidgeClassifierCV(),
+        KernelPCA(n_components=2),
+        KernelPCA(),
+        KernelDiscriminantAnalysis(),
+    ]
 )
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

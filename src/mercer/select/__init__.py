@@ -1,6 +1,19 @@
 """Choosing a kernel and a penalty: searches that share what their candidates have in common."""
 
 from mercer.select.candidates import default_alphas, default_kernels
+from mercer.select.judges import Judge, accuracy, negative_squares, r2
 from mercer.select.ridge import Candidate, RidgeSearch, cross_validate_ridge
+from mercer.select.spectrum import RidgeSpectrum
 
-__all__ = ["Candidate", "RidgeSearch", "cross_validate_ridge", "default_alphas", "default_kernels"]
+__all__ = [
+    "Candidate",
+    "Judge",
+    "RidgeSearch",
+    "RidgeSpectrum",
+    "accuracy",
+    "cross_validate_ridge",
+    "default_alphas",
+    "default_kernels",
+    "negative_squares",
+    "r2",
+]
