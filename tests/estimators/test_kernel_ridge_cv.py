@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from mercer import KernelRidge, KernelRidgeClassifier, KernelRidgeClassifierCV, KernelRidgeCV
 from mercer.errors import InvalidInput, MemoryExceeded
-from mercer.estimators import least_squares
+from mercer.estimators import least_squares, spectral
 from mercer.kernels import Constant, Gaussian, Linear, Precomputed
 from mercer.select import RidgeSpectrum
 
@@ -139,6 +139,34 @@ def test_the_model_is_kernel_ridge_with_the_chosen_alpha_and_kernel(data, weight
     assert model.best_score_ == max(each)
 
 
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("cv", [None, "gcv", 3])
+def test_a_factor_of_small_rank_leads_to_the_same_place(data, weights, monkeypatch, intercept, cv):
+    X, y = data
+    Y = np.column_stack([y, X[:, 1]])
+    kernel = Gaussian(gamma=0.05).on([2])
+    full = KernelRidgeCV(kernel, [1e-2, 1.0, 30.0], cv=cv, fit_intercept=intercept).fit(X, Y, weights)
+    monkeypatch.setattr(spectral, "FACTOR_FROM", 100)
+    low = KernelRidgeCV(kernel, [1e-2, 1.0, 30.0], cv=cv, fit_intercept=intercept).fit(X, Y, weights)
+    assert "eigendecomposition" in full.report_.method
+    assert "factor of K of rank" in low.report_.method
+    np.testing.assert_allclose(low.cv_results_["score"], full.cv_results_["score"], rtol=1e-8)
+    if cv is None:
+        np.testing.assert_allclose(low.loo_predictions_, full.loo_predictions_, rtol=0, atol=1e-8)
+
+
+def test_a_factor_is_refused_where_there_is_none(data, monkeypatch):
+    X, y = data
+    monkeypatch.setattr(spectral, "FACTOR_FROM", 100)
+    assert "eigendecomposition" in KernelRidgeCV(Gaussian(gamma=1.0)).fit(X, y).report_.method
+    assert "eigendecomposition" in KernelRidgeCV(Linear(), [0.0, 1.0]).fit(X, y).report_.method
+    assert "of rank 10 " in KernelRidgeCV(Linear()).fit(X, y).report_.method
+    # A larger λ needs less of the spectrum.
+    methods = [KernelRidgeCV(Gaussian(gamma=0.05).on([2]), [one]).fit(X, y).report_.method for one in (1e-3, 1e3)]
+    small, large = (int(method.split("rank ")[1].split()[0]) for method in methods)
+    assert large < small
+
+
 # ---- one λ a target --------------------------------------------------------------------------------------------------
 
 
@@ -163,7 +191,7 @@ def test_many_lambdas_take_one_eigendecomposition(data):
     Y = np.outer(y, np.arange(1.0, 15.0))
     report = KernelRidge(KERNEL, np.logspace(-3, 2, 14)).fit(X, Y).report_
     assert "eigendecomposition" in report.method
-    assert "14 different λ" in report.reason
+    assert "14 λ" in report.reason
     assert "Cholesky" in KernelRidge(KERNEL, np.logspace(-3, 2, 14), solver="cholesky").fit(X, Y).report_.method
     with pytest.raises(InvalidInput, match="no solution"):
         KernelRidge(Linear(), np.linspace(0.0, 1.0, 14)).fit(X, Y)

@@ -10,11 +10,12 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from mercer.arrays import human, require
+from mercer.arrays import require
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.regularised import RegularisedSolve
 from mercer.estimators.report import Report
+from mercer.estimators.spectral import ridge_spectrum
 from mercer.gram import KernelOperator
 from mercer.select import RidgeSpectrum
 from mercer.solvers import Solution, Status
@@ -122,7 +123,7 @@ class LeastSquares(KernelEstimator):
         self, K: KernelOperator, Y: np.ndarray, weights: np.ndarray | None, alphas: np.ndarray, report: Report
     ) -> None:
         """α = Sβ from one eigendecomposition, and b and the residual from one product: b = Σ wᵢ (y − Kα)ᵢ/Σ wᵢ."""
-        spectrum = self._spectrum(K, weights, report, f"{len(np.unique(alphas))} different λ")
+        spectrum = self._spectrum(K, weights, alphas, report)
         if not np.all(spectrum.solvable(alphas)):
             given = f"K + λI with λ = {alphas.min():.3g} has no solution (not positive definite)"
             raise InvalidInput(message(type(self).__name__, given, Status.NOT_POSITIVE_DEFINITE.advice))
@@ -139,16 +140,21 @@ class LeastSquares(KernelEstimator):
         report.steps, report.tolerance, report.precision = 1, self.tol, "float64"
         report.status = "converged" if report.residual <= self.tol else "converged to rounding"
 
-    def _spectrum(self, K: KernelOperator, weights: np.ndarray | None, report: Report, reason: str) -> RidgeSpectrum:
-        """The eigendecomposition of K, within the memory budget."""
-        n = K.shape[0]
+    def _spectrum(
+        self, K: KernelOperator, weights: np.ndarray | None, alphas: np.ndarray, report: Report
+    ) -> RidgeSpectrum:
+        """The eigendecomposition of K that serves all λ, within the memory budget."""
         self._kernel_size(K)  # refuses values that are not finite
-        report.method, report.reason = f"eigendecomposition of the stored matrix ({human(8 * n * n)})", reason
-        self._require(RidgeSpectrum.bytes(n), "give fewer λ", report)
-        with report.stage("kernel matrix"):
-            matrix = K.fill(np.empty(K.shape, np.float64))
-        with report.stage("eigenvalues"):
-            return RidgeSpectrum.of(matrix, weights, intercept=self.fit_intercept)
+        report.reason = f"one for all {len(np.unique(alphas))} λ"
+        return ridge_spectrum(
+            K,
+            weights,
+            float(alphas.min()),
+            intercept=self.fit_intercept,
+            mercer=self.kernel_.properties.definiteness.is_mercer,
+            report=report,
+            require=lambda need: self._require(need, "try one λ", report),
+        )
 
     @property
     def _road(self) -> str:

@@ -163,8 +163,8 @@ class ValidatedLeastSquares(LeastSquares):
         """The scores of one kernel with every λ."""
         n, targets = task.Y.shape
         K, report = self._begin(task.X, task.weights, kernel)
-        self._require(RidgeSpectrum.bytes(n, len(grid) * targets), "try fewer λ", report)
-        spectrum = self._spectrum(K, task.weights, report, f"one for all {len(grid)} λ")
+        self._require(RidgeSpectrum.answer_bytes(n, len(grid) * targets), "try fewer λ", report)
+        spectrum = self._spectrum(K, task.weights, grid, report)
         usable = spectrum.solvable(grid)
         scores = np.full((len(grid), targets if self.alpha_per_target else 1), np.nan)
         predictions = np.full((n, len(grid), targets), np.nan) if self.cv is None else None
