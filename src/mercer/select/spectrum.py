@@ -126,7 +126,7 @@ class RidgeSpectrum:
         coordinates = scales.T[:, :, None] * self._coordinates(Z)[:, None, :]  # (r, λ, targets)
         out = np.empty((len(self.roots), len(floor), Z.shape[1]))
         for block, Q in self._blocks():
-            out[block] = (Q @ coordinates.reshape(len(scales.T), -1)).reshape(-1, *out.shape[1:])
+            out[block] = np.tensordot(Q, coordinates, axes=1)
             if self.rest:
                 out[block] += floor[:, None] * Z[block, None, :]
         return out
