@@ -188,13 +188,16 @@ def test_a_lambda_for_each_target_is_a_fit_for_each(data, weights, intercept, sp
 
 def test_many_lambdas_take_one_eigendecomposition(data):
     X, y = data
-    Y = np.outer(y, np.arange(1.0, 15.0))
-    report = KernelRidge(KERNEL, np.logspace(-3, 2, 14)).fit(X, Y).report_
+    Y = np.outer(y, np.arange(1.0, 31.0))
+    report = KernelRidge(KERNEL, np.logspace(-3, 2, 30)).fit(X, Y).report_
     assert "eigendecomposition" in report.method
-    assert "14 λ" in report.reason
-    assert "Cholesky" in KernelRidge(KERNEL, np.logspace(-3, 2, 14), solver="cholesky").fit(X, Y).report_.method
+    assert "30 λ" in report.reason
+    tight = KernelRidge(KERNEL, np.logspace(-3, 2, 30), tol=0.9e-16).fit(X, Y).report_
+    assert any("not exact enough" in note for note in tight.notes)
+    assert "Cholesky" in tight.method
+    assert "Cholesky" in KernelRidge(KERNEL, np.logspace(-3, 2, 30), solver="cholesky").fit(X, Y).report_.method
     with pytest.raises(InvalidInput, match="no solution"):
-        KernelRidge(Linear(), np.linspace(0.0, 1.0, 14)).fit(X, Y)
+        KernelRidge(Linear(), np.linspace(0.0, 1.0, 30)).fit(X, Y)
 
 
 @pytest.mark.parametrize("alpha", [[1.0, 2.0], [-1.0, 1.0, 1.0], [np.nan] * 3, [[1.0, 1.0, 1.0]]])

@@ -114,3 +114,11 @@ def test_r2_of_constant_targets():
     constant = np.full((4, 1), 2.0)
     assert r2(constant, constant[:, None]).tolist() == [[1.0]]
     assert r2(constant, constant[:, None] + 1.0).tolist() == [[0.0]]
+
+
+def test_a_matrix_that_is_not_finite_is_refused():
+    for value in (np.nan, np.inf):
+        K = np.eye(3)
+        K[0, 1] = K[1, 0] = value
+        with pytest.raises(InvalidInput, match="not finite"):
+            RidgeSpectrum.of(K)

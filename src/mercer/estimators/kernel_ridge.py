@@ -124,7 +124,7 @@ class KernelRidge(LeastSquaresRegressor):
         if alphas.shape not in ((1,), (targets,)) or not np.all((alphas >= 0) & (alphas < np.inf)):
             do = f"give a number ≥ 0, the weight λ of ‖f‖², or one for each of the {targets} targets"
             raise InvalidInput(message(type(self).__name__, f"alpha={self.alpha!r}", do))
-        return np.broadcast_to(alphas, targets)
+        return np.array(np.broadcast_to(alphas, targets))
 
 
 class KernelRidgeClassifier(LeastSquaresClassifier):

@@ -180,10 +180,11 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, LeastSquares):
         mean = self._decide(X)
         if not (return_std or return_cov):
             return mean
-        of_each = [one.covariance(X) if return_cov else one.std(X) for one in self._posteriors()]
-        if mean.ndim == 1:
-            return mean, of_each[0]
-        return mean, np.stack(of_each if len(of_each) > 1 else of_each * mean.shape[1], axis=-1)
+        alphas = np.broadcast_to(self.alpha_, mean.shape[1:] or 1)
+        values, which = np.unique(alphas, return_inverse=True)
+        ask = Posterior.covariance if return_cov else Posterior.std
+        found = [ask(Posterior.of(self, float(value)), X) for value in values]  # one factor at a time
+        return mean, found[0] if mean.ndim == 1 else np.stack([found[i] for i in which], axis=-1)
 
     def posterior(self) -> Posterior:
         """The Gaussian process's covariance given the training rows, with its factor, for as many calls as wanted.
@@ -193,15 +194,9 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, LeastSquares):
         InvalidInput
             Where the targets have several λ, and so several posteriors.
         """
-        found = self._posteriors()
-        if len(found) > 1:
-            given = f"{len(found)} targets with a λ of their own"
-            raise InvalidInput(message(type(self).__name__, given, "fit one model for each"))
-        return found[0]
-
-    def _posteriors(self) -> list[Posterior]:
-        """One, or one for each target where their λ differ."""
         check_is_fitted(self)
-        alphas = np.atleast_1d(self.alpha_)
-        alphas = alphas[:1] if np.all(alphas == alphas[0]) else alphas
-        return [Posterior.of(self, float(alpha)) for alpha in alphas]
+        values = np.unique(self.alpha_)
+        if len(values) > 1:
+            given = f"{len(values)} different λ of the targets"
+            raise InvalidInput(message(type(self).__name__, given, "fit one model for each"))
+        return Posterior.of(self, float(values[0]))

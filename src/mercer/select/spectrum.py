@@ -71,6 +71,8 @@ class RidgeSpectrum:
     @classmethod
     def of(cls, matrix: Floats, weights: ArrayLike | None = None, *, intercept: bool = False) -> RidgeSpectrum:
         """Of the kernel matrix, which is overwritten (C-contiguous, float64), and positive weights (1 by default)."""
+        if not np.isfinite(np.sum(matrix)):  # LAPACK may never return
+            raise InvalidInput(message("RidgeSpectrum", "a matrix that is not finite", "check the kernel and the rows"))
         n = len(matrix)
         roots = np.ones(n) if weights is None else np.sqrt(np.asarray(weights, np.float64))
         if weights is not None:
