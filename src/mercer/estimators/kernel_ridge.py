@@ -66,6 +66,11 @@ class KernelRidge(LeastSquaresRegressor):
     ConvergenceWarning
         Where the residual stays above `tol`; the report says by how much and what to try.
 
+    Notes
+    -----
+    What the model predicts for each row when it is fitted without it: ``KernelRidgeCV(kernel, [alpha])``, in its
+    `loo_predictions_`.
+
     References
     ----------
     C. Saunders, A. Gammerman, V. Vovk (1998). Ridge regression learning algorithm in dual variables. ICML.
