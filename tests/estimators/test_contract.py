@@ -14,17 +14,34 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
-from mercer import KernelDiscriminantAnalysis, KernelPCA, KernelRidge, KernelRidgeClassifier
+from mercer import (
+    KernelDiscriminantAnalysis,
+    KernelPCA,
+    KernelRidge,
+    KernelRidgeClassifier,
+    KernelRidgeClassifierCV,
+    KernelRidgeCV,
+)
 from mercer.errors import InvalidInput, MemoryExceeded
 from mercer.kernels import Function, Gaussian, Linear, Polynomial, Precomputed
 
-ALL = (KernelRidge, KernelRidgeClassifier, KernelPCA, KernelDiscriminantAnalysis)
+ALL = (
+    KernelRidge,
+    KernelRidgeCV,
+    KernelRidgeClassifier,
+    KernelRidgeClassifierCV,
+    KernelPCA,
+    KernelDiscriminantAnalysis,
+)
 
 
 @parametrize_with_checks(
     [
         KernelRidge(),
+        KernelRidgeCV(),
+        KernelRidgeCV(["linear", "gaussian"], [0.1, 1.0, 10.0], fit_intercept=True, cv="gcv"),
         KernelRidgeClassifier(),
+        KernelRidgeClassifierCV(),
         KernelPCA(n_components=2),
         KernelPCA(),
         KernelPCA(n_components=2, solver="nystroem", fit_inverse_transform=True),

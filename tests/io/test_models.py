@@ -18,6 +18,8 @@ from mercer import (
     KernelPCA,
     KernelRidge,
     KernelRidgeClassifier,
+    KernelRidgeClassifierCV,
+    KernelRidgeCV,
     Nystroem,
     RandomFourierFeatures,
     load,
@@ -41,6 +43,9 @@ MODELS = {
     "ridge, composed": lambda: KernelRidge(0.5 * Gaussian(0.1).on([0, 2]) + Linear() * Matern(nu=2.5)).fit(X, Y[:, 0]),
     "ridge, by columns": lambda: KernelRidge("gaussian", 0.1).fit(np.asfortranarray(X), np.asfortranarray(Y)),
     "ridge, sparse": lambda: KernelRidge("gaussian", 0.1).fit(sp.csr_matrix(X), Y[:, 0]),
+    "ridge, λ each, weights": lambda: KernelRidge("gaussian", [0.1, 1.0]).fit(X, Y, 1 + np.arange(len(X)) % 3),
+    "ridge, chosen": lambda: KernelRidgeCV(["linear", Gaussian(0.2)], store_cv_results=True).fit(X, Y),
+    "classifier, chosen": lambda: KernelRidgeClassifierCV(cv=3).fit(X, LABELS),
     "classifier": lambda: KernelRidgeClassifier("gaussian", 0.1).fit(X, LABELS),
     "classifier, weights": lambda: KernelRidgeClassifier(class_weight={"warm": 2.0, "mild": 1.0, "cold": 1.0}).fit(
         X, LABELS

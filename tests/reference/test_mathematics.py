@@ -40,6 +40,12 @@ def test_tests_exist(name):
     assert f"def {test}(" in source
 
 
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"`(\w+/test_\w+\.py::test_\w+)`", PAGE))))
+def test_other_tests_exist(name):
+    file, test = name.split("::")
+    assert f"def {test}(" in (HERE.parent / file).read_text(encoding="utf-8")
+
+
 def test_every_reference_test_is_on_the_page():
     for file in HERE.glob("test_chapter_*.py"):
         for test in re.findall(r"^def (test_\w+)\(", file.read_text(encoding="utf-8"), re.MULTILINE):

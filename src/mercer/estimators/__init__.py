@@ -4,6 +4,7 @@ from mercer.estimators.discriminant import KernelDiscriminantAnalysis
 from mercer.estimators.feature_maps import Nystroem, RandomFourierFeatures
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.estimators.kernel_ridge import KernelRidge, KernelRidgeClassifier
+from mercer.estimators.kernel_ridge_cv import KernelRidgeClassifierCV, KernelRidgeCV
 from mercer.estimators.lms import KernelLMS
 from mercer.estimators.report import Report
 
@@ -12,7 +13,9 @@ __all__ = [
     "KernelLMS",
     "KernelPCA",
     "KernelRidge",
+    "KernelRidgeCV",
     "KernelRidgeClassifier",
+    "KernelRidgeClassifierCV",
     "Nystroem",
     "RandomFourierFeatures",
     "Report",

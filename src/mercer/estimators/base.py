@@ -122,10 +122,11 @@ class KernelEstimator(BaseEstimator):
 
     # ---- kernel ------------------------------------------------------------------------------------------------------
 
-    def _begin(self, X: Any, weights: np.ndarray | None = None) -> tuple[KernelOperator, Report]:
-        """The kernel resolved on the training rows, its operator in float64, and an empty report."""
+    def _begin(self, X: Any, weights: np.ndarray | None = None, kernel: Any = None) -> tuple[KernelOperator, Report]:
+        """The kernel (the estimator's own, unless given) resolved on the rows, its operator, and an empty report."""
         names = getattr(self, "feature_names_in_", None)
-        self.kernel_: Kernel = as_kernel(self.kernel).resolve(X, names, weights)
+        given = self.kernel if kernel is None else kernel
+        self.kernel_: Kernel = as_kernel(given).resolve(X, names, weights)
         K = KernelOperator(self.kernel_, X, dtype=np.float64)
         self.X_fit_ = np.arange(K.shape[0]) if self.kernel_.domain == "precomputed" else K.X
         report = Report(

@@ -10,10 +10,9 @@ from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from mercer.arrays import require
 from mercer.errors import InvalidInput, message
 from mercer.estimators.fisher import ClassScatter, class_targets, dense_directions, leave_one_out_errors
-from mercer.estimators.kernel_ridge import _LeastSquares
+from mercer.estimators.least_squares import LeastSquares
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 from mercer.operators import Centered, Weighted
@@ -28,7 +27,7 @@ DELTA_GRID = np.logspace(-6, 2, 25)
 """The shares of the mean of k(xᵢ, xᵢ) that leaving one out chooses from."""
 
 
-class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, _LeastSquares):
+class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, LeastSquares):
     r"""max over w = Σᵢ aᵢ φ(xᵢ) of J = wᵀS_B w / wᵀ(S_W + δI) w = aᵀMa / aᵀ(N + δK)a, scaled to wᵀw = aᵀKa = 1.
 
     S_B = Σ_c n_c (μ_c − μ)(μ_c − μ)ᵀ and S_W = Σ_c Σ_{x in c} (φ(x) − μ_c)(φ(x) − μ_c)ᵀ. With c classes there are c − 1
@@ -286,10 +285,6 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         if best in (0, len(errors) - 1):
             report.notes.append("δ stands at the end of the range that was tried")
         return float(self.leave_one_out_deltas_[best])
-
-    def _require(self, need: int, alternative: str, report: Report) -> None:
-        report.memory_planned = max(report.memory_planned, need)
-        require(need, report.memory_budget, f"{type(self).__name__} on {report.n} rows", [alternative, "fewer rows"])
 
     # ---- new rows ---------------------------------------------------------------------------------------------------
 

@@ -24,6 +24,10 @@ def _numbers(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
 
 
+def _real(value: Any) -> bool:
+    return isinstance(value, int | float | np.number)
+
+
 def _count(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 0)
 
@@ -47,7 +51,10 @@ _KINDS: dict[str, tuple[str, Test]] = {
     "_feature_moments": ("four moments", lambda value: isinstance(value, tuple) and len(value) == 4),
     "explained_variance_": ("an array of numbers", _numbers),
     "explained_variance_ratio_": ("an array of numbers", _numbers),
-    "intercept_": ("numbers", lambda value: _numbers(value) or isinstance(value, int | float | np.number)),
+    **dict.fromkeys(("loo_predictions_", "loo_decision_function_"), ("an array of numbers", _numbers)),
+    "sample_weight_": ("an array of numbers or nothing", lambda value: value is None or _numbers(value)),
+    **dict.fromkeys(("alpha_", "best_score_"), ("numbers", lambda value: _numbers(value) or _real(value))),
+    "intercept_": ("numbers", lambda value: _numbers(value) or _real(value)),
     "components_": ("rows", lambda value: _numbers(value) or sp.issparse(value)),
     **dict.fromkeys(("normalization_", "frequencies_", "means_"), ("an array of numbers", _numbers)),
     "classes_": ("an array", lambda value: isinstance(value, np.ndarray) and value.ndim == 1),
@@ -106,8 +113,8 @@ def _check_rows(model: Any, path: str) -> None:
 def _check_training(model: Any, state: dict[str, Any], path: str) -> None:
     X = model.X_fit_
     n = X.shape[0] if X.ndim else -1
-    for name in ("dual_coef_", "eigenvectors_", "column_means_", "mean_coef_", "_feature_root"):
-        if name in state and (state[name].ndim == 0 or len(state[name]) != n):
+    for name in ("dual_coef_", "eigenvectors_", "column_means_", "mean_coef_", "_feature_root", "sample_weight_"):
+        if state.get(name) is not None and (state[name].ndim == 0 or len(state[name]) != n):
             _refuse(path, f"{name} of shape {state[name].shape} for {n} training rows")
     if model.kernel_.domain == "vectors" and (X.ndim != 2 or X.shape[1] != state.get("n_features_in_", X.shape[1])):
         _refuse(path, f"training rows of shape {X.shape} for {state.get('n_features_in_')} columns")

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import eigh
 
 from mercer.arrays import as_rows, available_memory, require
 from mercer.errors import InvalidInput, message
 from mercer.events import StageDone, emit
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel, as_kernel
+from mercer.select.judges import Judge, accuracy, r2
+from mercer.select.spectrum import RidgeSpectrum
 
 __all__ = ["Candidate", "RidgeSearch", "cross_validate_ridge"]
 
@@ -209,7 +210,7 @@ def _tried(
     trial: _Trial, X: Any, Y: Floats, groups: NDArray[np.intp] | None, folds: int, seed: int, intercept: bool
 ) -> _Trial:
     start = perf_counter()
-    judge = _r2 if groups is None else _accuracy
+    judge = r2 if groups is None else accuracy
     scores = _scores(trial.kernel, X, Y, trial.alphas, _folds(groups, len(Y), folds, seed), judge, intercept)
     emit(StageDone(f"cross-validation of {trial.kernel!r}", perf_counter() - start))
     return _Trial(trial.kernel, trial.alphas, scores, len(Y))
@@ -219,39 +220,18 @@ def _tried(
 
 
 def _scores(
-    kernel: Kernel, X: Any, Y: Floats, alphas: Floats, parts: Sequence[NDArray[np.intp]], judge: Any, intercept: bool
+    kernel: Kernel, X: Any, Y: Floats, alphas: Floats, parts: Sequence[NDArray[np.intp]], judge: Judge, intercept: bool
 ) -> Floats:
     """The score of each α (rows) on each fold (columns)."""
     K = KernelOperator(kernel, X).astype(np.float64).toarray()
-    eigenvalues, Q = eigh(K, overwrite_a=True, check_finite=False, driver="evd")
-    QY, Q1 = Q.T @ Y, Q.sum(axis=0)
+    spectrum = RidgeSpectrum.of(np.ascontiguousarray(K), intercept=intercept)
+    # An indefinite kernel is scored as its nearest semi-definite matrix.
+    spectrum = replace(spectrum, values=np.maximum(spectrum.values, 0.0))
+    solved = spectrum.solve(Y, alphas)
     out = np.empty((len(alphas), len(parts)))
-    for i, alpha in enumerate(alphas):
-        # A semi-definite K has eigenvalues of −rounding, which α may not even outweigh.
-        inverse = 1 / (np.maximum(eigenvalues, 0.0) + alpha)
-        GY, G1 = Q @ (inverse[:, None] * QY), Q @ (inverse * Q1)
-        total = float(G1.sum())
-        PY = GY - np.outer(G1, GY.sum(axis=0) / total) if intercept else GY
-        for j, fold in enumerate(parts):
-            half = Q[fold] * np.sqrt(inverse)
-            P = half @ half.T
-            P = P - np.outer(G1[fold], G1[fold] / total) if intercept else P
-            residuals = np.linalg.solve(P, PY[fold])
-            out[i, j] = judge(Y[fold], Y[fold] - residuals)
+    for j, fold in enumerate(parts):
+        out[:, j] = judge(Y[fold], spectrum.leave_out(fold, Y, alphas, solved), None).mean(axis=1)
     return out
-
-
-def _r2(Y: Floats, predicted: Floats) -> float:
-    """1 − Σ(y − f)²/Σ(y − ȳ)², the mean over outputs; as scikit-learn, 1 or 0 where a fold's targets are constant."""
-    lost = ((Y - predicted) ** 2).sum(axis=0)
-    spread = ((Y - Y.mean(axis=0)) ** 2).sum(axis=0)
-    safe = np.where(spread > 0, spread, 1.0)
-    return float(np.mean(np.where(spread > 0, 1 - lost / safe, np.where(lost == 0, 1.0, 0.0))))
-
-
-def _accuracy(Y: Floats, predicted: Floats) -> float:
-    """How often the largest indicator is the right one."""
-    return float(np.mean(Y.argmax(axis=1) == predicted.argmax(axis=1)))
 
 
 # ---- what it works on -----------------------------------------------------------------------------------------------

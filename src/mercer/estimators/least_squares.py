@@ -1,0 +1,208 @@
+"""What kernel ridge regression and classification share: squared loss, with one λ or one for each target."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+
+from mercer.arrays import require
+from mercer.errors import InvalidInput, message
+from mercer.estimators.base import KernelEstimator
+from mercer.estimators.regularised import RegularisedSolve
+from mercer.estimators.report import Report
+from mercer.estimators.spectral import ridge_spectrum
+from mercer.gram import KernelOperator
+from mercer.select import RidgeSpectrum
+from mercer.solvers import Solution, Status
+
+__all__ = ["LeastSquares", "LeastSquaresClassifier"]
+
+SPECTRAL_FROM = 24
+"""Different λ from which one eigendecomposition is quicker than a factorisation in float32 for each: n = 2000, 1.5 s
+against 0.063 s."""
+
+SAMPLE = "choose on a sample (mercer.select.cross_validate_ridge)"
+
+
+class LeastSquares(KernelEstimator):
+    """f = Σⱼ αⱼ k(·, xⱼ) + b with (K + λ diag(1/w)) α + b = y, and Σ αⱼ = 0 where there is an intercept b."""
+
+    alpha: Any
+    fit_intercept: bool
+    solver: str = "auto"
+    tol: float = 1e-10
+    dual_coef_: np.ndarray
+    intercept_: Any
+
+    def _fit_targets(self, X: Any, Y: np.ndarray, weights: np.ndarray | None) -> None:
+        """Fit every column of Y; a row of weight 0 is absent."""
+        alphas = self._penalties(Y.shape[1])
+        self.alpha_: Any = float(alphas[0]) if np.ndim(self.alpha) == 0 else alphas
+        if weights is not None and np.any(weights == 0):
+            X, Y, weights = self._without(weights == 0, X, Y, weights)
+        K, report = self._begin(X, weights)
+        self.report_ = report
+        self._solve_targets(K, Y, weights, alphas, report)
+
+    def _penalties(self, targets: int) -> np.ndarray:
+        """λ of each target."""
+        who = type(self).__name__
+        if self.solver not in ("auto", "cholesky", "cg"):
+            raise InvalidInput(message(who, f"solver={self.solver!r}", 'choose "auto", "cholesky" or "cg"'))
+        if not (isinstance(self.alpha, Real) and 0 <= float(self.alpha) < np.inf):
+            raise InvalidInput(message(who, f"alpha={self.alpha!r}", "give a number ≥ 0, the weight λ of ‖f‖²"))
+        return np.full(targets, float(self.alpha))
+
+    # ---- the system --------------------------------------------------------------------------------------------------
+
+    def _solve_targets(
+        self, K: KernelOperator, Y: np.ndarray, weights: np.ndarray | None, alphas: np.ndarray, report: Report
+    ) -> None:
+        """Set α and b of every target: one factorisation for each value of λ, or one eigendecomposition for many."""
+        self.sample_weight_ = weights
+        values = np.unique(alphas)
+        many = self.solver == "auto" and len(values) >= SPECTRAL_FROM
+        if many and RidgeSpectrum.bytes(len(Y)) <= report.memory_budget:
+            if self._by_spectrum(K, Y, weights, alphas, report):
+                return
+            report.notes.append("the eigendecomposition was not exact enough, so each λ has a factorisation")
+        self.dual_coef_, self.intercept_ = np.empty(Y.shape), np.zeros(Y.shape[1])
+        steps, worst = 0, (-1.0, "")
+        for value in values:
+            own = alphas == value
+            shift = value if weights is None else value / weights
+            self.dual_coef_[:, own], self.intercept_[own] = self._solve_columns(K, Y[:, own], shift, report)
+            steps, worst = steps + report.steps, max(worst, (report.residual, report.status))
+        report.steps, (report.residual, report.status) = steps, worst
+        if len(values) > 1:
+            report.notes.append(f"{len(values)} different λ, each with a factorisation of its own")
+
+    def _solve_columns(
+        self, K: KernelOperator, Y: np.ndarray, shift: Any, report: Report
+    ) -> tuple[np.ndarray, np.ndarray]:
+        targets = Y.shape[1]
+        ones = np.ones((len(Y), 1)) if self.fit_intercept else np.empty((len(Y), 0))
+        dual = np.asarray(self._solve(K, np.hstack([Y, ones]), shift, report).x)
+        if not self.fit_intercept:
+            return dual, np.zeros(targets)
+        # (K + D) u = 1 and (K + D) v = y: α = v − u b, with b such that Σα = 0.
+        v, u = dual[:, :targets], dual[:, targets]
+        intercept = v.sum(axis=0) / u.sum()
+        return v - np.outer(u, intercept), intercept
+
+    def _solve(self, K: KernelOperator, B: np.ndarray, shift: Any, report: Report) -> Solution[Any]:
+        size = self._kernel_size(K)
+        solution = RegularisedSolve(
+            who=type(self).__name__,
+            K=K,
+            B=B,
+            shift=shift,
+            solver=self._road,
+            tol=self.tol,
+            narrow=size.largest_entry < 1e30 and size.largest_row < 1e15,  # the range of float32
+            mercer=self.kernel_.properties.definiteness.is_mercer,
+            report=report,
+        ).run()
+        if solution.status in (Status.NOT_POSITIVE_DEFINITE, Status.BREAKDOWN, Status.NOT_FINITE):
+            how = solution.status.name.lower().replace("_", " ")
+            given = f"K + λI with λ = {float(np.min(shift)):.3g} has no solution ({how})"
+            raise InvalidInput(message(type(self).__name__, given, solution.status.advice))
+        report.precision = f"{getattr(solution.state, 'precision', 'float64')}, residual in float64"
+        # Entries are rounded, so no solution has a residual below eps‖A‖‖x‖: that of a stable method is as good.
+        growth = np.linalg.norm(solution.x, axis=0) / np.maximum(np.linalg.norm(B, axis=0), np.finfo(float).tiny)
+        rounding = 4 * np.finfo(np.float64).eps * (size.trace + float(np.max(shift))) * float(growth.max(initial=0.0))
+        self._account(report, solution, self.tol, rounding)
+        return solution
+
+    def _by_spectrum(
+        self, K: KernelOperator, Y: np.ndarray, weights: np.ndarray | None, alphas: np.ndarray, report: Report
+    ) -> bool:
+        """α = Sβ from one eigendecomposition and b = Σ wᵢ (y − Kα)ᵢ/Σ wᵢ; False where the residual is above `tol`."""
+        spectrum = self._spectrum(K, weights, alphas, report)
+        if not np.all(spectrum.solvable(alphas)):
+            given = f"K + λI with λ = {alphas.min():.3g} has no solution (not positive definite)"
+            raise InvalidInput(message(type(self).__name__, given, Status.NOT_POSITIVE_DEFINITE.advice))
+        dual = np.empty(Y.shape)
+        for value in np.unique(alphas):
+            own = alphas == value
+            dual[:, own] = spectrum.roots[:, None] * spectrum.solve(Y[:, own], value)[:, 0]
+        w = np.ones(len(Y)) if weights is None else weights
+        rest = Y - K @ dual
+        intercept = np.average(rest, axis=0, weights=w) if self.fit_intercept else np.zeros(Y.shape[1])
+        rest -= intercept + alphas * dual / w[:, None]
+        sizes = np.maximum(np.linalg.norm(Y, axis=0), np.finfo(float).tiny)
+        self.dual_coef_, self.intercept_ = dual, intercept
+        report.residual = float(np.max(np.linalg.norm(rest, axis=0) / sizes))
+        report.steps, report.tolerance, report.precision, report.status = 1, self.tol, "float64", "converged"
+        return report.residual <= self.tol
+
+    def _spectrum(
+        self, K: KernelOperator, weights: np.ndarray | None, alphas: np.ndarray, report: Report
+    ) -> RidgeSpectrum:
+        """The eigendecomposition of K that serves all λ, within the memory budget."""
+        self._kernel_size(K)  # refuses values that are not finite
+        report.reason = f"one for all {len(np.unique(alphas))} λ"
+        return ridge_spectrum(
+            K,
+            weights,
+            float(alphas.min()),
+            intercept=self.fit_intercept,
+            mercer=self.kernel_.properties.definiteness.is_mercer,
+            report=report,
+            require=lambda need: self._require(need, SAMPLE, report),
+        )
+
+    @property
+    def _road(self) -> str:
+        """The solver of the linear system, or "auto"."""
+        return self.solver
+
+    def _require(self, need: int, alternative: str, report: Report) -> None:
+        """Refuse what goes beyond the budget; the report tells the largest plan."""
+        report.memory_planned = max(report.memory_planned, need)
+        require(need, report.memory_budget, f"{type(self).__name__} on {report.n} rows", [alternative, "fewer rows"])
+
+    def _decide(self, X: Any) -> np.ndarray:
+        return np.asarray(self._cross(X) @ self.dual_coef_) + self.intercept_
+
+
+class LeastSquaresClassifier(ClassifierMixin, LeastSquares):
+    """Least squares on yᵢ ∈ {−1, +1} for each class; the largest f(x) + b wins."""
+
+    class_weight: Any
+
+    def _indicators(
+        self, X: Any, y: np.ndarray, weights: np.ndarray | None
+    ) -> tuple[Any, np.ndarray, np.ndarray | None]:
+        """The rows that have a weight, one column of ±1 for each class (for two: the second's), and the weights."""
+        if weights is not None and np.any(weights == 0) and self._domain() != "precomputed":
+            X, y, weights = self._without(weights == 0, X, y, weights)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            given = f"only one class, {self.classes_.tolist()}"
+            raise InvalidInput(message(type(self).__name__, given, "give rows of at least two classes"))
+        if self.class_weight is not None:
+            factor = compute_sample_weight(self.class_weight, y)
+            weights = factor if weights is None else weights * factor
+        indicators = np.where(labels[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
+        return X, indicators[:, 1:] if len(self.classes_) == 2 else indicators, weights
+
+    def _labelled(self, X: Any, y: Any) -> tuple[Any, Any]:
+        X, y = self._validate_both(X, y)
+        check_classification_targets(y)
+        return X, y
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """f(x) + b: of shape (m,) for two classes (positive: the second), of shape (m, c) otherwise."""
+        scores = self._decide(X)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of the largest score."""
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]

@@ -1,0 +1,93 @@
+"""The eigendecomposition of K for ridge regression with many λ: from a factor of small rank where K has one.
+
+====================================================================  ===============================================
+first row that holds                                                  taken
+====================================================================  ===============================================
+the kernel is a Mercer kernel, every λ > 0, n ≥ 1000, and K = FFᵀ     singular values of F: O(n r²), 8nr bytes a copy
+with r < n/5 columns, but for less than its rounding or 10⁻⁹ λ
+otherwise                                                             LAPACK on the stored matrix: O(n³), 24n² bytes
+====================================================================  ===============================================
+
+Pivoted Cholesky finds F, or that there is none, in a fiftieth of the time of the second road (0.4 s against 20 s at
+n = 5000 on one core). A reduction of K to a band by matrix products, in place of LAPACK's to three diagonals, gains
+nothing in NumPy: with its orthogonal factor it takes 1.2 s at n = 2000, where LAPACK has all eigenvectors in 1.3 s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mercer.approx import pivoted_cholesky
+from mercer.arrays import human
+from mercer.estimators.report import Report
+from mercer.gram import KernelOperator
+from mercer.select import RidgeSpectrum
+
+__all__ = ["ridge_spectrum"]
+
+FACTOR_FROM = 1000
+"""Rows below which LAPACK takes a fifth of a second."""
+FACTOR_SHARE = 5
+"""A factor of more than n/5 columns saves little."""
+SHARE_OF_LAMBDA = 1e-9
+"""‖K − FFᵀ‖/λ bounds the relative change of P."""
+PROBES, STEPS = 8, 3
+
+
+def ridge_spectrum(
+    K: KernelOperator,
+    weights: np.ndarray | None,
+    least: float,
+    *,
+    intercept: bool,
+    mercer: bool,
+    report: Report,
+    require: Callable[[int], None],
+) -> RidgeSpectrum:
+    """The spectrum for all λ ≥ `least`, by the road of the table; `require` refuses what memory does not hold."""
+    n = K.shape[0]
+    if mercer and least > 0 and n >= FACTOR_FROM:
+        with report.stage("factor"):
+            F = _factor(K, 1.0 if weights is None else float(weights.max()), least, report.memory_budget)
+        if F is not None:
+            planned = 8 * n * (_most(n, report.memory_budget) + 5 * F.shape[1])
+            report.memory_planned = max(report.memory_planned, planned)
+            report.method = f"singular values of a factor of K of rank {F.shape[1]} ({human(F.nbytes)})"
+            with report.stage("eigenvalues"):
+                return RidgeSpectrum.of_factor(F, weights, intercept=intercept)
+    report.method = f"eigendecomposition of the stored matrix ({human(8 * n * n)})"
+    require(RidgeSpectrum.bytes(n))
+    with report.stage("kernel matrix"):
+        matrix = K.fill(np.empty(K.shape, np.float64))
+    with report.stage("eigenvalues"):
+        return RidgeSpectrum.of(matrix, weights, intercept=intercept)
+
+
+def _most(n: int, budget: int) -> int:
+    """Columns of F that n and the memory allow, with the copies that are made of it."""
+    return min(n // FACTOR_SHARE, budget // (8 * 8 * n))
+
+
+def _factor(K: KernelOperator, largest_weight: float, least: float, budget: int) -> np.ndarray | None:
+    """F with ‖K − FFᵀ‖ as small as the table says, by power iteration on a random block; None if there is none.
+
+    Rounding grows from pivot to pivot, so pivoted Cholesky gives the space only, and Rayleigh and Ritz the eigenpairs
+    within it: at n = 5000 and λ = 10⁻⁸‖K‖ that lowers the error of Pᵢᵢ from 2·10⁻⁷ to 3·10⁻⁹; LAPACK's is 8·10⁻⁸.
+    """
+    n = K.shape[0]
+    most = _most(n, budget)
+    found = pivoted_cholesky(K, most, tol=SHARE_OF_LAMBDA * least / largest_weight)
+    if not 0 < found.rank < most:
+        return None
+    Q = np.linalg.qr(found.F)[0]
+    B = Q.T @ (K @ Q)
+    values, W = np.linalg.eigh((B + B.T) / 2)
+    F = Q @ (W * np.sqrt(np.maximum(values, 0.0)))
+    V = np.random.default_rng(0).standard_normal((n, PROBES))
+    for _ in range(STEPS):
+        V = np.linalg.qr(V)[0]
+        V = K @ V - F @ (F.T @ V)
+    rounding = np.sqrt(n) * np.finfo(np.float64).eps * float(values[-1])
+    return F if np.linalg.norm(V, 2) <= max(SHARE_OF_LAMBDA * least / largest_weight, rounding) else None

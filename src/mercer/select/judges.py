@@ -1,0 +1,48 @@
+"""What predictions are worth, for many λ at once: scores of which more is better."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Judge", "accuracy", "negative_squares", "r2"]
+
+Floats = NDArray[np.float64]
+Judge = Callable[[Floats, Floats, "Floats | None"], Floats]
+"""Targets (m, t), predictions (m, λ, t), weights (m,) or None ↦ scores of shape (λ, t), or (λ, 1) of all targets."""
+
+
+def negative_squares(Y: Floats, predicted: Floats, weights: Floats | None = None) -> Floats:
+    """−Σ wᵢ (yᵢ − fᵢ)²/Σ wᵢ for each target.
+
+    >>> negative_squares(np.array([[1.0], [3.0]]), np.array([[[2.0]], [[3.0]]]))
+    array([[-0.5]])
+    """
+    return -np.average((Y[:, None, :] - predicted) ** 2, axis=0, weights=weights)
+
+
+def r2(Y: Floats, predicted: Floats, weights: Floats | None = None) -> Floats:
+    """1 − Σ wᵢ (yᵢ − fᵢ)²/Σ wᵢ (yᵢ − ȳ)² for each target; as scikit-learn, 1 or 0 where the targets are constant.
+
+    >>> r2(np.array([[1.0], [3.0]]), np.array([[[2.0]], [[3.0]]]))
+    array([[0.5]])
+    """
+    lost = -negative_squares(Y, predicted, weights)
+    spread = np.average((Y - np.average(Y, axis=0, weights=weights)) ** 2, axis=0, weights=weights)
+    safe = np.where(spread > 0, spread, 1.0)
+    return np.where(spread > 0, 1 - lost / safe, np.where(lost == 0, 1.0, 0.0))
+
+
+def accuracy(Y: Floats, predicted: Floats, weights: Floats | None = None) -> Floats:
+    """How often the largest indicator (or the sign, of one column) is the right one, of shape (λ, 1).
+
+    >>> accuracy(np.array([[1.0, -1.0], [-1.0, 1.0]]), np.array([[[0.3, 0.1]], [[0.3, 0.1]]]))
+    array([[0.5]])
+    """
+    if Y.shape[1] == 1:
+        right = (Y[:, None, 0] > 0) == (predicted[:, :, 0] > 0)
+    else:
+        right = Y.argmax(axis=1)[:, None] == predicted.argmax(axis=2)
+    return np.average(right, axis=0, weights=weights)[:, None]
