@@ -3,5 +3,14 @@
 from mercer.approx.monomials import MonomialFeatures
 from mercer.approx.pivoted_cholesky import PivotedCholesky, pivoted_cholesky
 from mercer.approx.preconditioner import LowRankInverse, preconditioner
+from mercer.approx.restricted import RestrictedSystem, restricted_factor
 
-__all__ = ["LowRankInverse", "MonomialFeatures", "PivotedCholesky", "pivoted_cholesky", "preconditioner"]
+__all__ = [
+    "LowRankInverse",
+    "MonomialFeatures",
+    "PivotedCholesky",
+    "RestrictedSystem",
+    "pivoted_cholesky",
+    "preconditioner",
+    "restricted_factor",
+]

@@ -30,6 +30,11 @@ class KernelSize(NamedTuple):
     largest_entry: float
     largest_row: float
 
+    @property
+    def fits_float32(self) -> bool:
+        """Whether float32 can hold the entries and the distances of rows."""
+        return self.largest_entry < 1e30 and self.largest_row < 1e15
+
 
 class KernelEstimator(BaseEstimator):
     """scikit-learn's contract for an estimator with a `kernel` and a `memory` budget.

@@ -10,11 +10,11 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 
 from mercer.approx.fourier import draw_frequencies, fourier_features
+from mercer.approx.landmarks import choose_landmarks
 from mercer.approx.nystroem import inverse_root, nystroem_features
 from mercer.arrays import parse_memory, require
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base import KernelEstimator
-from mercer.estimators.landmarks import choose_landmarks
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 

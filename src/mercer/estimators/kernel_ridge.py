@@ -27,15 +27,26 @@ class KernelRidge(LeastSquaresRegressor):
         definite in float64, and is refused otherwise.
     fit_intercept : bool, default False
         Add b, which is not penalised. Without it f shrinks towards 0, so centre the targets or set this.
-    solver : {"auto", "cholesky", "cg"}, default "auto"
+    solver : {"auto", "cholesky", "cg", "nystroem"}, default "auto"
         "cholesky" stores K in float32 (4n² bytes), factors it and refines with float64 products; "cg" stores at most
-        2000 columns: conjugate gradients preconditioned by randomly pivoted Cholesky, refined alike. "auto" takes "cg"
-        where K doesn't fit in 40 % of the memory budget, or where it is predicted to be quicker; the report says why.
+        2000 columns: conjugate gradients preconditioned by randomly pivoted Cholesky, refined alike. "nystroem" is an
+        approximation: f in the span of m landmarks bⱼ, f = Σⱼ βⱼ k(·, bⱼ) with (K_nmᵀ W K_nm + λ K_mm) β = K_nmᵀ W
+        (y − b), in O(n m) time a step and O(m²) memory. "auto" takes "cg" where K doesn't fit in 40 % of the memory
+        budget, or where it is predicted to be quicker, and landmarks, with a warning, where a hundred exact products
+        would take hours (n²(d + 20) > 4e12, so n of some 300 000 at d = 20); the report says why.
+    n_landmarks : int or None, default None
+        Of "nystroem"; None is 5√n, or what fits the budget.
+    landmarks : {"pivoted", "uniform", "kmeans"} or array, default "pivoted"
+        How they are chosen, as for `Nystroem`; integers name training rows, and an array of two dimensions is the
+        landmarks themselves. Pivots are chosen among four random rows for each landmark.
     tol : float, default 1e-10
         Relative residual ‖y − (K + λI)α‖/‖y‖ in float64, per target, whichever the solver. The steps of "cg" grow with
-        log(1/tol): where only predictions matter and n is large, 1e-6 or 1e-4 is enough.
+        log(1/tol): where only predictions matter and n is large, 1e-6 or 1e-4 is enough. Of "nystroem": the residual
+        in coordinates in which it is the relative error of f in the norm ‖f‖²_W + λ‖f‖²_H, within a factor of about 2.
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free.
+    random_state : int, default 0
+        Of the landmarks and of the rows that precondition "nystroem".
 
     Attributes
     ----------
@@ -51,6 +62,9 @@ class KernelRidge(LeastSquaresRegressor):
         As resolved from the data.
     X_fit_ : array of shape (n, d)
         Training rows (column indices for a precomputed kernel).
+    restricted_ : bool
+        Whether f is restricted to landmarks. Then these are X_fit_, dual_coef_ are the β of them, and there is no
+        `posterior`.
     report_ : Report
         What was chosen, how exact it is, what it cost.
 
@@ -74,6 +88,7 @@ class KernelRidge(LeastSquaresRegressor):
     References
     ----------
     C. Saunders, A. Gammerman, V. Vovk (1998). Ridge regression learning algorithm in dual variables. ICML.
+    A. Rudi, L. Carratino, L. Rosasco (2017). FALKON: an optimal large scale kernel method. NeurIPS.
 
     Examples
     --------
@@ -94,16 +109,22 @@ class KernelRidge(LeastSquaresRegressor):
         alpha: Any = 1.0,
         *,
         fit_intercept: bool = False,
-        solver: Literal["auto", "cholesky", "cg"] = "auto",
+        solver: Literal["auto", "cholesky", "cg", "nystroem"] = "auto",
+        n_landmarks: int | None = None,
+        landmarks: Literal["pivoted", "uniform", "kmeans"] | Any = "pivoted",
         tol: float = 1e-10,
         memory: float | str | None = None,
+        random_state: int = 0,
     ) -> None:
         self.kernel = kernel
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.solver = solver
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
         self.tol = tol
         self.memory = memory
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Solve for α.
@@ -141,7 +162,7 @@ class KernelRidgeClassifier(LeastSquaresClassifier):
 
     Parameters
     ----------
-    kernel, alpha, solver, tol, memory
+    kernel, alpha, solver, n_landmarks, landmarks, tol, memory, random_state
         As for `KernelRidge`.
     fit_intercept : bool, default True
         Classes are seldom balanced.
@@ -153,7 +174,7 @@ class KernelRidgeClassifier(LeastSquaresClassifier):
     classes_ : array of shape (c,)
     dual_coef_ : array of shape (n, 1) for two classes, (n, c) otherwise
     intercept_ : array of shape (1,) or (c,)
-    kernel_, X_fit_, report_
+    kernel_, X_fit_, restricted_, report_
         As for `KernelRidge`.
 
     References
@@ -177,17 +198,23 @@ class KernelRidgeClassifier(LeastSquaresClassifier):
         *,
         fit_intercept: bool = True,
         class_weight: dict[Any, float] | str | None = None,
-        solver: Literal["auto", "cholesky", "cg"] = "auto",
+        solver: Literal["auto", "cholesky", "cg", "nystroem"] = "auto",
+        n_landmarks: int | None = None,
+        landmarks: Literal["pivoted", "uniform", "kmeans"] | Any = "pivoted",
         tol: float = 1e-10,
         memory: float | str | None = None,
+        random_state: int = 0,
     ) -> None:
         self.kernel = kernel
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.solver = solver
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
         self.tol = tol
         self.memory = memory
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Solve for α on the indicators of the classes.

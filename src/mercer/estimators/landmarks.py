@@ -8,21 +8,15 @@ from typing import Any, Self
 import numpy as np
 import scipy.linalg
 
-from mercer.approx.nystroem import (
-    FeatureMoments,
-    feature_moments,
-    inverse_root,
-    kmeans_landmarks,
-    landmark_indices,
-    row_chunks,
-)
+from mercer.approx.landmarks import choose_landmarks, taken_rows
+from mercer.approx.nystroem import FeatureMoments, feature_moments, inverse_root, row_chunks
 from mercer.arrays import human, require
 from mercer.errors import ConvergenceWarning, InvalidInput, message
 from mercer.estimators.preimages import DECODER, PreImages
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 
-__all__ = ["LandmarkComponents", "choose_landmarks", "count_landmarks", "fewest_landmarks", "landmark_bytes"]
+__all__ = ["LandmarkComponents", "count_landmarks", "fewest_landmarks", "landmark_bytes"]
 
 POOL = 10
 """Rows for each landmark among which pivoted Cholesky chooses; more of them, drawn at random, add little but cost."""
@@ -60,56 +54,6 @@ def landmark_bytes(n: int, m: int) -> int:
     188708864
     """
     return 8 * (4 * m * m + min(n, POOL * m) * (m + 120) + 2 * min(n * m, CHUNK))
-
-
-def choose_landmarks(
-    who: str, how: Any, K: KernelOperator, X: Any, count: int, seed: int, pool: int | None = None
-) -> tuple[np.ndarray | None, Any]:
-    """The landmarks' places among the rows X, None if they have none, and the landmarks.
-
-    `how` is "pivoted" (among at most `pool` rows), "uniform", "kmeans", the places themselves, or rows.
-    """
-    n, kernel = K.shape[0], K.kernel
-    vectors = kernel.domain == "vectors"
-    if isinstance(how, str):
-        if how == "kmeans" and vectors:
-            return None, kmeans_landmarks(X, count, seed)
-        if how not in ("pivoted", "uniform"):
-            raise _refused(who, how, n)
-        index = _pivots(K, X, count, seed, pool) if how == "pivoted" else landmark_indices(K, count, how, seed)
-    else:
-        index = np.asarray(how)
-        rows = vectors and index.ndim == 2 and index.dtype.kind in "biuf" and index.shape[1] == X.shape[1]
-        if rows and len(index) and np.isfinite(index).all():
-            return None, np.ascontiguousarray(index, X.dtype)
-        named = index.ndim == 1 and index.dtype.kind in "iu" and len(index) > 0
-        if not named or index.min() < 0 or index.max() >= n:
-            raise _refused(who, how, n)
-    if kernel.domain == "precomputed":
-        return index, index
-    return index, _taken(X, index)
-
-
-def _pivots(K: KernelOperator, X: Any, count: int, seed: int, pool: int | None) -> np.ndarray:
-    n, kernel = K.shape[0], K.kernel
-    narrow = getattr(X, "dtype", None) == np.float32
-    if pool is None or pool >= n:
-        return landmark_indices(K.astype(np.float32 if narrow else np.float64), count, "pivoted", seed)
-    some = np.sort(np.random.default_rng([seed, 2]).choice(n, pool, replace=False))
-    rows = K.block(some, some) if kernel.domain == "precomputed" else _taken(X, some)
-    return np.asarray(some[landmark_indices(KernelOperator(kernel, rows), count, "pivoted", seed)])
-
-
-def _taken(X: Any, index: np.ndarray) -> Any:
-    """Some rows, in memory even where X is a file."""
-    if not hasattr(X, "shape"):
-        return [X[i] for i in index]
-    return np.array(X[index]) if isinstance(X, np.ndarray) else X[index]
-
-
-def _refused(who: str, how: Any, n: int) -> InvalidInput:
-    do = f'choose "pivoted", "uniform", "kmeans" (of rows of numbers), rows, or indices below {n}'
-    return InvalidInput(message(who, f"landmarks={how!r}", do))
 
 
 class LandmarkComponents(PreImages):
@@ -243,7 +187,7 @@ class LandmarkComponents(PreImages):
     def _residuals_on(self, X: Any, some: np.ndarray) -> np.ndarray:
         """‖(K̃V − VΛ)[some]‖ of each component, from all columns, a few at a time."""
         precomputed = self.kernel_.domain == "precomputed"
-        rows, scale = _taken(X, some), np.sqrt(self.eigenvalues_)
+        rows, scale = taken_rows(X, some), np.sqrt(self.eigenvalues_)
         offset = self.column_means_ @ self.dual_coef_
         images, own = np.zeros((len(some), len(scale))), np.empty((len(some), len(scale)))
         for place, part in row_chunks(X, max(len(self.dual_coef_), len(some)), CHUNK):

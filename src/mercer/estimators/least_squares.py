@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Real
 from typing import Any
 
@@ -11,10 +12,11 @@ from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.arrays import require
-from mercer.errors import InvalidInput, message
+from mercer.errors import ConvergenceWarning, InvalidInput, message
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.regularised import RegularisedSolve
 from mercer.estimators.report import Report
+from mercer.estimators.restricted import RestrictedSolve, too_dear
 from mercer.estimators.spectral import ridge_spectrum
 from mercer.gram import KernelOperator
 from mercer.select import RidgeSpectrum
@@ -35,9 +37,13 @@ class LeastSquares(KernelEstimator):
     alpha: Any
     fit_intercept: bool
     solver: str = "auto"
+    n_landmarks: int | None = None
+    landmarks: Any = "pivoted"
+    random_state: int = 0
     tol: float = 1e-10
     dual_coef_: np.ndarray
     intercept_: Any
+    restricted_: bool
 
     def _fit_targets(self, X: Any, Y: np.ndarray, weights: np.ndarray | None) -> None:
         """Fit every column of Y; a row of weight 0 is absent."""
@@ -47,13 +53,20 @@ class LeastSquares(KernelEstimator):
             X, Y, weights = self._without(weights == 0, X, Y, weights)
         K, report = self._begin(X, weights)
         self.report_ = report
-        self._solve_targets(K, Y, weights, alphas, report)
+        reason = "asked for" if self.solver == "nystroem" else ""
+        if self.solver == "auto":
+            reason = too_dear(len(Y), self.kernel_, report)
+        if reason:
+            self._solve_restricted(K, X, Y, weights, alphas, reason)
+        else:
+            self._solve_targets(K, Y, weights, alphas, report)
 
     def _penalties(self, targets: int) -> np.ndarray:
         """λ of each target."""
         who = type(self).__name__
-        if self.solver not in ("auto", "cholesky", "cg"):
-            raise InvalidInput(message(who, f"solver={self.solver!r}", 'choose "auto", "cholesky" or "cg"'))
+        if self.solver not in ("auto", "cholesky", "cg", "nystroem"):
+            do = 'choose "auto", "cholesky", "cg" or "nystroem"'
+            raise InvalidInput(message(who, f"solver={self.solver!r}", do))
         if not (isinstance(self.alpha, Real) and 0 <= float(self.alpha) < np.inf):
             raise InvalidInput(message(who, f"alpha={self.alpha!r}", "give a number ≥ 0, the weight λ of ‖f‖²"))
         return np.full(targets, float(self.alpha))
@@ -64,7 +77,7 @@ class LeastSquares(KernelEstimator):
         self, K: KernelOperator, Y: np.ndarray, weights: np.ndarray | None, alphas: np.ndarray, report: Report
     ) -> None:
         """Set α and b of every target: one factorisation for each value of λ, or one eigendecomposition for many."""
-        self.sample_weight_ = weights
+        self.sample_weight_, self.restricted_ = weights, False
         values = np.unique(alphas)
         many = self.solver == "auto" and len(values) >= SPECTRAL_FROM
         if many and RidgeSpectrum.bytes(len(Y)) <= report.memory_budget:
@@ -104,7 +117,7 @@ class LeastSquares(KernelEstimator):
             shift=shift,
             solver=self._road,
             tol=self.tol,
-            narrow=size.largest_entry < 1e30 and size.largest_row < 1e15,  # the range of float32
+            narrow=size.fits_float32,
             mercer=self.kernel_.properties.definiteness.is_mercer,
             report=report,
         ).run()
@@ -118,6 +131,35 @@ class LeastSquares(KernelEstimator):
         rounding = 4 * np.finfo(np.float64).eps * (size.trace + float(np.max(shift))) * float(growth.max(initial=0.0))
         self._account(report, solution, self.tol, rounding)
         return solution
+
+    def _solve_restricted(
+        self, K: KernelOperator, X: Any, Y: np.ndarray, weights: np.ndarray | None, alphas: np.ndarray, reason: str
+    ) -> None:
+        """Set the landmarks, their coefficients and b."""
+        report = self.report_
+        report.reason, self.sample_weight_, self.restricted_ = reason, None, True
+        found = RestrictedSolve(
+            who=type(self).__name__,
+            K=K,
+            X=X,
+            Y=Y,
+            alphas=alphas,
+            weights=weights,
+            fit_intercept=self.fit_intercept,
+            landmarks=self.landmarks,
+            n_landmarks=self.n_landmarks,
+            tol=self.tol,
+            narrow=self._kernel_size(K).fits_float32,
+            seed=self.random_state,
+            report=report,
+        ).run()
+        self.X_fit_, self.dual_coef_, self.intercept_ = found.landmarks, found.coefficients, found.intercept
+        self._account(report, found.solution, self.tol)
+        if self.solver == "auto":
+            given = f"{reason}, so f is restricted to {len(self.dual_coef_)} landmarks, an approximation"
+            do = 'compare other n_landmarks=, or set solver="cg" for the exact answer'
+            report.warnings.append(message(type(self).__name__, given, do))
+            warnings.warn(report.warnings[-1], ConvergenceWarning, stacklevel=4)
 
     def _by_spectrum(
         self, K: KernelOperator, Y: np.ndarray, weights: np.ndarray | None, alphas: np.ndarray, report: Report

@@ -66,6 +66,9 @@ class Posterior:
     def of(cls, model: LeastSquares, alpha: float) -> Posterior:
         """Of a fitted model, with the λ given."""
         model = copy(model)
+        if model.restricted_:
+            given = "the variance of a model restricted to landmarks, which does not know what they leave out"
+            raise InvalidInput(message(type(model).__name__, given, 'choose solver="cholesky" or "cg"'))
         if model.kernel_.domain == "precomputed":
             given = "the variance for a precomputed kernel, whose k(x, x) of new rows is not known"
             raise InvalidInput(message(type(model).__name__, given, "give the kernel and the rows themselves"))

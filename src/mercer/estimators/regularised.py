@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from mercer.approx import pivoted_cholesky, preconditioner
+from mercer.approx.pivoted_cholesky import pivoted_cholesky
+from mercer.approx.preconditioner import preconditioner
 from mercer.arrays import human, require
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator

@@ -47,6 +47,7 @@ _KINDS: dict[str, tuple[str, Test]] = {
     "decoder_mean_": ("an array of numbers", _numbers),
     "decoder_": ("a model or none", lambda value: value is None or isinstance(value, BaseEstimator)),
     "n_samples_seen_": ("a count", _count),
+    "restricted_": ("true or false", lambda value: isinstance(value, bool)),
     "_feature_root": ("an array of numbers", _numbers),
     "_feature_moments": ("four moments", lambda value: isinstance(value, tuple) and len(value) == 4),
     "explained_variance_": ("an array of numbers", _numbers),

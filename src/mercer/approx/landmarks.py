@@ -1,0 +1,64 @@
+"""Landmarks: the rows, or points beside them, whose features span an approximation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.approx.nystroem import kmeans_landmarks, landmark_indices
+from mercer.errors import InvalidInput, message
+from mercer.gram import KernelOperator
+
+__all__ = ["choose_landmarks", "taken_rows"]
+
+
+def choose_landmarks(
+    who: str, how: Any, K: KernelOperator, X: Any, count: int, seed: int, pool: int | None = None
+) -> tuple[NDArray[Any] | None, Any]:
+    """The landmarks' places among the rows X, None if they have none, and the landmarks.
+
+    `how` is "pivoted" (among at most `pool` rows), "uniform", "kmeans", the places themselves, or rows.
+    """
+    n, kernel = K.shape[0], K.kernel
+    vectors = kernel.domain == "vectors"
+    if isinstance(how, str):
+        if how == "kmeans" and vectors:
+            return None, kmeans_landmarks(X, count, seed)
+        if how not in ("pivoted", "uniform"):
+            raise _refused(who, how, n)
+        index = _pivots(K, X, count, seed, pool) if how == "pivoted" else landmark_indices(K, count, how, seed)
+    else:
+        index = np.asarray(how)
+        rows = vectors and index.ndim == 2 and index.dtype.kind in "biuf" and index.shape[1] == X.shape[1]
+        if rows and len(index) and np.isfinite(index).all():
+            return None, np.ascontiguousarray(index, X.dtype)
+        named = index.ndim == 1 and index.dtype.kind in "iu" and len(index) > 0
+        if not named or index.min() < 0 or index.max() >= n:
+            raise _refused(who, how, n)
+    if kernel.domain == "precomputed":
+        return index, index
+    return index, taken_rows(X, index)
+
+
+def _pivots(K: KernelOperator, X: Any, count: int, seed: int, pool: int | None) -> NDArray[Any]:
+    n, kernel = K.shape[0], K.kernel
+    narrow = getattr(X, "dtype", None) == np.float32
+    if pool is None or pool >= n:
+        return landmark_indices(K.astype(np.float32 if narrow else np.float64), count, "pivoted", seed)
+    some = np.sort(np.random.default_rng([seed, 2]).choice(n, pool, replace=False))
+    rows = K.block(some, some) if kernel.domain == "precomputed" else taken_rows(X, some)
+    return np.asarray(some[landmark_indices(KernelOperator(kernel, rows), count, "pivoted", seed)])
+
+
+def taken_rows(X: Any, index: NDArray[np.intp]) -> Any:
+    """Some rows, in memory even where X is a file."""
+    if not hasattr(X, "shape"):
+        return [X[i] for i in index]
+    return np.array(X[index]) if isinstance(X, np.ndarray) else X[index]
+
+
+def _refused(who: str, how: Any, n: int) -> InvalidInput:
+    do = f'choose "pivoted", "uniform", "kmeans" (of rows of numbers), rows, or indices below {n}'
+    return InvalidInput(message(who, f"landmarks={how!r}", do))
