@@ -6,6 +6,7 @@ One kernel algebra for every method, a fused native engine, and answers that car
 from mercer import errors, kernels
 from mercer.approx import MonomialFeatures
 from mercer.estimators import (
+    KernelCCA,
     KernelDiscriminantAnalysis,
     KernelLMS,
     KernelPCA,
@@ -23,6 +24,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Cancel",
+    "KernelCCA",
     "KernelDiscriminantAnalysis",
     "KernelLMS",
     "KernelOperator",

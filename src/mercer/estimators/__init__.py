@@ -2,12 +2,14 @@
 
 from mercer.estimators.discriminant import KernelDiscriminantAnalysis
 from mercer.estimators.feature_maps import Nystroem, RandomFourierFeatures
+from mercer.estimators.kernel_cca import KernelCCA
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.estimators.kernel_ridge import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.lms import KernelLMS
 from mercer.estimators.report import Report
 
 __all__ = [
+    "KernelCCA",
     "KernelDiscriminantAnalysis",
     "KernelLMS",
     "KernelPCA",
