@@ -4,6 +4,7 @@ from mercer.estimators.discriminant import KernelDiscriminantAnalysis
 from mercer.estimators.feature_maps import Nystroem, RandomFourierFeatures
 from mercer.estimators.kernel_cca import KernelCCA
 from mercer.estimators.kernel_pca import KernelPCA
+from mercer.estimators.kernel_pls import KernelPLS
 from mercer.estimators.kernel_ridge import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.lms import KernelLMS
 from mercer.estimators.report import Report
@@ -13,6 +14,7 @@ __all__ = [
     "KernelDiscriminantAnalysis",
     "KernelLMS",
     "KernelPCA",
+    "KernelPLS",
     "KernelRidge",
     "KernelRidgeClassifier",
     "Nystroem",

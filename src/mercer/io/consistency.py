@@ -36,7 +36,9 @@ _KINDS: dict[str, tuple[str, Test]] = {
     "kernel_": ("a kernel", lambda value: isinstance(value, Kernel)),
     "X_fit_": ("rows", lambda value: _numbers(value) or sp.issparse(value)),
     "dual_coef_": ("an array of numbers", _numbers),
-    **dict.fromkeys(("dual_coef_y_", "offset_y_"), ("an array of numbers", _numbers)),
+    **dict.fromkeys(
+        ("dual_coef_y_", "offset_y_", "dual_rotations_", "score_offset_"), ("an array of numbers", _numbers)
+    ),
     "kernel_y_": ("a kernel", lambda value: isinstance(value, Kernel)),
     "Y_fit_": ("rows", lambda value: _numbers(value) or sp.issparse(value)),
     "eigenvalues_": ("an array of numbers", _numbers),
@@ -104,7 +106,7 @@ def _check_rows(model: Any, path: str) -> None:
 def _check_training(model: Any, state: dict[str, Any], path: str) -> None:
     X = model.X_fit_
     n = X.shape[0] if X.ndim else -1
-    for name in ("dual_coef_", "eigenvectors_", "column_means_"):
+    for name in ("dual_coef_", "eigenvectors_", "column_means_", "dual_rotations_"):
         if name in state and (state[name].ndim == 0 or len(state[name]) != n):
             _refuse(path, f"{name} of shape {state[name].shape} for {n} training rows")
     if model.kernel_.domain == "vectors" and (X.ndim != 2 or X.shape[1] != state.get("n_features_in_", X.shape[1])):
