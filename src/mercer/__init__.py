@@ -14,6 +14,7 @@ from mercer.estimators import (
     KernelRidge,
     KernelRidgeClassifier,
     Nystroem,
+    PolynomialSketch,
     RandomFourierFeatures,
     Report,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "Log",
     "MonomialFeatures",
     "Nystroem",
+    "PolynomialSketch",
     "Progress",
     "RandomFourierFeatures",
     "Report",

@@ -7,6 +7,7 @@ from mercer.estimators.kernel_pca import KernelPCA
 from mercer.estimators.kernel_pls import KernelPLS
 from mercer.estimators.kernel_ridge import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.lms import KernelLMS
+from mercer.estimators.polynomial_sketch import PolynomialSketch
 from mercer.estimators.report import Report
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "KernelRidge",
     "KernelRidgeClassifier",
     "Nystroem",
+    "PolynomialSketch",
     "RandomFourierFeatures",
     "Report",
 ]

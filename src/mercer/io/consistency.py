@@ -71,6 +71,7 @@ _NEEDED: dict[str, tuple[str, ...]] = {
     "Nystroem": ("kernel_", "components_", "normalization_"),
     "RandomFourierFeatures": ("kernel_", "frequencies_", "scale_"),
     "MonomialFeatures": ("n_output_features_",),
+    "PolynomialSketch": ("kernel_", "coefficients_", "places_", "exact_", "hash_buckets_", "hash_signs_"),
     "KernelCCA": ("kernel_", "X_fit_", "dual_coef_", "kernel_y_", "Y_fit_", "dual_coef_y_"),
 }
 """What a fitted model of a class must have; the others have training rows and their coefficients."""
