@@ -96,19 +96,21 @@ class LandmarkFeatures(NamedTuple):
     lost: float
 
 
-def landmark_features(K: KernelOperator, count: int, seed: int, eps: float) -> LandmarkFeatures:
+def landmark_features(K: KernelOperator, count: int, seed: int) -> LandmarkFeatures:
     """The features of all rows of K from up to `count` landmarks that randomly pivoted Cholesky chooses.
 
     Two arrays of n × count numbers are in memory, one after the other.
 
     >>> from mercer.kernels import Gaussian
-    >>> found = landmark_features(KernelOperator(Gaussian(1.0), np.linspace(0, 1, 50)[:, None]), 8, 0, 1e-16)
+    >>> found = landmark_features(KernelOperator(Gaussian(1.0), np.linspace(0, 1, 50)[:, None]), 8, 0)
     >>> found.Phi.shape, bool(found.lost < 1e-9)
     ((50, 8), True)
     """
     index = landmark_indices(K, count, "pivoted", seed)
-    root, _ = inverse_root(K.block(index, index), eps)
-    landmarks = index if K.kernel.domain == "precomputed" else take(K.X, index)
+    given = K.kernel.domain == "precomputed"
+    # Entries computed in float64 from float32 rows are right to float64; given ones only to what they are given in.
+    root, _ = inverse_root(K.block(index, index), float(np.finfo(K.X.dtype if given else K.dtype).eps))
+    landmarks = index if given else take(K.X, index)
     Phi = nystroem_features(KernelOperator(K.kernel, K.X, landmarks, dtype=K.dtype), root)
     trace = float(np.sum(K.diagonal(), dtype=np.float64))
     lost = 1.0 - float(np.einsum("ij,ij->", Phi, Phi)) / trace if trace > 0 else 0.0

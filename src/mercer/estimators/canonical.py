@@ -67,7 +67,7 @@ def spectral_view(K: KernelOperator, anchors: Any, eps: float) -> View:
 
 def landmark_view(K: KernelOperator, count: int, seed: int, eps: float) -> View:
     """The same of Φ̃Φ̃ᵀ ≈ K̃, Φ̃ the centred features of the landmarks."""
-    Phi, root, _, anchors, lost = landmark_features(K, count, seed, eps)
+    Phi, root, _, anchors, lost = landmark_features(K, count, seed)
     mean = Phi.mean(axis=0)
     trace = float(np.einsum("ij,ij->", Phi, Phi))
     Phi -= mean

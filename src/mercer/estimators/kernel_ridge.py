@@ -67,7 +67,7 @@ class _LeastSquares(KernelEstimator):
             K=K,
             B=B,
             shift=shift,
-            solver=self.solver,
+            solver=self._road,
             tol=self.tol,
             narrow=size.largest_entry < 1e30 and size.largest_row < 1e15,  # the range of float32
             mercer=self.kernel_.properties.definiteness.is_mercer,
