@@ -14,11 +14,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
-from mercer import KernelDiscriminantAnalysis, KernelPCA, KernelRidge, KernelRidgeClassifier
+from mercer import KernelDiscriminantAnalysis, KernelPCA, KernelPLS, KernelRidge, KernelRidgeClassifier
 from mercer.errors import InvalidInput, MemoryExceeded
 from mercer.kernels import Function, Gaussian, Linear, Polynomial, Precomputed
 
-ALL = (KernelRidge, KernelRidgeClassifier, KernelPCA, KernelDiscriminantAnalysis)
+ALL = (KernelRidge, KernelRidgeClassifier, KernelPCA, KernelDiscriminantAnalysis, KernelPLS)
 
 
 @parametrize_with_checks(
