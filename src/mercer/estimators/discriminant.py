@@ -41,6 +41,9 @@ MOST_EXACT = 20_000
 MOST_EXACT_UNSTORED = 5000
 """The same where the matrix does not fit in the memory, so that each step computes it anew."""
 
+LANDMARK_RESIDUAL = 1e-8
+"""Of the normal equations in the landmarks' features, whose condition is the square of that of the features."""
+
 MOST_LANDMARKS = 1000
 """Landmarks unless told otherwise."""
 
@@ -218,8 +221,9 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.X_fit_ = found.landmarks
         report.notes.append(f"the landmarks leave out {found.lost:.1e} of the trace of K")
         with report.stage("directions"):
-            directions = landmark_directions(found.Phi, found.root, Y, weights, self.delta_)
-        report.status, report.tolerance = "converged", self.tol
+            directions, report.residual = landmark_directions(found.Phi, found.root, Y, weights, self.delta_)
+        report.tolerance = max(self.tol, LANDMARK_RESIDUAL)
+        report.status = "converged" if report.residual <= report.tolerance else "converged to rounding"
         return directions, found.Phi
 
     def _by_regression(

@@ -129,10 +129,11 @@ def leave_one_out_errors(
 
 def landmark_directions(
     Phi: np.ndarray, root: np.ndarray, targets: np.ndarray, weights: np.ndarray, delta: float
-) -> Directions:
+) -> tuple[Directions, float]:
     r"""S_B w = λ (S_W + δI) w in the features Φ of landmarks, by the same regression: b = (Φ̃ᵀDΦ̃ + δI)⁻¹Φ̃ᵀDU.
 
-    w = b v with UᵀDΦb v = ν v, descending in ν, those with ν above rounding; a = root w on the landmarks.
+    w = b v with UᵀDΦb v = ν v, descending in ν, those with ν above rounding; a = root w on the landmarks. Returned with
+    the residual of Φ̃ᵀD(UUᵀDz/ν − z̃) = δw for the scores z = Φw, relative to the first term.
     """
     mean = weights @ Phi / weights.sum()
     B = np.sqrt(weights)[:, None] * (Phi - mean)
@@ -144,7 +145,12 @@ def landmark_directions(
     nu, v = np.linalg.eigh((G + G.T) / 2)
     keep = np.argsort(-nu)[: int(np.sum(nu > 1e3 * np.finfo(np.float64).eps * max(float(nu[-1]), 1e-3)))]
     W = b @ v[:, keep]
-    return Directions(root @ W, Phi @ W, W.T @ W)
+    F = Phi @ W
+    between = Phi.T @ (D @ (D.T @ F) / nu[keep])
+    off = between - Phi.T @ (weights[:, None] * (F - weights @ F / weights.sum())) - delta * W
+    scale = np.maximum(np.linalg.norm(between, axis=0), np.finfo(np.float64).tiny)
+    residual = float(np.max(np.linalg.norm(off, axis=0) / scale, initial=0.0))
+    return Directions(root @ W, F, W.T @ W), residual
 
 
 def leverages(F: np.ndarray, rest: np.ndarray, weights: np.ndarray, delta: float) -> np.ndarray:
