@@ -87,6 +87,15 @@ def test_more_components_fit_better_and_all_of_them_interpolate(data):
     np.testing.assert_allclose(KernelPLS(119, Gaussian(0.5)).fit(X, Y[:, 0]).predict(X), Y[:, 0], atol=1e-6)
 
 
+@pytest.mark.parametrize("gamma", [0.5, 0.05, 0.01])
+@pytest.mark.parametrize("targets", [1, 3])
+def test_components_that_rounding_would_make_are_left_out(gamma, targets, data):
+    X, Y = data[0], data[1][:, :targets]
+    model = KernelPLS(119, Gaussian(gamma)).fit(X, Y)
+    np.testing.assert_allclose(model.transform(X), model.x_scores_, atol=1e-5)
+    np.testing.assert_allclose(model.predict(X), Y, atol=1e-3)
+
+
 def test_weight_two_is_a_repeated_row_and_weight_zero_an_absent_one(data):
     X, Y = data
     w = np.ones(120)

@@ -27,6 +27,9 @@ CHEAP_COLUMNS = 100
 """Columns up to which a product computes K as fast as it reads a stored one: at n = 4000 on one core it took 8, 18, 29,
 51 and 119 ms for 5, 50, 100, 200 and 400 columns, and 25 ms with K stored in float64."""
 
+SCORE_ROUNDING = 1e-6
+"""The largest error of a score in the dual coefficients, where scores have norm 1, with which a component is kept."""
+
 
 class KernelPLS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMixin, RegressorMixin, KernelEstimator):
     r"""t ∝ K̃u, u = YYᵀt, then K̃ ← (I − ttᵀ)K̃(I − ttᵀ), Y ← (I − ttᵀ)Y; f(x) = ȳ + k̃(x)ᵀB, B = U(TᵀK̃U)⁻¹TᵀY.
@@ -119,26 +122,33 @@ class KernelPLS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMi
             problem = ScoreProblem(A if weights is None else Weighted(A, root), away, min(k, len(Y)))
             solution = solve(KernelNipals(), problem)
         self._account(report, solution, WELL_DETERMINED)
-        self._keep(solution.x, root, A, report)
+        T = self._keep(solution.x, problem.A, root, A, report)
         # R sums to zero, so that k̃(x)ᵀR = k(x)ᵀR less its mean.
-        B = self.dual_rotations_ @ (solution.x.T.T @ away)
+        B = self.dual_rotations_ @ (T.T @ away)
         b = mean - A.column_means @ B
-        self.dual_coef_, self.intercept_ = (B[:, 0], b[0]) if y.ndim == 1 else (B, b)
+        self.dual_coef_: np.ndarray = B[:, 0] if y.ndim == 1 else B
+        self.intercept_: Any = b[0] if y.ndim == 1 else b
         return self
 
-    def _keep(self, found: LatentScores, root: np.ndarray, A: Centered, report: Report) -> None:
-        """R = UM⁻¹ with M = TᵀK̃U, triangular because K̃uᵢ lies in the span of t₁ … tᵢ, and the means of the scores."""
+    def _keep(self, found: LatentScores, matrix: Operator, root: np.ndarray, A: Centered, report: Report) -> np.ndarray:
+        """R = UM⁻¹ with M = TᵀK̃U, triangular because K̃uᵢ lies in the span of t₁ … tᵢ; returns T as it is kept."""
         T, U = found.T, found.U
+        R = U
+        if T.shape[1]:
+            R = scipy.linalg.solve_triangular(np.triu(T.T @ found.AU), U.T, trans="T").T
+            # K̃R is T but for rounding, which grows as M comes near to singular: components lost in it are left out.
+            lost = np.abs(np.asarray(matrix @ R) - T).max(axis=0) > SCORE_ROUNDING
+            k = int(np.argmax(np.append(lost, True)))
+            T, U, R = T[:, :k], U[:, :k], R[:, :k]
         k = T.shape[1]
-        M = np.triu(T.T @ found.AU)
-        R = root[:, None] * scipy.linalg.solve_triangular(M, U.T, trans="T").T if k else U
+        R = root[:, None] * R
+        R -= np.outer(root**2 / np.sum(root**2), R.sum(axis=0))  # 0 but for rounding, which K would amplify
         self.x_scores_, self.y_scores_ = T / root[:, None], U / root[:, None]
         self.dual_rotations_, self.score_offset_ = R, A.column_means @ R
         report.rank, report.precision = k, "float64"
         if k < int(self.n_components):
-            report.notes.append(
-                f"{k} of {self.n_components} components: nothing of the targets or of K̃ is left for more"
-            )
+            report.notes.append(f"{k} of {self.n_components} components: nothing of the targets or of K̃ is left")
+        return T
 
     def _stored(self, K: KernelOperator, targets: int, k: int, report: Report) -> Operator:
         """K in memory where that is quicker and fits; the plan comes before the allocation."""

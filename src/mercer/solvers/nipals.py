@@ -87,7 +87,8 @@ class KernelNipals(Solver[ScoreProblem, NipalsState]):
     Parameters
     ----------
     tol : float
-        A component whose target score, or whose image, is below this share of the first is rounding, and ends it.
+        Where the targets left, or what is new in an image, are below this share of the whole, the next score would be
+        rounding in all but its first digits, and no more are taken.
 
     References
     ----------
@@ -104,7 +105,7 @@ class KernelNipals(Solver[ScoreProblem, NipalsState]):
            [0.]]))
     """
 
-    tol: float = 1e-12
+    tol: float = 1e-8
 
     def start(self, problem: ScoreProblem) -> NipalsState:
         none = np.empty((problem.A.shape[0], 0))
