@@ -24,7 +24,7 @@ from mercer.estimators.gaussian_classes import GaussianClasses
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 from mercer.operators import Centered, Weighted
-from mercer.solvers import Status
+from mercer.solvers import Solution, Status
 from mercer.solvers.choose import choose_linear
 
 __all__ = ["KernelDiscriminantAnalysis"]
@@ -36,7 +36,7 @@ DELTA_GRID = np.logspace(-6, 2, 25)
 """The shares of the mean of k(xᵢ, xᵢ) that leaving one out chooses from."""
 
 MOST_EXACT = 20_000
-"""Rows up to which "auto" stays exact: Cholesky takes 5 s at 10 000 rows on two cores, and grows with their cube."""
+"""Rows up to which "auto" stays exact: the time of Cholesky grows with their cube."""
 
 MOST_EXACT_UNSTORED = 5000
 """The same where the matrix does not fit in the memory, so that each step computes it anew."""
@@ -221,9 +221,13 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.X_fit_ = found.landmarks
         report.notes.append(f"the landmarks leave out {found.lost:.1e} of the trace of K")
         with report.stage("directions"):
-            directions, report.residual = landmark_directions(found.Phi, found.root, Y, weights, self.delta_)
-        report.tolerance = max(self.tol, LANDMARK_RESIDUAL)
-        report.status = "converged" if report.residual <= report.tolerance else "converged to rounding"
+            try:
+                directions, off = landmark_directions(found.Phi, found.root, Y, weights, self.delta_)
+            except np.linalg.LinAlgError:
+                given = f"S_W + δI with δ={self.delta_:.3g} is singular to rounding"
+                raise InvalidInput(message(type(self).__name__, given, "raise delta")) from None
+        status = Status.CONVERGED if off <= LANDMARK_RESIDUAL else Status.STALLED
+        self._account(report, Solution(directions, status, 1, off, None), max(self.tol, LANDMARK_RESIDUAL))
         return directions, found.Phi
 
     def _by_regression(

@@ -18,11 +18,15 @@ from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.rows import column_names
+from mercer.solvers import Solution, Status
 
 __all__ = ["KernelCCA"]
 
 DENSE_BELOW = 2000
 """Rows up to which two full eigendecompositions take seconds."""
+
+WELL_SOLVED = 1e-8
+"""The residual of the equations of the pairs, beyond which the fit warns."""
 
 MOST_LANDMARKS = 1000
 """Landmarks unless told otherwise."""
@@ -209,7 +213,8 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
                 view.stationarity(own, other, rho, shift * (view.U @ (c / np.sqrt(view.s)[:, None])))
                 for view, own, other, shift, c in ((x, Z, W, shifts[0], p), (y, W, Z, shifts[1], q))
             ]
-        report.residual, report.tolerance, report.status = max(off), 1e-8, "converged"
+        status = Status.CONVERGED if max(off) <= WELL_SOLVED else Status.STALLED
+        self._account(report, Solution(rho, status, 1, max(off), None), WELL_SOLVED)
         report.precision, report.rank = "float64", len(rho)
         self._tell(x, y, shifts, report)
 
