@@ -213,8 +213,9 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
                 view.stationarity(own, other, rho, shift * (view.U @ (c / np.sqrt(view.s)[:, None])))
                 for view, own, other, shift, c in ((x, Z, W, shifts[0], p), (y, W, Z, shifts[1], q))
             ]
-        status = Status.CONVERGED if max(off) <= WELL_SOLVED else Status.STALLED
-        self._account(report, Solution(rho, status, 1, max(off), None), WELL_SOLVED)
+        tol = max(WELL_SOLVED, float(np.finfo(report.dtype).eps) * n)  # eigenvalues below that share were left out
+        status = Status.CONVERGED if max(off) <= tol else Status.STALLED
+        self._account(report, Solution(rho, status, 1, max(off), None), tol)
         report.precision, report.rank = "float64", len(rho)
         self._tell(x, y, shifts, report)
 
