@@ -6,14 +6,17 @@ One kernel algebra for every method, a fused native engine, and answers that car
 from mercer import errors, kernels
 from mercer.approx import MonomialFeatures
 from mercer.estimators import (
+    KernelCCA,
     KernelDiscriminantAnalysis,
     KernelLMS,
     KernelPCA,
+    KernelPLS,
     KernelRidge,
     KernelRidgeClassifier,
     KernelRidgeClassifierCV,
     KernelRidgeCV,
     Nystroem,
+    PolynomialSketch,
     RandomFourierFeatures,
     Report,
 )
@@ -25,10 +28,12 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Cancel",
+    "KernelCCA",
     "KernelDiscriminantAnalysis",
     "KernelLMS",
     "KernelOperator",
     "KernelPCA",
+    "KernelPLS",
     "KernelRidge",
     "KernelRidgeCV",
     "KernelRidgeClassifier",
@@ -36,6 +41,7 @@ __all__ = [
     "Log",
     "MonomialFeatures",
     "Nystroem",
+    "PolynomialSketch",
     "Progress",
     "RandomFourierFeatures",
     "Report",

@@ -127,3 +127,22 @@ def test_nothing_asked_for_and_nothing_there():
     assert pivoted_cholesky(Dense(np.zeros((3, 3))), 3).rank == 0
     assert pivoted_cholesky(Dense(np.eye(3)), 0).F.shape == (3, 0)
     assert pivoted_cholesky(Dense(np.eye(3)), 100).rank == 3
+
+
+def test_a_diagonal_of_less_precision_than_the_entries_comes_to_an_end():
+    """Rounding that the diagonal alone has looks like something left, and can never be accepted."""
+
+    class Rounded(Dense):
+        def diagonal(self):
+            return super().diagonal() * (1 + 1e-7)
+
+    X = np.random.default_rng(0).standard_normal((80, 3))
+    found = pivoted_cholesky(Rounded(X @ X.T, symmetric=True), 40)
+    assert found.rank == 3
+    np.testing.assert_allclose(found.F @ found.F.T, X @ X.T, atol=1e-12)
+
+
+def test_float32_rows_with_float64_entries_have_a_float64_diagonal():
+    X = np.random.default_rng(0).standard_normal((50, 5)).astype(np.float32)
+    K = KernelOperator("linear", X, dtype=np.float64)
+    np.testing.assert_array_max_ulp(K.diagonal(), np.diagonal(K.toarray()), 4)

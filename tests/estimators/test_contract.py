@@ -17,6 +17,7 @@ import mercer
 from mercer import (
     KernelDiscriminantAnalysis,
     KernelPCA,
+    KernelPLS,
     KernelRidge,
     KernelRidgeClassifier,
     KernelRidgeClassifierCV,
@@ -32,6 +33,7 @@ ALL = (
     KernelRidgeClassifierCV,
     KernelPCA,
     KernelDiscriminantAnalysis,
+    KernelPLS,
 )
 
 

@@ -79,7 +79,7 @@ def test_four_points_by_hand():
     """x = −1, 0 | 1, 2 with ⟨x, z⟩: μ₁ − μ₂ = −2, S_W = 1, w = ±1, J = 4/(1 + δ); the scores are the points."""
     X, y = np.array([[-1.0], [0.0], [1.0], [2.0]]), [-1, -1, 1, 1]
     for solver in ("regression", "eigen"):
-        model = KernelDiscriminantAnalysis(Linear(), delta=0.25, solver=solver).fit(X, y)
+        model = KernelDiscriminantAnalysis(Linear(), delta=0.25, solver=solver, calibration="training").fit(X, y)
         np.testing.assert_allclose(model.transform(X)[:, 0], X[:, 0], atol=1e-9)
         np.testing.assert_allclose(model.means_[:, 0], [-0.5, 1.5], atol=1e-9)
         np.testing.assert_allclose(model.eigenvalues_, 4 / 1.25, rtol=1e-8)  # n₁n₂/n = 1
@@ -103,7 +103,7 @@ def test_both_roads_span_the_same_space():
 
 def test_the_linear_kernel_is_linear_discriminant_analysis():
     X, y = load_iris(return_X_y=True)
-    ours = KernelDiscriminantAnalysis(Linear(), delta=1e-6).fit(X, y)
+    ours = KernelDiscriminantAnalysis(Linear(), delta=1e-6, calibration="training").fit(X, y)
     theirs = LinearDiscriminantAnalysis(solver="eigen").fit(X, y)
     for j in range(2):
         assert abs(np.corrcoef(ours.transform(X)[:, j], theirs.transform(X)[:, j])[0, 1]) > 1 - 1e-6
@@ -192,8 +192,8 @@ def test_probabilities_are_those_of_gaussian_classes(data):
     X, y = data
     model = KernelDiscriminantAnalysis(KERNEL, priors=[0.1, 0.2, 0.3, 0.2, 0.2]).fit(X, y)
     Z = model.transform(X)
-    away = Z[:, None] - model.means_
-    density = model.priors_ * np.exp(-0.5 * np.einsum("ncj,jk,nck->nc", away, np.linalg.inv(model.covariance_), away))
+    away, inverse = Z[:, None] - model.score_means_, np.linalg.inv(model.score_covariance_)
+    density = model.priors_ * np.exp(-0.5 * np.einsum("ncj,jk,nck->nc", away, inverse, away))
     np.testing.assert_allclose(model.predict_proba(X), density / density.sum(axis=1, keepdims=True), atol=1e-9)
 
 

@@ -14,8 +14,10 @@ from mercer.solvers import (
     ConjugateGradients,
     DenseEigen,
     Eigenproblem,
+    KernelNipals,
     LinearSystem,
     RefinedConjugateGradients,
+    ScoreProblem,
     Status,
 )
 from mercer.testing import solvers as suite
@@ -64,6 +66,11 @@ SOLVERS = {
     "dense eigen": (DenseEigen(), eigen()),
     "krylov": (BlockKrylov(tol=1e-8), eigen()),
     "krylov, restarted": (BlockKrylov(tol=1e-8, block=3), eigen()),
+    "nipals": (KernelNipals(), lambda: ScoreProblem(Dense(spd()), right_hand_sides(), 5)),
+    "nipals, beyond the rank": (
+        KernelNipals(),
+        lambda: ScoreProblem(LowRank(right_hand_sides()), np.eye(60)[:, :2], 9),
+    ),
     "krylov, random": (BlockKrylov(tol=1e-8, start_from="random"), eigen()),
 }
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.approx.nystroem import kmeans_landmarks, landmark_indices
+from mercer.approx.nystroem import inverse_root, kmeans_landmarks, landmark_indices, nystroem_features
 from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
+from mercer.gram.inputs import take
 
-__all__ = ["choose_landmarks", "taken_rows"]
+__all__ = ["LandmarkFeatures", "choose_landmarks", "landmark_features", "taken_rows"]
 
 
 def choose_landmarks(
@@ -62,3 +63,46 @@ def taken_rows(X: Any, index: NDArray[np.intp]) -> Any:
 def _refused(who: str, how: Any, n: int) -> InvalidInput:
     do = f'choose "pivoted", "uniform", "kmeans" (of rows of numbers), rows, or indices below {n}'
     return InvalidInput(message(who, f"landmarks={how!r}", do))
+
+
+class LandmarkFeatures(NamedTuple):
+    """Φ = K_nm root of all rows, so that ΦΦᵀ ≈ K: exact in the rows and columns of the landmarks.
+
+    Attributes
+    ----------
+    Phi : array of shape (n, m)
+    root : array of shape (m, m)
+        K_mm^(−½): w in these features is Σⱼ aⱼ φ(landmark j) with a = root w.
+    places : array of shape (m,)
+        The landmarks' places among the rows.
+    landmarks : rows, or their indices for a precomputed kernel
+    lost : float
+        tr(K − ΦΦᵀ)/tr K, all of whose eigenvalues are ≥ 0.
+    """
+
+    Phi: NDArray[np.float64]
+    root: NDArray[np.float64]
+    places: NDArray[np.intp]
+    landmarks: Any
+    lost: float
+
+
+def landmark_features(K: KernelOperator, count: int, seed: int) -> LandmarkFeatures:
+    """The features of all rows of K from up to `count` landmarks that randomly pivoted Cholesky chooses.
+
+    Two arrays of n × count numbers are in memory, one after the other.
+
+    >>> from mercer.kernels import Gaussian
+    >>> found = landmark_features(KernelOperator(Gaussian(1.0), np.linspace(0, 1, 50)[:, None]), 8, 0)
+    >>> found.Phi.shape, bool(found.lost < 1e-9)
+    ((50, 8), True)
+    """
+    index = landmark_indices(K, count, "pivoted", seed)
+    given = K.kernel.domain == "precomputed"
+    # Entries computed in float64 from float32 rows are right to float64; given ones only to what they are given in.
+    root, _ = inverse_root(K.block(index, index), float(np.finfo(K.X.dtype if given else K.dtype).eps))
+    landmarks = index if given else take(K.X, index)
+    Phi = nystroem_features(KernelOperator(K.kernel, K.X, landmarks, dtype=K.dtype), root)
+    trace = float(np.sum(K.diagonal(), dtype=np.float64))
+    lost = 1.0 - float(np.einsum("ij,ij->", Phi, Phi)) / trace if trace > 0 else 0.0
+    return LandmarkFeatures(Phi, root, index, landmarks, max(lost, 0.0))

@@ -115,7 +115,10 @@ def pivoted_cholesky(
         if total <= tol or total == 0.0:
             break
         S = _proposals(left, min(block, 2 * (cap - r)), rng)
-        chosen, L = _accepted(_residual_block(A, Ft[:r], S), noise[S], rng.random(len(S)))
+        G = _residual_block(A, Ft[:r], S)
+        # What rounding of A's own diagonal pretends is left: proposed again and again, it would never be accepted.
+        left[S[np.diagonal(G) <= noise[S]]] = 0.0
+        chosen, L = _accepted(G, noise[S], rng.random(len(S)))
         chosen, L = chosen[: cap - r], L[: cap - r, : cap - r]
         proposed += len(S)
         T = S[chosen]

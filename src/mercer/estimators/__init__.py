@@ -2,21 +2,27 @@
 
 from mercer.estimators.discriminant import KernelDiscriminantAnalysis
 from mercer.estimators.feature_maps import Nystroem, RandomFourierFeatures
+from mercer.estimators.kernel_cca import KernelCCA
 from mercer.estimators.kernel_pca import KernelPCA
+from mercer.estimators.kernel_pls import KernelPLS
 from mercer.estimators.kernel_ridge import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.kernel_ridge_cv import KernelRidgeClassifierCV, KernelRidgeCV
 from mercer.estimators.lms import KernelLMS
+from mercer.estimators.polynomial_sketch import PolynomialSketch
 from mercer.estimators.report import Report
 
 __all__ = [
+    "KernelCCA",
     "KernelDiscriminantAnalysis",
     "KernelLMS",
     "KernelPCA",
+    "KernelPLS",
     "KernelRidge",
     "KernelRidgeCV",
     "KernelRidgeClassifier",
     "KernelRidgeClassifierCV",
     "Nystroem",
+    "PolynomialSketch",
     "RandomFourierFeatures",
     "Report",
 ]

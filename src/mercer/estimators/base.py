@@ -45,17 +45,20 @@ class KernelEstimator(BaseEstimator):
 
     kernel: Any
     memory: Any
+    kernel_parameters: tuple[str, ...] = ("kernel",)
+    """The parameters that are kernels."""
 
     # ---- parameters --------------------------------------------------------------------------------------------------
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; ``kernel__name`` replaces the kernel by a copy with that parameter."""
-        inner = {
-            name.removeprefix("kernel__"): params.pop(name) for name in list(params) if name.startswith("kernel__")
-        }
+        own = self.kernel_parameters
+        inner = {name: params.pop(name) for name in list(params) if name.partition("__")[0] in own and "__" in name}
         super().set_params(**params)
-        if inner:
-            self.kernel = as_kernel(self.kernel).replace(**inner)
+        for which in own:
+            change = {name.removeprefix(f"{which}__"): inner[name] for name in inner if name.startswith(f"{which}__")}
+            if change:
+                setattr(self, which, as_kernel(getattr(self, which)).replace(**change))
         return self
 
     def __sklearn_tags__(self) -> Tags:

@@ -6,17 +6,26 @@ from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
-from scipy.special import expit, softmax
-from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from mercer.approx.landmarks import landmark_features
+from mercer.arrays import human
 from mercer.errors import InvalidInput, message
-from mercer.estimators.fisher import ClassScatter, class_targets, dense_directions, leave_one_out_errors
-from mercer.estimators.least_squares import LeastSquares
+from mercer.estimators.fisher import (
+    ClassScatter,
+    Directions,
+    class_targets,
+    dense_directions,
+    landmark_directions,
+    leave_one_out_errors,
+)
+from mercer.estimators.gaussian_classes import GaussianClasses
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 from mercer.operators import Centered, Weighted
-from mercer.solvers import Status
+from mercer.solvers import Solution, Status
+from mercer.solvers.choose import choose_linear
 
 __all__ = ["KernelDiscriminantAnalysis"]
 
@@ -26,8 +35,20 @@ DELTA_SHARE = 0.01
 DELTA_GRID = np.logspace(-6, 2, 25)
 """The shares of the mean of k(xᵢ, xᵢ) that leaving one out chooses from."""
 
+MOST_EXACT = 20_000
+"""Rows up to which "auto" stays exact: the time of Cholesky grows with their cube."""
 
-class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, LeastSquares):
+MOST_EXACT_UNSTORED = 5000
+"""The same where the matrix does not fit in the memory, so that each step computes it anew."""
+
+LANDMARK_RESIDUAL = 1e-8
+"""Of the normal equations in the landmarks' features, whose condition is the square of that of the features."""
+
+MOST_LANDMARKS = 1000
+"""Landmarks unless told otherwise."""
+
+
+class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClasses):
     r"""max over w = Σᵢ aᵢ φ(xᵢ) of J = wᵀS_B w / wᵀ(S_W + δI) w = aᵀMa / aᵀ(N + δK)a, scaled to wᵀw = aᵀKa = 1.
 
     S_B = Σ_c n_c (μ_c − μ)(μ_c − μ)ᵀ and S_W = Σ_c Σ_{x in c} (φ(x) − μ_c)(φ(x) − μ_c)ᵀ. With c classes there are c − 1
@@ -42,10 +63,17 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     delta : float, None or "loo", default None
         δ > 0. None is 0.01 · tr(K)/n; "loo" the one of 25 values from 1e-6 to 1e2 times tr(K)/n with the smallest
         leave-one-out error of the regression below, by one eigendecomposition.
-    solver : {"auto", "regression", "eigen"}, default "auto"
-        Two roads to the same answer. "regression" is one solve with c right-hand sides; "eigen" the dense generalised
-        eigenproblem, some hundred times the work. "auto" takes the first, and the second where K + δI is so near
-        singular that rounding spoils the first.
+    solver : {"auto", "regression", "eigen", "nystroem"}, default "auto"
+        Two roads to the same answer: "regression" is one solve with c right-hand sides, "eigen" the dense generalised
+        eigenproblem, some hundred times the work. "nystroem" is the problem in the features of landmarks, O(n m²), and
+        transforms by the landmarks alone. "auto" takes the first; the second where K + δI is so near singular that
+        rounding spoils the first; the third above 20 000 rows, or above 5000 where K does not fit in the memory.
+    n_landmarks : int or None, default None
+        m of "nystroem"; None is 1000, or what the memory allows.
+    calibration : {"loo", "training"}, default "loo"
+        The scores to which the classifier's Gaussians are fitted: each row's on the directions found without it, in
+        closed form, or those of the rows as they are (as in linear discriminant analysis), which a small δ makes
+        far too tight.
     priors : array-like of shape (c,) or None
         Of the classes, in the order of ``classes_``, for the classifier; None takes them from the (weighted) rows. They
         do not change the directions.
@@ -53,18 +81,23 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         Relative residual of the linear system in float64.
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free.
+    random_state : int, default 0
+        Of the choice of landmarks.
 
     Attributes
     ----------
     classes_, priors_ : arrays of shape (c,)
-    dual_coef_ : array of shape (n, k)
-        a, one column for each direction; Σᵢ aᵢ = 0 and aᵀKa = 1.
+    dual_coef_ : array of shape (n, k), or (m, k) on landmarks
+        a, one column for each direction; aᵀKa = 1, and Σᵢ aᵢ = 0 where it is exact.
     eigenvalues_ : array of shape (k,)
         λ = J, descending. (With two classes (21.56) has S_B = (μ₁ − μ₂)(μ₁ − μ₂)ᵀ, and λ₁ is n/(n₁n₂) times this one.)
     means_ : array of shape (c, k)
         Projected class means, m_c of (21.47).
     covariance_ : array of shape (k, k)
         Projected (S_W + δI)/n, shared by the classes.
+    score_means_, score_covariance_ : arrays of shapes (c, k) and (k, k)
+        Of the classifier's Gaussians: means and pooled covariance of the leave-one-out scores, or `means_` and
+        `covariance_` with ``calibration="training"``.
     delta_ : float
     leave_one_out_deltas_, leave_one_out_errors_ : arrays
         With ``delta="loo"``: what was tried, and the mean squared errors.
@@ -89,8 +122,11 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     weighed by the weights of their rows, or in the decision alone by ``priors``. A class of one member has no scatter
     of its own, and its mean is that member.
 
-    **Probabilities** are those of Gaussian classes of the shared covariance (S_W + δI)/n, and always agree with
-    ``predict``. It is measured on the training rows: with a small δ they are over-confident.
+    **Probabilities** are those of Gaussian classes with one covariance, and always agree with ``predict``. The scatter
+    of the training rows is no guide to that of new ones: a small δ pulls each row to its class mean, and no others.
+    So the Gaussians are fitted to leave-one-out scores, zᵢ − (gᵢ − zᵢ)hᵢ/(1 − hᵢ) with gᵢ the target of the regression
+    and hᵢ its leverage. Up to 500 rows hᵢ is exact; beyond, it is that of a pivoted Cholesky approximation of K and the
+    diagonal that it leaves.
 
     References
     ----------
@@ -113,18 +149,24 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         n_components: int | None = None,
         *,
         delta: float | str | None = None,
-        solver: Literal["auto", "regression", "eigen"] = "auto",
+        solver: Literal["auto", "regression", "eigen", "nystroem"] = "auto",
+        n_landmarks: int | None = None,
+        calibration: Literal["loo", "training"] = "loo",
         priors: Any = None,
         tol: float = 1e-10,
         memory: float | str | None = None,
+        random_state: int = 0,
     ) -> None:
         self.kernel = kernel
         self.n_components = n_components
         self.delta = delta
         self.solver = solver
+        self.n_landmarks = n_landmarks
+        self.calibration = calibration
         self.priors = priors
         self.tol = tol
         self.memory = memory
+        self.random_state = random_state
 
     # ---- fit --------------------------------------------------------------------------------------------------------
 
@@ -156,13 +198,41 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         Y = class_targets(mass)[labels]
         size = float(w @ np.asarray(K.diagonal(), np.float64)) / w.sum()
         self.delta_ = self._chosen_delta(K, Y, w, size, report)
-        found = None if self.solver == "eigen" else self._by_regression(K, Y, w, report)
-        self._keep(*(self._by_pencil(K, Y, w, report) if found is None else found), labels, w, report)
+        found, features = None, None
+        if self._takes_landmarks(len(Y), report):
+            found, features = self._by_landmarks(K, Y, w, report)
+        elif self.solver != "eigen":
+            found = self._by_regression(K, Y, w, report)
+        found = self._keep(self._by_pencil(K, Y, w, report) if found is None else found, labels, w, report)
+        self._calibrate(K, features, found, labels, w, report)
         return self
+
+    def _by_landmarks(
+        self, K: KernelOperator, Y: np.ndarray, weights: np.ndarray, report: Report
+    ) -> tuple[Directions, np.ndarray]:
+        """The directions within the span of the landmarks, and the features of the rows in it."""
+        n, budget = len(Y), report.memory_budget
+        room = int((np.sqrt(n * n + budget / 6) - n) / 2) if self.n_landmarks is None else n
+        m = max(min(self.n_landmarks or MOST_LANDMARKS, n, room), 1)
+        report.method, report.precision = f"regression in the features of {m} landmarks", "float64"
+        self._require(3 * 8 * m * (n + m), "fewer landmarks", report)
+        with report.stage("landmarks"):
+            found = landmark_features(K, m, int(self.random_state))
+        self.X_fit_ = found.landmarks
+        report.notes.append(f"the landmarks leave out {found.lost:.1e} of the trace of K")
+        with report.stage("directions"):
+            try:
+                directions, off = landmark_directions(found.Phi, found.root, Y, weights, self.delta_)
+            except np.linalg.LinAlgError:
+                given = f"S_W + δI with δ={self.delta_:.3g} is singular to rounding"
+                raise InvalidInput(message(type(self).__name__, given, "raise delta")) from None
+        status = Status.CONVERGED if off <= LANDMARK_RESIDUAL else Status.STALLED
+        self._account(report, Solution(directions, status, 1, off, None), max(self.tol, LANDMARK_RESIDUAL))
+        return directions, found.Phi
 
     def _by_regression(
         self, K: KernelOperator, Y: np.ndarray, weights: np.ndarray, report: Report
-    ) -> tuple[np.ndarray, np.ndarray] | None:
+    ) -> Directions | None:
         """a = (K̃ + δI)⁻¹Ub with the b of UᵀK̃(K̃ + δI)⁻¹U b = ν b, and the scores of the rows; None if rounding won."""
         solution = self._solve(K, np.column_stack([Y, np.ones(len(Y))]), self.delta_ / weights, report)
         x = np.asarray(solution.x)
@@ -179,16 +249,14 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         A, F = A @ b[:, keep], F @ b[:, keep]
         # Where K has no full rank, a has a part of size 1/δ that w does not see; its rounding must not drown aᵀKa.
         if np.all(np.sum(A * F, axis=0) > 100 * rounding * np.sum(A**2, axis=0)):
-            return A, F
+            return Directions(A, F, A.T @ F)
         given = f"K + δI with δ={self.delta_:.3g} is too near singular for a regression"
         if self.solver == "regression":
             raise InvalidInput(message(type(self).__name__, given, 'raise delta, or choose solver="eigen"'))
         report.notes.append(f"{given}, so the dense eigenproblem was solved")
         return None
 
-    def _by_pencil(
-        self, K: KernelOperator, Y: np.ndarray, weights: np.ndarray, report: Report
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _by_pencil(self, K: KernelOperator, Y: np.ndarray, weights: np.ndarray, report: Report) -> Directions:
         """The generalised eigenproblem of the dense scatter matrices, and the scores of the rows."""
         n = len(Y)
         report.method, report.reason = "LAPACK, generalised eigenproblem in float64", "asked for"
@@ -206,30 +274,33 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             raise InvalidInput(message(type(self).__name__, given, Status.NOT_POSITIVE_DEFINITE.advice))
         self._account(report, solution, self.tol, rounding=1e-8)
         keep = solution.x.values > 10 * np.finfo(report.dtype).eps * max(float(solution.x.values[0]), 1.0)
-        return A[:, keep], np.asarray(K @ A[:, keep])
+        A = A[:, keep]
+        F = np.asarray(K @ A)
+        return Directions(A, F, A.T @ F)
 
-    def _keep(self, dual: np.ndarray, F: np.ndarray, labels: np.ndarray, weights: np.ndarray, report: Report) -> None:
+    def _keep(self, found: Directions, labels: np.ndarray, weights: np.ndarray, report: Report) -> Directions:
         """Scale to aᵀKa = 1, fix the signs, and name the results as the chapter does."""
-        if dual.shape[1] == 0:
+        if found.dual.shape[1] == 0:
             given = "the class means coincide in feature space, so no direction separates the classes"
             raise InvalidInput(message(type(self).__name__, given, "choose another kernel, or check the labels"))
-        k = dual.shape[1] if self.n_components is None else min(int(self.n_components), dual.shape[1])
-        dual, F = dual[:, :k], F[:, :k]
-        norms = np.sqrt(np.sum(dual * F, axis=0))
+        most = found.dual.shape[1]
+        k = most if self.n_components is None else min(int(self.n_components), most)
+        found = found.take(np.arange(k))
         # Two classes: the second has the higher mean. More: the one that is farthest from the mean has.
-        away = ClassScatter.of(F, labels, weights).means - np.average(F, axis=0, weights=weights)
+        away = ClassScatter.of(found.scores, labels, weights).means - np.average(found.scores, axis=0, weights=weights)
         far = np.full(k, 1) if len(self.classes_) == 2 else np.abs(away).argmax(axis=0)
         signs = np.where(away[far, np.arange(k)] < 0, -1.0, 1.0)
-        dual, F = dual * (signs / norms), F * (signs / norms)
-        scatter = ClassScatter.of(F, labels, weights)
-        within = scatter.within + self.delta_ * dual.T @ F
-        self.dual_coef_, self.means_ = dual, scatter.means
+        found = found.times(signs / np.sqrt(np.diag(found.gram)))
+        scatter = ClassScatter.of(found.scores, labels, weights)
+        within = scatter.within + self.delta_ * found.gram
+        self.dual_coef_, self.means_ = found.dual, scatter.means
         self.covariance_ = (within + within.T) / (2 * weights.sum())
         self.eigenvalues_ = np.diag(scatter.between) / np.diag(within)
         report.rank = k
         asked = len(self.classes_) - 1 if self.n_components is None else self.n_components
         if k < asked:
             report.notes.append(f"{k} of {asked} directions separate the classes by more than rounding")
+        return found
 
     # ---- parameters -------------------------------------------------------------------------------------------------
 
@@ -242,21 +313,30 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         if c < 2:
             given = f"only one class, {self.classes_.tolist()}"
             raise InvalidInput(message(who, given, "give rows of at least two classes"))
-        if self.solver not in ("auto", "regression", "eigen"):
-            raise InvalidInput(message(who, f"solver={self.solver!r}", 'choose "auto", "regression" or "eigen"'))
+        for name, values in (
+            ("solver", ("auto", "regression", "eigen", "nystroem")),
+            ("calibration", ("loo", "training")),
+        ):
+            if getattr(self, name) not in values:
+                raise InvalidInput(message(who, f"{name}={getattr(self, name)!r}", f"choose one of {values}"))
+        m = self.n_landmarks
+        if m is not None and (isinstance(m, bool) or not isinstance(m, (int, np.integer)) or m < 1):
+            raise InvalidInput(message(who, f"n_landmarks={m!r}", "give a positive integer, or None"))
+        if not isinstance(self.random_state, (int, np.integer)):
+            raise InvalidInput(message(who, f"random_state={self.random_state!r}", "give an integer"))
         k = self.n_components
         if k is not None and (isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k < c):
             do = f"{c} classes have at most {c - 1} directions: give a number from 1 to {c - 1}, or None"
             raise InvalidInput(message(who, f"n_components={k!r}", do))
 
-    def _checked_priors(self, mass: np.ndarray) -> np.ndarray:
-        if self.priors is None:
-            return mass / mass.sum()
-        priors = np.asarray(self.priors, np.float64)
-        if priors.shape != mass.shape or not np.all(priors > 0) or abs(priors.sum() - 1) > 1e-8:
-            do = f"give {len(mass)} positive numbers that sum to 1"
-            raise InvalidInput(message(type(self).__name__, f"priors={self.priors!r}", do))
-        return priors
+    def _takes_landmarks(self, n: int, report: Report) -> bool:
+        """Where the exact road takes too long: it grows with n³, or computes K anew in each step."""
+        if self.solver != "auto" or n <= MOST_EXACT_UNSTORED:
+            report.reason = "asked for"
+            return self.solver == "nystroem"
+        stored = choose_linear(n, 4, report.memory_budget).stored
+        report.reason = f"n = {n}, and K would take {human(4 * n * n)}"
+        return n > MOST_EXACT or not stored
 
     def _chosen_delta(
         self, K: KernelOperator, Y: np.ndarray, weights: np.ndarray, size: float, report: Report
@@ -291,28 +371,6 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def transform(self, X: Any) -> np.ndarray:
         """wᵀφ(x) = Σᵢ aᵢ k(xᵢ, x) for each direction (21.61): of shape (m, k), float64."""
         return np.asarray(self._cross(X) @ self.dual_coef_)
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """log π_c − ½ (z − m_c)ᵀΣ⁻¹(z − m_c) up to what all classes share, z = transform(x) and Σ = covariance_.
-
-        Of shape (m, c); for two classes the second less the first, of shape (m,).
-        """
-        Z = self.transform(X)
-        slopes = np.linalg.solve(self.covariance_, self.means_.T)
-        scores = Z @ slopes + np.log(self.priors_) - np.sum(self.means_ * slopes.T, axis=1) / 2
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of the largest score."""
-        scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """P(class | x) of the Gaussian model, of shape (m, c)."""
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.column_stack([expit(-scores), expit(scores)])
-        return np.asarray(softmax(scores, axis=1))
 
     @property
     def _n_features_out(self) -> int:

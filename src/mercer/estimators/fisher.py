@@ -5,10 +5,36 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.linalg
 
 from mercer.solvers import DensePencil, Pencil, Solution, solve
 
-__all__ = ["ClassScatter", "class_targets", "dense_directions", "leave_one_out_errors"]
+__all__ = [
+    "ClassScatter",
+    "Directions",
+    "class_targets",
+    "dense_directions",
+    "landmark_directions",
+    "leave_one_out_errors",
+    "leave_one_out_scores",
+    "leverages",
+]
+
+
+class Directions(NamedTuple):
+    """w = Σⱼ aⱼ φ(anchor j): a in columns, the scores wᵀφ(xᵢ) of the rows, and the inner products of the w."""
+
+    dual: np.ndarray
+    scores: np.ndarray
+    gram: np.ndarray
+
+    def take(self, columns: Any) -> Directions:
+        """Some of the directions."""
+        return Directions(self.dual[:, columns], self.scores[:, columns], self.gram[np.ix_(columns, columns)])
+
+    def times(self, factors: np.ndarray) -> Directions:
+        """Each direction times a number."""
+        return Directions(self.dual * factors, self.scores * factors, self.gram * np.outer(factors, factors))
 
 
 def class_targets(mass: np.ndarray) -> np.ndarray:
@@ -99,3 +125,68 @@ def leave_one_out_errors(
         free = np.maximum(1.0 - leverage * np.minimum(1.0, 1.0 / weights), np.finfo(np.float64).eps)
         errors[j] = np.sum(((V - vectors @ (kept[:, None] * coordinates)) / free[:, None]) ** 2) / total
     return errors
+
+
+def landmark_directions(
+    Phi: np.ndarray, root: np.ndarray, targets: np.ndarray, weights: np.ndarray, delta: float
+) -> tuple[Directions, float]:
+    r"""S_B w = λ (S_W + δI) w in the features Φ of landmarks, by the same regression: b = (Φ̃ᵀDΦ̃ + δI)⁻¹Φ̃ᵀDU.
+
+    w = b v with UᵀDΦb v = ν v, descending in ν, those with ν above rounding; a = root w on the landmarks. Returned with
+    the residual of Φ̃ᵀD(UUᵀDz/ν − z̃) = δw for the scores z = Φw, relative to the first term.
+    """
+    mean = weights @ Phi / weights.sum()
+    B = np.sqrt(weights)[:, None] * (Phi - mean)
+    S = B.T @ B
+    np.einsum("ii->i", S)[...] += delta
+    D = weights[:, None] * targets
+    b = scipy.linalg.cho_solve(scipy.linalg.cho_factor(S, overwrite_a=True), Phi.T @ D)
+    G = D.T @ (Phi @ b)
+    nu, v = np.linalg.eigh((G + G.T) / 2)
+    keep = np.argsort(-nu)[: int(np.sum(nu > 1e3 * np.finfo(np.float64).eps * max(float(nu[-1]), 1e-3)))]
+    W = b @ v[:, keep]
+    F = Phi @ W
+    between = Phi.T @ (D @ (D.T @ F) / nu[keep])
+    off = between - Phi.T @ (weights[:, None] * (F - weights @ F / weights.sum())) - delta * W
+    scale = np.maximum(np.linalg.norm(between, axis=0), np.finfo(np.float64).tiny)
+    residual = float(np.max(np.linalg.norm(off, axis=0) / scale, initial=0.0))
+    return Directions(root @ W, F, W.T @ W), residual
+
+
+def leverages(F: np.ndarray, rest: np.ndarray, weights: np.ndarray, delta: float) -> np.ndarray:
+    r"""hᵢ = ∂f(xᵢ)/∂yᵢ of ridge regression with intercept for K ≈ FFᵀ + diag(rest), in O(n r²).
+
+    1 − hᵢ = (δ/wᵢ)(A⁻¹ᵢᵢ − (A⁻¹1)ᵢ²/1ᵀA⁻¹1) with A = FFᵀ + diag(rest + δ/w), inverted by Woodbury's formula.
+
+    >>> h = leverages(np.zeros((4, 1)), np.zeros(4), np.ones(4), 1.0)  # the mean alone
+    >>> bool(np.allclose(h, 0.25))
+    True
+    """
+    e = rest + delta / weights
+    G = F / np.sqrt(e)[:, None]
+    S = G.T @ G
+    np.einsum("ii->i", S)[...] += 1.0
+    V = scipy.linalg.solve_triangular(np.linalg.cholesky(S), G.T, lower=True, overwrite_b=True)
+    diagonal = np.maximum(1.0 - np.einsum("ij,ij->j", V, V), 0.0) / e
+    ones = 1 / np.sqrt(e)
+    ones = (ones - V.T @ (V @ ones)) / np.sqrt(e)
+    free = delta / weights * (diagonal - ones**2 / ones.sum())
+    return np.asarray(1.0 - np.clip(free, np.finfo(np.float64).eps, 1.0))
+
+
+def leave_one_out_scores(
+    F: np.ndarray, labels: np.ndarray, weights: np.ndarray, eigenvalues: np.ndarray, h: np.ndarray
+) -> np.ndarray:
+    r"""zᵢ − (gᵢ − zᵢ) ℓᵢ/(1 − ℓᵢ) with ℓᵢ = hᵢ min(1, 1/wᵢ): the score of a row on the directions found without it.
+
+    The scores are those of a ridge regression with intercept whose target in class c is g = m + (m_c − m)/ν with
+    ν = λ/(1 + λ), m_c the mean score of the class and m of all. What is left out of a row of weight 2 is one of its two
+    copies. The targets are those of all rows. The only member of a class keeps its score: without it there is no class.
+    """
+    means = ClassScatter.of(F, labels, weights).means
+    mean = weights @ F / weights.sum()
+    residuals = (mean + (means - mean) * (1 + 1 / eigenvalues))[labels] - F
+    left = h * np.minimum(1.0, 1.0 / weights)
+    alone = np.bincount(labels, weights=weights)[labels] <= np.minimum(1.0, weights)
+    odds = np.where(alone, 0.0, left / np.maximum(1.0 - left, np.finfo(np.float64).eps))
+    return np.asarray(F - odds[:, None] * residuals)

@@ -119,7 +119,8 @@ class KernelOperator(Operator):
     def diagonal(self) -> Array:
         """k(xᵢ, xᵢ) (with Z given: k(xᵢ, zᵢ))."""
         if self.symmetric and self.kernel.domain != "precomputed":
-            return np.asarray(self.kernel.diagonal(self.X), self.dtype)
+            wide = self.kernel.domain == "vectors" and dtype_of(self.X).itemsize < self.dtype.itemsize
+            return np.asarray(self.kernel.diagonal(self.X.astype(self.dtype) if wide else self.X), self.dtype)
         size = min(self.shape)
         runs = [np.arange(i, min(i + DIAGONAL_RUN, size)) for i in range(0, size, DIAGONAL_RUN)]
         return np.concatenate([np.diagonal(self._cross(run, run)) for run in runs])

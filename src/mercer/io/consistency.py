@@ -40,6 +40,11 @@ _KINDS: dict[str, tuple[str, Test]] = {
     "kernel_": ("a kernel", lambda value: isinstance(value, Kernel)),
     "X_fit_": ("rows", lambda value: _numbers(value) or sp.issparse(value)),
     "dual_coef_": ("an array of numbers", _numbers),
+    **dict.fromkeys(
+        ("dual_coef_y_", "offset_y_", "dual_rotations_", "score_offset_"), ("an array of numbers", _numbers)
+    ),
+    "kernel_y_": ("a kernel", lambda value: isinstance(value, Kernel)),
+    "Y_fit_": ("rows", lambda value: _numbers(value) or sp.issparse(value)),
     "eigenvalues_": ("an array of numbers", _numbers),
     "eigenvectors_": ("an array of numbers", _numbers),
     "column_means_": ("an array of numbers", _numbers),
@@ -80,6 +85,8 @@ _NEEDED: dict[str, tuple[str, ...]] = {
     "Nystroem": ("kernel_", "components_", "normalization_"),
     "RandomFourierFeatures": ("kernel_", "frequencies_", "scale_"),
     "MonomialFeatures": ("n_output_features_",),
+    "PolynomialSketch": ("kernel_", "coefficients_", "places_", "exact_", "hash_buckets_", "hash_signs_"),
+    "KernelCCA": ("kernel_", "X_fit_", "dual_coef_", "kernel_y_", "Y_fit_", "dual_coef_y_"),
 }
 """What a fitted model of a class must have; the others have training rows and their coefficients."""
 
@@ -114,11 +121,14 @@ def _check_rows(model: Any, path: str) -> None:
 def _check_training(model: Any, state: dict[str, Any], path: str) -> None:
     X = model.X_fit_
     n = X.shape[0] if X.ndim else -1
-    for name in ("dual_coef_", "eigenvectors_", "column_means_", "mean_coef_", "_feature_root", "sample_weight_"):
+    by_row = ("dual_coef_", "eigenvectors_", "column_means_", "mean_coef_", "sample_weight_", "dual_rotations_")
+    for name in (*by_row, "_feature_root"):
         if state.get(name) is not None and (state[name].ndim == 0 or len(state[name]) != n):
             _refuse(path, f"{name} of shape {state[name].shape} for {n} training rows")
     if model.kernel_.domain == "vectors" and (X.ndim != 2 or X.shape[1] != state.get("n_features_in_", X.shape[1])):
         _refuse(path, f"training rows of shape {X.shape} for {state.get('n_features_in_')} columns")
+    if "Y_fit_" in state and len(state["dual_coef_y_"]) != state["Y_fit_"].shape[0]:
+        _refuse(path, f"dual_coef_y_ of shape {state['dual_coef_y_'].shape} for {state['Y_fit_'].shape[0]} rows")
     _check_outputs(model, path)
     decoder = state.get("decoder_")
     if decoder is not None and decoder.n_features_in_ != model.dual_coef_.shape[-1]:

@@ -8,6 +8,7 @@ from mercer.solvers.eigen import DenseEigen, DenseEigenState, Eigenpairs, Eigenp
 from mercer.solvers.gradient import BatchLMS, LeastSquares, LMSState, StochasticLMS, replay, update_rates
 from mercer.solvers.krylov import BlockKrylov, KrylovState
 from mercer.solvers.linear import LinearSystem
+from mercer.solvers.nipals import KernelNipals, LatentScores, NipalsState, ScoreProblem
 from mercer.solvers.pencil import DensePencil, DensePencilState, Pencil
 from mercer.solvers.refinement import RefinedConjugateGradients, RefinedState
 
@@ -26,14 +27,18 @@ __all__ = [
     "DensePencilState",
     "Eigenpairs",
     "Eigenproblem",
+    "KernelNipals",
     "KrylovState",
     "LMSState",
+    "LatentScores",
     "LeastSquares",
     "LinearSystem",
+    "NipalsState",
     "Pencil",
     "Problem",
     "RefinedConjugateGradients",
     "RefinedState",
+    "ScoreProblem",
     "Solution",
     "Solver",
     "State",

@@ -1,0 +1,181 @@
+"""Sketches of polynomials of the inner product: exact monomials of low degree, tensor sketches of the others."""
+
+from __future__ import annotations
+
+from math import comb
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.fft
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mercer.approx.monomials import MonomialFeatures
+from mercer.errors import InvalidInput, message
+from mercer.kernels import Kernel, Linear, MonomialSum, Polynomial
+from mercer.kernels.algebra import Power, Product, Scaled, Sum
+
+__all__ = ["KNOWN", "Hashes", "allot", "draw_hashes", "pair_variances", "power_series", "sketch_features"]
+
+Floats = NDArray[np.float64]
+
+KNOWN = "Linear, Polynomial, MonomialSum"
+"""The kernels of which sums, products, powers and multiples are sketched."""
+
+CHUNK = 1 << 21
+"""Numbers in a block of rows, so that the transforms of all factors stay small."""
+
+
+def power_series(kernel: Kernel) -> Floats:
+    """a with k(x, z) = Σⱼ aⱼ ⟨x, z⟩ʲ.
+
+    Raises
+    ------
+    InvalidInput
+        For a kernel that is no such polynomial.
+
+    Examples
+    --------
+    >>> power_series(Polynomial(2, gamma=0.5, coef0=3.0))
+    array([9.  , 3.  , 0.25])
+    >>> power_series(2.0 * Linear() * MonomialSum(2))
+    array([0., 2., 2., 2.])
+    """
+    if isinstance(kernel, Linear):
+        return np.array([0.0, 1.0])
+    if isinstance(kernel, Polynomial):
+        p, c, gamma = int(kernel.degree), float(kernel.coef0), float(kernel.gamma)
+        return np.array([comb(p, j) * gamma**j * c ** (p - j) for j in range(p + 1)])
+    if isinstance(kernel, MonomialSum):
+        return np.ones(int(kernel.degree) + 1)
+    if isinstance(kernel, Scaled):
+        return float(kernel.scale) * power_series(kernel.kernel)
+    if isinstance(kernel, Sum):
+        a, b = power_series(kernel.left), power_series(kernel.right)
+        return np.pad(a, (0, max(len(b) - len(a), 0))) + np.pad(b, (0, max(len(a) - len(b), 0)))
+    if isinstance(kernel, Product):
+        return np.convolve(power_series(kernel.left), power_series(kernel.right))
+    if isinstance(kernel, Power) and float(kernel.exponent).is_integer():
+        out, a = np.ones(1), power_series(kernel.kernel)
+        for _ in range(int(kernel.exponent)):
+            out = np.convolve(out, a)
+        return out
+    given = f"{kernel!r}, which is no polynomial of ⟨x, z⟩"
+    raise InvalidInput(message("PolynomialSketch", given, f"give a kernel made of {KNOWN}, or use Nystroem"))
+
+
+def pair_variances(X: NDArray[Any], degree: int) -> Floats:
+    r"""D times the variance of a sketched ⟨x, z⟩ʲ, a mean over all pairs of rows: for each j up to the degree.
+
+    With N = ‖x‖²‖z‖², s = ⟨x, z⟩ and q = Σxᵢ²zᵢ² it is (N + s² − q)ʲ + (2s² − q)ʲ − 2s²ʲ, up to terms in 1/D².
+
+    >>> pair_variances(np.array([[1.0, 1.0]]), 2)
+    array([ 0.,  4., 40.])
+    """
+    s, squares = X @ X.T, X**2
+    q, norms = squares @ squares.T, squares.sum(axis=1)
+    N, s2 = np.outer(norms, norms), s**2
+    return np.array([np.mean((N + s2 - q) ** j + (2 * s2 - q) ** j - 2 * s2**j) for j in range(degree + 1)])
+
+
+def allot(a: Floats, variances: Floats, d: int, count: int) -> tuple[int, list[int]]:
+    r"""How many of `count` features each degree gets: with Σⱼ aⱼ² vⱼ/Dⱼ least, Dⱼ ∝ aⱼ√vⱼ, and exact ones where cheap.
+
+    Degrees below e are exact, each with all of its C(d + j − 1, j) monomials, for the e ≥ 1 with the least total
+    variance; that is returned too. Where there are fewer places than degrees, e is 0 and all degrees share all places.
+
+    >>> allot(np.array([1.0, 2.0, 1.0]), np.array([0.0, 10.0, 200.0]), 3, 50)
+    (3, [1, 3, 6])
+    >>> allot(np.array([1.0, 2.0, 1.0]), np.array([0.0, 10.0, 200.0]), 30, 50)
+    (1, [1, 16, 33])
+    """
+    roots = a * np.sqrt(np.maximum(variances, 0.0))
+    best: tuple[float, int, list[int]] | None = None
+    exact: list[int] = []
+    for e in range(1, len(a) + 1):
+        exact.append(comb(d + e - 2, e - 1) if a[e - 1] > 0 else 0)
+        rest = [j for j in range(e, len(a)) if a[j] > 0]
+        room = count - sum(exact)
+        if room < len(rest):
+            continue
+        shares = _shares(roots[rest], room)
+        total = float(sum(roots[j] ** 2 / D for j, D in zip(rest, shares, strict=True)))
+        if best is None or total < best[0]:
+            places = dict(zip(rest, shares, strict=True))
+            best = total, e, [*exact, *(places.get(j, 0) for j in range(e, len(a)))]
+    return (0, [count if one > 0 else 0 for one in a]) if best is None else best[1:]
+
+
+def _shares(roots: Floats, room: int) -> list[int]:
+    """`room` places in proportion to the roots, at least one each, the largest remainders rounded up."""
+    if len(roots) == 0:
+        return []
+    spare = room - len(roots)
+    weights = roots / roots.sum() if roots.sum() > 0 else np.full(len(roots), 1 / len(roots))
+    shares = np.floor(spare * weights).astype(int)
+    order = np.argsort(shares - spare * weights, kind="stable")
+    shares[order[: spare - int(shares.sum())]] += 1
+    return [int(one) + 1 for one in shares]
+
+
+class Hashes(NamedTuple):
+    """For each factor of each sketched degree the bucket of each column, and its sign: of shape (factors, d)."""
+
+    buckets: NDArray[np.int64]
+    signs: NDArray[np.int8]
+
+
+def draw_hashes(places: list[int], exact: int, d: int, rng: np.random.Generator) -> Hashes:
+    """Independent hashes: j factors for each degree j ≥ `exact`, into as many buckets as it has places."""
+    sizes = [places[j] for j in range(exact, len(places)) if places[j] for _ in range(j)]
+    buckets = [rng.integers(0, D, d) for D in sizes]
+    signs = rng.choice(np.array([-1, 1], np.int8), (len(sizes), d))
+    return Hashes(np.array(buckets, np.int64).reshape(len(sizes), d), signs)
+
+
+def sketch_features(X: Any, a: Floats, places: list[int], exact: int, hashes: Hashes) -> NDArray[Any]:
+    r"""φ(x) = ⊕ⱼ √aⱼ φⱼ(x): all monomials for j < `exact`, else irfft(Π_f rfft(C_f x)), C_f the count sketches.
+
+    In the dtype of X, and E⟨φ(x), φ(z)⟩ = Σⱼ aⱼ ⟨x, z⟩ʲ over the hashes: degrees that share their places (`exact` = 0)
+    have independent signs, so that what they add to each other has the mean 0.
+
+    References
+    ----------
+    N. Pham, R. Pagh (2013). Fast and scalable polynomial kernels via explicit feature maps. KDD.
+    """
+    n, d = X.shape
+    shared = exact == 0
+    out = np.zeros((n, max(places) if shared else sum(places)), X.dtype)
+    step = max(1, CHUNK // max(d, *places, 1))
+    for i in range(0, n, step):
+        rows, start, factor = X[i : i + step], 0, 0
+        for j, D in enumerate(places):
+            if D:
+                part = _monomials(rows, j) if j < max(exact, 1) else _tensor_sketch(rows, D, hashes, factor, j)
+                out[i : i + step, start : start + part.shape[1]] += out.dtype.type(np.sqrt(a[j])) * part
+            factor += j if j >= exact and D else 0
+            start += 0 if shared else D
+    return out
+
+
+def _monomials(X: Any, j: int) -> NDArray[Any]:
+    """All monomials of degree j, each once, so weighed that their inner product is ⟨x, z⟩ʲ."""
+    dense = X.toarray() if sp.issparse(X) else X
+    if j < 2:
+        return np.ones((X.shape[0], 1), X.dtype) if j == 0 else dense
+    return MonomialFeatures(j, kind="power", distinct=True).fit_transform(dense)
+
+
+def _tensor_sketch(X: Any, D: int, hashes: Hashes, first: int, j: int) -> NDArray[Any]:
+    """The count sketch of x ⊗ … ⊗ x, j times, as a circular convolution of those of x."""
+    d = X.shape[1]
+    product: Any = 1.0
+    for f in range(first, first + j):
+        signs = hashes.signs[f].astype(X.dtype)
+        C = sp.csr_matrix((signs, (np.arange(d), hashes.buckets[f])), shape=(d, D))
+        sketch = X @ C
+        sketch = sketch.toarray() if sp.issparse(sketch) else np.asarray(sketch)
+        if j == 1:
+            return sketch
+        product = product * scipy.fft.rfft(sketch, axis=1)
+    return scipy.fft.irfft(product, n=D, axis=1)
