@@ -18,7 +18,15 @@ from typing import Any
 
 from benchmarks import machine, memory
 
-ROWS = ("rows_products", "rows_entries", "rows_estimators", "rows_ridge", "rows_discriminant")
+ROWS = (
+    "rows_products",
+    "rows_entries",
+    "rows_estimators",
+    "rows_ridge",
+    "rows_discriminant",
+    "rows_large",
+    "rows_usps",
+)
 
 SETTLE = 0.05
 """Seconds of rest before each measurement: a BLAS's threads spin on for hundredths of a second after their work."""
@@ -78,8 +86,8 @@ class Row:
         only the error or the memory of ours is measured.
     peer_name : str
         The peer, as the table says it.
-    figure : {"speedup", "cost", "share", "error", "memory"}
-        Peer's time over ours; our time over the peer's; our rate over the peer's; our error; our peak memory.
+    figure : {"speedup", "cost", "share", "error", "memory", "seconds"}
+        Peer's time over ours; our time over the peer's; our rate over the peer's; our error; our peak memory; our time.
     work : (float, float)
         For "share": floating-point operations in one call of ours and of the peer's.
     target : Target, optional
@@ -90,6 +98,11 @@ class Row:
         The error that ours may have for the target to count as met; a peer beyond it is shown, but sets no target.
     memory : bool
         Measure the peak memory of both, each in a process of its own.
+    once : bool
+        For rows of minutes: one call of each, which is timed, gives the error and, if `most_megabytes` is given, the
+        memory, as far as this process's peak can tell it.
+    most_megabytes : float, optional
+        The memory above the data that ours may take for the target to count as met.
     rounds : int
         At most so many rounds: for rows of many seconds.
     note : str
@@ -106,6 +119,8 @@ class Row:
     error: Callable[[Any], float] | None = None
     tolerance: float | None = None
     memory: bool = False
+    once: bool = False
+    most_megabytes: float | None = None
     rounds: int = 100
     note: str = ""
 
@@ -226,6 +241,8 @@ def _measure(row: Row, case: Case, setting: Setting, result: Result) -> None:
         result.peer_megabytes = memory.peak(case.key, "peer", setting) if row.peer else math.nan
     if row.figure == "memory":
         result.value = result.ours_megabytes
+    elif row.once:
+        _once(row, result)
     else:
         _errors(row, result)
         if row.figure == "error":
@@ -246,6 +263,24 @@ def _errors(row: Row, result: Result) -> None:
         result.peer_error = row.error(peer) if same else math.nan
 
 
+def _once(row: Row, result: Result) -> None:
+    """One call of each is all: its time, its memory and its error."""
+    with memory.watched() as taken:
+        start = time.perf_counter()
+        ours = row.ours()
+        result.ours_seconds = time.perf_counter() - start
+    result.ours_megabytes = taken() if row.most_megabytes is not None else math.nan
+    result.value = result.ours_seconds
+    if row.peer is not None:
+        start = time.perf_counter()
+        peer = row.peer()
+        result.peer_seconds = time.perf_counter() - start
+        result.value = row.value(result.ours_seconds, result.peer_seconds)
+        result.peer_error = row.error(peer) if row.error is not None else math.nan
+    result.ours_error = row.error(ours) if row.error else math.nan
+    result.rounds, result.low, result.high = 1, result.value, result.value
+
+
 def _race(row: Row, rounds: int, rest: float, result: Result) -> None:
     assert row.peer is not None, f"{row.name}: a figure of time needs a peer"
     ours, peer = zip(*((clock(row.ours, rest), clock(row.peer, rest)) for _ in range(rounds)), strict=True)
@@ -261,7 +296,8 @@ def _judge(row: Row, setting: Setting, result: Result) -> None:
     result.target, result.target_is_least = row.target.bound, row.target.least
     tolerance = math.inf if row.tolerance is None else row.tolerance
     if not (setting.quick or result.peer_error > tolerance):
-        result.met = row.target.met(result.value) and not result.ours_error > tolerance
+        fits = row.most_megabytes is None or not result.ours_megabytes > row.most_megabytes
+        result.met = row.target.met(result.value) and not result.ours_error > tolerance and fits
 
 
 def clock(call: Callable[[], Any], rest: float = SETTLE) -> float:

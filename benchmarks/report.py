@@ -103,6 +103,8 @@ def _number(value: float, figure: str) -> str:
         return f"{100 * value:.0f} %"
     if figure == "error":
         return f"{value:.1e}"
+    if figure == "seconds":
+        return f"{value:.3g} s"
     return f"{value:.0f} MB" if figure == "memory" else f"{value:.3g} ×"
 
 
