@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from threadpoolctl import threadpool_limits
 
 from mercer.arrays import human, require
 from mercer.errors import InvalidInput, message
@@ -16,7 +18,7 @@ from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 from mercer.operators import Centered, Dense, Operator
 from mercer.solvers import BlockKrylov, DenseEigen, Eigenpairs, Eigenproblem, rayleigh_ritz, solve
-from mercer.solvers.choose import choose_eigen
+from mercer.solvers.choose import STORED_SHARE, choose_eigen
 
 __all__ = ["KernelPCA"]
 
@@ -51,10 +53,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
         A name means its bandwidth by scikit-learn's rule "scale".
     solver : {"auto", "dense", "krylov", "nystroem"}, default "auto"
         "dense" is LAPACK on the n × n matrix in float64; "krylov" a randomized block Krylov method with K stored in
-        float32, or not stored at all where it doesn't fit the memory budget; "nystroem" the PCA of features that
-        landmarks span, an approximation. "auto" chooses by size between the exact ones, and takes the last only where
-        one matrix-free product costs more than 2e13 multiply-adds (n²(d + 3k + 16), so n of some 650 000 at d = 20 and
-        k = 3) or its vectors don't fit the budget; it warns where the residual is then above `tol`.
+        float32, or not stored where it doesn't fit the memory budget or its entries are computed as fast as read (up
+        to 100 columns); "nystroem" the PCA of features that landmarks span, an approximation. "auto" chooses by size
+        between the exact ones, and takes the last only where one matrix-free product costs more than 2e13
+        multiply-adds (n²(d + 3k + 16), so n of some 650 000 at d = 20 and k = 3) or its vectors don't fit the budget;
+        it warns where the residual is then above `tol`.
     n_landmarks : int or None, default None
         Of "nystroem"; None is max(5k, √n log n), or what fits the budget.
     landmarks : {"pivoted", "uniform", "kmeans"} or array, default "pivoted"
@@ -173,7 +176,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
         self.report_ = report
         n, size = K.shape[0], self._kernel_size(K)
         k = n if self.n_components is None else self._checked_components(n)
-        name = self._choose(n, k, report)
+        name = self._choose(n, k, report, K.cheap)
         if name == "nystroem":
             self._by_landmarks(K, X, report)
         else:
@@ -216,23 +219,29 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
         if "stored" in report.method and n * n * np.dtype(dtype).itemsize <= 0.8 * report.memory_budget:
             with report.stage("kernel matrix"):
                 operator = Dense(operator.fill(np.empty(K.shape, dtype)), symmetric=True)
+        # Where entries are cheap those of the check are in float64 too.
+        exact: Operator = K if K.cheap else operator
         problem, ahead, state = Eigenproblem(Centered(operator), k, self._seed()), _AHEAD, None
+        # The idle threads of BLAS spin for longer than a product takes, and take the tile engine's cores.
+        alone = isinstance(operator, KernelOperator)
         while True:
-            with report.stage("eigenvalues"):
+            threads = threadpool_limits(1, user_api="blas") if alone else nullcontext()
+            with report.stage("eigenvalues"), threads:
                 solution = solve(BlockKrylov(tol=ahead * self.tol), problem, state=state)
             if solution.x is None:
                 raise InvalidInput(message("KernelPCA", "no eigenvalues were found", solution.status.advice))
             with report.stage("check in float64"):
                 V = solution.x.powered()
                 V = V - V.mean(axis=0)
-                images = operator @ np.column_stack([V, np.full(n, 1 / n)])
+                images = exact @ np.column_stack([V, np.full(n, 1 / n)])
                 pairs = rayleigh_ritz(V, images[:, :-1] - images[:, :-1].mean(axis=0))
             largest = float(np.abs(pairs.values).max())
             residual = float(pairs.residuals.max()) / max(largest, np.finfo(np.float64).tiny)
             if residual <= self.tol or ahead < 1 or not solution.converged:
                 break
             ahead, state = ahead / 8, solution.state
-        report.precision = f"{np.dtype(dtype).name} entries, float64 eigenvalues and residual"
+        entries = f"{np.dtype(dtype).name} entries" if exact is operator else f"{np.dtype(dtype).name} products"
+        report.precision = f"{entries}, float64 eigenvalues and residual"
         self._account(report, replace(solution, residual=residual), self.tol)
         return _Found(pairs, images[:, -1]), largest
 
@@ -247,12 +256,12 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
             return int(self.random_state)
         raise InvalidInput(message("KernelPCA", f"random_state={self.random_state!r}", "give an integer"))
 
-    def _choose(self, n: int, k: int, report: Report) -> str:
+    def _choose(self, n: int, k: int, report: Report, cheap: bool = False) -> str:
         """The road, and the memory it will take, before anything is allocated."""
         if self.solver not in ("auto", "dense", "krylov", "nystroem"):
             given = f"solver={self.solver!r}"
             raise InvalidInput(message("KernelPCA", given, 'choose "auto", "dense", "krylov" or "nystroem"'))
-        choice = choose_eigen(n, k, report.memory_budget, self.tol)
+        choice = choose_eigen(n, k, report.memory_budget, self.tol, cheap=cheap)
         name = choice.name if self.solver == "auto" else self.solver
         report.reason = choice.reason if self.solver == "auto" else "asked for"
         vectors = BlockKrylov().memory(n, k, 4 if self.tol >= 1e-6 else 8)
@@ -262,7 +271,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
             return "nystroem"
         if name == "dense":
             report.method, report.memory_planned = "LAPACK, float64", 8 * n * n + 8 * n * k
-        elif choice.stored or 4 * n * n + vectors <= 0.4 * report.memory_budget:
+        elif choice.stored or (not cheap and 4 * n * n + vectors <= STORED_SHARE * report.memory_budget):
             report.method = f"block Krylov, stored in float32 ({human(4 * n * n)})"
             report.memory_planned = 4 * n * n + vectors
         else:

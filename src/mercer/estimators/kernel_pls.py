@@ -23,10 +23,6 @@ __all__ = ["KernelPLS"]
 WELL_DETERMINED = 1e-8
 """The residual of the fixed point that is asked for: about the root of rounding, to which eigenvectors are known."""
 
-CHEAP_COLUMNS = 100
-"""Columns up to which a product computes K as fast as it reads a stored one: at n = 4000 on one core it took 8, 18, 29,
-51 and 119 ms for 5, 50, 100, 200 and 400 columns, and 25 ms with K stored in float64."""
-
 SCORE_ROUNDING = 1e-6
 """The largest error of a score in the dual coefficients, where scores have norm 1, with which a component is kept."""
 
@@ -152,9 +148,9 @@ class KernelPLS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMi
 
     def _stored(self, K: KernelOperator, targets: int, k: int, report: Report) -> Operator:
         """K in memory where that is quicker and fits; the plan comes before the allocation."""
-        n, kernel = K.shape[0], self.kernel_
+        n = K.shape[0]
         stored, vectors = 8 * n * n, 8 * n * (8 * targets + 8 * k + 2 * max(report.d, 1))
-        dear = report.d > CHEAP_COLUMNS or kernel.domain != "vectors" or not kernel.traceable
+        dear = not K.cheap
         fits = stored <= STORED_SHARE * report.memory_budget
         report.memory_planned = vectors + (stored if fits and dear else 0)
         what = f"KernelPLS of {n} rows"

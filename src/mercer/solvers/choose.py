@@ -6,6 +6,7 @@ problem        first row that holds                                        taken
 linear         a copy of A in float32 fits in 40 % of the budget           Cholesky
 linear         otherwise                                                   conjugate gradients
 eigen          n ≤ 500, or k > n/10 and a float64 copy fits in the budget  LAPACK subset
+eigen          products compute the entries as fast as they would read     block Krylov
 eigen          a copy of A fits in 40 % of the budget                      block Krylov, stored
 eigen          otherwise                                                   block Krylov
 =============  ==========================================================  ===================
@@ -77,8 +78,12 @@ def choose_linear(n: int, itemsize: int, budget_bytes: float, tol: float = 1e-10
     return Choice(ConjugateGradients(tol=tol), reason, False)
 
 
-def choose_eigen(n: int, k: int, budget_bytes: float, tol: float = 1e-3, itemsize: int = 4) -> Choice:
-    """LAPACK for small matrices and for many eigenpairs, otherwise block Krylov, on a stored matrix where it fits.
+def choose_eigen(
+    n: int, k: int, budget_bytes: float, tol: float = 1e-3, itemsize: int = 4, cheap: bool = False
+) -> Choice:
+    """LAPACK for small matrices and for many eigenpairs, otherwise block Krylov, stored where that fits and is quicker.
+
+    `cheap` says that a product computes the entries about as fast as it would read stored ones.
 
     Examples
     --------
@@ -91,6 +96,8 @@ def choose_eigen(n: int, k: int, budget_bytes: float, tol: float = 1e-3, itemsiz
         return Choice(DenseEigen(), why, True)
     need, room = itemsize * n * n, STORED_SHARE * budget_bytes
     few = f"k = {k} of n = {n} eigenpairs" + (", too many for the budget to hold all" if small or many else "")
+    if cheap:
+        return Choice(BlockKrylov(tol=tol), f"{few}; entries are computed as fast as they are read", False)
     if need <= room:
         return Choice(BlockKrylov(tol=tol), f"{few}; the matrix takes {_size(need)} of {_size(room)}", True)
     reason = f"{few}; the matrix would take {_size(need)}, above the {_size(room)} that one may"
