@@ -256,3 +256,25 @@ def test_empty_and_one_by_one():
 def test_what_does_not_fit_is_refused_with_advice(attempt):
     with pytest.raises(InvalidInput, match=r"\w+: .+; .+\."):
         attempt()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 32, 33, 101])
+def test_a_factor_by_blocks_is_that_of_lapack(monkeypatch, dtype, n):
+    A = np.random.default_rng(n).standard_normal((n, n + 3)).astype(dtype)
+    A = A @ A.T + np.eye(n, dtype=dtype)
+    whole = CholeskyFactor.of(A.copy(), 0.5)
+    monkeypatch.setattr("mercer.solvers.cholesky.LARGEST_LAPACK", 0)
+    monkeypatch.setattr("mercer.solvers.cholesky.BLOCK", 32)
+    blocks = CholeskyFactor.of(A.copy(), 0.5)
+    upper = np.triu_indices(n)
+    tolerance = 50 * np.finfo(dtype).eps * np.abs(whole.buffer).max()
+    assert np.abs(whole.buffer[upper] - blocks.buffer[upper]).max() <= tolerance
+    below = np.tril_indices(n, -1)
+    assert np.array_equal(blocks.buffer[below], A[below])  # the other triangle is left as it was
+    b = np.arange(n) + 1.0
+    assert np.allclose(
+        blocks.solve(b), np.linalg.solve(A.astype(float) + 0.5 * np.eye(n), b), rtol=1e3 * np.finfo(dtype).eps
+    )
+    A[n // 2, n // 2] = -1e3
+    assert CholeskyFactor.of(A.copy()) is None

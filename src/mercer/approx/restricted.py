@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
 from mercer.operators import Operator
+from mercer.solvers import CholeskyFactor
 
 __all__ = ["RestrictedSystem", "jittered_cholesky", "restricted_factor"]
 
@@ -131,9 +132,9 @@ def jittered_cholesky(G: Floats) -> tuple[Floats, float]:
             message("jittered_cholesky", "landmarks whose rows of K are 0 or not finite", "choose others")
         )
     while True:
-        A = np.array(G, order="F")
-        A[np.diag_indices_from(A)] = diagonal + jitter
-        C, failed = scipy.linalg.lapack.dpotrf(A, lower=0, overwrite_a=1, clean=1)
-        if failed == 0:
-            return np.asarray(C), jitter
+        A = np.array(G, order="C")
+        A[np.diag_indices_from(A)] = diagonal
+        factor = CholeskyFactor.of(A, jitter)
+        if factor is not None:
+            return np.triu(factor.buffer), jitter
         jitter = max(100 * jitter, len(G) * np.finfo(np.float64).eps * size)

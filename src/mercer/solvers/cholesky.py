@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 from mercer.errors import InvalidInput, message
 from mercer.operators import Operator
@@ -20,6 +20,15 @@ __all__ = ["Cholesky", "CholeskyFactor", "CholeskyState"]
 
 # A factor in float64 costs as much as some fifty float64 products with a stored matrix (n = 10 000): be patient.
 _REFINEMENTS = 30
+
+
+LARGEST_LAPACK = 96 * 1024
+"""Bytes of a row up to which LAPACK factors the matrix at once: some builds of OpenBLAS end the process with a
+segmentation fault in `potrf` with two threads from 16 000 rows of float64 on (0.3.30; 12 000 were well), whoever calls.
+"""
+
+BLOCK = 4096
+"""Rows factored at once in a larger matrix. Between blocks Ctrl-C is obeyed."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +52,8 @@ class CholeskyFactor:
         if not buffer.flags.c_contiguous:
             raise InvalidInput(message("CholeskyFactor", "a matrix that is not contiguous", "give a contiguous buffer"))
         np.einsum("ii->i", buffer)[...] += np.asarray(shift)
-        potrf = lapack.spotrf if buffer.dtype == np.float32 else lapack.dpotrf
-        # The transpose of a row-major buffer is what LAPACK wants, so nothing is copied.
-        factored, info = potrf(buffer.T, lower=True, clean=False, overwrite_a=True)
-        if info != 0 or not np.all(np.isfinite(np.diagonal(factored))):
-            return None
-        return cls(factored.T)
+        definite = _factor_blocks(buffer) if len(buffer) > LARGEST_LAPACK // buffer.itemsize else _factor(buffer)
+        return cls(buffer) if definite and np.all(np.isfinite(np.diagonal(buffer))) else None
 
     def solve(self, B: ArrayLike) -> Floats:
         """(A + diag(shift))⁻¹ B, in the precision of the factor, as float64."""
@@ -72,6 +77,33 @@ class CholeskyFactor:
     def inverse(self) -> Operator:
         """V ↦ (A + diag(shift))⁻¹ V as an operator, for a preconditioner."""
         return _Inverse(self)
+
+
+def _factor(buffer: NDArray[Any]) -> bool:
+    """UᵀU = A in the upper triangle of a row-major buffer, by LAPACK; whether A is positive definite."""
+    potrf = lapack.spotrf if buffer.dtype == np.float32 else lapack.dpotrf
+    # The transpose of a row-major buffer is what LAPACK wants, so nothing is copied.
+    _, info = potrf(buffer.T, lower=True, clean=False, overwrite_a=True)
+    return bool(info == 0)
+
+
+def _factor_blocks(buffer: NDArray[Any]) -> bool:
+    """The same, block row by block row: U_kk from A_kk − Σ UᵢₖᵀUᵢₖ, then U_kj = U_kk⁻ᵀ(A_kj − Σ UᵢₖᵀUᵢⱼ) for j > k."""
+    n = len(buffer)
+    trsm = blas.strsm if buffer.dtype == np.float32 else blas.dtrsm
+    for k in range(0, n, BLOCK):
+        own = slice(k, min(k + BLOCK, n))
+        above, block = buffer[:k, own].T, buffer[own, own].copy()
+        block -= above @ buffer[:k, own]
+        if not _factor(block):
+            return False
+        upper = np.triu(np.ones(block.shape, bool))
+        buffer[own, own][upper] = block[upper]
+        for j in range(own.stop, n, BLOCK):
+            right = slice(j, min(j + BLOCK, n))
+            rest = buffer[own, right] - above @ buffer[:k, right]
+            buffer[own, right] = trsm(1.0, block.T, np.asfortranarray(rest), lower=1, trans_a=0)
+    return True
 
 
 class _Inverse(Operator):
