@@ -146,6 +146,13 @@ def test_momentum_saves_steps_where_the_system_is_hard():
     assert steps[0] < 0.7 * steps[1]
 
 
+@pytest.mark.parametrize("shift", [1.0, 1e-2])
+def test_passes_are_as_predicted_within_a_factor_of_three(shift):
+    solver, system = ASkotch(tol=1e-5), LinearSystem(K, Y, shift)
+    passes = solve(solver, system).steps / 7
+    assert passes / 3 < solver.predicted_passes(system) < 3 * passes
+
+
 def test_a_scaled_system_takes_the_same_steps():
     plain = solve(ASkotch(tol=1e-6), LinearSystem(K, Y, 0.1))
     scaled = solve(ASkotch(tol=1e-6), LinearSystem(Scaled(K, 1000.0), 1000 * Y, 100.0))
