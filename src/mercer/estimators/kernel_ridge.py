@@ -52,8 +52,8 @@ class _LeastSquares(KernelEstimator):
         who = type(self).__name__
         if not (isinstance(self.alpha, Real) and 0 <= self.alpha < np.inf):
             raise InvalidInput(message(who, f"alpha={self.alpha!r}", "give a number ≥ 0, the weight λ of ‖f‖²"))
-        if self.solver not in ("auto", "cholesky", "cg"):
-            raise InvalidInput(message(who, f"solver={self.solver!r}", 'choose "auto", "cholesky" or "cg"'))
+        if self.solver not in ("auto", "cholesky", "cg", "askotch"):
+            raise InvalidInput(message(who, f"solver={self.solver!r}", 'choose "auto", "cholesky", "cg" or "askotch"'))
 
     @property
     def _road(self) -> str:
@@ -100,10 +100,12 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, _LeastSquares):
         λ ≥ 0. At 0 the fit interpolates, if K is positive definite in float64, and is refused otherwise.
     fit_intercept : bool, default False
         Add b, which is not penalised. Without it f shrinks towards 0, so centre the targets or set this.
-    solver : {"auto", "cholesky", "cg"}, default "auto"
+    solver : {"auto", "cholesky", "cg", "askotch"}, default "auto"
         "cholesky" stores K in float32 (4n² bytes), factors it and refines with float64 products; "cg" stores at most
-        2000 columns: conjugate gradients preconditioned by randomly pivoted Cholesky, refined alike. "auto" takes "cg"
-        where K doesn't fit in 40 % of the memory budget, or where it is predicted to be quicker; the report says why.
+        2000 columns: conjugate gradients preconditioned by randomly pivoted Cholesky, refined alike; "askotch" stores
+        none, and solves a block of rows at a time. "auto" takes "cg" where K doesn't fit in 40 % of the memory budget
+        or where it is predicted to be quicker, and "askotch" where so few columns fit that "cg" is predicted to take
+        much longer; the report says why.
     tol : float, default 1e-10
         Relative residual ‖y − (K + λI)α‖/‖y‖ in float64, per target, whichever the solver. The steps of "cg" grow with
         log(1/tol): where only predictions matter and n is large, 1e-6 or 1e-4 is enough.
@@ -158,7 +160,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, _LeastSquares):
         alpha: float = 1.0,
         *,
         fit_intercept: bool = False,
-        solver: Literal["auto", "cholesky", "cg"] = "auto",
+        solver: Literal["auto", "cholesky", "cg", "askotch"] = "auto",
         tol: float = 1e-10,
         memory: float | str | None = None,
     ) -> None:
@@ -236,7 +238,7 @@ class KernelRidgeClassifier(ClassifierMixin, _LeastSquares):
         *,
         fit_intercept: bool = True,
         class_weight: dict[Any, float] | str | None = None,
-        solver: Literal["auto", "cholesky", "cg"] = "auto",
+        solver: Literal["auto", "cholesky", "cg", "askotch"] = "auto",
         tol: float = 1e-10,
         memory: float | str | None = None,
     ) -> None:
