@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -153,6 +155,18 @@ def test_rows_and_blocks_of_any_indices(dtype):
     assert K.block([4], [1, 4, 4])[0, 1:].tolist() == [1.0, 1.0]
     for i in (0, 191, 192, n - 1):
         assert K.rows([i])[0, i] == 1.0
+
+
+def test_products_with_some_rows_come_without_the_rows():
+    n = 4000
+    A, V = RNG.standard_normal((n, 5)), RNG.standard_normal((n, 2))
+    K, index = KernelOperator(Gaussian(gamma=0.2), A), np.append(RNG.permutation(n)[:2000], [7, 7])
+    tracemalloc.start()
+    product = K.rows_times(index, V)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_allclose(product, K.rows(index) @ V, rtol=1e-12, atol=1e-12)
+    assert peak < 0.1 * 8 * n * len(index)
 
 
 def test_indices_that_do_not_exist_are_refused():

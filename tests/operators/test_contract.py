@@ -121,6 +121,11 @@ class WrongRows(Bare):
         return super().rows(I)[::-1]
 
 
+class WrongRowProducts(Bare):
+    def _rows_times(self, index, V):
+        return super()._rows_times(index, V)[::-1]
+
+
 class WrongFill(Bare):
     def fill(self, out):
         out[...] = self.array
@@ -150,6 +155,7 @@ PLANTED = {
     "check_symmetry": Bare(M, symmetric=True),
     "check_entries": WrongDiagonal(M),
     "check_entries (rows)": WrongRows(M),
+    "check_entries (row products)": WrongRowProducts(M),
     "check_entries (fill)": WrongFill(M),
     "check_astype": LosesDtype(M),
     "check_algebra": SciPySum(M),

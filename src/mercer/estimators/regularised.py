@@ -1,4 +1,4 @@
-"""(K + diag(shift)) X = B by the quickest road: Cholesky, or preconditioned conjugate gradients.
+"""(K + diag(shift)) X = B by the quickest road: Cholesky, preconditioned conjugate gradients, or ASkotch.
 
 ======================================================================  =====================================
 first row that holds                                                    taken
@@ -6,11 +6,14 @@ first row that holds                                                    taken
 n < 5000, or the kernel is not proved positive semi-definite,
 or a shift is 0, and a float32 copy of K fits in 40 % of the budget     Cholesky
 a float32 copy fits, and Cholesky costs fewer products than predicted   Cholesky
+the memory holds fewer than 240 columns for a preconditioner, n ≥ 5000,
+and with those conjugate gradients are predicted to take twice as long  ASkotch
 otherwise                                                               preconditioned conjugate gradients
 ======================================================================  =====================================
 
 Costs are counted in products K v with float64 entries (see `plan`); those of conjugate gradients are predicted from the
-residual trace of a randomly pivoted Cholesky approximation of small rank.
+residual trace of a randomly pivoted Cholesky approximation of small rank, and may be half of that; those of ASkotch
+from two of its blocks. With 240 columns or more conjugate gradients were the quicker (see `mercer.solvers.ASkotch`).
 """
 
 from __future__ import annotations
@@ -27,7 +30,8 @@ from mercer.arrays import human, require
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 from mercer.operators import Operator, Weighted
-from mercer.solvers import Cholesky, LinearSystem, RefinedConjugateGradients, Solution, solve
+from mercer.solvers import ASkotch, Cholesky, LinearSystem, RefinedConjugateGradients, Solution, solve
+from mercer.solvers.askotch import block_size
 from mercer.solvers.choose import choose_linear
 
 __all__ = ["Plan", "RegularisedSolve", "plan"]
@@ -38,6 +42,12 @@ PROBE = 240
 """Pivots of the approximation from which the steps are predicted."""
 MOST_RANK = 2000
 """Beyond it the preconditioner's own eigenvalues (r³) and memory (n r) take over."""
+PASS = 2.5
+"""Float64 products that a pass of ASkotch costs with float32 entries; 1.6 to 2.5 measured (d = 10)."""
+SMALLEST_BLOCK = 100
+"""Rows of a block below which ASkotch's steps have more overhead than work."""
+MORE_VECTORS = 4
+"""For each right-hand side, that ASkotch keeps beyond those of conjugate gradients."""
 MOST_NOISE = 0.25
 """ε‖K‖√κ/μ beyond which float32 products delay convergence by more than they save."""
 
@@ -83,8 +93,9 @@ def direct_products(n: int, d: int) -> float:
 
 @dataclass
 class RegularisedSolve:
-    """One solve: who asks, what for, by which solver ("auto", "cholesky", "cg"), how exactly, and the report to fill.
+    """One solve: who asks, what for, by which solver, how exactly, and the report to fill.
 
+    `solver` is "auto", "cholesky", "cg" or "askotch".
     `narrow` says whether float32 can hold the entries and rows; `mercer` whether the kernel is proved to be one.
     """
 
@@ -103,6 +114,10 @@ class RegularisedSolve:
         fits = self._fits()
         if self.solver == "cholesky" or (self.solver == "auto" and fits and not self._may_iterate()):
             return self._direct("asked for" if self.solver == "cholesky" else self._choice.reason)
+        if self.solver == "askotch":
+            return self._by_blocks("asked for")
+        if self.solver == "auto" and not fits and self._few_columns():
+            return self._contest_of_the_lean()
         if self.solver == "cg" or not fits:
             reason = "asked for" if self.solver == "cg" else self._choice.reason
             return self._iterative(reason, None)
@@ -123,6 +138,20 @@ class RegularisedSolve:
             return solution
         self.report.notes.append(f"conjugate gradients ended {solution.status.name.lower()}, so Cholesky was taken")
         return self._direct("conjugate gradients did not converge")
+
+    def _contest_of_the_lean(self) -> Solution[Any]:
+        """Conjugate gradients with the few columns that fit, unless they are predicted to take twice ASkotch's time."""
+        n, d, most = len(self.B), max(self.report.d, 1), self._most_rank()
+        with self.report.stage("probe"):
+            probe = pivoted_cholesky(self._entries(), most)
+            columns = plan(n, d, probe.residual_trace, self._mean_shift(), self.tol, most).products
+            passes = PASS * ASkotch(tol=self.tol, block=self._block()).predicted_passes(self._system())
+        del probe
+        figures = (
+            f"{passes:.0f} products' time predicted, against {columns:.0f} for conjugate gradients with {most} pivots"
+        )
+        reason = f"{self._choice.reason}; by blocks of rows {figures}"
+        return self._by_blocks(reason) if 2 * passes < columns else self._iterative(reason, None)
 
     # ---- the roads ---------------------------------------------------------------------------------------------------
 
@@ -150,6 +179,16 @@ class RegularisedSolve:
             system = LinearSystem(self.K, self.B, self.shift, **helpers)
             return solve(RefinedConjugateGradients(tol=self.tol, max_steps=max_steps), system)
 
+    def _by_blocks(self, reason: str) -> Solution[Any]:
+        block = max(self._block(), min(SMALLEST_BLOCK, len(self.B)))
+        held = self._block_bytes(block) + 8 * self.B.size * MORE_VECTORS
+        self._account(f"ASkotch, matrix-free, blocks of {block} rows", reason, held)
+        with self.report.stage("solve"), threadpool_limits(1, user_api="blas"):  # as above
+            return solve(ASkotch(tol=self.tol, block=block), self._system())
+
+    def _system(self) -> LinearSystem:
+        return LinearSystem(self.K, self.B, self.shift, narrow=self.K.astype(np.float32) if self.narrow else None)
+
     def _preconditioner(self, rank: int) -> dict[str, Operator]:
         """From pivots until tr(K − FFᵀ) ≤ the least shift, when the condition number is at most 2, or up to `rank`.
 
@@ -175,6 +214,21 @@ class RegularisedSolve:
 
     def _may_iterate(self) -> bool:
         return len(self.B) >= DIRECT_BELOW and self._most_rank() > 0
+
+    def _few_columns(self) -> bool:
+        """Whether a preconditioner may have too few columns, and a block has the memory it needs."""
+        few = self._may_iterate() and self._most_rank() < PROBE
+        return few and self._block() >= min(SMALLEST_BLOCK, block_size(len(self.B)))
+
+    def _block(self) -> int:
+        """Rows of a block of ASkotch that n and the memory allow."""
+        room = max(self.report.memory_budget - self._vectors(direct=False) - 8 * self.B.size * MORE_VECTORS, 0)
+        return int(min(block_size(len(self.B)), np.sqrt(room / self._block_bytes(1))))
+
+    @staticmethod
+    def _block_bytes(block: int) -> int:
+        """Two blocks, their cross block and what is made of them, in float64."""
+        return 5 * 8 * block**2
 
     def _entries(self) -> Operator:
         return self.K.astype(np.float32) if self.narrow else self.K

@@ -144,6 +144,14 @@ class KernelOperator(Operator):
             self._write(slice(index[first], index[last] + 1), out[first : last + 1])
         return out
 
+    def _rows_times(self, index: NDArray[np.intp], V: Array) -> Array:
+        """K[I, :] V by tiles: the rows are never there at once."""
+        if not (len(index) and V.shape[1]):
+            return np.zeros((len(index), V.shape[1]), V.dtype)
+        own, scale = narrowed(V, self.dtype)
+        out = sweep.multiply(self._plan_for(index, None), own, len(index), self._work(V.shape[1]), symmetric=False)
+        return np.ldexp(out, scale, out=out).astype(V.dtype, copy=False)
+
     def block(self, I: Any, J: Any) -> Array:
         """The entries K[I, J], all pairs of the two index sets."""
         rows, columns = self._index(I, 0), self._index(J, 1)

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.sparse import issparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
@@ -62,6 +62,9 @@ class Cast(Operator):
 
     def rows(self, I: ArrayLike | slice) -> Array:
         return np.asarray(self.A.rows(I), self.dtype)
+
+    def _rows_times(self, index: NDArray[np.intp], V: Array) -> Array:
+        return self.A._rows_times(index, V)
 
     def fill(self, out: Array) -> Array:
         return self.A.fill(out)
@@ -124,6 +127,9 @@ class Sum(Operator):
     def rows(self, I: ArrayLike | slice) -> Array:
         return np.asarray(sum(t.rows(I) for t in self.terms), self.dtype)
 
+    def _rows_times(self, index: NDArray[np.intp], V: Array) -> Array:
+        return np.asarray(sum(t._rows_times(index, V) for t in self.terms), V.dtype)
+
     def fill(self, out: Array) -> Array:
         self.terms[0].fill(out)
         for term in self.terms[1:]:
@@ -153,6 +159,9 @@ class Scaled(Operator):
 
     def rows(self, I: ArrayLike | slice) -> Array:
         return np.asarray(self.c * self.A.rows(I), self.dtype)
+
+    def _rows_times(self, index: NDArray[np.intp], V: Array) -> Array:
+        return np.asarray(self.c * self.A._rows_times(index, V), V.dtype)
 
     def fill(self, out: Array) -> Array:
         self.A.fill(out)

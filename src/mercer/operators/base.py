@@ -35,8 +35,8 @@ class Operator(LinearOperator):  # type: ignore[misc]
     r"""V ↦ A V for a real m × n matrix A that need not exist in memory.
 
     A subclass owes ``_matmat(V)``: V is a 2-D array of float32 or float64, and the result has V's dtype. All else is
-    derived from it, at a cost, and may be overridden: ``_transpose()``, ``diagonal()``, ``rows(I)``, ``fill(out)``,
-    ``_astype(dtype)``.
+    derived from it, at a cost, and may be overridden: ``_transpose()``, ``diagonal()``, ``rows(I)``,
+    ``_rows_times(index, V)``, ``fill(out)``, ``_astype(dtype)``.
 
     **Dtype.** ``A @ V`` has the dtype of V: float32 for a float32 V, float64 for every other real one, and a float64
     product is accumulated in float64 even when the entries of A are float32. ``A.dtype`` is the dtype of the entries,
@@ -110,6 +110,19 @@ class Operator(LinearOperator):  # type: ignore[misc]
             self._transpose()._matmat(_units(self.shape[0], index, self.dtype)).T,
             order="C",
         )
+
+    def rows_times(self, I: ArrayLike | slice, V: ArrayLike) -> Array:
+        """A[I, :] V, a few rows at a time; of V's dtype, float64 sums for a float64 V."""
+        index, X = self._index(I, 0), _real(V, type(self).__name__)
+        if X.ndim != 2 or X.shape[0] != self.shape[1]:
+            raise self._invalid(f"rows of shape {self.shape} times {X.shape}", f"give {self.shape[1]} rows")
+        return self._rows_times(index, X)
+
+    def _rows_times(self, index: NDArray[np.intp], V: Array) -> Array:
+        out = np.empty((len(index), V.shape[1]), V.dtype)
+        for some in row_blocks(len(index), self.shape[1]):
+            out[some] = np.asarray(self.rows(index[some]), np.result_type(self.dtype, V.dtype)) @ V
+        return out
 
     def row_space(self, I: ArrayLike | slice) -> Array:
         """Vectors of the row space of A from its rows I, one for each: the rows, or what is cheaper than those."""

@@ -1,5 +1,6 @@
 """Solvers: one file each, one loop for all; they see operators only, never a kernel."""
 
+from mercer.solvers.askotch import ASkotch, ASkotchState
 from mercer.solvers.base import Problem, Solution, Solver, State, Status, solve
 from mercer.solvers.cg import CGState, ConjugateGradients
 from mercer.solvers.cholesky import Cholesky, CholeskyFactor, CholeskyState
@@ -13,6 +14,8 @@ from mercer.solvers.pencil import DensePencil, DensePencilState, Pencil
 from mercer.solvers.refinement import RefinedConjugateGradients, RefinedState
 
 __all__ = [
+    "ASkotch",
+    "ASkotchState",
     "BatchLMS",
     "BlockKrylov",
     "CGState",

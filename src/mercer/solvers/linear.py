@@ -93,6 +93,10 @@ class LinearSystem:
         shift = np.asarray(self.shift, np.float64)
         return shift[:, None] if shift.ndim else float(shift)
 
+    def shift_of(self, rows: NDArray[np.intp]) -> Any:
+        """The shift of some rows, to be multiplied with these rows of X."""
+        return self._shift[rows] if np.ndim(self._shift) else self._shift
+
     def apply(self, X: Floats) -> Floats:
         """(A + diag(shift)) X in float64."""
         return np.asarray(self.A.matmat(X) + self._shift * X)

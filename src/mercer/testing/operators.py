@@ -74,7 +74,7 @@ def check_symmetry(A: Operator, matrix: Array) -> None:
 
 
 def check_entries(A: Operator, matrix: Array) -> None:
-    """toarray, fill, add_to, diagonal, rows and block are the matrix's, in the dtype of A."""
+    """toarray, fill, add_to, diagonal, rows and block are the matrix's, in the dtype of A; rows_times, of V."""
     m, n = A.shape
     rows, columns = np.arange(m)[::-2], np.arange(n)[: max(1, n // 2)]
     found = {
@@ -90,6 +90,12 @@ def check_entries(A: Operator, matrix: Array) -> None:
     for what, (given, wanted) in found.items():
         _hold(given.dtype == A.dtype, f"{what} is {given.dtype}, the operator says {A.dtype}")
         _equal(given, wanted, A, what)
+    for dtype in (np.float32, np.float64):
+        V = _vectors(n).astype(dtype)
+        for chosen, picked in ((rows, V), (rows[:0], V), ([-1], V[:, :0]), (slice(0, 2), np.asfortranarray(V))):
+            product = A.rows_times(chosen, picked)
+            _hold(product.dtype == dtype, f"rows_times(I, V) for {np.dtype(dtype)} V gave {product.dtype}")
+            _equal(product, matrix[chosen] @ picked.astype(np.float64), A, "rows_times(I, V)", dtype)
     for order in _ORDERS:
         out = np.full(A.shape, np.nan, A.dtype, order=order)
         _hold(A.fill(out) is out, "fill(out) did not return out")
@@ -139,6 +145,7 @@ def check_messages(A: Operator, matrix: Array) -> None:
         "A + a larger one": lambda: A + np.ones((m + 1, n)),
         "rows beyond the last": lambda: A.rows([m]),
         "rows of floats": lambda: A.rows([0.5]),
+        "rows_times with a row too many": lambda: A.rows_times([0], np.ones((n + 1, 2))),
         "fill of another shape": lambda: A.fill(np.empty((m + 1, n))),
         "astype(int)": lambda: A.astype(int),
         "A / 0": lambda: A / 0,
