@@ -65,7 +65,7 @@ def ridge_without_the_matrix(setting: Setting) -> Row:
 def ridge_against_scikit_learn(setting: Setting) -> Row:
     X = data.normal(setting.size(20_000, 500), 20, np.float64)
     y, alpha, rows = target(X), 1e-6 * len(X), some_rows(min(len(X), 20_000))
-    model = peers.ours("KernelRidge")(Gaussian(GAMMA), alpha, tol=1e-7)
+    model = peers.ours("KernelRidge")(Gaussian(GAMMA), alpha, tol=1e-6)
     peer = peers.need("sklearn.kernel_ridge").KernelRidge(kernel="rbf", gamma=GAMMA, alpha=alpha)
     seen: dict[str, Any] = {}
 

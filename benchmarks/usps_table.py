@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.usps_table --data DIR`` prints the errors on the 2007 test digits, in per cent, of linear
 machines on scores under (x·z)^d, d = 1 … 4, with 32 … 2048 components. The components are those of the first 3000
-training digits, as in the paper; the machines are trained on the scores of all 7291. (Trained on the 3000 alone they
-reached 5.5 % at best.)
+training digits; the machines are trained on the scores of all 7291. (Trained on the 3000 alone, which was tried first,
+they reached 5.5 % at best; it is not certain which of the two the paper did.)
 """
 
 from __future__ import annotations
