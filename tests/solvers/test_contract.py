@@ -11,10 +11,12 @@ from mercer.operators import Centered, Dense, Diagonal, LowRank
 from mercer.solvers import (
     BlockKrylov,
     Cholesky,
+    Clustering,
     ConjugateGradients,
     DenseEigen,
     Eigenproblem,
     LinearSystem,
+    Lloyd,
     RefinedConjugateGradients,
     Status,
 )
@@ -44,6 +46,11 @@ def eigen(k=4):
     return lambda: Eigenproblem(Centered(Dense(spd(300, 1e6))), k)
 
 
+def clusters(**options):
+    rows = np.random.default_rng(2).standard_normal((90, 3))
+    return lambda: Clustering(LowRank(rows), np.arange(90) % 6, 6, **options)
+
+
 SOLVERS = {
     "cg": (ConjugateGradients(), linear()),
     "cg, often recomputed": (ConjugateGradients(tol=1e-10, recompute_every=7), linear(shift=0.01)),
@@ -64,6 +71,8 @@ SOLVERS = {
     "dense eigen": (DenseEigen(), eigen()),
     "krylov": (BlockKrylov(tol=1e-8), eigen()),
     "krylov, restarted": (BlockKrylov(tol=1e-8, block=3), eigen()),
+    "lloyd": (Lloyd(), clusters()),
+    "lloyd, weighted": (Lloyd(refresh=3), clusters(weights=np.linspace(0, 1, 90))),
     "krylov, random": (BlockKrylov(tol=1e-8, start_from="random"), eigen()),
 }
 

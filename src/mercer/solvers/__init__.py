@@ -8,6 +8,7 @@ from mercer.solvers.eigen import DenseEigen, DenseEigenState, Eigenpairs, Eigenp
 from mercer.solvers.gradient import BatchLMS, LeastSquares, LMSState, StochasticLMS, replay, update_rates
 from mercer.solvers.krylov import BlockKrylov, KrylovState
 from mercer.solvers.linear import LinearSystem
+from mercer.solvers.lloyd import Clustering, Lloyd, LloydState, Partition, Seeds, plus_plus
 from mercer.solvers.pencil import DensePencil, DensePencilState, Pencil
 from mercer.solvers.refinement import RefinedConjugateGradients, RefinedState
 
@@ -19,6 +20,7 @@ __all__ = [
     "Cholesky",
     "CholeskyFactor",
     "CholeskyState",
+    "Clustering",
     "ConjugateGradients",
     "DenseEigen",
     "DenseEigenState",
@@ -30,10 +32,14 @@ __all__ = [
     "LMSState",
     "LeastSquares",
     "LinearSystem",
+    "Lloyd",
+    "LloydState",
+    "Partition",
     "Pencil",
     "Problem",
     "RefinedConjugateGradients",
     "RefinedState",
+    "Seeds",
     "Solution",
     "Solver",
     "State",
@@ -41,6 +47,7 @@ __all__ = [
     "StochasticLMS",
     "choose_eigen",
     "choose_linear",
+    "plus_plus",
     "rayleigh_ritz",
     "replay",
     "solve",
