@@ -96,7 +96,7 @@ def test_fewer_distinct_rows_than_clusters_leave_some_empty():
 def test_values_that_are_not_finite_end_it():
     bad = K.copy()
     bad[3, 4] = bad[4, 3] = np.nan
-    assert solve(Lloyd(), Clustering(Dense(bad), np.zeros(len(X), int), 2)).status is Status.NOT_FINITE
+    assert solve(Lloyd(), Clustering(Dense(bad, symmetric=True), np.zeros(len(X), int), 2)).status is Status.NOT_FINITE
 
 
 def test_a_step_limit_gives_the_labels_and_their_own_inertia():

@@ -112,11 +112,14 @@ class Clustering:
         inertia = float(self.w @ np.where(self.w > 0, own, 0.0))
         return Partition(labels, sizes, norms, inertia, D)
 
+    def nearest(self, D: Floats) -> Labels:
+        """The first of the nearest means: of equals the same one for all rows, so that equal rows stay together."""
+        return np.asarray((D.min(axis=1) + self.rounding >= D.T).argmax(axis=0))
+
     def improved(self, now: Partition) -> tuple[Labels, float]:
         """The labels after one more assignment to the nearest mean, and by how much it lowers the inertia at least."""
         n, D, labels = len(now.labels), now.distances, now.labels
-        own, best = D[np.arange(n), labels], D.argmin(axis=1)
-        nearest = np.where(own - D[np.arange(n), best] > self.rounding, best, labels)
+        own, nearest = D[np.arange(n), labels], self.nearest(D)
         left = np.where(self.w > 0, D[np.arange(n), nearest], 0.0)
         gain = float(self.w @ (np.where(self.w > 0, own, 0.0) - left))
         return nearest, gain + _fill_empty(nearest, left, self.w, self.k, self.rounding)
@@ -177,8 +180,8 @@ class Lloyd(Solver[Clustering, LloydState]):
     half, and of all at the first step and after every `refresh` steps, so that rounding cannot add up. Where nothing
     more is to do, a pass over the exact operator confirms it, or finds more.
 
-    A row moves only to a mean that is nearer by more than rounding, so that ties do not run in circles. A cluster that
-    loses all its rows takes the row that is farthest from its own mean.
+    Of means at the same distance, up to rounding, the first is taken, and where nothing is gained nothing moves, so that
+    ties do not run in circles. A cluster that loses all its rows takes the row that is farthest from its own mean.
 
     Parameters
     ----------
