@@ -180,8 +180,9 @@ class Lloyd(Solver[Clustering, LloydState]):
     half, and of all at the first step and after every `refresh` steps, so that rounding cannot add up. Where nothing
     more is to do, a pass over the exact operator confirms it, or finds more.
 
-    Of means at the same distance, up to rounding, the first is taken, and where nothing is gained nothing moves, so that
-    ties do not run in circles. A cluster that loses all its rows takes the row that is farthest from its own mean.
+    Of means at the same distance, up to rounding, the first is taken, and where nothing is gained nothing moves, so
+    that ties do not run in circles. A cluster that loses all its rows takes the row that is farthest from its own mean;
+    of clusters that end with the same mean, because there are fewer distinct rows, all but the first are empty.
 
     Parameters
     ----------
@@ -247,8 +248,25 @@ class Lloyd(Solver[Clustering, LloydState]):
         known = state.checked and state.sums is not None
         sums = state.sums if known else problem.sums(problem.reference, state.labels)
         assert sums is not None
-        now = problem.partition(state.labels, sums)
+        now = _merged(problem, problem.partition(state.labels, sums), sums)
         return now, state.share if known else _share(problem.improved(now)[1], now.inertia)
+
+
+def _merged(problem: Clustering, now: Partition, sums: Floats) -> Partition:
+    """The partition with clusters of one and the same mean put together."""
+    D, labels = now.distances, now.labels.copy()
+    if np.array_equal(problem.nearest(D), labels):
+        return now
+    sums = sums.copy()
+    filled = np.flatnonzero(now.sizes > 0)
+    for place, b in enumerate(filled):
+        for a in filled[:place]:
+            if np.all(np.abs(D[:, a] - D[:, b]) <= problem.rounding):
+                labels[labels == b] = a
+                sums[:, a] += sums[:, b]
+                sums[:, b] = 0.0
+                break
+    return problem.partition(labels, sums)
 
 
 def _moved_sums(problem: Clustering, sums: Floats, moved: Labels, old: Labels, new: Labels) -> Floats:
