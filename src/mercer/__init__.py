@@ -7,6 +7,7 @@ from mercer import errors, kernels
 from mercer.approx import MonomialFeatures
 from mercer.estimators import (
     KernelDiscriminantAnalysis,
+    KernelKMeans,
     KernelLMS,
     KernelPCA,
     KernelRidge,
@@ -26,6 +27,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Cancel",
     "KernelDiscriminantAnalysis",
+    "KernelKMeans",
     "KernelLMS",
     "KernelOperator",
     "KernelPCA",

@@ -2,6 +2,7 @@
 
 from mercer.estimators.discriminant import KernelDiscriminantAnalysis
 from mercer.estimators.feature_maps import Nystroem, RandomFourierFeatures
+from mercer.estimators.kernel_kmeans import KernelKMeans
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.estimators.kernel_ridge import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.kernel_ridge_cv import KernelRidgeClassifierCV, KernelRidgeCV
@@ -10,6 +11,7 @@ from mercer.estimators.report import Report
 
 __all__ = [
     "KernelDiscriminantAnalysis",
+    "KernelKMeans",
     "KernelLMS",
     "KernelPCA",
     "KernelRidge",

@@ -122,7 +122,7 @@ class Clustering:
         own, nearest = D[np.arange(n), labels], self.nearest(D)
         left = np.where(self.w > 0, D[np.arange(n), nearest], 0.0)
         gain = float(self.w @ (np.where(self.w > 0, own, 0.0) - left))
-        return nearest, gain + _fill_empty(nearest, left, self.w, self.k, self.rounding)
+        return nearest, gain + _fill_empty(self, nearest, left)
 
     def residual(self, x: Partition) -> float:
         """The share of the inertia that one more assignment would take away: 0 at a fixed point."""
@@ -130,21 +130,25 @@ class Clustering:
         return _share(self.improved(now)[1], now.inertia)
 
 
-def _fill_empty(labels: Labels, left: Floats, w: Floats, k: int, rounding: float) -> float:
+def _fill_empty(problem: Clustering, labels: Labels, left: Floats) -> float:
     """Give each empty cluster the row that is farthest from its mean, in place; returns what that takes away.
 
-    A mean of its own takes the row's whole distance off the inertia, so this never raises it. Where no row is off its
-    mean there are fewer distinct rows than clusters, and the cluster stays empty.
+    Rows of the same image go with it. Their own mean takes their whole distance off the inertia, so this never raises
+    it. Where no row is off its mean there are fewer distinct rows than clusters, and the cluster stays empty.
     """
-    counts, gain = np.bincount(labels[w > 0], minlength=k), 0.0
+    w, gain = problem.w, 0.0
+    counts = np.bincount(labels[w > 0], minlength=problem.k)
     for c in np.flatnonzero(counts == 0):
-        free = np.where(counts[labels] > 1, left, 0.0)
-        far = int(free.argmax())
-        if free[far] <= rounding:
-            break
-        counts[labels[far]] -= 1
-        counts[c], labels[far] = 1, c
-        gain, left[far] = gain + w[far] * left[far], 0.0
+        while left.max() > problem.rounding:
+            far = int(left.argmax())
+            equal = (_from(problem, np.array([far]))[0] == 0) & (labels == labels[far]) & (w > 0)
+            lost, taken = float(w[equal] @ left[equal]), int(equal.sum())
+            left[equal] = 0.0
+            if taken < counts[labels[far]]:  # else it would leave another cluster empty
+                counts[labels[far]], counts[c] = counts[labels[far]] - taken, taken
+                labels[equal] = c
+                gain += lost
+                break
     return gain
 
 
@@ -323,7 +327,7 @@ def plus_plus(problem: Clustering, order: Labels, rng: np.random.Generator) -> S
         some = _drawn(w * D, order, rng, trials)
         near = np.minimum(_from(problem, some), D)
         best = int((near @ w).argmin())
-        labels[near[best] < D] = len(seeds)
+        labels[near[best] < D - problem.rounding] = len(seeds)  # of equals the first, as in every pass
         D = near[best]
         seeds.append(int(some[best]))
     return Seeds(np.array(seeds, np.intp), labels)
