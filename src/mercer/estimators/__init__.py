@@ -8,6 +8,7 @@ from mercer.estimators.kernel_ridge import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.kernel_ridge_cv import KernelRidgeClassifierCV, KernelRidgeCV
 from mercer.estimators.lms import KernelLMS
 from mercer.estimators.report import Report
+from mercer.estimators.spectral_clustering import KernelSpectralClustering
 
 __all__ = [
     "KernelDiscriminantAnalysis",
@@ -18,6 +19,7 @@ __all__ = [
     "KernelRidgeCV",
     "KernelRidgeClassifier",
     "KernelRidgeClassifierCV",
+    "KernelSpectralClustering",
     "Nystroem",
     "RandomFourierFeatures",
     "Report",

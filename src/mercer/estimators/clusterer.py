@@ -26,8 +26,8 @@ class Clusterer(ClusterMixin, KernelEstimator):
     n_clusters: int
     n_init: int
     max_iter: int
-    tol: float
     random_state: Any
+    sample_weight_: np.ndarray | None
 
     def _positive(self, *names: str) -> None:
         """Refuse counts that are none."""
@@ -51,20 +51,24 @@ class Clusterer(ClusterMixin, KernelEstimator):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
-    def _starts(self, problem: Clustering) -> Iterable[np.ndarray]:
+    @staticmethod
+    def _from_mean(problem: Clustering) -> np.ndarray:
+        """‖φ(xᵢ) − m‖² less ‖m‖², with m the mean of all: what orders rows and clusters whatever order they are in."""
+        w = problem.w
+        return np.asarray(problem.diagonal - 2 * (problem.reference @ w) / w.sum())
+
+    def _starts(self, problem: Clustering, from_mean: np.ndarray) -> Iterable[np.ndarray]:
         """Labels by k-means++, `n_init` times.
 
         The rows are drawn in the order of their distance from the mean of all, so that the draw follows from the data
         alone: rows in another order, or twice instead of with weight 2, give the same clusters.
         """
-        w = problem.w
-        order = np.argsort(problem.diagonal - 2 * (problem.reference @ w) / w.sum(), kind="stable")
-        seed = self._seed()
+        order, seed = np.argsort(from_mean, kind="stable"), self._seed()
         return (plus_plus(problem, order, np.random.default_rng([seed, i])).labels for i in range(self.n_init))
 
-    def _best(self, problem: Clustering, starts: Iterable[np.ndarray], report: Report) -> Solution[Any]:
-        """The solution of least inertia, the first one of equals; the report tells of it."""
-        solver, best = Lloyd(tol=self.tol, max_steps=self.max_iter), None
+    def _best(self, problem: Clustering, starts: Iterable[np.ndarray], tol: float = 0.0) -> Solution[Any]:
+        """The solution of least inertia, the first one of equals."""
+        solver, best = Lloyd(tol=tol, max_steps=self.max_iter), None
         for labels in starts:
             found = solve(solver, replace(problem, labels=labels))
             if best is None or found.x.inertia < best.x.inertia - problem.rounding * problem.w.sum():
@@ -74,19 +78,22 @@ class Clusterer(ClusterMixin, KernelEstimator):
             given = "kernel values that are not finite"
             raise InvalidInput(message(type(self).__name__, given, "check the kernel and the rows"))
         self.n_iter_ = best.steps
-        self._account(report, best, self.tol)
         return best
 
-    def _number(self, found: Partition, by_weight: bool, report: Report) -> np.ndarray:
-        """The clusters that have rows, the heaviest first (or as they were given); of equal weight, by ‖m_c‖²."""
+    def _number(self, found: Partition, w: np.ndarray, from_mean: np.ndarray | None, report: Report) -> np.ndarray:
+        """The clusters that have rows, the heaviest first, of equal weight the nearest to the mean of all.
+
+        Without `from_mean` they keep their order.
+        """
         filled = np.flatnonzero(found.sizes > 0)
-        if by_weight:
-            filled = filled[np.lexsort((found.norms[filled], -found.sizes[filled]))]
+        if from_mean is not None:
+            W = found.sizes[filled]
+            distance = np.bincount(found.labels, w * from_mean, len(found.sizes))[filled] / W
+            filled = filled[np.lexsort((distance, -np.round(W / W.sum(), 12)))]
         place = np.zeros(len(found.sizes), np.intp)
         place[filled] = np.arange(len(filled))
         self.labels_ = place[found.labels]
         self.cluster_weights_, self.n_clusters_ = found.sizes[filled], len(filled)
-        report.rank = len(filled)
         if len(filled) < len(found.sizes):
             given = f"n_clusters={len(found.sizes)}, but the rows have {len(filled)} distinct images"
             report.warnings.append(message(type(self).__name__, given, "lower n_clusters"))

@@ -84,7 +84,8 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
     dual_coef_ : array of shape (m, k)
         After "nystroem": m_c = Σⱼ dual_coef_ⱼ₍c₎ φ(bⱼ) over the landmarks, which are X_fit_.
     kernel_, X_fit_, sample_weight_, report_
-        The kernel as resolved, the training rows and their weights, what was chosen and how exact it is.
+        The kernel as resolved, the training rows and their weights (None for 1, and after "nystroem"), what was chosen
+        and how exact it is.
 
     Notes
     -----
@@ -171,9 +172,12 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
         report.precision = f"{A.dtype} entries, sums in float64" + (", confirmed by entries in float64" * bool(exact))
         with report.stage("clusters"):
             given = not (isinstance(self.init, str) and self.init == "k-means++")
-            starts = [self._given_start(K, k)] if given else self._starts(problem)
-            found: Partition = self._best(problem, starts, report).x
-        kept = self._number(found, not given, report)
+            from_mean = None if given else self._from_mean(problem)
+            starts = [self._given_start(K, k)] if from_mean is None else self._starts(problem, from_mean)
+            best = self._best(problem, starts, self.tol)
+        self._account(report, best, self.tol)
+        found: Partition = best.x
+        kept = self._number(found, problem.w, from_mean, report)
         self.center_norms_, self.inertia_ = found.norms[kept], found.inertia
         return found.distances[:, kept]
 

@@ -38,6 +38,7 @@ class LandmarkClusters(Clusterer):
     landmarks: Any
     n_landmarks: int | None
     batch_size: int | None
+    tol: float
 
     def _by_landmarks(self, K: KernelOperator, X: Any, weights: np.ndarray | None, k: int, report: Report) -> None:
         """The approximate road of a fit, and how far it is from the exact one."""
@@ -60,7 +61,7 @@ class LandmarkClusters(Clusterer):
             centers = self._by_batches(X, root, weights, k, batch, seed, report)
         else:
             centers = self._by_lloyd(X, root, weights, k, report)
-        self.dual_coef_ = root @ centers.T
+        self.dual_coef_, self.sample_weight_ = root @ centers.T, None  # no training rows are kept, nor their weights
         self.center_norms_ = np.einsum("jc,jc->c", self.dual_coef_, small @ self.dual_coef_)
         self._measure_clusters(K, X, weights, seed, report)
 
@@ -95,8 +96,10 @@ class LandmarkClusters(Clusterer):
                 Phi[place] = self._features(rows, root)
         problem = Clustering(LowRank(Phi), np.zeros(n, np.intp), k, weights)
         with report.stage("clusters"):
-            found = self._best(problem, self._starts(problem), report).x
-        self._number(found, True, report)
+            from_mean = self._from_mean(problem)
+            best = self._best(problem, self._starts(problem, from_mean), self.tol)
+        self._account(report, best, self.tol)
+        self._number(best.x, problem.w, from_mean, report)
         W = np.eye(self.n_clusters_)[self.labels_] * problem.w[:, None]
         return np.asarray((W.T @ Phi) / self.cluster_weights_[:, None])
 
@@ -127,7 +130,6 @@ class LandmarkClusters(Clusterer):
         place[kept] = np.arange(len(kept))
         self.labels_, self.cluster_weights_, self.n_clusters_ = place[labels], sizes[kept], len(kept)
         self.n_iter_ = report.steps = int(model.n_steps_)
-        report.rank = len(kept)
         return np.asarray(model.cluster_centers_[kept], np.float64)
 
     def _measure_clusters(
