@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -15,7 +14,7 @@ from sklearn.utils import check_random_state
 from mercer.errors import ConvergenceWarning, InvalidInput, message
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.report import Report
-from mercer.solvers import Clustering, Lloyd, Partition, Solution, plus_plus, solve
+from mercer.solvers import Clustering, Lloyd, Partition, Solution, best_of_starts, drawn_starts
 
 __all__ = ["Clusterer"]
 
@@ -51,44 +50,25 @@ class Clusterer(ClusterMixin, KernelEstimator):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
-    @staticmethod
-    def _from_mean(problem: Clustering) -> np.ndarray:
-        """‖φ(xᵢ) − m‖² less ‖m‖², with m the mean of all: what orders rows and clusters whatever order they are in."""
-        w = problem.w
-        return np.asarray(problem.diagonal - 2 * (problem.reference @ w) / w.sum())
-
-    def _starts(self, problem: Clustering, from_mean: np.ndarray) -> Iterable[np.ndarray]:
-        """Labels by k-means++, `n_init` times.
-
-        The rows are drawn in the order of their distance from the mean of all, so that the draw follows from the data
-        alone: rows in another order, or twice instead of with weight 2, give the same clusters.
-        """
-        order, seed = np.argsort(from_mean, kind="stable"), self._seed()
-        return (plus_plus(problem, order, np.random.default_rng([seed, i])).labels for i in range(self.n_init))
-
-    def _best(self, problem: Clustering, starts: Iterable[np.ndarray], tol: float = 0.0) -> Solution[Any]:
-        """The solution of least inertia, the first one of equals."""
-        solver, best = Lloyd(tol=tol, max_steps=self.max_iter), None
-        for labels in starts:
-            found = solve(solver, replace(problem, labels=labels))
-            if best is None or found.x.inertia < best.x.inertia - problem.rounding * problem.w.sum():
-                best = found
-        assert best is not None
+    def _best(self, problem: Clustering, starts: Iterable[np.ndarray] | None, tol: float = 0.0) -> Solution[Any]:
+        """The solution of least inertia from the starts that are given, or `n_init` by k-means++."""
+        starts = drawn_starts(problem, self.n_init, self._seed()) if starts is None else starts
+        best = best_of_starts(Lloyd(tol=tol, max_steps=self.max_iter), problem, starts)
         if not np.isfinite(best.x.inertia):
             given = "kernel values that are not finite"
             raise InvalidInput(message(type(self).__name__, given, "check the kernel and the rows"))
         self.n_iter_ = best.steps
         return best
 
-    def _number(self, found: Partition, w: np.ndarray, from_mean: np.ndarray | None, report: Report) -> np.ndarray:
+    def _number(self, found: Partition, problem: Clustering, report: Report, by_weight: bool = True) -> np.ndarray:
         """The clusters that have rows, the heaviest first, of equal weight the nearest to the mean of all.
 
-        Without `from_mean` they keep their order.
+        Unless `by_weight` they keep their order.
         """
         filled = np.flatnonzero(found.sizes > 0)
-        if from_mean is not None:
+        if by_weight:
             W = found.sizes[filled]
-            distance = np.bincount(found.labels, w * from_mean, len(found.sizes))[filled] / W
+            distance = np.bincount(found.labels, problem.w * problem.from_mean, len(found.sizes))[filled] / W
             filled = filled[np.lexsort((distance, -np.round(W / W.sum(), 12)))]
         place = np.zeros(len(found.sizes), np.intp)
         place[filled] = np.arange(len(filled))

@@ -172,12 +172,10 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
         report.precision = f"{A.dtype} entries, sums in float64" + (", confirmed by entries in float64" * bool(exact))
         with report.stage("clusters"):
             given = not (isinstance(self.init, str) and self.init == "k-means++")
-            from_mean = None if given else self._from_mean(problem)
-            starts = [self._given_start(K, k)] if from_mean is None else self._starts(problem, from_mean)
-            best = self._best(problem, starts, self.tol)
+            best = self._best(problem, [self._given_start(K, k)] if given else None, self.tol)
         self._account(report, best, self.tol)
         found: Partition = best.x
-        kept = self._number(found, problem.w, from_mean, report)
+        kept = self._number(found, problem, report, by_weight=not given)
         self.center_norms_, self.inertia_ = found.norms[kept], found.inertia
         return found.distances[:, kept]
 

@@ -96,10 +96,9 @@ class LandmarkClusters(Clusterer):
                 Phi[place] = self._features(rows, root)
         problem = Clustering(LowRank(Phi), np.zeros(n, np.intp), k, weights)
         with report.stage("clusters"):
-            from_mean = self._from_mean(problem)
-            best = self._best(problem, self._starts(problem, from_mean), self.tol)
+            best = self._best(problem, None, self.tol)
         self._account(report, best, self.tol)
-        self._number(best.x, problem.w, from_mean, report)
+        self._number(best.x, problem, report)
         W = np.eye(self.n_clusters_)[self.labels_] * problem.w[:, None]
         return np.asarray((W.T @ Phi) / self.cluster_weights_[:, None])
 

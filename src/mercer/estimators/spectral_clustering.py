@@ -132,11 +132,10 @@ class KernelSpectralClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.embedding_ = self._normalised(K, degrees)
         problem = Clustering(LowRank(self.embedding_), np.zeros(n, np.intp), k, weights)
         with report.stage("clusters"):
-            from_mean = self._from_mean(problem)
-            best = self._best(problem, self._starts(problem, from_mean))
+            best = self._best(problem, None)
         if not best.converged:
             report.notes.append(f"k-means ended after max_iter={self.max_iter} passes, before its rows came to rest")
-        self._number(best.x, w, from_mean, report)
+        self._number(best.x, problem, report)
         self.inertia_ = best.x.inertia
         sums = np.eye(self.n_clusters_)[self.labels_].T @ (w[:, None] * self.embedding_)
         self.cluster_centers_ = sums / self.cluster_weights_[:, None]

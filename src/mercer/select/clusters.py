@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +16,7 @@ from mercer.gram import KernelOperator
 from mercer.kernels import as_kernel
 from mercer.operators import Dense, Operator
 from mercer.operators.base import row_blocks
-from mercer.solvers import Clustering, Lloyd, Partition, plus_plus, solve
+from mercer.solvers import Clustering, Lloyd, Partition, best_of_starts, drawn_starts
 from mercer.solvers.choose import STORED_SHARE
 
 __all__ = ["ClusterCounts", "choose_n_clusters", "silhouettes", "simplified_silhouettes"]
@@ -177,7 +177,8 @@ def choose_n_clusters(
     w = None if sample_weight is None else _checked(sample_weight, n)
     fits = 8 * n * n <= STORED_SHARE * parse_memory(memory)
     A: Operator = Dense(K.toarray(), symmetric=True) if fits else K
-    found = [_best(A, k, w, n_init, seed) for k in tried]
+    problems = [Clustering(A, np.zeros(n, np.intp), k, w) for k in tried]
+    found = [best_of_starts(Lloyd(), one, drawn_starts(one, n_init, seed)).x for one in problems]
     scores = np.array([_score(A, one, w, criterion) for one in found])
     best = int(scores.argmax())
     inertias = np.array([one.inertia for one in found])
@@ -190,17 +191,6 @@ def _checked(sample_weight: Any, n: int) -> Floats:
         given = f"weights of shape {w.shape} for {n} rows, or negative, not finite, or all 0"
         raise InvalidInput(message("choose_n_clusters", given, "give one non-negative weight for each row"))
     return w
-
-
-def _best(A: Operator, k: int, w: Floats | None, n_init: int, seed: int) -> Partition:
-    """The partition of least inertia of several starts."""
-    problem = Clustering(A, np.zeros(A.shape[0], np.intp), k, w)
-    order = np.argsort(problem.diagonal - 2 * (A @ problem.w) / problem.w.sum(), kind="stable")
-    found = []
-    for i in range(n_init):
-        start = plus_plus(problem, order, np.random.default_rng([seed, i])).labels
-        found.append(solve(Lloyd(), replace(problem, labels=start)).x)
-    return min(found, key=lambda one: one.inertia)
 
 
 def _score(A: Operator, found: Partition, w: Floats | None, criterion: str) -> float:

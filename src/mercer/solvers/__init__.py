@@ -8,9 +8,10 @@ from mercer.solvers.eigen import DenseEigen, DenseEigenState, Eigenpairs, Eigenp
 from mercer.solvers.gradient import BatchLMS, LeastSquares, LMSState, StochasticLMS, replay, update_rates
 from mercer.solvers.krylov import BlockKrylov, KrylovState
 from mercer.solvers.linear import LinearSystem
-from mercer.solvers.lloyd import Clustering, Lloyd, LloydState, Partition, Seeds, plus_plus
+from mercer.solvers.lloyd import Clustering, Lloyd, LloydState, Partition
 from mercer.solvers.pencil import DensePencil, DensePencilState, Pencil
 from mercer.solvers.refinement import RefinedConjugateGradients, RefinedState
+from mercer.solvers.seeding import Seeds, best_of_starts, drawn_starts, plus_plus
 
 __all__ = [
     "BatchLMS",
@@ -45,8 +46,10 @@ __all__ = [
     "State",
     "Status",
     "StochasticLMS",
+    "best_of_starts",
     "choose_eigen",
     "choose_linear",
+    "drawn_starts",
     "plus_plus",
     "rayleigh_ritz",
     "replay",

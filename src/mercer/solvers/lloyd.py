@@ -1,10 +1,9 @@
-"""Lloyd's iteration in feature space: clusters from the sums of an operator's columns, and the seeds to start from."""
+"""Lloyd's iteration in feature space: clusters from the sums of an operator's columns."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from mercer.errors import InvalidInput, message
 from mercer.operators import Operator
 from mercer.solvers.base import Solver, State, Status
 
-__all__ = ["Clustering", "Lloyd", "LloydState", "Partition", "Seeds", "plus_plus"]
+__all__ = ["Clustering", "Lloyd", "LloydState", "Partition"]
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -92,6 +91,19 @@ class Clustering:
         largest = float(np.max(np.abs(self.diagonal), initial=0.0))
         return float(4 * np.finfo(np.float64).eps * np.sqrt(len(self.w)) * largest)
 
+    @cached_property
+    def from_mean(self) -> Floats:
+        """‖φ(xᵢ) − m‖² less ‖m‖², with m the mean of all: what orders rows, and clusters, however they were given."""
+        return np.asarray(self.diagonal - 2 * (self.reference @ self.w) / self.w.sum())
+
+    def distances_from(self, some: Labels) -> Floats:
+        """‖φ(xᵢ) − φ(xₛ)‖² from each of some rows to all, 0 where it is rounding."""
+        rows, diagonal = np.asarray(self.reference.rows(some), np.float64), self.diagonal
+        D = diagonal + diagonal[some][:, None] - 2 * rows
+        D[np.arange(len(some)), some] = 0.0
+        noise = 4 * np.finfo(self.reference.dtype).eps * np.max(np.abs(diagonal), initial=0.0)
+        return np.where(noise < D, D, 0.0)
+
     def sums(self, A: Operator, labels: Labels) -> Floats:
         """Sᵢ₍c₎ = Σ_{c(j)=c} wⱼ Aᵢⱼ, in one pass over A."""
         return A.group_sums(labels, self.k, self.weights)
@@ -141,7 +153,7 @@ def _fill_empty(problem: Clustering, labels: Labels, left: Floats) -> float:
     for c in np.flatnonzero(counts == 0):
         while left.max() > problem.rounding:
             far = int(left.argmax())
-            equal = (_from(problem, np.array([far]))[0] == 0) & (labels == labels[far]) & (w > 0)
+            equal = (problem.distances_from(np.array([far]))[0] == 0) & (labels == labels[far]) & (w > 0)
             lost, taken = float(w[equal] @ left[equal]), int(equal.sum())
             left[equal] = 0.0
             if taken < counts[labels[far]]:  # else it would leave another cluster empty
@@ -290,61 +302,3 @@ def _moved_sums(problem: Clustering, sums: Floats, moved: Labels, old: Labels, n
         change[np.arange(len(some)), some // k] -= 1.0
         out += carried @ change
     return out
-
-
-# ---- where to start -------------------------------------------------------------------------------------------------
-
-
-class Seeds(NamedTuple):
-    """Rows, all apart from each other, and which of them is nearest to each row."""
-
-    rows: Labels
-    labels: Labels
-
-
-def plus_plus(problem: Clustering, order: Labels, rng: np.random.Generator) -> Seeds:
-    r"""k rows one after the other, each drawn with probability ∝ wᵢ minₛ ‖φ(xᵢ) − φ(xₛ)‖² over the seeds s so far.
-
-    Of 2 + log k drawn ones the one that lowers Σ wᵢ minₛ ‖φ(xᵢ) − φ(xₛ)‖² most is taken. There are fewer seeds where
-    there are fewer distinct rows. The `labels` of the problem are not looked at.
-
-    Parameters
-    ----------
-    problem : Clustering
-    order : integers of shape (n,)
-        In which the rows stand beside each other when one is drawn: an order that follows from the data makes the
-        draw independent of how the rows happened to be given.
-    rng : Generator
-
-    References
-    ----------
-    D. Arthur, S. Vassilvitskii (2007). k-means++: the advantages of careful seeding. SODA.
-    """
-    w, trials = problem.w, 2 + int(np.log(problem.k))
-    seeds = [int(_drawn(w, order, rng, 1)[0])]
-    D, labels = _from(problem, np.array(seeds))[0], np.zeros(len(w), np.intp)
-    while len(seeds) < problem.k and np.any((D > 0) & (w > 0)):
-        some = _drawn(w * D, order, rng, trials)
-        near = np.minimum(_from(problem, some), D)
-        best = int((near @ w).argmin())
-        labels[near[best] < D - problem.rounding] = len(seeds)  # of equals the first, as in every pass
-        D = near[best]
-        seeds.append(int(some[best]))
-    return Seeds(np.array(seeds, np.intp), labels)
-
-
-def _from(problem: Clustering, some: Labels) -> Floats:
-    """‖φ(xᵢ) − φ(xₛ)‖² from each of some rows to all, 0 where it is rounding."""
-    rows, diagonal = np.asarray(problem.reference.rows(some), np.float64), problem.diagonal
-    D = diagonal + diagonal[some][:, None] - 2 * rows
-    D[np.arange(len(some)), some] = 0.0
-    noise = 4 * np.finfo(problem.reference.dtype).eps * np.max(np.abs(diagonal), initial=0.0)
-    return np.where(noise < D, D, 0.0)
-
-
-def _drawn(shares: Floats, order: Labels, rng: np.random.Generator, count: int) -> Labels:
-    """Rows drawn with probabilities proportional to the shares."""
-    steps = np.cumsum(shares[order])
-    place = np.searchsorted(steps, rng.random(count) * steps[-1], side="right")
-    last = int(np.flatnonzero(shares[order] > 0)[-1])
-    return np.asarray(order[np.minimum(place, last)])
