@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks import machine, memory
 
-ROWS = ("rows_products", "rows_entries", "rows_estimators", "rows_ridge")
+ROWS = ("rows_products", "rows_entries", "rows_estimators", "rows_ridge", "rows_clusters")
 
 SETTLE = 0.05
 """Seconds of rest before each measurement: a BLAS's threads spin on for hundredths of a second after their work."""

@@ -199,7 +199,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
             itemsize = 8 if n <= SMALL or largest > 1e30 else 4
             matrix, room = itemsize * n * n, STORED_SHARE * report.memory_budget
             fits = matrix + vectors <= room
-            quick = K._runs_as_program() and d <= CHEAP_COLUMNS and n > SMALL
+            quick = self.kernel_.traceable and isinstance(K.X, np.ndarray) and d <= CHEAP_COLUMNS and n > SMALL
             if self.solver == "auto" and n * n * d > DEAREST_PASS and not (fits and not quick):
                 report.reason = f"a pass would take {n * n * d:.0e} multiply-adds, above {DEAREST_PASS:.0e}"
                 return "nystroem"
