@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -29,6 +29,23 @@ one thread: 0.7 ns an entry at d = 20 and 1.8 at d = 100 (Gaussian, float32), ag
 
 DEAREST_PASS = 2e13
 """Multiply-adds in one pass beyond which "auto" takes landmarks: 1000 s at 2e10 a second."""
+
+
+class _Road(NamedTuple):
+    """What Lloyd's iteration is given, the dtype of its entries, the bytes of what is stored, and why."""
+
+    name: str
+    dtype: np.dtype[Any]
+    matrix: int
+    reason: str
+
+
+_ROADS = {
+    "given": "the matrix that was given",
+    "rows": "on the rows themselves",
+    "stored": "K stored",
+    "matrix_free": "matrix-free",
+}
 
 
 class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkClusters, Clusterer):
@@ -162,12 +179,13 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
             del self.dual_coef_
         self.report_, self.sample_weight_ = report, weights
         k, largest = self._count(K.shape[0], weights), self._kernel_size(K).largest_entry
-        if self._choose(K, k, largest, report) == "nystroem":
+        road = self._choose(K, k, largest, report)
+        if road.name == "nystroem":
             self._by_landmarks(K, X, weights, k, report)
             return None
         with report.stage("kernel matrix"):
-            A = self._operator(K, report)
-        exact = K if A.dtype == np.float32 and self.kernel_.domain != "precomputed" else None
+            A = self._operator(K, road)
+        exact = K if A.dtype == np.float32 and road.name != "given" else None
         problem = Clustering(A, np.zeros(K.shape[0], np.intp), k, weights, exact)
         report.precision = f"{A.dtype} entries, sums in float64" + (", confirmed by entries in float64" * bool(exact))
         with report.stage("clusters"):
@@ -179,49 +197,55 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
         self.center_norms_, self.inertia_ = found.norms[kept], found.inertia
         return found.distances[:, kept]
 
-    def _choose(self, K: KernelOperator, k: int, largest: float, report: Report) -> str:
+    def _choose(self, K: KernelOperator, k: int, largest: float, report: Report) -> _Road:
         """The road, and the memory it will take, before anything is allocated."""
-        n, d = K.shape[0], max(report.d, 1)
         if self.solver not in ("auto", "stored", "matrix_free", "nystroem"):
             given = f"solver={self.solver!r}"
             do = 'choose "auto", "stored", "matrix_free" or "nystroem"'
             raise InvalidInput(message("KernelKMeans", given, do))
-        report.memory_planned = vectors = 64 * n * k
-        report.reason = "asked for"
+        n, vectors = K.shape[0], 64 * K.shape[0] * k
+        precomputed = self.kernel_.domain == "precomputed"
+        dtype = np.dtype(np.float64 if n <= SMALL or largest > 1e30 else np.float32)
+        dtype = K.X.dtype if precomputed else dtype
         if self.solver == "nystroem":
-            return "nystroem"
-        if self.kernel_.domain == "precomputed":
-            report.method, report.reason = "Lloyd, the matrix that was given", "it is there"
-        elif self.solver == "auto" and isinstance(self.kernel_, Linear) and isinstance(K.X, np.ndarray):
-            report.method, report.reason = "Lloyd on the rows themselves", "the kernel is linear"
-            report.memory_planned += 8 * n * d
+            road = _Road("nystroem", dtype, 0, "asked for")
+        elif precomputed:
+            road = _Road("given", dtype, 0, "it is there")
+        elif self.solver != "auto":
+            road = _Road(self.solver, dtype, dtype.itemsize * n * n * (self.solver == "stored"), "asked for")
+        elif isinstance(self.kernel_, Linear) and isinstance(K.X, np.ndarray):
+            road = _Road("rows", np.dtype(np.float64), 8 * K.X.size, "the kernel is linear")
         else:
-            itemsize = 8 if n <= SMALL or largest > 1e30 else 4
-            matrix, room = itemsize * n * n, STORED_SHARE * report.memory_budget
-            fits = matrix + vectors <= room
-            quick = self.kernel_.traceable and isinstance(K.X, np.ndarray) and d <= CHEAP_COLUMNS and n > SMALL
-            if self.solver == "auto" and n * n * d > DEAREST_PASS and not (fits and not quick):
-                report.reason = f"a pass would take {n * n * d:.0e} multiply-adds, above {DEAREST_PASS:.0e}"
-                return "nystroem"
-            stored = self.solver == "stored" or (self.solver == "auto" and fits and not quick)
-            report.method = f"Lloyd, K stored ({human(matrix)})" if stored else "Lloyd, matrix-free"
-            report.memory_planned += matrix if stored else 0
-            if self.solver == "auto":
-                why = f"{human(matrix)} of K do not fit {human(room)}" if not fits else f"d = {d}: entries are cheap"
-                report.reason = f"K takes {human(matrix)} of {human(room)}" if stored else why
-            report.dtype = f"float{8 * itemsize}"
-        instead = ["fewer clusters", 'solver="matrix_free" or "nystroem"', "fewer rows"]
-        require(report.memory_planned, report.memory_budget, f"KernelKMeans of {n} rows and {k} clusters", instead)
-        return "exact"
+            road = self._quickest(K, dtype, vectors, max(report.d, 1), report.memory_budget)
+        report.memory_planned, report.reason = vectors + road.matrix, road.reason
+        if road.name != "nystroem":
+            report.method, report.dtype = f"Lloyd, {_ROADS[road.name]}", str(road.dtype)
+            instead = ["fewer clusters", 'solver="matrix_free" or "nystroem"', "fewer rows"]
+            what = f"KernelKMeans of {n} rows and {k} clusters"
+            require(report.memory_planned, report.memory_budget, what, instead)
+        return road
 
-    def _operator(self, K: KernelOperator, report: Report) -> Operator:
+    def _quickest(self, K: KernelOperator, dtype: np.dtype[Any], vectors: int, d: int, budget: int) -> _Road:
+        """K stored where it fits and its entries are dear, else not, and landmarks where a pass would take too long."""
+        n = K.shape[0]
+        matrix, room, work = dtype.itemsize * n * n, STORED_SHARE * budget, float(n) * n * d
+        fits = matrix + vectors <= room
+        if fits and not (self.kernel_.traceable and isinstance(K.X, np.ndarray) and d <= CHEAP_COLUMNS and n > SMALL):
+            return _Road("stored", dtype, matrix, f"K takes {human(matrix)} of {human(room)}")
+        if work > DEAREST_PASS:
+            why = f"a pass would take {work:.0e} multiply-adds, above {DEAREST_PASS:.0e}"
+            return _Road("nystroem", dtype, 0, why)
+        cheap = f"entries are cheap at d = {d}"
+        return _Road("matrix_free", dtype, 0, cheap if fits else f"{human(matrix)} of K do not fit {human(room)}")
+
+    def _operator(self, K: KernelOperator, road: _Road) -> Operator:
         """K as the road wants it."""
-        if "given" in report.method:
+        if road.name == "given":
             return Dense(K.X, symmetric=True)
-        if "rows themselves" in report.method:
+        if road.name == "rows":
             return LowRank(np.asarray(K.X, np.float64))
-        A = K.astype(report.dtype)
-        return Dense(A.toarray(), symmetric=True) if "stored" in report.method else A
+        A = K.astype(road.dtype)
+        return Dense(A.toarray(), symmetric=True) if road.name == "stored" else A
 
     def _given_start(self, K: KernelOperator, k: int) -> np.ndarray:
         """The labels that an array for `init` stands for."""
