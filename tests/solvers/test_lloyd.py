@@ -66,6 +66,18 @@ def test_the_inertia_never_rises(dtype, seed):
     assert np.all(np.diff(inertia) <= (1e-13 if dtype == np.float64 else 1e-6) * w.sum())
 
 
+@pytest.mark.parametrize("k", [2, 3, 5, 8, 13])
+def test_rows_on_a_grid_with_ties_everywhere_come_to_rest(k):
+    grid = np.stack(np.meshgrid(np.arange(8.0), np.arange(8.0)), axis=-1).reshape(-1, 2)
+    for operator in (LowRank(np.repeat(grid, 2, axis=0)), KernelOperator(Gaussian(0.05), np.repeat(grid, 2, axis=0))):
+        for seed in range(4):
+            start = np.random.default_rng(seed).integers(0, k, 128)
+            problem = Clustering(operator, start, k)
+            inertia = [state.inertia for state in steps(Lloyd(max_steps=100), problem)]
+            assert len(inertia) < 100
+            assert np.all(np.diff(inertia) <= 1e-13 * problem.diagonal.sum())
+
+
 def test_moved_rows_alone_give_the_sums_of_all():
     """Between two refreshments the sums are those of a whole pass, to rounding."""
     problem = Clustering(Dense(K), RNG.integers(0, 7, len(X)), 7, RNG.random(len(X)))

@@ -61,12 +61,8 @@ class Clustering:
         if self.A.shape != (n, n) or not self.A.symmetric:
             given = f"an operator of shape {self.A.shape}, symmetric={self.A.symmetric}"
             raise InvalidInput(message("Clustering", given, "give a symmetric one"))
-        if (
-            labels.shape != (n,)
-            or labels.dtype.kind not in "iu"
-            or n == 0
-            or not 0 <= labels.min() <= labels.max() < self.k
-        ):
+        integers = labels.shape == (n,) and labels.dtype.kind in "iu" and n > 0
+        if not integers or not 0 <= labels.min() <= labels.max() < self.k:
             given = f"labels of shape {labels.shape}, {labels.dtype}, for {n} rows and {self.k} clusters"
             raise InvalidInput(message("Clustering", given, "give an integer from 0 to k − 1 for each row"))
 
@@ -133,7 +129,8 @@ class Clustering:
         n, D, labels = len(now.labels), now.distances, now.labels
         own, nearest = D[np.arange(n), labels], self.nearest(D)
         left = np.where(self.w > 0, D[np.arange(n), nearest], 0.0)
-        gain = float(self.w @ (np.where(self.w > 0, own, 0.0) - left))
+        nearer = np.where(self.w > 0, own, 0.0) - left
+        gain = float(self.w @ np.where(nearer <= self.rounding, 0.0, nearer))  # ties gain nothing; NaN stays
         return nearest, gain + _fill_empty(self, nearest, left)
 
     def residual(self, x: Partition) -> float:
