@@ -24,6 +24,7 @@ ROWS = (
     "rows_estimators",
     "rows_ridge",
     "rows_discriminant",
+    "rows_clusters",
     "rows_large",
     "rows_usps",
 )

@@ -254,6 +254,10 @@ def test_group_sums_and_row_max(core, monkeypatch):
     own = KernelOperator(Gaussian(gamma=0.05), A)
     np.testing.assert_array_equal(own.row_max()[0], np.arange(n))
     np.testing.assert_allclose(own.group_sums(np.arange(n)), own.toarray(), rtol=1e-12)
+    some = RNG.permutation(n)[:90]
+    sums = np.stack([own.toarray()[:, some[i::4]].sum(axis=1) for i in range(4)], axis=1)
+    np.testing.assert_allclose(own.group_sums(np.arange(90) % 4, 4, columns=some), sums, rtol=1e-12)
+    assert own.group_sums(np.empty(0, int), 4, columns=[]).shape == (n, 4)
 
 
 def test_groups_and_weights_that_do_not_fit_are_refused():

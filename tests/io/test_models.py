@@ -14,12 +14,14 @@ from sklearn.linear_model import Ridge
 
 from mercer import (
     KernelDiscriminantAnalysis,
+    KernelKMeans,
     KernelLMS,
     KernelPCA,
     KernelRidge,
     KernelRidgeClassifier,
     KernelRidgeClassifierCV,
     KernelRidgeCV,
+    KernelSpectralClustering,
     Nystroem,
     RandomFourierFeatures,
     load,
@@ -60,6 +62,15 @@ MODELS = {
     ).fit(X),
     "discriminant": lambda: KernelDiscriminantAnalysis("gaussian").fit(X, LABELS),
     "lms": lambda: KernelLMS(Gaussian(gamma=0.2)).fit(X, Y),
+    "clusters": lambda: KernelKMeans(3, Gaussian(0.2)).fit(X),
+    "clusters, weights": lambda: KernelKMeans(3).fit(X, sample_weight=np.arange(len(X)) % 3),
+    "clusters, landmarks": lambda: KernelKMeans(3, solver="nystroem", n_landmarks=20).fit(
+        X, sample_weight=np.arange(len(X)) % 3
+    ),
+    "clusters, batches": lambda: KernelKMeans(3, solver="nystroem", n_landmarks=20, batch_size=30).fit(X),
+    "spectral clusters": lambda: KernelSpectralClustering(3, n_components=4).fit(
+        X, sample_weight=np.arange(len(X)) % 3
+    ),
     "nystroem": lambda: Nystroem("gaussian", 10).fit(X),
     "nystroem, sparse": lambda: Nystroem("gaussian", 10).fit(sp.csr_matrix(X)),
     "fourier": lambda: RandomFourierFeatures("gaussian", 11).fit(X),
@@ -98,6 +109,24 @@ def test_a_changed_kernel_pca_is_refused(tmp_path, name):
     edited(tmp_path / "m", CORRUPT_PCA[name])
     with pytest.raises(ModelFileError):
         load(tmp_path / "m")
+
+
+CORRUPT_CLUSTERS = {
+    "clusters": ("labels_", "cluster_weights_"),
+    "clusters, weights": ("center_norms_", "labels_"),
+    "clusters, landmarks": ("dual_coef_", "labels_"),
+    "spectral clusters": ("cluster_centers_", "cluster_weights_"),
+}
+
+
+@pytest.mark.parametrize("name", CORRUPT_CLUSTERS)
+def test_changed_clusters_are_refused(tmp_path, name):
+    for attribute in CORRUPT_CLUSTERS[name]:
+        model = MODELS[name]()
+        setattr(model, attribute, np.full_like(getattr(model, attribute)[..., :2], 5))
+        save(model, tmp_path / "m")
+        with pytest.raises(ModelFileError):
+            load(tmp_path / "m")
 
 
 @pytest.mark.parametrize("name", MODELS)

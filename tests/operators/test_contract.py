@@ -132,6 +132,11 @@ class WrongFill(Bare):
         return out.copy()
 
 
+class WrongGroups(Bare):
+    def group_sums(self, labels, groups=None, weights=None, columns=None):
+        return super().group_sums(labels, groups, None, columns)
+
+
 class LosesDtype(Bare):
     def astype(self, dtype):
         return self
@@ -157,6 +162,7 @@ PLANTED = {
     "check_entries (rows)": WrongRows(M),
     "check_entries (row products)": WrongRowProducts(M),
     "check_entries (fill)": WrongFill(M),
+    "check_group_sums": WrongGroups(M),
     "check_astype": LosesDtype(M),
     "check_algebra": SciPySum(M),
     "check_messages": AcceptsAnything(M),

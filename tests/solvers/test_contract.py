@@ -12,11 +12,13 @@ from mercer.solvers import (
     ASkotch,
     BlockKrylov,
     Cholesky,
+    Clustering,
     ConjugateGradients,
     DenseEigen,
     Eigenproblem,
     KernelNipals,
     LinearSystem,
+    Lloyd,
     RefinedConjugateGradients,
     ScoreProblem,
     Status,
@@ -45,6 +47,11 @@ def with_matrix():
 
 def eigen(k=4):
     return lambda: Eigenproblem(Centered(Dense(spd(300, 1e6))), k)
+
+
+def clusters(**options):
+    rows = np.random.default_rng(2).standard_normal((90, 3))
+    return lambda: Clustering(LowRank(rows), np.arange(90) % 6, 6, **options)
 
 
 SOLVERS = {
@@ -79,6 +86,8 @@ SOLVERS = {
         KernelNipals(),
         lambda: ScoreProblem(LowRank(right_hand_sides()), np.eye(60)[:, :2], 9),
     ),
+    "lloyd": (Lloyd(), clusters()),
+    "lloyd, weighted": (Lloyd(refresh=3), clusters(weights=np.linspace(0, 1, 90))),
     "krylov, random": (BlockKrylov(tol=1e-8, start_from="random"), eigen()),
 }
 

@@ -3,6 +3,7 @@
 from mercer.estimators.discriminant import KernelDiscriminantAnalysis
 from mercer.estimators.feature_maps import Nystroem, RandomFourierFeatures
 from mercer.estimators.kernel_cca import KernelCCA
+from mercer.estimators.kernel_kmeans import KernelKMeans
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.estimators.kernel_pls import KernelPLS
 from mercer.estimators.kernel_ridge import KernelRidge, KernelRidgeClassifier
@@ -10,10 +11,12 @@ from mercer.estimators.kernel_ridge_cv import KernelRidgeClassifierCV, KernelRid
 from mercer.estimators.lms import KernelLMS
 from mercer.estimators.polynomial_sketch import PolynomialSketch
 from mercer.estimators.report import Report
+from mercer.estimators.spectral_clustering import KernelSpectralClustering
 
 __all__ = [
     "KernelCCA",
     "KernelDiscriminantAnalysis",
+    "KernelKMeans",
     "KernelLMS",
     "KernelPCA",
     "KernelPLS",
@@ -21,6 +24,7 @@ __all__ = [
     "KernelRidgeCV",
     "KernelRidgeClassifier",
     "KernelRidgeClassifierCV",
+    "KernelSpectralClustering",
     "Nystroem",
     "PolynomialSketch",
     "RandomFourierFeatures",

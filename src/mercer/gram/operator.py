@@ -203,21 +203,10 @@ class KernelOperator(Operator):
 
     # ---- other consumers --------------------------------------------------------------------------------------------
 
-    def group_sums(self, labels: Any, groups: int | None = None, weights: Any = None) -> NDArray[np.float64]:
-        """Sᵢ₉ = Σ wⱼ Kᵢⱼ over the columns j of group g, in one pass over the tiles.
-
-        Parameters
-        ----------
-        labels : integers of shape (m,)
-            The group of each column, from 0.
-        groups : int, optional
-            How many groups there are; by default up to the largest label.
-        weights : array of shape (m,), optional
-            wⱼ, 1 by default.
-
-        Returns
-        -------
-        array of shape (n, groups), float64
+    def group_sums(
+        self, labels: Any, groups: int | None = None, weights: Any = None, columns: Any = None
+    ) -> NDArray[np.float64]:
+        """Sᵢ₉ = Σ wⱼ Kᵢⱼ over the columns j of group g, in one pass over the tiles; see `Operator.group_sums`.
 
         Examples
         --------
@@ -229,28 +218,20 @@ class KernelOperator(Operator):
                [ 2., 10.],
                [ 3., 15.]])
         """
-        labels, m = np.asarray(labels), self.shape[1]
-        if labels.shape != (m,) or labels.dtype.kind not in "iu" or labels.min() < 0:
-            raise self._invalid(f"labels of shape {labels.shape}, {labels.dtype}", f"give {m} integers from 0")
-        most = int(labels.max()) + 1
-        size = most if groups is None else int(groups)
-        if size < most:
-            raise self._invalid(f"label {most - 1} with groups={groups}", "give more groups")
-        order = np.argsort(labels, kind="stable")
-        start = np.searchsorted(labels[order], np.arange(size + 1)).astype(np.int64)
-        w, scale = (None, 0) if weights is None else self._weights(weights, order)
-        plan = self._plan_for(None, order)
-        out = np.zeros((self.shape[0], size))
-        for i0, i1 in sweep.pieces(plan, self.shape[0], self.shape[1], self._work(1)):
+        of = self._groups(labels, groups, weights, columns)
+        out = np.zeros((self.shape[0], of.size))
+        if not out.size or not len(of.columns):
+            return out
+        order = np.argsort(of.labels, kind="stable")
+        start = np.searchsorted(of.labels[order], np.arange(of.size + 1)).astype(np.int64)
+        w, scale = None, np.zeros((), int)
+        if of.weights is not None:
+            own, scale = narrowed(of.weights[order][:, None], self.dtype)
+            w = own[:, 0]
+        plan = self._plan_for(None, of.columns[order])
+        for i0, i1 in sweep.pieces(plan, self.shape[0], len(order), self._work(1)):
             plan.group_sums(i0, i1, start, w, out[i0:i1])
         return np.ldexp(out, scale, out=out)
-
-    def _weights(self, weights: Any, order: NDArray[np.intp]) -> tuple[Array, Any]:
-        w = np.asarray(weights)
-        if w.shape != order.shape or w.dtype.kind not in "biuf":
-            raise self._invalid(f"weights of shape {w.shape}, {w.dtype}", f"give {len(order)} numbers")
-        own, scale = narrowed(w[order].astype(np.float64)[:, None], self.dtype)
-        return own[:, 0], scale
 
     def row_max(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The column of the largest entry of each row (the first one of equals), and that entry."""

@@ -61,6 +61,11 @@ _KINDS: dict[str, tuple[str, Test]] = {
     "sample_weight_": ("an array of numbers or nothing", lambda value: value is None or _numbers(value)),
     **dict.fromkeys(("alpha_", "best_score_"), ("numbers", lambda value: _numbers(value) or _real(value))),
     "intercept_": ("numbers", lambda value: _numbers(value) or _real(value)),
+    **dict.fromkeys(
+        ("labels_", "cluster_weights_", "center_norms_", "cluster_centers_", "embedding_"),
+        ("an array of numbers", _numbers),
+    ),
+    "n_clusters_": ("a count", _count),
     "components_": ("rows", lambda value: _numbers(value) or sp.issparse(value)),
     **dict.fromkeys(("normalization_", "frequencies_", "means_"), ("an array of numbers", _numbers)),
     "classes_": ("an array", lambda value: isinstance(value, np.ndarray) and value.ndim == 1),
@@ -84,6 +89,8 @@ _KINDS: dict[str, tuple[str, Test]] = {
 _NEEDED: dict[str, tuple[str, ...]] = {
     "Nystroem": ("kernel_", "components_", "normalization_"),
     "RandomFourierFeatures": ("kernel_", "frequencies_", "scale_"),
+    "KernelKMeans": ("kernel_", "X_fit_", "labels_", "cluster_weights_", "center_norms_"),
+    "KernelSpectralClustering": ("kernel_", "X_fit_", "dual_coef_", "cluster_centers_", "labels_", "cluster_weights_"),
     "MonomialFeatures": ("n_output_features_",),
     "PolynomialSketch": ("kernel_", "coefficients_", "places_", "exact_", "hash_buckets_", "hash_signs_"),
     "KernelCCA": ("kernel_", "X_fit_", "dual_coef_", "kernel_y_", "Y_fit_", "dual_coef_y_"),
@@ -129,10 +136,31 @@ def _check_training(model: Any, state: dict[str, Any], path: str) -> None:
         _refuse(path, f"training rows of shape {X.shape} for {state.get('n_features_in_')} columns")
     if "Y_fit_" in state and len(state["dual_coef_y_"]) != state["Y_fit_"].shape[0]:
         _refuse(path, f"dual_coef_y_ of shape {state['dual_coef_y_'].shape} for {state['Y_fit_'].shape[0]} rows")
-    _check_outputs(model, path)
+    if "labels_" in state:
+        _check_clusters(model, n, path)
+    else:
+        _check_outputs(model, path)
     decoder = state.get("decoder_")
     if decoder is not None and decoder.n_features_in_ != model.dual_coef_.shape[-1]:
         _refuse(path, f"a decoder of {decoder.n_features_in_} scores for {model.dual_coef_.shape[-1]} components")
+
+
+def _check_clusters(model: Any, n: int, path: str) -> None:
+    """Of the training rows each has a label below the number of clusters, of which each has its means."""
+    state, k = vars(model), model.n_clusters_
+    labels = model.labels_
+    if labels.ndim != 1 or labels.dtype.kind not in "iu" or np.min(labels, initial=0) < 0 or labels.max() >= k:
+        _refuse(path, f"labels of shape {labels.shape} for {k} clusters")
+    for name in ("cluster_weights_", "center_norms_", "cluster_centers_"):
+        if name in state and (state[name].ndim == 0 or len(state[name]) != k):
+            _refuse(path, f"{name} of shape {state[name].shape} for {k} clusters")
+    on_rows = "dual_coef_" not in state or "cluster_centers_" in state
+    if on_rows and len(labels) != n:
+        _refuse(path, f"{len(labels)} labels for {n} training rows")
+    if "center_norms_" in state and not on_rows and model.dual_coef_.shape[1] != k:
+        _refuse(path, f"coefficients of shape {model.dual_coef_.shape} for {k} clusters")
+    if "cluster_centers_" in state and model.cluster_centers_.shape[1:] != model.dual_coef_.shape[1:]:
+        _refuse(path, f"means of shape {model.cluster_centers_.shape} for {model.dual_coef_.shape[1]} components")
 
 
 def _check_outputs(model: Any, path: str) -> None:

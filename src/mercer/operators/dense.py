@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+from scipy.sparse import csr_array
 
 from mercer.errors import InvalidInput, message
-from mercer.operators.base import Array, Operator, row_blocks
+from mercer.operators.base import Array, Groups, Operator, row_blocks
 
 __all__ = ["Bordered", "Dense", "Diagonal", "Identity", "LowRank", "as_floats"]
 
 
 _BLOCK_ELEMENTS, _TALL_ELEMENTS = 1 << 18, 1 << 21  # 2 and 16 MB of float64
+_LONG_ROW = 1000  # entries whose addition costs no less than Python's share of it
 
 
 class Dense(Operator):
@@ -70,6 +72,14 @@ class Dense(Operator):
 
     def block(self, I: ArrayLike | slice, J: ArrayLike | slice) -> Array:
         return self.array[np.ix_(self._index(I, 0), self._index(J, 1))]
+
+    def group_sums(
+        self, labels: ArrayLike, groups: int | None = None, weights: ArrayLike | None = None, columns: Any = None
+    ) -> NDArray[np.float64]:
+        """Of a symmetric array its rows are added up, which costs the same for any number of groups."""
+        if not self.symmetric:
+            return super().group_sums(labels, groups, weights, columns)
+        return np.ascontiguousarray(_sums_of_rows(self.array, self._groups(labels, groups, weights, columns)).T)
 
     def fill(self, out: Array) -> Array:
         self._check_out(out)
@@ -178,6 +188,13 @@ class LowRank(Operator):
     def rows(self, I: ArrayLike | slice) -> Array:
         return np.asarray(self.U[self._index(I, 0)] @ self.V.T, self.dtype)
 
+    def group_sums(
+        self, labels: ArrayLike, groups: int | None = None, weights: ArrayLike | None = None, columns: Any = None
+    ) -> NDArray[np.float64]:
+        """U times the sums of the rows of V."""
+        sums = _sums_of_rows(self.V, self._groups(labels, groups, weights, columns))
+        return np.asarray(Dense(self.U)._matmat(np.ascontiguousarray(sums.T)))
+
     def _astype(self, dtype: np.dtype[Any]) -> Operator:
         U = self.U.astype(dtype, copy=False)
         return LowRank(U, None if self.V is self.U else self.V.astype(dtype, copy=False))
@@ -223,6 +240,27 @@ class Bordered(Operator):
         self.A.fill(out[:n, :n])
         out[:n, n:], out[n:, :n], out[n:, n:] = self.B, self.B.T, self.C
         return out
+
+
+def _sums_of_rows(array: Array, of: Groups) -> NDArray[np.float64]:
+    """Σ wⱼ array[j] over the rows j of each group, in float64 whatever the dtype of the array.
+
+    Long rows one by one: on 5000 × 5000 float32 entries this took 0.8 to 1.1 ns an entry for 10 and for 100 groups, a
+    sparse product with the indicators 1.4 and 2.9, a dense one in float32 0.8 and 2.0.
+    """
+    out = np.zeros((of.size, array.shape[1]))
+    order = np.argsort(of.labels, kind="stable")
+    if array.shape[1] < _LONG_ROW:
+        for some in row_blocks(len(order), array.shape[1]):
+            place = order[some]
+            w = np.ones(len(place)) if of.weights is None else of.weights[place]
+            inside = (of.labels[place], np.arange(len(place)))
+            out += csr_array((w, inside), (of.size, len(place))) @ array[of.columns[place]].astype(np.float64)
+        return out
+    for j in order.tolist():
+        row = array[of.columns[j]]
+        out[of.labels[j]] += row if of.weights is None else of.weights[j] * row.astype(np.float64)
+    return out
 
 
 def as_floats(array: ArrayLike, who: str, ndim: int) -> Array:

@@ -9,9 +9,11 @@ from mercer.solvers.eigen import DenseEigen, DenseEigenState, Eigenpairs, Eigenp
 from mercer.solvers.gradient import BatchLMS, LeastSquares, LMSState, StochasticLMS, replay, update_rates
 from mercer.solvers.krylov import BlockKrylov, KrylovState
 from mercer.solvers.linear import LinearSystem
+from mercer.solvers.lloyd import Clustering, Lloyd, LloydState, Partition
 from mercer.solvers.nipals import KernelNipals, LatentScores, NipalsState, ScoreProblem
 from mercer.solvers.pencil import DensePencil, DensePencilState, Pencil
 from mercer.solvers.refinement import RefinedConjugateGradients, RefinedState
+from mercer.solvers.seeding import Seeds, best_of_starts, drawn_starts, plus_plus
 
 __all__ = [
     "ASkotch",
@@ -23,6 +25,7 @@ __all__ = [
     "Cholesky",
     "CholeskyFactor",
     "CholeskyState",
+    "Clustering",
     "ConjugateGradients",
     "DenseEigen",
     "DenseEigenState",
@@ -36,19 +39,26 @@ __all__ = [
     "LatentScores",
     "LeastSquares",
     "LinearSystem",
+    "Lloyd",
+    "LloydState",
     "NipalsState",
+    "Partition",
     "Pencil",
     "Problem",
     "RefinedConjugateGradients",
     "RefinedState",
     "ScoreProblem",
+    "Seeds",
     "Solution",
     "Solver",
     "State",
     "Status",
     "StochasticLMS",
+    "best_of_starts",
     "choose_eigen",
     "choose_linear",
+    "drawn_starts",
+    "plus_plus",
     "rayleigh_ritz",
     "replay",
     "solve",

@@ -103,6 +103,21 @@ def check_entries(A: Operator, matrix: Array) -> None:
         _equal(A.add_to(out), 2 * matrix, A, f"add_to(out) of order {order}")
 
 
+def check_group_sums(A: Operator, matrix: Array) -> None:
+    """group_sums(labels) adds up the columns of each group, with weights, and of some columns only."""
+    n = A.shape[1]
+    labels, weights, some = np.arange(n) % 3, 1.0 + np.arange(n), np.arange(n)[::-2]
+    E = np.eye(4)[labels]  # the fourth group is empty
+    found = {
+        "group_sums(labels)": (A.group_sums(labels, 4), matrix @ E),
+        "group_sums(labels, weights)": (A.group_sums(labels, 4, weights), matrix @ (weights[:, None] * E)),
+        "group_sums(labels, columns)": (A.group_sums(labels[some], 4, None, some), matrix[:, some] @ E[some]),
+    }
+    for what, (given, wanted) in found.items():
+        _hold(given.dtype == np.float64, f"{what} is {given.dtype}")
+        _equal(given, wanted, A, what, np.float32 if A.dtype == np.float32 else np.float64)
+
+
 def check_astype(A: Operator, matrix: Array) -> None:
     """astype changes the dtype of the entries and nothing else."""
     for dtype in (np.float32, np.float64):
@@ -147,6 +162,7 @@ def check_messages(A: Operator, matrix: Array) -> None:
         "rows of floats": lambda: A.rows([0.5]),
         "rows_times with a row too many": lambda: A.rows_times([0], np.ones((n + 1, 2))),
         "fill of another shape": lambda: A.fill(np.empty((m + 1, n))),
+        "group_sums of a group too many": lambda: A.group_sums(np.zeros(n + 1, int)),
         "astype(int)": lambda: A.astype(int),
         "A / 0": lambda: A / 0,
     }
@@ -165,6 +181,7 @@ OPERATOR_CHECKS = (
     check_transpose,
     check_symmetry,
     check_entries,
+    check_group_sums,
     check_astype,
     check_algebra,
     check_messages,

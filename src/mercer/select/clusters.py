@@ -1,0 +1,204 @@
+"""How many clusters: silhouettes in feature space."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mercer.arrays import parse_memory
+from mercer.errors import InvalidInput, message
+from mercer.gram import KernelOperator
+from mercer.kernels import as_kernel
+from mercer.operators import Dense, Operator
+from mercer.operators.base import row_blocks
+from mercer.solvers import Clustering, Lloyd, Partition, best_of_starts, drawn_starts
+from mercer.solvers.choose import STORED_SHARE
+
+__all__ = ["ClusterCounts", "choose_n_clusters", "silhouettes", "simplified_silhouettes"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterCounts:
+    """The mean silhouette of each number of clusters that was tried, and the best of these.
+
+    Attributes
+    ----------
+    best : int
+        The number of the largest mean silhouette, of equals the smallest.
+    counts, scores, inertias : arrays of shape (c,)
+        Numbers of clusters in ascending order, their mean silhouettes and inertias.
+    labels : array of shape (n,)
+        Of the rows, in `best` clusters.
+    """
+
+    best: int
+    counts: NDArray[np.intp]
+    scores: Floats
+    inertias: Floats
+    labels: NDArray[np.intp]
+
+
+def simplified_silhouettes(D: Any, labels: Any) -> Floats:
+    r"""(bᵢ − aᵢ)/max(aᵢ, bᵢ), aᵢ the distance of row i from the mean of its cluster, bᵢ from the nearest other mean.
+
+    Parameters
+    ----------
+    D : array of shape (n, k)
+        Distances (not squared) from the means, k > 1: ``KernelKMeans.transform``.
+    labels : integers of shape (n,)
+
+    References
+    ----------
+    L. Vendramin, R. J. G. B. Campello, E. R. Hruschka (2010). Relative clustering validity criteria. SADM 3.
+
+    Examples
+    --------
+    >>> simplified_silhouettes([[1.0, 4.0], [3.0, 2.0]], [0, 1]).round(3)
+    array([0.75 , 0.333])
+    """
+    D, labels = np.array(D, np.float64), np.asarray(labels)
+    if D.ndim != 2 or D.shape[1] < 2 or labels.shape != D.shape[:1]:
+        given = f"distances of shape {D.shape} and labels of shape {labels.shape}"
+        raise InvalidInput(message("simplified_silhouettes", given, "give n × k distances, k > 1, and n labels"))
+    place = np.arange(len(labels))
+    a = D[place, labels]
+    D[place, labels] = np.inf
+    return _silhouette(a, D.min(axis=1))
+
+
+def silhouettes(A: Operator, labels: Any, weights: Any = None) -> Floats:
+    r"""(bᵢ − aᵢ)/max(aᵢ, bᵢ), aᵢ the mean of ‖φ(xᵢ) − φ(xⱼ)‖ over the other rows j of its cluster, bᵢ the least mean
+    over those of another one; 0 in a cluster of one row.
+
+    The distances are those themselves, √(k(x, x) + k(z, z) − 2 k(x, z)), not their squares: all n² of them are made, a
+    few rows at a time. Squares would follow from sums over groups alone, but weigh outliers otherwise.
+
+    Parameters
+    ----------
+    A : Operator of shape (n, n)
+        The kernel matrix.
+    labels : integers of shape (n,)
+        Of two clusters or more.
+    weights : array of shape (n,), optional
+        How often a row stands; 1 by default.
+
+    References
+    ----------
+    P. J. Rousseeuw (1987). Silhouettes: a graphical aid to the interpretation and validation of cluster analysis. JCAM.
+
+    Examples
+    --------
+    >>> from mercer import KernelOperator
+    >>> K = KernelOperator("linear", [[0.0], [1.0], [5.0], [7.0]])
+    >>> silhouettes(K, [0, 0, 1, 1]).round(3)
+    array([0.833, 0.8  , 0.556, 0.692])
+    """
+    labels, n = np.asarray(labels), A.shape[0]
+    if A.shape != (n, n) or labels.shape != (n,) or labels.dtype.kind not in "iu" or len(np.unique(labels)) < 2:
+        given = f"an operator of shape {A.shape} and labels of shape {labels.shape}, {labels.dtype}"
+        raise InvalidInput(message("silhouettes", given, "give n × n and an integer for each row, of two or more"))
+    w = np.ones(n) if weights is None else np.asarray(weights, np.float64)
+    named, labels = np.unique(labels, return_inverse=True)
+    E = sp.csr_array((w, (labels, np.arange(n))), (len(named), n))
+    sizes, diagonal = np.bincount(labels, w), np.asarray(A.diagonal(), np.float64)
+    out = np.empty(n)
+    for some in row_blocks(n, n):
+        rows = np.asarray(A.rows(some), np.float64)
+        D = np.sqrt(np.maximum(diagonal[some, None] + diagonal - 2 * rows, 0.0))
+        D[np.arange(len(D)), np.arange(n)[some]] = 0.0
+        sums, own = np.asarray((E @ D.T).T), labels[some]
+        place = np.arange(len(own))
+        others = sizes[own] - np.minimum(w[some], 1.0)  # weight 2 is a row that stands twice: one is another
+        a = sums[place, own] / np.where(others > 0, others, 1.0)
+        sums[:, sizes > 0] /= sizes[sizes > 0]
+        sums[:, sizes == 0] = np.inf
+        sums[place, own] = np.inf
+        out[some] = np.where(others > 0, _silhouette(a, sums.min(axis=1)), 0.0)
+    return out
+
+
+def _silhouette(a: Floats, b: Floats) -> Floats:
+    larger = np.maximum(a, b)
+    return np.asarray((b - a) / np.where(larger > 0, larger, 1.0))
+
+
+def choose_n_clusters(
+    X: Any,
+    kernel: Any = "gaussian",
+    counts: Iterable[int] = range(2, 11),
+    *,
+    criterion: Literal["simplified", "exact"] = "simplified",
+    sample_weight: Any = None,
+    n_init: int = 3,
+    memory: float | str | None = None,
+    seed: int = 0,
+) -> ClusterCounts:
+    """Kernel k-means for each number of clusters, and the number whose mean silhouette is largest.
+
+    The kernel matrix is made once for all of them where it fits 40 % of the memory budget.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Rows, or a precomputed kernel matrix.
+    kernel : Kernel or str
+    counts : integers above 1
+        Numbers of clusters to try.
+    criterion : {"simplified", "exact"}
+        Silhouettes from the distances to the means, which k-means has already, or from the mean distances to the rows
+        of each cluster, at n² operations for each number.
+    sample_weight : array of shape (n,), optional
+    n_init : int
+        Starts for each number.
+    memory : int, str or None
+    seed : int
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> X, _ = make_blobs(200, centers=[[0, 0], [6, 0], [0, 6]], random_state=0)
+    >>> found = choose_n_clusters(X, "gaussian(gamma=0.1)", range(2, 7))
+    >>> found.best, found.counts[found.scores.argmax()]
+    (3, np.int64(3))
+    """
+    K = KernelOperator(as_kernel(kernel), np.asarray(X) if isinstance(X, list) else X, dtype=np.float64)
+    n, tried = K.shape[0], sorted(set(counts))
+    if not tried or tried[0] < 2 or tried[-1] >= n or criterion not in ("simplified", "exact"):
+        given = f"counts={tried} and criterion={criterion!r} for {n} rows"
+        do = 'give numbers from 2 to n − 1, and "simplified" or "exact"'
+        raise InvalidInput(message("choose_n_clusters", given, do))
+    w = None if sample_weight is None else _checked(sample_weight, n)
+    fits = 8 * n * n <= STORED_SHARE * parse_memory(memory)
+    A: Operator = Dense(K.toarray(), symmetric=True) if fits else K
+    problems = [Clustering(A, np.zeros(n, np.intp), k, w) for k in tried]
+    found = [best_of_starts(Lloyd(), one, drawn_starts(one, n_init, seed)).x for one in problems]
+    scores = np.array([_score(A, one, w, criterion) for one in found])
+    best = int(scores.argmax())
+    inertias = np.array([one.inertia for one in found])
+    return ClusterCounts(tried[best], np.array(tried, np.intp), scores, inertias, found[best].labels)
+
+
+def _checked(sample_weight: Any, n: int) -> Floats:
+    w = np.asarray(sample_weight, np.float64)
+    if w.shape != (n,) or not np.all((w >= 0) & (w < np.inf)) or not np.any(w > 0):
+        given = f"weights of shape {w.shape} for {n} rows, or negative, not finite, or all 0"
+        raise InvalidInput(message("choose_n_clusters", given, "give one non-negative weight for each row"))
+    return w
+
+
+def _score(A: Operator, found: Partition, w: Floats | None, criterion: str) -> float:
+    """The mean silhouette; −1 where only one cluster has rows."""
+    if np.count_nonzero(found.sizes) < 2:
+        return -1.0
+    if criterion == "simplified":
+        each = simplified_silhouettes(np.sqrt(found.distances), found.labels)
+    else:
+        each = silhouettes(A, found.labels, w)
+    return float(np.average(each, weights=w))
