@@ -1,5 +1,7 @@
 """Kernel PCA against the chapters' formulas, scikit-learn, ordinary PCA and the mistakes of others."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits, load_iris, make_circles
@@ -7,7 +9,7 @@ from sklearn.decomposition import PCA
 from sklearn.decomposition import KernelPCA as Reference
 
 from mercer import KernelPCA
-from mercer.errors import InvalidInput
+from mercer.errors import ConvergenceWarning, InvalidInput
 from mercer.kernels import Gaussian, Linear, Polynomial
 
 
@@ -138,3 +140,23 @@ def test_bad_parameters(bad):
     options = {"n_components": 2, "solver": "krylov"} | bad
     with pytest.raises(InvalidInput, match=next(iter(bad))):
         KernelPCA(**options).fit(load_iris().data)
+
+
+def test_a_check_that_finds_more_than_the_tolerance_goes_on_and_then_says_so(digits, monkeypatch):
+    import mercer.estimators.kernel_pca as module
+
+    exact, checks = module._checked, []
+
+    def doubtful(K, V):
+        found = exact(K, V)
+        checks.append(float(found.pairs.residuals.max()))
+        return found._replace(pairs=replace(found.pairs, residuals=np.full(len(found.pairs.values), 1e9)))
+
+    monkeypatch.setattr(module, "_checked", doubtful)
+    with pytest.warns(ConvergenceWarning):
+        report = KernelPCA(5, Gaussian(gamma=0.05)).fit(digits).report_
+    assert len(checks) == 3
+    assert checks[0] >= checks[1] >= checks[2]
+    assert checks[2] < 0.5 * checks[0]
+    assert report.status == "stalled"
+    assert report.residual > 1

@@ -17,7 +17,16 @@ from mercer.estimators.landmarks import FEWER, LandmarkComponents, fewest_landma
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 from mercer.operators import Centered, Dense, Operator
-from mercer.solvers import BlockKrylov, DenseEigen, Eigenpairs, Eigenproblem, rayleigh_ritz, solve
+from mercer.solvers import (
+    BlockKrylov,
+    DenseEigen,
+    Eigenpairs,
+    Eigenproblem,
+    Solution,
+    Status,
+    rayleigh_ritz,
+    solve,
+)
 from mercer.solvers.choose import STORED_SHARE, choose_eigen
 
 __all__ = ["KernelPCA"]
@@ -36,6 +45,14 @@ class _Found(NamedTuple):
 
     pairs: Eigenpairs
     column_means: np.ndarray
+
+
+def _checked(K: Operator, V: np.ndarray) -> _Found:
+    """The best pairs of the centred matrix in the span of V, by one product in float64, which gives the means too."""
+    V = V - V.mean(axis=0)
+    images = K @ np.column_stack([V, np.full(len(V), 1 / len(V))])
+    pairs = rayleigh_ritz(V, images[:, :-1] - images[:, :-1].mean(axis=0))
+    return _Found(pairs, images[:, -1])
 
 
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkComponents):
@@ -213,37 +230,38 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
         return found
 
     def _krylov(self, K: KernelOperator, k: int, dtype: Any, report: Report) -> tuple[_Found, float]:
-        """Iterate, then check by one product in float64, which gives the column means too."""
-        n = K.shape[0]
+        """The pairs by entries of this precision, and the largest |eigenvalue|."""
         operator: Operator = K.astype(dtype)
-        if "stored" in report.method and n * n * np.dtype(dtype).itemsize <= 0.8 * report.memory_budget:
+        if "stored" in report.method and K.shape[0] ** 2 * np.dtype(dtype).itemsize <= 0.8 * report.memory_budget:
             with report.stage("kernel matrix"):
                 operator = Dense(operator.fill(np.empty(K.shape, dtype)), symmetric=True)
         # Where entries are cheap those of the check are in float64 too.
         exact: Operator = K if K.cheap else operator
-        problem, ahead, state = Eigenproblem(Centered(operator), k, self._seed()), _AHEAD, None
         # The idle threads of BLAS spin for longer than a product takes, and take the tile engine's cores.
         alone = isinstance(operator, KernelOperator)
-        while True:
-            threads = threadpool_limits(1, user_api="blas") if alone else nullcontext()
-            with report.stage("eigenvalues"), threads:
+        with threadpool_limits(1, user_api="blas") if alone else nullcontext():
+            solution, found = self._iterated(Eigenproblem(Centered(operator), k, self._seed()), exact, report)
+        entries = f"{np.dtype(dtype).name} entries" if exact is operator else f"{np.dtype(dtype).name} products"
+        report.precision = f"{entries}, float64 eigenvalues and residual"
+        self._account(report, solution, self.tol)
+        return found, float(np.abs(found.pairs.values).max())
+
+    def _iterated(self, problem: Eigenproblem, exact: Operator, report: Report) -> tuple[Solution[Any], _Found]:
+        """Block Krylov, stopped when its images are expected to meet the tolerance, and on if the check finds more."""
+        state = None
+        for ahead in (_AHEAD, 1.0, 1 / _AHEAD):
+            with report.stage("eigenvalues"):
                 solution = solve(BlockKrylov(tol=ahead * self.tol), problem, state=state)
             if solution.x is None:
                 raise InvalidInput(message("KernelPCA", "no eigenvalues were found", solution.status.advice))
             with report.stage("check in float64"):
-                V = solution.x.powered()
-                V = V - V.mean(axis=0)
-                images = exact @ np.column_stack([V, np.full(n, 1 / n)])
-                pairs = rayleigh_ritz(V, images[:, :-1] - images[:, :-1].mean(axis=0))
-            largest = float(np.abs(pairs.values).max())
-            residual = float(pairs.residuals.max()) / max(largest, np.finfo(np.float64).tiny)
-            if residual <= self.tol or ahead < 1 or not solution.converged:
-                break
-            ahead, state = ahead / 8, solution.state
-        entries = f"{np.dtype(dtype).name} entries" if exact is operator else f"{np.dtype(dtype).name} products"
-        report.precision = f"{entries}, float64 eigenvalues and residual"
-        self._account(report, replace(solution, residual=residual), self.tol)
-        return _Found(pairs, images[:, -1]), largest
+                found = _checked(exact, solution.x.powered())
+            scale = max(float(np.abs(found.pairs.values).max()), np.finfo(np.float64).tiny)
+            solution = replace(solution, residual=float(found.pairs.residuals.max()) / scale)
+            if solution.residual <= self.tol or not solution.converged:
+                return solution, found
+            state = solution.state
+        return replace(solution, status=Status.STALLED), found
 
     def _checked_components(self, n: int) -> int:
         k = self.n_components
