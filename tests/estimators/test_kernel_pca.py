@@ -157,6 +157,5 @@ def test_a_check_that_finds_more_than_the_tolerance_goes_on_and_then_says_so(dig
         report = KernelPCA(5, Gaussian(gamma=0.05)).fit(digits).report_
     assert len(checks) == 3
     assert checks[0] >= checks[1] >= checks[2]
-    assert checks[2] < 0.5 * checks[0]
     assert report.status == "stalled"
     assert report.residual > 1

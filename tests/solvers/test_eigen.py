@@ -192,3 +192,23 @@ def test_a_float32_operator_keeps_a_float32_basis():
     assert V.dtype == np.float64
     assert np.abs(V.T @ V - np.eye(5)).max() < 1e-5
     assert np.abs(solution.x.values / np.linalg.eigvalsh(A.array.astype(np.float64))[::-1][:5] - 1).max() < 1e-6
+
+
+def test_a_float32_run_that_is_resumed_with_a_tolerance_beyond_float32_stalls_near_rounding():
+    A = Dense(with_spectrum(np.logspace(0, -3, 300)).astype(np.float32), symmetric=True)
+    first = solve(BlockKrylov(tol=1e-5), Eigenproblem(A, 5))
+    then = solve(BlockKrylov(tol=1e-9), Eigenproblem(A, 5), state=first.state)
+    assert then.state.V.dtype == np.float32
+    assert then.residual < 1e-5
+    assert then.status in (Status.STALLED, Status.CONVERGED)
+
+
+@pytest.mark.parametrize("block", [None, 3])
+def test_a_converged_run_taken_up_with_a_smaller_tolerance_is_the_run_with_that_tolerance(block):
+    problem = Eigenproblem(Dense(with_spectrum(np.logspace(0, -3, 300))), 5)
+    first = solve(BlockKrylov(tol=1e-4, block=block), problem)
+    then = solve(BlockKrylov(tol=1e-9, block=block), problem, state=first.state)
+    whole = solve(BlockKrylov(tol=1e-9, block=block), problem)
+    assert then.converged
+    assert then.steps == whole.steps > first.steps
+    assert np.array_equal(then.x.vectors, whole.x.vectors)

@@ -122,7 +122,7 @@ def jittered_cholesky(G: Floats) -> tuple[Floats, float]:
 
     >>> import numpy as np
     >>> C, jitter = jittered_cholesky(np.ones((2, 2)))
-    >>> bool(np.allclose(C.T @ C, 1.0)), 0 < jitter < 1e-13
+    >>> bool(np.allclose(C.T @ C, 1.0)), bool(0 < jitter < 1e-13)
     (True, True)
     """
     diagonal, jitter = np.diagonal(G).copy(), 0.0

@@ -23,7 +23,10 @@ _BLOCKS_KEPT = 8  # blocks in the basis before it is restarted from the best hal
 
 @dataclass(frozen=True)
 class KrylovState(State):
-    """Basis V and its images W = AV by rows, T = VᵀAV, the next block Q, the Ritz values and their coordinates."""
+    """Basis V and its images W = AV by rows, T = VᵀAV, the next block Q, the Ritz values and their coordinates.
+
+    Where the run is `done`, Q is still the last block of V: the next one is made when the run is taken up again.
+    """
 
     V: NDArray[Any]
     W: NDArray[Any]
@@ -36,6 +39,7 @@ class KrylovState(State):
     total: float
     idle: int
     finite: bool = True
+    done: bool = False
 
     @property
     def residual(self) -> float:
@@ -151,6 +155,9 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
         )
 
     def step(self, problem: Eigenproblem, state: KrylovState) -> KrylovState:
+        if state.done:
+            theta, S = np.linalg.eigh(state.T)
+            state = self._prepared(problem, replace(state, done=False), state.W[-len(state.Q) :], theta, S)
         images = self._multiply(problem, state.Q)
         steps = state.steps + 1
         if not _finite(images):
@@ -175,13 +182,13 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
         if len(values) == problem.k:
             now = self._compared(problem, state, now)
         if self.verdict(problem, now) is not None:
-            return now
+            return replace(now, done=True)
         return self._prepared(problem, now, images, theta, S)
 
     def _compared(self, problem: Eigenproblem, before: KrylovState, now: KrylovState) -> KrylovState:
         """The state with its record: values only grow and residuals fall in the end, until rounding stops both."""
         total = float(np.sum(now.values))
-        noise = max(10 * self._eps(problem) * len(now.values), 1e-3 * now.residual) * now.scale
+        noise = max(10 * float(np.finfo(now.V.dtype).eps) * len(now.values), 1e-3 * now.residual) * now.scale
         better = not now.residual > 0.9 * before.best or total > before.total + noise
         best, total = min(before.best, now.residual), max(before.total, total)
         return replace(now, best=best, total=total, idle=0 if better else before.idle + 1)
@@ -190,7 +197,7 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
         self, problem: Eigenproblem, now: KrylovState, images: NDArray[Any], theta: Floats, S: Floats
     ) -> KrylovState:
         """The state with the next block: new directions of the images, or random ones when A has no more to give."""
-        noise = self._eps(problem) * float(np.max(np.abs(theta), initial=0.0))
+        noise = float(np.finfo(images.dtype).eps) * float(np.max(np.abs(theta), initial=0.0))
         Q = _orthonormal(images, now.V, floor=noise)
         if len(Q) == 0 and len(now.V) < problem.n:
             rng = np.random.default_rng([problem.seed, now.steps])
@@ -225,10 +232,8 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
         return Eigenpairs(state.values, vectors, state.residuals, images), state.residual
 
     def _dtype(self, problem: Eigenproblem) -> np.dtype[np.floating]:
+        """Of the basis of a new run; one that is resumed goes on in that of its state, whatever the tolerance."""
         return np.dtype(np.float32 if problem.A.dtype == np.float32 and self.tol >= 1e-6 else np.float64)
-
-    def _eps(self, problem: Eigenproblem) -> float:
-        return float(np.finfo(self._dtype(problem)).eps)
 
     def _multiply(self, problem: Eigenproblem, Q: NDArray[Any]) -> NDArray[Any]:
         """A times the block, by rows."""
@@ -260,6 +265,7 @@ def _orthonormal(Y: NDArray[Any], V: NDArray[Any], floor: float = 0.0) -> NDArra
 
     The Gram matrix is in float64 whatever Y is: in float32 it would lose what is 3e-4 of the largest direction.
     """
+    wanted = Y.shape[1] * floor**2
     for _ in range(2):  # twice is enough (Kahan): the second pass removes what the first one's rounding left
         if len(V):
             Y = Y - (Y @ V.T) @ V
@@ -267,11 +273,13 @@ def _orthonormal(Y: NDArray[Any], V: NDArray[Any], floor: float = 0.0) -> NDArra
         G = wide @ wide.T
         e, U = np.linalg.eigh(G) if _finite(G) else (np.empty(0), np.empty((len(Y), 0)))
         top = float(np.max(e, initial=0.0))
-        sound = e > max(len(Y) * np.finfo(np.float64).eps * top, Y.shape[1] * floor**2)
+        # Directions as small as the rounding of the largest would come out as combinations of that rounding.
+        least = max(len(Y) * np.finfo(np.float64).eps, (16 * np.finfo(Y.dtype).eps) ** 2)
+        sound = e > max(least * top, wanted)
         Y = (U[:, sound] / np.sqrt(e[sound])).T.astype(Y.dtype) @ Y
-        floor = 0.0
         if len(V) == 0 and np.all(e > 1e-3 * top):  # no subtraction, and no small divisor: nothing is left to remove
             break
+        wanted = 0.1  # what the second pass shortens further than this was in span V but for rounding
     return np.ascontiguousarray(Y)
 
 
