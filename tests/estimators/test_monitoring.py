@@ -30,7 +30,7 @@ def test_a_linear_kernel_gives_the_textbooks_figures(solver):
     np.testing.assert_allclose(model.hotelling_t2(new) * 299 / 300, textbook, rtol=1e-6)
     q = np.sum((new - pca.inverse_transform(scores)) ** 2, axis=1)
     np.testing.assert_allclose(model.spe(new), q, rtol=1e-6)
-    limits = model.control_limits(X, level=0.95)
+    limits = model.control_limits(0.95, X)
     book = 2 * (300**2 - 1) / (300 * 298) * scipy.stats.f.ppf(0.95, 2, 298)
     assert limits.hotelling_t2 * 299 / 300 == pytest.approx(book, rel=1e-12)
     train = np.sum((X - pca.inverse_transform(pca.transform(X))) ** 2, axis=1)
@@ -85,7 +85,7 @@ def test_few_rows_need_the_f_limit():
 def test_faults_are_seen_where_they_are():
     X, new = process(500, 4), process(200, 5)
     model = KernelPCA(8, Gaussian(gamma=0.002)).fit(X)
-    limits = model.control_limits(process(500, 6), level=0.99)
+    limits = model.control_limits(0.99, process(500, 6))
     off_plane = new + np.random.default_rng(7).standard_normal(8) * 5
     assert np.mean(model.spe(off_plane) > limits.spe) > 0.9
     assert np.mean(model.spe(new) > limits.spe) < 0.05
@@ -94,7 +94,7 @@ def test_faults_are_seen_where_they_are():
 def test_limits_of_training_rows_need_no_product_and_equal_those_of_the_rows():
     X = load_iris().data
     model = KernelPCA(3, Gaussian(gamma=0.3)).fit(X)
-    np.testing.assert_allclose(model.control_limits(), model.control_limits(X), rtol=1e-9)
+    np.testing.assert_allclose(model.control_limits(), model.control_limits(X=X), rtol=1e-9)
     everything = KernelPCA(kernel=Linear()).fit(X)
     assert everything.control_limits().spe == pytest.approx(0.0, abs=1e-9)
 
@@ -105,7 +105,7 @@ def test_sparse_rows_and_chunks():
     np.testing.assert_allclose(sparse.spe(sp.csr_array(X)), dense.spe(X), atol=1e-9)
     np.testing.assert_allclose(sparse.hotelling_t2(sp.csr_array(X)), dense.hotelling_t2(X), rtol=1e-6)
     chunks = KernelPCA(3, Gaussian(0.01), n_landmarks=100).partial_fit(X[:100]).partial_fit(X[100:])
-    assert chunks.control_limits(X).hotelling_t2 == dense.control_limits(X).hotelling_t2
+    assert chunks.control_limits(X=X).hotelling_t2 == dense.control_limits(X=X).hotelling_t2
     assert np.corrcoef(chunks.spe(X), dense.spe(X))[0, 1] > 0.99
     with pytest.raises(InvalidInput, match="rows in control"):
         chunks.control_limits()

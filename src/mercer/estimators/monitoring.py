@@ -157,15 +157,15 @@ class ProcessMonitoring(KernelEstimator):
         self._refuse_precomputed("spe")
         return self._position(rows)[1]
 
-    def control_limits(self, X: Any = None, *, level: float = 0.99) -> ControlLimits:
+    def control_limits(self, level: float = 0.99, X: Any = None) -> ControlLimits:
         """Limits of T² and SPE: k(N + 1)/(N − k) F for T² and g χ²_h for SPE, moments matched to rows in control.
 
         Parameters
         ----------
+        level : float in (0, 1), default 0.99
         X : array-like of shape (m, d), optional
             Rows in control for SPE's mean and variance, best ones that the model has not seen: SPE of its training rows
             is too small where there are few of them. Unless given the training rows, which exact fits keep.
-        level : float in (0, 1), default 0.99
 
         Returns
         -------
