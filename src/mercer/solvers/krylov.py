@@ -136,7 +136,8 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
         nothing, none = np.empty((0, n), dtype), np.empty(0)
         Q = _leading_rows(problem, block, rng) if self.start_from == "rows" else nothing
         # Sampled rows can span an invariant subspace (block-diagonal A); with this none is out of their reach.
-        Q = _orthonormal(Q.astype(dtype) + dtype.type(_JITTER / np.sqrt(n)) * _normal(rng, Q.shape, dtype), nothing)
+        jitter = rng.random(Q.shape, np.float32 if dtype == np.float32 else np.float64) - dtype.type(0.5)
+        Q = _orthonormal(Q.astype(dtype) + dtype.type(_JITTER * np.sqrt(12 / n)) * jitter, nothing)
         if len(Q) < block:
             Q = np.vstack([Q, _orthonormal(_normal(rng, (block - len(Q), n), dtype), Q)])
         return KrylovState(
