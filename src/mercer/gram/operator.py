@@ -36,6 +36,9 @@ Array: TypeAlias = Any
 DIAGONAL_RUN = 64
 """Rows at a time where a diagonal has to be cut from blocks: their other entries are wasted."""
 
+MOST_RUNS = 16
+"""Runs of consecutive rows up to which each is computed by itself, at the price of a panel; more get their own plan."""
+
 CHEAP_COLUMNS = 100
 """Columns of the rows up to which nothing is gained by storing K. In float64 at n = 4000 on one core a product took 8,
 18, 29, 51 and 119 ms for 5, 50, 100, 200 and 400 columns, and 25 ms with K stored. In float32 at n = 10 000 on two it
@@ -137,7 +140,8 @@ class KernelOperator(Operator):
         """The rows K[I, :]."""
         index = self._index(I, 0)
         out = np.empty((len(index), self.shape[1]), self.dtype)
-        if len(index) > 1 and (np.diff(index) != 1).any() and len(index) * sweep.PANEL > self.shape[0]:
+        runs = 1 + np.count_nonzero(np.diff(index) != 1)
+        if runs > 1 and (runs > MOST_RUNS or len(index) * sweep.PANEL > self.shape[0]):
             return self._cross(index, None)
         # Of the whole plan, which is there already or will be wanted again: to make one costs as much as some rows.
         for first, last in _runs(index):
