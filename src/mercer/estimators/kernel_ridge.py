@@ -44,7 +44,7 @@ class KernelRidge(LeastSquaresRegressor):
     tol : float, default 1e-10
         Relative residual ‖y − (K + λI)α‖/‖y‖ in float64, per target, whichever the solver. The steps of "cg" grow with
         log(1/tol): where only predictions matter and n is large, 1e-6 or 1e-4 is enough. Of "nystroem": the residual
-        in coordinates in which it is the relative error of f in the norm ‖f‖²_W + λ‖f‖²_H, within a factor of about 2.
+        in coordinates in which it is near the relative error of f in the norm ‖f‖²_W + λ‖f‖²_H.
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free.
     random_state : int, default 0
