@@ -1,11 +1,4 @@
 // The Python face of the tile engine: arrays in, arrays out, the interpreter lock released, Python never called back.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
-
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -21,10 +14,7 @@
 #include <pthread.h>
 #endif
 
-#include "engine.hpp"
-
-namespace nb = nanobind;
-using namespace nb::literals;
+#include "bindings.hpp"
 
 namespace mercer {
 
@@ -44,10 +34,6 @@ int threads() {
 
 namespace {
 
-using Input = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
-using Output = nb::ndarray<nb::c_contig, nb::device::cpu>;
-using Index = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
 std::vector<InstructionSet> instruction_sets() {
     std::vector<InstructionSet> found{baseline()};
 #if defined(MERCER_X86)
@@ -61,6 +47,8 @@ std::vector<InstructionSet> instruction_sets() {
     return found;
 }
 
+}  // namespace
+
 const InstructionSet& find_isa(const std::string& name) {
     static const std::vector<InstructionSet> sets = instruction_sets();
     if (name.empty()) return sets.back();
@@ -69,14 +57,7 @@ const InstructionSet& find_isa(const std::string& name) {
     throw nb::value_error(("this machine has no instruction set named '" + name + "'").c_str());
 }
 
-void require(bool ok, const char* what) {
-    if (!ok) throw nb::value_error(what);
-}
-
-template <class A>
-bool has_type(const A& a, bool is_double) {
-    return a.dtype() == (is_double ? nb::dtype<double>() : nb::dtype<float>());
-}
+namespace {
 
 using PairingArgument = std::tuple<int, Input, Input>;
 using OperandArgument = std::tuple<int, int>;
@@ -231,6 +212,8 @@ std::vector<std::string> isa_names() {
 }  // namespace mercer
 
 NB_MODULE(_core, m) {
+    using namespace nanobind::literals;
+    namespace nb = nanobind;
     using mercer::Tiles;
 #if defined(__unix__) || defined(__APPLE__)
     // The OpenMP pool does not survive a fork, and waiting for it would last for ever.

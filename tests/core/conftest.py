@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mercer import _twin
-from mercer.gram import backend
+from mercer import _twin, backend
 from mercer.gram.program import NOTHING, Op, Pairing, Where
 
 ENGINE = backend.engine()

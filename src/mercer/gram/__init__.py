@@ -1,10 +1,9 @@
 """Kernels × operators: programs, tiles, and the kernel matrix as an operator."""
 
-from mercer.gram.backend import instruction_set, is_native
 from mercer.gram.operator import KernelOperator, dense
 from mercer.kernels import evaluation
 
-__all__ = ["KernelOperator", "instruction_set", "is_native"]
+__all__ = ["KernelOperator"]
 
 # From here on kernel(X, Z) runs on the tile engine; kernels/ itself is a floor below and cannot know it.
 evaluation.set_engine(dense)

@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
+from mercer import backend
 from mercer.errors import InvalidInput, message
-from mercer.gram import backend
 from mercer.gram import tiles as sweep
 from mercer.gram.inputs import (
     commutes,

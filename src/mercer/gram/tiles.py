@@ -8,9 +8,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mercer import _twin
+from mercer import _twin, backend
 from mercer.events import TilesDone, emit
-from mercer.gram import backend
 from mercer.gram.compiler import compile_expression
 from mercer.gram.program import Pairing, Program, RowValue, Views
 from mercer.kernels import Kernel

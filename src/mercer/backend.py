@@ -1,4 +1,4 @@
-"""Which tile engine runs: the compiled one, or its NumPy twin."""
+"""Which module does the loops: the compiled one, or its NumPy twin."""
 
 from __future__ import annotations
 
