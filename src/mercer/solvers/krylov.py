@@ -209,7 +209,7 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
         now = replace(now, Q=Q)
         if len(now.V) + len(Q) <= max(_BLOCKS_KEPT * self.columns(problem.n, problem.k), 2 * problem.k):
             return now
-        # The residuals of all Ritz vectors lie in span Q, so the best half of the basis with Q is still a Krylov space.
+        # The residuals of the best Ritz vectors lie in span Q, so theirs with Q is still a Krylov space.
         kept = np.ascontiguousarray(S[:, ::-1][:, : max(len(theta) // 2, problem.k)])
         ritz = theta[::-1][: kept.shape[1]]
         turn = kept.T.astype(now.V.dtype)
