@@ -156,18 +156,19 @@ def landmark_directions(
 def leverages(F: np.ndarray, rest: np.ndarray, weights: np.ndarray, delta: float) -> np.ndarray:
     r"""hᵢ = ∂f(xᵢ)/∂yᵢ of ridge regression with intercept for K ≈ FFᵀ + diag(rest), in O(n r²).
 
-    1 − hᵢ = (δ/wᵢ)(A⁻¹ᵢᵢ − (A⁻¹1)ᵢ²/1ᵀA⁻¹1) with A = FFᵀ + diag(rest + δ/w), inverted by Woodbury's formula.
+    1 − hᵢ = (δ/wᵢ)(A⁻¹ᵢᵢ − (A⁻¹1)ᵢ²/1ᵀA⁻¹1) with A = FFᵀ + diag(rest + δ/w), inverted by Woodbury's formula, with F in
+    the precision that it has.
 
     >>> h = leverages(np.zeros((4, 1)), np.zeros(4), np.ones(4), 1.0)  # the mean alone
     >>> bool(np.allclose(h, 0.25))
     True
     """
     e = rest + delta / weights
-    G = F / np.sqrt(e)[:, None]
-    S = G.T @ G
+    G = F / np.sqrt(e).astype(F.dtype)[:, None]
+    S = np.asarray(G.T @ G, np.float64)
     np.einsum("ii->i", S)[...] += 1.0
-    V = scipy.linalg.solve_triangular(np.linalg.cholesky(S), G.T, lower=True, overwrite_b=True)
-    diagonal = np.maximum(1.0 - np.einsum("ij,ij->j", V, V), 0.0) / e
+    V = scipy.linalg.solve_triangular(np.linalg.cholesky(S).astype(F.dtype), G.T, lower=True, overwrite_b=True)
+    diagonal = np.maximum(1.0 - np.einsum("ij,ij->j", V, V, dtype=np.float64), 0.0) / e
     ones = 1 / np.sqrt(e)
     ones = (ones - V.T @ (V @ ones)) / np.sqrt(e)
     free = delta / weights * (diagonal - ones**2 / ones.sum())
