@@ -111,7 +111,7 @@ class RefinedConjugateGradients(Solver[LinearSystem, RefinedState]):
 
     def _round(self, state: RefinedState) -> ConjugateGradients:
         """The inner solver: no more exact than the outer one needs, nor than float32 entries can be."""
-        wanted = 0.5 * self.tol / float(np.max(state.residuals))
+        wanted = 0.8 * self.tol / float(np.max(state.residuals))
         if state.precision == "float64":
             return ConjugateGradients(tol=min(wanted, 0.5))
         return ConjugateGradients(tol=min(max(wanted, INNER), 0.5), max_steps=PATIENCE)
