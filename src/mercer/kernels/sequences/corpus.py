@@ -50,10 +50,7 @@ def as_sequences(X: Any, who: str = "sequences") -> NDArray[Any]:
 def _items(X: Any, who: str) -> Iterable[Any]:
     if isinstance(X, str | bytes):
         raise InvalidInput(message(who, "one string instead of several", "give a list of strings"))
-    if (hasattr(X, "columns") and hasattr(X, "iloc")) or (
-        hasattr(X, "to_numpy") and not isinstance(X, np.ndarray)
-    ):  # a pandas data frame
-        X = X.to_numpy()
+    X = X.to_numpy() if hasattr(X, "to_numpy") else X  # a series or data frame
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUT" and X.shape[1] == 1:
         X = X[:, 0]
     if isinstance(X, np.ndarray) and (X.ndim == 0 or (X.ndim == 1 and X.dtype.kind not in "OUT")):
