@@ -29,6 +29,8 @@ inline void require(bool ok, const char* what) {
     if (!ok) throw nb::value_error(what);
 }
 
+void bind_sequences(nb::module_& m);
+
 template <class A>
 bool has_type(const A& a, bool is_double) {
     return a.dtype() == (is_double ? nb::dtype<double>() : nb::dtype<float>());

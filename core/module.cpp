@@ -235,4 +235,5 @@ NB_MODULE(_core, m) {
         .def("multiply", &Tiles::multiply, "i0"_a, "i1"_a, "j0"_a, "j1"_a, "v"_a, "out"_a.noconvert(), "symmetric"_a)
         .def("group_sums", &Tiles::group_sums, "i0"_a, "i1"_a, "start"_a.noconvert(), "weights"_a.none(), "out"_a.noconvert())
         .def("row_max", &Tiles::row_max, "i0"_a, "i1"_a, "index"_a.noconvert(), "value"_a.noconvert());
+    mercer::bind_sequences(m);
 }

@@ -36,15 +36,21 @@ class BlockTiles:
     rows, columns : int
     evaluate : callable
         (i0, i1, j0, j1) ↦ the block of entries.
+    entries : int
+        Of a block, where they should be more than usual.
     """
 
     row_block = 192
 
-    def __init__(self, rows: int, columns: int, evaluate: Callable[[int, int, int, int], Array]) -> None:
+    def __init__(
+        self, rows: int, columns: int, evaluate: Callable[[int, int, int, int], Array], entries: int = 0
+    ) -> None:
         self.rows, self.columns, self._evaluate = rows, columns, evaluate
+        self._entries = max(entries, _TILE_ENTRIES)
+        self.row_block = max(self.row_block, entries // max(1, columns))
 
     def _tiles(self, i0: int, i1: int, j0: int, j1: int) -> Iterator[tuple[int, int]]:
-        step = max(self.row_block, _TILE_ENTRIES // max(1, i1 - i0))
+        step = max(self.row_block, self._entries // max(1, i1 - i0))
         for j in range(j0, j1, step):
             yield j, min(j + step, j1)
 

@@ -9,12 +9,19 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _check_y,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
 
 from mercer.arrays import parse_memory
 from mercer.errors import ConvergenceWarning, InvalidInput, message
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
+from mercer.gram.inputs import dtype_of
 from mercer.kernels import Kernel, as_kernel
 from mercer.solvers import Solution
 
@@ -76,7 +83,7 @@ class KernelEstimator(BaseEstimator):
     def _validate(self, X: Any, **options: Any) -> Any:
         """The rows of a fit; what is not a table is left to the kernel."""
         if self._domain() == "any":
-            return X
+            return self._as_objects(X)
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", **options)
         if self._domain() == "precomputed":
             self._check_precomputed(X)
@@ -85,11 +92,18 @@ class KernelEstimator(BaseEstimator):
     def _validate_both(self, X: Any, y: Any, **options: Any) -> tuple[Any, Any]:
         """The rows and the targets of a fit."""
         if self._domain() == "any":
-            return X, column_or_1d(y, warn=True)
+            wanted = {name: options[name] for name in ("multi_output", "y_numeric") if name in options}
+            X, y = self._as_objects(X), _check_y(y, **wanted, estimator=self)
+            check_consistent_length(X, y)
+            return X, y
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", **options)
         if self._domain() == "precomputed":
             self._check_precomputed(X)
         return X, y
+
+    def _as_objects(self, X: Any) -> Any:
+        """What is no table of numbers, in the form that the kernel reads."""
+        return as_kernel(self.kernel).as_objects(X)
 
     def _check_precomputed(self, K: Any) -> None:
         """A precomputed matrix must be a kernel's: square and symmetric. Its definiteness is the solver's to find."""
@@ -104,7 +118,7 @@ class KernelEstimator(BaseEstimator):
     def _validate_new(self, X: Any) -> Any:
         check_is_fitted(self)
         if self._domain() == "any":
-            return X
+            return self._as_objects(X)
         return validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS, order="C")
 
     def _weights(self, sample_weight: Any, X: Any) -> np.ndarray | None:
@@ -142,7 +156,7 @@ class KernelEstimator(BaseEstimator):
             kernel=repr(self.kernel_),
             n=K.shape[0],
             d=int(getattr(self, "n_features_in_", 0)),
-            dtype=str(np.dtype(getattr(K.X, "dtype", np.float64))),
+            dtype=str(dtype_of(K.X)),
             definiteness=self.kernel_.properties.definiteness.name.lower().replace("_", " "),
             memory_budget=parse_memory(self.memory),
         )

@@ -16,6 +16,7 @@ from mercer.estimators.base import FLOATS, KernelEstimator
 from mercer.estimators.canonical import View, canonical_pairs, landmark_view, spectral_view
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
+from mercer.gram.inputs import dtype_of
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.rows import column_names
 from mercer.solvers import Solution, Status
@@ -167,7 +168,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         self.kernel_y_ = self._second().resolve(Y, names)
         L = KernelOperator(self.kernel_y_, Y, dtype=np.float64)
         self._kernel_size(K)
-        self.n_features_y_ = int(Y.shape[1]) if hasattr(Y, "shape") else 0
+        self.n_features_y_ = int(Y.shape[1]) if self.kernel_y_.domain != "any" else 0
         road, m = self._plan(K.shape[0], report)
         with report.stage("views"):
             x, second = self._view(K, road, m, "X"), self._view(L, road, m, "y")
@@ -179,7 +180,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return self.fit(X, y).transform(X)
 
     def _view(self, K: KernelOperator, road: str, m: int, name: str) -> View:
-        eps = float(np.finfo(getattr(K.X, "dtype", np.float64)).eps)
+        eps = float(np.finfo(dtype_of(K.X)).eps)
         if road == "dense":
             anchors = np.arange(K.shape[0]) if K.kernel.domain == "precomputed" else K.X
             view = spectral_view(K, anchors, eps)
@@ -241,7 +242,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         """The rows of the second view; a vector is one column."""
         kernel = self.kernel_y_ if fitted else self._second()
         if kernel.domain == "any":
-            return Y
+            return kernel.as_objects(Y)
         options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "input_name": "y", "estimator": self}
         Y = check_array(Y, ensure_2d=False, **options)
         Y = check_array(Y.reshape(-1, 1) if Y.ndim == 1 else Y, **options)

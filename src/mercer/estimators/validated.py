@@ -95,6 +95,11 @@ class ValidatedLeastSquares(LeastSquares):
             raise InvalidInput(message(type(self).__name__, given, "give kernels of the same rows"))
         return found.pop()
 
+    def _as_objects(self, X: Any) -> Any:
+        for kernel in self._kernels():
+            X = as_kernel(kernel).as_objects(X)
+        return X
+
     def _grid(self) -> np.ndarray:
         """The λ to try, ascending."""
         grid = default_alphas() if self.alphas is None else np.atleast_1d(np.asarray(self.alphas, np.float64))

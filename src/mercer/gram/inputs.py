@@ -35,7 +35,7 @@ DENSE_BYTES = 1 << 31
 def validated(kernel: Kernel, X: Array, Z: Array | None) -> tuple[Array, Array]:
     """Rows and columns of one dtype for vectors, column indices for a precomputed kernel, objects as they are."""
     if kernel.domain == "any":
-        return X, Z
+        return kernel.as_objects(X), None if Z is None else kernel.as_objects(Z)
     X = _plain_rows(X)
     if kernel.domain == "precomputed":
         return X, None if Z is None else _column_indices(Z, X.shape[1])

@@ -116,9 +116,19 @@ class KernelOperator(Operator):
     def _matmat(self, V: Array) -> Array:
         if V.shape[1] == 0:
             return np.zeros((self.shape[0], 0), V.dtype)
+        direct = self._direct(self.X, V)
+        if direct is not None:
+            return direct
         own, scale = narrowed(V, self.dtype)
         out = sweep.multiply(self._tiles(), own, self.shape[0], self._work(V.shape[1]), self.symmetric)
         return np.ldexp(out, scale, out=out).astype(V.dtype, copy=False)
+
+    def _direct(self, X: Array, V: Array) -> Array | None:
+        """K(X, columns) V where the kernel of objects knows a way without entries."""
+        if self.kernel.domain != "any":
+            return None
+        found = self.kernel.product(X, self.X if self.Z is None else self.Z, V.astype(np.float64, copy=False))
+        return None if found is None else found.astype(V.dtype, copy=False)
 
     def _transpose(self) -> Operator:
         if self.symmetric:
@@ -152,6 +162,9 @@ class KernelOperator(Operator):
         """K[I, :] V by tiles: the rows are never there at once."""
         if not (len(index) and V.shape[1]):
             return np.zeros((len(index), V.shape[1]), V.dtype)
+        direct = self._direct(take(self.X, index), V)
+        if direct is not None:
+            return direct
         own, scale = narrowed(V, self.dtype)
         out = sweep.multiply(self._plan_for(index, None), own, len(index), self._work(V.shape[1]), symmetric=False)
         return np.ldexp(out, scale, out=out).astype(V.dtype, copy=False)
@@ -304,6 +317,8 @@ class KernelOperator(Operator):
 
     def _work(self, r: int) -> float:
         """Nanoseconds an entry on a slow core: only for how much to do between two looks at the keyboard."""
+        if self.kernel.whole:  # it looks itself
+            return 1e-6
         width = self.X.shape[1] if hasattr(self.X, "shape") and len(self.X.shape) == 2 else 100
         if not self._runs_as_program():
             return 20.0 + 0.5 * width

@@ -138,6 +138,10 @@ def _within(dtype: np.dtype[Any], value: float) -> float:
     return min(max(value, -most), most) if np.isfinite(value) else value
 
 
+LARGE_BLOCK = 1 << 26
+"""Entries of a block of a kernel whose blocks cost much less than their parts: 512 MB."""
+
+
 def block_tiles(kernel: Kernel, X: Array, Z: Array, rows: int, columns: int) -> Tiles:
     """Tiles of a kernel that is not traced, block by block through `kernel.block`."""
     same = Z is X
@@ -147,7 +151,7 @@ def block_tiles(kernel: Kernel, X: Array, Z: Array, rows: int, columns: int) -> 
         right = left if same and (i0, i1) == (j0, j1) else Z[j0:j1]
         return np.asarray(kernel.block(left, right))
 
-    return _twin.BlockTiles(rows, columns, evaluate_block)
+    return _twin.BlockTiles(rows, columns, evaluate_block, LARGE_BLOCK if kernel.whole else 0)
 
 
 # ---- sweeps: bounded pieces of work, so that Ctrl-C and observers are heard ------------------------------------------

@@ -32,19 +32,26 @@ def _count(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 0)
 
 
+def _rows(value: Any) -> bool:
+    """A table of numbers, or sequences: texts and tuples of tokens."""
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return value.ndim == 1 and all(isinstance(one, str | tuple) for one in value)
+    return _numbers(value) or sp.issparse(value)
+
+
 def _texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
 _KINDS: dict[str, tuple[str, Test]] = {
     "kernel_": ("a kernel", lambda value: isinstance(value, Kernel)),
-    "X_fit_": ("rows", lambda value: _numbers(value) or sp.issparse(value)),
+    "X_fit_": ("rows", _rows),
     "dual_coef_": ("an array of numbers", _numbers),
     **dict.fromkeys(
         ("dual_coef_y_", "offset_y_", "dual_rotations_", "score_offset_"), ("an array of numbers", _numbers)
     ),
     "kernel_y_": ("a kernel", lambda value: isinstance(value, Kernel)),
-    "Y_fit_": ("rows", lambda value: _numbers(value) or sp.issparse(value)),
+    "Y_fit_": ("rows", _rows),
     "eigenvalues_": ("an array of numbers", _numbers),
     "eigenvectors_": ("an array of numbers", _numbers),
     "column_means_": ("an array of numbers", _numbers),
@@ -66,7 +73,7 @@ _KINDS: dict[str, tuple[str, Test]] = {
         ("an array of numbers", _numbers),
     ),
     "n_clusters_": ("a count", _count),
-    "components_": ("rows", lambda value: _numbers(value) or sp.issparse(value)),
+    "components_": ("rows", _rows),
     **dict.fromkeys(("normalization_", "frequencies_", "means_"), ("an array of numbers", _numbers)),
     "classes_": ("an array", lambda value: isinstance(value, np.ndarray) and value.ndim == 1),
     "feature_names_in_": (

@@ -118,6 +118,11 @@ class Sum(_Pairwise):
     def diagonal(self, X: Array) -> Array:
         return self.left.diagonal(X) + self.right.diagonal(X)
 
+    def product(self, X: Array, Z: Array, V: Array) -> Array | None:
+        left = self.left.product(X, Z, V)
+        right = None if left is None else self.right.product(X, Z, V)
+        return None if right is None else left + right
+
     @property
     def properties(self) -> Properties:
         return properties.of_sum(self.left.properties, self.right.properties)
@@ -188,6 +193,10 @@ class Scaled(Kernel):
 
     def diagonal(self, X: Array) -> Array:
         return self.scale * self.kernel.diagonal(X)
+
+    def product(self, X: Array, Z: Array, V: Array) -> Array | None:
+        inner = self.kernel.product(X, Z, V)
+        return None if inner is None else self.scale * inner
 
     @property
     def properties(self) -> Properties:
@@ -274,12 +283,22 @@ class Normalized(Kernel):
         return k(pair) * _inverse_root(k(pair.x)) * _inverse_root(k(pair.z))
 
     def block(self, X: Array, Z: Array) -> Array:
-        rows, columns = (_inverse_root(self.kernel.diagonal(data)) for data in (X, Z))
-        return self.kernel.block(X, Z) * rows.reshape(-1, 1) * columns.reshape(1, -1)
+        values = self.kernel.block(X, Z)
+        # Where blocks are dear the diagonal is, too, and of X with itself it is there already.
+        given = values.diagonal() if Z is X and self.kernel.whole else self.kernel.diagonal(X)
+        rows = _inverse_root(given)
+        columns = rows if Z is X else _inverse_root(self.kernel.diagonal(Z))
+        return values * rows.reshape(-1, 1) * columns.reshape(1, -1)
 
     def diagonal(self, X: Array) -> Array:
         d = self.kernel.diagonal(X)
         return d * _inverse_root(d) ** 2
+
+    def product(self, X: Array, Z: Array, V: Array) -> Array | None:
+        columns = _inverse_root(self.kernel.diagonal(Z))
+        inner = self.kernel.product(X, Z, columns.reshape(-1, 1) * V)
+        rows = columns if Z is X else _inverse_root(self.kernel.diagonal(X))
+        return None if inner is None else rows.reshape(-1, 1) * inner
 
     @property
     def properties(self) -> Properties:

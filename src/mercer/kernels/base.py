@@ -76,6 +76,19 @@ class Kernel:
         """What γ multiplies: a key of `bandwidth.MEASURES`."""
         return "sqdist"
 
+    @property
+    def whole(self) -> bool:
+        """Whether a block costs much less than its parts one by one, so that matrices are made in large blocks."""
+        return any(child.whole for child in self._children().values())
+
+    def as_objects(self, X: Array) -> Array:
+        """What is no table of numbers, checked and in the form that `block` reads; as it is, unless a kernel asks
+        more.
+        """
+        for child in self._children().values():
+            X = child.as_objects(X)
+        return X
+
     def check_data(self, X: Array) -> None:
         """Raise InvalidInput where the kernel is no kernel on these (validated) rows."""
         for child in self._children().values():
@@ -94,6 +107,12 @@ class Kernel:
         self._require_resolved()
         X = self._rows(X)
         return full(self.formula(ArrayPair(X, X).x), (X.shape[0], 1), X).reshape(-1)
+
+    def product(self, X: Array, Z: Array, V: Array) -> Array | None:
+        """K(X, Z) V in float64 where the kernel has a way that makes no matrix, such as explicit features; else
+        None.
+        """
+        return None
 
     def __call__(self, X: Array, Z: Array | None = None) -> Array:
         """The dense matrix of all k(x, z); parameters that depend on data are resolved on X when Z is None.
@@ -115,7 +134,7 @@ class Kernel:
         return evaluation.dense(kernel, X, Z)
 
     def _rows(self, X: Array) -> Array:
-        return as_rows(X, who=type(self).__name__) if self.domain == "vectors" else X
+        return as_rows(X, who=type(self).__name__) if self.domain == "vectors" else self.as_objects(X)
 
     @property
     def traceable(self) -> bool:

@@ -1,0 +1,67 @@
+// The Python face of the loops over sequences.
+#include "bindings.hpp"
+#include "sequences/kmers.hpp"
+
+namespace mercer {
+
+namespace {
+
+using Symbols = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Ints = nb::ndarray<int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Longs = nb::ndarray<int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Matrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+void require_starts(const Index& starts, int64_t size) {
+    require(starts.shape(0) >= 1 && starts(0) == 0 && starts(starts.shape(0) - 1) == size, "the parts do not cover the whole");
+    for (size_t i = 1; i < starts.shape(0); ++i) require(starts(i - 1) <= starts(i), "the parts are not in order");
+}
+
+Corpus corpus(const Symbols& symbols, const Index& starts) {
+    require(symbols.shape(0) < (size_t(1) << 31), "more than 2^31 symbols");
+    require_starts(starts, int64_t(symbols.shape(0)));
+    return {symbols.data(), starts.data(), int64_t(starts.shape(0)) - 1};
+}
+
+std::tuple<int64_t, int64_t> count_kmers_(Symbols symbols, Index starts, Index offsets, int64_t span, int32_t alphabet,
+                                          Longs start, Ints rows, Ints counts, Longs first) {
+    const Corpus c = corpus(symbols, starts);
+    require(span >= 1 && alphabet >= 1 && offsets.shape(0) < 4096, "an impossible pattern");
+    for (size_t i = 0; i < offsets.shape(0); ++i) require(offsets(i) >= 0 && offsets(i) < span, "a place outside its window");
+    size_t windows = 0;
+    for (int64_t i = 0; i < c.count; ++i) windows += size_t(std::max<int64_t>(0, c.starts[i + 1] - c.starts[i] - span + 1));
+    require(start.shape(0) > windows && rows.shape(0) >= windows && counts.shape(0) >= windows && first.shape(0) >= windows,
+            "the output is too small");
+    Counts out{start.data(), rows.data(), counts.data(), first.data(), 0, 0};
+    nb::gil_scoped_release free;
+    count_kmers(c, {offsets.data(), int(offsets.shape(0)), span, alphabet}, out);
+    return {out.features, out.entries};
+}
+
+Sparse sparse(const Index& start, const Symbols& index, const Symbols& value, int64_t below) {
+    require(index.shape(0) == value.shape(0), "one value per index");
+    require_starts(start, int64_t(index.shape(0)));
+    for (size_t i = 0; i < index.shape(0); ++i) require(index(i) >= 0 && index(i) < below, "an index out of range");
+    return {start.data(), index.data(), value.data()};
+}
+
+void add_products_(Index row_start, Symbols features, Symbols row_counts, Index feature_start, Symbols rows, Symbols feature_counts,
+                   double weight, bool triangle, int64_t i0, int64_t i1, Matrix out) {
+    const int64_t n = int64_t(row_start.shape(0)) - 1;
+    require(int64_t(out.shape(0)) == n && 0 <= i0 && i0 <= i1 && i1 <= n, "the output does not fit");
+    const Sparse x = sparse(row_start, features, row_counts, int64_t(feature_start.shape(0)) - 1);
+    const Sparse z = sparse(feature_start, rows, feature_counts, int64_t(out.shape(1)));
+    nb::gil_scoped_release free;
+    add_products(x, z, weight, triangle, i0, i1, out.data(), int64_t(out.shape(1)));
+}
+
+}  // namespace
+
+void bind_sequences(nb::module_& m) {
+    m.def("count_kmers", &count_kmers_, "symbols"_a.noconvert(), "starts"_a.noconvert(), "offsets"_a.noconvert(), "span"_a,
+          "alphabet"_a, "start"_a.noconvert(), "rows"_a.noconvert(), "counts"_a.noconvert(), "first"_a.noconvert());
+    m.def("add_products", &add_products_, "row_start"_a.noconvert(), "features"_a.noconvert(), "row_counts"_a.noconvert(),
+          "feature_start"_a.noconvert(), "rows"_a.noconvert(), "feature_counts"_a.noconvert(), "weight"_a, "triangle"_a, "i0"_a,
+          "i1"_a, "out"_a.noconvert());
+}
+
+}  // namespace mercer

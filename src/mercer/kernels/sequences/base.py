@@ -1,0 +1,108 @@
+"""What kernels on sequences share: strings or token lists in, an array of symbols for the loops."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import NotAKernel, message
+from mercer.kernels import parameters
+from mercer.kernels.base import Array, Kernel
+from mercer.kernels.properties import Definiteness, Properties
+from mercer.kernels.sequences import counts
+from mercer.kernels.sequences.corpus import Corpus, as_sequences, encoded
+from mercer.kernels.sequences.counts import Pattern
+
+__all__ = ["UNITS", "SequenceKernel", "WindowKernel", "integer"]
+
+UNITS = ("character", "word")
+
+
+def integer(who: str, name: str, value: Any, least: int = 1) -> int:
+    """An integer of at least `least`."""
+    number = parameters.number(who, name, value)
+    if number != int(number) or number < least:
+        raise NotAKernel(message(who, f"{name}={value!r}", f"give an integer of at least {least}"))
+    return int(number)
+
+
+@dataclass(frozen=True, repr=False)
+class SequenceKernel(Kernel):
+    """k(x, z) of two sequences: strings, read as characters or as words, or lists of tokens."""
+
+    @property
+    def domain(self) -> str:
+        return "any"
+
+    @property
+    def whole(self) -> bool:
+        return True
+
+    @property
+    def properties(self) -> Properties:
+        """An inner product of features: positive semi-definite (different sequences can have the same features)."""
+        return Properties(Definiteness.POSITIVE_SEMIDEFINITE)
+
+    def as_objects(self, X: Array) -> Array:
+        return as_sequences(X, type(self).__name__)
+
+    def _alphabet(self) -> Iterable[Any] | None:
+        """The symbols that count; None is all that there are."""
+        return None
+
+    def _check_unit(self) -> None:
+        self._set("unit", parameters.one_of(type(self).__name__, "unit", self._unit, UNITS))
+
+    @property
+    def _unit(self) -> str:
+        return str(getattr(self, "unit", "character"))
+
+    def _corpora(self, X: Array, Z: Array) -> tuple[Corpus, Corpus | None]:
+        """X and Z in the same symbols; None for X with itself."""
+        same = Z is X
+        X = self.as_objects(X)
+        if same:
+            return encoded(X, self._unit, self._alphabet()), None
+        Z = self.as_objects(Z)
+        both = encoded(np.concatenate([X, Z]), self._unit, self._alphabet())
+        return both.part(0, len(X)), both.part(len(X), both.count)
+
+
+@dataclass(frozen=True, repr=False)
+class WindowKernel(SequenceKernel):
+    """k(x, z) = Σ over a few patterns of weight · ⟨counts of x, counts of z⟩.
+
+    A pattern is some places of a window; its counts say how often windows of a sequence show each choice of symbols
+    there.
+    """
+
+    @property
+    @abstractmethod
+    def span(self) -> int:
+        """How long windows are."""
+
+    @abstractmethod
+    def patterns(self) -> Sequence[Pattern]:
+        """The places of a window that are looked at together."""
+
+    def block(self, X: Array, Z: Array) -> NDArray[np.float64]:
+        """All k(x, z): whole numbers, exact below 2⁵³."""
+        self._require_resolved()
+        x, z = self._corpora(X, Z)
+        return counts.gram(x, z, self.patterns(), self.span)
+
+    def diagonal(self, X: Array) -> NDArray[np.float64]:
+        self._require_resolved()
+        x, _ = self._corpora(X, X)
+        return counts.self_products(x, self.patterns(), self.span)
+
+    def product(self, X: Array, Z: Array, V: Array) -> NDArray[np.float64]:
+        """K(X, Z) V in time that is linear in the lengths: V is folded into one weight for each feature of Z."""
+        self._require_resolved()
+        x, z = self._corpora(X, Z)
+        return counts.product(x, z, self.patterns(), self.span, np.asarray(V, np.float64))

@@ -1,0 +1,166 @@
+"""Sequences: what users have as strings or lists of tokens, as arrays of symbols end to end."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import InvalidInput, message
+
+__all__ = ["Corpus", "as_sequences", "encoded", "tokens"]
+
+
+def as_sequences(X: Any, who: str = "sequences") -> NDArray[Any]:
+    """X as a one-dimensional array of objects, each a string or a tuple of tokens (strings or integers).
+
+    Parameters
+    ----------
+    X : list, array, pandas or polars Series of strings or of token lists; or a table of one column of strings
+    who : str
+        What the messages call it.
+
+    Raises
+    ------
+    InvalidInput
+        For one string instead of several, numbers, bytes, missing values, and where there are no sequences.
+
+    Examples
+    --------
+    >>> as_sequences(["abc", ["to", "be"]])
+    array(['abc', ('to', 'be')], dtype=object)
+    """
+    if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1 and all(type(x) in (str, tuple) for x in X):
+        found = X
+    else:
+        items = [_sequence(x, who) for x in _items(X, who)]
+        found = np.empty(len(items), dtype=object)
+        found[:] = items
+    if not len(found):
+        raise InvalidInput(message(who, "no sequences", "give at least one"))
+    _check_tokens(found, who)
+    return found
+
+
+def _items(X: Any, who: str) -> Iterable[Any]:
+    if isinstance(X, str | bytes):
+        raise InvalidInput(message(who, "one string instead of several", "give a list of strings"))
+    X = X.to_numpy() if hasattr(X, "to_numpy") else X  # a series or data frame
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUT" and X.shape[1] == 1:
+        X = X[:, 0]
+    if isinstance(X, np.ndarray) and (X.ndim == 0 or (X.ndim == 1 and X.dtype.kind not in "OUT")):
+        given = f"an array of {X.dtype} with {X.ndim} dimension{'s' * (X.ndim != 1)}"
+        raise InvalidInput(message(who, given, "give strings or lists of tokens"))
+    if not hasattr(X, "__iter__"):
+        raise InvalidInput(message(who, f"a {type(X).__name__}", "give a list of strings or of token lists"))
+    return X  # type: ignore[no-any-return]
+
+
+def _sequence(x: Any, who: str) -> str | tuple[Any, ...]:
+    if isinstance(x, str):
+        return str(x)
+    if isinstance(x, np.ndarray):
+        x = x.tolist() if x.ndim == 1 else None
+    if not isinstance(x, list | tuple):
+        given = f"{x!r:.60} of type {type(x).__name__} among the sequences"
+        raise InvalidInput(message(who, given, "give strings (bytes.decode()) or lists of tokens, none missing"))
+    return tuple(x)
+
+
+def _check_tokens(found: NDArray[Any], who: str) -> None:
+    for x in found:
+        if type(x) is tuple:
+            for token in x:
+                if isinstance(token, bool) or not isinstance(token, str | numbers.Integral):
+                    given = f"the token {token!r:.60} of type {type(token).__name__}"
+                    raise InvalidInput(message(who, given, "give strings or integers for tokens"))
+
+
+def tokens(x: str | tuple[Any, ...], unit: str) -> Any:
+    """The symbols of a sequence: its characters or its words; those of a token list are the tokens.
+
+    >>> tokens("to be", "word"), tokens("ab", "character")
+    (['to', 'be'], 'ab')
+    """
+    return x.split() if unit == "word" and isinstance(x, str) else x
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Sequences end to end: sequence i is symbols[starts[i]:starts[i + 1]], each symbol a number below `alphabet`.
+
+    A symbol outside a given alphabet is −1. `names[s]` is symbol s as text.
+    """
+
+    symbols: NDArray[np.int32]
+    starts: NDArray[np.int64]
+    names: list[Any]
+
+    @property
+    def count(self) -> int:
+        """How many sequences there are."""
+        return len(self.starts) - 1
+
+    @property
+    def alphabet(self) -> int:
+        """How many symbols there are; at least 1, so that shapes make sense."""
+        return max(len(self.names), 1)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Of each sequence."""
+        return np.diff(self.starts)
+
+    def part(self, first: int, last: int) -> Corpus:
+        """Sequences [first, last), in the same symbols."""
+        begin, end = self.starts[first], self.starts[last]
+        return Corpus(self.symbols[begin:end], self.starts[first : last + 1] - begin, self.names)
+
+
+def encoded(sequences: Any, unit: str = "character", alphabet: Iterable[Any] | None = None) -> Corpus:
+    """The corpus of (validated) sequences, symbols numbered in order.
+
+    >>> corpus = encoded(["ba", "", "ac"])
+    >>> corpus.symbols, corpus.starts, corpus.names
+    (array([1, 0, 0, 2], dtype=int32), array([0, 2, 2, 4]), ['a', 'b', 'c'])
+    """
+    split = [tokens(x, unit) for x in sequences]
+    starts = np.zeros(len(split) + 1, np.int64)
+    np.cumsum([len(x) for x in split], out=starts[1:])
+    if starts[-1] >= 1 << 31:
+        given = f"{starts[-1]:,} symbols at once"
+        raise InvalidInput(message("sequences", given, "give fewer sequences at a time: 2³¹ symbols at most"))
+    known = None if alphabet is None else sorted(set(alphabet), key=_order)
+    symbols, names = _characters(split, known) if all(type(x) is str for x in split) else _tokens(split, known)
+    return Corpus(symbols, starts, names)
+
+
+def _order(token: Any) -> tuple[bool, Any]:
+    """Integers first, then text."""
+    return isinstance(token, str), token
+
+
+def _characters(split: list[str], known: list[Any] | None) -> tuple[NDArray[np.int32], list[Any]]:
+    codes = np.frombuffer("".join(split).encode("utf-32-le", "surrogatepass"), np.uint32)
+    size = int(codes.max(initial=0)) + 1
+    if known is None:
+        present = np.zeros(size, bool)
+        present[codes] = True
+        found = np.flatnonzero(present)
+    else:
+        found = np.array([ord(one) for one in known if isinstance(one, str) and len(one) == 1], np.int64)
+    number = np.full(max(size, int(found.max(initial=0)) + 1), -1, np.int32)
+    number[found] = np.arange(len(found), dtype=np.int32)
+    return number[codes], [chr(code) for code in found]
+
+
+def _tokens(split: list[Any], known: list[Any] | None) -> tuple[NDArray[np.int32], list[Any]]:
+    names = sorted(set(chain.from_iterable(split)), key=_order) if known is None else known
+    number = {name: place for place, name in enumerate(names)}
+    total = sum(map(len, split))
+    return np.fromiter((number.get(t, -1) for t in chain.from_iterable(split)), np.int32, total), names

@@ -1,0 +1,134 @@
+"""Counts of what windows of sequences show at some of their places, and the kernel matrices that are sums of them.
+
+A *pattern* is a set of places of a window of `span` symbols. Its counts are the sparse matrix F with F[i, f] the number
+of windows of sequence i that show f there; every kernel here is Σ weight · F_X F_Zᵀ over a few patterns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mercer import backend
+from mercer.kernels.sequences.corpus import Corpus
+
+__all__ = ["Counts", "Pattern", "count", "gram", "product", "self_products"]
+
+PIECE = 1e8
+"""Products of counts between two looks at the keyboard: some tenths of a second on one core."""
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """The places of a window that are looked at, and what the products of their counts are multiplied by."""
+
+    offsets: tuple[int, ...]
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """F by columns (scipy's CSC), and for each column a place of the corpus where a window shows it."""
+
+    matrix: Any
+    first: NDArray[np.int64]
+
+
+def count(corpus: Corpus, pattern: Pattern, span: int) -> Counts:
+    """The counts of one pattern; columns in the order of what they show."""
+    windows = int(np.maximum(corpus.lengths - span + 1, 0).sum())
+    start, first = np.empty(windows + 1, np.int64), np.empty(windows, np.int64)
+    rows, counts = np.empty(windows, np.int32), np.empty(windows, np.int32)
+    offsets = np.array(pattern.offsets, np.int64)
+    core = backend.engine()
+    features, entries = core.count_kmers(
+        corpus.symbols, corpus.starts, offsets, span, corpus.alphabet, start, rows, counts, first
+    )
+    parts = counts[:entries], rows[:entries], start[: features + 1]
+    return Counts(_csc(parts, (corpus.count, features)), first[:features].copy())
+
+
+def _csc(parts: tuple[Any, Any, Any], shape: tuple[int, int]) -> Any:
+    data, indices, start = parts
+    return sp.csc_array((data, indices, start.astype(np.int32)), shape=shape)
+
+
+def gram(x: Corpus, z: Corpus | None, patterns: Sequence[Pattern], span: int) -> NDArray[np.float64]:
+    """Σ weight · F_X F_Zᵀ, whole numbers as long as they are below 2⁵³; z=None is x itself.
+
+    The corpora have the same symbols.
+    """
+    out = np.zeros((x.count, x.count if z is None else z.count))
+    for pattern in patterns:
+        if z is None:
+            columns = count(x, pattern, span).matrix
+            _add(columns.tocsr(), columns, pattern.weight, True, out)
+        else:
+            rows = count(joined(x, z), pattern, span).matrix.tocsr()
+            _add(rows[: x.count], rows[x.count :].tocsc(), pattern.weight, False, out)
+    return _mirrored(out) if z is None else out
+
+
+def _mirrored(out: NDArray[np.float64], step: int = 512) -> NDArray[np.float64]:
+    """The upper triangle copied into the lower one, in place."""
+    for i in range(0, len(out), step):
+        square = out[i : i + step, i : i + step]
+        square[...] = np.triu(square) + np.triu(square, 1).T
+        out[i : i + step, :i] = out[:i, i : i + step].T
+    return out
+
+
+def joined(x: Corpus, z: Corpus) -> Corpus:
+    """The sequences of x, then those of z."""
+    starts = np.concatenate([x.starts, z.starts[1:] + x.starts[-1]])
+    return Corpus(np.concatenate([x.symbols, z.symbols]), starts, x.names)
+
+
+def _add(rows: Any, columns: Any, weight: float, triangle: bool, out: NDArray[np.float64]) -> None:
+    """`out` += weight · rows @ columnsᵀ, some rows at a time."""
+    core = backend.engine()
+    start, feature_start = rows.indptr.astype(np.int64), columns.indptr.astype(np.int64)
+    work = np.cumsum(
+        np.add.reduceat(np.append(np.diff(feature_start)[rows.indices], 0), start[:-1]) * (np.diff(start) > 0)
+    )
+    ends = np.searchsorted(work, np.arange(PIECE, work[-1] + PIECE, PIECE * core.threads())) + 1
+    i0 = 0
+    for i1 in (*ends[ends < len(out)], len(out)):
+        core.add_products(
+            start, rows.indices, rows.data, feature_start, columns.indices, columns.data, float(weight), triangle,
+            i0, int(i1), out,
+        )  # fmt: skip
+        i0 = int(i1)
+
+
+def product(
+    x: Corpus, z: Corpus | None, patterns: Sequence[Pattern], span: int, V: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Σ weight · F_X (F_Zᵀ V): the vectors are folded into one table of weights by feature, then read off, in linear
+    time.
+    """
+    out = np.zeros((x.count, V.shape[1]))
+    for pattern, rows, columns in _both(x, z, patterns, span):
+        out += pattern.weight * (rows @ (columns.T @ V))
+    return out
+
+
+def _both(x: Corpus, z: Corpus | None, patterns: Sequence[Pattern], span: int) -> Iterator[tuple[Pattern, Any, Any]]:
+    for pattern in patterns:
+        rows = count(x if z is None else joined(x, z), pattern, span).matrix.astype(np.float64).tocsr()
+        yield pattern, rows[: x.count], rows if z is None else rows[x.count :]
+
+
+def self_products(x: Corpus, patterns: Sequence[Pattern], span: int) -> NDArray[np.float64]:
+    """The diagonal of the matrix of x with itself."""
+    out = np.zeros(x.count)
+    for pattern in patterns:
+        counts = count(x, pattern, span).matrix
+        squares = counts.data.astype(np.float64) ** 2
+        out += pattern.weight * np.bincount(counts.indices, squares, minlength=x.count)
+    return out

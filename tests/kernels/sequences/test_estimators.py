@@ -1,0 +1,92 @@
+"""Every estimator takes lists of strings, predicts for new ones, and is saved and read back."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+import mercer
+from mercer.kernels import GappedKmer, Mismatch, Spectrum
+
+rng = np.random.default_rng(0)
+
+
+def strings(count, letters):
+    return ["".join(rng.choice(list(letters), rng.integers(8, 16))) for _ in range(count)]
+
+
+X = strings(20, "aabc") + strings(20, "abbd")
+y = np.array([0.0] * 20 + [1.0] * 20)
+NEW = [*strings(3, "aabc"), *strings(3, "abbd"), "", "zz"]
+KERNELS = [
+    Spectrum(2).normalized() + 0.1,
+    GappedKmer(4, 2).normalized(),
+    Spectrum(1) * Spectrum(2),
+    Mismatch(3, 1).normalized(),
+]
+
+MAKERS = {
+    "KernelRidge": lambda k: mercer.KernelRidge(k),
+    "KernelRidge cg": lambda k: mercer.KernelRidge(k, solver="cg"),
+    "KernelRidge nystroem": lambda k: mercer.KernelRidge(k, solver="nystroem", n_landmarks=12),
+    "KernelRidgeCV": lambda k: mercer.KernelRidgeCV(k),
+    "KernelRidgeClassifier": lambda k: mercer.KernelRidgeClassifier(k),
+    "KernelRidgeClassifierCV": lambda k: mercer.KernelRidgeClassifierCV(k),
+    "KernelPCA": lambda k: mercer.KernelPCA(2, k),
+    "KernelPCA krylov": lambda k: mercer.KernelPCA(2, k, solver="krylov"),
+    "KernelPCA nystroem": lambda k: mercer.KernelPCA(2, k, solver="nystroem", n_landmarks=15),
+    "KernelDiscriminantAnalysis": lambda k: mercer.KernelDiscriminantAnalysis(kernel=k),
+    "KernelPLS": lambda k: mercer.KernelPLS(2, k),
+    "KernelLMS": lambda k: mercer.KernelLMS(k),
+    "KernelKMeans": lambda k: mercer.KernelKMeans(2, kernel=k),
+    "KernelSpectralClustering": lambda k: mercer.KernelSpectralClustering(2, kernel=k),
+    "Nystroem": lambda k: mercer.Nystroem(kernel=k, n_components=10),
+}
+
+
+def answer(model, rows):
+    return model.predict(rows) if hasattr(model, "predict") else model.transform(rows)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("name", MAKERS)
+def test_estimator(name, kernel, tmp_path):
+    model = MAKERS[name](kernel).fit(X, y)
+    found = np.asarray(answer(model, NEW))
+    assert len(found) == len(NEW)
+    assert np.all(np.isfinite(found))
+    np.testing.assert_array_equal(answer(MAKERS[name](kernel).fit(np.array(X), y), np.array(NEW)), found)
+    if importlib.util.find_spec("safetensors"):
+        mercer.save(model, tmp_path / "model.mercer")
+        np.testing.assert_array_equal(answer(mercer.load(tmp_path / "model.mercer"), NEW), found)
+
+
+def test_they_learn():
+    model = mercer.KernelRidgeClassifier(Spectrum(2).normalized()).fit(X, y)
+    assert model.score(X, y) > 0.95
+    assert np.array_equal(model.predict(NEW[:6]), [0, 0, 0, 1, 1, 1])
+
+
+def test_both_roads_of_a_product_agree():
+    kernel = Spectrum(2)
+    product = kernel * Spectrum(1)  # has no features of its own here
+    one = mercer.KernelRidge(kernel, alpha=0.1, solver="cg").fit(X, y)
+    two = mercer.KernelRidge(kernel, alpha=0.1, solver="cholesky").fit(X, y)
+    np.testing.assert_allclose(one.predict(NEW), two.predict(NEW), atol=1e-8)
+    assert mercer.KernelRidge(product, alpha=0.1).fit(X, y).predict(NEW).shape == (8,)
+
+
+def test_weight_two_is_a_row_twice_and_zero_is_none():
+    weights = np.ones(40)
+    weights[0], weights[1] = 2, 0
+    one = mercer.KernelRidge(Spectrum(2)).fit(X, y, sample_weight=weights)
+    rows = [0, *range(2, 40), 0]
+    two = mercer.KernelRidge(Spectrum(2)).fit([X[i] for i in rows], y[rows])
+    np.testing.assert_allclose(one.predict(NEW), two.predict(NEW), atol=1e-8)
+
+
+def test_two_views_of_texts():
+    model = mercer.KernelCCA(1, kernel=Spectrum(2), kernel_y=Spectrum(1)).fit(X, [x[::-1] for x in X])
+    assert np.asarray(model.transform(NEW)).shape == (8, 1)

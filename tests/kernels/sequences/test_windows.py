@@ -1,0 +1,137 @@
+"""Spectrum, GappedKmer and Mismatch against their definitions: exact."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mercer import KernelOperator, errors
+from mercer.kernels import GappedKmer, Mismatch, Spectrum, parse
+
+spec = importlib.util.spec_from_file_location("reference", Path(__file__).with_name("reference.py"))
+reference = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(reference)
+
+X = reference.random_strings(0)
+Z = reference.random_strings(1)
+
+CASES = [
+    (Spectrum(1), lambda x, z: reference.spectrum(x, z, 1)),
+    (Spectrum(3), lambda x, z: reference.spectrum(x, z, 3)),
+    (Spectrum(40), lambda x, z: reference.spectrum(x, z, 40)),
+    (GappedKmer(3, 1), lambda x, z: reference.gapped(x, z, 3, 1)),
+    (GappedKmer(5, 3), lambda x, z: reference.gapped(x, z, 5, 3)),
+    (GappedKmer(4, 4), lambda x, z: reference.spectrum(x, z, 4)),
+    (Mismatch(1, 0, alphabet="abcæ"), lambda x, z: reference.spectrum(x, z, 1)),
+    (Mismatch(3, 1, alphabet="abcæ"), lambda x, z: reference.mismatch(x, z, 3, 1, "abcæ")),
+    (Mismatch(3, 1, alphabet="abcxyz"), lambda x, z: reference.mismatch(x, z, 3, 1, "abcxyz")),
+    (Mismatch(3, 2, alphabet="ab"), lambda x, z: reference.mismatch(x, z, 3, 2, "ab")),
+    (Mismatch(4, 2, alphabet="abæ"), lambda x, z: reference.mismatch(x, z, 4, 2, "abæ")),
+]
+
+
+@pytest.mark.parametrize(("kernel", "definition"), CASES, ids=lambda case: repr(case)[:40])
+def test_equals_the_definition(kernel, definition):
+    square, cross = reference.gram(definition, X), reference.gram(definition, X, Z)
+    np.testing.assert_array_equal(kernel(X), square)
+    np.testing.assert_array_equal(kernel(X, Z), cross)
+    np.testing.assert_array_equal(kernel.diagonal(X), np.diagonal(square))
+
+
+@pytest.mark.parametrize(("kernel", "definition"), CASES, ids=lambda case: repr(case)[:40])
+def test_products_make_no_matrix_and_agree(kernel, definition):
+    v = np.random.default_rng(0).normal(size=(len(Z), 2))
+    np.testing.assert_allclose(KernelOperator(kernel, X, Z) @ v, reference.gram(definition, X, Z) @ v, atol=1e-10)
+    np.testing.assert_allclose(kernel.product(X, X, v), reference.gram(definition, X) @ v, atol=1e-10)
+
+
+def test_algebra_and_products_of_it():
+    kernel = 0.5 * Spectrum(2).normalized() + GappedKmer(3, 2) + 2.0
+    K = kernel(X, Z)
+    v = np.ones((len(Z), 1))
+    np.testing.assert_allclose(kernel.product(X, Z, v), K @ v, rtol=1e-13)
+    diagonal = np.diagonal(Spectrum(2).normalized()(X))
+    np.testing.assert_allclose(diagonal, [len(x) >= 2 for x in X])
+    assert (Spectrum(2) * Spectrum(1)).product(X, Z, v) is None
+    np.testing.assert_array_equal((Spectrum(2) * Spectrum(1))(X, Z), Spectrum(2)(X, Z) * Spectrum(1)(X, Z))
+
+
+def test_words_tokens_and_long_patterns():
+    texts = ["to be or not to be", "to  be", "or", ""]
+    words = [text.split() for text in texts]
+    numbers = [[len(word) for word in text] for text in words]
+    np.testing.assert_array_equal(
+        Spectrum(2, unit="word")(texts), reference.gram(lambda x, z: reference.spectrum(x, z, 2), words)
+    )
+    np.testing.assert_array_equal(Spectrum(2)(words), Spectrum(2, unit="word")(texts))
+    np.testing.assert_array_equal(
+        Spectrum(1)(numbers), reference.gram(lambda x, z: reference.spectrum(x, z, 1), numbers)
+    )
+    # Places that do not fit one machine word: 30 symbols of 5 bits.
+    rng = np.random.default_rng(0)
+    base = "".join(rng.choice(list("abcdefghijklmnopqrstuvwxyz"), 60))
+    X = [base, base[5:] + base[:5], base[:33] + "!" + base[34:]]
+    np.testing.assert_array_equal(Spectrum(30)(X), reference.gram(lambda x, z: reference.spectrum(x, z, 30), X))
+
+
+def test_alphabet_of_the_training_data():
+    kernel = Mismatch(3, 1)
+    assert not kernel.is_resolved
+    assert kernel.resolve(X) == Mismatch(3, 1, alphabet="abcæ")
+    assert (kernel + Spectrum(2)).resolve(X).left.alphabet == "abcæ"
+    assert kernel.resolve([["to", "be"]]).alphabet == ("be", "to")
+    np.testing.assert_array_equal(kernel(X), Mismatch(3, 1, alphabet="abcæ")(X))
+    with pytest.raises(errors.InvalidInput, match="resolve"):
+        kernel(X, Z)
+
+
+def test_names_and_properties():
+    for kernel in (Spectrum(2, unit="word"), GappedKmer(5, 2), Mismatch(4, 1, alphabet="acgt")):
+        assert parse(repr(kernel)) == kernel
+        assert kernel.properties.definiteness.is_mercer
+    assert parse("spectrum(k=3).normalized() + 2*gappedkmer(g=10, k=6)") == Spectrum(3).normalized() + 2.0 * GappedKmer(
+        10, 6
+    )
+    tokens = Mismatch(2, 1, alphabet=("a", 3))
+    assert parse(repr(tokens)) == tokens
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Spectrum(0), lambda: Spectrum(2.5), lambda: GappedKmer(3, 4), lambda: GappedKmer(60, 30),
+        lambda: Mismatch(2, 2), lambda: Mismatch(2, -1), lambda: Spectrum(2, unit="letter"),
+        lambda: Mismatch(2, 1, alphabet="aa"), lambda: Mismatch(2, 1, alphabet=""), lambda: Mismatch(2, 1, alphabet=4),
+    ],
+)  # fmt: skip
+def test_refused_parameters(make):
+    with pytest.raises(errors.MercerError, match="; "):
+        make()
+
+
+@pytest.mark.parametrize(
+    "data", ["abc", [], ["a", None], [b"abc"], ["a", 1.5], np.eye(2), [["a", 1.5]], 3, np.array([1, 2]), [["a", None]]]
+)
+def test_refused_data(data):
+    with pytest.raises(errors.InvalidInput, match="Spectrum"):
+        Spectrum(2)(data)
+
+
+def test_forms_of_data():
+    pandas = pytest.importorskip("pandas")
+    polars = pytest.importorskip("polars")
+    K = Spectrum(2)(X)
+    forms = [
+        np.array(X),
+        np.array(X, object),
+        tuple(X),
+        pandas.Series(X),
+        pandas.DataFrame({"s": X}),
+        np.array(X)[:, None],
+    ]
+    forms += [polars.Series(X), polars.DataFrame({"s": X}), pandas.Series(X, dtype="string")]
+    for form in forms:
+        np.testing.assert_array_equal(Spectrum(2)(form), K)
