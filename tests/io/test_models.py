@@ -17,6 +17,7 @@ from mercer import (
     KernelKMeans,
     KernelLMS,
     KernelPCA,
+    KernelPerceptron,
     KernelRidge,
     KernelRidgeClassifier,
     KernelRidgeClassifierCV,
@@ -62,6 +63,8 @@ MODELS = {
     ).fit(X),
     "discriminant": lambda: KernelDiscriminantAnalysis("gaussian").fit(X, LABELS),
     "lms": lambda: KernelLMS(Gaussian(gamma=0.2)).fit(X, Y),
+    "perceptron": lambda: KernelPerceptron(Gaussian(0.2), keep_history=50, max_iter=100, tol=None).fit(X, LABELS),
+    "perceptron, voted": lambda: KernelPerceptron("linear", method="voted", max_iter=5, tol=None).fit(X, LABELS),
     "clusters": lambda: KernelKMeans(3, Gaussian(0.2)).fit(X),
     "clusters, weights": lambda: KernelKMeans(3).fit(X, sample_weight=np.arange(len(X)) % 3),
     "clusters, landmarks": lambda: KernelKMeans(3, solver="nystroem", n_landmarks=20).fit(
@@ -127,6 +130,18 @@ def test_changed_clusters_are_refused(tmp_path, name):
         save(model, tmp_path / "m")
         with pytest.raises(ModelFileError):
             load(tmp_path / "m")
+
+
+@pytest.mark.parametrize("part", ["rows", "classes", "visits", None])
+def test_changed_votes_are_refused(tmp_path, part):
+    model = MODELS["perceptron, voted"]()
+    if part is None:
+        model.votes_.pop("rows")
+    else:
+        model.votes_[part] = model.votes_[part][:-1] if part == "visits" else model.votes_[part] + 100
+    save(model, tmp_path / "m")
+    with pytest.raises(ModelFileError):
+        load(tmp_path / "m")
 
 
 @pytest.mark.parametrize("name", MODELS)

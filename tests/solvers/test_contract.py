@@ -17,8 +17,10 @@ from mercer.solvers import (
     DenseEigen,
     Eigenproblem,
     KernelNipals,
+    Labelled,
     LinearSystem,
     Lloyd,
+    Mistakes,
     RefinedConjugateGradients,
     ScoreProblem,
     Status,
@@ -52,6 +54,12 @@ def eigen(k=4):
 def clusters(**options):
     rows = np.random.default_rng(2).standard_normal((90, 3))
     return lambda: Clustering(LowRank(rows), np.arange(90) % 6, 6, **options)
+
+
+def labelled(classes, **options):
+    y = np.arange(60) % classes
+    rows = np.random.default_rng(3).standard_normal((60, 3)) + 2 * np.eye(3)[y]
+    return lambda: Labelled(Dense(np.exp(-((rows[:, None] - rows) ** 2).sum(axis=2))), y, classes, **options)
 
 
 SOLVERS = {
@@ -88,6 +96,8 @@ SOLVERS = {
     ),
     "lloyd": (Lloyd(), clusters()),
     "lloyd, weighted": (Lloyd(refresh=3), clusters(weights=np.linspace(0, 1, 90))),
+    "mistakes": (Mistakes(), labelled(2)),
+    "mistakes, weighted": (Mistakes(shuffle=False), labelled(3, weights=np.linspace(0.5, 3, 60), constant=0.0)),
     "krylov, random": (BlockKrylov(tol=1e-8, start_from="random"), eigen()),
 }
 

@@ -43,6 +43,7 @@ def _texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
+_VOTES = {"rows", "classes", "rivals", "amounts", "visits"}
 _KINDS: dict[str, tuple[str, Test]] = {
     "kernel_": ("a kernel", lambda value: isinstance(value, Kernel)),
     "X_fit_": ("rows", _rows),
@@ -73,6 +74,8 @@ _KINDS: dict[str, tuple[str, Test]] = {
         ("an array of numbers", _numbers),
     ),
     "n_clusters_": ("a count", _count),
+    "history_": ("an array of numbers", _numbers),
+    "votes_": ("the updates that vote", lambda value: isinstance(value, dict) and set(value) == _VOTES),
     "components_": ("rows", _rows),
     **dict.fromkeys(("normalization_", "frequencies_", "means_"), ("an array of numbers", _numbers)),
     "classes_": ("an array", lambda value: isinstance(value, np.ndarray) and value.ndim == 1),
@@ -147,9 +150,23 @@ def _check_training(model: Any, state: dict[str, Any], path: str) -> None:
         _check_clusters(model, n, path)
     else:
         _check_outputs(model, path)
+    if "votes_" in state:
+        _check_votes(model, n, path)
+    if "history_" in state and model.history_.shape[1:] != (1 + n, *model.dual_coef_.shape[1:]):
+        _refuse(path, f"a history of shape {model.history_.shape} for {n} training rows")
     decoder = state.get("decoder_")
     if decoder is not None and decoder.n_features_in_ != model.dual_coef_.shape[-1]:
         _refuse(path, f"a decoder of {decoder.n_features_in_} scores for {model.dual_coef_.shape[-1]} components")
+
+
+def _check_votes(model: Any, n: int, path: str) -> None:
+    """Every vote is of a training row, for and against a class; they are those of one list of updates."""
+    votes, c = model.votes_, len(model.classes_)
+    if not all(_numbers(one) and one.ndim == 1 and len(one) == len(votes["rows"]) for one in votes.values()):
+        _refuse(path, "votes of several lengths")
+    for name, most in (("rows", n), ("classes", c), ("rivals", c)):
+        if votes[name].dtype.kind not in "iu" or np.any((votes[name] < 0) | (votes[name] >= most)):
+            _refuse(path, f"votes whose {name} are not below {most}")
 
 
 def _check_clusters(model: Any, n: int, path: str) -> None:

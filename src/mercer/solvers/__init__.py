@@ -10,6 +10,7 @@ from mercer.solvers.gradient import BatchLMS, LeastSquares, LMSState, Stochastic
 from mercer.solvers.krylov import BlockKrylov, KrylovState
 from mercer.solvers.linear import LinearSystem
 from mercer.solvers.lloyd import Clustering, Lloyd, LloydState, Partition
+from mercer.solvers.mistakes import Labelled, Mistakes, MistakeState, margins, rivals
 from mercer.solvers.nipals import KernelNipals, LatentScores, NipalsState, ScoreProblem
 from mercer.solvers.pencil import DensePencil, DensePencilState, Pencil
 from mercer.solvers.refinement import RefinedConjugateGradients, RefinedState
@@ -36,11 +37,14 @@ __all__ = [
     "KernelNipals",
     "KrylovState",
     "LMSState",
+    "Labelled",
     "LatentScores",
     "LeastSquares",
     "LinearSystem",
     "Lloyd",
     "LloydState",
+    "MistakeState",
+    "Mistakes",
     "NipalsState",
     "Partition",
     "Pencil",
@@ -58,9 +62,11 @@ __all__ = [
     "choose_eigen",
     "choose_linear",
     "drawn_starts",
+    "margins",
     "plus_plus",
     "rayleigh_ritz",
     "replay",
+    "rivals",
     "solve",
     "update_rates",
 ]

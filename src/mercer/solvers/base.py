@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, fields
 from enum import Enum
 from typing import Any, Generic, Protocol, Self, TypeVar
@@ -170,7 +170,14 @@ class Solution(Generic[S]):
         return self.status.converged
 
 
-def solve(solver: Solver[P, S], problem: P, *, state: S | None = None, max_steps: int | None = None) -> Solution[S]:
+def solve(
+    solver: Solver[P, S],
+    problem: P,
+    *,
+    state: S | None = None,
+    max_steps: int | None = None,
+    each: Callable[[S], None] | None = None,
+) -> Solution[S]:
     """Step until the solver has a verdict, or for ``max_steps`` more steps; one event a step.
 
     A run that is stopped and continued from its state gives the same bits as one that is not.
@@ -185,6 +192,8 @@ def solve(solver: Solver[P, S], problem: P, *, state: S | None = None, max_steps
         Where to continue from: the ``state`` of an earlier solution of the same problem by the same solver.
     max_steps : int, optional
         Steps that this call may take.
+    each : callable, optional
+        Is called with every state, that before the first step included: for a history of the iterates.
 
     Examples
     --------
@@ -205,11 +214,15 @@ def solve(solver: Solver[P, S], problem: P, *, state: S | None = None, max_steps
     ):  # what is not finite ends in a status, not a warning
         current = solver.start(problem) if state is None else state
         last = None if max_steps is None else current.steps + max_steps
+        if each is not None:
+            each(current)
         while (status := solver.verdict(problem, current)) is None:
             if last is not None and current.steps >= last:
                 status = Status.MAX_STEPS
                 break
             current = solver.step(problem, current)
             emit(SolverStep(type(solver).__name__, current.steps, current.residual, solver.tolerance))
+            if each is not None:
+                each(current)
         x, residual = solver.finish(problem, current)
     return Solution(x, status, current.steps, residual, current)
