@@ -1,5 +1,6 @@
 // The Python face of the loops over sequences.
 #include "bindings.hpp"
+#include "sequences/automaton.hpp"
 #include "sequences/kmers.hpp"
 #include "sequences/pairs.hpp"
 
@@ -86,6 +87,33 @@ void alignment_kernel_(Rows x, Index x_starts, Rows z, Index z_starts, double ga
                      int64_t(x.shape(1)), gamma, triangle, i0, i1, out.data());
 }
 
+void require_known(const Symbols& symbols, int32_t alphabet) {
+    require(alphabet >= 1, "no alphabet");
+    for (size_t i = 0; i < symbols.shape(0); ++i) require(symbols(i) >= 0 && symbols(i) < alphabet, "a symbol outside the alphabet");
+}
+
+void substring_kernel_(Symbols x, Index x_starts, Symbols z, Index z_starts, int32_t alphabet, double decay, bool triangle, int64_t j0,
+                       int64_t j1, Matrix out) {
+    const Corpus rows = corpus(x, x_starts), columns = corpus(z, z_starts);
+    require(int64_t(out.shape(0)) == rows.count && int64_t(out.shape(1)) == columns.count, "the output does not fit");
+    require(0 <= j0 && j0 <= j1 && j1 <= columns.count && (!triangle || rows.count == columns.count), "an impossible range");
+    require(z.shape(0) < (size_t(1) << 30), "more than 2^30 symbols");
+    require_known(x, alphabet);
+    require_known(z, alphabet);
+    nb::gil_scoped_release free;
+    substring_kernel(rows, columns, alphabet, decay, triangle, j0, j1, out.data());
+}
+
+void substring_product_(Symbols x, Index x_starts, Symbols z, Index z_starts, int32_t alphabet, double decay, Rows v, Matrix out) {
+    const Corpus rows = corpus(x, x_starts), columns = corpus(z, z_starts);
+    require(int64_t(out.shape(0)) == rows.count && int64_t(v.shape(0)) == columns.count && v.shape(1) == out.shape(1), "the output does not fit");
+    require(z.shape(0) < (size_t(1) << 30) && v.shape(1) < (size_t(1) << 20), "more than 2^30 symbols, or too many vectors");
+    require_known(x, alphabet);
+    require_known(z, alphabet);
+    nb::gil_scoped_release free;
+    substring_product(rows, columns, alphabet, decay, v.data(), int(v.shape(1)), out.data());
+}
+
 }  // namespace
 
 void bind_sequences(nb::module_& m) {
@@ -96,6 +124,10 @@ void bind_sequences(nb::module_& m) {
           "i1"_a, "out"_a.noconvert());
     m.def("subsequence_kernel", &subsequence_kernel_, "x"_a.noconvert(), "x_starts"_a.noconvert(), "z"_a.noconvert(),
           "z_starts"_a.noconvert(), "length"_a, "decay"_a, "triangle"_a, "i0"_a, "i1"_a, "out"_a.noconvert(), "isa"_a = "");
+    m.def("substring_kernel", &substring_kernel_, "x"_a.noconvert(), "x_starts"_a.noconvert(), "z"_a.noconvert(), "z_starts"_a.noconvert(),
+          "alphabet"_a, "decay"_a, "triangle"_a, "j0"_a, "j1"_a, "out"_a.noconvert());
+    m.def("substring_product", &substring_product_, "x"_a.noconvert(), "x_starts"_a.noconvert(), "z"_a.noconvert(),
+          "z_starts"_a.noconvert(), "alphabet"_a, "decay"_a, "v"_a.noconvert(), "out"_a.noconvert());
     m.def("alignment_kernel", &alignment_kernel_, "x"_a.noconvert(), "x_starts"_a.noconvert(), "z"_a.noconvert(),
           "z_starts"_a.noconvert(), "gamma"_a, "triangle"_a, "i0"_a, "i1"_a, "out"_a.noconvert(), "isa"_a = "");
 }

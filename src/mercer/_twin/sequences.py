@@ -11,7 +11,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-__all__ = ["add_products", "alignment_kernel", "count_kmers", "subsequence_kernel"]
+__all__ = [
+    "add_products",
+    "alignment_kernel",
+    "count_kmers",
+    "subsequence_kernel",
+    "substring_kernel",
+    "substring_product",
+]
 
 Array = NDArray[Any]
 
@@ -150,3 +157,51 @@ def alignment_kernel(
                 before = table[p, q], table[p, q + 1], table[p + 1, q]
                 table[p + 1, q + 1] = local[p, q] + np.logaddexp.reduce(before)
         out[i, j] = table[-1, -1]
+
+
+def substring_kernel(
+    x: Array,
+    x_starts: Array,
+    z: Array,
+    z_starts: Array,
+    alphabet: int,
+    decay: float,
+    triangle: bool,
+    j0: int,
+    j1: int,
+    out: Array,
+) -> None:
+    """`out[i, j]` = Σ over pairs of equal substrings, of any length ≥ 1, of xᵢ and zⱼ of decay^length.
+
+    For columns j0 ≤ j < j1 and all i, with `triangle` only i ≤ j.
+    """
+    for j in range(j0, j1):
+        for i in range(j + 1 if triangle else len(x_starts) - 1):
+            match = x[x_starts[i] : x_starts[i + 1], None] == z[None, z_starts[j] : z_starts[j + 1]]
+            out[i, j] = _substrings(match, decay)
+
+
+def _substrings(match: Array, decay: float) -> float:
+    """Of equal substrings that end at a pair of places there are as many as the symbols before them that match."""
+    run, total = np.zeros(match.shape[1] + 1, np.int64), 0.0
+    worth = np.concatenate([[0.0], np.cumsum(decay ** np.arange(1.0, min(match.shape) + 1))])
+    for row in match:
+        run[1:] = np.where(row, run[:-1] + 1, 0)
+        total += worth[run[1:]].sum()
+    return float(total)
+
+
+def substring_product(
+    x: Array,
+    x_starts: Array,
+    z: Array,
+    z_starts: Array,
+    alphabet: int,
+    decay: float,
+    v: Array,
+    out: Array,
+) -> None:
+    """`out` += K v for the K of `substring_kernel`."""
+    values = np.zeros((len(out), len(v)))
+    substring_kernel(x, x_starts, z, z_starts, alphabet, decay, False, 0, len(v), values)
+    out += values @ v

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mercer import KernelOperator, errors
-from mercer.kernels import Subsequence, parse
+from mercer.kernels import AllSubstrings, Subsequence, parse
 
 spec = importlib.util.spec_from_file_location("reference", Path(__file__).with_name("reference.py"))
 reference = importlib.util.module_from_spec(spec)
@@ -51,3 +51,26 @@ def test_operators_and_forms():
 def test_refused_parameters(make):
     with pytest.raises(errors.NotAKernel, match="; "):
         make()
+
+
+@pytest.mark.parametrize("decay", [0.3, 1.0])
+def test_all_substrings_equal_the_definition(decay):
+    kernel = AllSubstrings(decay)
+    repeated = [*X, "aaaaaaaa", "abababab", "ababababab"]
+    for rows, columns in ((repeated, None), (repeated, Z)):
+        expected = reference.gram(lambda x, z: reference.substrings(x, z, decay), rows, columns)
+        found = kernel(rows) if columns is None else kernel(rows, columns)
+        np.testing.assert_allclose(found, expected, rtol=0 if decay == 1 else 1e-13)
+    np.testing.assert_array_equal(kernel.diagonal(repeated), np.diagonal(kernel(repeated)))
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_one_automaton_of_all_substrings(columns):
+    rng = np.random.default_rng(3)
+    many = ["".join(rng.choice(list("ab"), rng.integers(0, 30))) for _ in range(60)]
+    v = rng.integers(-3, 4, (60, columns)).astype(float)
+    kernel = AllSubstrings(1.0)
+    np.testing.assert_array_equal(KernelOperator(kernel, X, many) @ v, kernel(X, many) @ v)
+    np.testing.assert_array_equal(KernelOperator(kernel, many) @ v, kernel(many) @ v)
+    words = [" ".join(text) for text in many]
+    np.testing.assert_array_equal(AllSubstrings(1.0, unit="word")(words), kernel(many))
