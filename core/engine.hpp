@@ -52,10 +52,18 @@ class Engine {
 using MakeEngine = Engine* (*)(const Plan&);
 using Evaluate = void (*)(int op, bool is_double, double k0, double k1, const void* in, void* out, int64_t n);
 
+constexpr int kMostSubsequence = 8;  // symbols, for which the loops are compiled
+using Subsequences = void (*)(const int32_t* x, int64_t nx, const int64_t* z, int64_t nz, int length, double decay, double* work, double* out);
+using Alignments = void (*)(const double* x, int64_t nx, const double* z, int64_t nz, const int64_t* length, int64_t depth, double gamma,
+                            double* work, double* out);
+
 struct InstructionSet {
     const char* name;
     MakeEngine make;
     Evaluate evaluate;  // one elementary function over an array, for the tests of its error
+    int lanes;          // sequences that the next two take at once, interleaved
+    Subsequences subsequences;
+    Alignments alignments;
 };
 
 InstructionSet baseline();

@@ -20,8 +20,10 @@ namespace {
 #include "mirror.hpp"
 #include "products.hpp"
 #include "engine.inl"
+#include "sequences/subsequences.hpp"
+#include "sequences/alignments.hpp"
 }  // namespace
 
-InstructionSet MERCER_ISA() { return {MERCER_ISA_NAME, make, evaluate}; }
+InstructionSet MERCER_ISA() { return {MERCER_ISA_NAME, make, evaluate, Simd<double>::W, subsequences, alignments}; }
 
 }  // namespace mercer

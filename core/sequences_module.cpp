@@ -1,6 +1,8 @@
 // The Python face of the loops over sequences.
 #include "bindings.hpp"
+#include "sequences/automaton.hpp"
 #include "sequences/kmers.hpp"
+#include "sequences/pairs.hpp"
 
 namespace mercer {
 
@@ -9,6 +11,7 @@ namespace {
 using Symbols = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Ints = nb::ndarray<int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Longs = nb::ndarray<int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Rows = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Matrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 void require_starts(const Index& starts, int64_t size) {
@@ -54,6 +57,63 @@ void add_products_(Index row_start, Symbols features, Symbols row_counts, Index 
     add_products(x, z, weight, triangle, i0, i1, out.data(), int64_t(out.shape(1)));
 }
 
+void require_rows(const Index& x, const Matrix& out, int64_t columns, bool triangle, int64_t i0, int64_t i1) {
+    const int64_t n = int64_t(x.shape(0)) - 1;
+    require(int64_t(out.shape(0)) == n && int64_t(out.shape(1)) == columns && (!triangle || n == columns), "the output does not fit");
+    require(0 <= i0 && i0 <= i1 && i1 <= n, "an impossible range");
+}
+
+void subsequence_kernel_(Symbols x, Index x_starts, Symbols z, Index z_starts, int length, double decay, bool triangle, int64_t i0,
+                         int64_t i1, Matrix out, const std::string& isa) {
+    const Corpus rows = corpus(x, x_starts), columns = corpus(z, z_starts);
+    require_rows(x_starts, out, columns.count, triangle, i0, i1);
+    require(length >= 1 && length <= kMostSubsequence, "a length beyond what is compiled");
+    for (size_t i = 0; i < x.shape(0); ++i) require(x(i) >= 0, "a negative symbol");
+    const InstructionSet& set = find_isa(isa);
+    nb::gil_scoped_release free;
+    subsequence_kernel(set, rows, columns, length, decay, triangle, i0, i1, out.data());
+}
+
+void alignment_kernel_(Rows x, Index x_starts, Rows z, Index z_starts, double gamma, bool triangle, int64_t i0, int64_t i1, Matrix out,
+                       const std::string& isa) {
+    require(x.shape(1) == z.shape(1) && x.shape(1) >= 1, "series of different numbers of columns");
+    require_starts(x_starts, int64_t(x.shape(0)));
+    require_starts(z_starts, int64_t(z.shape(0)));
+    const int64_t columns = int64_t(z_starts.shape(0)) - 1;
+    require_rows(x_starts, out, columns, triangle, i0, i1);
+    const InstructionSet& set = find_isa(isa);
+    nb::gil_scoped_release free;
+    alignment_kernel(set, {x.data(), x_starts.data(), int64_t(x_starts.shape(0)) - 1}, {z.data(), z_starts.data(), columns},
+                     int64_t(x.shape(1)), gamma, triangle, i0, i1, out.data());
+}
+
+void require_known(const Symbols& symbols, int32_t alphabet) {
+    require(alphabet >= 1, "no alphabet");
+    for (size_t i = 0; i < symbols.shape(0); ++i) require(symbols(i) >= 0 && symbols(i) < alphabet, "a symbol outside the alphabet");
+}
+
+void substring_kernel_(Symbols x, Index x_starts, Symbols z, Index z_starts, int32_t alphabet, double decay, bool triangle, int64_t j0,
+                       int64_t j1, Matrix out) {
+    const Corpus rows = corpus(x, x_starts), columns = corpus(z, z_starts);
+    require(int64_t(out.shape(0)) == rows.count && int64_t(out.shape(1)) == columns.count, "the output does not fit");
+    require(0 <= j0 && j0 <= j1 && j1 <= columns.count && (!triangle || rows.count == columns.count), "an impossible range");
+    require(z.shape(0) < (size_t(1) << 30), "more than 2^30 symbols");
+    require_known(x, alphabet);
+    require_known(z, alphabet);
+    nb::gil_scoped_release free;
+    substring_kernel(rows, columns, alphabet, decay, triangle, j0, j1, out.data());
+}
+
+void substring_product_(Symbols x, Index x_starts, Symbols z, Index z_starts, int32_t alphabet, double decay, Rows v, Matrix out) {
+    const Corpus rows = corpus(x, x_starts), columns = corpus(z, z_starts);
+    require(int64_t(out.shape(0)) == rows.count && int64_t(v.shape(0)) == columns.count && v.shape(1) == out.shape(1), "the output does not fit");
+    require(z.shape(0) < (size_t(1) << 30) && v.shape(1) < (size_t(1) << 20), "more than 2^30 symbols, or too many vectors");
+    require_known(x, alphabet);
+    require_known(z, alphabet);
+    nb::gil_scoped_release free;
+    substring_product(rows, columns, alphabet, decay, v.data(), int(v.shape(1)), out.data());
+}
+
 }  // namespace
 
 void bind_sequences(nb::module_& m) {
@@ -62,6 +122,14 @@ void bind_sequences(nb::module_& m) {
     m.def("add_products", &add_products_, "row_start"_a.noconvert(), "features"_a.noconvert(), "row_counts"_a.noconvert(),
           "feature_start"_a.noconvert(), "rows"_a.noconvert(), "feature_counts"_a.noconvert(), "weight"_a, "triangle"_a, "i0"_a,
           "i1"_a, "out"_a.noconvert());
+    m.def("subsequence_kernel", &subsequence_kernel_, "x"_a.noconvert(), "x_starts"_a.noconvert(), "z"_a.noconvert(),
+          "z_starts"_a.noconvert(), "length"_a, "decay"_a, "triangle"_a, "i0"_a, "i1"_a, "out"_a.noconvert(), "isa"_a = "");
+    m.def("substring_kernel", &substring_kernel_, "x"_a.noconvert(), "x_starts"_a.noconvert(), "z"_a.noconvert(), "z_starts"_a.noconvert(),
+          "alphabet"_a, "decay"_a, "triangle"_a, "j0"_a, "j1"_a, "out"_a.noconvert());
+    m.def("substring_product", &substring_product_, "x"_a.noconvert(), "x_starts"_a.noconvert(), "z"_a.noconvert(),
+          "z_starts"_a.noconvert(), "alphabet"_a, "decay"_a, "v"_a.noconvert(), "out"_a.noconvert());
+    m.def("alignment_kernel", &alignment_kernel_, "x"_a.noconvert(), "x_starts"_a.noconvert(), "z"_a.noconvert(),
+          "z_starts"_a.noconvert(), "gamma"_a, "triangle"_a, "i0"_a, "i1"_a, "out"_a.noconvert(), "isa"_a = "");
 }
 
 }  // namespace mercer

@@ -3,7 +3,17 @@
 Arrays in, arrays out; nothing here knows what a kernel is.
 """
 
-from mercer._twin.sequences import add_products, count_kmers
+from mercer._twin.sequences import (
+    add_products,
+    alignment_kernel,
+    count_kmers,
+    subsequence_kernel,
+    substring_kernel,
+    substring_product,
+)
 from mercer._twin.tiles import PAIRINGS, BlockTiles, Tiles, instruction_sets, threads
 
-__all__ = ["PAIRINGS", "BlockTiles", "Tiles", "add_products", "count_kmers", "instruction_sets", "threads"]
+__all__ = [
+    "PAIRINGS", "BlockTiles", "Tiles", "add_products", "alignment_kernel", "count_kmers", "instruction_sets",
+    "subsequence_kernel", "substring_kernel", "substring_product", "threads",
+]  # fmt: skip

@@ -11,7 +11,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-__all__ = ["add_products", "count_kmers"]
+__all__ = [
+    "add_products",
+    "alignment_kernel",
+    "count_kmers",
+    "subsequence_kernel",
+    "substring_kernel",
+    "substring_product",
+]
 
 Array = NDArray[Any]
 
@@ -79,3 +86,122 @@ def add_products(
     z = sp.csr_array((feature_counts.astype(np.float64), rows, feature_start), shape=(shape, m))
     values = weight * (x[i0:i1] @ z).toarray()
     out[i0:i1] += np.triu(values, i0) if triangle else values
+
+
+def subsequence_kernel(
+    x: Array,
+    x_starts: Array,
+    z: Array,
+    z_starts: Array,
+    length: int,
+    decay: float,
+    triangle: bool,
+    i0: int,
+    i1: int,
+    out: Array,
+    isa: str = "",
+) -> None:
+    """`out[i, j]` = Σ over pairs of equal subsequences of up to `length` symbols of decay^(span in xᵢ + span in zⱼ).
+
+    For rows i0 ≤ i < i1 and all j, with `triangle` at least those with j ≥ i.
+    """
+    for i, j in _pairs(i0, i1, len(z_starts) - 1, triangle):
+        match = (x[x_starts[i] : x_starts[i + 1], None] == z[None, z_starts[j] : z_starts[j + 1]]).astype(float)
+        ending, total = match, decay**2 * match.sum()  # the weight of subsequences that end at each pair of places
+        for q in range(2, length + 1):
+            before = np.zeros_like(match)
+            before[1:, 1:] = _decayed(_decayed(ending, decay), decay)[:-1, :-1]
+            ending = match * before
+            total += decay ** (2 * q) * ending.sum()
+        out[i, j] = total
+
+
+def _decayed(values: Array, decay: float) -> Array:
+    """Running sums that fade along the rows, of the transpose: twice is along both."""
+    out = np.empty(values.shape[::-1])
+    running = np.zeros(values.shape[0])
+    for j in range(values.shape[1]):
+        running = decay * running + values[:, j]
+        out[j] = running
+    return out
+
+
+def _pairs(i0: int, i1: int, columns: int, triangle: bool) -> list[tuple[int, int]]:
+    return [(i, j) for i in range(i0, i1) for j in range(i if triangle else 0, columns)]
+
+
+def alignment_kernel(
+    x: Array,
+    x_starts: Array,
+    z: Array,
+    z_starts: Array,
+    gamma: float,
+    triangle: bool,
+    i0: int,
+    i1: int,
+    out: Array,
+    isa: str = "",
+) -> None:
+    """`out[i, j]` = log Σ over alignments of xᵢ and zⱼ of Π κ over its pairs of places, κ = g/(2 − g), g = e^(−γ‖·‖²).
+
+    Series are rows of x and z; rows and pairs as for `subsequence_kernel`.
+    """
+    for i, j in _pairs(i0, i1, len(z_starts) - 1, triangle):
+        a, b = x[x_starts[i] : x_starts[i + 1]], z[z_starts[j] : z_starts[j + 1]]
+        exponent = -gamma * ((a[:, None, :] - b[None, :, :]) ** 2).sum(axis=2)
+        local = exponent - np.log(2 - np.exp(exponent))
+        table = np.full((len(a) + 1, len(b) + 1), -np.inf)
+        table[0, 0] = 0
+        for p in range(len(a)):
+            for q in range(len(b)):
+                before = table[p, q], table[p, q + 1], table[p + 1, q]
+                table[p + 1, q + 1] = local[p, q] + np.logaddexp.reduce(before)
+        out[i, j] = table[-1, -1]
+
+
+def substring_kernel(
+    x: Array,
+    x_starts: Array,
+    z: Array,
+    z_starts: Array,
+    alphabet: int,
+    decay: float,
+    triangle: bool,
+    j0: int,
+    j1: int,
+    out: Array,
+) -> None:
+    """`out[i, j]` = Σ over pairs of equal substrings, of any length ≥ 1, of xᵢ and zⱼ of decay^length.
+
+    For columns j0 ≤ j < j1 and all i, with `triangle` only i ≤ j.
+    """
+    for j in range(j0, j1):
+        for i in range(j + 1 if triangle else len(x_starts) - 1):
+            match = x[x_starts[i] : x_starts[i + 1], None] == z[None, z_starts[j] : z_starts[j + 1]]
+            out[i, j] = _substrings(match, decay)
+
+
+def _substrings(match: Array, decay: float) -> float:
+    """Of equal substrings that end at a pair of places there are as many as the symbols before them that match."""
+    run, total = np.zeros(match.shape[1] + 1, np.int64), 0.0
+    worth = np.concatenate([[0.0], np.cumsum(decay ** np.arange(1.0, min(match.shape) + 1))])
+    for row in match:
+        run[1:] = np.where(row, run[:-1] + 1, 0)
+        total += worth[run[1:]].sum()
+    return float(total)
+
+
+def substring_product(
+    x: Array,
+    x_starts: Array,
+    z: Array,
+    z_starts: Array,
+    alphabet: int,
+    decay: float,
+    v: Array,
+    out: Array,
+) -> None:
+    """`out` += K v for the K of `substring_kernel`."""
+    values = np.zeros((len(out), len(v)))
+    substring_kernel(x, x_starts, z, z_starts, alphabet, decay, False, 0, len(v), values)
+    out += values @ v

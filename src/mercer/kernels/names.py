@@ -13,7 +13,7 @@ from mercer.errors import InvalidInput, message
 from mercer.kernels.base import Kernel
 from mercer.kernels.histograms import AdditiveChi2, Chi2, Hamming, Intersection
 from mercer.kernels.products import Cosine, Linear, MonomialSum, Polynomial, Sigmoid
-from mercer.kernels.sequences import GappedKmer, Mismatch, Spectrum
+from mercer.kernels.sequences import AllSubstrings, GappedKmer, Mismatch, Spectrum, Subsequence
 from mercer.kernels.special import Constant, Function, Precomputed
 from mercer.kernels.stationary import Cauchy, Gaussian, Laplace, Matern, Periodic, RationalQuadratic
 
@@ -22,7 +22,7 @@ __all__ = ["as_kernel", "kernel_names", "parse"]
 _CLASSES: tuple[type[Kernel], ...] = (
     Linear, Polynomial, MonomialSum, Gaussian, Laplace, Matern, RationalQuadratic, Cauchy, Periodic, Sigmoid, Cosine,
     Chi2, AdditiveChi2, Intersection, Hamming, Constant, Precomputed,
-    Spectrum, GappedKmer, Mismatch,
+    Spectrum, GappedKmer, Mismatch, Subsequence, AllSubstrings,
 )  # fmt: skip
 _NAMES: dict[str, type[Kernel]] = {cls.__name__.lower(): cls for cls in _CLASSES} | {
     "rbf": Gaussian,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
 
-__all__ = ["Corpus", "as_sequences", "encoded", "tokens"]
+__all__ = ["Corpus", "as_sequences", "encoded", "reordered", "tokens"]
 
 
 def as_sequences(X: Any, who: str = "sequences") -> NDArray[Any]:
@@ -120,6 +120,23 @@ class Corpus:
         """Sequences [first, last), in the same symbols."""
         begin, end = self.starts[first], self.starts[last]
         return Corpus(self.symbols[begin:end], self.starts[first : last + 1] - begin, self.names)
+
+    def ordered(self, order: NDArray[np.intp]) -> Corpus:
+        """The sequences in this order."""
+        places, starts = reordered(self.starts, order)
+        return Corpus(self.symbols[places], starts, self.names)
+
+
+def reordered(starts: NDArray[np.int64], order: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where the parts that `starts` divides are found in this order, and their new starts.
+
+    >>> reordered(np.array([0, 2, 3]), np.array([1, 0]))
+    (array([2, 0, 1]), array([0, 1, 3]))
+    """
+    lengths = np.diff(starts)[order]
+    new = np.zeros(len(starts), np.int64)
+    np.cumsum(lengths, out=new[1:])
+    return np.arange(new[-1]) + np.repeat(starts[:-1][order] - new[:-1], lengths), new
 
 
 def encoded(sequences: Any, unit: str = "character", alphabet: Iterable[Any] | None = None) -> Corpus:

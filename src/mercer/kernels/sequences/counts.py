@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mercer import backend
 from mercer.kernels.sequences.corpus import Corpus
 
-__all__ = ["Counts", "Pattern", "count", "gram", "product", "self_products"]
+__all__ = ["Counts", "Pattern", "count", "gram", "mirrored", "product", "self_products"]
 
 PIECE = 1e8
 """Products of counts between two looks at the keyboard: some tenths of a second on one core."""
@@ -71,10 +71,10 @@ def gram(x: Corpus, z: Corpus | None, patterns: Sequence[Pattern], span: int) ->
         else:
             rows = count(joined(x, z), pattern, span).matrix.tocsr()
             _add(rows[: x.count], rows[x.count :].tocsc(), pattern.weight, False, out)
-    return _mirrored(out) if z is None else out
+    return mirrored(out) if z is None else out
 
 
-def _mirrored(out: NDArray[np.float64], step: int = 512) -> NDArray[np.float64]:
+def mirrored(out: NDArray[np.float64], step: int = 512) -> NDArray[np.float64]:
     """The upper triangle copied into the lower one, in place."""
     for i in range(0, len(out), step):
         square = out[i : i + step, i : i + step]

@@ -1,0 +1,109 @@
+// Pairs of sequences, one row against many columns at a time: the columns side by side in the lanes of a vector.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "kmers.hpp"
+
+namespace mercer {
+
+// On a cache line, as vector loads need.
+template <class T>
+class Lanes {
+   public:
+    explicit Lanes(size_t size) : own_(size + 64 / sizeof(T)) {
+        const uintptr_t at = reinterpret_cast<uintptr_t>(own_.data());
+        at_ = reinterpret_cast<T*>((at + 63) & ~uintptr_t(63));
+    }
+    T* get() { return at_; }
+
+   private:
+    std::vector<T> own_;
+    T* at_;
+};
+
+// The longest of a group of `lanes` sequences from `first` on.
+inline int64_t longest(const int64_t* starts, int64_t count, int64_t first, int lanes) {
+    int64_t most = 0;
+    for (int64_t j = first; j < std::min(first + lanes, count); ++j) most = std::max(most, starts[j + 1] - starts[j]);
+    return most;
+}
+
+// f(i, j, group) for rows [i0, i1) and the first columns j of groups; with `triangle` only groups that reach the diagonal.
+// One group at a time, so that it is interleaved once: make(j) does that, and is called by one thread.
+template <class Make, class F>
+void by_groups(int64_t i0, int64_t i1, int64_t columns, int lanes, bool triangle, const Make& make, const F& f) {
+    for (int64_t j = triangle ? i0 / lanes * lanes : 0; j < columns; j += lanes) {
+        const auto group = make(j);
+        const int64_t end = triangle ? std::min(i1, j + lanes) : i1;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads())
+        for (int64_t i = i0; i < end; ++i) f(i, j, *group);
+    }
+}
+
+struct SymbolGroup {
+    Lanes<int64_t> symbols;
+    int64_t length;
+};
+
+// out[i, j] for rows [i0, i1) of x and all columns, sequences of z; with `triangle` (z is x) at least those with j >= i.
+inline void subsequence_kernel(const InstructionSet& set, const Corpus& x, const Corpus& z, int length, double decay, bool triangle,
+                               int64_t i0, int64_t i1, double* out) {
+    const int W = set.lanes;
+    const auto make = [&](int64_t first) {
+        const int64_t most = longest(z.starts, z.count, first, W);
+        auto group = std::make_unique<SymbolGroup>(SymbolGroup{Lanes<int64_t>(size_t(most) * W), most});
+        int64_t* at = group->symbols.get();
+        std::fill(at, at + most * W, int64_t(-1));  // no symbol, which no other one equals
+        for (int64_t j = first; j < std::min(first + W, z.count); ++j)
+            for (int64_t p = 0; p < z.starts[j + 1] - z.starts[j]; ++p) at[p * W + (j - first)] = z.symbols[z.starts[j] + p];
+        return group;
+    };
+    by_groups(i0, i1, z.count, W, triangle, make, [&](int64_t i, int64_t j, SymbolGroup& group) {
+        Lanes<double> work(size_t(group.length) * (length - 1) * W), found(W);
+        set.subsequences(x.symbols + x.starts[i], x.starts[i + 1] - x.starts[i], group.symbols.get(), group.length, length, decay,
+                         work.get(), found.get());
+        for (int64_t c = j; c < std::min(j + W, z.count); ++c) out[i * z.count + c] = found.get()[c - j];
+    });
+}
+
+// Series end to end: series i is rows [starts[i], starts[i + 1]) of `depth` numbers each.
+struct Series {
+    const double* rows;
+    const int64_t* starts;
+    int64_t count;
+};
+
+struct SeriesGroup {
+    Lanes<double> rows;
+    std::vector<int64_t> lengths;
+    int64_t longest;
+};
+
+// The logarithms, as subsequence_kernel.
+inline void alignment_kernel(const InstructionSet& set, const Series& x, const Series& z, int64_t depth, double gamma, bool triangle,
+                             int64_t i0, int64_t i1, double* out) {
+    const int W = set.lanes;
+    const auto make = [&](int64_t first) {
+        const int64_t most = longest(z.starts, z.count, first, W);
+        auto group = std::make_unique<SeriesGroup>(SeriesGroup{Lanes<double>(size_t(most * depth) * W), std::vector<int64_t>(size_t(W), 0), most});
+        double* at = group->rows.get();
+        for (int64_t j = first; j < std::min(first + W, z.count); ++j) {
+            const int64_t size = z.starts[j + 1] - z.starts[j];
+            group->lengths[size_t(j - first)] = size;
+            for (int64_t p = 0; p < size * depth; ++p) at[p * W + (j - first)] = z.rows[z.starts[j] * depth + p];
+        }
+        return group;
+    };
+    by_groups(i0, i1, z.count, W, triangle, make, [&](int64_t i, int64_t j, SeriesGroup& group) {
+        Lanes<double> work(size_t(group.longest + 1) * W), found(W);
+        set.alignments(x.rows + x.starts[i] * depth, x.starts[i + 1] - x.starts[i], group.rows.get(), group.longest, group.lengths.data(),
+                       depth, gamma, work.get(), found.get());
+        for (int64_t c = j; c < std::min(j + W, z.count); ++c) out[i * z.count + c] = found.get()[c - j];
+    });
+}
+
+}  // namespace mercer
