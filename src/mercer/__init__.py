@@ -25,6 +25,7 @@ from mercer.estimators import (
 from mercer.events import Cancel, Log, Progress, observe
 from mercer.gram import KernelOperator
 from mercer.io import load, save
+from mercer.validity import KernelReport, check_kernel
 
 __version__ = "0.1.0"
 
@@ -37,6 +38,7 @@ __all__ = [
     "KernelOperator",
     "KernelPCA",
     "KernelPLS",
+    "KernelReport",
     "KernelRidge",
     "KernelRidgeCV",
     "KernelRidgeClassifier",
@@ -49,6 +51,7 @@ __all__ = [
     "Progress",
     "RandomFourierFeatures",
     "Report",
+    "check_kernel",
     "errors",
     "kernels",
     "load",
