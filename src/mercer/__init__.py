@@ -26,6 +26,7 @@ from mercer.estimators import (
 from mercer.events import Cancel, Log, Progress, observe
 from mercer.gram import KernelOperator
 from mercer.io import load, save
+from mercer.validity import KernelReport, check_kernel
 
 __version__ = "0.1.0"
 
@@ -39,6 +40,7 @@ __all__ = [
     "KernelPCA",
     "KernelPLS",
     "KernelPerceptron",
+    "KernelReport",
     "KernelRidge",
     "KernelRidgeCV",
     "KernelRidgeClassifier",
@@ -51,6 +53,7 @@ __all__ = [
     "Progress",
     "RandomFourierFeatures",
     "Report",
+    "check_kernel",
     "errors",
     "kernels",
     "load",

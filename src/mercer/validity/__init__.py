@@ -1,0 +1,21 @@
+"""Is it a Mercer kernel? Proofs by closure rules, spectra, witnesses, and repair."""
+
+from mercer.validity.check import check_kernel
+from mercer.validity.derivation import Derivation
+from mercer.validity.proof import Proof, prove
+from mercer.validity.ranges import Domain
+from mercer.validity.report import KernelReport
+from mercer.validity.spectrum import Spectrum, spectrum_of
+from mercer.validity.witness import Witness
+
+__all__ = [
+    "Derivation",
+    "Domain",
+    "KernelReport",
+    "Proof",
+    "Spectrum",
+    "Witness",
+    "check_kernel",
+    "prove",
+    "spectrum_of",
+]

@@ -1,0 +1,302 @@
+"""Is it a Mercer kernel? Proof, evidence and refutation put together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.errors import InvalidInput, MercerError, message
+from mercer.gram import KernelOperator
+from mercer.kernels import Expression, Kernel, OnColumns, Rescaled, as_kernel
+from mercer.kernels.base import trace_or_none
+from mercer.kernels.resolution import blank
+from mercer.validity.known import known_ranges
+from mercer.validity.points import DIMENSIONS, adversarial, large, spread, subsets
+from mercer.validity.proof import Proof, prove
+from mercer.validity.ranges import Domain
+from mercer.validity.report import KernelReport
+from mercer.validity.search import Search, Subject
+from mercer.validity.spectrum import Spectrum, spectrum_of
+from mercer.validity.witness import Witness
+
+__all__ = ["check_kernel"]
+
+MOST_OBJECTS = 200
+"""Objects whose matrix is searched: each pair is a call of the function."""
+
+MOST_ROWS = 20_000
+"""Rows of X whose spectrum is looked at; of more a seeded sample."""
+
+
+def check_kernel(
+    k: Kernel | str | Any,
+    X: Any = None,
+    *,
+    n_features: int | None = None,
+    vary: Mapping[str, Sequence[Any]] | None = None,
+    seed: int = 0,
+) -> KernelReport:
+    """Whether Σᵢⱼ zᵢzⱼ k(xᵢ, xⱼ) ≥ 0 for all points and all z: a proof, or a witness against it, and evidence.
+
+    Parameters
+    ----------
+    k : Kernel, str or callable
+        A kernel, its name or an expression, or a function f(X, Z) of blocks.
+    X : array-like of shape (n, d), or a sequence of objects, optional
+        Rows to look at; they also fix d and the parameters that depend on data. For ``Precomputed()`` the square
+        matrix. Needed for a function of objects. Without X the question is about every number of columns.
+    n_features : int, optional
+        d, where X is not given: some functions are kernels in few columns only.
+    vary : dict of name to values, optional
+        Parameters to go through, as ``{"gamma": [0.1, 1.0]}``; the verdict of each choice is in the report.
+    seed : int
+        Of the points that are drawn.
+
+    Returns
+    -------
+    KernelReport
+
+    Notes
+    -----
+    A refutation never rests on rounding: the points of a witness are short decimals and zᵀKz < 0 is shown by interval
+    arithmetic on the formula. Where there is no formula (a Python function, a given matrix) the values are taken to be
+    right to 64 units in the last place, and the report says so. That no witness was found is no proof.
+
+    Raises
+    ------
+    InvalidInput
+        For a function of objects without X, and for columns by name without X.
+
+    References
+    ----------
+    B. Schölkopf, A. Smola (2002). Learning with kernels, chapters 2 and 13. Chapters 002 (5.4) and 004 of the textbook.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> from mercer.kernels import Gaussian, Linear, Sigmoid
+    >>> print(mercer.check_kernel(Gaussian(gamma=1.0) + Linear()).derivation)
+    Gaussian(gamma=1.0) + Linear() is PSD  [sum]
+    ├─ exp(−‖x − z‖²) is PSD  [Schoenberg: exp(−ψ) of a CND ψ]
+    │  └─ ‖x − z‖² is CND  [squared Euclidean distance: ‖x‖² + ‖z‖² − 2⟨x, z⟩]
+    └─ ⟨x, z⟩ is PSD  [inner product: ‖Σ cᵢxᵢ‖² ≥ 0]
+    >>> mercer.check_kernel(Sigmoid(gamma=1.0)).is_mercer
+    False
+    """
+    kernel = as_kernel(k)
+    if vary:
+        return _varied(kernel, X, n_features, vary, seed)
+    if kernel.domain == "precomputed":
+        return _check_matrix(kernel, X)
+    if kernel.domain == "any" and trace_or_none(kernel) is None:
+        return _check_objects(kernel, X, seed)
+    kernel, rows = _resolved(kernel, X)
+    e = trace_or_none(kernel)
+    domain = _domain(kernel, rows, e, n_features)
+    proof = prove(kernel, domain)
+    subject = Subject(kernel, e, non_negative=domain.non_negative)
+    found = Search(subject)
+    spectrum, notes = (None, []) if rows is None else _on_rows(kernel, rows, found, seed)
+    _search(found, domain, 1.0 if rows is None else spread(_dense(rows[:1000])), proof.psd is not None, seed)
+    return _report(kernel, str(domain), proof, found, spectrum, notes)
+
+
+def _varied(
+    kernel: Kernel, X: Any, n_features: int | None, vary: Mapping[str, Sequence[Any]], seed: int
+) -> KernelReport:
+    """The report of the choice that fails by most (or of the first one), with the verdicts of all."""
+    reports = []
+    for values in product(*vary.values()):
+        params = dict(zip(vary, values, strict=True))
+        reports.append((params, check_kernel(kernel.replace(**params), X, n_features=n_features, seed=seed)))
+    if not reports:
+        raise InvalidInput(message("check_kernel", f"vary={vary!r} has no values", "give a sequence for each name"))
+    _, first = min(reports, key=lambda one: (one[1].witness is None, one[1].worst))
+    return _with(first, by_parameters=tuple((params, report.verdict) for params, report in reports))
+
+
+def _with(report: KernelReport, **changes: Any) -> KernelReport:
+    return KernelReport(**{**vars(report), **changes})
+
+
+def _resolved(kernel: Kernel, X: Any) -> tuple[Kernel, Any]:
+    """Numbers for what depends on data: from X, or 1 without it; and the validated rows."""
+    if X is not None:
+        K = KernelOperator(kernel, X)
+        return K.kernel, K.X
+    if kernel.is_resolved:
+        return kernel, None
+    if any(isinstance(column, str) for column in _columns(kernel)):
+        raise InvalidInput(message("check_kernel", f"{kernel!r} names columns", "give X, a data frame that has them"))
+    return kernel._resolved(None, blank()), None
+
+
+def _columns(kernel: Kernel) -> Iterable[Any]:
+    """All columns that are chosen within."""
+    if isinstance(kernel, OnColumns):
+        yield from kernel.columns
+    for child in kernel._children().values():
+        yield from _columns(child)
+
+
+def _widths(kernel: Kernel) -> Iterable[int]:
+    """The numbers of columns that length-scales ask for."""
+    if isinstance(kernel, Rescaled):
+        yield len(kernel.scales)
+    elif not isinstance(kernel, OnColumns):
+        for child in kernel._children().values():
+            yield from _widths(child)
+
+
+def _domain(kernel: Kernel, rows: Any, e: Expression | None, n_features: int | None) -> Domain:
+    """Non-negative rows where the kernel refuses others, or where its formula is meant for such and X has no others."""
+    d = int(rows.shape[1]) if rows is not None else n_features
+    if d is None:
+        d = next(iter(_widths(kernel)), None)
+    try:
+        kernel.check_data(np.full((2, max(d or 1, 1 + max(_integers(kernel), default=0))), -1.0))
+    except InvalidInput:
+        return Domain(True, d)
+    histograms = e is not None and any(_has(e, kind) for kind in ("min_sum", "chi2"))
+    return Domain(bool(histograms and rows is not None and _dense(rows[:1000]).min() >= 0), d)
+
+
+def _integers(kernel: Kernel) -> list[int]:
+    return [column for column in _columns(kernel) if isinstance(column, int)]
+
+
+def _has(e: Expression, kind: str) -> bool:
+    return (e.op == "pairing" and e.value[0] == kind) or any(_has(arg, kind) for arg in e.args)
+
+
+def _dense(rows: Any) -> Any:
+    """As float64 rows that are no matrix of zeros left out."""
+    return np.ascontiguousarray(rows.toarray() if sp.issparse(rows) else rows, np.float64)
+
+
+def _search(found: Search, domain: Domain, scale: float, proved: bool, seed: int) -> None:
+    """Adversarial points, more of them where nothing is proved and nothing found."""
+    least = 1 + max(_integers(found.subject.kernel), default=0)
+    widths = [domain.d] if domain.d else [d for d in DIMENSIONS if d >= least] or [least]
+    for d in widths:
+        sets = adversarial(d, seed, domain.non_negative, scales=(1.0,) if proved else (1.0, 0.3, 3.0, 0.1, 10.0, 0.6))
+        found.look(sets)
+        if scale != 1.0:
+            found.look(scale * points for points in adversarial(d, seed + 1, domain.non_negative, scales=(1.0, 0.3)))
+        if not proved and scale == 1.0:
+            found.look(adversarial(d, seed + 2, domain.non_negative, scales=(0.03, 30.0, 1.7)))
+    if not proved and not found.suspicious:
+        for d in widths[:3]:
+            found.look(large(d, seed, domain.non_negative, scale))
+
+
+def _on_rows(kernel: Kernel, rows: Any, found: Search, seed: int) -> tuple[Spectrum, list[str]]:
+    """The spectrum of the rows in their own precision; those that carry λmin, and some others, for the search."""
+    n, notes = rows.shape[0], []
+    if n > MOST_ROWS:
+        rows = rows[np.sort(np.random.default_rng(seed).choice(n, MOST_ROWS, replace=False))]
+        notes.append(f"the spectrum is that of {MOST_ROWS} of the {n} rows, drawn at random")
+    try:
+        spectrum = spectrum_of(KernelOperator(kernel, rows))
+    except MercerError as error:
+        raise InvalidInput(message("check_kernel", f"no kernel matrix of X ({error})", "give other rows")) from error
+    found.look(_dense(rows[index]) for index in [spectrum.leading, *subsets(rows.shape[0], seed)])
+    return spectrum, notes
+
+
+def _report(
+    kernel: Kernel, domain: str, proof: Proof, found: Search, spectrum: Spectrum | None, notes: list[str]
+) -> KernelReport:
+    witness = found.witness()
+    if witness is None and spectrum is not None and spectrum.is_indefinite:
+        notes.append(
+            f"on X the matrix in {spectrum.dtype} has λmin/λmax = {spectrum.ratio:.1e}, which the formula in higher "
+            "precision does not confirm: rounding; give X in float64"
+        )
+    e = trace_or_none(kernel)
+    return KernelReport(
+        kernel=kernel,
+        domain=domain,
+        verdict=_verdict(proof, witness),
+        derivation=None if witness else proof.psd,
+        witness=witness,
+        conditional=proof.conditional,
+        spectrum=spectrum,
+        sets=found.sets,
+        worst=found.worst,
+        smallest_diagonal=found.smallest_diagonal,
+        largest_cosine=found.largest_cosine,
+        conditional_worst=found.conditional_worst,
+        ranges=() if proof.psd is not None and not witness else tuple(known_ranges(e)),
+        obstacles=proof.obstacles,
+        notes=tuple(notes),
+    )
+
+
+def _verdict(proof: Proof, witness: Witness | None) -> str:
+    if witness is not None:
+        return "refuted"
+    if proof.psd is None:
+        return "supported"
+    return "declared" if proof.declared else "proved"
+
+
+def _check_matrix(kernel: Kernel, X: Any) -> KernelReport:
+    """A given matrix: the question is about this one alone."""
+    if X is None:
+        raise InvalidInput(message("check_kernel", "a precomputed kernel without its matrix", "give X = k(rows, rows)"))
+    K = KernelOperator(kernel, X)
+    if K.shape[0] != K.shape[1]:
+        raise InvalidInput(message("check_kernel", f"a matrix of shape {K.shape}", "give k(X, X): a square matrix"))
+    matrix = np.asarray(K.toarray())
+    report = _of_values(kernel, matrix, None, f"the {len(matrix)} points of the matrix")
+    measured = report.verdict == "supported" and report.spectrum is not None and report.spectrum.rank is not None
+    return _with(report, verdict="measured") if measured else report
+
+
+def _check_objects(kernel: Kernel, X: Any, seed: int) -> KernelReport:
+    """A function of any objects: their matrix is computed once and searched; rows of numbers are drawn, too."""
+    if X is None:
+        given = f"{kernel!r} of objects that are not known"
+        raise InvalidInput(message("check_kernel", given, "give X, the objects (or rows) to look at"))
+    is_table = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub"
+    rows: Any = np.asarray(X, X.dtype if X.dtype == np.float32 else np.float64) if is_table else list(X)
+    n = len(rows)
+    index = np.sort(np.random.default_rng(seed).permutation(n)[:MOST_OBJECTS])
+    some = rows[index] if is_table else [rows[i] for i in index]
+    # Of two lists that are not one: both k(x, z) and k(z, x) are asked for.
+    matrix = np.asarray(kernel.block(some, some.copy()), np.float64)
+    who = "the objects of X" if n <= MOST_OBJECTS else f"{MOST_OBJECTS} of the {n} objects of X"
+    report = _of_values(kernel, matrix, some, who)
+    if report.witness is not None or not is_table:
+        return report
+    found = Search(Subject(kernel, None, unit=_unit(matrix)))
+    _search(found, Domain(d=rows.shape[1]), spread(rows), False, seed)
+    notes = [*report.notes, "rows were drawn, besides those of X"]
+    return _report(kernel, str(Domain(d=rows.shape[1])), prove(kernel), found, report.spectrum, notes)
+
+
+def _of_values(kernel: Kernel, matrix: Any, objects: Any, who: str) -> KernelReport:
+    """A report from a matrix of values."""
+    from mercer.operators import Dense
+
+    unit = _unit(matrix)
+    found = Search(Subject(kernel, None, matrix=np.asarray(matrix, np.float64), objects=objects, unit=unit))
+    symmetric = (matrix + matrix.T) / 2
+    spectrum = spectrum_of(Dense(symmetric, symmetric=True), most=300, eps=unit)
+    n = len(matrix)
+    found.look([np.arange(n)] if n <= 300 else [spectrum.leading, *subsets(n)])
+    if n > 300 and spectrum.is_indefinite and not found.suspicious:
+        found.look([np.arange(n)])
+    return _report(kernel, who, prove(kernel), found, spectrum, [])
+
+
+def _unit(matrix: Any) -> float:
+    """eps of the precision in which values were computed: float32 where all are float32 numbers, but not all whole."""
+    single = np.asarray(matrix, np.float32)
+    is_single = bool(np.all(single == matrix)) and not bool(np.all(np.rint(single) == single))
+    return float(np.finfo(np.float32 if is_single else np.float64).eps)

@@ -1,0 +1,156 @@
+"""The answer to "is it a kernel?", for people and for programs."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from mercer.errors import NotAKernel, message
+from mercer.kernels import Kernel
+from mercer.validity.derivation import Derivation
+from mercer.validity.spectrum import Spectrum
+from mercer.validity.witness import Witness
+
+__all__ = ["KernelReport"]
+
+_VERDICTS = {
+    "proved": "a Mercer kernel: proved",
+    "declared": "a Mercer kernel by what its class declares, which was not derived here; no witness was found",
+    "measured": "positive semi-definite to rounding: all eigenvalues of this matrix were computed",
+    "refuted": "no Mercer kernel: refuted by a witness",
+    "supported": "undecided: no proof by the rules, and no witness against it was found",
+}
+
+
+@dataclass(frozen=True)
+class KernelReport:
+    """What is known about a function: proof, evidence, refutation; `str` is for people.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        With its parameters as numbers.
+    domain : str
+        The rows that the answer is about.
+    verdict : {"proved", "declared", "measured", "refuted", "supported"}
+        "measured" is of a given matrix; "supported" is undecided: no proof and no witness.
+    derivation : Derivation or None
+        The proof, a tree of closure rules.
+    witness : Witness or None
+        The refutation.
+    conditional : Derivation or None
+        Of conditional positive definiteness (Σ cᵢ = 0), for what is no Mercer kernel.
+    spectrum : Spectrum or None
+        Of the kernel matrix of X.
+    sets : int
+        How many point sets were searched.
+    worst : float
+        The most negative λmin/λmax that was seen on them.
+    smallest_diagonal, largest_cosine : float
+        min k(x, x) and max|k(x, z)|/√(k(x, x)k(z, z)) on them.
+    conditional_worst : float
+        As `worst`, of the centred matrices.
+    ranges : tuple of str
+        For which parameters the family is a kernel.
+    obstacles : tuple of str
+        Where a proof came to an end.
+    notes : tuple of str
+    by_parameters : tuple of (dict, str)
+        The verdict for each choice of the parameters that were to be varied.
+    """
+
+    kernel: Kernel
+    domain: str
+    verdict: str
+    derivation: Derivation | None = None
+    witness: Witness | None = None
+    conditional: Derivation | None = None
+    spectrum: Spectrum | None = None
+    sets: int = 0
+    worst: float = 0.0
+    smallest_diagonal: float = float("nan")
+    largest_cosine: float = float("nan")
+    conditional_worst: float = 0.0
+    ranges: tuple[str, ...] = ()
+    obstacles: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    by_parameters: tuple[tuple[dict[str, Any], str], ...] = field(default=())
+
+    @property
+    def is_mercer(self) -> bool | None:
+        """True where that is proved, declared or measured, False where it is refuted, None where neither is known."""
+        return {"proved": True, "declared": True, "measured": True, "refuted": False}.get(self.verdict)
+
+    def require(self) -> KernelReport:
+        """The report itself, unless the function is refuted: then NotAKernel, with the witness.
+
+        >>> import mercer
+        >>> mercer.check_kernel("gaussian(gamma=1.0)").require().verdict
+        'proved'
+        """
+        if self.witness is not None:
+            given = f"{self.kernel!r} is no Mercer kernel. {self.witness}"
+            advice = "choose another kernel, or mercer.repair_kernel(k, X, policy='clip')"
+            raise NotAKernel(message("check_kernel", given, advice))
+        return self
+
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """(label, text), in reading order; a text may have several lines."""
+        yield "verdict", _VERDICTS[self.verdict]
+        yield "on", self.domain
+        if self.derivation is not None and self.witness is None:
+            yield "proof", str(self.derivation)
+        if self.witness is not None:
+            yield "witness", str(self.witness)
+        if self.is_mercer is not True:
+            yield "conditional", self._conditional()
+        if self.sets:
+            yield "searched", self._searched()
+        if self.spectrum is not None:
+            yield "on X", self._on_rows(self.spectrum)
+        yield from (("range", one) for one in self.ranges)
+        if self.derivation is None:
+            yield from (("no proof", one) for one in self.obstacles[:3])
+        yield from (("note", note) for note in self.notes)
+        for params, verdict in self.by_parameters:
+            yield "varied", f"{', '.join(f'{name}={value!r}' for name, value in params.items())}: {verdict}"
+
+    def _conditional(self) -> str:
+        if self.conditional is not None:
+            claim = "conditionally positive definite: it is a kernel after centring; minus it is CND:"
+            return f"{claim}\n{self.conditional}"
+        seen = min(self.conditional_worst, self.spectrum.conditional or 0.0 if self.spectrum else 0.0)
+        if seen < -1e-9:
+            return f"not conditionally positive definite either: λmin/λmax = {seen:.1e} of centred matrices"
+        return "no centred matrix was negative: it may be conditionally positive definite"
+
+    def _searched(self) -> str:
+        text = f"{self.sets} point sets, λmin/λmax from {self.worst:.1e}, k(x, x) from {self.smallest_diagonal:.3g}"
+        return f"{text}, |cos| to {self.largest_cosine:.6g}"
+
+    @staticmethod
+    def _on_rows(s: Spectrum) -> str:
+        how = "all eigenvalues" if s.rank is not None else f"block Krylov, to {s.resolution:.0e} of λmax"
+        state = "indefinite" if s.is_indefinite else "PSD to rounding"
+        rank = "" if s.rank is None else f", rank {s.rank}"
+        condition = "singular to rounding" if s.condition == float("inf") else f"condition {s.condition:.1e}"
+        spread = "" if s.is_indefinite else f"; {condition}, effective rank {s.effective_rank:.1f}{rank}"
+        return (
+            f"{state}: n = {s.n}, {s.dtype}, λ from {s.smallest:.3g} to {s.largest:.3g} ({how}), λmin/λmax = "
+            f"{s.ratio:.1e} against rounding of {s.threshold:.0e}{spread}"
+        )
+
+    def __str__(self) -> str:
+        shown = [repr(self.kernel)]
+        for label, text in self.lines():
+            first, *rest = text.splitlines()
+            shown.append(f"  {label:<12}{first}")
+            shown += [f"  {'':<12}{line}" for line in rest]
+        return "\n".join(shown)
+
+    def _repr_html_(self) -> str:
+        cells = ((html.escape(label), html.escape(text)) for label, text in self.lines())
+        rows = "".join(f"<tr><th>{label}</th><td><pre>{text}</pre></td></tr>" for label, text in cells)
+        return f"<table><caption>{html.escape(repr(self.kernel))}</caption>{rows}</table>"

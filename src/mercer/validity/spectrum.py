@@ -1,0 +1,158 @@
+"""What the kernel matrix of given rows says: symmetry, diagonal, both ends of its spectrum, in its own precision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.operators import Identity, Operator, Scaled, Sum
+from mercer.solvers import BlockKrylov, Eigenproblem, solve
+
+__all__ = ["DENSE_UP_TO", "Spectrum", "spectrum_of"]
+
+DENSE_UP_TO = 1000
+"""Rows up to which LAPACK finds all eigenvalues; beyond it block Krylov finds the two ends."""
+
+KRYLOV_STEPS = 60
+TOLERANCE = 1e-5
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """The ends of a kernel matrix's spectrum, and what follows from them.
+
+    Attributes
+    ----------
+    n : int
+    dtype : str
+        Of the entries, which sets the rounding.
+    smallest, largest : float
+        Eigenvalues; by Lanczos each is a value of a unit vector, so that `smallest` is never too small.
+    resolution : float
+        Each eigenvalue is known to this, relative to the largest.
+    threshold : float
+        eps·n: |λ|/λmax up to which rounding of the entries explains λ (‖E‖₂ ≤ n max|Eᵢⱼ| ≤ n·eps·max|Kᵢⱼ|).
+    condition : float
+        λmax/λmin; inf where the matrix is singular to rounding.
+    effective_rank : float
+        (Σλ)²/Σλ²: how many equal eigenvalues would be as spread out.
+    rank : int or None
+        Eigenvalues above the threshold, where all are known.
+    asymmetry : float
+        max|K − Kᵀ|/max|K|.
+    smallest_diagonal, largest_cosine : float
+        min k(x, x), and max|k(x, z)|/√(k(x, x)k(z, z)), which is 1 at most for a kernel.
+    conditional : float or None
+        λmin/λmax of HKH, K centred.
+    """
+
+    n: int
+    dtype: str
+    smallest: float
+    largest: float
+    resolution: float
+    threshold: float
+    condition: float
+    effective_rank: float
+    rank: int | None
+    asymmetry: float
+    smallest_diagonal: float
+    largest_cosine: float
+    conditional: float | None
+    leading: NDArray[np.intp]
+    """The rows of the largest entries of the eigenvector of λmin."""
+
+    @property
+    def ratio(self) -> float:
+        """λmin/max|λ|."""
+        size = max(abs(self.smallest), abs(self.largest))
+        return self.smallest / size if size > 0 else 0.0
+
+    @property
+    def is_indefinite(self) -> bool:
+        """Whether λmin is more negative than rounding explains."""
+        return self.ratio < -self.threshold
+
+
+def spectrum_of(K: Operator, most: int = 60, eps: float | None = None) -> Spectrum:
+    """Both ends of the spectrum of a kernel matrix, relative to the rounding of its entries.
+
+    Examples
+    --------
+    >>> from mercer.operators import Dense
+    >>> found = spectrum_of(Dense([[1.0, 2.0], [2.0, 1.0]]))
+    >>> found.smallest, found.largest, found.is_indefinite
+    (-1.0, 3.0, True)
+    """
+    n, unit = K.shape[0], float(np.finfo(K.dtype).eps) if eps is None else eps
+    diagonal = np.asarray(K.diagonal(), np.float64)
+    few = np.arange(n) if n <= DENSE_UP_TO else np.sort(np.random.default_rng(n).choice(n, DENSE_UP_TO, replace=False))
+    block = np.asarray(K.toarray() if n <= DENSE_UP_TO else K.block(few, few), np.float64)
+    size = float(np.max(np.abs(block), initial=0.0))
+    asymmetry = float(np.max(np.abs(block - block.T), initial=0.0)) / size if size > 0 else 0.0
+    rank, conditional = None, None
+    if n <= DENSE_UP_TO:
+        values, vectors = np.linalg.eigh((block + block.T) / 2)
+        ends, v, resolution = (float(values[0]), float(values[-1])), vectors[:, 0], unit
+        squares = float(np.sum(values**2))
+        rank = int(np.count_nonzero(np.abs(values) > unit * n * np.max(np.abs(values))))
+        conditional = _conditional(block)
+    else:
+        ends, v, resolution = _lanczos(K, unit * n)
+        probe = np.sign(np.random.default_rng(1).standard_normal((n, 32)))
+        squares = float(np.mean(np.sum(np.asarray(K @ probe) ** 2, axis=0)))
+    top = max(abs(ends[0]), abs(ends[1]))
+    return Spectrum(
+        n=n,
+        dtype=str(K.dtype),
+        smallest=ends[0],
+        largest=ends[1],
+        resolution=resolution,
+        threshold=unit * n,
+        condition=ends[1] / ends[0] if ends[0] > unit * n * top else float("inf"),
+        effective_rank=float(diagonal.sum()) ** 2 / squares if squares > 0 else 0.0,
+        rank=rank,
+        asymmetry=asymmetry,
+        smallest_diagonal=float(diagonal.min()),
+        largest_cosine=_largest_cosine(block),
+        conditional=conditional,
+        leading=np.sort(np.argsort(-np.abs(v))[:most]),
+    )
+
+
+def _lanczos(K: Operator, threshold: float) -> tuple[tuple[float, float], NDArray[Any], float]:
+    """λmin, λmax, the vector of λmin, and how well they are known: λmin as the top of λmax·I − K."""
+    tolerance = max(threshold / 8, TOLERANCE)
+    solver = BlockKrylov(tol=tolerance, max_steps=KRYLOV_STEPS)
+    top = solve(solver, Eigenproblem(K, 1)).x
+    assert top is not None
+    largest = float(top.values[0])
+    # A bound of |λ| from above, so that the top of the difference is its largest in size too.
+    shift = 1.01 * max(abs(largest), float(np.max(np.abs(K.diagonal()))))
+    low = BlockKrylov(tol=tolerance, max_steps=KRYLOV_STEPS, start_from="random")
+    mirrored = Sum(Scaled(Identity(K.shape[0], K.dtype), shift), Scaled(K, -1.0))
+    bottom = solve(low, Eigenproblem(mirrored, 1)).x
+    assert bottom is not None
+    v = np.asarray(bottom.vectors[:, 0], np.float64)
+    smallest = float(v @ (K @ v)) / float(v @ v)
+    return (smallest, largest), v, float(max(bottom.residuals[0], top.residuals[0])) / max(shift, 1e-300)
+
+
+def _conditional(block: NDArray[np.float64]) -> float:
+    """λmin/λmax of HKH."""
+    centred = block - block.mean(axis=0)
+    values = np.linalg.eigvalsh(centred - centred.mean(axis=1, keepdims=True))
+    size = float(np.max(np.abs(values)))
+    return float(values[0]) / size if size > 0 else 0.0
+
+
+def _largest_cosine(block: NDArray[np.float64]) -> float:
+    d = np.diagonal(block)
+    sound = np.flatnonzero(d > 0)
+    if not len(sound):
+        return 0.0
+    lengths = np.sqrt(d[sound])
+    return float(np.max(np.abs(block[np.ix_(sound, sound)]) / np.outer(lengths, lengths)))

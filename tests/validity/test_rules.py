@@ -1,0 +1,151 @@
+"""What the rules prove is true: against the spectrum on random points; and they do not prove what is false."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer.kernels import ArrayPair, Gaussian, Kernel, Linear, SymbolPair, abs, cos, exp, log, maximum, sin, sqrt, tanh
+from mercer.kernels.expression import evaluate
+from mercer.kernels.properties import Definiteness, Properties
+from mercer.validity import Domain, prove
+from mercer.validity.forms import diagonal, key, linear, mirror, product
+from mercer.validity.ranges import range_of
+from mercer.validity.rules import Prover
+
+p = SymbolPair()
+ATOMS = [p.dot, p.sqdist, p.l1, p.mismatches, p.xx, p.zz, p.xx * p.zz, p.sqdist + 0 * p.dot]
+UNARY = [
+    exp, sqrt, lambda e: log(1 + e), lambda e: -e, lambda e: 0.5 * e, lambda e: e**2, lambda e: e**0.5,
+    lambda e: 1 / e, tanh, cos, lambda e: sin(e) ** 2, lambda e: e**-0.5, lambda e: 1 - e, lambda e: e + 2, abs,
+    lambda e: maximum(0.0, 1 - e), lambda e: -log(2 - e), lambda e: 1 / (2 - e), lambda e: e**1.5, lambda e: e - 1,
+    lambda e: 1 / (1 + e),
+]  # fmt: skip
+
+
+def random_expression(rng, depth):
+    if depth == 0:
+        return ATOMS[rng.integers(len(ATOMS))]
+    if rng.random() < 0.6:
+        return UNARY[rng.integers(len(UNARY))](random_expression(rng, depth - 1))
+    a, b = random_expression(rng, depth - 1), random_expression(rng, rng.integers(depth))
+    return [a + b, a * b, a - b, a / b, exp(-a) * b][rng.integers(5)]
+
+
+def values(e, X):
+    pair = ArrayPair(X, X)
+
+    def leaf(one):
+        kind, _ = one.value
+        of = {"pairing": pair, "self_x": pair.x, "self_z": pair.z}[one.op]
+        return getattr(of, kind)
+
+    with np.errstate(all="ignore"):
+        return np.broadcast_to(np.asarray(evaluate(e, leaf), float), (len(X), len(X)))
+
+
+def test_whatever_is_proved_holds_on_random_points():
+    rng = np.random.default_rng(0)
+    proved = {"psd": 0, "cnd": 0}
+    for _ in range(4000):
+        e = random_expression(rng, int(rng.integers(1, 5)))
+        d = int(rng.integers(1, 4))
+        prover = Prover(Domain(d=d))
+        for what in proved:
+            if getattr(prover, what)(e) is None:
+                continue
+            for scale in (0.3, 1.0, 3.0):
+                K = values(e, scale * rng.standard_normal((14, d)))
+                if not np.all(np.isfinite(K)) or np.max(np.abs(K)) > 1e80:
+                    continue
+                proved[what] += 1
+                np.testing.assert_allclose(K, K.T, rtol=1e-9, atol=1e-12)
+                A = K
+                if what == "cnd":
+                    A = -(K - K.mean(axis=0))
+                    A = A - A.mean(axis=1, keepdims=True)
+                low = np.linalg.eigvalsh((A + A.T) / 2)[0]
+                assert low > -1e-9 * max(np.max(np.abs(K)), 1e-300), f"{what} of {e!r}: {low}"
+    assert min(proved.values()) > 300
+
+
+def test_ranges_hold_on_random_points():
+    rng = np.random.default_rng(1)
+    for _ in range(2000):
+        e = random_expression(rng, int(rng.integers(1, 5)))
+        K = values(e, rng.standard_normal((8, 2)))
+        K = K[np.isfinite(K)]
+        low, high = range_of(e, Domain(d=2))
+        if len(K) and not (np.isnan(low) or np.isnan(high)):
+            assert low - 1e-9 <= K.min()
+            assert K.max() <= high + 1e-9
+
+
+def test_forms_keep_the_value():
+    rng = np.random.default_rng(2)
+    # Quarters: their pairings are exact, so that a root of a difference of equal ones is no root of rounding.
+    X = rng.integers(1, 8, size=(5, 2)) / 4
+    for _ in range(500):
+        e = random_expression(rng, int(rng.integers(1, 5)))
+        K = values(e, X)
+        if not np.all(np.isfinite(K)):
+            continue
+        np.testing.assert_allclose(values(linear(e).expression(), X), K, rtol=1e-8, atol=1e-10 * np.max(np.abs(K)))
+        coefficient, factors = product(e, Domain())
+        total = np.full(K.shape, coefficient)
+        with np.errstate(all="ignore"):
+            for base, power in factors:
+                total = total * values(base, X) ** power
+        np.testing.assert_allclose(total, K, rtol=1e-8)
+        np.testing.assert_allclose(values(mirror(e), X), K.T, rtol=1e-10)
+        np.testing.assert_allclose(np.diagonal(values(diagonal(e), X)), np.diagonal(K), rtol=1e-6, atol=1e-7)
+
+
+def test_keys_know_the_order_of_sums_and_products_only():
+    assert key(2 * p.dot * p.l1 + 1 - p.xx) == key(1 - p.xx + p.l1 * (2 * p.dot))
+    assert key(p.dot - p.l1) != key(p.l1 - p.dot)
+    assert key(p.xx) != key(p.zz)
+
+
+@pytest.mark.parametrize(
+    "e",
+    [
+        tanh(p.dot), exp(p.sqdist), exp(-(p.sqdist**1.5)), -p.dot, p.dot - 1, p.xx, p.xx * p.dot, sqrt(p.dot**2),
+        1 / (1 - p.sqdist), log(p.dot), 1 / (2 - exp(p.dot)), p.min_sum, exp(-p.chi2), sqrt(p.sqdist + 1), p.sqdist,
+        exp(-p.dot), cos(sqrt(p.sqdist)), maximum(0.0, 1 - sqrt(p.sqdist)), p.xx + p.zz + p.sqdist, p.dot**0.5,
+    ],
+)  # fmt: skip
+def test_no_proof_of_what_is_false(e):
+    assert Prover(Domain()).psd(e) is None
+
+
+def test_few_columns_have_more_kernels():
+    triangle, wave = maximum(0.0, 1 - sqrt(p.sqdist)), exp(-2 * sin(3 * sqrt(p.sqdist)) ** 2)
+    for e in (triangle, wave, cos(2 * sqrt(p.sqdist))):
+        assert Prover(Domain(d=1)).psd(e)
+        assert Prover(Domain(d=2)).psd(e) is None
+    assert Prover(Domain(d=2)).psd(triangle**2)
+    assert Prover(Domain(non_negative=True)).psd(p.min_sum * exp(-p.chi2))
+
+
+def test_names_of_rules_in_the_tree():
+    proof = prove((Gaussian(gamma=1.0) * Linear() + 1.0).normalized().on([0])).psd
+    names = " ".join(proof.rules())
+    for word in ("columns", "normalisation", "sum", "product", "Schoenberg", "inner product", "constant"):
+        assert word in names
+    assert len(str(proof).splitlines()) == 8
+
+
+def test_what_a_class_says_of_itself_is_told_apart():
+    class Promised(Kernel):
+        def block(self, X, Z):
+            return X @ Z.T
+
+        @property
+        def properties(self):
+            return Properties(Definiteness.POSITIVE_SEMIDEFINITE)
+
+    proof = prove(Promised() + Linear())
+    assert proof.declared
+    assert "declared by its class" in " ".join(proof.psd.rules())
+    assert not prove(Linear()).declared
