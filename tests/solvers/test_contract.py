@@ -19,6 +19,8 @@ from mercer.solvers import (
     KernelNipals,
     LinearSystem,
     Lloyd,
+    Logistic,
+    NewtonLogistic,
     RefinedConjugateGradients,
     ScoreProblem,
     Status,
@@ -52,6 +54,10 @@ def eigen(k=4):
 def clusters(**options):
     rows = np.random.default_rng(2).standard_normal((90, 3))
     return lambda: Clustering(LowRank(rows), np.arange(90) % 6, 6, **options)
+
+
+def logistic(classes, **options):
+    return lambda: Logistic(Dense(spd(condition=1e4)), np.arange(60) % classes, 1e-3, **options)
 
 
 SOLVERS = {
@@ -88,6 +94,10 @@ SOLVERS = {
     ),
     "lloyd": (Lloyd(), clusters()),
     "lloyd, weighted": (Lloyd(refresh=3), clusters(weights=np.linspace(0, 1, 90))),
+    "logistic": (NewtonLogistic(), logistic(2)),
+    "logistic, three classes": (NewtonLogistic(), logistic(3, weights=np.linspace(1, 2, 60))),
+    "logistic, preconditioned": (NewtonLogistic(), logistic(3, factor=np.linalg.cholesky(spd(condition=1e4))[:, :40])),
+    "logistic, no intercept": (NewtonLogistic(), logistic(2, intercept=False)),
     "krylov, random": (BlockKrylov(tol=1e-8, start_from="random"), eigen()),
 }
 

@@ -10,6 +10,7 @@ from mercer.solvers.gradient import BatchLMS, LeastSquares, LMSState, Stochastic
 from mercer.solvers.krylov import BlockKrylov, KrylovState
 from mercer.solvers.linear import LinearSystem
 from mercer.solvers.lloyd import Clustering, Lloyd, LloydState, Partition
+from mercer.solvers.logistic import Logistic, LogisticFit, LogisticState, NewtonLogistic
 from mercer.solvers.nipals import KernelNipals, LatentScores, NipalsState, ScoreProblem
 from mercer.solvers.pencil import DensePencil, DensePencilState, Pencil
 from mercer.solvers.refinement import RefinedConjugateGradients, RefinedState
@@ -41,6 +42,10 @@ __all__ = [
     "LinearSystem",
     "Lloyd",
     "LloydState",
+    "Logistic",
+    "LogisticFit",
+    "LogisticState",
+    "NewtonLogistic",
     "NipalsState",
     "Partition",
     "Pencil",
