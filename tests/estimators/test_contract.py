@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import mercer
 from mercer import (
     KernelDiscriminantAnalysis,
+    KernelLogisticRegression,
     KernelPCA,
     KernelPLS,
     KernelRidge,
@@ -33,6 +34,7 @@ ALL = (
     KernelRidgeClassifierCV,
     KernelPCA,
     KernelDiscriminantAnalysis,
+    KernelLogisticRegression,
     KernelPLS,
 )
 
@@ -49,6 +51,7 @@ ALL = (
         KernelPCA(n_components=2, solver="nystroem", fit_inverse_transform=True),
         KernelPCA(fit_inverse_transform=True, preimage="fixed_point"),
         KernelDiscriminantAnalysis(),
+        KernelLogisticRegression(),
     ]
 )
 def test_scikit_learn_contract(estimator, check):

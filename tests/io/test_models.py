@@ -16,6 +16,7 @@ from mercer import (
     KernelDiscriminantAnalysis,
     KernelKMeans,
     KernelLMS,
+    KernelLogisticRegression,
     KernelPCA,
     KernelPerceptron,
     KernelRidge,
@@ -62,6 +63,8 @@ MODELS = {
         3, Gaussian(gamma=0.2), fit_inverse_transform=True, preimage="fixed_point", landmarks=X[:9]
     ).fit(X),
     "discriminant": lambda: KernelDiscriminantAnalysis("gaussian").fit(X, LABELS),
+    "logistic": lambda: KernelLogisticRegression("gaussian", 0.1).fit(X, LABELS),
+    "logistic, two": lambda: KernelLogisticRegression(class_weight="balanced").fit(X, LABELS == "warm"),
     "lms": lambda: KernelLMS(Gaussian(gamma=0.2)).fit(X, Y),
     "perceptron": lambda: KernelPerceptron(Gaussian(0.2), keep_history=50, max_iter=100, tol=None).fit(X, LABELS),
     "perceptron, voted": lambda: KernelPerceptron("linear", method="voted", max_iter=5, tol=None).fit(X, LABELS),
@@ -81,7 +84,7 @@ MODELS = {
 
 
 def outputs(model):
-    names = [name for name in ("predict", "decision_function", "transform") if hasattr(model, name)]
+    names = [name for name in ("predict", "predict_proba", "decision_function", "transform") if hasattr(model, name)]
     found = [getattr(model, name)(NEW) for name in names]
     if isinstance(model, KernelPCA):
         found += [model.spe(NEW), model.hotelling_t2(NEW)]

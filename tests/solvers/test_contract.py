@@ -20,7 +20,9 @@ from mercer.solvers import (
     Labelled,
     LinearSystem,
     Lloyd,
+    Logistic,
     Mistakes,
+    NewtonLogistic,
     RefinedConjugateGradients,
     ScoreProblem,
     Status,
@@ -62,6 +64,10 @@ def labelled(classes, **options):
     return lambda: Labelled(Dense(np.exp(-((rows[:, None] - rows) ** 2).sum(axis=2))), y, classes, **options)
 
 
+def logistic(classes, **options):
+    return lambda: Logistic(Dense(spd(condition=1e4)), np.arange(60) % classes, 1e-3, **options)
+
+
 SOLVERS = {
     "askotch": (ASkotch(), linear(shift=0.1)),
     "askotch, no shift": (ASkotch(tol=1e-6, block=20), linear()),
@@ -98,6 +104,10 @@ SOLVERS = {
     "lloyd, weighted": (Lloyd(refresh=3), clusters(weights=np.linspace(0, 1, 90))),
     "mistakes": (Mistakes(), labelled(2)),
     "mistakes, weighted": (Mistakes(shuffle=False), labelled(3, weights=np.linspace(0.5, 3, 60), constant=0.0)),
+    "logistic": (NewtonLogistic(), logistic(2)),
+    "logistic, three classes": (NewtonLogistic(), logistic(3, weights=np.linspace(1, 2, 60))),
+    "logistic, preconditioned": (NewtonLogistic(), logistic(3, factor=np.linalg.cholesky(spd(condition=1e4))[:, :40])),
+    "logistic, no intercept": (NewtonLogistic(), logistic(2, intercept=False)),
     "krylov, random": (BlockKrylov(tol=1e-8, start_from="random"), eigen()),
 }
 

@@ -9,6 +9,7 @@ from mercer.estimators.kernel_pls import KernelPLS
 from mercer.estimators.kernel_ridge import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.kernel_ridge_cv import KernelRidgeClassifierCV, KernelRidgeCV
 from mercer.estimators.lms import KernelLMS
+from mercer.estimators.logistic import KernelLogisticRegression
 from mercer.estimators.perceptron import KernelPerceptron
 from mercer.estimators.polynomial_sketch import PolynomialSketch
 from mercer.estimators.report import Report
@@ -19,6 +20,7 @@ __all__ = [
     "KernelDiscriminantAnalysis",
     "KernelKMeans",
     "KernelLMS",
+    "KernelLogisticRegression",
     "KernelPCA",
     "KernelPLS",
     "KernelPerceptron",

@@ -7,13 +7,11 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin
-from sklearn.utils import compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.arrays import require
 from mercer.errors import ConvergenceWarning, InvalidInput, message
 from mercer.estimators.base import KernelEstimator
+from mercer.estimators.classifier import ScoreClassifier
 from mercer.estimators.regularised import RegularisedSolve
 from mercer.estimators.report import Report
 from mercer.estimators.restricted import RestrictedSolve, too_dear
@@ -213,38 +211,13 @@ class LeastSquares(KernelEstimator):
         return np.asarray(self._cross(X) @ self.dual_coef_) + self.intercept_
 
 
-class LeastSquaresClassifier(ClassifierMixin, LeastSquares):
+class LeastSquaresClassifier(ScoreClassifier, LeastSquares):
     """Least squares on yᵢ ∈ {−1, +1} for each class; the largest f(x) + b wins."""
-
-    class_weight: Any
 
     def _indicators(
         self, X: Any, y: np.ndarray, weights: np.ndarray | None
     ) -> tuple[Any, np.ndarray, np.ndarray | None]:
         """The rows that have a weight, one column of ±1 for each class (for two: the second's), and the weights."""
-        if weights is not None and np.any(weights == 0) and self._domain() != "precomputed":
-            X, y, weights = self._without(weights == 0, X, y, weights)
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            given = f"only one class, {self.classes_.tolist()}"
-            raise InvalidInput(message(type(self).__name__, given, "give rows of at least two classes"))
-        if self.class_weight is not None:
-            factor = compute_sample_weight(self.class_weight, y)
-            weights = factor if weights is None else weights * factor
+        X, labels, weights = self._encoded(X, y, weights)
         indicators = np.where(labels[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
         return X, indicators[:, 1:] if len(self.classes_) == 2 else indicators, weights
-
-    def _labelled(self, X: Any, y: Any) -> tuple[Any, Any]:
-        X, y = self._validate_both(X, y)
-        check_classification_targets(y)
-        return X, y
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """f(x) + b: of shape (m,) for two classes (positive: the second), of shape (m, c) otherwise."""
-        scores = self._decide(X)
-        return scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of the largest score."""
-        scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]

@@ -10,6 +10,7 @@ from mercer.solvers.gradient import BatchLMS, LeastSquares, LMSState, Stochastic
 from mercer.solvers.krylov import BlockKrylov, KrylovState
 from mercer.solvers.linear import LinearSystem
 from mercer.solvers.lloyd import Clustering, Lloyd, LloydState, Partition
+from mercer.solvers.logistic import Logistic, LogisticFit, LogisticState, NewtonLogistic
 from mercer.solvers.mistakes import Labelled, Mistakes, MistakeState, margins, rivals
 from mercer.solvers.nipals import KernelNipals, LatentScores, NipalsState, ScoreProblem
 from mercer.solvers.pencil import DensePencil, DensePencilState, Pencil
@@ -43,8 +44,12 @@ __all__ = [
     "LinearSystem",
     "Lloyd",
     "LloydState",
+    "Logistic",
+    "LogisticFit",
+    "LogisticState",
     "MistakeState",
     "Mistakes",
+    "NewtonLogistic",
     "NipalsState",
     "Partition",
     "Pencil",

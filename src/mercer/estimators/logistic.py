@@ -1,0 +1,197 @@
+"""Kernel logistic regression: a linear model of the log odds in feature space."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from mercer.approx.pivoted_cholesky import pivoted_cholesky
+from mercer.arrays import human, require
+from mercer.errors import InvalidInput, message
+from mercer.estimators.classifier import ScoreClassifier
+from mercer.estimators.report import Report
+from mercer.gram import KernelOperator
+from mercer.operators import Dense, Operator
+from mercer.solvers import Logistic, NewtonLogistic, Status, solve
+from mercer.solvers.choose import STORED_SHARE
+
+__all__ = ["KernelLogisticRegression"]
+
+RANK = 200
+"""Pivots that precondition the steps of two classes, and RANK/√c for each of c. Measured at n = 4000 in three to ten
+columns: with λ = 0.001 0.97 to 6 times as quick as none, with λ = 0.1 and 1 as quick or quicker; 500 are no better."""
+
+
+class KernelLogisticRegression(ScoreClassifier):
+    r"""min over f in Hᶜ, b of Σᵢ wᵢ (log Σ_c exp(f_c(xᵢ) + b_c) − f_yᵢ(xᵢ) − b_yᵢ) + λ/2 Σ_c ‖f_c‖².
+
+    P(c | x) ∝ exp(f_c(x) + b_c) with f_c = Σᵢ α_ic k(·, xᵢ). For two classes one f is enough, the log odds of the
+    second: log(P/(1 − P)) = f(x) + b. At the optimum λα_ic = wᵢ(1[yᵢ = c] − P(c | xᵢ)): each row pulls by what the
+    model gets wrong, so that no coefficient is 0, other than in a support vector machine.
+
+    Parameters
+    ----------
+    kernel : Kernel, str or callable, default "gaussian"
+        A name means its bandwidth by scikit-learn's rule "scale".
+    alpha : float, default 1.0
+        λ > 0; 1/C of scikit-learn's `LogisticRegression`, which this is with the linear kernel.
+    fit_intercept : bool, default True
+        Add b, which is not penalised: the mean of P(c | xᵢ) is then the share of class c.
+    class_weight : dict, "balanced" or None
+        Multiplies the sample weights.
+    tol : float, default 1e-10
+        On the duality gap relative to the objective, which is then at most that much above its minimum.
+    max_iter : int, default 100
+        Newton's steps; some ten are the rule.
+    memory : int, str or None
+        Budget in bytes or as "2GB"; None is half of what is free. K is stored where it takes at most 40 % of it.
+
+    Attributes
+    ----------
+    classes_ : array of shape (c,)
+    dual_coef_ : array of shape (n, 1) for two classes, (n, c) otherwise
+        α.
+    intercept_ : array of shape (1,) or (c,)
+        b; of many classes their sum is 0.
+    n_iter_ : int
+        Newton's steps made.
+    kernel_, X_fit_, report_
+        The kernel as resolved, the training rows, what was chosen and how exact it is.
+
+    Raises
+    ------
+    InvalidInput
+        For invalid parameters or data, and for a kernel matrix that is found not to be positive semi-definite.
+    MemoryExceeded
+        Where the plan does not fit the budget.
+
+    Warns
+    -----
+    ConvergenceWarning
+        Where the gap stays above `tol`; the report says by how much.
+
+    Notes
+    -----
+    Labels and probabilities come from the same scores, so that they never contradict one another. The model is
+    calibrated by its own loss, as far as λ lets it: a large λ draws all probabilities to the shares of the classes.
+
+    References
+    ----------
+    J. Zhu, T. Hastie (2005). Kernel logistic regression and the import vector machine. Journal of Computational and
+    Graphical Statistics 14.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import KernelLogisticRegression
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = KernelLogisticRegression(alpha=0.1).fit(X, y)
+    >>> bool(model.score(X, y) > 0.95), model.predict_proba(X[:1]).round(2), model.report_.status
+    (True, array([[0.99, 0.01, 0.  ]]), 'converged')
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "gaussian",
+        alpha: float = 1.0,
+        *,
+        fit_intercept: bool = True,
+        class_weight: dict[Any, float] | str | None = None,
+        tol: float = 1e-10,
+        max_iter: int = 100,
+        memory: float | str | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory = memory
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Solve for α and b.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+        y : array-like of shape (n,)
+            At least two classes, numbers or text.
+        sample_weight : array-like of shape (n,), optional
+            wᵢ ≥ 0: 2 is a row that stands twice, 0 one that is not there.
+        """
+        self._check()
+        X, y = self._labelled(X, y)
+        X, labels, weights = self._encoded(X, y, self._weights(sample_weight, X))
+        if weights is not None and np.any(weights == 0):
+            given = f"class_weight={self.class_weight!r}, or a sample weight of a precomputed matrix, that is 0"
+            raise InvalidInput(message(type(self).__name__, given, "leave these rows out"))
+        K, report = self._begin(X, weights)
+        self.report_ = report
+        self._kernel_size(K)
+        operator, factor = self._prepared(K, report)
+        problem = Logistic(operator, labels, float(self.alpha), weights, bool(self.fit_intercept), factor)
+        with report.stage("solve"):
+            solution = solve(NewtonLogistic(float(self.tol), int(self.max_iter)), problem)
+        lost = solution.status is Status.BREAKDOWN and self.kernel_.properties.definiteness.is_mercer
+        if solution.status in (Status.BREAKDOWN, Status.NOT_FINITE) and not lost:  # lost to rounding: a warning
+            given = f"K is not positive semi-definite, or not finite ({solution.status.name.lower()})"
+            raise InvalidInput(
+                message(type(self).__name__, given, "choose a Mercer kernel, or standardise the columns")
+            )
+        self.dual_coef_, self.intercept_ = solution.x.coef, solution.x.intercept
+        self.n_iter_ = solution.steps
+        slope = float(np.sqrt(max(2 * self.alpha * solution.state.gap, 0.0)))
+        report.notes.append(f"objective {solution.state.objective:.9g}, norm of its gradient in H {slope:.1e}")
+        self._account(report, solution, float(self.tol), rounding=1e-12)
+        return self
+
+    def _prepared(self, K: KernelOperator, report: Report) -> tuple[Operator, np.ndarray]:
+        """K, in memory where it fits, and F with FFᵀ ≈ K for the preconditioner; the plan comes first."""
+        n, c = K.shape[0], len(self.classes_)
+        t = 1 if c == 2 else c
+        rank = min(int(RANK / np.sqrt(t)), n)
+        stored, held = 8 * n * n, 8 * n * (24 * t + 2 * max(report.d, 1) + rank * (2 + t))
+        fits = stored + held <= STORED_SHARE * report.memory_budget
+        report.memory_planned, report.precision = held + (stored if fits else 0), "float64"
+        require(report.memory_planned, report.memory_budget, f"{type(self).__name__} of {n} rows", "fewer rows")
+        report.method = "Newton with conjugate gradients, " + (f"stored ({human(stored)})" if fits else "matrix-free")
+        report.reason = (
+            f"the matrix takes {human(stored)}, {human(int(STORED_SHARE * report.memory_budget))} may be taken"
+        )
+        operator: Operator = K
+        if fits:
+            with report.stage("kernel matrix"):
+                operator = Dense(K.fill(np.empty(K.shape, np.float64)), symmetric=True)
+        with report.stage("preconditioner"):
+            if not self.kernel_.properties.definiteness.is_mercer and np.any(K.diagonal() < 0):
+                return operator, np.empty((n, 0))  # pivoted Cholesky asks for a diagonal ≥ 0
+            return operator, pivoted_cholesky(operator, rank, tol=float(self.alpha)).F
+
+    def _check(self) -> None:
+        def refuse(name: str, do: str) -> None:
+            raise InvalidInput(message(type(self).__name__, f"{name}={getattr(self, name)!r}", do))
+
+        if not (isinstance(self.alpha, Real) and 0 < float(self.alpha) < np.inf):
+            refuse("alpha", "give a number > 0, the weight λ of ‖f‖²/2")
+        if not (isinstance(self.tol, Real) and 0 <= float(self.tol) < np.inf):
+            refuse("tol", "give a number ≥ 0")
+        if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, (int, np.integer)) or self.max_iter < 1:
+            refuse("max_iter", "give a whole number ≥ 1")
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """P(c | x), of shape (m, c)."""
+        scores = self._decide(X)
+        if scores.shape[1] == 1:
+            return np.hstack([expit(-scores), expit(scores)])
+        return np.asarray(softmax(scores, axis=1))
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """log P(c | x), of shape (m, c), finite where P is rounded to 0."""
+        scores = self._decide(X)
+        if scores.shape[1] == 1:
+            return -np.hstack([np.logaddexp(0, scores), np.logaddexp(0, -scores)])
+        return np.asarray(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))

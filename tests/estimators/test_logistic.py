@@ -1,0 +1,134 @@
+"""Kernel logistic regression: scikit-learn's on explicit features, weights, calibration, and hard cases."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris, make_moons
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+
+from mercer import KernelLogisticRegression, MonomialFeatures
+from mercer.errors import ConvergenceWarning, InvalidInput, MemoryExceeded
+from mercer.kernels import Gaussian, Polynomial, Precomputed
+
+X, Y = load_iris(return_X_y=True)
+X = (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_equals_scikit_learn_on_the_features_of_the_kernel(classes):
+    rows, y = X[classes + (classes == 2) > Y], np.minimum(Y, 1)[Y < 3] if classes == 2 else Y
+    features = MonomialFeatures(2, coef0=1.0, kind="all").fit_transform(rows)
+    weights = np.linspace(0.5, 2, len(y))
+    ours = KernelLogisticRegression(Polynomial(2, coef0=1.0, gamma=1.0), 0.5, class_weight={0: 3.0, 1: 1.0, 2: 2.0})
+    theirs = LogisticRegression(
+        C=2.0, class_weight={c: [3.0, 1.0, 2.0][c] for c in np.unique(y)}, tol=1e-10, max_iter=10_000
+    )
+    ours.set_params(tol=1e-14).fit(rows, y, weights)
+    theirs.fit(features, y, weights)
+    np.testing.assert_allclose(ours.predict_proba(rows), theirs.predict_proba(features), atol=1e-5)
+
+
+@pytest.mark.parametrize("y", [Y, Y == 1], ids=["three", "two"])
+def test_labels_scores_and_probabilities_agree(y):
+    model = KernelLogisticRegression(alpha=0.01).fit(X, y)
+    P = model.predict_proba(X)
+    np.testing.assert_allclose(P.sum(axis=1), 1, rtol=1e-12)
+    np.testing.assert_array_equal(model.classes_[P.argmax(axis=1)], model.predict(X))
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), P, rtol=1e-10)
+    assert np.all(np.isfinite(model.predict_log_proba(1000 * X)))
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_weight_2_is_a_repeated_row_and_weight_0_an_absent_one(class_weight):
+    weights = (np.arange(len(Y)) + Y) % 3
+    weights[:20] = 0
+    model = KernelLogisticRegression(Gaussian(0.3), 0.1, class_weight=class_weight)
+    weighted = clone(model).fit(X, Y, weights)
+    repeated = clone(model).fit(np.repeat(X, weights, axis=0), np.repeat(Y, weights))
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-6)
+
+
+def test_class_weights_multiply_sample_weights():
+    factor = np.array([1.0, 5.0, 2.0])
+    by_class = KernelLogisticRegression(Gaussian(0.3), class_weight=dict(enumerate(factor))).fit(X, Y)
+    by_row = KernelLogisticRegression(Gaussian(0.3)).fit(X, Y, factor[Y])
+    np.testing.assert_allclose(by_class.dual_coef_, by_row.dual_coef_, atol=1e-8)
+
+
+def test_mean_probabilities_are_the_shares_of_the_classes():
+    model = KernelLogisticRegression(Gaussian(0.3), 0.1, tol=1e-16).fit(X[:120], Y[:120])
+    np.testing.assert_allclose(model.predict_proba(X[:120]).mean(axis=0), np.bincount(Y[:120]) / 120, atol=1e-8)
+
+
+def test_calibrated_on_new_rows():
+    rows, y = make_moons(3000, noise=0.4, random_state=0)
+    model = KernelLogisticRegression(Gaussian(1.0), 1.0).fit(rows[:600], y[:600])
+    p = model.predict_proba(rows[600:])[:, 1]
+    for low in np.arange(0, 1, 0.2):
+        bin_ = (p >= low) & (p < low + 0.2)
+        assert abs(y[600:][bin_].mean() - p[bin_].mean()) < 4 * np.sqrt(0.25 / bin_.sum())
+    assert log_loss(y[600:], p) < 0.4
+
+
+def test_digits_without_a_stored_matrix():
+    rows, y = load_digits(return_X_y=True)
+    rows, y = rows[:500] / 16, y[:500]
+    stored = KernelLogisticRegression(Gaussian(0.3)).fit(rows, y)
+    lean = KernelLogisticRegression(Gaussian(0.3), memory="4.6MB").fit(rows, y)
+    assert "stored" in stored.report_.method
+    assert "matrix-free" in lean.report_.method
+    np.testing.assert_allclose(lean.predict_proba(rows), stored.predict_proba(rows), atol=1e-6)
+
+
+def test_report_has_the_objective_and_the_gap():
+    report = KernelLogisticRegression(alpha=0.1).fit(X, Y).report_
+    assert report.residual <= 1e-10
+    assert any("objective" in note and "gradient" in note for note in report.notes)
+    with pytest.warns(ConvergenceWarning, match="step limit"):
+        KernelLogisticRegression(alpha=1e-4, max_iter=1).fit(X, Y)
+
+
+HARD = {
+    "the same row twice, two labels": (np.r_[X, X], np.r_[Y, (Y + 1) % 3], {}),
+    "two rows": (X[[0, -1]], [0, 1], {}),
+    "two equal rows": (X[[0, 0]], [0, 1], {}),
+    "constant columns": (np.ones((10, 2)), [0, 1] * 5, {}),
+    "a kernel that is the identity": (X, Y, {"kernel": Gaussian(1e6)}),
+    "a kernel that is constant": (X, Y, {"kernel": Gaussian(1e-12)}),
+    "a huge penalty": (X, Y, {"alpha": 1e8}),
+    "a tiny penalty": (X, Y == 1, {"alpha": 1e-6}),
+}
+
+
+@pytest.mark.parametrize("case", HARD)
+def test_hard_cases_converge(case):
+    rows, y, options = HARD[case]
+    model = KernelLogisticRegression(**options).fit(rows, y)
+    assert model.report_.status == "converged"
+    assert np.all(np.isfinite(model.predict_proba(rows)))
+
+
+def test_equal_rows_with_opposite_labels_have_the_share_as_probability():
+    model = KernelLogisticRegression(alpha=1e-3).fit(np.ones((4, 1)), [0, 1, 1, 1])
+    np.testing.assert_allclose(model.predict_proba([[1.0]]), [[0.25, 0.75]], atol=1e-7)
+
+
+@pytest.mark.parametrize("options", [{"alpha": 0.0}, {"alpha": "a"}, {"tol": -1.0}, {"max_iter": 0}])
+def test_bad_parameters(options):
+    with pytest.raises(InvalidInput, match=next(iter(options))):
+        KernelLogisticRegression(**options).fit(X, Y)
+
+
+def test_bad_data():
+    A = np.random.default_rng(0).standard_normal((150, 150))
+    with pytest.raises(InvalidInput, match="positive semi-definite"):
+        KernelLogisticRegression(Precomputed()).fit(A + A.T, Y)
+    with pytest.raises(InvalidInput, match="one class"):
+        KernelLogisticRegression().fit(X, np.zeros(150))
+    with pytest.raises(InvalidInput, match="class_weight"):
+        KernelLogisticRegression(class_weight={0: 0.0, 1: 1.0, 2: 1.0}).fit(X, Y)
+    with pytest.raises(MemoryExceeded, match="memory="):
+        KernelLogisticRegression(memory=1000).fit(X, Y)
