@@ -152,10 +152,11 @@ def alignment_kernel(
         local = exponent - np.log(2 - np.exp(exponent))
         table = np.full((len(a) + 1, len(b) + 1), -np.inf)
         table[0, 0] = 0
-        for p in range(len(a)):
-            for q in range(len(b)):
-                before = table[p, q], table[p, q + 1], table[p + 1, q]
-                table[p + 1, q + 1] = local[p, q] + np.logaddexp.reduce(before)
+        for both in range(2, len(a) + len(b) + 1):  # by places whose sum is this
+            p = np.arange(max(1, both - len(b)), min(len(a), both - 1) + 1)
+            q = both - p
+            before = [table[p - 1, q - 1], table[p - 1, q], table[p, q - 1]]
+            table[p, q] = local[p - 1, q - 1] + np.logaddexp.reduce(before)
         out[i, j] = table[-1, -1]
 
 

@@ -106,9 +106,9 @@ class SetKernel(Kernel):
             part = x.part(i0, i1)
             points = evaluation.dense(self.kernel, part.rows, z.rows)
             out[i0:i1] = np.add.reduceat(np.add.reduceat(points, z.starts[:-1], axis=1), part.starts[:-1], axis=0)
-        if Z is X:
-            out = (out + out.T) / 2  # the sums of blocks are rounded in different orders
-        return out * self._factor(x)[:, None] * self._factor(z)[None, :]
+        out *= np.multiply.outer(self._factor(x), self._factor(z))
+        # The sums of blocks are rounded in different orders.
+        return (out + out.T) / 2 if Z is X else out
 
     def diagonal(self, X: Array) -> NDArray[np.float64]:
         x = stacked(self.as_objects(X))
