@@ -5,6 +5,7 @@ from mercer.kernels.sequences.corpus import as_sequences
 from mercer.kernels.sequences.sets import SetKernel
 from mercer.kernels.sequences.subsequence import Subsequence
 from mercer.kernels.sequences.substrings import AllSubstrings
+from mercer.kernels.sequences.weights import kmer_weights, position_weights
 from mercer.kernels.sequences.windows import GappedKmer, Mismatch, Spectrum
 
 __all__ = [
@@ -16,4 +17,6 @@ __all__ = [
     "Spectrum",
     "Subsequence",
     "as_sequences",
+    "kmer_weights",
+    "position_weights",
 ]
