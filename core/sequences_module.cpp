@@ -26,7 +26,7 @@ Corpus corpus(const Symbols& symbols, const Index& starts) {
 }
 
 std::tuple<int64_t, int64_t> count_kmers_(Symbols symbols, Index starts, Index offsets, int64_t span, int32_t alphabet,
-                                          Longs start, Ints rows, Ints counts, Longs first) {
+                                          Longs start, Ints rows, Ints counts, Longs first, std::optional<Ints> shown) {
     const Corpus c = corpus(symbols, starts);
     require(span >= 1 && alphabet >= 1 && offsets.shape(0) < 4096, "an impossible pattern");
     for (size_t i = 0; i < offsets.shape(0); ++i) require(offsets(i) >= 0 && offsets(i) < span, "a place outside its window");
@@ -34,7 +34,8 @@ std::tuple<int64_t, int64_t> count_kmers_(Symbols symbols, Index starts, Index o
     for (int64_t i = 0; i < c.count; ++i) windows += size_t(std::max<int64_t>(0, c.starts[i + 1] - c.starts[i] - span + 1));
     require(start.shape(0) > windows && rows.shape(0) >= windows && counts.shape(0) >= windows && first.shape(0) >= windows,
             "the output is too small");
-    Counts out{start.data(), rows.data(), counts.data(), first.data(), 0, 0};
+    require(!shown || shown->shape(0) == symbols.shape(0), "the features of windows do not fit");
+    Counts out{start.data(), rows.data(), counts.data(), first.data(), shown ? shown->data() : nullptr, 0, 0};
     nb::gil_scoped_release free;
     count_kmers(c, {offsets.data(), int(offsets.shape(0)), span, alphabet}, out);
     return {out.features, out.entries};
@@ -118,7 +119,8 @@ void substring_product_(Symbols x, Index x_starts, Symbols z, Index z_starts, in
 
 void bind_sequences(nb::module_& m) {
     m.def("count_kmers", &count_kmers_, "symbols"_a.noconvert(), "starts"_a.noconvert(), "offsets"_a.noconvert(), "span"_a,
-          "alphabet"_a, "start"_a.noconvert(), "rows"_a.noconvert(), "counts"_a.noconvert(), "first"_a.noconvert());
+          "alphabet"_a, "start"_a.noconvert(), "rows"_a.noconvert(), "counts"_a.noconvert(), "first"_a.noconvert(),
+          "shown"_a.noconvert() = nb::none());
     m.def("add_products", &add_products_, "row_start"_a.noconvert(), "features"_a.noconvert(), "row_counts"_a.noconvert(),
           "feature_start"_a.noconvert(), "rows"_a.noconvert(), "feature_counts"_a.noconvert(), "weight"_a, "triangle"_a, "i0"_a,
           "i1"_a, "out"_a.noconvert());

@@ -95,12 +95,14 @@ struct Counts {
     int32_t* rows;
     int32_t* counts;
     int64_t* first;
+    int32_t* shown;   // the feature of the window that begins at a symbol, -1 for none; or null
     int64_t features, entries;
 };
 
 inline void count_kmers(const Corpus& c, const Pattern& p, Counts& out) {
     const std::vector<Window> windows = sorted_windows(c, p);
     out.features = out.entries = 0;
+    if (out.shown) std::fill(out.shown, out.shown + c.starts[c.count], -1);
     out.start[0] = 0;
     for (size_t i = 0; i < windows.size(); ++i) {
         const bool fresh = i == 0 || !same(c, p, windows[i - 1], windows[i]);
@@ -113,6 +115,7 @@ inline void count_kmers(const Corpus& c, const Pattern& p, Counts& out) {
             out.counts[out.entries++] = 0;
         }
         ++out.counts[out.entries - 1];
+        if (out.shown) out.shown[windows[i].at] = int32_t(out.features - 1);
     }
     out.start[out.features] = out.entries;
 }

@@ -33,6 +33,7 @@ def count_kmers(
     rows: Array,
     counts: Array,
     first: Array,
+    shown: Array | None = None,
 ) -> tuple[int, int]:
     """What the windows of `span` symbols show at the places `offsets`; the numbers of features and of entries.
 
@@ -46,11 +47,11 @@ def count_kmers(
     strange = np.concatenate([[0], np.cumsum((symbols < 0) | (symbols >= alphabet))])
     known = strange[at + span] == strange[at]
     row, at = row[known], at[known]
-    shown = symbols[at[:, None] + offsets[None, :]]
-    order = np.lexsort((row, *shown.T[::-1]))
-    row, at, shown = row[order], at[order], shown[order]
+    seen = symbols[at[:, None] + offsets[None, :]]
+    order = np.lexsort((row, *seen.T[::-1]))
+    row, at, seen = row[order], at[order], seen[order]
     fresh = np.ones(len(row), bool)
-    fresh[1:] = np.any(shown[1:] != shown[:-1], axis=1)
+    fresh[1:] = np.any(seen[1:] != seen[:-1], axis=1)
     opens = fresh.copy()
     opens[1:] |= row[1:] != row[:-1]
     entries, features = int(opens.sum()), int(fresh.sum())
@@ -60,6 +61,9 @@ def count_kmers(
     first[:features] = at[fresh]
     start[:features] = (np.cumsum(opens) - 1)[fresh]
     start[features] = entries
+    if shown is not None:
+        shown[:] = -1
+        shown[at] = np.cumsum(fresh) - 1
     return features, entries
 
 
@@ -152,10 +156,11 @@ def alignment_kernel(
         local = exponent - np.log(2 - np.exp(exponent))
         table = np.full((len(a) + 1, len(b) + 1), -np.inf)
         table[0, 0] = 0
-        for p in range(len(a)):
-            for q in range(len(b)):
-                before = table[p, q], table[p, q + 1], table[p + 1, q]
-                table[p + 1, q + 1] = local[p, q] + np.logaddexp.reduce(before)
+        for both in range(2, len(a) + len(b) + 1):  # by places whose sum is this
+            p = np.arange(max(1, both - len(b)), min(len(a), both - 1) + 1)
+            q = both - p
+            before = [table[p - 1, q - 1], table[p - 1, q], table[p, q - 1]]
+            table[p, q] = local[p - 1, q - 1] + np.logaddexp.reduce(before)
         out[i, j] = table[-1, -1]
 
 

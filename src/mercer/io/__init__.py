@@ -1,8 +1,9 @@
-"""Model files and tables: what goes in and out of mercer by file."""
+"""Model files, tables and sequences: what goes in and out of mercer by file."""
 
 from mercer.io.encoder import TableEncoder
 from mercer.io.models import load, save
+from mercer.io.sequences import SequenceFile, read_sequences
 from mercer.io.table_model import TableModel
 from mercer.io.tables import Table, read_table
 
-__all__ = ["Table", "TableEncoder", "TableModel", "load", "read_table", "save"]
+__all__ = ["SequenceFile", "Table", "TableEncoder", "TableModel", "load", "read_sequences", "read_table", "save"]

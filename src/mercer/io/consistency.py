@@ -33,9 +33,9 @@ def _count(value: Any) -> bool:
 
 
 def _rows(value: Any) -> bool:
-    """A table of numbers, or sequences: texts and tuples of tokens."""
+    """A table of numbers, sequences (texts and tuples of tokens), or tables of numbers."""
     if isinstance(value, np.ndarray) and value.dtype == object:
-        return value.ndim == 1 and all(isinstance(one, str | tuple) for one in value)
+        return value.ndim == 1 and all(isinstance(one, str | tuple) or _numbers(one) for one in value)
     return _numbers(value) or sp.issparse(value)
 
 

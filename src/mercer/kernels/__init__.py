@@ -15,16 +15,25 @@ from mercer.kernels.names import as_kernel, kernel_names, parse
 from mercer.kernels.pairing import ArrayPair, Pair, SymbolPair, trace
 from mercer.kernels.products import Cosine, Linear, MonomialSum, Polynomial, Sigmoid
 from mercer.kernels.properties import Definiteness, Properties
-from mercer.kernels.sequences import AllSubstrings, GappedKmer, Mismatch, Spectrum, Subsequence
+from mercer.kernels.sequences import (
+    AllSubstrings,
+    GappedKmer,
+    GlobalAlignment,
+    Mismatch,
+    SetKernel,
+    Spectrum,
+    Subsequence,
+)
 from mercer.kernels.special import Constant, Function, Precomputed
 from mercer.kernels.stationary import Cauchy, Gaussian, Laplace, Matern, Periodic, RationalQuadratic
 from mercer.kernels.views import Circle, Columns, LengthScales, View
 
 __all__ = [
     "AdditiveChi2", "AllSubstrings", "ArrayPair", "Cauchy", "Chi2", "Circle", "Columns", "Constant", "Cosine",
-    "Definiteness", "Expression", "Function", "GappedKmer", "Gaussian", "Hamming", "Intersection", "Kernel", "Laplace",
-    "LengthScales", "Linear", "Matern", "Mismatch", "MonomialSum", "Normalized", "OnColumns", "Pair", "Periodic",
-    "Polynomial", "Power", "Precomputed", "Product", "Properties", "RationalQuadratic", "Rescaled", "Scaled", "Sigmoid",
-    "Spectrum", "Subsequence", "Sum", "SymbolPair", "View", "abs", "as_kernel", "cos", "dense", "evaluate", "exp",
-    "inf", "kernel_names", "log", "maximum", "minimum", "parse", "set_engine", "sin", "sqrt", "tanh", "trace", "where",
+    "Definiteness", "Expression", "Function", "GappedKmer", "Gaussian", "GlobalAlignment", "Hamming", "Intersection",
+    "Kernel", "Laplace", "LengthScales", "Linear", "Matern", "Mismatch", "MonomialSum", "Normalized", "OnColumns",
+    "Pair", "Periodic", "Polynomial", "Power", "Precomputed", "Product", "Properties", "RationalQuadratic", "Rescaled",
+    "Scaled", "SetKernel", "Sigmoid", "Spectrum", "Subsequence", "Sum", "SymbolPair", "View", "abs", "as_kernel", "cos",
+    "dense", "evaluate", "exp", "inf", "kernel_names", "log", "maximum", "minimum", "parse", "set_engine", "sin",
+    "sqrt", "tanh", "trace", "where",
 ]  # fmt: skip

@@ -13,7 +13,15 @@ from mercer.errors import InvalidInput, message
 from mercer.kernels.base import Kernel
 from mercer.kernels.histograms import AdditiveChi2, Chi2, Hamming, Intersection
 from mercer.kernels.products import Cosine, Linear, MonomialSum, Polynomial, Sigmoid
-from mercer.kernels.sequences import AllSubstrings, GappedKmer, Mismatch, Spectrum, Subsequence
+from mercer.kernels.sequences import (
+    AllSubstrings,
+    GappedKmer,
+    GlobalAlignment,
+    Mismatch,
+    SetKernel,
+    Spectrum,
+    Subsequence,
+)
 from mercer.kernels.special import Constant, Function, Precomputed
 from mercer.kernels.stationary import Cauchy, Gaussian, Laplace, Matern, Periodic, RationalQuadratic
 
@@ -22,7 +30,7 @@ __all__ = ["as_kernel", "kernel_names", "parse"]
 _CLASSES: tuple[type[Kernel], ...] = (
     Linear, Polynomial, MonomialSum, Gaussian, Laplace, Matern, RationalQuadratic, Cauchy, Periodic, Sigmoid, Cosine,
     Chi2, AdditiveChi2, Intersection, Hamming, Constant, Precomputed,
-    Spectrum, GappedKmer, Mismatch, Subsequence, AllSubstrings,
+    Spectrum, GappedKmer, Mismatch, Subsequence, AllSubstrings, GlobalAlignment, SetKernel,
 )  # fmt: skip
 _NAMES: dict[str, type[Kernel]] = {cls.__name__.lower(): cls for cls in _CLASSES} | {
     "rbf": Gaussian,
@@ -155,16 +163,21 @@ class _Reader:
         return method
 
     def call(self, tree: ast.Call, function: Callable[..., Kernel], depth: int) -> Kernel:
-        args = [self.argument(arg, depth + 1) for arg in tree.args]
+        read = self.inner if function is SetKernel else self.argument
+        args = [read(arg, depth + 1) for arg in tree.args]
         kwargs = {}
         for keyword in tree.keywords:
             if keyword.arg is None:
                 self.refuse(tree, "has **", "name each parameter")
-            kwargs[keyword.arg] = self.argument(keyword.value, depth + 1)
+            kwargs[keyword.arg] = read(keyword.value, depth + 1)
         try:
             return function(*args, **kwargs)
         except TypeError as error:
             self.refuse(tree, f"has arguments that do not fit ({error})", "see the parameters of that kernel")
+
+    def inner(self, tree: ast.expr, depth: int) -> Any:
+        """A kernel, or what is one of its parameters."""
+        return self.value(tree, depth) if isinstance(tree, ast.Call | ast.BinOp) else self.argument(tree, depth)
 
     def argument(self, tree: ast.expr, depth: int) -> Any:
         """A number, a string, None, inf, or a list of these."""

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer.errors import NotAKernel, message
+from mercer.errors import InvalidInput, NotAKernel, message
 from mercer.kernels import parameters
 from mercer.kernels.base import Array, Kernel
 from mercer.kernels.properties import Definiteness, Properties
@@ -18,7 +19,7 @@ from mercer.kernels.sequences import counts
 from mercer.kernels.sequences.corpus import Corpus, as_sequences, encoded
 from mercer.kernels.sequences.counts import Pattern
 
-__all__ = ["UNITS", "SequenceKernel", "WindowKernel", "integer"]
+__all__ = ["UNITS", "SequenceKernel", "WindowKernel", "as_text", "integer"]
 
 UNITS = ("character", "word")
 
@@ -106,3 +107,63 @@ class WindowKernel(SequenceKernel):
         self._require_resolved()
         x, z = self._corpora(X, Z)
         return counts.product(x, z, self.patterns(), self.span, np.asarray(V, np.float64))
+
+    def features(self, X: Array, columns_of: Array | None = None) -> Any:
+        """The counts as a CSR matrix F: K(X, Z) = F(X, Z) F(Z)ᵀ where Z = `columns_of`, by default X itself.
+
+        Columns are what the windows of Z show, by pattern and then in the order of symbols; windows of X that show
+        something else have none. `feature_names` says what they are.
+
+        Examples
+        --------
+        >>> from mercer.kernels import Spectrum
+        >>> Spectrum(k=2).features(["aba", "bab"]).toarray()
+        array([[1., 1.],
+               [1., 1.]])
+        """
+        x, z = self._corpora(X, X if columns_of is None else columns_of)
+        parts = []
+        for pattern in self._own_patterns():
+            rows = counts.count(x if z is None else counts.joined(x, z), pattern, self.span).matrix.tocsr()
+            if z is not None:
+                known = np.unique(rows[x.count :].indices)
+                rows = rows[: x.count][:, known]
+            parts.append(np.sqrt(pattern.weight) * rows)
+        return sp.csr_array(sp.hstack(parts, format="csr"))
+
+    def feature_names(self, X: Array) -> list[str]:
+        """What the columns of ``features(X)`` count, a dot for each place that a pattern leaves out.
+
+        Examples
+        --------
+        >>> from mercer.kernels import GappedKmer
+        >>> GappedKmer(g=3, k=2).feature_names(["abc"])
+        ['ab·', 'a·c', '·bc']
+        """
+        x, _ = self._corpora(X, X)
+        names = []
+        for pattern in self._own_patterns():
+            places = set(pattern.offsets)
+            for first in counts.count(x, pattern, self.span).first:
+                window = [x.names[s] for s in x.symbols[first : first + self.span]]
+                names.append(as_text([t if p in places else "·" for p, t in enumerate(window)]))
+        return names
+
+    def _own_patterns(self) -> Sequence[Pattern]:
+        """The patterns, where their counts are features: not so if some are subtracted."""
+        self._require_resolved()
+        patterns = self.patterns()
+        if any(pattern.weight < 0 for pattern in patterns):
+            given = f"{self!r:.80} is computed without its features"
+            raise InvalidInput(message(type(self).__name__, given, "use Spectrum or GappedKmer, or the kernel itself"))
+        return patterns
+
+
+def as_text(window: Iterable[Any]) -> str:
+    """Symbols as one text: characters side by side, words and numbers with spaces between.
+
+    >>> as_text("ab"), as_text(["to", "be"])
+    ('ab', 'to be')
+    """
+    symbols = [str(symbol) for symbol in window]
+    return ("" if all(len(symbol) == 1 for symbol in symbols) else " ").join(symbols)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mercer import backend
 from mercer.kernels.sequences.corpus import Corpus
 
-__all__ = ["Counts", "Pattern", "count", "gram", "mirrored", "product", "self_products"]
+__all__ = ["Counts", "Pattern", "count", "gram", "joined", "mirrored", "product", "self_products"]
 
 PIECE = 1e8
 """Products of counts between two looks at the keyboard: some tenths of a second on one core."""
@@ -33,24 +33,29 @@ class Pattern:
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """F by columns (scipy's CSC), and for each column a place of the corpus where a window shows it."""
+    """F by columns (scipy's CSC), for each column a place of the corpus where a window shows it, and the windows.
+
+    `shown[p]` is the column of the window that begins at place p, −1 where none does; it is there if asked for.
+    """
 
     matrix: Any
     first: NDArray[np.int64]
+    shown: NDArray[np.int32] | None = None
 
 
-def count(corpus: Corpus, pattern: Pattern, span: int) -> Counts:
+def count(corpus: Corpus, pattern: Pattern, span: int, *, windows_too: bool = False) -> Counts:
     """The counts of one pattern; columns in the order of what they show."""
+    shown = np.empty(len(corpus.symbols), np.int32) if windows_too else None
     windows = int(np.maximum(corpus.lengths - span + 1, 0).sum())
     start, first = np.empty(windows + 1, np.int64), np.empty(windows, np.int64)
     rows, counts = np.empty(windows, np.int32), np.empty(windows, np.int32)
     offsets = np.array(pattern.offsets, np.int64)
     core = backend.engine()
     features, entries = core.count_kmers(
-        corpus.symbols, corpus.starts, offsets, span, corpus.alphabet, start, rows, counts, first
+        corpus.symbols, corpus.starts, offsets, span, corpus.alphabet, start, rows, counts, first, shown
     )
     parts = counts[:entries], rows[:entries], start[: features + 1]
-    return Counts(_csc(parts, (corpus.count, features)), first[:features].copy())
+    return Counts(_csc(parts, (corpus.count, features)), first[:features].copy(), shown)
 
 
 def _csc(parts: tuple[Any, Any, Any], shape: tuple[int, int]) -> Any:

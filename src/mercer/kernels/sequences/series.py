@@ -1,0 +1,108 @@
+"""Sets of points and time series: objects that are tables of numbers, as many rows each as they have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.arrays import as_rows
+from mercer.errors import InvalidInput, message
+from mercer.kernels.sequences.corpus import reordered
+
+__all__ = ["Series", "as_tables", "same_width", "stacked"]
+
+
+def as_tables(X: Any, who: str) -> NDArray[Any]:
+    """X as a one-dimensional array of objects, each a float64 table of its own number of rows and the same columns.
+
+    A vector is one column: the rows of a matrix are series of one number at each time.
+
+    Raises
+    ------
+    InvalidInput
+        For what is no list of tables of finite numbers of equal width, with at least one row each.
+
+    Examples
+    --------
+    >>> [table.shape for table in as_tables([[1.0, 2.0], [[3.0], [4.0], [5.0]]], "example")]
+    [(2, 1), (3, 1)]
+    """
+    if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1 and all(_is_table(x) for x in X):
+        tables = list(X)
+    else:
+        if isinstance(X, str) or not hasattr(X, "__iter__"):
+            given = f"a {type(X).__name__}"
+            raise InvalidInput(message(who, given, "give a list of arrays, one for each object"))
+        items = X.to_numpy() if hasattr(X, "to_numpy") else X
+        tables = [_table(x, f"{who}: object {place}") for place, x in enumerate(items)]
+    if not tables:
+        raise InvalidInput(message(who, "no objects", "give at least one"))
+    if len({table.shape[1] for table in tables}) > 1:
+        widths = sorted({table.shape[1] for table in tables})
+        raise InvalidInput(message(who, f"objects of {widths[0]} and of {widths[1]} columns", "give all the same"))
+    out = np.empty(len(tables), dtype=object)
+    for place, table in enumerate(tables):
+        out[place] = table
+    return out
+
+
+def _is_table(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and x.ndim == 2 and x.dtype == np.float64 and x.flags.c_contiguous and x.size > 0
+
+
+def _table(x: Any, who: str) -> NDArray[np.float64]:
+    if hasattr(x, "to_numpy"):
+        x = x.to_numpy()
+    if not isinstance(x, np.ndarray | list | tuple):
+        raise InvalidInput(message(who, f"{x!r:.60} of type {type(x).__name__}", "give an array of its points"))
+    try:
+        array = np.asarray(x)
+    except ValueError as error:
+        raise InvalidInput(message(who, f"no table ({error})", "give rows of equal length")) from error
+    rows = array.reshape(-1, 1) if array.ndim == 1 else array
+    return np.asarray(as_rows(rows, dtype=np.float64, accept_sparse=False, who=who))
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Tables end to end: object i is rows[starts[i]:starts[i + 1]]."""
+
+    rows: NDArray[np.float64]
+    starts: NDArray[np.int64]
+
+    @property
+    def count(self) -> int:
+        """How many objects there are."""
+        return len(self.starts) - 1
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Of each object."""
+        return np.diff(self.starts)
+
+    def ordered(self, order: NDArray[np.intp]) -> Series:
+        """The objects in this order."""
+        places, starts = reordered(self.starts, order)
+        return Series(self.rows[places], starts)
+
+    def part(self, first: int, last: int) -> Series:
+        """Objects [first, last)."""
+        begin, end = self.starts[first], self.starts[last]
+        return Series(self.rows[begin:end], self.starts[first : last + 1] - begin)
+
+
+def stacked(tables: NDArray[Any]) -> Series:
+    """The tables end to end."""
+    starts = np.zeros(len(tables) + 1, np.int64)
+    np.cumsum([len(table) for table in tables], out=starts[1:])
+    return Series(np.ascontiguousarray(np.concatenate(list(tables))), starts)
+
+
+def same_width(x: Series, z: Series, who: str) -> None:
+    """Refuse objects of different numbers of columns."""
+    if x.rows.shape[1] != z.rows.shape[1]:
+        given = f"objects of {x.rows.shape[1]} and of {z.rows.shape[1]} columns"
+        raise InvalidInput(message(who, given, "give both the same columns"))

@@ -1,0 +1,154 @@
+"""The loops over sequences against their twins, and what they refuse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer import _twin
+
+
+def corpus(seed, count=12, alphabet=4, longest=15):
+    rng = np.random.default_rng(seed)
+    lengths = np.array([0, 1, *rng.integers(0, longest, count - 2)])
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return rng.integers(0, alphabet, starts[-1]).astype(np.int32), starts
+
+
+def counted(engine, symbols, starts, offsets, span, alphabet):
+    size = len(symbols)
+    arrays = [np.full(size + 1, -7, np.int64), *np.full((2, size), -7, np.int32), np.full(size, -7, np.int64)]
+    shown = np.full(size, -7, np.int32)
+    features, entries = engine.count_kmers(symbols, starts, np.array(offsets, np.int64), span, alphabet, *arrays, shown)
+    start, rows, counts, first = arrays
+    return start[: features + 1], rows[:entries], counts[:entries], first[:features], shown
+
+
+@pytest.mark.parametrize(
+    ("offsets", "span"), [((0,), 1), ((0, 1, 2), 3), ((0, 3), 4), ((), 2), ((2, 0), 3), (range(9), 9)]
+)
+@pytest.mark.parametrize("alphabet", [1, 3, 4, 1 << 20])
+def test_kmers(native, offsets, span, alphabet):
+    symbols, starts = corpus(0)
+    symbols[5] = -1
+    one = counted(native, symbols, starts, offsets, span, alphabet)
+    two = counted(_twin, symbols, starts, offsets, span, alphabet)
+    for mine, theirs in zip(one, two, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def sparse(seed, n, features, by_rows):
+    rng = np.random.default_rng(seed)
+    dense = rng.integers(0, 3, (n, features)) * rng.integers(0, 2, (n, features))
+    table = dense if by_rows else dense.T
+    start = np.concatenate([[0], np.cumsum((table > 0).sum(axis=1))]).astype(np.int64)
+    row, column = np.nonzero(table)
+    return dense, (start, column.astype(np.int32), table[row, column].astype(np.int32))
+
+
+def test_products(native):
+    dense, x = sparse(0, 9, 30, True)
+    other, z = sparse(1, 7, 30, False)
+    out = np.ones((9, 7))
+    native.add_products(*x, *z, 2.0, False, 0, 5, out)
+    native.add_products(*x, *z, 2.0, False, 5, 9, out)
+    np.testing.assert_array_equal(out, 1 + 2 * dense @ other.T)
+    _, own = sparse(0, 9, 30, False)
+    one, two = np.zeros((2, 9, 9))
+    for engine, values in ((native, one), (_twin, two)):
+        engine.add_products(*x, *own, -1.0, True, 0, 4, values)
+        engine.add_products(*x, *own, -1.0, True, 4, 9, values)
+    np.testing.assert_array_equal(one, two)
+    np.testing.assert_array_equal(one, -np.triu(dense @ dense.T))
+
+
+@pytest.mark.parametrize("length", range(1, 9))
+def test_subsequences(native, isa, length):
+    (x, xs), (z, zs) = corpus(0), corpus(1, count=19)
+    one, two = np.zeros((2, 12, 19))
+    for engine, values, name in ((native, one, isa), (_twin, two, "")):
+        engine.subsequence_kernel(x, xs, z, zs, length, 0.6, False, 0, 7, values, name)
+        engine.subsequence_kernel(x, xs, z, zs, length, 0.6, False, 7, 12, values, name)
+    np.testing.assert_allclose(one, two, rtol=1e-13)
+
+
+def test_triangles(native, isa):
+    x, xs = corpus(2, count=21)
+    rows = np.random.default_rng(0).normal(size=(len(x) + 21, 2))
+    starts = xs + np.arange(22)
+    whole, half = np.zeros((2, 21, 21))
+    native.subsequence_kernel(x, xs, x, xs, 3, 0.5, False, 0, 21, whole, isa)
+    native.subsequence_kernel(x, xs, x, xs, 3, 0.5, True, 0, 10, half, isa)
+    native.subsequence_kernel(x, xs, x, xs, 3, 0.5, True, 10, 21, half, isa)
+    np.testing.assert_array_equal(np.triu(half), np.triu(whole))
+    native.alignment_kernel(rows, starts, rows, starts, 0.3, False, 0, 21, whole, isa)
+    native.alignment_kernel(rows, starts, rows, starts, 0.3, True, 0, 10, half, isa)
+    native.alignment_kernel(rows, starts, rows, starts, 0.3, True, 10, 21, half, isa)
+    np.testing.assert_array_equal(np.triu(half), np.triu(whole))
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize("gamma", [1e-3, 1.0, 1e3])
+def test_alignments(native, isa, depth, gamma):
+    rng = np.random.default_rng(0)
+    starts = np.concatenate([[0], np.cumsum(rng.integers(1, 9, 11))]).astype(np.int64)
+    rows = rng.normal(size=(starts[-1], depth))
+    one, two = np.zeros((2, 11, 11))
+    for engine, values, name in ((native, one, isa), (_twin, two, "")):
+        engine.alignment_kernel(rows, starts, rows, starts, gamma, False, 0, 11, values, name)
+    np.testing.assert_allclose(one, two, rtol=1e-13, atol=1e-12)
+
+
+@pytest.mark.parametrize("decay", [0.4, 1.0])
+def test_substrings(native, decay):
+    (x, xs), (z, zs) = corpus(0, alphabet=2), corpus(1, count=19, alphabet=2, longest=40)
+    one, two = np.zeros((2, 12, 19))
+    for engine, values in ((native, one), (_twin, two)):
+        engine.substring_kernel(x, xs, z, zs, 2, decay, False, 0, 7, values)
+        engine.substring_kernel(x, xs, z, zs, 2, decay, False, 7, 19, values)
+    np.testing.assert_allclose(one, two, rtol=1e-13)
+    v = np.random.default_rng(0).normal(size=(19, 3))
+    folded, plain = np.zeros((2, 12, 3))
+    native.substring_product(x, xs, z, zs, 2, decay, v, folded)
+    _twin.substring_product(x, xs, z, zs, 2, decay, v, plain)
+    np.testing.assert_allclose(folded, plain, atol=1e-9)
+
+
+X, STARTS = corpus(0)
+SIZE = len(X)
+OUT = np.zeros((12, 12))
+LONG, INT = np.zeros(SIZE + 1, np.int64), np.zeros(SIZE, np.int32)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("count_kmers", (X, STARTS[2:], LONG[:1], 1, 4, LONG, INT, INT, LONG)),
+        ("count_kmers", (X, STARTS[::-1].copy(), LONG[:1], 1, 4, LONG, INT, INT, LONG)),
+        ("count_kmers", (X, STARTS, LONG[:1] + 3, 3, 4, LONG, INT, INT, LONG)),
+        ("count_kmers", (X, STARTS, LONG[:1], 0, 4, LONG, INT, INT, LONG)),
+        ("count_kmers", (X, STARTS, LONG[:1], 1, 4, LONG[:3], INT, INT, LONG)),
+        ("count_kmers", (X, STARTS, LONG[:1], 1, 4, LONG, INT, INT, LONG, INT[:2])),
+        ("subsequence_kernel", (X, STARTS, X, STARTS, 9, 0.5, False, 0, 12, OUT)),
+        ("subsequence_kernel", (X, STARTS, X, STARTS, 2, 0.5, False, 0, 13, OUT)),
+        ("subsequence_kernel", (X, STARTS, X, STARTS, 2, 0.5, False, 0, 12, OUT[:3])),
+        ("subsequence_kernel", (X - 9, STARTS, X, STARTS, 2, 0.5, False, 0, 12, OUT)),
+        ("substring_kernel", (X, STARTS, X, STARTS, 2, 0.5, False, 0, 12, OUT)),
+        ("substring_kernel", (X, STARTS, X, STARTS, 4, 0.5, False, 5, 13, OUT)),
+        ("substring_product", (X, STARTS, X, STARTS, 4, 0.5, OUT[:3], OUT)),
+        ("alignment_kernel", (np.zeros((SIZE, 2)), STARTS, np.zeros((SIZE, 1)), STARTS, 1.0, False, 0, 12, OUT)),
+        ("add_products", (STARTS, X - 1, X, STARTS, X, X, 1.0, False, 0, 12, OUT)),
+        ("add_products", (STARTS, X, X, STARTS, X + 12, X, 1.0, False, 0, 12, OUT)),
+    ],
+)  # fmt: skip
+def test_nothing_crashes(native, name, arguments):
+    with pytest.raises((ValueError, TypeError)):
+        getattr(native, name)(*arguments)
+
+
+def test_same_bits_again(native, isa):
+    x, xs = corpus(3, count=60, longest=60)
+    one, two = np.zeros((2, 60, 60))
+    for out in (one, two):
+        native.subsequence_kernel(x, xs, x, xs, 4, 0.5, True, 0, 60, out, isa)
+    np.testing.assert_array_equal(one, two)
