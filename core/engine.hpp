@@ -49,6 +49,26 @@ class Engine {
     virtual void row_max(int64_t i0, int64_t i1, int64_t* index, double* value) = 0;
 };
 
+// Problems on rows of one matrix of features, min 1/2 |w|^2 - c'b + kink |b| with w = sum of b_t x_t and lower <= b <= upper, where the
+// variable t of the problem p, offset[p] <= t < offset[p + 1], has the row row[t]. Arrays that are not const are read and written.
+struct CoordinateFamily {
+    bool is_double;
+    const void* features;  // n x width
+    int64_t width, problems;
+    const int64_t *offset, *row;
+    const double *square, *linear, *lower, *upper;  // square: |x|^2 of each row of features
+    double kink;
+    double *beta, *w;   // w: problems x width
+    int64_t* order;     // of the variables within their problem, those in use first
+    int64_t* place;     // for each problem: how many are in use, how many of these were visited in this pass, passes so far
+    double* level;      // for each problem: the largest violation in this pass, and in the last one
+    int64_t* random;
+    const double* tol;  // for each problem
+    int64_t work;       // variables that each problem may visit in this call
+    int64_t* ended;
+};
+using RunCoordinates = void (*)(const CoordinateFamily&);
+
 using MakeEngine = Engine* (*)(const Plan&);
 using Evaluate = void (*)(int op, bool is_double, double k0, double k1, const void* in, void* out, int64_t n);
 
@@ -56,6 +76,7 @@ struct InstructionSet {
     const char* name;
     MakeEngine make;
     Evaluate evaluate;  // one elementary function over an array, for the tests of its error
+    RunCoordinates coordinates;
 };
 
 InstructionSet baseline();

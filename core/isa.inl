@@ -1,4 +1,5 @@
 // One instruction set's copy of the engine. Everything but the factory has internal linkage: see simd.hpp.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -20,8 +21,9 @@ namespace {
 #include "mirror.hpp"
 #include "products.hpp"
 #include "engine.inl"
+#include "coordinates.hpp"
 }  // namespace
 
-InstructionSet MERCER_ISA() { return {MERCER_ISA_NAME, make, evaluate}; }
+InstructionSet MERCER_ISA() { return {MERCER_ISA_NAME, make, evaluate, coordinates}; }
 
 }  // namespace mercer

@@ -15,8 +15,10 @@ from mercer.solvers import (
     Clustering,
     ConjugateGradients,
     DenseEigen,
+    DualCoordinateDescent,
     Eigenproblem,
     KernelNipals,
+    LinearFamily,
     LinearSystem,
     Lloyd,
     Logistic,
@@ -60,6 +62,18 @@ def logistic(classes, **options):
     return lambda: Logistic(Dense(spd(condition=1e4)), np.arange(60) % classes, 1e-3, **options)
 
 
+def machines(kink=0.0, C=1.0):
+    """Three machines on parts of the same rows."""
+
+    def make():
+        X, rows = right_hand_sides(60, 4), np.r_[0:60, 0:60:2, 5:50]
+        c = np.sin(3 * X[rows, 0]) if kink else np.sign(X[rows, 0] + 0.3)
+        lower, upper = (-C + 0 * c, C + 0 * c) if kink else (np.minimum(C * c, 0), np.maximum(C * c, 0))
+        return LinearFamily(X, c, lower, upper, rows, np.array([0, 60, 90, 135]), kink)
+
+    return make
+
+
 SOLVERS = {
     "askotch": (ASkotch(), linear(shift=0.1)),
     "askotch, no shift": (ASkotch(tol=1e-6, block=20), linear()),
@@ -98,6 +112,9 @@ SOLVERS = {
     "logistic, three classes": (NewtonLogistic(), logistic(3, weights=np.linspace(1, 2, 60))),
     "logistic, preconditioned": (NewtonLogistic(), logistic(3, factor=np.linalg.cholesky(spd(condition=1e4))[:, :40])),
     "logistic, no intercept": (NewtonLogistic(), logistic(2, intercept=False)),
+    "coordinates": (DualCoordinateDescent(), machines()),
+    "coordinates, exact": (DualCoordinateDescent(tol=1e-9), machines(C=10.0)),
+    "coordinates, a kink": (DualCoordinateDescent(tol=1e-6), machines(0.1)),
     "krylov, random": (BlockKrylov(tol=1e-8, start_from="random"), eigen()),
 }
 

@@ -5,6 +5,7 @@ from mercer.solvers.base import Problem, Solution, Solver, State, Status, solve
 from mercer.solvers.cg import CGState, ConjugateGradients
 from mercer.solvers.cholesky import Cholesky, CholeskyFactor, CholeskyState
 from mercer.solvers.choose import Choice, choose_eigen, choose_linear
+from mercer.solvers.dual_coordinate import CoordinateState, DualCoordinateDescent, LinearFamily, LinearPoint
 from mercer.solvers.eigen import DenseEigen, DenseEigenState, Eigenpairs, Eigenproblem, rayleigh_ritz
 from mercer.solvers.gradient import BatchLMS, LeastSquares, LMSState, StochasticLMS, replay, update_rates
 from mercer.solvers.krylov import BlockKrylov, KrylovState
@@ -28,10 +29,12 @@ __all__ = [
     "CholeskyState",
     "Clustering",
     "ConjugateGradients",
+    "CoordinateState",
     "DenseEigen",
     "DenseEigenState",
     "DensePencil",
     "DensePencilState",
+    "DualCoordinateDescent",
     "Eigenpairs",
     "Eigenproblem",
     "KernelNipals",
@@ -39,6 +42,8 @@ __all__ = [
     "LMSState",
     "LatentScores",
     "LeastSquares",
+    "LinearFamily",
+    "LinearPoint",
     "LinearSystem",
     "Lloyd",
     "LloydState",
