@@ -34,4 +34,6 @@ bool has_type(const A& a, bool is_double) {
     return a.dtype() == (is_double ? nb::dtype<double>() : nb::dtype<float>());
 }
 
+void bind_dual(nb::module_& m);
+
 }  // namespace mercer

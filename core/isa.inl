@@ -20,8 +20,9 @@ namespace {
 #include "mirror.hpp"
 #include "products.hpp"
 #include "engine.inl"
+#include "smo.hpp"
 }  // namespace
 
-InstructionSet MERCER_ISA() { return {MERCER_ISA_NAME, make, evaluate}; }
+InstructionSet MERCER_ISA() { return {MERCER_ISA_NAME, make, evaluate, smo}; }
 
 }  // namespace mercer

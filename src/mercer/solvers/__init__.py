@@ -5,6 +5,7 @@ from mercer.solvers.base import Problem, Solution, Solver, State, Status, solve
 from mercer.solvers.cg import CGState, ConjugateGradients
 from mercer.solvers.cholesky import Cholesky, CholeskyFactor, CholeskyState
 from mercer.solvers.choose import Choice, choose_eigen, choose_linear
+from mercer.solvers.dual import DualFamily, DualPoint
 from mercer.solvers.eigen import DenseEigen, DenseEigenState, Eigenpairs, Eigenproblem, rayleigh_ritz
 from mercer.solvers.gradient import BatchLMS, LeastSquares, LMSState, StochasticLMS, replay, update_rates
 from mercer.solvers.krylov import BlockKrylov, KrylovState
@@ -14,8 +15,10 @@ from mercer.solvers.nipals import KernelNipals, LatentScores, NipalsState, Score
 from mercer.solvers.pencil import DensePencil, DensePencilState, Pencil
 from mercer.solvers.refinement import RefinedConjugateGradients, RefinedState
 from mercer.solvers.seeding import Seeds, best_of_starts, drawn_starts, plus_plus
+from mercer.solvers.smo import SMO, SMOState
 
 __all__ = [
+    "SMO",
     "ASkotch",
     "ASkotchState",
     "BatchLMS",
@@ -31,6 +34,8 @@ __all__ = [
     "DenseEigenState",
     "DensePencil",
     "DensePencilState",
+    "DualFamily",
+    "DualPoint",
     "Eigenpairs",
     "Eigenproblem",
     "KernelNipals",
@@ -47,6 +52,7 @@ __all__ = [
     "Problem",
     "RefinedConjugateGradients",
     "RefinedState",
+    "SMOState",
     "ScoreProblem",
     "Seeds",
     "Solution",
