@@ -68,6 +68,27 @@ struct CoordinateFamily {
     int64_t* ended;
 };
 using RunCoordinates = void (*)(const CoordinateFamily&);
+// Problems that share one matrix K: min 1/2 b'Kb - c'b + kink |b| with the sum of b fixed and lower <= b <= upper, where variable t
+// of the problem p, offset[p] <= t < offset[p + 1], stands for the row row[t] of K. From split[p] on, the variables are a second
+// group with a fixed sum of its own. All arrays are the caller's; those that are not const are read and written.
+struct DualFamily {
+    bool is_double;
+    const void* matrix;
+    int64_t stride;
+    int64_t problems;
+    const int64_t *offset, *split, *row;
+    const double *lower, *upper;
+    double kink;
+    double *beta, *gradient;            // gradient: c - Kb, of the active variables
+    double *anchor, *anchor_gradient;   // a former b, and all gradients there
+    uint8_t* active;
+    double tol;
+    int64_t limit, work, cache;  // steps of each problem in all; entries it may visit in this call; bytes for each thread's rows
+    double* gap;
+    int64_t *steps, *ended;
+};
+enum DualEnd : int64_t { kRunning, kSettled, kStuck, kCapped };
+using RunDual = void (*)(const DualFamily&);
 
 using MakeEngine = Engine* (*)(const Plan&);
 using Evaluate = void (*)(int op, bool is_double, double k0, double k1, const void* in, void* out, int64_t n);
@@ -77,6 +98,7 @@ struct InstructionSet {
     MakeEngine make;
     Evaluate evaluate;  // one elementary function over an array, for the tests of its error
     RunCoordinates coordinates;
+    RunDual smo;
 };
 
 InstructionSet baseline();

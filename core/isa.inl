@@ -22,8 +22,9 @@ namespace {
 #include "products.hpp"
 #include "engine.inl"
 #include "coordinates.hpp"
+#include "smo.hpp"
 }  // namespace
 
-InstructionSet MERCER_ISA() { return {MERCER_ISA_NAME, make, evaluate, coordinates}; }
+InstructionSet MERCER_ISA() { return {MERCER_ISA_NAME, make, evaluate, coordinates, smo}; }
 
 }  // namespace mercer

@@ -6,6 +6,8 @@ One kernel algebra for every method, a fused native engine, and answers that car
 from mercer import errors, kernels
 from mercer.approx import MonomialFeatures
 from mercer.estimators import (
+    SVC,
+    SVR,
     KernelCCA,
     KernelDiscriminantAnalysis,
     KernelKMeans,
@@ -18,7 +20,10 @@ from mercer.estimators import (
     KernelRidgeClassifierCV,
     KernelRidgeCV,
     KernelSpectralClustering,
+    NuSVC,
+    NuSVR,
     Nystroem,
+    OneClassSVM,
     PolynomialSketch,
     RandomFourierFeatures,
     Report,
@@ -30,6 +35,8 @@ from mercer.io import load, save
 __version__ = "0.1.0"
 
 __all__ = [
+    "SVC",
+    "SVR",
     "Cancel",
     "KernelCCA",
     "KernelDiscriminantAnalysis",
@@ -46,7 +53,10 @@ __all__ = [
     "KernelSpectralClustering",
     "Log",
     "MonomialFeatures",
+    "NuSVC",
+    "NuSVR",
     "Nystroem",
+    "OneClassSVM",
     "PolynomialSketch",
     "Progress",
     "RandomFourierFeatures",

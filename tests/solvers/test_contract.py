@@ -9,6 +9,7 @@ import pytest
 
 from mercer.operators import Centered, Dense, Diagonal, LowRank
 from mercer.solvers import (
+    SMO,
     ASkotch,
     BlockKrylov,
     Cholesky,
@@ -16,6 +17,7 @@ from mercer.solvers import (
     ConjugateGradients,
     DenseEigen,
     DualCoordinateDescent,
+    DualFamily,
     Eigenproblem,
     KernelNipals,
     LinearFamily,
@@ -74,7 +76,27 @@ def machines(kink=0.0, C=1.0):
     return make
 
 
+def duals(kink=0.0, split=False, dtype=np.float64, away=False):
+    """Three problems on some of the rows of one matrix: margins, or a tube around a line."""
+    A, n = spd(dtype=dtype), 60
+    rows = np.concatenate([np.arange(0, 40), np.arange(20, 60), np.arange(n)])
+    offset = np.array([0, 40, 80, 140])
+    c = np.where(rows % 2, 1.0, -1.0) if not kink else np.sin(rows / 7.0)
+    lower, upper = (np.minimum(c, 0) * 20, np.maximum(c, 0) * 20) if not kink else (-20 + 0 * c, 20 + 0 * c)
+    start = np.zeros(len(rows))
+    if away:
+        start[[1, 0, 41, 40]] = upper[1], lower[0], 0.5 * upper[41], 0.5 * lower[40]
+    ends = np.array([20, 60, 110]) if split else None
+    return lambda: DualFamily(Dense(A), c, lower, upper, start, rows, offset, ends, kink, exact=Dense(spd()))
+
+
 SOLVERS = {
+    "smo": (SMO(), duals()),
+    "smo, exact": (SMO(tol=1e-9), duals()),
+    "smo, float32": (SMO(tol=1e-4), duals(dtype=np.float32)),
+    "smo, kink": (SMO(), duals(kink=0.1)),
+    "smo, two sums": (SMO(), duals(split=True)),
+    "smo, away from 0": (SMO(), duals(away=True)),
     "askotch": (ASkotch(), linear(shift=0.1)),
     "askotch, no shift": (ASkotch(tol=1e-6, block=20), linear()),
     "askotch, one column": (ASkotch(block=7), lambda: LinearSystem(Dense(spd()), np.ones(60), 0.05)),

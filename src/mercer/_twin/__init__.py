@@ -4,6 +4,7 @@ Arrays in, arrays out; nothing here knows what a kernel is.
 """
 
 from mercer._twin.coordinates import coordinates
+from mercer._twin.dual import smo
 from mercer._twin.tiles import PAIRINGS, BlockTiles, Tiles, instruction_sets, threads
 
-__all__ = ["PAIRINGS", "BlockTiles", "Tiles", "coordinates", "instruction_sets", "threads"]
+__all__ = ["PAIRINGS", "BlockTiles", "Tiles", "coordinates", "instruction_sets", "smo", "threads"]
