@@ -36,4 +36,7 @@ bool has_type(const A& a, bool is_double) {
     return a.dtype() == (is_double ? nb::dtype<double>() : nb::dtype<float>());
 }
 
+void bind_coordinates(nb::module_& m);
+void bind_dual(nb::module_& m);
+
 }  // namespace mercer

@@ -49,6 +49,47 @@ class Engine {
     virtual void row_max(int64_t i0, int64_t i1, int64_t* index, double* value) = 0;
 };
 
+// Problems on rows of one matrix of features, min 1/2 |w|^2 - c'b + kink |b| with w = sum of b_t x_t and lower <= b <= upper, where the
+// variable t of the problem p, offset[p] <= t < offset[p + 1], has the row row[t]. Arrays that are not const are read and written.
+struct CoordinateFamily {
+    bool is_double;
+    const void* features;  // n x width
+    int64_t width, problems;
+    const int64_t *offset, *row;
+    const double *square, *linear, *lower, *upper;  // square: |x|^2 of each row of features
+    double kink;
+    double *beta, *w;   // w: problems x width
+    int64_t* order;     // of the variables within their problem, those in use first
+    int64_t* place;     // for each problem: how many are in use, how many of these were visited in this pass, passes so far
+    double* level;      // for each problem: the largest violation in this pass, and in the last one
+    int64_t* random;
+    const double* tol;  // for each problem
+    int64_t work;       // variables that each problem may visit in this call
+    int64_t* ended;
+};
+using RunCoordinates = void (*)(const CoordinateFamily&);
+// Problems that share one matrix K: min 1/2 b'Kb - c'b + kink |b| with the sum of b fixed and lower <= b <= upper, where variable t
+// of the problem p, offset[p] <= t < offset[p + 1], stands for the row row[t] of K. From split[p] on, the variables are a second
+// group with a fixed sum of its own. All arrays are the caller's; those that are not const are read and written.
+struct DualFamily {
+    bool is_double;
+    const void* matrix;
+    int64_t stride;
+    int64_t problems;
+    const int64_t *offset, *split, *row;
+    const double *lower, *upper;
+    double kink;
+    double *beta, *gradient;            // gradient: c - Kb, of the active variables
+    double *anchor, *anchor_gradient;   // a former b, and all gradients there
+    uint8_t* active;
+    double tol;
+    int64_t limit, work, cache;  // steps of each problem in all; entries it may visit in this call; bytes for each thread's rows
+    double* gap;
+    int64_t *steps, *ended;
+};
+enum DualEnd : int64_t { kRunning, kSettled, kStuck, kCapped };
+using RunDual = void (*)(const DualFamily&);
+
 using MakeEngine = Engine* (*)(const Plan&);
 using Evaluate = void (*)(int op, bool is_double, double k0, double k1, const void* in, void* out, int64_t n);
 
@@ -64,6 +105,8 @@ struct InstructionSet {
     int lanes;          // sequences that the next two take at once, interleaved
     Subsequences subsequences;
     Alignments alignments;
+    RunCoordinates coordinates;
+    RunDual smo;
 };
 
 InstructionSet baseline();

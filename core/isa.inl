@@ -1,4 +1,5 @@
 // One instruction set's copy of the engine. Everything but the factory has internal linkage: see simd.hpp.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -22,8 +23,12 @@ namespace {
 #include "engine.inl"
 #include "sequences/subsequences.hpp"
 #include "sequences/alignments.hpp"
+#include "coordinates.hpp"
+#include "smo.hpp"
 }  // namespace
 
-InstructionSet MERCER_ISA() { return {MERCER_ISA_NAME, make, evaluate, Simd<double>::W, subsequences, alignments}; }
+InstructionSet MERCER_ISA() {
+    return {MERCER_ISA_NAME, make, evaluate, Simd<double>::W, subsequences, alignments, coordinates, smo};
+}
 
 }  // namespace mercer

@@ -6,6 +6,8 @@ One kernel algebra for every method, a fused native engine, and answers that car
 from mercer import errors, kernels
 from mercer.approx import MonomialFeatures
 from mercer.estimators import (
+    SVC,
+    SVR,
     KernelCCA,
     KernelDiscriminantAnalysis,
     KernelKMeans,
@@ -19,7 +21,10 @@ from mercer.estimators import (
     KernelRidgeClassifierCV,
     KernelRidgeCV,
     KernelSpectralClustering,
+    NuSVC,
+    NuSVR,
     Nystroem,
+    OneClassSVM,
     PolynomialSketch,
     RandomFourierFeatures,
     Report,
@@ -32,6 +37,8 @@ from mercer.validity import KernelReport, check_kernel
 __version__ = "0.1.0"
 
 __all__ = [
+    "SVC",
+    "SVR",
     "Cancel",
     "KernelCCA",
     "KernelDiscriminantAnalysis",
@@ -50,7 +57,10 @@ __all__ = [
     "KernelSpectralClustering",
     "Log",
     "MonomialFeatures",
+    "NuSVC",
+    "NuSVR",
     "Nystroem",
+    "OneClassSVM",
     "PolynomialSketch",
     "Progress",
     "RandomFourierFeatures",

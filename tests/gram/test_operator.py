@@ -169,6 +169,19 @@ def test_products_with_some_rows_come_without_the_rows():
     assert peak < 0.1 * 8 * n * len(index)
 
 
+def test_products_with_a_block_come_without_the_block():
+    n = 4000
+    A, V = RNG.standard_normal((n, 5)), RNG.standard_normal((1500, 2))
+    K, rows, columns = KernelOperator(Gaussian(gamma=0.2), A), RNG.permutation(n)[:2000], RNG.permutation(n)[:1500]
+    tracemalloc.start()
+    product = K.block_times(rows, columns, V)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_allclose(product, K.block(rows, columns) @ V, rtol=1e-12, atol=1e-12)
+    assert peak < 0.1 * 8 * len(rows) * len(columns)
+    np.testing.assert_allclose(K.block_times([3], [1, 1], np.ones((2, 1))), 2 * K.block([3], [1]), rtol=1e-12)
+
+
 def test_indices_that_do_not_exist_are_refused():
     K = KernelOperator(Linear(), X, Z)
     for bad in ([37], [-38], [0.5], [[0]], np.ones(36, bool), ["a"]):

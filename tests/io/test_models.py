@@ -13,6 +13,8 @@ import scipy.sparse as sp
 from sklearn.linear_model import Ridge
 
 from mercer import (
+    SVC,
+    SVR,
     KernelDiscriminantAnalysis,
     KernelKMeans,
     KernelLMS,
@@ -24,7 +26,10 @@ from mercer import (
     KernelRidgeClassifierCV,
     KernelRidgeCV,
     KernelSpectralClustering,
+    NuSVC,
+    NuSVR,
     Nystroem,
+    OneClassSVM,
     RandomFourierFeatures,
     load,
     save,
@@ -68,6 +73,12 @@ MODELS = {
     "lms": lambda: KernelLMS(Gaussian(gamma=0.2)).fit(X, Y),
     "perceptron": lambda: KernelPerceptron(Gaussian(0.2), keep_history=50, max_iter=100, tol=None).fit(X, LABELS),
     "perceptron, voted": lambda: KernelPerceptron("linear", method="voted", max_iter=5, tol=None).fit(X, LABELS),
+    "margins": lambda: SVC(kernel=Gaussian(0.2)).fit(X, LABELS),
+    "margins, two": lambda: SVC(2.0, "linear").fit(sp.csr_array(X), LABELS == "warm"),
+    "margins, ν": lambda: NuSVC(0.2, class_weight="balanced").fit(X.astype(np.float32), LABELS),
+    "tube": lambda: SVR(kernel=Gaussian(0.2)).fit(X, Y[:, 0], sample_weight=np.arange(len(X)) % 3),
+    "tube, ν": lambda: NuSVR(kernel="laplace").fit(X, Y[:, 0]),
+    "one class": lambda: OneClassSVM(nu=0.3).fit(X),
     "clusters": lambda: KernelKMeans(3, Gaussian(0.2)).fit(X),
     "clusters, weights": lambda: KernelKMeans(3).fit(X, sample_weight=np.arange(len(X)) % 3),
     "clusters, landmarks": lambda: KernelKMeans(3, solver="nystroem", n_landmarks=20).fit(

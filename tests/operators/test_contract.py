@@ -126,6 +126,11 @@ class WrongRowProducts(Bare):
         return super()._rows_times(index, V)[::-1]
 
 
+class WrongBlockProducts(Bare):
+    def _block_times(self, rows, columns, V):
+        return super()._block_times(rows, columns, V)[::-1]
+
+
 class WrongFill(Bare):
     def fill(self, out):
         out[...] = self.array
@@ -161,6 +166,7 @@ PLANTED = {
     "check_entries": WrongDiagonal(M),
     "check_entries (rows)": WrongRows(M),
     "check_entries (row products)": WrongRowProducts(M),
+    "check_entries (block products)": WrongBlockProducts(M),
     "check_entries (fill)": WrongFill(M),
     "check_group_sums": WrongGroups(M),
     "check_astype": LosesDtype(M),

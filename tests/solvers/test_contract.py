@@ -9,15 +9,19 @@ import pytest
 
 from mercer.operators import Centered, Dense, Diagonal, LowRank
 from mercer.solvers import (
+    SMO,
     ASkotch,
     BlockKrylov,
     Cholesky,
     Clustering,
     ConjugateGradients,
     DenseEigen,
+    DualCoordinateDescent,
+    DualFamily,
     Eigenproblem,
     KernelNipals,
     Labelled,
+    LinearFamily,
     LinearSystem,
     Lloyd,
     Logistic,
@@ -68,7 +72,39 @@ def logistic(classes, **options):
     return lambda: Logistic(Dense(spd(condition=1e4)), np.arange(60) % classes, 1e-3, **options)
 
 
+def machines(kink=0.0, C=1.0):
+    """Three machines on parts of the same rows."""
+
+    def make():
+        X, rows = right_hand_sides(60, 4), np.r_[0:60, 0:60:2, 5:50]
+        c = np.sin(3 * X[rows, 0]) if kink else np.sign(X[rows, 0] + 0.3)
+        lower, upper = (-C + 0 * c, C + 0 * c) if kink else (np.minimum(C * c, 0), np.maximum(C * c, 0))
+        return LinearFamily(X, c, lower, upper, rows, np.array([0, 60, 90, 135]), kink)
+
+    return make
+
+
+def duals(kink=0.0, split=False, dtype=np.float64, away=False):
+    """Three problems on some of the rows of one matrix: margins, or a tube around a line."""
+    A, n = spd(dtype=dtype), 60
+    rows = np.concatenate([np.arange(0, 40), np.arange(20, 60), np.arange(n)])
+    offset = np.array([0, 40, 80, 140])
+    c = np.where(rows % 2, 1.0, -1.0) if not kink else np.sin(rows / 7.0)
+    lower, upper = (np.minimum(c, 0) * 20, np.maximum(c, 0) * 20) if not kink else (-20 + 0 * c, 20 + 0 * c)
+    start = np.zeros(len(rows))
+    if away:
+        start[[1, 0, 41, 40]] = upper[1], lower[0], 0.5 * upper[41], 0.5 * lower[40]
+    ends = np.array([20, 60, 110]) if split else None
+    return lambda: DualFamily(Dense(A), c, lower, upper, start, rows, offset, ends, kink, exact=Dense(spd()))
+
+
 SOLVERS = {
+    "smo": (SMO(), duals()),
+    "smo, exact": (SMO(tol=1e-9), duals()),
+    "smo, float32": (SMO(tol=1e-4), duals(dtype=np.float32)),
+    "smo, kink": (SMO(), duals(kink=0.1)),
+    "smo, two sums": (SMO(), duals(split=True)),
+    "smo, away from 0": (SMO(), duals(away=True)),
     "askotch": (ASkotch(), linear(shift=0.1)),
     "askotch, no shift": (ASkotch(tol=1e-6, block=20), linear()),
     "askotch, one column": (ASkotch(block=7), lambda: LinearSystem(Dense(spd()), np.ones(60), 0.05)),
@@ -108,6 +144,9 @@ SOLVERS = {
     "logistic, three classes": (NewtonLogistic(), logistic(3, weights=np.linspace(1, 2, 60))),
     "logistic, preconditioned": (NewtonLogistic(), logistic(3, factor=np.linalg.cholesky(spd(condition=1e4))[:, :40])),
     "logistic, no intercept": (NewtonLogistic(), logistic(2, intercept=False)),
+    "coordinates": (DualCoordinateDescent(), machines()),
+    "coordinates, exact": (DualCoordinateDescent(tol=1e-9), machines(C=10.0)),
+    "coordinates, a kink": (DualCoordinateDescent(tol=1e-6), machines(0.1)),
     "krylov, random": (BlockKrylov(tol=1e-8, start_from="random"), eigen()),
 }
 

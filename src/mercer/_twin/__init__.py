@@ -17,3 +17,8 @@ __all__ = [
     "PAIRINGS", "BlockTiles", "Tiles", "add_products", "alignment_kernel", "count_kmers", "instruction_sets",
     "subsequence_kernel", "substring_kernel", "substring_product", "threads",
 ]  # fmt: skip
+from mercer._twin.coordinates import coordinates
+from mercer._twin.dual import smo
+from mercer._twin.tiles import PAIRINGS, BlockTiles, Tiles, instruction_sets, threads
+
+__all__ = ["PAIRINGS", "BlockTiles", "Tiles", "coordinates", "instruction_sets", "smo", "threads"]

@@ -11,11 +11,16 @@ from mercer.estimators.kernel_ridge_cv import KernelRidgeClassifierCV, KernelRid
 from mercer.estimators.lms import KernelLMS
 from mercer.estimators.logistic import KernelLogisticRegression
 from mercer.estimators.perceptron import KernelPerceptron
+from mercer.estimators.one_class import OneClassSVM
 from mercer.estimators.polynomial_sketch import PolynomialSketch
 from mercer.estimators.report import Report
 from mercer.estimators.spectral_clustering import KernelSpectralClustering
+from mercer.estimators.svc import SVC, NuSVC
+from mercer.estimators.svr import SVR, NuSVR
 
 __all__ = [
+    "SVC",
+    "SVR",
     "KernelCCA",
     "KernelDiscriminantAnalysis",
     "KernelKMeans",
@@ -29,7 +34,10 @@ __all__ = [
     "KernelRidgeClassifier",
     "KernelRidgeClassifierCV",
     "KernelSpectralClustering",
+    "NuSVC",
+    "NuSVR",
     "Nystroem",
+    "OneClassSVM",
     "PolynomialSketch",
     "RandomFourierFeatures",
     "Report",

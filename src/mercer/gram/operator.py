@@ -169,6 +169,15 @@ class KernelOperator(Operator):
         out = sweep.multiply(self._plan_for(index, None), own, len(index), self._work(V.shape[1]), symmetric=False)
         return np.ldexp(out, scale, out=out).astype(V.dtype, copy=False)
 
+    def _block_times(self, rows: NDArray[np.intp], columns: NDArray[np.intp], V: Array) -> Array:
+        """K[I, J] V by tiles: the block is never there at once."""
+        if len(np.unique(columns)) < len(columns) or not (len(rows) and len(columns) and V.shape[1]):
+            return super()._block_times(rows, columns, V)
+        own, scale = narrowed(V, self.dtype)
+        plan = self._plan_for(rows, columns)
+        out = sweep.multiply(plan, own, len(rows), self._work(V.shape[1]), symmetric=False)
+        return np.ldexp(out, scale, out=out).astype(V.dtype, copy=False)
+
     def block(self, I: Any, J: Any) -> Array:
         """The entries K[I, J], all pairs of the two index sets."""
         rows, columns = self._index(I, 0), self._index(J, 1)

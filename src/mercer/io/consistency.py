@@ -78,6 +78,7 @@ _KINDS: dict[str, tuple[str, Test]] = {
     "votes_": ("the updates that vote", lambda value: isinstance(value, dict) and set(value) == _VOTES),
     "components_": ("rows", _rows),
     **dict.fromkeys(("normalization_", "frequencies_", "means_"), ("an array of numbers", _numbers)),
+    **dict.fromkeys(("support_", "n_support_"), ("an array of numbers", _numbers)),
     "classes_": ("an array", lambda value: isinstance(value, np.ndarray) and value.ndim == 1),
     "feature_names_in_": (
         "an array of names",
@@ -103,6 +104,10 @@ _NEEDED: dict[str, tuple[str, ...]] = {
     "KernelSpectralClustering": ("kernel_", "X_fit_", "dual_coef_", "cluster_centers_", "labels_", "cluster_weights_"),
     "MonomialFeatures": ("n_output_features_",),
     "PolynomialSketch": ("kernel_", "coefficients_", "places_", "exact_", "hash_buckets_", "hash_signs_"),
+    **dict.fromkeys(
+        ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM"),
+        ("kernel_", "X_fit_", "support_", "n_support_", "dual_coef_", "intercept_"),
+    ),
     "KernelCCA": ("kernel_", "X_fit_", "dual_coef_", "kernel_y_", "Y_fit_", "dual_coef_y_"),
 }
 """What a fitted model of a class must have; the others have training rows and their coefficients."""
@@ -138,6 +143,9 @@ def _check_rows(model: Any, path: str) -> None:
 def _check_training(model: Any, state: dict[str, Any], path: str) -> None:
     X = model.X_fit_
     n = X.shape[0] if X.ndim else -1
+    if "support_" in state:
+        _check_support_vectors(model, state, n, path)
+        return
     by_row = ("dual_coef_", "eigenvectors_", "column_means_", "mean_coef_", "sample_weight_", "dual_rotations_")
     for name in (*by_row, "_feature_root"):
         if state.get(name) is not None and (state[name].ndim == 0 or len(state[name]) != n):
@@ -167,6 +175,22 @@ def _check_votes(model: Any, n: int, path: str) -> None:
     for name, most in (("rows", n), ("classes", c), ("rivals", c)):
         if votes[name].dtype.kind not in "iu" or np.any((votes[name] < 0) | (votes[name] >= most)):
             _refuse(path, f"votes whose {name} are not below {most}")
+def _check_support_vectors(model: Any, state: dict[str, Any], n: int, path: str) -> None:
+    """Coefficients by column, and an intercept for each pair of classes, or one."""
+    X, k = model.X_fit_, len(state["classes_"]) if "classes_" in state else 0
+    if model.kernel_.domain == "vectors" and (X.ndim != 2 or X.shape[1] != state.get("n_features_in_", X.shape[1])):
+        _refuse(path, f"support vectors of shape {X.shape} for {state.get('n_features_in_')} columns")
+    wanted = {
+        "dual_coef_": (max(k - 1, 1), n),
+        "support_": (n,),
+        "n_support_": (max(k, 1),),
+        "intercept_": (max(k * (k - 1) // 2, 1),),
+    }
+    for name, shape in wanted.items():
+        if state[name].shape != shape:
+            _refuse(path, f"{name} of shape {state[name].shape} for {n} support vectors of {k} classes")
+    if model.n_support_.dtype.kind not in "iu" or np.min(model.n_support_) < 0 or model.n_support_.sum() != n:
+        _refuse(path, f"n_support_ of {model.n_support_.tolist()} for {n} support vectors")
 
 
 def _check_clusters(model: Any, n: int, path: str) -> None:

@@ -5,6 +5,8 @@ from mercer.solvers.base import Problem, Solution, Solver, State, Status, solve
 from mercer.solvers.cg import CGState, ConjugateGradients
 from mercer.solvers.cholesky import Cholesky, CholeskyFactor, CholeskyState
 from mercer.solvers.choose import Choice, choose_eigen, choose_linear
+from mercer.solvers.dual import DualFamily, DualPoint
+from mercer.solvers.dual_coordinate import CoordinateState, DualCoordinateDescent, LinearFamily, LinearPoint
 from mercer.solvers.eigen import DenseEigen, DenseEigenState, Eigenpairs, Eigenproblem, rayleigh_ritz
 from mercer.solvers.gradient import BatchLMS, LeastSquares, LMSState, StochasticLMS, replay, update_rates
 from mercer.solvers.krylov import BlockKrylov, KrylovState
@@ -16,8 +18,10 @@ from mercer.solvers.nipals import KernelNipals, LatentScores, NipalsState, Score
 from mercer.solvers.pencil import DensePencil, DensePencilState, Pencil
 from mercer.solvers.refinement import RefinedConjugateGradients, RefinedState
 from mercer.solvers.seeding import Seeds, best_of_starts, drawn_starts, plus_plus
+from mercer.solvers.smo import SMO, SMOState
 
 __all__ = [
+    "SMO",
     "ASkotch",
     "ASkotchState",
     "BatchLMS",
@@ -29,10 +33,14 @@ __all__ = [
     "CholeskyState",
     "Clustering",
     "ConjugateGradients",
+    "CoordinateState",
     "DenseEigen",
     "DenseEigenState",
     "DensePencil",
     "DensePencilState",
+    "DualCoordinateDescent",
+    "DualFamily",
+    "DualPoint",
     "Eigenpairs",
     "Eigenproblem",
     "KernelNipals",
@@ -41,6 +49,8 @@ __all__ = [
     "Labelled",
     "LatentScores",
     "LeastSquares",
+    "LinearFamily",
+    "LinearPoint",
     "LinearSystem",
     "Lloyd",
     "LloydState",
@@ -56,6 +66,7 @@ __all__ = [
     "Problem",
     "RefinedConjugateGradients",
     "RefinedState",
+    "SMOState",
     "ScoreProblem",
     "Seeds",
     "Solution",

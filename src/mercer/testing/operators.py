@@ -74,7 +74,7 @@ def check_symmetry(A: Operator, matrix: Array) -> None:
 
 
 def check_entries(A: Operator, matrix: Array) -> None:
-    """toarray, fill, add_to, diagonal, rows and block are the matrix's, in the dtype of A; rows_times, of V."""
+    """toarray, fill, add_to, diagonal, rows and block are the matrix's, in the dtype of A; products with rows, of V."""
     m, n = A.shape
     rows, columns = np.arange(m)[::-2], np.arange(n)[: max(1, n // 2)]
     found = {
@@ -96,6 +96,10 @@ def check_entries(A: Operator, matrix: Array) -> None:
             product = A.rows_times(chosen, picked)
             _hold(product.dtype == dtype, f"rows_times(I, V) for {np.dtype(dtype)} V gave {product.dtype}")
             _equal(product, matrix[chosen] @ picked.astype(np.float64), A, "rows_times(I, V)", dtype)
+            part = A.block_times(chosen, columns, picked[columns])
+            _hold(part.dtype == dtype, f"block_times(I, J, V) for {np.dtype(dtype)} V gave {part.dtype}")
+            wanted = matrix[chosen][:, columns] @ picked[columns].astype(np.float64)
+            _equal(part, wanted, A, "block_times(I, J, V)", dtype)
     for order in _ORDERS:
         out = np.full(A.shape, np.nan, A.dtype, order=order)
         _hold(A.fill(out) is out, "fill(out) did not return out")
@@ -161,6 +165,7 @@ def check_messages(A: Operator, matrix: Array) -> None:
         "rows beyond the last": lambda: A.rows([m]),
         "rows of floats": lambda: A.rows([0.5]),
         "rows_times with a row too many": lambda: A.rows_times([0], np.ones((n + 1, 2))),
+        "block_times with a row too many": lambda: A.block_times([0], [0], np.ones((2, 2))),
         "fill of another shape": lambda: A.fill(np.empty((m + 1, n))),
         "group_sums of a group too many": lambda: A.group_sums(np.zeros(n + 1, int)),
         "astype(int)": lambda: A.astype(int),

@@ -1,0 +1,380 @@
+// Sequential minimal optimisation: min 1/2 b'Kb - c'b + kink |b|, sum of b fixed, lower <= b <= upper, two variables at a time.
+//
+// A variable t stands for the row row[t] of K, g = c - Kb. It may rise while it is below its upper bound, and fall while above
+// its lower one: `up` and `low` hold g with the kink's slope in that direction, and infinities where it may not. The largest
+// `up` less the smallest `low` is LIBSVM's m - M. Variables that are at a bound and far from leaving it are set aside: what is
+// left is kept contiguous, with the rows of K that are in use.
+
+constexpr double kTau = 1e-12;         // for a curvature that is not positive
+constexpr int64_t kShrinkEvery = 1000;
+constexpr double kWorthShrinking = 0.8;  // copying what stays pays when it is at most this share
+
+template <class T>
+struct Lanes {
+    static constexpr int W = Simd<T>::W;
+    using D = typename Simd<T>::D;
+    typedef double DU __attribute__((vector_size(sizeof(D)), may_alias, aligned(8)));
+    typedef int64_t I __attribute__((vector_size(sizeof(D)), may_alias));
+    static MERCER_INLINE D load_double(const double* p) { return (D) * reinterpret_cast<const DU*>(p); }
+    static MERCER_INLINE void store_double(double* p, D x) { *reinterpret_cast<DU*>(p) = (DU)x; }
+    static MERCER_INLINE D widen(const T* p) { return __builtin_convertvector(load_unaligned<T>(p), D); }
+    static MERCER_INLINE D all(double x) { return D{} + x; }
+};
+
+// The largest `up` and where it is, and the smallest `low`, of a range of variables.
+struct Extremes {
+    double top = -__builtin_inf(), bottom = __builtin_inf();
+    int64_t at = -1, lowest = -1;
+    double gap() const { return top - bottom; }
+
+    MERCER_INLINE void see(double up, double low, int64_t t) {
+        if (up > top) top = up, at = t;
+        if (low < bottom) bottom = low, lowest = t;
+    }
+};
+
+// up and low less delta (a - b), and their extremes, over [begin, end).
+template <class T>
+Extremes update(const T* a, const T* b, double delta, double* up, double* low, int64_t begin, int64_t end) {
+    using L = Lanes<T>;
+    using D = typename L::D;
+    using I = typename L::I;
+    constexpr int W = L::W;
+    D top = L::all(-__builtin_inf()), bottom = L::all(__builtin_inf());
+    const D step = L::all(delta);
+    I at = I{} - 1, lowest = I{} - 1, here{};
+    for (int w = 0; w < W; ++w) here[w] = begin + w;
+    int64_t t = begin;
+    for (; t + W <= end; t += W, here += W) {
+        const D change = step * (L::widen(a + t) - L::widen(b + t));
+        const D u = L::load_double(up + t) - change, l = L::load_double(low + t) - change;
+        L::store_double(up + t, u), L::store_double(low + t, l);
+        at = u > top ? here : at, top = u > top ? u : top;
+        lowest = l < bottom ? here : lowest, bottom = l < bottom ? l : bottom;
+    }
+    Extremes e;
+    for (int w = 0; w < W; ++w) {
+        if (top[w] > e.top || (top[w] == e.top && at[w] < e.at)) e.top = top[w], e.at = at[w];
+        if (bottom[w] < e.bottom || (bottom[w] == e.bottom && lowest[w] < e.lowest)) e.bottom = bottom[w], e.lowest = lowest[w];
+    }
+    for (; t < end; ++t) {
+        const double change = delta * (double(a[t]) - double(b[t]));
+        e.see(up[t] -= change, low[t] -= change, t);
+    }
+    return e;
+}
+
+// The j in [begin, end) with low < g whose step with i gains most, (g - low)^2 / (K_ii + K_jj - 2 K_ij), and that gain. In the
+// precision of K: it only chooses among steps of which each is right.
+template <class T>
+int64_t partner(const T* a, const T* diagonal, double g, double own, const double* low, int64_t begin, int64_t end, double& gain) {
+    using L = Lanes<T>;
+    using V = Vec<T>;
+    using I = IntVec<T>;
+    constexpr int W = L::W;
+    using Int = typename Simd<T>::Int;
+    V best{};
+    I at = I{} - Int(1), here{};
+    for (int w = 0; w < W; ++w) here[w] = Int(w);
+    const auto from = L::all(g);
+    const V kii = splat<T>(T(own)), zero{}, tau = splat<T>(T(kTau));
+    int64_t t = begin;
+    for (; t + W <= end; t += W, here += Int(W)) {
+        const V d = vmax(__builtin_convertvector(from - L::load_double(low + t), V), zero);
+        const V eta = vmax(kii + load_unaligned<T>(diagonal + t) - T(2) * load_unaligned<T>(a + t), tau);
+        const V score = d * d / eta;
+        at = score > best ? here : at, best = score > best ? score : best;
+    }
+    int64_t found = -1;
+    gain = 0;
+    for (int w = 0; w < W; ++w)
+        if (double(best[w]) > gain || (at[w] >= 0 && double(best[w]) == gain && begin + at[w] < found)) gain = double(best[w]), found = begin + at[w];
+    for (; t < end; ++t) {
+        const T d = T(g - low[t]), eta = T(own) + diagonal[t] - T(2) * a[t];
+        const T score = d > T(0) ? d * d / (eta > T(kTau) ? eta : T(kTau)) : T(0);
+        if (double(score) > gain) gain = double(score), found = t;
+    }
+    return found;
+}
+
+// A run of variables that stand for consecutive rows of K.
+struct Run {
+    int64_t variable, row, length;
+};
+
+// Rows of K as far as the active variables go, each copied when it is first wanted; the least recently used make room.
+template <class T>
+class ActiveRows {
+   public:
+    ~ActiveRows() { clear(); }
+    ActiveRows() = default;
+    ActiveRows(const ActiveRows&) = delete;
+    ActiveRows& operator=(const ActiveRows&) = delete;
+
+    void reset(const T* matrix, int64_t stride, const int64_t* row, int64_t count, int64_t bytes) {
+        clear();
+        matrix_ = matrix, stride_ = stride, row_ = row, count_ = count;
+        runs_ = 0;
+        for (int64_t t = 0; t < count; ++t) runs_ += t == 0 || row[t] != row[t - 1] + 1;
+        run_.reset(max64(1, runs_));
+        int64_t r = -1;
+        for (int64_t t = 0; t < count; ++t)
+            if (t == 0 || row[t] != row[t - 1] + 1)
+                run_[++r] = {t, row[t], 1};
+            else
+                ++run_[r].length;
+        if (runs_ <= 1) return;
+        capacity_ = min64(count, max64(4, bytes / (int64_t(sizeof(T)) * count)));
+        slot_of_.reset(count), owner_.reset(capacity_), used_.reset(capacity_), slot_.reset(capacity_);
+        for (int64_t t = 0; t < count; ++t) slot_of_[t] = -1;
+    }
+
+    // `work` is what it cost, in entries.
+    const T* get(int64_t t, int64_t& work) {
+        if (runs_ == 1) return matrix_ + row_[t] * stride_ + row_[0];
+        int64_t s = slot_of_[t];
+        if (s < 0) {
+            s = place();
+            slot_of_[t] = s, owner_[s] = t;
+            copy(matrix_ + row_[t] * stride_, slot_[s]);
+            work += count_;
+        }
+        used_[s] = ++clock_;
+        return slot_[s];
+    }
+
+   private:
+    int64_t place() {
+        if (filled_ < capacity_) {
+            slot_[filled_] = static_cast<T*>(std::malloc(size_t(count_) * sizeof(T)));
+            if (slot_[filled_]) return filled_++;
+            if (filled_ < 4) throw std::bad_alloc();
+            capacity_ = filled_;
+        }
+        int64_t oldest = 0;
+        for (int64_t s = 1; s < filled_; ++s)
+            if (used_[s] < used_[oldest]) oldest = s;
+        slot_of_[owner_[oldest]] = -1;
+        return oldest;
+    }
+
+    void copy(const T* from, T* to) const {
+        if (runs_ * 8 > count_) {
+            for (int64_t t = 0; t < count_; ++t) to[t] = from[row_[t]];
+            return;
+        }
+        for (int64_t r = 0; r < runs_; ++r)
+            std::memcpy(to + run_[r].variable, from + run_[r].row, size_t(run_[r].length) * sizeof(T));
+    }
+
+    void clear() {
+        for (int64_t s = 0; s < filled_; ++s) std::free(slot_[s]);
+        filled_ = 0;
+    }
+
+    const T* matrix_ = nullptr;
+    const int64_t* row_ = nullptr;
+    int64_t stride_ = 0, count_ = 0, runs_ = 0, capacity_ = 0, filled_ = 0, clock_ = 0;
+    Buffer<Run> run_;
+    Buffer<int64_t> slot_of_, owner_, used_;
+    Buffer<T*> slot_;
+};
+
+template <class T>
+class Smo {
+   public:
+    Smo(const DualFamily& family, int64_t problem)
+        : f_(family), problem_(problem), first_(family.offset[problem]), size_(family.offset[problem + 1] - first_),
+          split_(family.split[problem] - first_), matrix_(static_cast<const T*>(family.matrix)) {}
+
+    void run() {
+        activate(false);
+        for (int64_t until_shrink = min64(size_, kShrinkEvery);; --until_shrink) {
+            if (gap() <= f_.tol) {
+                if (active_ == size_) return finish(kSettled);
+                reconstruct();
+                activate(true);
+                until_shrink = min64(size_, kShrinkEvery) + 1;
+                continue;
+            }
+            if (f_.steps[problem_] + steps_ >= f_.limit) return finish(kCapped);
+            if (work_ >= f_.work) return finish(kRunning);
+            if (until_shrink <= 0) {
+                shrink();
+                until_shrink = min64(size_, kShrinkEvery);
+            }
+            if (!step()) {
+                if (active_ == size_) return finish(kStuck);
+                reconstruct();
+                activate(true);
+            }
+        }
+    }
+
+   private:
+    // ---- which variables are active ------------------------------------------------------------------------------------
+
+    // Local copies of the active variables, or of all.
+    void activate(bool all) {
+        variable_.reset(max64(1, size_));
+        active_ = 0, boundary_ = 0;
+        for (int64_t t = 0; t < size_; ++t) {
+            if (all) f_.active[first_ + t] = 1;
+            if (!f_.active[first_ + t]) continue;
+            boundary_ += t < split_;
+            variable_[active_++] = t;
+        }
+        load();
+    }
+
+    void load() {
+        const int64_t room = max64(1, active_);
+        row_.reset(room), up_.reset(room), low_.reset(room), diagonal_.reset(room);
+        for (int64_t k = 0; k < active_; ++k) {
+            const int64_t t = first_ + variable_[k], r = f_.row[t];
+            row_[k] = r, diagonal_[k] = matrix_[r * f_.stride + r];
+            set(k, f_.gradient[t]);
+        }
+        rows_.reset(matrix_, f_.stride, row_.get(), active_, f_.cache);
+        group_[0] = look(0, boundary_), group_[1] = look(boundary_, active_);
+    }
+
+    Extremes look(int64_t begin, int64_t end) const {
+        Extremes e;
+        for (int64_t k = begin; k < end; ++k) e.see(up_[k], low_[k], k);
+        return e;
+    }
+
+    // The two directional slopes of an active variable whose g is this.
+    void set(int64_t k, double g) {
+        const int64_t t = first_ + variable_[k];
+        const double b = f_.beta[t];
+        up_[k] = b < f_.upper[t] ? g + (b < 0 ? f_.kink : -f_.kink) : -__builtin_inf();
+        low_[k] = b > f_.lower[t] ? g + (b > 0 ? -f_.kink : f_.kink) : __builtin_inf();
+    }
+
+    double gradient(int64_t k) const {
+        const double b = f_.beta[first_ + variable_[k]];
+        return up_[k] > -__builtin_inf() ? up_[k] - (b < 0 ? f_.kink : -f_.kink) : low_[k] - (b > 0 ? -f_.kink : f_.kink);
+    }
+
+    void save() {
+        for (int64_t k = 0; k < active_; ++k) f_.gradient[first_ + variable_[k]] = gradient(k);
+    }
+
+    // Sets aside what is at a bound or the kink and will hardly leave it: beyond all that it could be paired with.
+    void shrink() {
+        int64_t stay = 0;
+        for (int64_t k = 0; k < active_; ++k) stay += !idle(k);
+        if (double(stay) > kWorthShrinking * double(active_)) return;
+        save();
+        if (active_ == size_)
+            for (int64_t t = first_; t < first_ + size_; ++t) f_.anchor[t] = f_.beta[t], f_.anchor_gradient[t] = f_.gradient[t];
+        for (int64_t k = 0; k < active_; ++k)
+            if (idle(k)) f_.active[first_ + variable_[k]] = 0;
+        activate(false);
+    }
+
+    bool idle(int64_t k) const {
+        const Extremes& e = group_[k >= boundary_];
+        return up_[k] < e.bottom && low_[k] > e.top;
+    }
+
+    // g of those set aside: what it was at the anchor, less K (beta - anchor).
+    void reconstruct() {
+        save();
+        Buffer<double> change(max64(1, size_));
+        const int64_t* row = f_.row + first_;
+        for (int64_t u = 0; u < size_; ++u) {
+            const double d = f_.beta[first_ + u] - f_.anchor[first_ + u];
+            if (d != 0) add_row(matrix_ + row[u] * f_.stride, row, d, change.get());
+        }
+        for (int64_t t = 0; t < size_; ++t)
+            if (!f_.active[first_ + t]) f_.gradient[first_ + t] = f_.anchor_gradient[first_ + t] - change[t];
+    }
+
+    void add_row(const T* k, const int64_t* row, double d, double* to) {
+        work_ += size_;
+        for (int64_t t = 0; t < size_;) {
+            int64_t end = t + 1;
+            while (end < size_ && row[end] == row[end - 1] + 1) ++end;
+            const T* from = k + row[t];
+            for (int64_t i = t; i < end; ++i) to[i] += d * double(from[i - t]);
+            t = end;
+        }
+    }
+
+    // ---- one step --------------------------------------------------------------------------------------------------------
+
+    double gap() const {
+        const double a = group_[0].gap(), b = group_[1].gap();
+        return a > b ? a : b;
+    }
+
+    // False where no step changes anything any more.
+    bool step() {
+        int64_t i = -1, j = -1;
+        double best = -1;
+        for (int h = 0; h < 2; ++h) {
+            const Extremes& e = group_[h];
+            if (!(e.gap() > 0)) continue;
+            double gain;
+            const int64_t begin = h ? boundary_ : 0, end = h ? active_ : boundary_;
+            int64_t other = partner(rows_.get(e.at, work_), diagonal_.get(), e.top, double(diagonal_[e.at]), low_.get(), begin, end, gain);
+            if (other < 0) other = e.lowest;
+            if (gain > best) best = gain, i = e.at, j = other;
+        }
+        if (i < 0 || j < 0 || i == j) return false;
+        const T* a = rows_.get(i, work_);
+        const T* b = rows_.get(j, work_);
+        const double delta = move(i, j, double(a[j]));
+        if (delta == 0) return false;
+        group_[0] = update(a, b, delta, up_.get(), low_.get(), 0, boundary_);
+        group_[1] = update(a, b, delta, up_.get(), low_.get(), boundary_, active_);
+        work_ += 2 * active_;
+        ++steps_;
+        return true;
+    }
+
+    // beta_i rises and beta_j falls by as much as is best, up to a bound or the kink; returns by how much, 0 where that is rounding.
+    double move(int64_t i, int64_t j, double kij) {
+        const int64_t s = first_ + variable_[i], t = first_ + variable_[j];
+        const double gi = gradient(i), gj = gradient(j), bi = f_.beta[s], bj = f_.beta[t];
+        double eta = double(diagonal_[i]) + double(diagonal_[j]) - 2 * kij;
+        if (!(eta > 0)) eta = kTau;
+        const double end_i = f_.kink > 0 && bi < 0 ? 0 : f_.upper[s], end_j = f_.kink > 0 && bj > 0 ? 0 : f_.lower[t];
+        const double room_i = end_i - bi, room_j = bj - end_j;
+        double delta = (up_[i] - low_[j]) / eta;
+        if (delta > room_i) delta = room_i;
+        if (delta > room_j) delta = room_j;
+        f_.beta[s] = delta == room_i || bi + delta > end_i ? end_i : bi + delta;
+        f_.beta[t] = delta == room_j || bj - delta < end_j ? end_j : bj - delta;
+        set(i, gi), set(j, gj);
+        return f_.beta[s] == bi && f_.beta[t] == bj ? 0 : delta;
+    }
+
+    void finish(int64_t how) {
+        save();
+        f_.gap[problem_] = gap(), f_.steps[problem_] += steps_, f_.ended[problem_] = how;
+    }
+
+    const DualFamily& f_;
+    const int64_t problem_, first_, size_, split_;
+    const T* const matrix_;
+    int64_t active_ = 0, boundary_ = 0, work_ = 0, steps_ = 0;
+    Extremes group_[2];
+    Buffer<int64_t> variable_, row_;
+    Buffer<double> up_, low_;
+    Buffer<T> diagonal_;
+    ActiveRows<T> rows_;
+};
+
+inline void smo(const DualFamily& family) {
+    parallel(family.problems, [&](int64_t p) {
+        if (family.ended[p] != kRunning) return;
+        if (family.is_double)
+            Smo<double>(family, p).run();
+        else
+            Smo<float>(family, p).run();
+    });
+}

@@ -1,0 +1,42 @@
+"""One machine for each pair of classes, and what their scores say together: votes and LIBSVM's decisions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["class_pairs", "class_scores", "votes"]
+
+
+def class_pairs(classes: int) -> np.ndarray:
+    """The pairs a < b in LIBSVM's order, of shape (pairs, 2).
+
+    >>> class_pairs(3)
+    array([[0, 1],
+           [0, 2],
+           [1, 2]])
+    """
+    return np.stack(np.triu_indices(classes, 1), axis=1)
+
+
+def votes(decisions: np.ndarray, classes: int) -> np.ndarray:
+    """How many pairs each class wins, (m, classes); a wins (a, b) where the decision is above 0."""
+    first, second = _incidence(classes)
+    won = (decisions > 0).astype(np.float32)
+    return np.asarray(won @ first + (1 - won) @ second, np.float64)
+
+
+def class_scores(decisions: np.ndarray, classes: int) -> np.ndarray:
+    """Votes, and of equal ones the sum of the decisions, brought into (−⅓, ⅓): scikit-learn's score of each class.
+
+    >>> class_scores(np.array([[1.0, 1.0, -1.0]]), 3).round(4)
+    array([[ 2.2222, -0.2222,  1.    ]])
+    """
+    first, second = _incidence(classes)
+    confidence = decisions @ (first - second).astype(np.float64)
+    return votes(decisions, classes) + confidence / (3 * (np.abs(confidence) + 1))
+
+
+def _incidence(classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Which class is the first, and which the second one of each pair, of shape (pairs, classes)."""
+    pairs, eye = class_pairs(classes), np.eye(classes, dtype=np.float32)
+    return eye[pairs[:, 0]], eye[pairs[:, 1]]

@@ -1,0 +1,160 @@
+"""Support vector machines for classes: one for each pair, on one kernel matrix."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.errors import InvalidInput, message
+from mercer.estimators.pairwise import class_pairs, class_scores, votes
+from mercer.estimators.support_vectors import SupportVectorMachine, Training
+from mercer.gram import KernelOperator
+from mercer.gram.inputs import count, take
+from mercer.solvers import DualFamily
+
+__all__ = ["SupportVectorClassifier"]
+
+DECISIONS = 1 << 23
+"""How many decisions are there at once when labels are predicted."""
+
+
+class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
+    """fₐᵦ(x) + bₐᵦ for each pair of classes a < b, above 0 for a, as LIBSVM has it; of two classes for the second."""
+
+    class_weight: Any
+    decision_function_shape: str
+    break_ties: bool
+
+    # ---- fit ---------------------------------------------------------------------------------------------------------
+
+    def _training(self, X: Any, y: Any, sample_weight: Any) -> Training:
+        """The rows that have a weight, class by class."""
+        X, y = self._validate_both(X, y)
+        check_classification_targets(y)
+        self._shape_is_by_class()
+        given = self._weights(sample_weight, X)
+        weights = np.ones(len(y)) if given is None else given
+        present = np.flatnonzero(weights > 0)
+        self.classes_, label = np.unique(np.asarray(y)[present], return_inverse=True)
+        if len(self.classes_) < 2:
+            only = f"only one class, {self.classes_.tolist()}, has rows of positive weight"
+            raise InvalidInput(message(type(self).__name__, only, "give rows of at least two classes"))
+        self.class_weight_ = compute_class_weight(self.class_weight, classes=self.classes_, y=np.asarray(y)[present])
+        by_class = np.argsort(label, kind="stable")
+        order = present[by_class]
+        return self._prepare(X, order, label[by_class], weights[order])
+
+    def _pairs(self, data: Training) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The rows of each pair's variables, their sign (1: its first class), where each pair begins, and turns."""
+        label, pairs = data.target, class_pairs(len(self.classes_))
+        start = np.searchsorted(label, np.arange(len(self.classes_) + 1))
+        sizes = np.diff(start)
+        rows = [np.r_[start[a] : start[a + 1], start[b] : start[b + 1]] for a, b in pairs]
+        first, second = sizes[pairs].T
+        sign = np.repeat(np.tile([1.0, -1.0], len(pairs)), sizes[pairs].ravel())
+        offset = np.concatenate([[0], np.cumsum(first + second)])
+        return np.concatenate(rows), sign, offset, offset[:-1] + first
+
+    def _place(self, data: Training, family: DualFamily) -> tuple[np.ndarray, np.ndarray]:
+        """The coefficient of each variable: of class a of (a, b) in row b − 1, of b in row a; and its column."""
+        a, b = class_pairs(len(self.classes_))[family.owner].T
+        return np.where(data.target[family.rows] == a, b - 1, a), family.rows
+
+    def _read_pairs(self, data: Training, family: DualFamily, beta: np.ndarray, intercept: np.ndarray) -> None:
+        """Set what scikit-learn has from LIBSVM."""
+        k = len(self.classes_)
+        coefficients = np.zeros((k - 1, len(data.order)))
+        coefficients[self._place(data, family)] = beta
+        used = self._keep(data, coefficients)
+        self.n_support_ = np.bincount(data.target[used], minlength=k).astype(np.int32)
+        self.intercept_ = intercept
+        if k == 2:
+            self.dual_coef_, self.intercept_ = -self.dual_coef_, -self.intercept_
+
+    def _variables(self, data: Training, family: DualFamily, coefficients: np.ndarray) -> np.ndarray | None:
+        k = len(self.classes_)
+        if len(coefficients) != k - 1:
+            return None
+        beta: np.ndarray = coefficients[self._place(data, family)]
+        return -beta if k == 2 else beta
+
+    def _by_output(self) -> np.ndarray:
+        k = len(self.classes_)
+        if k == 2:
+            return self.dual_coef_
+        pairs, ends = class_pairs(k), np.concatenate([[0], np.cumsum(self.n_support_)])
+        out = np.zeros((len(pairs), len(self.support_)))
+        for c in range(k):
+            some = slice(ends[c], ends[c + 1])
+            out[(pairs == c).any(axis=1), some] = self.dual_coef_[:, some]
+        return out
+
+    # ---- decisions ---------------------------------------------------------------------------------------------------
+
+    def _decisions(self, X: Any) -> np.ndarray:
+        """The decision of each pair, (m, pairs)."""
+        check_is_fitted(self)
+        return self._products(X) + self.intercept_
+
+    def _products(self, X: Any) -> np.ndarray:
+        """By one product for each class, with the k − 1 pairs that it is in: its vectors have no part in the others."""
+        k = len(self.classes_)
+        if k == 2:
+            return super()._products(X)
+        X, pairs = self._validate_new(X), class_pairs(k)
+        ends = np.concatenate([[0], np.cumsum(self.n_support_)])
+        out = np.zeros((count(X), len(pairs)))
+        for c in np.flatnonzero(self.n_support_):
+            some = np.arange(ends[c], ends[c + 1])
+            K = KernelOperator(self.kernel_, X, take(self.X_fit_, some), dtype=np.float64)
+            # The pairs (a, c) with a < c, then (c, b): their coefficients are in rows a and b − 1, which are in order.
+            out[:, (pairs == c).any(axis=1)] += K @ np.ascontiguousarray(self.dual_coef_[:, some].T)
+        return out
+
+    def _shape_is_by_class(self) -> bool:
+        if self.decision_function_shape not in ("ovr", "ovo"):
+            given = f"decision_function_shape={self.decision_function_shape!r}"
+            raise InvalidInput(message(type(self).__name__, given, 'choose "ovr" or "ovo"'))
+        if self.break_ties and self.decision_function_shape == "ovo":
+            given = 'break_ties=True with decision_function_shape="ovo"'
+            raise InvalidInput(message(type(self).__name__, given, 'set break_ties=False, or the shape to "ovr"'))
+        return self.decision_function_shape == "ovr"
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Of two classes f(x) + b, positive for the second; otherwise a score for each class, or for each pair."""
+        by_class, decisions = self._shape_is_by_class(), self._decisions(X)
+        if len(self.classes_) == 2:
+            return decisions[:, 0]
+        return class_scores(decisions, len(self.classes_)) if by_class else decisions
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class that wins most pairs; of equals the first, or with `break_ties` the one of the best score."""
+        X, k = self._validate_new(X), len(self.classes_)
+        step = max(1, DECISIONS // (k * (k - 1) // 2))
+        runs = [slice(i, i + step) for i in range(0, count(X), step)]
+        return np.concatenate([self._label(X if len(runs) == 1 else X[run]) for run in runs])
+
+    def _label(self, X: Any) -> np.ndarray:
+        decisions, k = self._decisions(X), len(self.classes_)
+        if k == 2:
+            return self.classes_[(decisions[:, 0] > 0).astype(np.intp)]
+        scores = class_scores(decisions, k) if self.break_ties else votes(decisions, k)
+        return self.classes_[scores.argmax(axis=1)]
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Solve the dual of each pair of classes.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+        y : array-like of shape (n,)
+            At least two classes, numbers or text.
+        sample_weight : array-like of shape (n,), optional
+            wᵢ ≥ 0: 2 is a row that stands twice, 0 one that is not there.
+        """
+        raise NotImplementedError

@@ -1,0 +1,258 @@
+"""What all support vector machines share: a dual problem on one kernel matrix, and the rows that stay in the sum."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from mercer.arrays import require
+from mercer.errors import ConvergenceWarning, InvalidInput, message
+from mercer.estimators.base import KernelEstimator
+from mercer.estimators.report import Report
+from mercer.gram import KernelOperator
+from mercer.gram.inputs import take
+from mercer.kernels import Linear
+from mercer.operators import Dense, Operator
+from mercer.solvers import SMO, DualFamily, DualPoint, Solution, Status, solve
+
+__all__ = ["SupportVectorMachine", "Training", "filled"]
+
+SMALL = 500
+"""Rows up to which K is stored in float64 and the problem solved on to rounding, in a few hundredths of a second."""
+SHARPER = 1e-10
+"""The tolerance of that, relative to `tol`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """What a fit is made of: the kernel matrix of the rows in use, exact (K) and as it is solved with (A).
+
+    `order` are the places of these rows in the data as given, `target` what is wanted of each (its class as an integer,
+    a number, or nothing), `weights` their weights.
+    """
+
+    K: KernelOperator
+    A: Operator
+    order: np.ndarray
+    target: np.ndarray
+    weights: np.ndarray
+
+
+class SupportVectorMachine(KernelEstimator):
+    """f(x) = Σⱼ βⱼ k(x, xⱼ) + b, with β from a dual problem in which most of the βⱼ are 0."""
+
+    tol: float
+    max_iter: int
+    report_: Report
+    X_fit_: Any
+    support_: np.ndarray
+    n_support_: np.ndarray
+    dual_coef_: np.ndarray
+    intercept_: np.ndarray
+
+    # ---- parameters --------------------------------------------------------------------------------------------------
+
+    def _number(self, name: str, low: float = 0.0, high: float = np.inf, *, or_equal: bool = False) -> float:
+        """The parameter as a float: low < value ≤ high, or low ≤ value."""
+        value = getattr(self, name)
+        number = isinstance(value, Real) and not isinstance(value, bool)
+        if number and (low < value or (or_equal and low == value)) and value <= high and value < np.inf:
+            return float(value)
+        do = f"give a number {'≥' if or_equal else '>'} {low:g}" + (f" and ≤ {high:g}" if high < np.inf else "")
+        raise InvalidInput(message(type(self).__name__, f"{name}={value!r}", do))
+
+    def _solver(self) -> SMO:
+        """The solver of stored matrices, its parameters checked."""
+        if not isinstance(self.max_iter, Integral) or self.max_iter < -1:
+            do = "give a number of steps, or -1 for as many as it takes"
+            raise InvalidInput(message(type(self).__name__, f"max_iter={self.max_iter!r}", do))
+        return SMO(tol=self._number("tol"), max_iter=None if self.max_iter == -1 else int(self.max_iter))
+
+    # ---- fit ---------------------------------------------------------------------------------------------------------
+
+    def _family(self, data: Training) -> DualFamily:
+        """The dual problem."""
+        raise NotImplementedError
+
+    def _read(self, data: Training, family: DualFamily, x: DualPoint) -> None:
+        """Set the coefficients, the intercept and the support vectors."""
+        raise NotImplementedError
+
+    def _prepare(self, X: Any, order: np.ndarray, target: np.ndarray, weights: np.ndarray) -> Training:
+        """The kernel matrix of the rows `order`; sets the kernel and an empty report."""
+        self._solver()
+        self.shape_fit_ = X.shape if hasattr(X, "shape") else (len(X),)
+        whole = np.array_equal(order, np.arange(len(X) if not hasattr(X, "shape") else X.shape[0]))
+        if not whole:
+            X = X[np.ix_(order, order)] if self._domain() == "precomputed" else take(X, order)
+        K, report = self._begin(X, None if np.all(weights == 1) else weights)
+        self.report_ = report
+        return Training(K, self._matrix(K, report), order, target, weights)
+
+    def _matrix(self, K: KernelOperator, report: Report) -> Operator:
+        """K stored in float32, or in float64 where float32 cannot hold its entries."""
+        if not K.symmetric:
+            given = f"{self.kernel_!r}, which says that k(x, z) is not k(z, x)"
+            raise InvalidInput(message(type(self).__name__, given, "give a symmetric kernel"))
+        wide = not self._kernel_size(K).fits_float32 or K.shape[0] <= SMALL
+        need = K.shape[0] ** 2 * (8 if wide else 4)
+        report.memory_planned = max(report.memory_planned, need)
+        require(need, report.memory_budget, f"{type(self).__name__} on {report.n} rows", "use fewer rows")
+        report.method, report.reason = "sequential minimal optimisation", f"K takes {need / 1e9:.2g} GB and is stored"
+        report.precision = f"entries in {'float64' if wide else 'float32'}, gradient checked in float64"
+        with report.stage("kernel matrix"):
+            return _stored(K, np.float64 if wide else np.float32)
+
+    def _solve(self, data: Training, start: np.ndarray | None = None) -> Self:
+        """Solve the dual and read the machine off it."""
+        report, family, solver = self.report_, self._family(data), self._solver()
+        if start is not None:
+            family = replace(family, start=start)
+        with report.stage("optimisation"):
+            solution = solve(solver, family)
+            wide = data.K.shape[0] ** 2 * 8
+            narrow = isinstance(family.A, Dense) and family.A.dtype == np.float32
+            if solution.status is Status.STALLED and narrow and wide <= report.memory_budget:
+                report.memory_planned = max(report.memory_planned, wide)
+                report.notes.append("entries in float32 were not exact enough, so K was stored in float64")
+                report.precision = "entries and gradient in float64"
+                solution = solve(solver, replace(family, A=_stored(data.K, np.float64), start=solution.x.beta))
+            solution = self._sharpened(family, solver, solution)
+        self._account_for(family, solution)
+        self._read(data, family, solution.x)
+        return self
+
+    def _sharpened(self, family: DualFamily, solver: SMO, solution: Solution[Any]) -> Solution[Any]:
+        """A small problem solved on to rounding, so that the answer does not depend on the order of the steps."""
+        if not solution.converged or len(family.rows) > SMALL * min(family.problems, 3):
+            return solution
+        taken = solution.state.iterations
+        exact = replace(solver, tol=SHARPER * solver.tol, max_iter=2000 + 10 * int(np.max(taken, initial=0)))
+        further = solve(exact, replace(family, start=solution.x.beta))
+        if not further.residual <= solution.residual:
+            return solution
+        state = replace(further.state, iterations=taken + further.state.iterations)
+        return replace(further, status=solution.status, state=state)
+
+    def _account_for(self, family: DualFamily, solution: Solution[Any]) -> None:
+        """What the solver says of itself, in the report, and as a warning where it fell short."""
+        report, x = self.report_, solution.x
+        self.n_iter_: Any = solution.state.iterations.astype(np.int32)
+        self.fit_status_ = 0 if solution.converged else 1
+        report.steps, report.residual, report.tolerance = int(self.n_iter_.sum()), solution.residual, self.tol
+        report.status = solution.status.name.lower().replace("_", " ")
+        if solution.status is Status.NOT_FINITE:
+            given = f"{self.kernel_!r} has values that are not finite on these rows"
+            raise InvalidInput(message(type(self).__name__, given, "standardise the columns, or lower the degree"))
+        gap, value = family.duality_gaps(x), np.abs(family.objectives(x))
+        relative = float(np.max(gap / np.maximum(value, np.finfo(float).tiny), initial=0.0))
+        report.notes.append(f"primal and dual objective differ by {relative:.1e} of their size at most")
+        if not solution.converged:
+            given = f"m − M is {report.residual:.1e} after {report.steps} steps, not {self.tol:.0e}"
+            given += f"; primal and dual objective differ by {relative:.1e} of their size"
+            do = "raise max_iter" if solution.status is Status.MAX_STEPS else "standardise the columns, or lower C"
+            report.warnings.append(message(type(self).__name__, given, do))
+            warnings.warn(report.warnings[-1], ConvergenceWarning, stacklevel=4)
+
+    # ---- what stays --------------------------------------------------------------------------------------------------
+
+    def _keep(self, data: Training, coefficients: np.ndarray) -> np.ndarray:
+        """Set the support vectors, the rows with a coefficient (outputs, n) that is not 0; returns which they are."""
+        used = np.flatnonzero(np.any(coefficients != 0, axis=0))
+        self.support_ = data.order[used].astype(np.int32)
+        self.dual_coef_ = np.ascontiguousarray(coefficients[:, used])
+        precomputed = self.kernel_.domain == "precomputed"
+        self.X_fit_ = self.support_.astype(np.intp) if precomputed else take(data.K.X, used)
+        return used
+
+    @property
+    def support_vectors_(self) -> Any:
+        """The support vectors; none of a precomputed kernel."""
+        return np.empty((0, 0)) if self.kernel_.domain == "precomputed" else self.X_fit_
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Σⱼ βⱼ xⱼ of a linear kernel, of shape (outputs, d)."""
+        if type(self.kernel_) is not Linear:
+            raise AttributeError("coef_ is only there with a linear kernel")
+        product = self._by_output() @ self.X_fit_
+        return np.asarray(product.toarray() if sp.issparse(product) else product)
+
+    def _by_output(self) -> np.ndarray:
+        """β of each support vector in each output, of shape (outputs, support vectors)."""
+        return self.dual_coef_
+
+    def _products(self, X: Any) -> np.ndarray:
+        """Σⱼ βⱼ k(x, xⱼ) of each output, (m, outputs)."""
+        K = self._cross(X)
+        if not len(self.support_):
+            return np.zeros((K.shape[0], len(self.dual_coef_)))
+        return np.asarray(K.astype(np.float64) @ self.dual_coef_.T)
+
+    # ---- a grid of C -------------------------------------------------------------------------------------------------
+
+    def _path(self, Cs: Iterable[float], prepare: Callable[[Any], Training]) -> list[Self]:
+        """A machine for each C on the kernel matrix that `prepare` makes, each from the β of the former."""
+        machines = [clone(self).set_params(C=C) for C in Cs]
+        for one in machines:
+            one._number("C")
+        if not machines:
+            return []
+        data = prepare(machines[0])
+        state = {name: value for name, value in vars(machines[0]).items() if name not in self.get_params(deep=False)}
+        for before, one in zip([None, *machines], machines, strict=False):
+            for name, value in state.items():
+                setattr(one, name, value)
+            report = state["report_"]
+            one.report_ = replace(report, notes=list(report.notes), seconds=dict(report.seconds), warnings=[])
+            one._solve(data, None if before is None else one._from(before, data))
+        return machines
+
+    def _from(self, before: Any, data: Training) -> np.ndarray | None:
+        """The β of a former fit on the same rows times the ratio of the two C, which keeps its bounds and its sums.
+
+        None where there was no such fit.
+        """
+        if getattr(before, "shape_fit_", None) != self.shape_fit_ or not hasattr(before, "dual_coef_"):
+            return None
+        if not np.all(np.isin(before.support_, data.order)):
+            return None
+        place = np.zeros(self.shape_fit_[0], np.intp)
+        place[data.order] = np.arange(len(data.order))
+        coefficients = np.zeros((len(before.dual_coef_), len(data.order)))
+        coefficients[:, place[before.support_]] = before.dual_coef_ * (self._number("C") / before._fitted_C)
+        family = self._family(data)
+        beta = self._variables(data, family, coefficients)
+        if beta is None:
+            return None
+        near = 1e-12 * (family.upper - family.lower)
+        beta = np.where(beta > family.upper - near, family.upper, beta)
+        beta = np.where(beta < family.lower + near, family.lower, beta)
+        sums = np.bincount(family.group, beta, 2 * family.problems)
+        return beta if np.all(np.abs(sums) <= 1e-9 * np.max(np.abs(beta), initial=0.0)) else None
+
+    def _variables(self, data: Training, family: DualFamily, coefficients: np.ndarray) -> np.ndarray | None:
+        """β of the family from the coefficients of all rows in use; None where these are of another problem."""
+        raise NotImplementedError
+
+
+def filled(bounds: np.ndarray, total: float) -> np.ndarray:
+    """The first variables at their bounds, up to a sum of `total`: LIBSVM's start where the sum is given.
+
+    >>> filled(np.array([1.0, 1.0, 1.0]), 1.5)
+    array([1. , 0.5, 0. ])
+    """
+    before = np.concatenate([[0.0], np.cumsum(bounds)[:-1]])
+    return np.clip(total - before, 0.0, bounds)
+
+
+def _stored(K: KernelOperator, dtype: Any) -> Dense:
+    """K as an array."""
+    return Dense(K.astype(dtype).fill(np.empty(K.shape, dtype)), symmetric=True)

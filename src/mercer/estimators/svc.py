@@ -1,0 +1,284 @@
+"""Support vector classification: chapter 003, "Kernelizing the linear SVM", and the ν-machine."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from mercer.errors import InvalidInput, message
+from mercer.estimators.support_vector_classes import SupportVectorClassifier
+from mercer.estimators.support_vectors import Training, filled
+from mercer.solvers import DualFamily, DualPoint
+
+__all__ = ["SVC", "NuSVC"]
+
+
+class SVC(SupportVectorClassifier):
+    r"""min ½‖f‖² + C Σᵢ wᵢ ξᵢ over f in H, b and ξ ≥ 0 with yᵢ (f(xᵢ) + b) ≥ 1 − ξᵢ, for each pair of classes.
+
+    f = Σⱼ βⱼ k(·, xⱼ), and β = y∘α solves the dual, min ½βᵀKβ − yᵀβ with Σβ = 0 and 0 ≤ yᵢβᵢ ≤ C wᵢ: LIBSVM's
+    optimum, by its criterion m − M ≤ tol, with the gradient made anew in float64 at the end.
+
+    Parameters
+    ----------
+    C : float, default 1.0
+        What an error costs; larger is less regularised.
+    kernel : Kernel, str or callable, default "gaussian"
+        A name means its bandwidth by scikit-learn's rule "scale"; expressions, precomputed matrices and functions work
+        too.
+    tol : float, default 1e-3
+        On m − M, the largest violation of the conditions of optimality.
+    class_weight : dict, "balanced" or None
+        Multiplies C for the rows of a class.
+    max_iter : int, default -1
+        Steps of each pair of classes; -1 is LIBSVM's max(10⁷, 100 n).
+    decision_function_shape : {"ovr", "ovo"}, default "ovr"
+        Of `decision_function` for more than two classes: a score for each class, or the decisions of all pairs. The
+        machines are those of the pairs in both.
+    break_ties : bool, default False
+        Whether `predict` takes the best score of the classes that win most pairs, not the first of them.
+    warm_start : bool, default False
+        Whether a fit starts from the former one's β, times the ratio of the two C. See `path` too.
+    memory : int, str or None
+        Budget in bytes or as "2GB"; None is half of what is free.
+
+    Attributes
+    ----------
+    classes_ : array of shape (k,)
+    support_ : array of shape (s,)
+        The places of the support vectors among the training rows, class by class.
+    support_vectors_ : array or CSR matrix of shape (s, d)
+        These rows; none of a precomputed kernel.
+    n_support_ : array of shape (k,)
+        How many each class has.
+    dual_coef_ : array of shape (k − 1, s)
+        β of a vector of class a in row b − 1 for the pair (a, b), a < b, in row b for (b, a); with two classes its
+        sign is that of scores that are positive for the second.
+    intercept_ : array of shape (k(k − 1)/2,)
+        b of each pair.
+    coef_ : array of shape (k(k − 1)/2, d)
+        Σⱼ βⱼ xⱼ; only of a linear kernel.
+    class_weight_ : array of shape (k,)
+    fit_status_ : int
+        0 at the optimum, 1 where `max_iter` or the precision came before it.
+    n_iter_ : array of shape (k(k − 1)/2,)
+        Steps of each pair.
+    shape_fit_ : tuple
+    kernel_ : Kernel
+        As resolved from the data.
+    report_ : Report
+        What was chosen, how exact it is, what it cost: m − M in float64, and the duality gap.
+
+    Raises
+    ------
+    InvalidInput
+        For invalid parameters or data, a matrix that is not symmetric, and one class only.
+    MemoryExceeded
+        Where the plan does not fit the budget.
+
+    Warns
+    -----
+    ConvergenceWarning
+        Where m − M stays above `tol`; it says what was reached.
+
+    Notes
+    -----
+    A kernel that is not positive semi-definite gives a problem that is not convex: the answer meets the conditions of
+    first order, as LIBSVM's does.
+
+    References
+    ----------
+    C.-C. Chang, C.-J. Lin (2011). LIBSVM: a library for support vector machines. ACM TIST 2.
+    Chapter 003, "Kernelizing the linear SVM".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import SVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SVC(C=10).fit(X, y)
+    >>> model.score(X, y) > 0.97, model.decision_function(X).shape
+    (True, (150, 3))
+    >>> model.report_.residual <= 1e-3
+    True
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        kernel: Any = "gaussian",
+        *,
+        tol: float = 1e-3,
+        class_weight: dict[Any, float] | str | None = None,
+        max_iter: int = -1,
+        decision_function_shape: Literal["ovr", "ovo"] = "ovr",
+        break_ties: bool = False,
+        warm_start: bool = False,
+        memory: float | str | None = None,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.tol = tol
+        self.class_weight = class_weight
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.warm_start = warm_start
+        self.memory = memory
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        self._number("C")
+        data = self._training(X, y, sample_weight)
+        return self._solve(data, self._from(self, data) if self.warm_start else None)
+
+    def path(self, X: Any, y: Any, Cs: Any, sample_weight: Any = None) -> list[Self]:
+        """A machine for each C, on one kernel matrix, each from the β of the former.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+        Cs : sequence of float
+            Best in rising order.
+
+        Returns
+        -------
+        list of fitted machines; this one is left unfitted
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from mercer import SVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> [model.C for model in SVC().path(X, y, [0.1, 1.0, 10.0])]
+        [0.1, 1.0, 10.0]
+        """
+        return self._path(Cs, lambda model: model._training(X, y, sample_weight))
+
+    def _family(self, data: Training) -> DualFamily:
+        rows, y, offset, _ = self._pairs(data)
+        bound = y * (self._number("C") * self.class_weight_[data.target] * data.weights)[rows]
+        return DualFamily(
+            data.A,
+            linear=y,
+            lower=np.minimum(bound, 0.0),
+            upper=np.maximum(bound, 0.0),
+            start=np.zeros(len(rows)),
+            rows=rows,
+            offset=offset,
+            blocks=data.target if len(self.classes_) > 2 else None,
+            exact=data.K,
+        )
+
+    def _read(self, data: Training, family: DualFamily, x: DualPoint) -> None:
+        self._fitted_C = float(self.C)
+        self._read_pairs(data, family, x.beta, family.levels(x)[::2])
+
+
+class NuSVC(SupportVectorClassifier):
+    r"""min ½‖f‖² − νρ Σw/2 + Σᵢ wᵢ max(0, ρ − yᵢ(f(xᵢ) + b))/2 over f in H, b and ρ ≥ 0, for each pair of classes.
+
+    ν bounds the share of errors of margin from above, and that of support vectors from below; the margin ρ follows, and
+    f and b are divided by it. The dual is min ½βᵀKβ with 0 ≤ yᵢβᵢ ≤ wᵢ and Σβ = ν Σw/2 over the first class, its
+    negative over the second: two groups of variables, each with a sum of its own.
+
+    Parameters
+    ----------
+    nu : float, default 0.5
+        ν in (0, 1]. Two classes allow at most twice the share of the smaller one (by weight); a larger ν is lowered
+        to that for them, with a warning.
+    class_weight : dict, "balanced" or None
+        Multiplies the weights of the rows of a class.
+    kernel, tol, max_iter, decision_function_shape, break_ties, memory
+        As for `SVC`.
+
+    Attributes
+    ----------
+    classes_, support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, class_weight_, n_iter_, report_
+        As for `SVC`.
+
+    Raises
+    ------
+    InvalidInput
+        Also where no margin is found: the two classes have the same rows.
+
+    References
+    ----------
+    B. Schölkopf, A. J. Smola, R. C. Williamson, P. L. Bartlett (2000). New support vector algorithms. Neural
+    Computation 12.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import NuSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> NuSVC(nu=0.1).fit(X, y).score(X, y) > 0.97
+    True
+    """
+
+    def __init__(
+        self,
+        nu: float = 0.5,
+        kernel: Any = "gaussian",
+        *,
+        tol: float = 1e-3,
+        class_weight: dict[Any, float] | str | None = None,
+        max_iter: int = -1,
+        decision_function_shape: Literal["ovr", "ovo"] = "ovr",
+        break_ties: bool = False,
+        memory: float | str | None = None,
+    ) -> None:
+        self.nu = nu
+        self.kernel = kernel
+        self.tol = tol
+        self.class_weight = class_weight
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.memory = memory
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        self._number("nu", 0.0, 1.0)
+        return self._solve(self._training(X, y, sample_weight))
+
+    def _family(self, data: Training) -> DualFamily:
+        rows, y, offset, split = self._pairs(data)
+        bound = (self.class_weight_[data.target] * data.weights)[rows]
+        start = np.empty(len(rows))
+        for first, middle, last in zip(offset[:-1], split, offset[1:], strict=True):
+            sums = bound[first:middle].sum(), bound[middle:last].sum()
+            total = self._sum_of_each(sums)
+            start[first:middle] = filled(bound[first:middle], total)
+            start[middle:last] = -filled(bound[middle:last], total)
+        return DualFamily(
+            data.A,
+            linear=np.zeros(len(rows)),
+            lower=np.where(y > 0, 0.0, -bound),
+            upper=np.where(y > 0, bound, 0.0),
+            start=start,
+            rows=rows,
+            offset=offset,
+            split=split,
+            blocks=data.target if len(self.classes_) > 2 else None,
+            exact=data.K,
+        )
+
+    def _sum_of_each(self, sums: tuple[float, float]) -> float:
+        """ν Σw/2, what the α of each class sum up to; no more than a class can hold."""
+        total, most = float(self.nu) * sum(sums) / 2, min(sums)
+        if total <= most:
+            return total
+        given = f"nu={self.nu:g} where {2 * most / sum(sums):.3g} is the largest that two classes allow"
+        warnings.warn(message("NuSVC", f"{given}, with their weights", "it is lowered to that"), stacklevel=6)
+        return most
+
+    def _read(self, data: Training, family: DualFamily, x: DualPoint) -> None:
+        """f + b is ρ where the first class's slope is level, −ρ where the second's is; all are divided by ρ."""
+        first, second = family.levels(x).reshape(-1, 2).T
+        margin = (second - first) / 2
+        if not np.all(margin > 0):
+            given = f"nu={self.nu:g} finds no margin between two classes"
+            raise InvalidInput(message("NuSVC", given, "lower nu, or take a kernel that tells their rows apart"))
+        self._read_pairs(data, family, x.beta / margin[family.owner], (first + second) / 2 / margin)

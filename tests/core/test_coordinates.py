@@ -1,0 +1,121 @@
+"""Dual coordinate descent: the engine takes the steps of its twin, on every instruction set."""
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+from mercer import _twin, backend
+
+
+class Family:
+    """Three problems on one matrix of features, and the arrays that change."""
+
+    def __init__(self, dtype=np.float64, width=37, kink=0.0, seed=0):
+        rng = np.random.default_rng(seed)
+        n, parts = 80, [np.arange(80), np.arange(0, 80, 3), np.arange(7, 60)]
+        self.X = rng.standard_normal((n, width)).astype(dtype)
+        self.X[5] = 0
+        self.row = np.concatenate(parts)
+        self.offset = np.concatenate([[0], np.cumsum([len(one) for one in parts])])
+        v, p = len(self.row), len(parts)
+        y = np.sign(self.X[self.row, 0] + 0.5 * rng.standard_normal(v))
+        self.c = rng.standard_normal(v) if kink else y
+        self.kink = kink
+        self.lower = np.full(v, -0.3) if kink else np.minimum(0.3 * y, 0)
+        self.upper = np.full(v, 0.3) if kink else np.maximum(0.3 * y, 0)
+        self.square = np.sum(self.X.astype(np.float64) ** 2, axis=1)
+        self.beta, self.w = np.zeros(v), np.zeros((p, width))
+        self.order = np.concatenate([np.arange(len(one)) for one in parts])
+        self.place = np.array([[len(one), 0, 0] for one in parts])
+        self.level = np.array([[0.0, np.inf]] * p)
+        self.random = np.array([1, 2, -3])
+        self.ended = np.zeros(p, np.int64)
+
+    def run(self, engine, work, tol=1e-8, isa=""):
+        engine.coordinates(
+            self.X, self.square, self.offset, self.row, self.c, self.lower, self.upper, self.kink, self.beta, self.w,
+            self.order, self.place, self.level, self.random, np.full(3, tol), work, self.ended, isa,
+        )  # fmt: skip
+        return self
+
+    def changed(self):
+        return self.beta, self.w, self.order, self.place, self.level, self.random, self.ended
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kink", [0.0, 0.2])
+@pytest.mark.parametrize("width", [1, 37])
+def test_the_steps_of_the_twin(native, isa, dtype, kink, width):
+    found, expected = Family(dtype, width, kink), Family(dtype, width, kink)
+    for _ in range(3):
+        found.run(native, 150, isa=isa)
+        expected.run(_twin, 150)
+        for ours, theirs in zip(found.changed(), expected.changed(), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("kink", [0.0, 0.2])
+def test_the_end_is_the_optimum(engine, kink):
+    one = Family(kink=kink).run(engine, 10**6, tol=1e-2 if engine is _twin else 1e-10)
+    near = 3e-2 if engine is _twin else 1e-9  # the twin is slow; what violates is measured before its move
+    assert np.all(one.ended == 1)
+    for p in range(3):
+        mine = slice(one.offset[p], one.offset[p + 1])
+        X, beta = one.X[one.row[mine]], one.beta[mine]
+        np.testing.assert_allclose(one.w[p], beta @ X, atol=1e-10)
+        slope = X @ one.w[p] - one.c[mine]
+        rise = slope + np.where(beta < 0, -kink, kink)
+        fall = slope + np.where(beta > 0, kink, -kink)
+        assert np.all(rise[beta < one.upper[mine]] >= -near)
+        assert np.all(fall[beta > one.lower[mine]] <= near)
+
+
+def test_the_same_bits_for_any_number_of_threads(native):
+    results = []
+    for threads in (1, 2, 3):
+        with threadpool_limits(threads, user_api="openmp"):
+            results.append(Family().run(native, 700).changed())
+    for other in results[1:]:
+        for first, second in zip(results[0], other, strict=True):
+            np.testing.assert_array_equal(first, second)
+
+
+def test_one_call_or_many(native):
+    whole, parts = Family().run(native, 400), Family()
+    for _ in range(40):
+        parts.run(native, 10)
+    for first, second in zip(whole.changed(), parts.changed(), strict=True):
+        np.testing.assert_array_equal(first, second)
+
+
+BROKEN = {
+    "a row": lambda f: f.row.__setitem__(3, 80),
+    "a negative row": lambda f: f.row.__setitem__(3, -1),
+    "offsets": lambda f: f.offset.__setitem__(1, 200),
+    "the last offset": lambda f: f.offset.__setitem__(3, 5),
+    "an order": lambda f: f.order.__setitem__(0, 1),
+    "an order beyond": lambda f: f.order.__setitem__(0, 10**12),
+    "a place": lambda f: f.place.__setitem__((0, 0), 81),
+    "a visit": lambda f: f.place.__setitem__((0, 1), -1),
+    "squares": lambda f: setattr(f, "square", f.square[:-1]),
+    "w": lambda f: setattr(f, "w", f.w[:, :-1].copy()),
+    "levels": lambda f: setattr(f, "level", f.level[:2].copy()),
+    "ended": lambda f: setattr(f, "ended", f.ended[:2].copy()),
+    "features": lambda f: setattr(f, "X", f.X[0].copy()),
+    "kink": lambda f: setattr(f, "kink", -1.0),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_what_would_crash_is_refused(native, what):
+    family = Family()
+    BROKEN[what](family)
+    with pytest.raises(ValueError):
+        family.run(native, 100)
+
+
+def test_nothing_to_do(engine):
+    one = Family()
+    one.run(engine, 0)
+    assert not one.beta.any()
+    assert backend.engine().threads() >= 1
