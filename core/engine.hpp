@@ -52,10 +52,27 @@ class Engine {
 using MakeEngine = Engine* (*)(const Plan&);
 using Evaluate = void (*)(int op, bool is_double, double k0, double k1, const void* in, void* out, int64_t n);
 
+// A chunk of rows for budgeted stochastic gradient descent: see online.hpp. T is float or double.
+struct MergeTask {
+    bool is_double;
+    int64_t rows, depth, outputs, budget, slots;  // slots = budget + 1
+    double alpha, gamma;
+    const int64_t* labels;  // of the rows; 0 or 1 with one output
+    const void* x;          // rows x depth
+    const void* own;        // rows x rows: distances within the chunk
+    void* near;             // slots x rows: those from the dictionary, the first `used` rows given
+    void* z;                // slots x depth: the dictionary
+    double *b, *u;          // slots x outputs: coefficients, and what their sum over all rows seen lacks of t * b
+    int64_t used, t;        // in and out: slots in use, rows seen
+    int64_t mistakes, updates, merges, removals;  // out: are added to
+    double loss;
+};
+
 struct InstructionSet {
     const char* name;
     MakeEngine make;
     Evaluate evaluate;  // one elementary function over an array, for the tests of its error
+    void (*merge_pass)(MergeTask&);
 };
 
 InstructionSet baseline();

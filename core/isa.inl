@@ -20,8 +20,9 @@ namespace {
 #include "mirror.hpp"
 #include "products.hpp"
 #include "engine.inl"
+#include "online.hpp"
 }  // namespace
 
-InstructionSet MERCER_ISA() { return {MERCER_ISA_NAME, make, evaluate}; }
+InstructionSet MERCER_ISA() { return {MERCER_ISA_NAME, make, evaluate, merge_pass}; }
 
 }  // namespace mercer

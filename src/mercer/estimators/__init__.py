@@ -9,6 +9,8 @@ from mercer.estimators.kernel_pls import KernelPLS
 from mercer.estimators.kernel_ridge import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.kernel_ridge_cv import KernelRidgeClassifierCV, KernelRidgeCV
 from mercer.estimators.lms import KernelLMS
+from mercer.estimators.online_classifier import OnlineKernelClassifier
+from mercer.estimators.online_regressor import OnlineKernelRegressor
 from mercer.estimators.perceptron import KernelPerceptron
 from mercer.estimators.polynomial_sketch import PolynomialSketch
 from mercer.estimators.report import Report
@@ -28,6 +30,8 @@ __all__ = [
     "KernelRidgeClassifierCV",
     "KernelSpectralClustering",
     "Nystroem",
+    "OnlineKernelClassifier",
+    "OnlineKernelRegressor",
     "PolynomialSketch",
     "RandomFourierFeatures",
     "Report",
