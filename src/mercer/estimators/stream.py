@@ -63,7 +63,7 @@ class Stream(KernelEstimator):
         self._state: dict[str, np.ndarray] = state.to_arrays()
         self.n_seen_ = state.steps
 
-    def state_fits(self) -> bool:
+    def _state_fits(self) -> bool:
         """Whether the state is one of this learner, for a dictionary of this size: asked of models from a file."""
         given, m = getattr(self, "_state", None), count(self.X_fit_)
         asked = self._learner(1).start(1).to_arrays()
@@ -125,16 +125,15 @@ class Stream(KernelEstimator):
         self._keep(state)
 
     def _meeting(self, kept: Any, rows: Any) -> Meeting:
-        own = KernelOperator(self.kernel_, rows, dtype=np.float64).toarray()
-        near = self._between(kept, rows)
-        self._require_finite(near, own)
-        return Meeting(near, own, lambda p: self._between(kept, take(kept, np.arange(p))))
+        m, both = count(kept), joined(kept, rows) if count(kept) else rows
 
-    def _between(self, kept: Any, rows: Any) -> np.ndarray:
-        """k(dictionary, rows)."""
-        if not count(kept) or not count(rows):
-            return np.zeros((count(kept), count(rows)))
-        return np.asarray(KernelOperator(self.kernel_, kept, rows, dtype=np.float64).toarray())
+        def values(p: int) -> np.ndarray:
+            columns = joined(take(kept, np.arange(p)), rows) if p else rows
+            K = KernelOperator(self.kernel_, both, columns, dtype=np.float64).toarray()
+            self._require_finite(K)
+            return np.asarray(K)
+
+        return Meeting(m, count(rows), values)
 
     def _require_finite(self, *values: np.ndarray) -> None:
         # NaN is the largest and the smallest where there is one.

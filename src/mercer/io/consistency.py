@@ -144,7 +144,7 @@ def _check_training(model: Any, state: dict[str, Any], path: str) -> None:
         _check_clusters(model, n, path)
     else:
         _check_outputs(model, path)
-    if isinstance(model, Stream) and not model.state_fits():
+    if isinstance(model, Stream) and not model._state_fits():
         _refuse(path, f"the state of a learner that is none of {n} rows")
     if "votes_" in state:
         _check_votes(model, n, path)

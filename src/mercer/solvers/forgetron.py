@@ -116,10 +116,9 @@ class _Visit:
     """f of the rows that may be asked for: those of the dictionary that may be forgotten in this chunk, and its own."""
 
     def __init__(self, state: ForgetronState, meeting: Meeting, targets: Integers) -> None:
-        m, n = meeting.near.shape
+        m, n = meeting.m, meeting.n
         self.p, self.m, self.targets, self.steps = min(m, n), m, targets, state.steps
-        old = meeting.oldest(self.p) if self.p else np.empty((m, 0))
-        self.pool = np.block([[old, meeting.near], [meeting.near[: self.p].T, meeting.own]])
+        self.pool = meeting.values(self.p)
         self.members, self.gone = list(range(m)), 0
         self.sizes, self.u = state.sizes.copy(), state.u.copy()
         self.labels, self.rivals = state.labels.copy(), state.rivals.copy()

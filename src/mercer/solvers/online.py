@@ -27,17 +27,19 @@ class Meeting:
 
     Parameters
     ----------
-    near : array of shape (m, n)
-        k(dictionary, rows).
-    own : array of shape (n, n)
-        k(rows, rows).
-    oldest : callable
-        p ↦ k(dictionary, its first p), of shape (m, p).
+    m, n : int
+    values : callable
+        p ↦ k of the dictionary and then the rows with its first p and then the rows, of shape (m + n, p + n).
     """
 
-    near: Floats
-    own: Floats
-    oldest: Callable[[int], Floats]
+    m: int
+    n: int
+    values: Callable[[int], Floats]
+
+    def near_and_own(self) -> tuple[Floats, Floats]:
+        """k(dictionary, rows) and k(rows, rows)."""
+        K = self.values(0)
+        return K[: self.m], K[self.m :]
 
 
 class Learner(ABC, Generic[L]):
@@ -76,32 +78,42 @@ class Basis:
     """
 
     def __init__(self, W: Floats, meeting: Meeting) -> None:
-        self.W, self.own = W, meeting.own
-        self.V = W @ meeting.near
-        self.m, self.joined = len(W), list[int]()
-        self.left = np.maximum(np.diagonal(self.own) - np.einsum("ij,ij->j", self.V, self.V), 0.0)
+        near, self.own = meeting.near_and_own()
+        self.m, self.size, self.joined = meeting.m, meeting.m, list[int]()
+        # V = W near, which to Fortran is Vᵀ = nearᵀ Wᵀ.
+        first = scipy.linalg.blas.dtrmm(1.0, W, near.T, side=1, lower=1, trans_a=1).T if self.m else near
+        self._W, self._V = W, first
+        self.left = np.maximum(np.diagonal(self.own) - np.einsum("ij,ij->j", first, first), 0.0)
 
     @property
-    def size(self) -> int:
-        """Rows of the dictionary."""
-        return self.m + len(self.joined)
+    def W(self) -> Floats:
+        """The factor, with a row for each that joined."""
+        return np.array(self._W[: self.size, : self.size], order="F") if self.joined else self._W
+
+    @property
+    def V(self) -> Floats:
+        """The coordinates of the chunk's rows, in columns."""
+        return self._V[: self.size]
 
     def admit(self, j: int) -> Floats:
         """Row j of the chunk joins; the new coordinate of the chunk's rows, 0 for those before j, which came before it.
 
         Earlier rows stay as they were seen: projected on the span that there was.
         """
-        v, root = self.V[:, j], float(np.sqrt(self.left[j]))
+        if not self.joined:
+            most, n = self.m + len(self.own), len(self.own)
+            W, V = np.zeros((most, most), order="F"), np.zeros((most, n))
+            W[: self.m, : self.m], V[: self.m] = self._W, self._V
+            self._W, self._V = W, V
+        s, v, root = self.size, self._V[: self.size, j], float(np.sqrt(self.left[j]))
         row = np.zeros(len(self.own))
-        row[j:] = (self.own[j, j:] - v @ self.V[:, j:]) / root
+        row[j:] = (self.own[j, j:] - v @ self._V[:s, j:]) / root
         row[j] = root
-        below = scipy.linalg.blas.dtrmv(self.W, v, lower=1, trans=1) if len(self.W) else v
-        grown = np.zeros((len(self.W) + 1, len(self.W) + 1), order="F")
-        grown[:-1, :-1], grown[-1, :-1], grown[-1, -1] = self.W, -below / root, 1 / root
-        self.W, self.V = grown, np.vstack([self.V, row])
+        self._W[s, :s], self._W[s, s], self._V[s] = -(self._W[:s, :s].T @ v) / root, 1 / root, row
         self.left[j:] = np.maximum(self.left[j:] - row[j:] ** 2, 0.0)
         self.left[j] = 0.0
         self.joined.append(j)
+        self.size += 1
         return row
 
     def members(self) -> NDArray[np.intp]:

@@ -84,9 +84,7 @@ class Projectron(Learner[ProjectronState]):
             for A, w in ((theta, v), (U, when * v)):
                 A[:size, y] += w
                 A[:size, r] -= w
-        after = ProjectronState(
-            steps, np.asarray(basis.W), theta, U, state.mistakes + mistakes, state.projected + projected
-        )
+        after = ProjectronState(steps, basis.W, theta, U, state.mistakes + mistakes, state.projected + projected)
         return after, basis.members()
 
     def _next(self, run: _Visit, at: int, labels: Integers) -> tuple[int, int, float] | None:

@@ -13,6 +13,9 @@ from mercer.solvers.online import Basis, Floats, Learner, Meeting, extended
 
 __all__ = ["QuantisedLMS", "QuantisedState", "RecursiveLeastSquares", "RecursiveState"]
 
+ROUNDING = 1e-12
+"""The least share of k(x, x) outside of a span that is more than the rounding of 1000 products."""
+
 
 @dataclass(frozen=True)
 class RecursiveState(State):
@@ -66,9 +69,8 @@ class RecursiveLeastSquares(Learner[RecursiveState]):
         self, state: RecursiveState, meeting: Meeting, targets: Floats
     ) -> tuple[RecursiveState, NDArray[np.intp]]:
         basis, full = Basis(state.W, meeting), 0
-        diagonal = np.diagonal(meeting.own)
         # A row that is in the span but for rounding has no direction of its own.
-        least = np.maximum(self.nu, len(diagonal) * np.finfo(np.float64).eps) * diagonal
+        least = max(self.nu, ROUNDING) * np.diagonal(basis.own)
         at = 0
         while len(new := np.flatnonzero(basis.left[at:] > least[at:])):
             if basis.size >= self.budget:
@@ -84,7 +86,7 @@ class RecursiveLeastSquares(Learner[RecursiveState]):
         moments = extended(state.moments, m) + basis.V @ targets
         squares = state.squares + (targets**2).sum(axis=0)
         steps = state.steps + len(targets)
-        after = RecursiveState(steps, np.asarray(basis.W), R, moments, squares, state.full + full)
+        after = RecursiveState(steps, basis.W, R, moments, squares, state.full + full)
         return after, basis.members()
 
     def coefficients(self, state: RecursiveState, averaged: bool = False) -> Floats:
@@ -158,12 +160,11 @@ class QuantisedLMS(Learner[QuantisedState]):
     def visit(
         self, state: QuantisedState, meeting: Meeting, targets: Floats
     ) -> tuple[QuantisedState, NDArray[np.intp]]:
-        m, n = meeting.near.shape
-        stands, joined = self._quantise(state, meeting)
+        m, n, K = meeting.m, meeting.n, meeting.values(0)
+        stands, joined = self._quantise(state, K[:m], K[m:])
         sources = np.concatenate([np.arange(m), m + joined])
-        # Row l: k(who stands for l, the chunk's rows).
-        values = np.vstack([meeting.near, meeting.own])[sources[stands]]
-        first = targets - meeting.near.T @ state.b
+        values = K[sources[stands]]  # row l: k(who stands for l, the chunk's rows)
+        first = targets - K[:m].T @ state.b
         lower = np.tril(self.step_size * values.T, -1)
         if not (np.all(np.isfinite(lower)) and np.all(np.isfinite(first))):
             errors = np.full_like(first, np.inf)
@@ -172,22 +173,22 @@ class QuantisedLMS(Learner[QuantisedState]):
         b, u = extended(state.b, len(sources)), extended(state.u, len(sources))
         np.add.at(b, stands, self.step_size * errors)
         np.add.at(u, stands, self.step_size * (state.steps + np.arange(n))[:, None] * errors)
-        diagonal = np.concatenate([state.diagonal, np.diagonal(meeting.own)[joined]])
+        diagonal = np.concatenate([state.diagonal, np.diagonal(K[m:])[joined]])
         squares, misses = state.squares + (targets**2).sum(axis=0), state.errors + (errors**2).sum(axis=0)
         return QuantisedState(state.steps + n, b, u, diagonal, squares, misses), sources
 
-    def _quantise(self, state: QuantisedState, meeting: Meeting) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def _quantise(self, state: QuantisedState, near: Floats, own: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Who stands for each row of the chunk, by its place in the dictionary, and which rows join."""
-        m, n = meeting.near.shape
-        square, joined, rows = np.diagonal(meeting.own), list[int](), np.arange(n)
-        apart = state.diagonal[:, None] + square - 2 * meeting.near
+        m, n = near.shape
+        square, joined, rows = np.diagonal(own), list[int](), np.arange(n)
+        apart = state.diagonal[:, None] + square - 2 * near
         stands = apart.argmin(axis=0) if m else np.zeros(n, np.intp)
         best = apart[stands, rows] if m else np.full(n, np.inf)
         at = 0
         while m + len(joined) < self.budget and len(new := np.flatnonzero(best[at:] > self.epsilon**2)):
             j = at + int(new[0])
-            nearer = np.flatnonzero(square[j] + square[j:] - 2 * meeting.own[j, j:] < best[j:]) + j
-            best[nearer] = (square[j] + square - 2 * meeting.own[j])[nearer]
+            nearer = np.flatnonzero(square[j] + square[j:] - 2 * own[j, j:] < best[j:]) + j
+            best[nearer] = (square[j] + square - 2 * own[j])[nearer]
             stands[nearer] = m + len(joined)
             stands[j] = m + len(joined)
             joined.append(j)
