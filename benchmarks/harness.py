@@ -25,6 +25,7 @@ ROWS = (
     "rows_ridge",
     "rows_discriminant",
     "rows_clusters",
+    "rows_online",
     "rows_large",
     "rows_usps",
 )

@@ -24,6 +24,9 @@ using Index = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::
 // The instruction set of that name; the machine's best for the empty one.
 const InstructionSet& find_isa(const std::string& name);
 
+// Functions of one topic each, declared to the module.
+void bind_online(nb::module_& m);
+
 // Nothing that Python hands over may crash the process: what is not so is a ValueError.
 inline void require(bool ok, const char* what) {
     if (!ok) throw nb::value_error(what);

@@ -97,6 +97,21 @@ constexpr int kMostSubsequence = 8;  // symbols, for which the loops are compile
 using Subsequences = void (*)(const int32_t* x, int64_t nx, const int64_t* z, int64_t nz, int length, double decay, double* work, double* out);
 using Alignments = void (*)(const double* x, int64_t nx, const double* z, int64_t nz, const int64_t* length, int64_t depth, double gamma,
                             double* work, double* out);
+// A chunk of rows for budgeted stochastic gradient descent: see online.hpp. T is float or double.
+struct MergeTask {
+    bool is_double;
+    int64_t rows, depth, outputs, budget, slots;  // slots = budget + 1
+    double alpha, gamma;
+    const int64_t* labels;  // of the rows; 0 or 1 with one output
+    const void* x;          // rows x depth
+    const void* own;        // rows x rows: distances within the chunk
+    void* near;             // slots x rows: those from the dictionary, the first `used` rows given
+    void* z;                // slots x depth: the dictionary
+    double *b, *u;          // slots x outputs: coefficients, and what their sum over all rows seen lacks of t * b
+    int64_t used, t;        // in and out: slots in use, rows seen
+    int64_t mistakes, updates, merges, removals;  // out: are added to
+    double loss;
+};
 
 struct InstructionSet {
     const char* name;
@@ -107,6 +122,7 @@ struct InstructionSet {
     Alignments alignments;
     RunCoordinates coordinates;
     RunDual smo;
+    void (*merge_pass)(MergeTask&);
 };
 
 InstructionSet baseline();

@@ -25,10 +25,11 @@ namespace {
 #include "sequences/alignments.hpp"
 #include "coordinates.hpp"
 #include "smo.hpp"
+#include "online.hpp"
 }  // namespace
 
 InstructionSet MERCER_ISA() {
-    return {MERCER_ISA_NAME, make, evaluate, Simd<double>::W, subsequences, alignments, coordinates, smo};
+    return {MERCER_ISA_NAME, make, evaluate, Simd<double>::W, subsequences, alignments, coordinates, smo, merge_pass};
 }
 
 }  // namespace mercer

@@ -30,6 +30,8 @@ from mercer import (
     NuSVR,
     Nystroem,
     OneClassSVM,
+    OnlineKernelClassifier,
+    OnlineKernelRegressor,
     RandomFourierFeatures,
     load,
     save,
@@ -79,6 +81,11 @@ MODELS = {
     "tube": lambda: SVR(kernel=Gaussian(0.2)).fit(X, Y[:, 0], sample_weight=np.arange(len(X)) % 3),
     "tube, ν": lambda: NuSVR(kernel="laplace").fit(X, Y[:, 0]),
     "one class": lambda: OneClassSVM(nu=0.3).fit(X),
+    "online, merge": lambda: OnlineKernelClassifier(Gaussian(0.2), budget=10).fit(X, LABELS == "warm"),
+    "online, project": lambda: OnlineKernelClassifier("linear", strategy="project").fit(X, LABELS),
+    "online, forget": lambda: OnlineKernelClassifier("linear", strategy="forget", budget=9).fit(X, LABELS),
+    "online, krls": lambda: OnlineKernelRegressor(Gaussian(0.2), budget=20).fit(X, Y),
+    "online, qklms": lambda: OnlineKernelRegressor(Gaussian(0.2), method="qklms").fit(X, Y[:, 0]),
     "clusters": lambda: KernelKMeans(3, Gaussian(0.2)).fit(X),
     "clusters, weights": lambda: KernelKMeans(3).fit(X, sample_weight=np.arange(len(X)) % 3),
     "clusters, landmarks": lambda: KernelKMeans(3, solver="nystroem", n_landmarks=20).fit(
@@ -141,6 +148,37 @@ def test_changed_clusters_are_refused(tmp_path, name):
     for attribute in CORRUPT_CLUSTERS[name]:
         model = MODELS[name]()
         setattr(model, attribute, np.full_like(getattr(model, attribute)[..., :2], 5))
+        save(model, tmp_path / "m")
+        with pytest.raises(ModelFileError):
+            load(tmp_path / "m")
+
+
+ONLINE = [name for name in MODELS if name.startswith("online")]
+
+
+@pytest.mark.parametrize("name", ONLINE)
+def test_an_online_model_goes_on_after_it_was_loaded(tmp_path, name):
+    model = MODELS[name]()
+    save(model, tmp_path / "m")
+    again, targets = (
+        load(tmp_path / "m"),
+        {"merge": LABELS == "warm", "krls": Y, "qklms": Y[:, 0]}.get(name[8:], LABELS),
+    )
+    again.partial_fit(X[::-1].copy(), targets[::-1].copy())
+    model.partial_fit(X[::-1].copy(), targets[::-1].copy())
+    np.testing.assert_array_equal(again.dual_coef_, model.dual_coef_)
+
+
+@pytest.mark.parametrize("name", ONLINE)
+def test_a_changed_state_of_an_online_model_is_refused(tmp_path, name):
+    for change in ("shorter", "missing", "text"):
+        model = MODELS[name]()
+        key = next(key for key, one in model._state.items() if np.ndim(one) and len(one) == len(model.X_fit_))
+        model._state[key] = model._state[key][:-1]
+        if change == "missing":
+            del model._state[key]
+        elif change == "text":
+            model._state = "none"
         save(model, tmp_path / "m")
         with pytest.raises(ModelFileError):
             load(tmp_path / "m")

@@ -10,6 +10,8 @@ from mercer.estimators.kernel_ridge import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.kernel_ridge_cv import KernelRidgeClassifierCV, KernelRidgeCV
 from mercer.estimators.lms import KernelLMS
 from mercer.estimators.logistic import KernelLogisticRegression
+from mercer.estimators.online_classifier import OnlineKernelClassifier
+from mercer.estimators.online_regressor import OnlineKernelRegressor
 from mercer.estimators.perceptron import KernelPerceptron
 from mercer.estimators.one_class import OneClassSVM
 from mercer.estimators.polynomial_sketch import PolynomialSketch
@@ -38,6 +40,8 @@ __all__ = [
     "NuSVR",
     "Nystroem",
     "OneClassSVM",
+    "OnlineKernelClassifier",
+    "OnlineKernelRegressor",
     "PolynomialSketch",
     "RandomFourierFeatures",
     "Report",

@@ -7,7 +7,6 @@ from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from mercer.arrays import human, require
@@ -15,6 +14,7 @@ from mercer.errors import ConvergenceWarning, InvalidInput, message
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
+from mercer.gram.inputs import joined
 from mercer.operators import Dense, Operator, Weighted
 from mercer.solvers import (
     BatchLMS,
@@ -238,7 +238,7 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, KernelEstimator):
     def _visit(self, X: Any, y: np.ndarray, weights: np.ndarray) -> None:
         """Replay the updates of the new rows; where they explode, keep f as it was and say so."""
         old, n = len(self.dual_coef_), len(y)
-        together = _joined(self.X_fit_, X)
+        together = joined(self.X_fit_, X)
         K = KernelOperator(self.kernel_, X, together, dtype=np.float64)
         diagonal = np.asarray(KernelOperator(self.kernel_, X, dtype=np.float64).diagonal(), np.float64)
         if self.step_size == "auto":
@@ -288,12 +288,3 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, KernelEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """f(x) = Σᵢ βᵢ k(xᵢ, x) for each row, in float64."""
         return np.asarray(self._cross(X) @ self.dual_coef_)
-
-
-def _joined(first: Any, second: Any) -> Any:
-    """The rows of both, as rows of that kind."""
-    if sp.issparse(first) or sp.issparse(second):
-        return sp.csr_array(sp.vstack([sp.csr_array(first), sp.csr_array(second)]))
-    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
-        return np.concatenate([first, second])
-    return [*first, *second]

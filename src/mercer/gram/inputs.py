@@ -18,6 +18,7 @@ __all__ = [
     "densified",
     "dtype_of",
     "is_symmetric",
+    "joined",
     "may_be_dense",
     "narrowed",
     "take",
@@ -126,3 +127,12 @@ def take(rows: Array, index: NDArray[np.intp] | None) -> Array:
 def densified(rows: Array) -> Array:
     """CSR as an array, zeros included."""
     return rows.toarray() if sp.issparse(rows) else rows
+
+
+def joined(first: Array, second: Array) -> Array:
+    """The rows of both, as rows of that kind."""
+    if sp.issparse(first) or sp.issparse(second):
+        return sp.csr_array(sp.vstack([sp.csr_array(first), sp.csr_array(second)]))
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
+        return np.concatenate([first, second])
+    return [*first, *second]

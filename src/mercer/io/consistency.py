@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 
 from mercer.errors import ModelFileError, message
 from mercer.estimators import Report
+from mercer.estimators.stream import Stream
 from mercer.io.encoder import TableEncoder
 from mercer.io.table_model import TableModel
 from mercer.kernels import Kernel
@@ -158,6 +159,8 @@ def _check_training(model: Any, state: dict[str, Any], path: str) -> None:
         _check_clusters(model, n, path)
     else:
         _check_outputs(model, path)
+    if isinstance(model, Stream) and not model._state_fits():
+        _refuse(path, f"the state of a learner that is none of {n} rows")
     if "votes_" in state:
         _check_votes(model, n, path)
     if "history_" in state and model.history_.shape[1:] != (1 + n, *model.dual_coef_.shape[1:]):

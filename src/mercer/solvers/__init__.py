@@ -2,12 +2,14 @@
 
 from mercer.solvers.askotch import ASkotch, ASkotchState
 from mercer.solvers.base import Problem, Solution, Solver, State, Status, solve
+from mercer.solvers.budgeted import BudgetedDescent, BudgetedState
 from mercer.solvers.cg import CGState, ConjugateGradients
 from mercer.solvers.cholesky import Cholesky, CholeskyFactor, CholeskyState
 from mercer.solvers.choose import Choice, choose_eigen, choose_linear
 from mercer.solvers.dual import DualFamily, DualPoint
 from mercer.solvers.dual_coordinate import CoordinateState, DualCoordinateDescent, LinearFamily, LinearPoint
 from mercer.solvers.eigen import DenseEigen, DenseEigenState, Eigenpairs, Eigenproblem, rayleigh_ritz
+from mercer.solvers.forgetron import Forgetron, ForgetronState
 from mercer.solvers.gradient import BatchLMS, LeastSquares, LMSState, StochasticLMS, replay, update_rates
 from mercer.solvers.krylov import BlockKrylov, KrylovState
 from mercer.solvers.linear import LinearSystem
@@ -15,7 +17,10 @@ from mercer.solvers.lloyd import Clustering, Lloyd, LloydState, Partition
 from mercer.solvers.logistic import Logistic, LogisticFit, LogisticState, NewtonLogistic
 from mercer.solvers.mistakes import Labelled, Mistakes, MistakeState, margins, rivals
 from mercer.solvers.nipals import KernelNipals, LatentScores, NipalsState, ScoreProblem
+from mercer.solvers.online import Learner, Meeting
 from mercer.solvers.pencil import DensePencil, DensePencilState, Pencil
+from mercer.solvers.projectron import Projectron, ProjectronState
+from mercer.solvers.recursive import QuantisedLMS, QuantisedState, RecursiveLeastSquares, RecursiveState
 from mercer.solvers.refinement import RefinedConjugateGradients, RefinedState
 from mercer.solvers.seeding import Seeds, best_of_starts, drawn_starts, plus_plus
 from mercer.solvers.smo import SMO, SMOState
@@ -26,6 +31,8 @@ __all__ = [
     "ASkotchState",
     "BatchLMS",
     "BlockKrylov",
+    "BudgetedDescent",
+    "BudgetedState",
     "CGState",
     "Choice",
     "Cholesky",
@@ -43,11 +50,14 @@ __all__ = [
     "DualPoint",
     "Eigenpairs",
     "Eigenproblem",
+    "Forgetron",
+    "ForgetronState",
     "KernelNipals",
     "KrylovState",
     "LMSState",
     "Labelled",
     "LatentScores",
+    "Learner",
     "LeastSquares",
     "LinearFamily",
     "LinearPoint",
@@ -57,6 +67,7 @@ __all__ = [
     "Logistic",
     "LogisticFit",
     "LogisticState",
+    "Meeting",
     "MistakeState",
     "Mistakes",
     "NewtonLogistic",
@@ -64,6 +75,12 @@ __all__ = [
     "Partition",
     "Pencil",
     "Problem",
+    "Projectron",
+    "ProjectronState",
+    "QuantisedLMS",
+    "QuantisedState",
+    "RecursiveLeastSquares",
+    "RecursiveState",
     "RefinedConjugateGradients",
     "RefinedState",
     "SMOState",

@@ -1,0 +1,283 @@
+// Budgeted stochastic gradient descent with the Gaussian kernel, one chunk of rows: the updates one after the other, on squared
+// distances S = gamma |x - z|^2 that the tile engine made for the whole chunk. Its definition is `merge_pass` of the NumPy twin.
+//
+// Two vectors p, q merge to z = h p + (1 - h) q, whose distances follow from theirs without another look at the rows:
+// S(x, z) = h S(x, p) + (1 - h) S(x, q) - h (1 - h) S(p, q). Only the partner is sought among the vectors themselves.
+// Included inside an instruction set's own namespace, and no std containers: see simd.hpp on shared symbols.
+
+// h of the best z for coefficients of sizes p <= q at distance D: h = 1 / (1 + e^s), s = log(q / p) + D tanh(s / 2). The largest root
+// is the best one; from above, where the function is convex, Newton's steps never pass it.
+inline double merge_share(double p, double q, double D) {
+    const double L = __builtin_log(q / p);
+    double s = L + D;
+    for (int i = 0; i < 50; ++i) {
+        const double t = __builtin_tanh(0.5 * s), slope = 1 - 0.5 * D * (1 - t * t);
+        const double step = (s - L - D * t) / (slope > 1e-12 ? slope : 1e-12);
+        s -= step;
+        if (!(step > 1e-14 * (1 + s))) break;
+    }
+    return 1 / (1 + __builtin_exp(s));
+}
+
+// |p phi(a) + q phi(b) - r phi(z)|^2 with the best r, without the cancellation of large terms.
+inline double merge_loss(double p, double q, double D, double h) {
+    const double g = 1 - h;
+    return -p * p * __builtin_expm1(-2 * D * g * g) - q * q * __builtin_expm1(-2 * D * h * h) -
+           2 * p * q * __builtin_exp(-D) * __builtin_expm1(2 * D * h * g);
+}
+
+constexpr double kFarthest = 2;  // of a partner: beyond it a merger keeps less than a fifth of the smaller vector
+
+template <class T>
+class MergePass {
+    static constexpr int W = Simd<T>::W;
+    using V = Vec<T>;
+
+   public:
+    explicit MergePass(MergeTask& task)
+        : k_(task),
+          n_(task.rows),
+          stride_(round_up(task.slots, W)),
+          near_(static_cast<T*>(task.near)),
+          z_(static_cast<T*>(task.z)),
+          zt_(task.depth * stride_),
+          tag_(stride_),
+          size_(stride_),
+          distance_(stride_),
+          F_(task.outputs * n_),
+          kernel_(3 * round_up(n_, W) + 3 * W) {
+        for (int64_t s = 0; s < k_.used; ++s) describe(s);
+        for (int64_t s = k_.used; s < stride_; ++s) size_[s] = kInfinite, tag_[s] = T(-1);
+        score();
+    }
+
+    void run() {
+        for (int64_t j = 0; j < n_; ++j) visit(j);
+    }
+
+   private:
+    static constexpr double kInfinite = __builtin_inf();
+
+    T* row(int64_t slot) const { return near_ + slot * n_; }
+    double* b(int64_t slot) const { return k_.b + slot * k_.outputs; }
+    double* u(int64_t slot) const { return k_.u + slot * k_.outputs; }
+
+    // e^-S of a row from `from` on, for the chunk's rows that are still to come.
+    void evaluate(const T* S, int64_t from, T* out) const {
+        int64_t l = from;
+        for (; l + W <= n_; l += W) store_unaligned(out + l, vexp(-load_unaligned(S + l)));
+        for (; l < n_; ++l) out[l] = vexp(splat<T>(-S[l]))[0];
+    }
+
+    void add(int64_t from, const double* coefficients, const T* kernel, double sign) {
+        for (int64_t o = 0; o < k_.outputs; ++o) {
+            double* f = F_.get() + o * n_;
+            const double c = sign * coefficients[o];
+            for (int64_t l = from; l < n_; ++l) f[l] += c * double(kernel[l]);
+        }
+    }
+
+    // f of the chunk's rows with the dictionary as it stands.
+    void score() {
+        const int64_t piece = 64;
+        parallel(ceil_div(n_, piece), [&](int64_t task) {
+            alignas(64) T value[64 + W];
+            const int64_t first = task * piece, count = min64(piece, n_ - first);
+            for (int64_t s = 0; s < k_.used; ++s) {
+                const T* S = row(s) + first;
+                int64_t l = 0;
+                for (; l + W <= count; l += W) store(value + l, vexp(-load_unaligned(S + l)));
+                for (; l < count; ++l) value[l] = vexp(splat<T>(-S[l]))[0];
+                for (int64_t o = 0; o < k_.outputs; ++o) {
+                    double* f = F_.get() + o * n_ + first;
+                    const double c = b(s)[o];
+                    for (l = 0; l < count; ++l) f[l] += c * double(value[l]);
+                }
+            }
+        });
+    }
+
+    // What is kept beside a slot: its row transposed, the size of its coefficients, and their class.
+    void describe(int64_t slot) {
+        const T* z = z_ + slot * k_.depth;
+        for (int64_t f = 0; f < k_.depth; ++f) zt_[f * stride_ + slot] = z[f];
+        double square = 0;
+        int64_t largest = 0;
+        for (int64_t o = 0; o < k_.outputs; ++o) {
+            square += b(slot)[o] * b(slot)[o];
+            if (b(slot)[o] > b(slot)[largest]) largest = o;
+        }
+        size_[slot] = square;
+        tag_[slot] = T(k_.outputs == 1 ? (b(slot)[0] > 0 ? 1 : 0) : largest);
+    }
+
+    // ---- one row ----------------------------------------------------------------------------------------------------
+
+    void visit(int64_t j) {
+        const int64_t y = k_.labels[j];
+        int64_t rival = 0;
+        double margin;
+        if (k_.outputs == 1) {
+            margin = y ? F_[j] : -F_[j];
+        } else {
+            double best = -kInfinite;
+            for (int64_t o = 0; o < k_.outputs; ++o)
+                if (o != y && F_[o * n_ + j] > best) best = F_[o * n_ + j], rival = o;
+            margin = F_[y * n_ + j] - best;
+        }
+        const double bound = k_.alpha * double(max64(k_.t, 1));
+        k_.mistakes += !(margin > 0);
+        k_.loss += margin < bound ? 1 - margin / bound : 0;
+        if (margin < bound) {
+            insert(j, y, rival);
+            if (k_.used > k_.budget) shrink(j + 1);
+        }
+        k_.t += 1;
+    }
+
+    void insert(int64_t j, int64_t y, int64_t rival) {
+        const int64_t s = k_.used++;
+        std::memcpy(z_ + s * k_.depth, static_cast<const T*>(k_.x) + j * k_.depth, size_t(k_.depth) * sizeof(T));
+        std::memcpy(row(s), static_cast<const T*>(k_.own) + j * n_, size_t(n_) * sizeof(T));
+        for (int64_t o = 0; o < k_.outputs; ++o) b(s)[o] = 0;
+        if (k_.outputs == 1)
+            b(s)[0] = y ? 1 : -1;
+        else
+            b(s)[y] = 1, b(s)[rival] = -1;
+        for (int64_t o = 0; o < k_.outputs; ++o) u(s)[o] = double(k_.t) * b(s)[o];
+        describe(s);
+        evaluate(row(s), j + 1, kernel_.get());
+        add(j + 1, b(s), kernel_.get(), 1);
+        ++k_.updates;
+    }
+
+    // ---- the budget -------------------------------------------------------------------------------------------------
+
+    void shrink(int64_t from) {
+        const int64_t m = smallest(), q = partner(m);
+        if (q < 0) {
+            evaluate(row(m), from, kernel_.get());
+            add(from, b(m), kernel_.get(), -1);
+            ++k_.removals;
+        } else {
+            merge(m, q, from);
+            ++k_.merges;
+        }
+        const int64_t last = --k_.used;
+        if (m != last) move(last, m);
+        size_[last] = kInfinite, tag_[last] = T(-1);
+    }
+
+    int64_t smallest() const {
+        using D = Vec<double>;
+        constexpr int w = Simd<double>::W;
+        D best = splat<double>(kInfinite);
+        int64_t s = 0;
+        for (; s + w <= k_.used; s += w) best = vmin(load<double>(size_.get() + s), best);
+        double least = kInfinite;
+        for (int i = 0; i < w; ++i) least = best[i] < least ? best[i] : least;
+        for (; s < k_.used; ++s) least = size_[s] < least ? size_[s] : least;
+        for (s = 0; s < k_.used - 1 && size_[s] != least;) ++s;
+        return s;
+    }
+
+    // The slot of the same class whose merger with m loses least, among those within kFarthest; of none of these the nearest, and
+    // -1 where the class has no other. A merger with a larger vector at the same distance loses more, and p is the smallest:
+    // a distance at which two of size p would lose more than the best so far needs no look.
+    int64_t partner(int64_t m) {
+        measure(m);
+        int64_t nearest = -1;
+        for (int64_t s = 0; s < k_.used; ++s)
+            if (distance_[s] < (nearest < 0 ? T(kInfinite) : distance_[nearest])) nearest = s;
+        if (nearest < 0 || !(double(distance_[nearest]) <= kFarthest)) return nearest;
+        const double p = __builtin_sqrt(size_[m]);
+        double best = kInfinite, most = kFarthest;
+        int64_t found = -1;
+        consider(nearest, p, best, most, found);
+        for (int64_t s = 0; s < k_.used; ++s)
+            if (double(distance_[s]) <= most && s != nearest) consider(s, p, best, most, found);
+        return found;
+    }
+
+    void consider(int64_t s, double p, double& best, double& most, int64_t& found) const {
+        const double q = __builtin_sqrt(size_[s]), D = double(distance_[s]);
+        const double loss = merge_loss(p, q, D, merge_share(p, q, D));
+        if (loss < best || (loss == best && s < found)) {
+            best = loss, found = s;
+            const double share = __builtin_sqrt(0.5 * (loss > 0 ? loss : 0)) / p;  // 1 - e^(-D / 2) of the farthest that could be better
+            if (share < 1) {
+                const double limit = -2 * __builtin_log1p(-share) * (1 + 1e-9);
+                most = limit < most ? limit : most;
+            }
+        }
+    }
+
+    // Distances of slot m from all of its class; infinite for the others and for itself.
+    void measure(int64_t m) {
+        const T* x = z_ + m * k_.depth;
+        const V tag = splat<T>(tag_[m]), none = splat<T>(T(kInfinite));
+        const T scale = T(k_.gamma);
+        for (int64_t s = 0; s < stride_; s += W) {
+            V sum{};
+            const T* z = zt_.get() + s;
+            for (int64_t f = 0; f < k_.depth; ++f) {
+                const V d = load<T>(z + f * stride_) - x[f];
+                sum += d * d;
+            }
+            store<T>(distance_.get() + s, load<T>(tag_.get() + s) == tag ? sum * scale : none);
+        }
+        distance_[m] = T(kInfinite);
+    }
+
+    // Slot q becomes the merger; m is free for another.
+    void merge(int64_t m, int64_t q, int64_t from) {
+        const double D = double(distance_[q]);
+        const double h = merge_share(__builtin_sqrt(size_[m]), __builtin_sqrt(size_[q]), D), g = 1 - h;
+        const double km = __builtin_exp(-D * g * g), kq = __builtin_exp(-D * h * h);
+        const int64_t width = round_up(n_, W) + W;
+        T *old_m = kernel_.get(), *old_q = old_m + width, *now = old_q + width;
+        evaluate(row(m), from, old_m);
+        evaluate(row(q), from, old_q);
+        add(from, b(m), old_m, -1);
+        add(from, b(q), old_q, -1);
+        T *Sq = row(q), *zq = z_ + q * k_.depth;
+        const T *Sm = row(m), *zm = z_ + m * k_.depth;
+        const T shift = T(h * g * D), hT = T(h), gT = T(g);
+        for (int64_t l = from; l < n_; ++l) {
+            const T S = hT * Sm[l] + gT * Sq[l] - shift;
+            Sq[l] = S > 0 ? S : T(0);
+        }
+        for (int64_t f = 0; f < k_.depth; ++f) zq[f] = hT * zm[f] + gT * zq[f];
+        for (int64_t o = 0; o < k_.outputs; ++o) {
+            b(q)[o] = km * b(m)[o] + kq * b(q)[o];
+            u(q)[o] = km * u(m)[o] + kq * u(q)[o];
+        }
+        evaluate(Sq, from, now);
+        add(from, b(q), now, 1);
+        describe(q);
+    }
+
+    void move(int64_t from, int64_t to) {
+        std::memcpy(z_ + to * k_.depth, z_ + from * k_.depth, size_t(k_.depth) * sizeof(T));
+        std::memcpy(row(to), row(from), size_t(n_) * sizeof(T));
+        std::memcpy(b(to), b(from), size_t(k_.outputs) * sizeof(double));
+        std::memcpy(u(to), u(from), size_t(k_.outputs) * sizeof(double));
+        describe(to);
+    }
+
+    MergeTask& k_;
+    const int64_t n_, stride_;
+    T *near_, *z_;
+    Buffer<T> zt_, tag_;
+    Buffer<double> size_;
+    Buffer<T> distance_;
+    Buffer<double> F_;
+    Buffer<T> kernel_;
+};
+
+inline void merge_pass(MergeTask& task) {
+    if (task.is_double)
+        MergePass<double>(task).run();
+    else
+        MergePass<float>(task).run();
+}
