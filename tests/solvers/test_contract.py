@@ -22,6 +22,8 @@ from mercer.solvers import (
     RefinedConjugateGradients,
     ScoreProblem,
     Status,
+    SubsetGradients,
+    SubsetSystems,
 )
 from mercer.testing import solvers as suite
 
@@ -52,6 +54,12 @@ def eigen(k=4):
 def clusters(**options):
     rows = np.random.default_rng(2).standard_normal((90, 3))
     return lambda: Clustering(LowRank(rows), np.arange(90) % 6, 6, **options)
+
+
+def subsets(**options):
+    present = np.arange(60)[:, None] % 4 != np.arange(4)
+    B = np.random.default_rng(1).standard_normal((60, 4)) * present
+    return lambda: SubsetSystems(Dense(spd()), B, present, np.logspace(-3, 0, 4), **options)
 
 
 SOLVERS = {
@@ -88,6 +96,8 @@ SOLVERS = {
     ),
     "lloyd": (Lloyd(), clusters()),
     "lloyd, weighted": (Lloyd(refresh=3), clusters(weights=np.linspace(0, 1, 90))),
+    "subsets": (SubsetGradients(), subsets()),
+    "subsets, narrow": (SubsetGradients(), subsets(narrow=Dense(spd(dtype=np.float32)))),
     "krylov, random": (BlockKrylov(tol=1e-8, start_from="random"), eigen()),
 }
 

@@ -11,6 +11,7 @@ from mercer.estimators.kernel_ridge_cv import KernelRidgeClassifierCV, KernelRid
 from mercer.estimators.lms import KernelLMS
 from mercer.estimators.polynomial_sketch import PolynomialSketch
 from mercer.estimators.report import Report
+from mercer.estimators.search import KernelSearchCV
 from mercer.estimators.spectral_clustering import KernelSpectralClustering
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "KernelRidgeCV",
     "KernelRidgeClassifier",
     "KernelRidgeClassifierCV",
+    "KernelSearchCV",
     "KernelSpectralClustering",
     "Nystroem",
     "PolynomialSketch",

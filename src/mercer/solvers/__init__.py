@@ -14,6 +14,7 @@ from mercer.solvers.nipals import KernelNipals, LatentScores, NipalsState, Score
 from mercer.solvers.pencil import DensePencil, DensePencilState, Pencil
 from mercer.solvers.refinement import RefinedConjugateGradients, RefinedState
 from mercer.solvers.seeding import Seeds, best_of_starts, drawn_starts, plus_plus
+from mercer.solvers.subsets import SubsetGradients, SubsetPreconditioner, SubsetState, SubsetSystems
 
 __all__ = [
     "ASkotch",
@@ -54,6 +55,10 @@ __all__ = [
     "State",
     "Status",
     "StochasticLMS",
+    "SubsetGradients",
+    "SubsetPreconditioner",
+    "SubsetState",
+    "SubsetSystems",
     "best_of_starts",
     "choose_eigen",
     "choose_linear",
