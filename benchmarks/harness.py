@@ -23,6 +23,7 @@ ROWS = (
     "rows_entries",
     "rows_estimators",
     "rows_ridge",
+    "rows_select",
     "rows_discriminant",
     "rows_clusters",
     "rows_online",

@@ -30,6 +30,8 @@ from mercer.solvers import (
     RefinedConjugateGradients,
     ScoreProblem,
     Status,
+    SubsetGradients,
+    SubsetSystems,
 )
 from mercer.testing import solvers as suite
 
@@ -96,6 +98,10 @@ def duals(kink=0.0, split=False, dtype=np.float64, away=False):
         start[[1, 0, 41, 40]] = upper[1], lower[0], 0.5 * upper[41], 0.5 * lower[40]
     ends = np.array([20, 60, 110]) if split else None
     return lambda: DualFamily(Dense(A), c, lower, upper, start, rows, offset, ends, kink, exact=Dense(spd()))
+def subsets(**options):
+    present = np.arange(60)[:, None] % 4 != np.arange(4)
+    B = np.random.default_rng(1).standard_normal((60, 4)) * present
+    return lambda: SubsetSystems(Dense(spd()), B, present, np.logspace(-3, 0, 4), **options)
 
 
 SOLVERS = {
@@ -147,6 +153,8 @@ SOLVERS = {
     "coordinates": (DualCoordinateDescent(), machines()),
     "coordinates, exact": (DualCoordinateDescent(tol=1e-9), machines(C=10.0)),
     "coordinates, a kink": (DualCoordinateDescent(tol=1e-6), machines(0.1)),
+    "subsets": (SubsetGradients(), subsets()),
+    "subsets, narrow": (SubsetGradients(), subsets(narrow=Dense(spd(dtype=np.float32)))),
     "krylov, random": (BlockKrylov(tol=1e-8, start_from="random"), eigen()),
 }
 

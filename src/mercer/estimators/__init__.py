@@ -16,6 +16,7 @@ from mercer.estimators.perceptron import KernelPerceptron
 from mercer.estimators.one_class import OneClassSVM
 from mercer.estimators.polynomial_sketch import PolynomialSketch
 from mercer.estimators.report import Report
+from mercer.estimators.search import KernelSearchCV
 from mercer.estimators.spectral_clustering import KernelSpectralClustering
 from mercer.estimators.svc import SVC, NuSVC
 from mercer.estimators.svr import SVR, NuSVR
@@ -35,6 +36,7 @@ __all__ = [
     "KernelRidgeCV",
     "KernelRidgeClassifier",
     "KernelRidgeClassifierCV",
+    "KernelSearchCV",
     "KernelSpectralClustering",
     "NuSVC",
     "NuSVR",

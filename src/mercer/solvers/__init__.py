@@ -24,6 +24,7 @@ from mercer.solvers.recursive import QuantisedLMS, QuantisedState, RecursiveLeas
 from mercer.solvers.refinement import RefinedConjugateGradients, RefinedState
 from mercer.solvers.seeding import Seeds, best_of_starts, drawn_starts, plus_plus
 from mercer.solvers.smo import SMO, SMOState
+from mercer.solvers.subsets import SubsetGradients, SubsetPreconditioner, SubsetState, SubsetSystems
 
 __all__ = [
     "SMO",
@@ -91,6 +92,10 @@ __all__ = [
     "State",
     "Status",
     "StochasticLMS",
+    "SubsetGradients",
+    "SubsetPreconditioner",
+    "SubsetState",
+    "SubsetSystems",
     "best_of_starts",
     "choose_eigen",
     "choose_linear",

@@ -1,0 +1,254 @@
+"""KernelSearchCV against scikit-learn's GridSearchCV, on every road."""
+
+import json
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris, make_friedman1
+from sklearn.exceptions import FitFailedWarning
+from sklearn.kernel_ridge import KernelRidge as PeerRidge
+from sklearn.linear_model import Ridge
+from sklearn.metrics import make_scorer, mean_absolute_error
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, LeaveOneOut, ShuffleSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import mercer
+from mercer import KernelPCA, KernelRidge, KernelRidgeClassifier, KernelSearchCV
+from mercer.errors import Cancelled, InvalidInput
+from mercer.estimators import held_out
+from mercer.estimators.held_out import Split, held_out_predictions
+from mercer.events import Cancel, TilesDone
+from mercer.kernels import Gaussian, Laplace, Precomputed
+
+GRID = {"kernel__gamma": [0.01, 0.1, 1.0], "alpha": [1e-3, 0.1, 10.0]}
+
+
+@parametrize_with_checks(
+    [
+        KernelSearchCV(KernelRidge(), {"alpha": [0.1, 1.0]}, cv=2),
+        KernelSearchCV(KernelRidge(Gaussian(gamma=0.5)), {"alpha": [0.1, 1.0]}, cv=2),
+        KernelSearchCV(KernelRidgeClassifier(), {"alpha": [0.1, 1.0], "kernel__gamma": [0.1]}, cv=2),
+        KernelSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, cv=2),
+    ]
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_friedman1(150, 6, noise=0.5, random_state=0)
+
+
+def same(ours, peer, tolerance=1e-7):
+    for name in (key for key in peer.cv_results_ if "_test_" in key and "rank" not in key):
+        np.testing.assert_allclose(ours.cv_results_[name], peer.cv_results_[name], rtol=tolerance, atol=tolerance)
+    assert ours.cv_results_["params"] == peer.cv_results_["params"]
+    assert ours.best_params_ == peer.best_params_
+    for name in (key for key in peer.cv_results_ if "rank" in key):
+        np.testing.assert_array_equal(ours.cv_results_[name], peer.cv_results_[name])
+
+
+def searched(estimator, grid, X, y, road="shared", **options):
+    fit = {"groups": options.pop("groups")} if "groups" in options else {}
+    ours = KernelSearchCV(estimator, grid, **options).fit(X, y, **fit)
+    assert ours.road_.startswith(road), ours.road_
+    options.pop("halving", None)
+    same(ours, GridSearchCV(estimator, grid, **options).fit(X, y, **fit))
+    return ours
+
+
+def test_against_grid_search_of_the_peers_own_ridge(data):
+    X, y = data
+    ours = KernelSearchCV(KernelRidge("gaussian"), GRID).fit(X, y)
+    grid = {"gamma": GRID["kernel__gamma"], "alpha": GRID["alpha"]}
+    peer = GridSearchCV(PeerRidge(kernel="rbf"), grid).fit(X, y)
+    np.testing.assert_allclose(
+        ours.cv_results_["mean_test_score"], peer.cv_results_["mean_test_score"], rtol=1e-8, atol=1e-9
+    )
+    assert ours.best_params_["alpha"] == peer.best_params_["alpha"]
+    np.testing.assert_allclose(ours.predict(X), peer.predict(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"cv": KFold(4, shuffle=True, random_state=0), "scoring": "neg_mean_absolute_error"},
+        {"cv": ShuffleSplit(3, test_size=0.3, random_state=1)},
+        {"cv": 3, "scoring": ["r2", "neg_max_error"], "refit": "r2"},
+        {"cv": 3, "scoring": make_scorer(mean_absolute_error, greater_is_better=False)},
+    ],
+)
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_folds_and_scorers(data, options, fit_intercept):
+    searched(KernelRidge("gaussian", fit_intercept=fit_intercept), GRID, *data, **options)
+
+
+def test_many_folds(data):
+    X, y = data
+    searched(KernelRidge("gaussian"), GRID, X[:30], y[:30], cv=LeaveOneOut(), scoring="neg_mean_squared_error")
+
+
+def test_groups(data):
+    X, y = data
+    searched(KernelRidge("gaussian"), GRID, X, y, cv=GroupKFold(3), groups=np.arange(len(y)) % 7)
+
+
+def test_kernels_themselves_and_bandwidths_that_depend_on_the_fold(data):
+    grid = {"kernel": [Gaussian(), Laplace("median"), Gaussian(0.1)], "alpha": [0.1, 1.0]}
+    searched(KernelRidge(), grid, *data)
+
+
+def test_several_targets_and_float32(data):
+    X, y = data
+    searched(KernelRidge("gaussian"), GRID, X, np.column_stack([y, y**2]))
+    ours = KernelSearchCV(KernelRidge("gaussian"), GRID).fit(X.astype(np.float32), y)
+    wide = KernelSearchCV(KernelRidge("gaussian"), GRID).fit(X, y)
+    difference = ours.cv_results_["mean_test_score"] - wide.cv_results_["mean_test_score"]
+    assert np.abs(difference).max() < 1e-4
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_classes(classes):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y < classes] + np.random.default_rng(0).normal(size=(len(X[y < classes]), 4)), y[y < classes]
+    names = np.array(["a", "b", "c"])[y]
+    searched(KernelRidgeClassifier("gaussian"), GRID, X, names, scoring="balanced_accuracy")
+    if classes == 2:
+        searched(KernelRidgeClassifier("gaussian"), GRID, X, y, scoring="roc_auc")
+
+
+def test_a_class_that_a_fold_lacks_is_fitted_as_it_is():
+    X, y = load_iris(return_X_y=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        searched(KernelRidgeClassifier("gaussian"), GRID, X, y, road="a fit for each", cv=KFold(3))
+
+
+def test_precomputed_and_pipelines(data):
+    X, y = data
+    searched(KernelRidge(Precomputed()), {"alpha": [0.1, 1.0]}, Gaussian(0.1)(X), y)
+    frame = pd.DataFrame(X * 100, columns=list("abcdef"))
+    grid = {f"kernelridge__{name}": values for name, values in GRID.items()}
+    searched(make_pipeline(StandardScaler(), KernelRidge("gaussian")), grid, frame, y)
+    named = make_pipeline(StandardScaler().set_output(transform="pandas"), KernelRidge(Gaussian().on(["b", "d"])))
+    searched(named, {"kernelridge__alpha": [0.1, 1.0]}, frame, y)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "grid"),
+    [
+        (KernelPCA(2, fit_inverse_transform=True), {"kernel__gamma": [0.1, 1.0]}),
+        (KernelRidge("gaussian"), {"tol": [1e-8, 1e-10]}),
+        (Ridge(), {"alpha": [0.1, 1.0]}),
+    ],
+)
+def test_all_other_searches_are_plain_fits(data, estimator, grid):
+    searched(estimator, grid, *data, road="a fit for each")
+
+
+def test_sample_weights_are_plain_fits(data):
+    X, y = data
+    w = np.random.default_rng(0).uniform(size=len(y))
+    ours = KernelSearchCV(KernelRidge("gaussian"), GRID).fit(X, y, sample_weight=w)
+    same(ours, GridSearchCV(KernelRidge("gaussian"), GRID).fit(X, y, sample_weight=w))
+
+
+def test_many_rows_are_solved_together(monkeypatch):
+    X, y = make_friedman1(700, 5, noise=0.5, random_state=1)
+    monkeypatch.setattr(held_out, "LARGE", 300)
+    for steps in (1 / 115, 1.0, 1e-9):  # some systems by each road; all by iteration; all by factors
+        monkeypatch.setattr(held_out, "STEPS_A_ROW", steps)
+        searched(KernelRidge("gaussian", fit_intercept=True), GRID, X, y)
+
+
+def test_held_out_predictions_by_brute_force():
+    rng = np.random.default_rng(0)
+    K, Y = Gaussian(0.5)(rng.normal(size=(60, 2))), rng.normal(size=(60, 2))
+    splits = [Split(rng.permutation(60)[:40], np.arange(7)), Split(np.arange(30), np.arange(30, 60))]
+    found = held_out_predictions(K, Y, splits, np.array([0.1, 2.0]))
+    for (train, test), predicted in zip(splits, found, strict=True):
+        for j, alpha in enumerate((0.1, 2.0)):
+            dual = np.linalg.solve(K[np.ix_(train, train)] + alpha * np.eye(len(train)), Y[train])
+            np.testing.assert_allclose(predicted[:, j], K[np.ix_(test, train)] @ dual, atol=1e-8)
+
+
+def test_a_singular_system_scores_error_score(data):
+    X, y = data
+    grid = {"alpha": [0.0, 1.0]}
+    X = np.vstack([X, X])
+    y = np.concatenate([y, y])
+    with pytest.warns(FitFailedWarning, match="singular"):
+        search = KernelSearchCV(KernelRidge("linear"), grid, cv=3).fit(X, y)
+    assert np.isnan(search.cv_results_["mean_test_score"][0])
+    assert search.best_params_ == {"alpha": 1.0}
+    with pytest.raises(InvalidInput, match="singular"):
+        KernelSearchCV(KernelRidge("linear"), grid, cv=3, error_score="raise").fit(X, y)
+
+
+def test_a_candidate_of_which_all_fits_fail(data):
+    X, y = data
+    grid = {"solver": ["cholesky", "nonsense"]}
+    with pytest.warns(FitFailedWarning):
+        search = KernelSearchCV(KernelRidge("gaussian"), grid, cv=3).fit(X, y)
+    assert search.best_params_ == {"solver": "cholesky"}
+    assert np.isnan(search.cv_results_["mean_test_score"][1])
+
+
+class Heard:
+    def __init__(self):
+        self.events = []
+
+    def on_event(self, event):
+        self.events.append(event)
+
+
+def test_progress_and_resumption(data, tmp_path):
+    X, y = data
+    whole, file = KernelSearchCV(KernelRidge("gaussian"), GRID, cv=3).fit(X, y), tmp_path / "search.json"
+    search = KernelSearchCV(KernelRidge("gaussian"), GRID, cv=3, resume=file)
+    with pytest.raises(Cancelled), mercer.observe(Cancel(when=file.exists)):
+        search.fit(X, y)
+    assert 0 < len(json.loads(file.read_text())["found"]) < 9
+    heard = Heard()
+    with mercer.observe(heard):
+        search.fit(X, y)
+    done = [event for event in heard.events if isinstance(event, TilesDone) and event.what == "KernelSearchCV"]
+    assert done[-1].done == done[-1].total < 9
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], whole.cv_results_["mean_test_score"], rtol=1e-12)
+    with pytest.raises(InvalidInput, match="other data"):
+        search.fit(X + 1, y)
+    file.write_text("nothing")
+    with pytest.raises(InvalidInput, match="no file of a search"):
+        search.fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", [KernelRidge("gaussian"), KernelRidge("gaussian", tol=1e-9)])
+def test_a_race_finds_what_all_rows_find(estimator):
+    X, y = make_friedman1(600, 5, noise=0.3, random_state=0)
+    grid = {"kernel__gamma": np.logspace(-3, 1, 5), "alpha": np.logspace(-3, 1, 3)}
+    search = KernelSearchCV(estimator, grid, cv=3, halving=3, min_rows=60).fit(X, y)
+    full = KernelSearchCV(estimator, grid, cv=3).fit(X, y)
+    assert search.best_params_ == full.best_params_
+    assert search.best_score_ == pytest.approx(full.best_score_, abs=1e-9)
+    table = search.cv_results_
+    assert sorted(set(table["n_resources"])) == [66, 200, 600]
+    assert table["rank_test_score"][table["iter"] == 2].max() <= (table["iter"] == 2).sum()
+    assert table["rank_test_score"].max() == 15
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"halving": 1}, "halving"),
+        ({"scoring": ["r2", "neg_max_error"]}, "name the one"),
+    ],
+)
+def test_refusals(data, options, says):
+    with pytest.raises(InvalidInput, match=says):
+        KernelSearchCV(KernelRidge("gaussian"), GRID, **options).fit(*data)

@@ -1,0 +1,77 @@
+"""Systems on subsets of the rows of one matrix, against each by itself."""
+
+import numpy as np
+import pytest
+
+from mercer.approx.subset_preconditioner import SubsetInverse
+from mercer.errors import InvalidInput
+from mercer.operators import Dense
+from mercer.solvers import Status, SubsetGradients, SubsetSystems, solve
+from mercer.solvers.subsets import SLOW
+
+
+@pytest.fixture
+def systems():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(80, 3))
+    A = np.exp(-0.3 * np.sum((rows[:, None] - rows) ** 2, axis=2))
+    present = np.arange(80)[:, None] % 5 != np.arange(5)
+    return A, rng.normal(size=(80, 5)) * present, present, np.logspace(-3, 1, 5)
+
+
+def alone(A, B, present, shifts):
+    out = np.zeros_like(B)
+    for j, on in enumerate(present.T):
+        out[on, j] = np.linalg.solve(A[np.ix_(on, on)] + shifts[j] * np.eye(on.sum()), B[on, j])
+    return out
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+@pytest.mark.parametrize("rank", [0, 20])
+def test_each_system_is_solved_as_if_alone(systems, narrow, rank):
+    A, B, present, shifts = systems
+    M = None
+    if rank:
+        values, vectors = np.linalg.eigh(A)
+        F = vectors[:, -rank:] * np.sqrt(values[-rank:])
+        M = SubsetInverse(F, [np.flatnonzero(~on) for on in present.T], np.arange(5), shifts)
+    problem = SubsetSystems(Dense(A), B, present, shifts, M, Dense(A.astype(np.float32)) if narrow else None)
+    solution = solve(SubsetGradients(tol=1e-11, max_steps=10**6), problem)
+    assert solution.status is Status.CONVERGED, solution.state
+    np.testing.assert_allclose(solution.x, alone(A, B, present, shifts), rtol=1e-7, atol=1e-8)
+    assert np.all(solution.x[~present] == 0)
+
+
+def test_the_preconditioner_is_the_inverse_where_the_matrix_has_its_rank(systems):
+    _, B, present, shifts = systems
+    F = np.random.default_rng(1).normal(size=(80, 4))
+    M = SubsetInverse(F, [np.flatnonzero(~on) for on in present.T], np.arange(5), shifts)
+    np.testing.assert_allclose(M.apply(B, np.arange(5)), alone(F @ F.T, B, present, shifts), rtol=1e-8, atol=1e-10)
+    some = np.array([3, 1])
+    np.testing.assert_allclose(M.apply(B[:, some], some), M.apply(B, np.arange(5))[:, some], rtol=1e-12)
+
+
+def test_slow_columns_are_given_up_and_the_others_solved(systems):
+    A, B, present, shifts = systems
+    problem = SubsetSystems(Dense(A), B, present, shifts)
+    solution = solve(SubsetGradients(max_steps=12), problem)
+    assert solution.status is Status.MAX_STEPS
+    assert solution.state.codes[0] == SLOW
+    assert problem.residuals(solution.x)[-1] <= 1e-9
+
+
+def test_an_indefinite_matrix_ends_in_a_status(systems):
+    _, B, present, shifts = systems
+    assert (
+        solve(SubsetGradients(), SubsetSystems(Dense(-9 * np.eye(80)), B, present, shifts)).status is Status.BREAKDOWN
+    )
+    assert (
+        solve(SubsetGradients(), SubsetSystems(Dense(np.eye(80)), B * np.nan, present, shifts)).status.name
+        == "NOT_FINITE"
+    )
+
+
+def test_shapes_that_do_not_fit(systems):
+    A, B, present, shifts = systems
+    with pytest.raises(InvalidInput, match="one subset"):
+        SubsetSystems(Dense(A), B, present, shifts[:2])
