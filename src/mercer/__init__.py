@@ -35,7 +35,7 @@ from mercer.estimators import (
 from mercer.events import Cancel, Log, Progress, observe
 from mercer.gram import KernelOperator
 from mercer.io import load, save
-from mercer.validity import KernelReport, check_kernel
+from mercer.validity import KernelReport, RepairedKernel, check_kernel, repair_kernel
 
 __version__ = "0.1.0"
 
@@ -70,11 +70,13 @@ __all__ = [
     "PolynomialSketch",
     "Progress",
     "RandomFourierFeatures",
+    "RepairedKernel",
     "Report",
     "check_kernel",
     "errors",
     "kernels",
     "load",
     "observe",
+    "repair_kernel",
     "save",
 ]

@@ -4,6 +4,7 @@ from mercer.validity.check import check_kernel
 from mercer.validity.derivation import Derivation
 from mercer.validity.proof import Proof, prove
 from mercer.validity.ranges import Domain
+from mercer.validity.repair import RepairedKernel, SpectralRepair, repair_kernel
 from mercer.validity.report import KernelReport
 from mercer.validity.spectrum import Spectrum, spectrum_of
 from mercer.validity.witness import Witness
@@ -13,9 +14,12 @@ __all__ = [
     "Domain",
     "KernelReport",
     "Proof",
+    "RepairedKernel",
+    "SpectralRepair",
     "Spectrum",
     "Witness",
     "check_kernel",
     "prove",
+    "repair_kernel",
     "spectrum_of",
 ]

@@ -1,0 +1,283 @@
+"""Indefinite functions made kernels: their spectrum on the training points changed, new points changed the same way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mercer.errors import InvalidInput, message
+from mercer.gram import KernelOperator
+from mercer.kernels import Kernel, as_kernel
+from mercer.kernels.parameters import one_of
+from mercer.kernels.properties import Definiteness, Properties
+from mercer.kernels.resolution import Resolver
+from mercer.validity.check import check_kernel
+
+__all__ = ["POLICIES", "RepairedKernel", "SpectralRepair", "repair_kernel"]
+
+POLICIES = ("raise", "clip", "flip", "shift")
+
+
+@dataclass(frozen=True, eq=False)
+class SpectralRepair:
+    """K = U diag(λ) Uᵀ on the training points, and what was done to λ.
+
+    Attributes
+    ----------
+    policy : str
+    n : int
+    negative : int
+        Eigenvalues below rounding.
+    smallest, largest : float
+        λ before.
+    negative_mass : float
+        Σ|λ < 0|/Σ|λ|: what share of the spectrum is wrong.
+    shift : float
+        Added to k(x, x); 0 unless that is the policy.
+    change : float
+        ‖K̃ − K‖/‖K‖ (Frobenius).
+    """
+
+    policy: str
+    n: int
+    negative: int
+    smallest: float
+    largest: float
+    negative_mass: float
+    shift: float
+    change: float
+    basis: NDArray[np.float64] = field(repr=False)
+    """W: k_x ↦ φ(x) = Wᵀk_x, so that k̃(x, z) = ⟨φ(x), φ(z)⟩; empty for "shift"."""
+
+    def __str__(self) -> str:
+        if not self.negative:
+            return (
+                f"{self.policy}: nothing to repair, λ from {self.smallest:.3g} to {self.largest:.3g} of {self.n} points"
+            )
+        done = {
+            "clip": "set to 0",
+            "flip": "replaced by their absolute values",
+            "shift": f"and all others raised by {self.shift:.3g}",
+        }[self.policy]
+        return (
+            f"{self.policy}: {self.negative} of {self.n} eigenvalues, {self.negative_mass:.1%} of Σ|λ|, were negative "
+            f"(to {self.smallest:.3g}; λmax = {self.largest:.3g}) and {done}; ‖K̃ − K‖/‖K‖ = {self.change:.2g}"
+        )
+
+
+def _repaired(K: NDArray[np.float64], policy: str, eps: float) -> SpectralRepair:
+    """The eigenvalues of K changed by the policy; those within rounding of 0 are 0."""
+    values, U = np.linalg.eigh((K + K.T) / 2)
+    size = float(np.max(np.abs(values), initial=0.0))
+    cut = eps * len(values) * size
+    negative = values < -cut
+    total, frobenius = float(np.sum(np.abs(values))), float(np.sqrt(np.sum(values**2)))
+    shift = -float(values[0]) if policy == "shift" and negative.any() else 0.0
+    kept = values > cut if policy == "clip" else np.abs(values) > cut
+    # φ(x) = |Λ|^(−½) Uᵀ k_x, which on a training point is ±|Λ|^½ Uᵀ eᵢ.
+    basis = U[:, kept] / np.sqrt(np.abs(values[kept])) if policy != "shift" else np.empty((len(values), 0))
+    wrong = float(np.sqrt(np.sum(values[negative] ** 2)))
+    change = {"clip": wrong, "flip": 2 * wrong, "shift": shift * np.sqrt(len(values))}.get(policy, 0.0)
+    return SpectralRepair(
+        policy=policy,
+        n=len(values),
+        negative=int(np.count_nonzero(negative)),
+        smallest=float(values[0]),
+        largest=float(values[-1]),
+        negative_mass=float(np.sum(np.abs(values[negative]))) / total if total > 0 else 0.0,
+        shift=shift,
+        change=float(change) / frobenius if frobenius > 0 else 0.0,
+        basis=basis,
+    )
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class RepairedKernel(Kernel):
+    """k̃(x, z) = k_xᵀ T k_z with k_x = (k(x, xᵢ))ᵢ over the training points xᵢ, K = UΛUᵀ, which changes Λ alone.
+
+    clip: Λ̃ = max(Λ, 0), T = UΛ₊⁻¹Uᵀ; flip: Λ̃ = |Λ|, T = U|Λ|⁻¹Uᵀ; shift: k̃(x, z) = k(x, z) − min(λmin, 0)·[x = z].
+
+    Clip and flip give a Mercer kernel on all points, of features φ(x) = |Λ|^(−½)Uᵀk_x: what is done to training rows is
+    done to new ones. Shift is positive semi-definite on the training points, and leaves all values between different
+    points as they are. "raise" refuses an indefinite matrix, with a witness. The training points are those of the fit:
+    an estimator binds the kernel to them, as it resolves a bandwidth; or give them.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    policy : {"clip", "flip", "shift", "raise"}, default "clip"
+    points : rows or objects, optional
+        The training points, for a precomputed kernel their matrix; by default those of the first fit.
+
+    Attributes
+    ----------
+    repair : SpectralRepair or None
+        The effect, once the points are known.
+
+    References
+    ----------
+    Y. Chen, E. Garcia, M. Gupta, A. Rahimi, L. Cazzanti (2009). Similarity-based classification: concepts and
+    algorithms. JMLR 10, 747. G. Wu, E. Chang, Z. Zhang (2005). An analysis of transformation on non-positive
+    semidefinite similarity matrix for kernel machines. ICML.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelRidge
+    >>> from mercer.kernels import Sigmoid
+    >>> X = np.linspace(-2, 2, 9).reshape(-1, 1)
+    >>> model = KernelRidge(RepairedKernel(Sigmoid(gamma=1.0, coef0=-1.0), "clip"), alpha=0.1).fit(X, X.ravel())
+    >>> bool(np.linalg.eigvalsh(model.kernel_(X))[0] > -1e-12), model.kernel_.repair.negative > 0
+    (True, True)
+    """
+
+    kernel: Any
+    policy: str = "clip"
+    points: Any = None
+    repair: SpectralRepair | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._set("kernel", as_kernel(self.kernel))
+        self._set("policy", one_of("RepairedKernel", "policy", self.policy, POLICIES))
+        if self.points is not None:
+            K = KernelOperator(self.kernel, self.points)
+            self._set("kernel", K.kernel)
+            self._set("points", K.X)
+            self._set("repair", self._examined(K))
+
+    def _examined(self, K: KernelOperator) -> SpectralRepair:
+        if K.shape[0] != K.shape[1]:
+            given = f"a kernel matrix of shape {K.shape}"
+            raise InvalidInput(message("RepairedKernel", given, "give the square matrix of the training points"))
+        found = _repaired(np.asarray(K.toarray(), np.float64), self.policy, float(np.finfo(K.dtype).eps))
+        if self.policy == "raise" and found.negative:
+            check_kernel(self.kernel, self.points).require()
+        return found
+
+    @property
+    def domain(self) -> str:
+        return str(self.kernel.domain)
+
+    @property
+    def properties(self) -> Properties:
+        whole = self.repair is not None and self.policy in ("clip", "flip")
+        return Properties(Definiteness.POSITIVE_SEMIDEFINITE if whole else Definiteness.UNKNOWN)
+
+    @property
+    def is_resolved(self) -> bool:
+        return self.points is not None
+
+    def _resolved(self, X: Any, resolver: Resolver) -> Kernel:
+        inner = self.kernel if self.kernel.is_resolved else self.kernel._resolved(X, resolver)
+        return self.replace(kernel=inner) if X is None else RepairedKernel(inner, self.policy, X)
+
+    # ---- values ------------------------------------------------------------------------------------------------------
+
+    def block(self, X: Any, Z: Any) -> Any:
+        self._require_resolved()
+        assert self.repair is not None
+        if self.policy in ("clip", "flip"):
+            left = self.features(X)
+            right = left if Z is X else self._training_features(Z)
+            return np.asarray(left @ right.T, _dtype(X))
+        values = np.array(self._values(X, Z), copy=True)
+        if self.repair.shift:
+            values[self._same(X, Z)] += self.repair.shift
+        return values
+
+    def diagonal(self, X: Any) -> Any:
+        self._require_resolved()
+        assert self.repair is not None
+        if self.policy in ("clip", "flip"):
+            return np.asarray(np.sum(self.features(X) ** 2, axis=1), _dtype(X))
+        return self.kernel.diagonal(X) + self.repair.shift
+
+    def features(self, X: Any) -> NDArray[np.float64]:
+        """φ(x) = |Λ|^(−½)Uᵀk_x of each row: of the policies clip and flip."""
+        assert self.repair is not None
+        if self.domain == "precomputed":
+            return np.asarray(X, np.float64) @ self.repair.basis
+        return np.asarray(self._values(X, self.points), np.float64) @ self.repair.basis
+
+    def _training_features(self, Z: Any) -> NDArray[np.float64]:
+        """Of columns: for a precomputed kernel these are training points by number, or all of them."""
+        if self.domain != "precomputed":
+            return self.features(Z)
+        return self.features(self.points if Z is None else self.points[np.asarray(Z)])
+
+    def _values(self, X: Any, Z: Any) -> Any:
+        if self.domain == "vectors":
+            return (
+                KernelOperator(self.kernel, X, Z).toarray() if Z is not X else KernelOperator(self.kernel, X).toarray()
+            )
+        return self.kernel.block(X, Z)
+
+    def _same(self, X: Any, Z: Any) -> NDArray[np.bool_]:
+        """[x = z]; rows of kernel values are training points where they are rows of the training matrix."""
+        if self.domain == "precomputed":
+            index = np.arange(self.points.shape[0]) if Z is None or Z is X else np.asarray(Z)
+            return np.asarray(_codes(X)[:, None] == _codes(self.points)[index][None, :])
+        return np.asarray(_codes(X)[:, None] == _codes(Z)[None, :])
+
+    def __repr__(self) -> str:
+        bound = "" if self.repair is None else f", {self.repair.n} points"
+        return f"RepairedKernel({self.kernel!r}, {self.policy!r}{bound})"
+
+
+def _codes(X: Any) -> NDArray[Any]:
+    """A value for each row that is the same for equal rows."""
+    if sp.issparse(X):
+        X = X.toarray()
+    if isinstance(X, np.ndarray) and X.ndim == 2:
+        rows = np.ascontiguousarray(X, np.float64) + 0.0  # −0 is 0
+        return np.array([row.tobytes() for row in rows], dtype=object)
+    codes = np.empty(len(X), dtype=object)
+    codes[:] = list(X)
+    return codes
+
+
+def _dtype(X: Any) -> Any:
+    return X.dtype if getattr(X, "dtype", None) in (np.float32, np.float64) else np.float64
+
+
+def repair_kernel(k: Kernel | str | Any, X: Any = None, policy: str = "clip") -> RepairedKernel:
+    """k̃ with a positive semi-definite matrix on X: negative eigenvalues clipped, flipped or shifted away.
+
+    Parameters
+    ----------
+    k : Kernel, str or callable
+        For a matrix of similarities ``Precomputed()``, with X the matrix.
+    X : rows, objects or a matrix, optional
+        The training points. Without them the kernel is bound to the rows of the first fit.
+    policy : {"clip", "flip", "shift", "raise"}, default "clip"
+        Clip takes negative directions for noise, flip for information; shift leaves all similarities of different
+        points as they are, and adds a ridge where K is all but definite. "raise" refuses, with the witness.
+
+    Returns
+    -------
+    RepairedKernel
+        A kernel for every estimator. Its `repair` states the effect.
+
+    Raises
+    ------
+    NotAKernel
+        By "raise", where the matrix is indefinite.
+
+    Examples
+    --------
+    >>> import numpy as np, mercer
+    >>> from mercer.kernels import Precomputed
+    >>> S = np.array([[1.0, 0.9, 0.1], [0.9, 1.0, 0.9], [0.1, 0.9, 1.0]])
+    >>> repaired = mercer.repair_kernel(Precomputed(), S, policy="clip")
+    >>> print(repaired.repair)
+    clip: 1 of 3 eigenvalues, 6.5% of Σ|λ|, were negative (to -0.224; λmax = 2.32) and set to 0; ‖K̃ − K‖/‖K‖ = 0.089
+    >>> repaired.block(S, None).round(2)
+    array([[1.05, 0.82, 0.15],
+           [0.82, 1.12, 0.82],
+           [0.15, 0.82, 1.05]])
+    """
+    return RepairedKernel(as_kernel(k), policy, X)
