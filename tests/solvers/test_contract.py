@@ -98,6 +98,8 @@ def duals(kink=0.0, split=False, dtype=np.float64, away=False):
         start[[1, 0, 41, 40]] = upper[1], lower[0], 0.5 * upper[41], 0.5 * lower[40]
     ends = np.array([20, 60, 110]) if split else None
     return lambda: DualFamily(Dense(A), c, lower, upper, start, rows, offset, ends, kink, exact=Dense(spd()))
+
+
 def subsets(**options):
     present = np.arange(60)[:, None] % 4 != np.arange(4)
     B = np.random.default_rng(1).standard_normal((60, 4)) * present

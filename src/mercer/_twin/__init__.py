@@ -19,10 +19,8 @@ __all__ = [
 ]  # fmt: skip
 from mercer._twin.coordinates import coordinates
 from mercer._twin.dual import smo
-from mercer._twin.tiles import PAIRINGS, BlockTiles, Tiles, instruction_sets, threads
 
 __all__ = ["PAIRINGS", "BlockTiles", "Tiles", "coordinates", "instruction_sets", "smo", "threads"]
 from mercer._twin.online import merge_pass
-from mercer._twin.tiles import PAIRINGS, BlockTiles, Tiles, instruction_sets, threads
 
 __all__ = ["PAIRINGS", "BlockTiles", "Tiles", "instruction_sets", "merge_pass", "threads"]

@@ -10,10 +10,10 @@ from mercer.estimators.kernel_ridge import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.kernel_ridge_cv import KernelRidgeClassifierCV, KernelRidgeCV
 from mercer.estimators.lms import KernelLMS
 from mercer.estimators.logistic import KernelLogisticRegression
+from mercer.estimators.one_class import OneClassSVM
 from mercer.estimators.online_classifier import OnlineKernelClassifier
 from mercer.estimators.online_regressor import OnlineKernelRegressor
 from mercer.estimators.perceptron import KernelPerceptron
-from mercer.estimators.one_class import OneClassSVM
 from mercer.estimators.polynomial_sketch import PolynomialSketch
 from mercer.estimators.report import Report
 from mercer.estimators.search import KernelSearchCV

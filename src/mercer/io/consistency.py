@@ -178,6 +178,8 @@ def _check_votes(model: Any, n: int, path: str) -> None:
     for name, most in (("rows", n), ("classes", c), ("rivals", c)):
         if votes[name].dtype.kind not in "iu" or np.any((votes[name] < 0) | (votes[name] >= most)):
             _refuse(path, f"votes whose {name} are not below {most}")
+
+
 def _check_support_vectors(model: Any, state: dict[str, Any], n: int, path: str) -> None:
     """Coefficients by column, and an intercept for each pair of classes, or one."""
     X, k = model.X_fit_, len(state["classes_"]) if "classes_" in state else 0
