@@ -94,6 +94,7 @@ SOLVERS = {
     "smo": (SMO(), duals()),
     "smo, exact": (SMO(tol=1e-9), duals()),
     "smo, float32": (SMO(tol=1e-4), duals(dtype=np.float32)),
+    "smo, at once to the face": (SMO(tol=1e-9, patience=0), duals(kink=0.1)),
     "smo, kink": (SMO(), duals(kink=0.1)),
     "smo, two sums": (SMO(), duals(split=True)),
     "smo, away from 0": (SMO(), duals(away=True)),

@@ -9,6 +9,7 @@ from mercer.gram import KernelOperator
 from mercer.kernels import Gaussian
 from mercer.operators import Dense, Diagonal
 from mercer.solvers import SMO, DualFamily, DualPoint, Status, solve
+from mercer.solvers.faces import Face, minimise_on_face
 
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal((40, 3))
@@ -106,6 +107,34 @@ def test_a_matrix_that_is_another_one_is_found_out():
     solution = solve(SMO(), margins(A=Dense(K), exact=Dense(K + np.diag(5.0 * (1 + np.arange(40) % 3)))))
     assert solution.status in (Status.STALLED, Status.CONVERGED)
     assert solution.converged == (solution.residual <= 1e-3)
+
+
+@pytest.mark.parametrize("kink", [0.0, 0.2])
+@pytest.mark.parametrize("rank", [3, 40])
+def test_the_minimum_over_a_face(rank, kink):
+    """It lowers the objective, keeps bounds and sums, and leaves no slope among the variables inside their bounds."""
+    F = RNG.standard_normal((40, rank))
+    A, beta = F @ F.T, np.clip(RNG.standard_normal(40), -0.8, 0.8)
+    bound, group = np.full(40, 0.8), np.repeat([0, 1], 20)
+    face = Face(A, -bound, bound, kink, group, beta, Y - A @ beta)
+    new, gradient = minimise_on_face(face)
+    np.testing.assert_allclose(gradient, Y - A @ new, atol=1e-9)
+    assert np.all(np.abs(new) <= 0.8)
+    for g in (0, 1):
+        assert new[group == g].sum() == pytest.approx(beta[group == g].sum(), abs=1e-9)
+        inside = (np.abs(new) < 0.8) & (group == g) & ((new != 0) if kink else True)
+        slopes = (gradient - kink * np.sign(new))[inside]
+        assert len(slopes) < 2 or np.ptp(slopes) < 1e-6
+
+    def value(b):
+        return 0.5 * b @ A @ b - Y @ b + kink * np.abs(b).sum()
+
+    assert value(new) < value(beta)
+
+
+def test_a_face_that_curves_downwards_is_left_alone():
+    face = Face(-np.eye(3), -np.ones(3), np.ones(3), 0.0, np.zeros(3, int), np.array([0.1, 0.2, -0.3]), np.arange(3.0))
+    np.testing.assert_array_equal(minimise_on_face(face)[0], face.beta)
 
 
 def test_few_steps_are_said_to_be_few():

@@ -135,7 +135,8 @@ class SupportVectorMachine(Compressible):
         if not solution.converged or len(family.rows) > SMALL * min(family.problems, 3):
             return solution
         taken = solution.state.iterations
-        exact = replace(solver, tol=SHARPER * solver.tol, max_iter=2000 + 10 * int(np.max(taken, initial=0)))
+        most = 100 * int(np.max(np.diff(family.offset)))
+        exact = replace(solver, tol=SHARPER * solver.tol, max_iter=most, patience=0)
         further = solve(exact, replace(family, start=solution.x.beta))
         if not further.residual <= solution.residual:
             return solution

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from mercer.errors import InvalidInput, message
+from mercer.errors import ConvergenceWarning, message
 from mercer.estimators.support_vector_classes import SupportVectorClassifier
 from mercer.estimators.support_vectors import Training, filled
 from mercer.solvers import DualFamily, DualPoint
@@ -199,10 +199,10 @@ class NuSVC(SupportVectorClassifier):
     classes_, support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, class_weight_, n_iter_, report_
         As for `SVC`.
 
-    Raises
-    ------
-    InvalidInput
-        Also where no margin is found: the two classes have the same rows.
+    Warns
+    -----
+    ConvergenceWarning
+        Also where two classes have no margin, as with the same rows in both: β and b are not divided by it then.
 
     References
     ----------
@@ -277,8 +277,31 @@ class NuSVC(SupportVectorClassifier):
     def _read(self, data: Training, family: DualFamily, x: DualPoint) -> None:
         """f + b is ρ where the first class's slope is level, −ρ where the second's is; all are divided by ρ."""
         first, second = family.levels(x).reshape(-1, 2).T
+        if self.class_weight is not None:
+            first, second = self._spent(family, x, first, second)
         margin = (second - first) / 2
         if not np.all(margin > 0):
             given = f"nu={self.nu:g} finds no margin between two classes"
-            raise InvalidInput(message("NuSVC", given, "lower nu, or take a kernel that tells their rows apart"))
+            do = "lower nu, or take a kernel that tells their rows apart"
+            self.report_.warnings.append(message("NuSVC", given, do))
+            warnings.warn(self.report_.warnings[-1], ConvergenceWarning, stacklevel=4)
+        margin = np.where(margin > 0, margin, 1.0)
         self._read_pairs(data, family, x.beta / margin[family.owner], (first + second) / 2 / margin)
+
+    def _spent(
+        self, family: DualFamily, x: DualPoint, first: np.ndarray, second: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The levels where the weight of one class is spent: ρ has no upper bound then.
+
+        It is where all its rows are errors, which is what SVC comes to for a C so small that they all are at theirs.
+        """
+        beta = family.settled(x.beta)
+        inside = np.bincount(family.group, (beta > family.lower) & (beta < family.upper), 2 * family.problems)
+        off = np.bincount(family.group, beta == 0, 2 * family.problems)
+        spent = ((inside == 0) & (off == 0)).reshape(-1, 2)
+        most, least = np.full(2 * family.problems, -np.inf), np.full(2 * family.problems, np.inf)
+        np.maximum.at(most, family.group, x.gradient)
+        np.minimum.at(least, family.group, x.gradient)
+        new_second = np.where(spent[:, 1] & ~spent[:, 0], np.maximum(second, 2 * most[1::2] - first), second)
+        new_first = np.where(spent[:, 0] & ~spent[:, 1], np.minimum(first, 2 * least[::2] - second), first)
+        return new_first, new_second

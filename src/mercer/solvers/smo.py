@@ -12,6 +12,7 @@ from mercer.errors import InvalidInput, message
 from mercer.operators import Dense
 from mercer.solvers.base import Solver, State, Status
 from mercer.solvers.dual import DualFamily, DualPoint, Floats, Integers
+from mercer.solvers.faces import Face, minimise_on_face
 
 __all__ = ["SMO", "SMOState"]
 
@@ -19,6 +20,10 @@ WORK = 200_000_000
 """Entries that all problems together visit in a step: a few tenths of a second."""
 LEAST_WORK = 8_000_000
 """Of one problem, which is more than most small ones need: in each step the rows in use are copied anew."""
+TURN = 100_000
+"""Entries that a problem may visit at least before it is asked whether it is slow."""
+MOST_OF_A_FACE = 4000
+"""Variables of a problem whose matrix is copied for the minimum over a face."""
 CACHE = 256 << 20
 """Bytes of the rows that a thread keeps contiguous."""
 MARGIN = 0.95
@@ -34,7 +39,8 @@ class SMOState(State):
 
     `ended` says of each problem whether it runs, was settled, is stuck, or came to the limit of its steps; `checked`
     whether the gradient is the exact operator's, and `checks` how often it was; `gaps` and `last` are m − M now and at
-    the last check, `stalls` the checks that did not halve it.
+    the last check, `stalls` the checks that did not halve it; `faces` how often a problem went to the minimum over a
+    face.
     """
 
     beta: Floats
@@ -46,6 +52,7 @@ class SMOState(State):
     last: Floats
     stalls: Integers
     iterations: Integers
+    faces: Integers
     ended: Integers
     checks: int = 0
     checked: bool = False
@@ -72,6 +79,9 @@ class SMO(Solver[DualFamily, SMOState]):
         On m − M of each problem.
     max_iter : int or None
         Pairs that each problem may take; None is LIBSVM's max(10⁷, 100 v).
+    patience : int
+        After so many pairs for each variable a problem is slow, as with a large C: then, and again when it has taken
+        twice as many, it goes to the minimum over the variables inside their bounds, if these are at most a thousand.
 
     References
     ----------
@@ -95,10 +105,11 @@ class SMO(Solver[DualFamily, SMOState]):
 
     tol: float = 1e-3
     max_iter: int | None = None
+    patience: int = 20
 
     def __post_init__(self) -> None:
-        if not self.tol > 0 or (self.max_iter is not None and self.max_iter < 0):
-            raise InvalidInput(message("SMO", repr(self), "give tol > 0 and max_iter ≥ 0 or None"))
+        if not self.tol > 0 or self.patience < 0 or (self.max_iter or 0) < 0:
+            raise InvalidInput(message("SMO", repr(self), "give tol > 0, patience ≥ 0, and max_iter ≥ 0 or None"))
 
     @property
     def tolerance(self) -> float:
@@ -114,19 +125,23 @@ class SMO(Solver[DualFamily, SMOState]):
         active = np.full(len(beta), 0 if away else 1, np.uint8)
         gaps = np.full(p, np.inf)
         zeros = np.zeros(p, np.int64)
-        return SMOState(0, beta, c, np.zeros_like(beta), c, active, gaps, gaps, zeros, zeros, zeros)
+        return SMOState(0, beta, c, np.zeros_like(beta), c, active, gaps, gaps, zeros, zeros, zeros, zeros)
 
     def step(self, problem: DualFamily, state: SMOState) -> SMOState:
         if np.all(state.ended != _RUNNING):
             return self._check(problem, state)
         assert isinstance(problem.A, Dense)
-        names = ("beta", "gradient", "anchor", "anchor_gradient", "active", "gaps", "iterations", "ended")
+        names = ("beta", "gradient", "anchor", "anchor_gradient", "active", "gaps", "iterations", "faces", "ended")
         copies = {name: getattr(state, name).copy() for name in names}
         new = replace(state, steps=state.steps + 1, checked=False, **copies)
         budget = WORK * backend.engine().threads()
         running = np.flatnonzero(state.ended == _RUNNING)[: budget // LEAST_WORK]
         ended = np.full(problem.problems, _SETTLED)
         ended[running] = _RUNNING
+        for q in running[state.iterations[running] >= self._due(problem, state)[running]]:
+            self._to_the_face(problem, new, int(q))
+        sizes = np.diff(problem.offset)[running]
+        turn = 2 * np.max((self._due(problem, new) - state.iterations)[running] * sizes)
         backend.engine().smo(
             np.ascontiguousarray(problem.A.array),
             _integers(problem.offset),
@@ -142,7 +157,7 @@ class SMO(Solver[DualFamily, SMOState]):
             new.active,
             MARGIN * self.tol,
             self._limit(problem),
-            budget // len(running),
+            int(min(budget // len(running), max(turn, TURN))),
             CACHE,
             new.gaps,
             new.iterations,
@@ -151,6 +166,26 @@ class SMO(Solver[DualFamily, SMOState]):
         )
         new.ended[running] = ended[running]
         return new
+
+    def _due(self, problem: DualFamily, state: SMOState) -> Integers:
+        """The steps of each problem after which it goes to a face."""
+        turns = max(self.patience, 1) * 2**state.faces - (self.patience == 0)
+        return np.asarray(turns * np.diff(problem.offset), np.int64)
+
+    def _to_the_face(self, problem: DualFamily, new: SMOState, q: int) -> None:
+        """Put a slow problem, in place, to the minimum over its free variables, by the stored matrix."""
+        assert isinstance(problem.A, Dense)
+        some = slice(problem.offset[q], problem.offset[q + 1])
+        new.faces[q] += 1
+        beta, rows = new.beta[some], problem.rows[some]
+        if len(beta) > MOST_OF_A_FACE:
+            return
+        K = problem.A.array[np.ix_(rows, rows)]
+        used = np.flatnonzero(beta)
+        gradient = problem.linear[some] - np.asarray(K[:, used], np.float64) @ beta[used]
+        face = Face(K, problem.lower[some], problem.upper[some], problem.kink, problem.group[some], beta, gradient)
+        new.beta[some], new.gradient[some] = minimise_on_face(face)
+        new.active[some] = 1
 
     def _limit(self, problem: DualFamily) -> int:
         largest = int(np.max(np.diff(problem.offset), initial=0))
