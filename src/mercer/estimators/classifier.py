@@ -10,12 +10,12 @@ from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.errors import InvalidInput, message
-from mercer.estimators.base import KernelEstimator
+from mercer.estimators.compression import Compressible
 
 __all__ = ["ScoreClassifier"]
 
 
-class ScoreClassifier(ClassifierMixin, KernelEstimator):
+class ScoreClassifier(ClassifierMixin, Compressible):
     """f(x) + b, a column for each class, for two classes that of the second alone; the largest wins."""
 
     class_weight: Any

@@ -10,8 +10,8 @@ import numpy as np
 
 from mercer.arrays import require
 from mercer.errors import ConvergenceWarning, InvalidInput, message
-from mercer.estimators.base import KernelEstimator
 from mercer.estimators.classifier import ScoreClassifier
+from mercer.estimators.compression import Compressible
 from mercer.estimators.regularised import RegularisedSolve
 from mercer.estimators.report import Report
 from mercer.estimators.restricted import RestrictedSolve, too_dear
@@ -29,7 +29,7 @@ against 0.063 s."""
 SAMPLE = "choose on a sample (mercer.select.cross_validate_ridge)"
 
 
-class LeastSquares(KernelEstimator):
+class LeastSquares(Compressible):
     """f = Σⱼ αⱼ k(·, xⱼ) + b with (K + λ diag(1/w)) α + b = y, and Σ αⱼ = 0 where there is an intercept b."""
 
     alpha: Any

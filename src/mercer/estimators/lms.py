@@ -11,7 +11,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from mercer.arrays import human, require
 from mercer.errors import ConvergenceWarning, InvalidInput, message
-from mercer.estimators.base import KernelEstimator
+from mercer.estimators.compression import Compressible
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 from mercer.gram.inputs import joined
@@ -35,7 +35,7 @@ BATCH_SHARE = 1.9
 """The step size is this over λmax: 2 is the limit, and the twentieth is more than the error of λmax."""
 
 
-class KernelLMS(MultiOutputMixin, RegressorMixin, KernelEstimator):
+class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
     r"""θ := θ + α Σᵢ (yᵢ − θᵀφ(xᵢ)) φ(xᵢ), kept as θ = Σᵢ βᵢ φ(xᵢ): β := β + α(y − Kβ), and f(x) = Σᵢ βᵢ k(xᵢ, x).
 
     Gradient descent on ½ Σᵢ (yᵢ − f(xᵢ))² in feature space, from β = 0, after (5.11); the stochastic rule visits one

@@ -85,7 +85,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
 
     def _by_output(self) -> np.ndarray:
         k = len(self.classes_)
-        if k == 2:
+        if k == 2 or self.restricted_:
             return self.dual_coef_
         pairs, ends = class_pairs(k), np.concatenate([[0], np.cumsum(self.n_support_)])
         out = np.zeros((len(pairs), len(self.support_)))
@@ -104,7 +104,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     def _products(self, X: Any) -> np.ndarray:
         """By one product for each class, with the k − 1 pairs that it is in: its vectors have no part in the others."""
         k = len(self.classes_)
-        if k == 2:
+        if k == 2 or self.restricted_:
             return super()._products(X)
         X, pairs = self._validate_new(X), class_pairs(k)
         ends = np.concatenate([[0], np.cumsum(self.n_support_)])

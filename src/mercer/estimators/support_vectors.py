@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from mercer.arrays import require
 from mercer.errors import ConvergenceWarning, InvalidInput, message
-from mercer.estimators.base import KernelEstimator
+from mercer.estimators.compression import Compressible
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 from mercer.gram.inputs import take
@@ -45,7 +45,7 @@ class Training:
     weights: np.ndarray
 
 
-class SupportVectorMachine(KernelEstimator):
+class SupportVectorMachine(Compressible):
     """f(x) = Σⱼ βⱼ k(x, xⱼ) + b, with β from a dual problem in which most of the βⱼ are 0."""
 
     tol: float
@@ -56,6 +56,7 @@ class SupportVectorMachine(KernelEstimator):
     n_support_: np.ndarray
     dual_coef_: np.ndarray
     intercept_: np.ndarray
+    restricted_: bool
 
     # ---- parameters --------------------------------------------------------------------------------------------------
 
@@ -166,7 +167,7 @@ class SupportVectorMachine(KernelEstimator):
 
     def _keep(self, data: Training, coefficients: np.ndarray) -> np.ndarray:
         """Set the support vectors, the rows with a coefficient (outputs, n) that is not 0; returns which they are."""
-        used = np.flatnonzero(np.any(coefficients != 0, axis=0))
+        used, self.restricted_ = np.flatnonzero(np.any(coefficients != 0, axis=0)), False
         self.support_ = data.order[used].astype(np.int32)
         self.dual_coef_ = np.ascontiguousarray(coefficients[:, used])
         precomputed = self.kernel_.domain == "precomputed"
@@ -190,10 +191,18 @@ class SupportVectorMachine(KernelEstimator):
         """β of each support vector in each output, of shape (outputs, support vectors)."""
         return self.dual_coef_
 
+    def _expansion(self) -> np.ndarray:
+        return self._by_output().T
+
+    def _restate(self, vectors: Any, B: np.ndarray) -> None:
+        """Vectors that all outputs share: `dual_coef_` has a row for each of them, and no vector belongs to a class."""
+        self.X_fit_, self.dual_coef_, self.restricted_ = vectors, np.ascontiguousarray(B.T), True
+        self.support_, self.n_support_ = np.empty(0, np.int32), np.array([len(B)], np.int32)
+
     def _products(self, X: Any) -> np.ndarray:
         """Σⱼ βⱼ k(x, xⱼ) of each output, (m, outputs)."""
         K = self._cross(X)
-        if not len(self.support_):
+        if not K.shape[1]:
             return np.zeros((K.shape[0], len(self.dual_coef_)))
         return np.asarray(K.astype(np.float64) @ self.dual_coef_.T)
 
@@ -223,7 +232,7 @@ class SupportVectorMachine(KernelEstimator):
         """
         if getattr(before, "shape_fit_", None) != self.shape_fit_ or not hasattr(before, "dual_coef_"):
             return None
-        if not np.all(np.isin(before.support_, data.order)):
+        if before.restricted_ or not np.all(np.isin(before.support_, data.order)):
             return None
         place = np.zeros(self.shape_fit_[0], np.intp)
         place[data.order] = np.arange(len(data.order))

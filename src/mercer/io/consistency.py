@@ -107,7 +107,7 @@ _NEEDED: dict[str, tuple[str, ...]] = {
     "PolynomialSketch": ("kernel_", "coefficients_", "places_", "exact_", "hash_buckets_", "hash_signs_"),
     **dict.fromkeys(
         ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM"),
-        ("kernel_", "X_fit_", "support_", "n_support_", "dual_coef_", "intercept_"),
+        ("kernel_", "X_fit_", "support_", "n_support_", "dual_coef_", "intercept_", "restricted_"),
     ),
     "KernelCCA": ("kernel_", "X_fit_", "dual_coef_", "kernel_y_", "Y_fit_", "dual_coef_y_"),
 }
@@ -185,11 +185,12 @@ def _check_support_vectors(model: Any, state: dict[str, Any], n: int, path: str)
     X, k = model.X_fit_, len(state["classes_"]) if "classes_" in state else 0
     if model.kernel_.domain == "vectors" and (X.ndim != 2 or X.shape[1] != state.get("n_features_in_", X.shape[1])):
         _refuse(path, f"support vectors of shape {X.shape} for {state.get('n_features_in_')} columns")
+    pairs, restricted = max(k * (k - 1) // 2, 1), state["restricted_"]
     wanted = {
-        "dual_coef_": (max(k - 1, 1), n),
-        "support_": (n,),
-        "n_support_": (max(k, 1),),
-        "intercept_": (max(k * (k - 1) // 2, 1),),
+        "dual_coef_": (pairs if restricted else max(k - 1, 1), n),
+        "support_": (0,) if restricted else (n,),
+        "n_support_": (1,) if restricted else (max(k, 1),),
+        "intercept_": (pairs,),
     }
     for name, shape in wanted.items():
         if state[name].shape != shape:

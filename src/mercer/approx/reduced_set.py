@@ -1,0 +1,207 @@
+"""Reduced sets: f = Σᵢ αᵢ φ(xᵢ) from fewer vectors, chosen among the xᵢ and then moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+import scipy.optimize
+from numpy.typing import NDArray
+
+from mercer.approx.restricted import jittered_cholesky
+from mercer.gram import KernelOperator
+from mercer.kernels import Kernel, functions
+from mercer.kernels.base import trace_or_none
+from mercer.kernels.expression import Expression, constant, evaluate, node
+from mercer.kernels.pairing import ArrayPair
+from mercer.operators import Operator
+
+__all__ = ["Selection", "moved_vectors", "pairing_slopes", "projection", "select_vectors"]
+
+Floats = NDArray[np.float64]
+
+NOISE = 1e-12
+"""What is left of ‖φ(x)‖² that is rounding, relative to it: such a vector is in the span of the others."""
+
+
+class Selection(NamedTuple):
+    """Vectors by their places, their coefficients (m, t), and ‖f − f̃‖²/‖f‖² after each of them, of all f together."""
+
+    places: NDArray[np.intp]
+    coefficients: Floats
+    losses: Floats
+
+
+def select_vectors(K: Operator, A: Floats, count: int, tolerance: float = 0.0) -> Selection:
+    r"""The vectors that, one after the other, take the most from Σⱼ‖fⱼ − Pfⱼ‖², P the projection on their span.
+
+    With R = f − Pf at all vectors and d what is left of k(x, x), that is the one of the largest Σⱼ R²ⱼ/d: orthogonal
+    matching pursuit in feature space, whose d and R a pivoted Cholesky factorisation updates. The coefficients are
+    those of the projections. O(n m (m + t)), and m columns of K.
+
+    Parameters
+    ----------
+    K : Operator of shape (n, n)
+        Of the vectors.
+    A : array of shape (n, t)
+        Their coefficients in each fⱼ.
+    count : int
+        Most vectors to take; fewer where they span all.
+    tolerance : float
+        On √(Σ‖fⱼ − Pfⱼ‖²/Σ‖fⱼ‖²).
+
+    References
+    ----------
+    B. Schölkopf, S. Mika, C. J. C. Burges et al. (1999). Input space versus feature space in kernel-based methods. IEEE
+    Transactions on Neural Networks 10.
+    P. Vincent, Y. Bengio (2002). Kernel matching pursuit. Machine Learning 48.
+
+    Examples
+    --------
+    >>> from mercer.operators import Dense
+    >>> select_vectors(Dense([[1.0, 0.0], [0.0, 1.0]]), np.array([[1.0], [2.0]]), 1)
+    Selection(places=array([1]), coefficients=array([[2.]]), losses=array([0.2]))
+    """
+    n, cap = K.shape[0], min(int(count), K.shape[0])
+    R = np.array(K @ np.ascontiguousarray(A, np.float64))
+    whole = float(np.vdot(A, R))
+    d = np.array(K.diagonal(), np.float64)
+    noise = NOISE * d
+    L, C = np.empty((cap, n)), np.empty((cap, A.shape[1]))
+    places, losses, left = np.empty(cap, np.intp), np.empty(cap), whole
+    m = 0
+    while m < cap and left > max(tolerance**2, np.finfo(float).eps) * whole:
+        gains = np.where(d > noise, np.einsum("ij,ij->i", R, R) / np.maximum(d, np.finfo(float).tiny), -1.0)
+        p = int(gains.argmax())
+        if gains[p] <= 0:
+            break
+        root = np.sqrt(d[p])
+        column = (np.asarray(K.rows([p])[0], np.float64) - L[:m, p] @ L[:m]) / root
+        L[m], C[m], places[m] = column, R[p] / root, p
+        R -= np.outer(column, C[m])
+        d -= column**2
+        d[p] = 0.0
+        left -= float(C[m] @ C[m])
+        losses[m] = max(left, 0.0) / whole
+        m += 1
+    B = scipy.linalg.solve_triangular(L[:m, places[:m]].T, C[:m], lower=True, trans="T") if m else C[:0]
+    return Selection(places[:m], np.asarray(B), losses[:m])
+
+
+def moved_vectors(kernel: Kernel, X: Floats, A: Floats, Z: Floats, steps: int) -> Floats | None:
+    r"""Z moved to lower Σⱼ‖fⱼ − f̃ⱼ‖² with f̃ in the span of its rows, by L-BFGS; None if k has no derivative here.
+
+    With the best coefficients B = K_zz⁻¹K_zxA for each Z, the gradient is that of −2 tr BᵀK_zxA + tr BᵀK_zzB with B
+    held fixed.
+
+    References
+    ----------
+    C. J. C. Burges (1996). Simplified support vector decision rules. ICML.
+    G. Golub, V. Pereyra (1973). The differentiation of pseudo-inverses and nonlinear least squares problems. SIAM J.
+    Numerical Analysis 10.
+    """
+    slopes = pairing_slopes(kernel)
+    if slopes is None:
+        return None
+
+    def loss(z: Floats) -> tuple[float, Floats]:
+        now = z.reshape(Z.shape)
+        B, V, _ = _projected(kernel, X, A, now)
+        pull = slopes(now, X, -2 * B @ A.T) + slopes(now, now, 2 * B @ B.T)
+        return -float(np.vdot(B, V)) / size, pull.ravel() / size
+
+    B, V, _ = _projected(kernel, X, A, Z)
+    size = float(np.vdot(B, V)) or 1.0
+    found = scipy.optimize.minimize(loss, Z.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": int(steps)})
+    return np.asarray(found.x).reshape(Z.shape)
+
+
+def projection(kernel: Kernel, X: Any, A: Floats, Z: Any) -> tuple[Floats, Floats]:
+    """The coefficients of f̃, the projections on the rows Z, and ‖fⱼ − f̃ⱼ‖² of each, with ‖fⱼ‖² below it, (2, t)."""
+    B, V, K = _projected(kernel, X, A, Z)
+    whole = np.einsum("ij,ij->j", A, KernelOperator(kernel, X, dtype=np.float64) @ A)
+    left = whole + np.einsum("ij,ij->j", B, K @ B - 2 * V)
+    return B, np.stack([np.maximum(left, 0.0), whole])
+
+
+def _projected(kernel: Kernel, X: Any, A: Floats, Z: Any) -> tuple[Floats, Floats, Floats]:
+    """B = K_zz⁻¹V, V = K_zxA, and K_zz."""
+    K = np.asarray(KernelOperator(kernel, Z, dtype=np.float64).toarray())
+    V = np.asarray(KernelOperator(kernel, Z, X, dtype=np.float64) @ A)
+    C, _ = jittered_cholesky(K)
+    return np.asarray(scipy.linalg.cho_solve((C, False), V)), V, K
+
+
+def pairing_slopes(kernel: Kernel) -> Callable[[Floats, Floats, Floats], Floats] | None:
+    r"""(Z, X, W) ↦ Σⱼ Wᵢⱼ ∂k(zᵢ, xⱼ)/∂zᵢ, of the shape of Z; None unless k is a formula of ⟨z, x⟩, ‖z − x‖², ⟨z, z⟩.
+
+    >>> from mercer.kernels import Gaussian
+    >>> pairing_slopes(Gaussian(0.5))(np.array([[1.0]]), np.array([[0.0]]), np.array([[1.0]])).round(4)
+    array([[-0.6065]])
+    """
+    expression = trace_or_none(kernel)
+    if expression is None:
+        return None
+    leaves = _leaves(expression)
+    if not {leaf.value for leaf in leaves} <= {("dot", ()), ("sqdist", ())}:
+        return None
+    parts = {leaf: _derivative(expression, leaf) for leaf in leaves if leaf.op != "self_z"}
+
+    def slopes(Z: Floats, X: Floats, W: Floats) -> Floats:
+        pair, out = ArrayPair(Z, X), np.zeros_like(Z)
+        for leaf, part in parts.items():
+            with np.errstate(all="ignore"):
+                D = W * np.asarray(evaluate(part, lambda e: _pairing(pair, e)))
+            if leaf.op == "self_x":
+                out += 2 * D.sum(axis=1)[:, None] * Z
+            elif leaf.value[0] == "dot":
+                out += D @ X
+            else:
+                D[~np.isfinite(D)] = 0.0  # z = x, where the factor z − x is 0, whatever √0 has for a slope
+                out += 2 * (D.sum(axis=1)[:, None] * Z - D @ X)
+        return out
+
+    return slopes
+
+
+def _pairing(pair: ArrayPair, leaf: Expression) -> Any:
+    if leaf.op == "pairing":
+        return pair.dot if leaf.value[0] == "dot" else pair.sqdist
+    return pair.xx if leaf.op == "self_x" else pair.zz
+
+
+def _leaves(expression: Expression) -> set[Expression]:
+    if expression.op in ("pairing", "self_x", "self_z"):
+        return {expression}
+    return set().union(*(_leaves(one) for one in expression.args))
+
+
+def _derivative(e: Expression, leaf: Expression) -> Expression:
+    """The derivative of an expression in one of its leaves."""
+    if e == leaf or not e.args:
+        return constant(1.0 if e == leaf else 0.0)
+    if e.op == "where":
+        return node("where", e.args[0], *(_derivative(one, leaf) for one in e.args[1:]))
+    a, da = e.args[0], _derivative(e.args[0], leaf)
+    if len(e.args) == 1:
+        return _CHAIN[e.op](e, a) * da
+    b, db = e.args[1], _derivative(e.args[1], leaf)
+    if e.op in ("minimum", "maximum"):
+        return node("where", a < b, *((da, db) if e.op == "minimum" else (db, da)))
+    return {"add": da + db, "sub": da - db, "mul": da * b + a * db, "div": (da - e * db) / b}[e.op]
+
+
+_CHAIN: dict[str, Callable[[Expression, Expression], Any]] = {
+    "neg": lambda e, a: constant(-1.0),
+    "exp": lambda e, a: e,
+    "log": lambda e, a: 1 / a,
+    "sqrt": lambda e, a: 0.5 / e,
+    "tanh": lambda e, a: 1 - e * e,
+    "sin": lambda e, a: functions.cos(a),
+    "cos": lambda e, a: -functions.sin(a),
+    "abs": lambda e, a: functions.where(a < 0, -1.0, constant(1.0)),
+    "pow": lambda e, a: e.value * a ** (e.value - 1),
+}
+"""The outer derivative of e = op(a)."""
