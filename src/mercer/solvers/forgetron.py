@@ -62,6 +62,14 @@ class Forgetron(Learner[ForgetronState]):
     ----------
     O. Dekel, S. Shalev-Shwartz, Y. Singer (2008). The Forgetron: a kernel-based perceptron on a budget. SIAM Journal on
     Computing 37.
+
+    Examples
+    --------
+    >>> from mercer.solvers import Meeting
+    >>> rule = Forgetron(budget=1)
+    >>> state, members = rule.visit(rule.start(2), Meeting(0, 2, lambda p: np.eye(2)), np.array([1, 0]))
+    >>> members, rule.coefficients(state).round(2)
+    (array([1]), array([[ 0.75, -0.75]]))
     """
 
     budget: int
