@@ -16,7 +16,6 @@ from mercer.estimators.report import Report
 from mercer.events import TilesDone, emit
 from mercer.gram import KernelOperator
 from mercer.gram.inputs import count, joined, take
-from mercer.kernels import as_kernel
 from mercer.solvers import Learner, Meeting
 from mercer.solvers.base import State
 
@@ -46,8 +45,11 @@ class Stream(KernelEstimator):
         raise NotImplementedError
 
     def _known(self) -> bool:
-        """Whether rows were seen before."""
+        """Whether a call came to its end before."""
         return hasattr(self, "dual_coef_")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._known()
 
     def _begin_stream(self, X: Any, outputs: int) -> None:
         """The kernel resolved on the first rows, an empty dictionary, and the learner's first state."""
@@ -55,6 +57,8 @@ class Stream(KernelEstimator):
             given = "a precomputed kernel"
             do = "give the kernel itself: rows are met one by one, and few of them are kept"
             raise InvalidInput(message(type(self).__name__, given, do))
+        if self._known():
+            del self.dual_coef_  # a fit that does not come to its end leaves no model
         _, self.report_ = self._begin(X)
         self.X_fit_ = take(self.X_fit_, np.arange(0))
         self._keep(self._learner(int(self.budget)).start(outputs))
@@ -169,7 +173,7 @@ class Stream(KernelEstimator):
 
     def _is_first(self) -> dict[str, bool]:
         """The options of validation: the first call tells the number of columns."""
-        return {} if as_kernel(self.kernel).domain == "any" else {"reset": not self._known()}
+        return {} if self._domain() == "any" else {"reset": not self._known()}
 
     def _decide(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
