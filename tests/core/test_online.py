@@ -103,3 +103,68 @@ def test_what_the_search_may_leave_out():
         lost = merge_loss(np.ones(40), q, np.full(40, D), merge_share(np.ones(40), q, np.full(40, D)))
         assert np.all(np.diff(lost) >= -1e-12)
         assert lost[0] == pytest.approx(2 * np.expm1(-D / 2) ** 2, rel=1e-6, abs=1e-9)
+
+
+# ---- the Forgetron ---------------------------------------------------------------------------------------------------
+
+
+def forgetting(n, m, budget, classes, seed=0):
+    rng = np.random.default_rng(seed)
+    rows, p = rng.normal(size=(m + n, 3)), min(m, n)
+    K = np.exp(-0.3 * ((rows[:, None] - rows) ** 2).sum(axis=2))
+    pool = np.ascontiguousarray(np.hstack([K[:, :p], K[:, m:]]))
+    sizes, u = np.zeros((2, m + n))
+    sizes[:m], u[:m] = rng.random((2, m))
+    labels, rivals = np.zeros((2, m + n), np.int64)
+    labels[:m] = rng.integers(0, classes, m)
+    rivals[:m] = (labels[:m] + 1) % classes
+    b = np.zeros((classes, m))
+    b[labels[:m], np.arange(m)], b[rivals[:m], np.arange(m)] = sizes[:m], -sizes[:m]
+    targets = rng.integers(0, classes, n)
+    return [pool, b @ pool[:m], np.arange(m + n), sizes, u, labels, rivals, targets, budget, 70, 3.0, 60]
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize(("n", "m", "budget"), [(1, 0, 1), (50, 0, 7), (40, 9, 9), (30, 100, 100), (20, 5, 500)])
+def test_forgetting_equals_the_twin(native, classes, n, m, budget):
+    arguments = forgetting(n, m, budget, classes)
+    ours, theirs = ([one.copy() if isinstance(one, np.ndarray) else one for one in arguments] for _ in range(2))
+    expected, got = _twin.forget_pass(*ours), native.forget_pass(*theirs)
+    assert (got[0], got[1], got[3]) == (expected[0], expected[1], expected[3])
+    assert got[0] - got[1] <= max(budget, m)
+    assert got[2] == pytest.approx(expected[2], rel=1e-10)
+    for a, b in zip(ours[1:7], theirs[1:7], strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("index", "value"),
+    [
+        (0, np.zeros((5, 9))),
+        (1, np.zeros((2, 4))),
+        (1, np.zeros((1, 8))),
+        (2, np.arange(8)[::-1].copy()),
+        (3, np.zeros(5)),
+        (5, np.full(9, 2)),
+        (6, np.full(9, -1)),
+        (7, np.full(4, 2)),
+        (7, np.zeros(0, int)),
+        (8, 0),
+        (9, -1),
+    ],
+)
+def test_forgetting_refuses_what_does_not_fit(native, index, value):
+    arguments = forgetting(4, 5, 5, 2)
+    arguments[index] = value
+    with pytest.raises((ValueError, TypeError)):
+        native.forget_pass(*arguments)
+
+
+def test_forgetting_what_is_no_number_does_not_crash(native):
+    for index in (0, 1, 3, 4):
+        arguments = forgetting(30, 5, 6, 3)
+        arguments[index][2:] = np.nan
+        native.forget_pass(*arguments)
+    arguments = forgetting(30, 5, 6, 3)
+    arguments[10] = np.inf
+    native.forget_pass(*arguments)

@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import brentq
 from sklearn.datasets import make_circles, make_classification
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import OnlineKernelClassifier, observe
@@ -283,7 +284,7 @@ def test_a_call_that_is_cancelled_changes_nothing():
             self.left = 2
 
         def on_event(self, event):
-            if type(event).__name__ == "SolverStep":
+            if getattr(event, "what", "") == "rows":
                 self.left -= 1
                 if not self.left:
                     raise Cancelled("enough")
@@ -299,6 +300,13 @@ def test_a_call_that_is_cancelled_changes_nothing():
             model.partial_fit(X[100:], y[100:]).dual_coef_, again.partial_fit(X[100:], y[100:]).dual_coef_
         )
         assert seen == 100
+        stopped = OnlineKernelClassifier(Gaussian(0.3), strategy=strategy)
+        with pytest.raises(Cancelled), observe(Stop()):
+            stopped.partial_fit(X, y)
+        with pytest.raises(NotFittedError):
+            stopped.predict(X)
+        first = OnlineKernelClassifier(Gaussian(0.3), strategy=strategy).partial_fit(X, y)
+        np.testing.assert_array_equal(stopped.partial_fit(X, y).dual_coef_, first.dual_coef_)
 
 
 def test_degenerate_rows():

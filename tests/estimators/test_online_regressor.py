@@ -195,11 +195,15 @@ def test_degenerate_rows():
     np.testing.assert_allclose(flat.predict(np.eye(3)), 1.0, rtol=1e-9)
 
 
-def test_too_large_a_step_is_told():
+def test_too_large_a_step_is_told_and_changes_nothing():
     X, y = rows(2000)
+    model = OnlineKernelRegressor(Gaussian(0.5), method="qklms", step_size=50.0).partial_fit(X[:2], y[:2])
+    before, seen = model.predict(X), model.n_seen_
     with pytest.warns(ConvergenceWarning, match="step size"):
-        model = OnlineKernelRegressor(Gaussian(0.5), method="qklms", step_size=50.0).fit(X, y)
-    assert model.report_.status == "diverged"
+        model.partial_fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), before)
+    assert model.n_seen_ == seen
+    assert "as before" in str(model.report_)
 
 
 BAD = {

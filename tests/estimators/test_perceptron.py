@@ -20,7 +20,7 @@ def test_scikit_learn_contract(estimator, check):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(
-    [KernelPerceptron(method=method, max_iter=20) for method in ("plain", "voted", "averaged")],
+    [KernelPerceptron(method=method, max_iter=20) for method in ("voted", "averaged")],
     expected_failed_checks=lambda _: {
         f"check_sample_weight_equivalence_on_{kind}_data": ORDER for kind in ("dense", "sparse")
     },

@@ -52,6 +52,13 @@ def test_a_state_survives_a_file_without_pickle(solver, problem, tmp_path):
         np.testing.assert_array_equal(resumed.state.to_arrays()[key], array)
 
 
+def test_each_state_is_handed_out():
+    seen = []
+    solution = solve(ConjugateGradients(tol=1e-9), LinearSystem(A, b), each=seen.append)
+    assert [state.steps for state in seen] == list(range(solution.steps + 1))
+    assert seen[-1] is solution.state
+
+
 def test_max_steps_is_of_this_call_and_the_solvers_own_is_of_all():
     problem = LinearSystem(A, b)
     first = solve(ConjugateGradients(tol=1e-14), problem, max_steps=3)

@@ -218,7 +218,7 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
         room, gamma, d = self._room(len(order)), float(self.kernel_.get_params()["gamma"]), X.shape[1]
         dtype, distance = X.dtype, ScaledDistance(gamma)
         size = int(max(min(self._rows_at_once, PIECE / (room * (d + 20))), 1))
-        self._plan(len(order), dtype.itemsize * (room * (size + 3 * d) + 2 * size * size) + 32 * room)
+        self._plan(dtype.itemsize * ((room + size) * (size + 4 * d) + size * size) + 64 * room * len(self.classes_))
         rule = BudgetedDescent(room, float(self.alpha))
         kept = densified(self.X_fit_).astype(dtype, copy=False)
         dictionary = rule.open(BudgetedState.from_arrays(self._state), kept, size)
@@ -229,7 +229,6 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
                 distances = whole if len(x) == size else np.zeros((len(x) + room + 1, len(x)), dtype)
                 self._require_finite(KernelOperator(distance, both, x).fill(distances[: len(both)]))
                 dictionary.visit(x, distances, labels[chunk], gamma)
-                self._tell(dictionary.state)
         state, self.X_fit_ = dictionary.close()
         self._keep(state)
 

@@ -15,6 +15,9 @@ from mercer.solvers import Learner, QuantisedLMS, QuantisedState, RecursiveLeast
 
 __all__ = ["OnlineKernelRegressor"]
 
+EXPLODED = 1e3
+"""Times ‖y‖: no run that settles makes such errors."""
+
 
 class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, Stream):
     r"""f = Σ b_s k(s, ·) over a dictionary of at most `budget` rows s, which each row that is met may change.
@@ -54,6 +57,11 @@ class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, Stream):
         Of these orders.
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free.
+
+    Warns
+    -----
+    ConvergenceWarning
+        Where a step size that is too large made the errors of "qklms" explode; f is then as it was before the call.
 
     Attributes
     ----------
@@ -188,12 +196,16 @@ class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, Stream):
         report.rank = len(b)
         report.notes = [note for note in report.notes if not note.startswith("in all: ")]
         report.notes.append(f"in all: {len(b)} of {self.n_seen_} rows joined{full}")
-        if not (np.all(np.isfinite(b)) and np.isfinite(report.residual)):
-            report.status = "diverged"
-            given = f"the errors grow without end (step size {getattr(self, 'step_size_', 0):.3g})"
-            report.warnings.append(message("OnlineKernelRegressor", given, Status.DIVERGED.advice))
-            warnings.warn(report.warnings[-1], ConvergenceWarning, stacklevel=3)
         return self
+
+    def _sound(self, state: Any) -> bool:
+        """Not where least mean squares exploded: f is then as before, and a warning says so."""
+        if not isinstance(state, QuantisedState) or (np.all(np.isfinite(state.b)) and state.residual < EXPLODED):
+            return True
+        given = f"these rows made the error grow without end (step size {self.step_size_:.3g}); f is as before"
+        self.report_.warnings.append(message("OnlineKernelRegressor", given, Status.DIVERGED.advice))
+        warnings.warn(self.report_.warnings[-1], ConvergenceWarning, stacklevel=4)
+        return False
 
     def _check_parameters(self) -> None:
         if self.method not in ("krls", "qklms"):

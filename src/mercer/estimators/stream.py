@@ -13,10 +13,9 @@ from mercer.arrays import require
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.report import Report
-from mercer.events import SolverStep, emit
+from mercer.events import TilesDone, emit
 from mercer.gram import KernelOperator
 from mercer.gram.inputs import count, joined, take
-from mercer.kernels import as_kernel
 from mercer.solvers import Learner, Meeting
 from mercer.solvers.base import State
 
@@ -46,8 +45,11 @@ class Stream(KernelEstimator):
         raise NotImplementedError
 
     def _known(self) -> bool:
-        """Whether rows were seen before."""
+        """Whether a call came to its end before."""
         return hasattr(self, "dual_coef_")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._known()
 
     def _begin_stream(self, X: Any, outputs: int) -> None:
         """The kernel resolved on the first rows, an empty dictionary, and the learner's first state."""
@@ -55,6 +57,8 @@ class Stream(KernelEstimator):
             given = "a precomputed kernel"
             do = "give the kernel itself: rows are met one by one, and few of them are kept"
             raise InvalidInput(message(type(self).__name__, given, do))
+        if self._known():
+            del self.dual_coef_  # a fit that does not come to its end leaves no model
         _, self.report_ = self._begin(X)
         self.X_fit_ = take(self.X_fit_, np.arange(0))
         self._keep(self._learner(int(self.budget)).start(outputs))
@@ -82,7 +86,7 @@ class Stream(KernelEstimator):
             and all(one.dtype.kind in "iu" and np.all((one >= 0) & (one < classes)) for one in named)
         )
 
-    def _plan(self, n: int, need: int) -> None:
+    def _plan(self, need: int) -> None:
         """Refuse what goes beyond the budget of memory before anything is allocated."""
         report = self.report_
         report.memory_planned, report.precision = need, "float64"
@@ -103,7 +107,10 @@ class Stream(KernelEstimator):
 
     @staticmethod
     def _chunks(order: np.ndarray, size: int) -> Iterator[np.ndarray]:
-        return (order[i : i + size] for i in range(0, len(order), size))
+        """The order in chunks; emits how many rows were met."""
+        for i in range(0, len(order), size):
+            yield order[i : i + size]
+            emit(TilesDone("rows", min(i + size, len(order)), len(order)))
 
     def _follow(self, X: Any, targets: np.ndarray, order: np.ndarray) -> None:
         """Visit the rows in this order, one after the other, their kernel values made a chunk at a time.
@@ -111,8 +118,10 @@ class Stream(KernelEstimator):
         A call that ends early leaves everything as it was before.
         """
         room, size, kept = self._room(len(order)), self._rows_at_once, self.X_fit_
-        self._plan(len(order), 8 * (4 * room * room + 8 * size * (room + size) + 2 * room * max(self.report_.d, 1)))
         learner = self._learner(room)
+        squares = [one.shape for one in learner.start(1).to_arrays().values()].count((0, 0))
+        rows = 8 * size * (room + size) + 2 * room * max(self.report_.d, 1)
+        self._plan(8 * (2 * squares * (room + size) ** 2 + rows))
         state = type(learner.start(1)).from_arrays(self._state)
         with self.report_.stage("rows"):
             for chunk in self._chunks(order, size):
@@ -120,9 +129,13 @@ class Stream(KernelEstimator):
                 state, members = learner.visit(state, self._meeting(kept, rows), targets[chunk])
                 if not np.array_equal(members, np.arange(count(kept))):
                     kept = take(joined(kept, rows), members)
-                self._tell(state)
-        self.X_fit_ = kept
-        self._keep(state)
+        if self._sound(state):
+            self.X_fit_ = kept
+            self._keep(state)
+
+    def _sound(self, state: Any) -> bool:
+        """Whether the state is to be kept; one that is not has been told."""
+        return True
 
     def _meeting(self, kept: Any, rows: Any) -> Meeting:
         m, both = count(kept), joined(kept, rows) if count(kept) else rows
@@ -140,9 +153,6 @@ class Stream(KernelEstimator):
         if not all(np.isfinite(part.max()) and np.isfinite(part.min()) for part in values if part.size):
             given = f"{self.kernel_!r} has values that are not finite on these rows (overflow)"
             raise InvalidInput(message(type(self).__name__, given, "standardise the columns"))
-
-    def _tell(self, state: State) -> None:
-        emit(SolverStep(type(self).__name__, state.steps, state.residual, float("nan")))
 
     # ---- parameters and new rows ------------------------------------------------------------------------------------
 
@@ -163,7 +173,7 @@ class Stream(KernelEstimator):
 
     def _is_first(self) -> dict[str, bool]:
         """The options of validation: the first call tells the number of columns."""
-        return {} if as_kernel(self.kernel).domain == "any" else {"reset": not self._known()}
+        return {} if self._domain() == "any" else {"reset": not self._known()}
 
     def _decide(self, X: Any) -> np.ndarray:
         check_is_fitted(self)

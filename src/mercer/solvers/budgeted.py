@@ -52,6 +52,20 @@ class BudgetedDescent:
     ----------
     Z. Wang, K. Crammer, S. Vucetic (2012). Breaking the curse of kernelization: budgeted stochastic gradient descent
     for large-scale SVM training. JMLR 13.
+
+    Examples
+    --------
+    Two rows of one class; the budget has room for one.
+
+    >>> rule = BudgetedDescent(budget=1, alpha=1.0)
+    >>> dictionary = rule.open(rule.start(1), np.zeros((0, 1)), rows=2)
+    >>> x, _ = dictionary.after(np.array([[0.0], [1.0]]))
+    >>> distances = np.zeros((4, 2))
+    >>> distances[:2] = 0.1 * (x - x.T) ** 2
+    >>> dictionary.visit(x, distances, np.array([1, 1]), 0.1)
+    >>> state, rows = dictionary.close()
+    >>> rows, rule.coefficients(state).round(3)
+    (array([[0.5]]), array([[0.975]]))
     """
 
     budget: int

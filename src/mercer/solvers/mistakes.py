@@ -233,7 +233,8 @@ class _Pass:
     def _stand(self, f: Floats, y: Integers, square: float, left: float) -> Iterator[tuple[int, float]]:
         """The updates of one row, which stands there as often as its weight says, until it is right."""
         while left > 0 and margins(f, y)[0] <= 0:
-            r, amount = int(rivals(f, y)[0]), min(left, 1.0)
+            # Where k(x, x) = 0 nothing that the row does changes f there: all its visits are one.
+            r, amount = int(rivals(f, y)[0]), min(left, 1.0) if square > 0 else left
             yield r, amount
             f[0, y[0]] += amount * square
             f[0, r] -= amount * square

@@ -122,8 +122,10 @@ class Basis:
 
 
 def extended(A: Floats, rows: int) -> Floats:
-    """A with zero rows below, so many in all."""
-    return np.vstack([A, np.zeros((rows - len(A), *A.shape[1:]))]) if rows > len(A) else A.copy()
+    """A copy of A with zeros below, so many rows in all."""
+    out = np.zeros((max(rows, len(A)), *A.shape[1:]), A.dtype)
+    out[: len(A)] = A
+    return out
 
 
 def ahead(F: Floats, labels: Integers) -> tuple[Floats, Integers]:

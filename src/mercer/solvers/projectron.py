@@ -50,6 +50,16 @@ class Projectron(Learner[ProjectronState]):
     References
     ----------
     F. Orabona, J. Keshet, B. Caputo (2009). Bounded kernel-based online learning. JMLR 10.
+
+    Examples
+    --------
+    The second row is the first one again with the other label: it is projected.
+
+    >>> from mercer.solvers import Meeting
+    >>> rule = Projectron(budget=10)
+    >>> state, members = rule.visit(rule.start(2), Meeting(0, 2, lambda p: np.ones((2, 2))), np.array([1, 0]))
+    >>> members, rule.coefficients(state)
+    (array([0]), array([[0., 0.]]))
     """
 
     budget: int

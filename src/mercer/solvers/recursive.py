@@ -52,6 +52,18 @@ class RecursiveLeastSquares(Learner[RecursiveState]):
     ----------
     Y. Engel, S. Mannor, R. Meir (2004). The kernel recursive least-squares algorithm. IEEE Transactions on Signal
     Processing 52.
+
+    Examples
+    --------
+    The third row is the first one again.
+
+    >>> from mercer.solvers import Meeting
+    >>> K = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 1.0]])
+    >>> rule, y = RecursiveLeastSquares(budget=10), np.array([[1.0], [5.0], [2.0]])
+    >>> state, members = rule.visit(rule.start(1), Meeting(0, 3, lambda p: K), y)
+    >>> members, rule.coefficients(state)
+    (array([0, 1]), array([[1.5],
+           [5. ]]))
     """
 
     budget: int
@@ -144,6 +156,16 @@ class QuantisedLMS(Learner[QuantisedState]):
     ----------
     B. Chen, S. Zhao, P. Zhu, J. C. Príncipe (2012). Quantized kernel least mean square algorithm. IEEE Transactions on
     Neural Networks and Learning Systems 23.
+
+    Examples
+    --------
+    >>> from mercer.solvers import Meeting
+    >>> K = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 1.0]])
+    >>> rule, y = QuantisedLMS(budget=10, step_size=1.0), np.array([[1.0], [5.0], [2.0]])
+    >>> state, members = rule.visit(rule.start(1), Meeting(0, 3, lambda p: K), y)
+    >>> members, rule.coefficients(state)
+    (array([0, 1]), array([[2.],
+           [5.]]))
     """
 
     budget: int
