@@ -29,6 +29,7 @@ ROWS = (
     "rows_online",
     "rows_large",
     "rows_usps",
+    "rows_sequences",
 )
 
 SETTLE = 0.05
@@ -129,6 +130,8 @@ class Row:
 
     def value(self, ours: float, peer: float) -> float:
         """The figure of one round, from the seconds of both."""
+        if self.figure == "seconds":
+            return ours
         if self.figure == "cost":
             return ours / peer
         return peer / ours * (self.work[0] / self.work[1])

@@ -10,6 +10,7 @@ import pytest
 
 from mercer import KernelOperator, errors
 from mercer.kernels import GappedKmer, Mismatch, Spectrum, parse
+from mercer.kernels.sequences import position_weights
 
 spec = importlib.util.spec_from_file_location("reference", Path(__file__).with_name("reference.py"))
 reference = importlib.util.module_from_spec(spec)
@@ -135,3 +136,48 @@ def test_forms_of_data():
     forms += [polars.Series(X), polars.DataFrame({"s": X}), pandas.Series(X, dtype="string")]
     for form in forms:
         np.testing.assert_array_equal(Spectrum(2)(form), K)
+
+
+DNA = reference.random_strings(4, letters="ACGT", longest=14)
+OTHER = reference.random_strings(5, letters="ACGTN", longest=14)
+
+
+def strands(function):
+    """φ(x) + φ(its reverse complement), by the definition."""
+
+    def reverse(x):
+        return "".join({"A": "T", "C": "G", "G": "C", "T": "A", "N": "N"}[c] for c in reversed(x))
+
+    return lambda x, z: sum(function(a, b) for a in (x, reverse(x)) for b in (z, reverse(z)))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "definition"),
+    [
+        (Spectrum(2, both_strands=True), lambda x, z: reference.spectrum(x, z, 2)),
+        (GappedKmer(4, 2, both_strands=True), lambda x, z: reference.gapped(x, z, 4, 2)),
+        (Mismatch(3, 1, both_strands=True, alphabet="ACGT"), lambda x, z: reference.mismatch(x, z, 3, 1, "ACGT")),
+    ],
+    ids=["spectrum", "gapped", "mismatch"],
+)
+def test_both_strands(kernel, definition):
+    definition = strands(definition)
+    cross = reference.gram(definition, DNA, OTHER)
+    np.testing.assert_array_equal(kernel(DNA, OTHER), cross)
+    np.testing.assert_array_equal(kernel(DNA), reference.gram(definition, DNA))
+    np.testing.assert_array_equal(kernel.diagonal(OTHER), np.diagonal(reference.gram(definition, OTHER)))
+    v = np.arange(float(len(OTHER)))[:, None]
+    np.testing.assert_allclose(kernel.product(DNA, OTHER, v), cross @ v, rtol=1e-13)
+    found = position_weights(kernel, DNA, OTHER, v[:, 0])
+    assert [len(one) for one in found] == [len(x) for x in DNA]
+    np.testing.assert_allclose([one.sum() for one in found], cross @ v[:, 0])
+    assert parse(repr(kernel)) == kernel
+
+
+def test_both_strands_are_of_nucleotides():
+    for data in (["ACX"], [["A", "C"]]):
+        with pytest.raises(errors.InvalidInput, match="nucleotides"):
+            Spectrum(2, both_strands=True)(data)
+    with pytest.raises(errors.InvalidInput, match="DNA only"):
+        Spectrum(2, unit="word", both_strands=True)
+    assert Mismatch(3, 1, both_strands=True).resolve(["AAC"]).alphabet == "ACGT"

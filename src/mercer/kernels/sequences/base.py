@@ -16,7 +16,7 @@ from mercer.kernels import parameters
 from mercer.kernels.base import Array, Kernel
 from mercer.kernels.properties import Definiteness, Properties
 from mercer.kernels.sequences import counts
-from mercer.kernels.sequences.corpus import Corpus, as_sequences, encoded
+from mercer.kernels.sequences.corpus import Corpus, as_sequences, both_strands, encoded, without_gaps
 from mercer.kernels.sequences.counts import Pattern
 
 __all__ = ["UNITS", "SequenceKernel", "WindowKernel", "as_text", "integer"]
@@ -65,13 +65,14 @@ class SequenceKernel(Kernel):
 
     def _corpora(self, X: Array, Z: Array) -> tuple[Corpus, Corpus | None]:
         """X and Z in the same symbols; None for X with itself."""
-        same = Z is X
-        X = self.as_objects(X)
-        if same:
-            return encoded(X, self._unit, self._alphabet()), None
-        Z = self.as_objects(Z)
-        both = encoded(np.concatenate([X, Z]), self._unit, self._alphabet())
+        if Z is X:
+            return self._encoded(self.as_objects(X)), None
+        X, Z = self.as_objects(X), self.as_objects(Z)
+        both = self._encoded(np.concatenate([X, Z]))
         return both.part(0, len(X)), both.part(len(X), both.count)
+
+    def _encoded(self, X: Array) -> Corpus:
+        return encoded(X, self._unit, self._alphabet())
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,22 +92,49 @@ class WindowKernel(SequenceKernel):
     def patterns(self) -> Sequence[Pattern]:
         """The places of a window that are looked at together."""
 
+    @property
+    def _strands(self) -> bool:
+        return bool(getattr(self, "both_strands", False))
+
+    def _check_strands(self) -> None:
+        who, given = type(self).__name__, self._strands
+        if getattr(self, "both_strands", False) not in (True, False) or (given and self._unit == "word"):
+            raise InvalidInput(message(who, f"both_strands={given!r}, unit={self._unit!r}", "give True for DNA only"))
+
+    def _encoded(self, X: Array) -> Corpus:
+        """Of both strands, one after the other: the counts of the two add up."""
+        if not self._strands:
+            return super()._encoded(X)
+        return without_gaps(super()._encoded(both_strands(X, type(self).__name__)))
+
+    def _distinct(self) -> Sequence[Pattern]:
+        """The patterns without those that count the same: with both strands a pattern and its mirror image do."""
+        patterns = self.patterns()
+        if not self._strands:
+            return patterns
+        weights: dict[tuple[int, ...], float] = {}
+        for pattern in patterns:
+            mirror = tuple(self.span - 1 - place for place in reversed(pattern.offsets))
+            key = min(pattern.offsets, mirror)
+            weights[key] = weights.get(key, 0.0) + pattern.weight
+        return [Pattern(offsets, weight) for offsets, weight in weights.items() if weight]
+
     def block(self, X: Array, Z: Array) -> NDArray[np.float64]:
         """All k(x, z): whole numbers, exact below 2⁵³."""
         self._require_resolved()
         x, z = self._corpora(X, Z)
-        return counts.gram(x, z, self.patterns(), self.span)
+        return counts.gram(x, z, self._distinct(), self.span)
 
     def diagonal(self, X: Array) -> NDArray[np.float64]:
         self._require_resolved()
         x, _ = self._corpora(X, X)
-        return counts.self_products(x, self.patterns(), self.span)
+        return counts.self_products(x, self._distinct(), self.span)
 
     def product(self, X: Array, Z: Array, V: Array) -> NDArray[np.float64]:
         """K(X, Z) V in time that is linear in the lengths: V is folded into one weight for each feature of Z."""
         self._require_resolved()
         x, z = self._corpora(X, Z)
-        return counts.product(x, z, self.patterns(), self.span, np.asarray(V, np.float64))
+        return counts.product(x, z, self._distinct(), self.span, np.asarray(V, np.float64))
 
     def features(self, X: Array, columns_of: Array | None = None) -> Any:
         """The counts as a CSR matrix F: K(X, Z) = F(X, Z) F(Z)ᵀ where Z = `columns_of`, by default X itself.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
 
-__all__ = ["Corpus", "as_sequences", "encoded", "reordered", "tokens"]
+__all__ = ["Corpus", "as_sequences", "both_strands", "encoded", "reordered", "tokens", "without_gaps"]
 
 
 def as_sequences(X: Any, who: str = "sequences") -> NDArray[Any]:
@@ -155,6 +155,39 @@ def encoded(sequences: Any, unit: str = "character", alphabet: Iterable[Any] | N
     known = None if alphabet is None else sorted(set(alphabet), key=_order)
     symbols, names = _characters(split, known) if all(type(x) is str for x in split) else _tokens(split, known)
     return Corpus(symbols, starts, names)
+
+
+_STRAND = "ACGTURYKMSWBDHVN"
+_OTHER = "TGCAAYRMKSWVHDBN"
+_COMPLEMENT = str.maketrans(_STRAND + _STRAND.lower(), _OTHER + _OTHER.lower())
+_LETTERS = frozenset(_STRAND + _STRAND.lower())
+GAP = "\0"
+"""Between the two strands: no symbol, so that no window spans both."""
+
+
+def both_strands(sequences: Any, who: str) -> list[str]:
+    """Each sequence of nucleotides, a gap, and its reverse complement.
+
+    >>> both_strands(["AAC"], "example")
+    ['AAC\\x00GTT']
+    """
+    out = []
+    for x in sequences:
+        if not isinstance(x, str) or not _LETTERS.issuperset(x):
+            wrong = sorted(set(x) - _LETTERS, key=str)[:1] if isinstance(x, str) else ["a token list"]
+            do = "give strings of nucleotides (ACGTU and the IUPAC codes), or set both_strands=False"
+            raise InvalidInput(message(who, f"{wrong[0]!r} in a sequence of which both strands are read", do))
+        out.append(x + GAP + x.translate(_COMPLEMENT)[::-1])
+    return out
+
+
+def without_gaps(corpus: Corpus) -> Corpus:
+    """The gaps between strands as no symbol of the alphabet."""
+    if GAP not in corpus.names:
+        return corpus
+    gap = corpus.names.index(GAP)  # the first in order, so that the others move down by one
+    assert gap == 0
+    return Corpus(corpus.symbols - np.int32(1), corpus.starts, corpus.names[1:])
 
 
 def _order(token: Any) -> tuple[bool, Any]:

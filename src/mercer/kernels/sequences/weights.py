@@ -157,7 +157,14 @@ def _of_part(part: _Part, X: NDArray[Any], Z: NDArray[Any], coef: NDArray[np.flo
         places = pattern.offsets or tuple(range(kernel.span))  # of no place at all: of all alike
         for offset in places:
             out[first + offset] += each / len(places)
-    return _by_row(x, out, part.rows)
+    found = _by_row(x, out, part.rows)
+    return [_on_one_strand(values) for values in found] if kernel._strands else found
+
+
+def _on_one_strand(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The weights of the reverse complement, which follows a gap, where they are on the strand that was given."""
+    size = len(values) // 2
+    return values[:size] + values[size + 1 :][::-1]
 
 
 def _by_row(x: Corpus, values: NDArray[np.float64], rows: NDArray[np.float64]) -> list[NDArray[np.float64]]:
@@ -202,6 +209,7 @@ def _windows(kernel: WindowKernel, Z: NDArray[Any]) -> list[Any]:
     z, _ = kernel._corpora(Z, Z)
     whole = counts.Pattern(tuple(range(kernel.span)))
     found = counts.count(z, whole, kernel.span).first
+    # With both strands those of the second one too.
     shown = [[z.names[s] for s in z.symbols[first : first + kernel.span]] for first in found]
     characters = kernel._unit == "character" and all(isinstance(x, str) for x in Z)
     return ["".join(window) for window in shown] if characters else shown

@@ -10,7 +10,6 @@ from typing import Any
 
 from mercer.errors import InvalidInput, NotAKernel, message
 from mercer.kernels.sequences.base import WindowKernel, integer
-from mercer.kernels.sequences.corpus import encoded
 from mercer.kernels.sequences.counts import Pattern
 
 __all__ = ["GappedKmer", "Mismatch", "Spectrum"]
@@ -29,6 +28,9 @@ class Spectrum(WindowKernel):
         The length of the substrings. 3 to 6 letters for text and proteins, 4 to 10 for DNA, 1 or 2 words.
     unit : {"character", "word"}, default "character"
         What a string is made of; words are separated by white space. A list of tokens is made of its tokens.
+    both_strands : bool, default False
+        For DNA and RNA: what is counted in x is counted in its reverse complement too, and added, so that it does not
+        matter which strand was read.
 
     Notes
     -----
@@ -52,10 +54,12 @@ class Spectrum(WindowKernel):
 
     k: int = 3
     unit: str = "character"
+    both_strands: bool = False
 
     def __post_init__(self) -> None:
         self._set("k", integer("Spectrum", "k", self.k))
         self._check_unit()
+        self._check_strands()
 
     @property
     def span(self) -> int:
@@ -83,6 +87,8 @@ class GappedKmer(WindowKernel):
         all windows: 210 for (10, 6).
     unit : {"character", "word"}, default "character"
         As for `Spectrum`.
+    both_strands : bool, default False
+        As for `Spectrum`; it takes twice the time.
 
     Raises
     ------
@@ -107,11 +113,13 @@ class GappedKmer(WindowKernel):
     g: int = 8
     k: int = 5
     unit: str = "character"
+    both_strands: bool = False
 
     def __post_init__(self) -> None:
         self._set("g", integer("GappedKmer", "g", self.g))
         self._set("k", integer("GappedKmer", "k", self.k))
         self._check_unit()
+        self._check_strands()
         if self.k > self.g:
             raise NotAKernel(message("GappedKmer", f"k={self.k} of g={self.g} places", "give k ≤ g"))
         _require_patterns("GappedKmer", comb(self.g, self.k))
@@ -136,7 +144,7 @@ class Mismatch(WindowKernel):
     k : int, default 5
     m : int, default 1
         Mismatches, below k; 0 is `Spectrum`.
-    unit : {"character", "word"}, default "character"
+    unit, both_strands
         As for `Spectrum`.
     alphabet : str, list of tokens, or None, default None
         The symbols that w is made of; substrings with another one in them are left out, as those with an N in DNA are.
@@ -165,12 +173,14 @@ class Mismatch(WindowKernel):
     k: int = 5
     m: int = 1
     unit: str = "character"
+    both_strands: bool = False
     alphabet: Any = None
 
     def __post_init__(self) -> None:
         self._set("k", integer("Mismatch", "k", self.k))
         self._set("m", integer("Mismatch", "m", self.m, least=0))
         self._check_unit()
+        self._check_strands()
         if self.m >= self.k:
             raise NotAKernel(message("Mismatch", f"m={self.m} mismatches of k={self.k} places", "give m < k"))
         self._set("alphabet", _checked_alphabet(self.alphabet))
@@ -187,7 +197,7 @@ class Mismatch(WindowKernel):
     def _resolved(self, X: Any, resolver: Any) -> Mismatch:
         if self.is_resolved or X is None:
             return self
-        found = encoded(self.as_objects(X), self._unit).names or ["?"]
+        found = self.replace(alphabet=None)._encoded(self.as_objects(X)).names or ["?"]
         characters = all(isinstance(one, str) and len(one) == 1 for one in found)
         return replace(self, alphabet="".join(found) if characters else tuple(found))
 

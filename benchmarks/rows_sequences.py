@@ -1,0 +1,170 @@
+"""Kernels on sequences: proteins, DNA and text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks import peers
+from benchmarks.harness import Missing, Row, Setting, at_most, benchmark
+from mercer.io import read_sequences
+from mercer.kernels import AllSubstrings, GappedKmer, Kernel, Spectrum, Subsequence
+
+GROUP = "Sequences"
+ERRORS = "Test errors on sequences"
+
+AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
+
+
+def strings(count: int, length: int, letters: str, seed: int = 0) -> Any:
+    """Random ones, all of this length."""
+    drawn = np.random.default_rng(seed).choice(list(letters), (count, length))
+    out = np.empty(count, object)
+    out[:] = ["".join(row) for row in drawn]
+    return out
+
+
+def both_halves(setting: Setting, name: str) -> tuple[Any, Any, Any, Any]:
+    """Training and test sequences, each with its labels; random ones in a quick run."""
+    if setting.quick:
+        X = np.concatenate([strings(20, 40, "ACGT"), strings(20, 40, "AACT")])
+        y = np.repeat(["0", "1"], 20)
+        return X[::2], y[::2], X[1::2], y[1::2]
+    files = [None if setting.data is None else setting.data / f"{name}.{part}.fasta.gz" for part in ("train", "test")]
+    if any(file is None or not file.exists() for file in files):
+        raise Missing(f"needs --data DIR with {name}.train.fasta.gz and {name}.test.fasta.gz")
+    train, test = (read_sequences(file) for file in files if file is not None)
+    return train.sequences, train.headers, test.sequences, test.headers
+
+
+def slowly(kernel: GappedKmer, x: str, z: str) -> int:
+    """Σ over pairs of windows of the choices of k places among those that agree."""
+    from math import comb
+
+    g = kernel.g
+    windows = [[s[i : i + g] for i in range(len(s) - g + 1)] for s in (x, z)]
+    agree = (sum(a == b for a, b in zip(u, w, strict=True)) for u in windows[0] for w in windows[1])
+    return sum(comb(same, kernel.k) for same in agree)
+
+
+@benchmark(GROUP)
+def spectrum(setting: Setting) -> Row:
+    X = strings(setting.size(300, 30), 300, AMINO_ACIDS)
+    if setting.data is not None and not setting.quick:
+        X = both_halves(setting, "1.1")[0][:300]
+    vectorizer = peers.need("sklearn.feature_extraction.text").CountVectorizer
+    kernel = Spectrum(3)
+
+    def peer() -> Any:
+        F = vectorizer(analyzer="char", ngram_range=(3, 3), lowercase=False).fit_transform(X)
+        return (F @ F.T).toarray()
+
+    reference = peer()
+    return Row(
+        f"Spectrum(3), Gram matrix of {len(X)} proteins",
+        ours=lambda: kernel(X),
+        peer=peer,
+        peer_name="scikit-learn's counts of characters",
+        figure="seconds",
+        target=at_most(0.02),
+        error=lambda K: float(np.abs(K - reference).max()),
+        tolerance=0.0,
+    )
+
+
+@benchmark(GROUP)
+def gapped_kmers(setting: Setting) -> Row:
+    X, _, Z, _ = both_halves(setting, "EP300")
+    all_of_them, kernel = np.concatenate([X, Z]), GappedKmer(10, 6)
+    pairs = np.random.default_rng(0).integers(0, len(all_of_them), (5, 2))
+
+    def error(K: Any) -> float:
+        return float(max(abs(K[i, j] - slowly(kernel, all_of_them[i], all_of_them[j])) for i, j in pairs))
+
+    return Row(
+        f"GappedKmer(10, 6), Gram matrix of {len(all_of_them)} DNA sequences (EP300)",
+        ours=lambda: kernel(all_of_them),
+        figure="seconds",
+        target=at_most(20.0),
+        error=error,
+        tolerance=0.0,
+        once=True,
+    )
+
+
+@benchmark(GROUP)
+def subsequences(setting: Setting) -> Row:
+    X = strings(setting.size(1000, 30), setting.size(300, 20), AMINO_ACIDS)
+    kernel = Subsequence(4, 0.5)
+    return Row(
+        f"Subsequence(4), Gram matrix of {len(X)} strings of {len(X[0])} letters",
+        ours=lambda: kernel(X),
+        figure="seconds",
+        target=at_most(15.0),
+        once=True,
+    )
+
+
+@benchmark(GROUP)
+def substrings(setting: Setting) -> Row:
+    X = strings(setting.size(1000, 30), setting.size(300, 20), AMINO_ACIDS)
+    kernel = AllSubstrings(0.5)
+    return Row(
+        f"AllSubstrings, Gram matrix of {len(X)} strings of {len(X[0])} letters",
+        ours=lambda: kernel(X),
+        figure="seconds",
+        once=True,
+    )
+
+
+def on_rows(K: Any, y: Any, new: Any, C: float) -> Any:
+    """Scores as FastSK's own scripts have them: a linear machine on the rows of K, calibrated in five folds."""
+    linear, calibrated = peers.need("sklearn.svm").LinearSVC, peers.need("sklearn.calibration").CalibratedClassifierCV
+    return calibrated(linear(C=C), cv=2 if len(y) < 100 else 5).fit(K, y).predict_proba(new)[:, 1]
+
+
+def machine(K: Any, y: Any, new: Any, C: float) -> Any:
+    """Scores of a support vector machine."""
+    return peers.need("sklearn.svm").SVC(C=C, kernel="precomputed").fit(K, y).decision_function(new)
+
+
+CURVES: dict[str, tuple[str, Kernel, float, Any, float]] = {
+    "EP300": ("EP300", GappedKmer(10, 6), 1.0, machine, 0.01),
+    "EP300_rows": ("EP300", GappedKmer(10, 6), 1.0, on_rows, 0.01),
+    "EP300_strands": ("EP300", GappedKmer(10, 6, both_strands=True), 1.0, machine, 0.01),
+    "protein": ("1.1", GappedKmer(8, 4), 0.01, machine, 0.15),
+    "protein_rows": ("1.1", GappedKmer(8, 4), 0.01, on_rows, 0.15),
+}
+
+
+@benchmark(ERRORS, task=tuple(CURVES))
+def area(setting: Setting, task: str) -> Row:
+    data, kernel, C, score, bound = CURVES[task]
+    X, y, Z, truth = both_halves(setting, data)
+    curve = peers.need("sklearn.metrics").roc_auc_score
+    kernel = kernel.normalized()
+    how = "SVC" if score is machine else "a linear machine on the rows of K, as FastSK's scripts do"
+    return Row(
+        f"{data}, {kernel!r}, {how}, C = {C:g}: 1 − AUC on the test set",
+        ours=lambda: score(kernel(X), y, kernel(Z, X), C),
+        figure="error",
+        target=at_most(bound),
+        error=lambda scores: float(1 - curve(truth == "1", scores)),
+        rounds=1,
+    )
+
+
+@benchmark(ERRORS)
+def sentiment(setting: Setting) -> Row:
+    X, y, Z, truth = both_halves(setting, "sentiment")
+    kernel = Spectrum(1, unit="word").normalized() + Spectrum(5).normalized()
+    model = peers.need("sklearn.svm").SVC(C=1.0, kernel="precomputed")
+    return Row(
+        "sentiment, words and 5 characters, SVC, C = 1: error on the test set",
+        ours=lambda: model.fit(kernel(X), y).predict(kernel(Z, X)),
+        figure="error",
+        target=at_most(0.24),
+        error=lambda labels: float((labels != truth).mean()),
+        rounds=1,
+    )
