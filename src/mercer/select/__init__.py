@@ -6,6 +6,7 @@ from mercer.select.clusters import ClusterCounts, choose_n_clusters, silhouettes
 from mercer.select.heuristics import bandwidth_heuristic
 from mercer.select.judges import Judge, accuracy, negative_squares, r2
 from mercer.select.marginal import MarginalLikelihood, log_marginal_likelihood, maximise_marginal_likelihood
+from mercer.select.mixtures import KernelMixture, column_kernels, combine_kernels
 from mercer.select.reconstruction import Reconstruction, ReconstructionSearch, cross_validate_kernel_pca
 from mercer.select.ridge import Candidate, RidgeSearch, cross_validate_ridge
 from mercer.select.spectrum import RidgeSpectrum
@@ -14,6 +15,7 @@ __all__ = [
     "Candidate",
     "ClusterCounts",
     "Judge",
+    "KernelMixture",
     "MarginalLikelihood",
     "Reconstruction",
     "ReconstructionSearch",
@@ -24,6 +26,8 @@ __all__ = [
     "bandwidth_heuristic",
     "centered_alignment",
     "choose_n_clusters",
+    "column_kernels",
+    "combine_kernels",
     "cross_validate_kernel_pca",
     "cross_validate_ridge",
     "default_alphas",

@@ -14,7 +14,14 @@ from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel, as_kernel
 
-__all__ = ["alignment_weights", "centered_alignment", "centred", "target_columns"]
+__all__ = [
+    "alignment_products",
+    "alignment_weights",
+    "centered_alignment",
+    "centred",
+    "mixture_weights",
+    "target_columns",
+]
 
 Floats = NDArray[np.float64]
 
@@ -140,7 +147,7 @@ def alignment_weights(matrices: Sequence[ArrayLike], y: ArrayLike, *, sparse: fl
         given = f"{len(matrices)} kernel matrices and sparse={sparse!r}"
         raise InvalidInput(message("alignment_weights", given, "give at least one, and a share from 0 to below 1"))
     M, a, sizes = alignment_products([centred(K) for K in matrices], target_columns(y))
-    return _weights(M, a, sizes, sparse)
+    return mixture_weights(M, a, sizes, sparse)[0]
 
 
 def alignment_products(matrices: Sequence[Floats], Y: Floats) -> tuple[Floats, Floats, Floats]:
@@ -153,8 +160,8 @@ def alignment_products(matrices: Sequence[Floats], Y: Floats) -> tuple[Floats, F
     return M, a, sizes
 
 
-def _weights(M: Floats, a: Floats, sizes: Floats, sparse: float) -> Floats:
-    """The mixture of the matrices as they are, from products of those of norm 1."""
+def mixture_weights(M: Floats, a: Floats, sizes: Floats, sparse: float) -> tuple[Floats, Floats]:
+    """The mixture of the matrices as they are, from products of those of norm 1; and their norms."""
     left = sizes > 0
     shares = np.zeros(len(a))
     while np.any(left):
@@ -168,9 +175,9 @@ def _weights(M: Floats, a: Floats, sizes: Floats, sparse: float) -> Floats:
             break
         left &= ~low
     if not shares.sum() > 0:
-        return np.full(len(a), 1.0 / len(a))
+        return np.full(len(a), 1.0 / len(a)), sizes
     weights = np.where(sizes > 0, shares / np.where(sizes > 0, sizes, 1.0), 0.0)
-    return np.asarray(weights / weights.sum())
+    return np.asarray(weights / weights.sum()), sizes
 
 
 def _non_negative(M: Floats, a: Floats) -> Floats:
