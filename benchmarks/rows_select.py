@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import data, peers
-from benchmarks.harness import Row, Setting, at_least, benchmark
+from benchmarks.harness import Row, Setting, at_least, at_most, benchmark
 from mercer.kernels import Gaussian
 
 GROUP = "Choosing the kernel"
@@ -46,4 +46,37 @@ def search(setting: Setting, d: int) -> Row:
         tolerance=SAME_SCORES,
         once=True,
         note="Search: the error is the largest difference of the 40 mean scores from those of the one that ran first.",
+    )
+
+
+@benchmark(GROUP)
+def length_scales(setting: Setting) -> Row:
+    from mercer.select import bandwidth_heuristic, maximise_marginal_likelihood
+
+    X, y = data.housing(setting)
+    known, new = slice(0, setting.size(3000, 120)), slice(setting.size(3000, 120), setting.size(13000, 200))
+    ridge, search = peers.ours("KernelRidge"), peers.ours("KernelSearchCV")
+
+    def lost(model: Any) -> float:
+        return float(np.sqrt(np.mean((y[new] - model.predict(X[new])) ** 2)))
+
+    def learned() -> float:
+        start = bandwidth_heuristic("gaussian", X[known])[0]
+        found = maximise_marginal_likelihood(start, X[known], y[known], per_column=True, sample=2000)
+        return lost(ridge(found.kernel, found.noise, fit_intercept=True).fit(X[known], y[known]))
+
+    def one() -> float:
+        grid = {"kernel__gamma": np.logspace(-2, 1, 7), "alpha": np.logspace(-3, 1, 9)}
+        return lost(search(ridge("gaussian", fit_intercept=True), grid).fit(X[known], y[known]))
+
+    return Row(
+        "held-out error of log house value, length-scales of 8 columns by marginal likelihood",
+        ours=learned,
+        peer=one,
+        peer_name="mercer: one γ and λ of 63, by 5 folds",
+        figure="error",
+        target=at_most(0.275),
+        error=lambda result: result,
+        note="Length-scales: root mean squared error on 10 000 rows, both models fitted on 3000 others. The target is "
+        "the error with one γ, rounded.",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,16 @@ from scipy.spatial.distance import pdist
 from mercer.errors import InvalidInput, message
 from mercer.kernels import distances
 
-__all__ = ["MEASURES", "RULES", "from_data", "is_rule", "median_distance", "spread"]
+__all__ = [
+    "MEASURES",
+    "RULES",
+    "distance_quantiles",
+    "from_data",
+    "from_distance",
+    "is_rule",
+    "median_distance",
+    "spread",
+]
 
 RULES = ("scale", "median")
 _SAMPLE = 1000
@@ -104,17 +114,36 @@ def _scale(measure: Measure, X: Any, weights: Any) -> float:
 
 def _median(measure: Measure, X: Any, weights: Any, seed: int) -> float | None:
     m = median_distance(measure.of_distance, X, weights, seed)
-    if m is None:
-        return None
+    return None if m is None else from_distance(measure, m)
+
+
+def from_distance(measure: Measure, distance: float) -> float:
+    """The γ of a typical distance: 1/(2m²) where γ multiplies squares, 1/m otherwise.
+
+    >>> from_distance(MEASURES["sqdist"], 2.0), from_distance(MEASURES["l1"], 2.0)
+    (0.125, 0.5)
+    """
     # The median of distances is the square root of the median of squares, up to the mean of the middle two.
-    return 1.0 / (2.0 * m * m) if measure.degree == 2 else 1.0 / m
+    return 1.0 / (2.0 * distance * distance) if measure.degree == 2 else 1.0 / distance
 
 
 def median_distance(kind: str, X: Any, weights: Any = None, seed: int = 0) -> float | None:
-    """The median of the non-zero distances in a random sample of rows; None where all of them are zero.
+    """The median of the non-zero distances in a random sample of rows; None where all of them are zero."""
+    found = distance_quantiles(kind, X, (0.5,), weights, seed)
+    return None if found is None else found[0]
+
+
+def distance_quantiles(
+    kind: str, X: Any, quantiles: Sequence[float], weights: Any = None, seed: int = 0
+) -> list[float] | None:
+    """Quantiles of the non-zero distances in a random sample of rows; None where all of them are zero.
 
     `kind` is the pairing; for `sqdist` the distance is its square root. A pair counts as often as the product of its
-    rows' weights.
+    rows' weights. Zeros are left out, because many equal rows would make the median 0; the sample is random, because
+    the first rows of a table are often alike.
+
+    >>> distance_quantiles("sqdist", np.array([[0.0], [0.0], [1.0], [4.0]]), (0.0, 0.5, 1.0))
+    [1.0, 3.0, 4.0]
     """
     count = int(min(X.shape[0], _SAMPLE, max(2.0, (_WORK / X.shape[1]) ** 0.5)))
     chosen = np.sort(np.random.default_rng(seed).choice(X.shape[0], count, replace=False))
@@ -123,22 +152,23 @@ def median_distance(kind: str, X: Any, weights: Any = None, seed: int = 0) -> fl
     i, j = np.triu_indices(count, 1)
     counts = (w[i] * w[j])[values > 0]
     values = values[values > 0]
-    return _weighted_median(values, counts) if len(values) else None
+    return [_weighted_quantile(values, counts, q) for q in quantiles] if len(values) else None
 
 
-def _weighted_median(values: Any, counts: Any) -> float:
-    """The median of the values, each repeated `counts` times (not necessarily whole).
+def _weighted_quantile(values: Any, counts: Any, q: float = 0.5) -> float:
+    """The q-quantile of the values, each repeated `counts` times (not necessarily whole); between two, their mean.
 
-    >>> _weighted_median(np.array([3.0, 1.0]), np.array([1.0, 1.0]))
+    >>> _weighted_quantile(np.array([3.0, 1.0]), np.array([1.0, 1.0]))
     2.0
-    >>> _weighted_median(np.array([3.0, 1.0]), np.array([2.0, 1.0]))
+    >>> _weighted_quantile(np.array([3.0, 1.0]), np.array([2.0, 1.0]))
     3.0
     """
     order = np.argsort(values)
     below = np.cumsum(counts[order])
-    half = below[-1] / 2
-    low, high = np.searchsorted(below, half, "left"), np.searchsorted(below, half, "right")
-    return float((values[order[low]] + values[order[min(high, len(values) - 1)]]) / 2)
+    place = below[-1] * q
+    low, high = np.searchsorted(below, place, "left"), np.searchsorted(below, place, "right")
+    last = len(values) - 1
+    return float((values[order[min(low, last)]] + values[order[min(high, last)]]) / 2)
 
 
 def _distances(kind: str, X: Any) -> Any:

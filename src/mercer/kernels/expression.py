@@ -16,7 +16,7 @@ from mercer.errors import CannotTrace, message
 
 __all__ = ["BINARY", "LEAVES", "UNARY", "Expression", "constant", "evaluate", "integer_power", "node", "tracing"]
 
-LEAVES = ("const", "pairing", "self_x", "self_z")
+LEAVES = ("const", "param", "pairing", "self_x", "self_z")
 UNARY = ("neg", "exp", "log", "sqrt", "tanh", "sin", "cos", "abs")
 BINARY = ("add", "sub", "mul", "div", "minimum", "maximum", "less", "less_equal")
 _ARITY = dict.fromkeys(LEAVES, 0) | dict.fromkeys(UNARY, 1) | dict.fromkeys(BINARY, 2) | {"pow": 1, "where": 3}
@@ -78,7 +78,7 @@ class Expression:
         return Expression, (self.op, self.args, self.value)
 
     def __repr__(self) -> str:
-        if self.op == "const":
+        if self.op in ("const", "param"):
             return repr(self.value)
         if self.op in LEAVES:
             kind, views = self.value
@@ -287,7 +287,14 @@ def _pow(a: Any, b: Any) -> Expression:
         return constant(1.0) if power == 0.0 else Expression("pow", (base,), power)
     if base.op == "const" and base.value > 0:
         return node("exp", node("mul", math.log(base.value), exponent))
+    if _is_parametric(exponent):
+        return node("exp", node("mul", exponent, node("log", base)))
     _cannot("a power whose exponent is not a number")
+
+
+def _is_parametric(e: Expression) -> bool:
+    """Of parameters and numbers only: a `param` leaf stands for a number when a kernel is differentiated in it."""
+    return e.op in ("const", "param") or (e.op not in LEAVES and all(map(_is_parametric, e.args)))
 
 
 _SIMPLIFY: dict[str, Callable[..., Expression | None]] = {
@@ -329,8 +336,12 @@ def integer_power(base: Any, exponent: int) -> Any:
     return result
 
 
-def evaluate(expression: Expression, leaves: Callable[[Expression], Any]) -> Any:
+def evaluate(
+    expression: Expression, leaves: Callable[[Expression], Any], done: dict[Expression, Any] | None = None
+) -> Any:
     """The value of an expression, where `leaves` gives the array for each pairing; shared nodes are computed once.
+
+    `done` keeps the values of all nodes, in the order in which they were computed.
 
     >>> s = Expression("pairing", (), ("dot", ()))
     >>> evaluate(1 + s**2, lambda leaf: np.array([2.0, 3.0]))
@@ -338,7 +349,7 @@ def evaluate(expression: Expression, leaves: Callable[[Expression], Any]) -> Any
     """
     from mercer.kernels import functions
 
-    done: dict[Expression, Any] = {}
+    done = {} if done is None else done
 
     def value(e: Expression) -> Any:
         if e not in done:

@@ -1,8 +1,12 @@
 """Choosing a kernel and a penalty: searches that share what their candidates have in common."""
 
+from mercer.select.alignment import alignment_weights, centered_alignment
 from mercer.select.candidates import default_alphas, default_kernels
 from mercer.select.clusters import ClusterCounts, choose_n_clusters, silhouettes, simplified_silhouettes
+from mercer.select.heuristics import bandwidth_heuristic
 from mercer.select.judges import Judge, accuracy, negative_squares, r2
+from mercer.select.marginal import MarginalLikelihood, log_marginal_likelihood, maximise_marginal_likelihood
+from mercer.select.mixtures import KernelMixture, column_kernels, combine_kernels
 from mercer.select.reconstruction import Reconstruction, ReconstructionSearch, cross_validate_kernel_pca
 from mercer.select.ridge import Candidate, RidgeSearch, cross_validate_ridge
 from mercer.select.spectrum import RidgeSpectrum
@@ -11,16 +15,25 @@ __all__ = [
     "Candidate",
     "ClusterCounts",
     "Judge",
+    "KernelMixture",
+    "MarginalLikelihood",
     "Reconstruction",
     "ReconstructionSearch",
     "RidgeSearch",
     "RidgeSpectrum",
     "accuracy",
+    "alignment_weights",
+    "bandwidth_heuristic",
+    "centered_alignment",
     "choose_n_clusters",
+    "column_kernels",
+    "combine_kernels",
     "cross_validate_kernel_pca",
     "cross_validate_ridge",
     "default_alphas",
     "default_kernels",
+    "log_marginal_likelihood",
+    "maximise_marginal_likelihood",
     "negative_squares",
     "r2",
     "silhouettes",

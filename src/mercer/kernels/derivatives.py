@@ -1,0 +1,297 @@
+"""Derivatives of a kernel in its parameters, through the traced formula: one sweep back for all of them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import CannotTrace, InvalidInput, message
+from mercer.kernels.base import Kernel
+from mercer.kernels.expression import LEAVES, Expression, evaluate
+from mercer.kernels.pairing import ArrayPair, trace
+from mercer.kernels.views import Columns, LengthScales
+
+__all__ = ["ParametricKernel", "tunable_parameters"]
+
+Floats = NDArray[np.float64]
+HOMOGENEOUS = {"sqdist": 2, "dot": 2, "l1": 1, "min_sum": 1, "chi2": 1, "mismatches": 0}
+"""The power of the columns' unit that a pairing has: what a length-scale divides it by."""
+
+
+def symbol(name: str) -> Expression:
+    """A parameter as a leaf of an expression."""
+    return Expression("param", (), name)
+
+
+def tunable_parameters(kernel: Kernel) -> dict[str, float]:
+    """The positive parameters in which the traced formula can be differentiated, by name, with their values.
+
+    ``kernel__gamma`` as in `get_params`; each length-scale by itself, ``scales[0]``, ….
+
+    >>> from mercer.kernels import Gaussian, Matern
+    >>> tunable_parameters(2.0 * Gaussian(0.5).with_length_scales([1.0, 3.0]))
+    {'scale': 2.0, 'kernel__kernel__gamma': 0.5, 'kernel__scales[0]': 1.0, 'kernel__scales[1]': 3.0}
+    >>> tunable_parameters(Matern(nu=1.5))  # ν decides which formula there is
+    {'length_scale': 1.0}
+    """
+    candidates = _numbers(kernel)
+    good = {}
+    for name, value in candidates.items():
+        try:
+            _parameters_in(_traced(kernel, {name}))
+        except (CannotTrace, InvalidInput, TypeError):
+            continue
+        good[name] = value
+    return good
+
+
+def _numbers(kernel: Kernel, before: str = "") -> dict[str, float]:
+    """All positive real parameters that are floats."""
+    found: dict[str, float] = {}
+    for name, value in kernel._params().items():
+        if isinstance(value, Kernel):
+            found |= _numbers(value, f"{before}{name}__")
+        elif isinstance(value, float) and 0 < value < np.inf:
+            found[before + name] = value
+        elif name == "scales" and isinstance(value, tuple):
+            found |= {f"{before}{name}[{j}]": float(scale) for j, scale in enumerate(value)}
+    return found
+
+
+def _with_symbols(kernel: Kernel, names: set[str], before: str = "") -> Kernel:
+    """A copy with symbols for these parameters: only to be traced, for its checks were passed by."""
+    out = copy.copy(kernel)
+    for name, value in kernel._params().items():
+        if isinstance(value, Kernel):
+            object.__setattr__(out, name, _with_symbols(value, names, f"{before}{name}__"))
+        elif before + name in names:
+            object.__setattr__(out, name, symbol(before + name))
+        elif name == "scales" and isinstance(value, tuple):
+            marked = [f"{before}{name}[{j}]" for j in range(len(value))]
+            scales = tuple(symbol(m) if m in names else v for m, v in zip(marked, value, strict=True))
+            object.__setattr__(out, name, scales)
+    return out
+
+
+def _traced(kernel: Kernel, names: set[str]) -> Expression:
+    if not kernel.is_resolved:
+        advice = "call .resolve(X) first"
+        raise InvalidInput(message(type(kernel).__name__, f"{kernel!r} has parameters that depend on data", advice))
+    return trace(_with_symbols(kernel, names))
+
+
+def _parameters_in(expression: Expression) -> None:
+    """Refuse symbols within views other than length-scales, and length-scales that a view after them bends."""
+    for leaf in _leaves(expression):
+        views = leaf.value[1] if leaf.op in ("pairing", "self_x", "self_z") else ()
+        seen = False
+        for view in views:
+            if isinstance(view, LengthScales):
+                seen |= any(isinstance(scale, Expression) for scale in view.scales)
+            elif not isinstance(view, Columns) and (seen or _has_symbols(view)):
+                advice = "hold this parameter fixed"
+                raise CannotTrace(message("derivative", f"a parameter within {type(view).__name__}", advice))
+
+
+def _has_symbols(view: Any) -> bool:
+    return any(isinstance(getattr(view, f.name), Expression) for f in fields(view))
+
+
+def _leaves(expression: Expression) -> set[Expression]:
+    found, todo, done = set(), [expression], set()
+    while todo:
+        e = todo.pop()
+        if id(e) not in done:
+            done.add(id(e))
+            todo += e.args
+            if not e.args:
+                found.add(e)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class ParametricKernel:
+    """K(θ) of some rows with itself, and Σᵢⱼ Gᵢⱼ ∂Kᵢⱼ/∂log θ for any G, at any θ.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Resolved.
+    names : tuple of str
+        Of `tunable_parameters`: which of its parameters θ are.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> own = ParametricKernel(Gaussian(gamma=0.5), ("gamma",))
+    >>> K, back = own.at(np.array([0.5]), np.array([[0.0], [1.0]]))
+    >>> back(np.array([[0.0, 1.0], [0.0, 0.0]])), -0.5 * np.exp(-0.5)  # ∂K₀₁/∂log γ
+    (array([-0.30326533]), np.float64(-0.3032653298563167))
+    """
+
+    kernel: Kernel
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        known = tunable_parameters(self.kernel)
+        unknown = [name for name in self.names if name not in known]
+        if unknown:
+            given = f"{unknown[0]!r} of {self.kernel!r}"
+            raise InvalidInput(message("ParametricKernel", given, f"it can vary {', '.join(known) or 'nothing'}"))
+        object.__setattr__(self, "_expression", _traced(self.kernel, set(self.names)))
+
+    @property
+    def values(self) -> Floats:
+        """θ of the kernel as it is."""
+        known = _numbers(self.kernel)
+        return np.array([known[name] for name in self.names])
+
+    def kernel_at(self, theta: Floats) -> Kernel:
+        """The kernel with these parameters."""
+        given = dict(zip(self.names, map(float, theta), strict=True))
+        return _with_numbers(self.kernel, given)
+
+    def at(self, theta: Floats, X: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
+        """K, and the function G ↦ (Σᵢⱼ Gᵢⱼ ∂Kᵢⱼ/∂log θ for each θ)."""
+        given = dict(zip(self.names, map(float, theta), strict=True))
+        tape = _Tape(self.__dict__["_expression"], X, given)
+        K = np.array(np.broadcast_to(tape.value, (len(X), len(X))), np.float64)
+        return K, lambda G: tape.back(G, self.names)
+
+
+def _with_numbers(kernel: Kernel, given: dict[str, float], before: str = "") -> Kernel:
+    changes: dict[str, Any] = {}
+    for name, value in kernel._params().items():
+        if isinstance(value, Kernel):
+            changes[name] = _with_numbers(value, given, f"{before}{name}__")
+        elif before + name in given:
+            changes[name] = given[before + name]
+        elif name == "scales" and isinstance(value, tuple):
+            changes[name] = tuple(given.get(f"{before}{name}[{j}]", v) for j, v in enumerate(value))
+    return kernel.replace(**changes) if changes else kernel
+
+
+class _Tape:
+    """An expression on arrays, all of its nodes' values kept for the way back."""
+
+    def __init__(self, expression: Expression, X: Floats, given: dict[str, float]) -> None:
+        self.expression, self.X, self.given = expression, X, given
+        self.pairs: dict[Any, ArrayPair] = {(): ArrayPair(X, X)}
+        self.values: dict[Expression, Any] = {}
+        self.value = evaluate(expression, self._leaf, self.values)
+
+    def _leaf(self, leaf: Expression) -> Any:
+        if leaf.op == "param":
+            return self.given[leaf.value]
+        kind, views = leaf.value
+        pair: Any = self._pair(views)
+        pair = {"pairing": pair, "self_x": pair.x, "self_z": pair.z}[leaf.op]
+        return getattr(pair, kind)
+
+    def _pair(self, views: Any) -> ArrayPair:
+        if views not in self.pairs:
+            self.pairs[views] = self._pair(views[:-1]).through(self._numeric(views[-1]))
+        return self.pairs[views]
+
+    def _numeric(self, view: Any) -> Any:
+        if not isinstance(view, LengthScales):
+            return view
+        return LengthScales(tuple(self.given[s.value] if isinstance(s, Expression) else s for s in view.scales))
+
+    def back(self, G: Floats, names: tuple[str, ...]) -> Floats:
+        """Σ G ∂K/∂log θ: adjoints of all nodes, in the reverse of the order of evaluation."""
+        adjoints: dict[Expression, Any] = {self.expression: G}
+        totals = dict.fromkeys(names, 0.0)
+        for e in reversed(self.values):  # a node comes after its arguments there
+            adjoint = adjoints.pop(e, None)
+            if adjoint is None or e.op == "const":
+                continue
+            if e.op == "param":
+                totals[e.value] += float(np.sum(adjoint)) * self.given[e.value]
+            elif e.op in LEAVES:
+                self._length_scales(e, adjoint, totals)
+            else:
+                values = [self.values[arg] for arg in e.args]
+                for arg, part in zip(e.args, _BACK[e.op](adjoint, self.values[e], e.value, *values), strict=True):
+                    if part is not None:
+                        part = _summed(part, self.values[arg])
+                        adjoints[arg] = adjoints[arg] + part if arg in adjoints else part
+        return np.array([totals[name] for name in names])
+
+    def _length_scales(self, leaf: Expression, G: Any, totals: dict[str, float]) -> None:
+        """−degree · Σ G · (a column's share in the pairing), for each length-scale that is a parameter."""
+        kind, views = leaf.value
+        places = [i for i, v in enumerate(views) if isinstance(v, LengthScales)]
+        if not any(isinstance(s, Expression) for i in places for s in views[i].scales):
+            return
+        shares = -HOMOGENEOUS[kind] * _shares(kind, leaf.op, self._pair(views).X, G)
+        for i in places:
+            columns = np.arange(len(views[i].scales))
+            for view in views[i + 1 :]:
+                columns = columns[list(view.indices)] if isinstance(view, Columns) else columns
+            for share, column in zip(shares, columns, strict=True):
+                scale = views[i].scales[column]
+                if isinstance(scale, Expression):
+                    totals[scale.value] += float(share)
+
+
+def _shares(kind: str, op: str, V: Floats, G: Any) -> Floats:
+    """Σᵢⱼ Gᵢⱼ p(vᵢ, vⱼ) for each column of V, p the pairing of that column alone."""
+    if op != "pairing":
+        g = np.broadcast_to(np.asarray(G, np.float64).reshape(-1), len(V))
+        return np.asarray(g @ V**2 if kind == "dot" else g @ V if kind == "min_sum" else np.zeros(V.shape[1]))
+    G = np.broadcast_to(G, (len(V), len(V)))
+    if kind == "dot":
+        return np.asarray(np.sum(V * (G @ V), axis=0))
+    if kind == "sqdist":
+        V = V - V.mean(axis=0)
+        return np.asarray((G.sum(axis=0) + G.sum(axis=1)) @ V**2 - 2 * np.sum(V * (G @ V), axis=0))
+    return np.array([np.sum(G * getattr(ArrayPair(one, one), kind)) for one in V.T[:, :, None]])
+
+
+def _summed(part: Any, like: Any) -> Any:
+    """An adjoint, summed over what its value was broadcast along."""
+    shape = np.shape(like)
+    if shape == np.shape(part):
+        return part
+    if not shape:
+        return np.sum(part)
+    axes = tuple(i for i, size in enumerate(shape) if size == 1 and np.shape(part)[i] != 1)
+    return np.sum(part, axis=axes, keepdims=True)
+
+
+def _pow_back(g: Any, v: Any, p: Any, a: Any) -> tuple[Any]:
+    return (g * p * a ** (p - 1),) if p != 1 else (g,)
+
+
+def _ratio(g: Any, a: Any) -> Any:
+    """g/a, and 0 where a = 0: there √a and |a| have no derivative, and the distances under them none to give."""
+    a = np.asarray(a, np.float64)
+    return g * np.divide(1.0, a, out=np.zeros_like(a), where=a != 0)
+
+
+_BACK: dict[str, Callable[..., tuple[Any, ...]]] = {
+    "neg": lambda g, v, _, a: (-g,),
+    "exp": lambda g, v, _, a: (g * v,),
+    "log": lambda g, v, _, a: (g / a,),
+    "sqrt": lambda g, v, _, a: (0.5 * _ratio(g, v),),
+    "tanh": lambda g, v, _, a: (g * (1 - v**2),),
+    "sin": lambda g, v, _, a: (g * np.cos(a),),
+    "cos": lambda g, v, _, a: (-g * np.sin(a),),
+    "abs": lambda g, v, _, a: (g * np.sign(a),),
+    "add": lambda g, v, _, a, b: (g, g),
+    "sub": lambda g, v, _, a, b: (g, -g),
+    "mul": lambda g, v, _, a, b: (g * b, g * a),
+    "div": lambda g, v, _, a, b: (g / b, -g * v / b),
+    "minimum": lambda g, v, _, a, b: (np.where(a <= b, g, 0.0), np.where(a <= b, 0.0, g)),
+    "maximum": lambda g, v, _, a, b: (np.where(a >= b, g, 0.0), np.where(a >= b, 0.0, g)),
+    "less": lambda g, v, _, a, b: (None, None),
+    "less_equal": lambda g, v, _, a, b: (None, None),
+    "where": lambda g, v, _, c, a, b: (None, np.where(c, g, 0.0), np.where(c, 0.0, g)),
+    "pow": _pow_back,
+}

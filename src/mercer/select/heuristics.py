@@ -1,0 +1,85 @@
+"""Bandwidths from the distances between rows: the median heuristic and its relatives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mercer.arrays import as_rows
+from mercer.errors import InvalidInput, message
+from mercer.kernels import Kernel, as_kernel
+from mercer.kernels.bandwidth import MEASURES, distance_quantiles, from_data, from_distance
+
+__all__ = ["bandwidth_heuristic"]
+
+WHO = "bandwidth_heuristic"
+
+
+def bandwidth_heuristic(
+    kernel: Kernel | str,
+    X: Any,
+    quantiles: Sequence[float] = (0.5,),
+    *,
+    sample_weight: Any = None,
+    seed: int = 0,
+) -> list[Kernel]:
+    r"""The kernel with γ = 1/(2m²), or 1/m where γ multiplies a distance, m a quantile of the distances between rows.
+
+    The distance is the kernel's own: Euclidean for Gaussian-like kernels, city-block for ``Laplace(norm=1)``, χ² for
+    `Chi2`. The quantile 0.5 is the median heuristic, ``gamma="median"``; 0.1 and 0.9 around it span the bandwidths
+    worth a search. Distances of 0 are left out, so that many equal rows do not make γ infinite; they are those of a
+    seeded random sample of 1000 rows, not of the first; where all are 0 γ is that of ``"scale"``.
+
+    Parameters
+    ----------
+    kernel : Kernel or str
+        With a bandwidth, which is replaced.
+    X : array-like of shape (n, d)
+    quantiles : numbers from 0 to 1
+    sample_weight : array-like of shape (n,), optional
+        A row of weight 2 counts as two, one of weight 0 as none.
+    seed : int
+
+    Returns
+    -------
+    list of Kernel
+        One for each quantile.
+
+    References
+    ----------
+    D. Garreau, W. Jitkrittum, M. Kanagawa (2017). Large sample analysis of the median heuristic. arXiv:1707.07269.
+    B. Caputo et al. (2002). Appearance-based object recognition using SVMs: which kernel should I use? NIPS workshop.
+
+    Examples
+    --------
+    >>> X = [[0.0], [0.0], [1.0], [4.0]]
+    >>> bandwidth_heuristic("gaussian", X, (0.1, 0.5))
+    [Gaussian(gamma=0.5), Gaussian(gamma=0.0555556)]
+    >>> bandwidth_heuristic("laplace", X)
+    [Laplace(gamma=0.333333)]
+    """
+    own = as_kernel(kernel)
+    name = own.rule_parameter
+    if name not in own.get_params(deep=False):
+        raise InvalidInput(message(WHO, f"{own!r} has no bandwidth", "give such as gaussian, laplace or matern"))
+    rows = as_rows(X)
+    wrong = [q for q in quantiles if not 0 <= q <= 1]
+    if wrong:
+        raise InvalidInput(message(WHO, f"the quantile {wrong[0]!r}", "give numbers from 0 to 1"))
+    weights = None if sample_weight is None else np.asarray(sample_weight, np.float64)
+    if weights is not None:
+        rows, weights = rows[weights > 0], weights[weights > 0]
+    measure = MEASURES[own.measure]
+    found = distance_quantiles(measure.of_distance, rows, tuple(quantiles), weights, seed)
+    if found is None:
+        gammas = [from_data("scale", own.measure, rows, weights)] * len(quantiles)
+    else:
+        gammas = [from_distance(measure, distance) for distance in found]
+    return [own.replace(**{name: _number(own._from_gamma(gamma))}) for gamma in gammas]
+
+
+def _number(value: float) -> float:
+    """Six digits: a kernel that can be read aloud and typed again."""
+    return float(f"{value:.6g}")

@@ -1,0 +1,66 @@
+"""Derivatives in parameters, against differences."""
+
+import numpy as np
+import pytest
+
+from mercer.errors import InvalidInput
+from mercer.kernels import (
+    Cauchy,
+    Chi2,
+    Cosine,
+    Function,
+    Gaussian,
+    Intersection,
+    Laplace,
+    Linear,
+    Matern,
+    Periodic,
+    Polynomial,
+    RationalQuadratic,
+    Sigmoid,
+)
+from mercer.kernels.derivatives import ParametricKernel, tunable_parameters
+
+SCALES = [1.0, 2.0, 3.0, 0.4]
+KERNELS = [
+    1.3 * Gaussian(0.7).with_length_scales(SCALES)
+    + 0.2 * Linear().with_length_scales(SCALES) * Laplace(0.4, norm=1)
+    + 0.1,
+    Matern(1.5, 0.7).with_length_scales(SCALES).on([0, 1, 2, 3]),
+    Matern(2.5, 0.7),
+    RationalQuadratic(1.7, 0.6),
+    Periodic(1.3, 0.6),
+    Polynomial(3, 0.5, 0.7).normalized(),
+    Chi2(0.8).with_length_scales(SCALES),
+    Intersection().with_length_scales(SCALES).normalized(),
+    (Cosine().with_length_scales(SCALES) + Cauchy(0.3)) ** 2,
+    Laplace(0.5, 1).with_length_scales(SCALES).on([3, 2, 1, 0]),
+    Gaussian(0.5).on([2, 0]).with_length_scales(SCALES),
+    Gaussian(0.5).with_length_scales([1.0, 2.0]).with_length_scales([0.5, 1.5]).on([1, 3]),
+    Sigmoid(0.4, 0.2),
+    Gaussian(0.4) ** 0.5,
+]
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_every_parameter_against_differences(kernel):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.1, 1, size=(12, 4))
+    own = ParametricKernel(kernel, tuple(tunable_parameters(kernel)))
+    K, back = own.at(own.values, X)
+    np.testing.assert_allclose(K, kernel(X), atol=1e-12)
+    G = rng.normal(size=K.shape)
+    for i, found in enumerate(back(G)):
+        step = 1e-5 * (np.arange(len(own.names)) == i)
+        up, down = own.values * np.exp(step), own.values * np.exp(-step)
+        difference = np.sum(G * (own.at(up, X)[0] - own.at(down, X)[0])) / 2e-5
+        assert found == pytest.approx(difference, rel=1e-6, abs=1e-8), own.names[i]
+    np.testing.assert_allclose(own.kernel_at(up)(X), own.at(up, X)[0], atol=1e-12)
+
+
+def test_which_parameters_there_are():
+    assert set(tunable_parameters(Polynomial(3, 0.5, 0.0))) == {"gamma"}  # an offset of 0 has no logarithm
+    assert tunable_parameters(Periodic(2.0, 0.5)) == {"length_scale": 0.5}
+    assert tunable_parameters(Function(lambda X, Z: X @ Z.T)) == {}
+    with pytest.raises(InvalidInput, match="can vary gamma"):
+        ParametricKernel(Gaussian(1.0), ("nu",))

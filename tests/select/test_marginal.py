@@ -1,0 +1,95 @@
+"""The marginal likelihood against SciPy's normal law and scikit-learn, its gradient against differences."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+
+from mercer.errors import InvalidInput
+from mercer.kernels import Gaussian
+from mercer.kernels.derivatives import ParametricKernel, tunable_parameters
+from mercer.select import log_marginal_likelihood, maximise_marginal_likelihood
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 18))
+    return X, np.sin(X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=90)
+
+
+def test_is_the_log_density_of_the_normal_law(data):
+    X, y = data
+    kernel = 2.0 * Gaussian(0.05) + 0.3
+    value, _ = log_marginal_likelihood(kernel, X, y, 0.2)
+    law = multivariate_normal(np.zeros(90), kernel(X) + 0.2 * np.eye(90))
+    assert value == pytest.approx(law.logpdf(y), rel=1e-10)
+    both, _ = log_marginal_likelihood(kernel, X, np.column_stack([y, -2 * y]), 0.2)
+    assert both == pytest.approx(law.logpdf(y) + law.logpdf(-2 * y), rel=1e-10)
+
+
+def test_gradient_in_twenty_one_parameters_against_differences(data):
+    X, y = data
+    kernel = 1.3 * Gaussian(0.05).with_length_scales(np.random.default_rng(1).uniform(0.5, 2, 18))
+    _, gradient = log_marginal_likelihood(kernel, X, y, 0.3)
+    own = ParametricKernel(kernel, tuple(tunable_parameters(kernel)))
+    assert len(gradient) == 21
+    largest = max(map(abs, gradient.values()))
+    for i, name in enumerate(gradient):
+        at = []
+        for step in (-2, -1, 1, 2):
+            theta = np.append(own.values, 0.3) * np.exp(step * 1e-3 * (np.arange(21) == i))
+            at.append(log_marginal_likelihood(own.kernel_at(theta[:-1]), X, y, theta[-1])[0])
+        difference = (at[0] - 8 * at[1] + 8 * at[2] - at[3]) / 12e-3
+        assert gradient[name] == pytest.approx(difference, abs=1e-9 * largest, rel=1e-6)
+
+
+def test_finds_what_scikit_learn_finds(data):
+    X, y = data[0][:, :2], data[1]
+    found = maximise_marginal_likelihood("gaussian(gamma=0.5)", X, y, per_column=True)
+    peer = GaussianProcessRegressor(
+        ConstantKernel() * RBF([1.0, 1.0]) + WhiteKernel(0.1), n_restarts_optimizer=2, random_state=0
+    )
+    peer.fit(X, y - y.mean())
+    assert found.value == pytest.approx(peer.log_marginal_likelihood_value_, abs=1e-3)
+    np.testing.assert_allclose(found.kernel.get_params()["kernel__scales"], peer.kernel_.k1.k2.length_scale, rtol=0.02)
+    assert found.noise == pytest.approx(peer.kernel_.k2.noise_level, rel=0.02)
+    assert max(map(abs, found.gradient.values())) < 0.1
+
+
+def test_what_is_held_stays_and_bounds_are_said(data):
+    X, y = data
+    found = maximise_marginal_likelihood("1.5*gaussian(gamma=0.3)", X[:, :2], y, fixed=["scale", "noise"], noise=0.05)
+    assert (found.kernel.scale, found.noise) == (1.5, 0.05)
+    assert set(found.gradient) == {"kernel__gamma", "noise"}
+    tight = maximise_marginal_likelihood("gaussian(gamma=30.0)", X[:, :2], y, bounds=(0.5, 2.0))
+    assert any("lower bound" in note for note in tight.notes)
+
+
+def test_restarts_never_lose_and_seeds_repeat(data):
+    X, y = data[0][:, :3], data[1]
+    one = maximise_marginal_likelihood("gaussian(gamma=50.0)", X, y)
+    three = maximise_marginal_likelihood("gaussian(gamma=50.0)", X, y, restarts=2)
+    assert three.value >= one.value
+    assert len(three.starts) == 3
+    again = maximise_marginal_likelihood("gaussian(gamma=50.0)", X, y, restarts=2)
+    assert again.value == three.value
+    assert maximise_marginal_likelihood("gaussian", X, y, sample=40).sample_size == 40
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"y": np.ones(90)}, "all the same"),
+        ({"y": np.full(90, np.nan)}, "finite"),
+        ({"kernel": "linear", "amplitude": False}, "no parameter to vary"),
+        ({"fixed": ["nu"]}, "no parameter 'nu'"),
+        ({"bounds": (2.0, 3.0)}, "bounds"),
+    ],
+)
+def test_refusals(data, change, says):
+    with pytest.raises(InvalidInput, match=says):
+        maximise_marginal_likelihood(**{"kernel": "gaussian", "X": data[0], "y": data[1], **change})
+    with pytest.raises(InvalidInput, match="noise"):
+        log_marginal_likelihood("gaussian", *data, noise=0.0)
