@@ -110,7 +110,9 @@ def test_scikit_learns_tools(rows):
     X, y = rows[0], rows[0][:, 0]
     model = KernelRidge(RepairedKernel(K0, "clip"))
     assert clone(model).kernel.policy == "clip"
-    search = GridSearchCV(model, {"kernel__policy": ["clip", "flip"], "kernel__kernel__gamma": [0.1, 1.0]}, cv=2).fit(X, y)
+    search = GridSearchCV(model, {"kernel__policy": ["clip", "flip"], "kernel__kernel__gamma": [0.1, 1.0]}, cv=2).fit(
+        X, y
+    )
     assert search.best_params_["kernel__kernel__gamma"] in (0.1, 1.0)
 
 

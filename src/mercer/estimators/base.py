@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from mercer.arrays import parse_memory
 from mercer.errors import ConvergenceWarning, InvalidInput, message
+from mercer.estimators.indefinite import examine
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel, as_kernel
@@ -47,6 +48,11 @@ class KernelEstimator(BaseEstimator):
     memory: Any
     kernel_parameters: tuple[str, ...] = ("kernel",)
     """The parameters that are kernels."""
+    indefinite_meaning: ClassVar[str] = (
+        "the method takes its values for inner products of features, which they are not: squared lengths may be "
+        "negative"
+    )
+    """What a fit with an indefinite kernel still computes."""
 
     # ---- parameters --------------------------------------------------------------------------------------------------
 
@@ -146,10 +152,7 @@ class KernelEstimator(BaseEstimator):
             definiteness=self.kernel_.properties.definiteness.name.lower().replace("_", " "),
             memory_budget=parse_memory(self.memory),
         )
-        if not self.kernel_.properties.definiteness.is_mercer:
-            report.notes.append(
-                "the kernel is not proved positive semi-definite; the method may have no meaning for it"
-            )
+        examine(K, type(self).__name__, self.indefinite_meaning, report)
         return K, report
 
     def _kernel_size(self, K: KernelOperator) -> KernelSize:

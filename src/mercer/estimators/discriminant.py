@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -142,6 +142,10 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     >>> model.transform(X).shape, bool(model.score(X, y) > 0.95)
     ((150, 2), True)
     """
+
+    indefinite_meaning: ClassVar[str] = (
+        "the directions are stationary points of the ratio of scatters, which may be negative, and no maximum"
+    )
 
     def __init__(
         self,

@@ -14,6 +14,7 @@ from mercer.arrays import require
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base import FLOATS, KernelEstimator
 from mercer.estimators.canonical import View, canonical_pairs, landmark_view, spectral_view
+from mercer.estimators.indefinite import examine
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel, as_kernel
@@ -166,6 +167,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         self.report_ = report
         self.kernel_y_ = self._second().resolve(Y, names)
         L = KernelOperator(self.kernel_y_, Y, dtype=np.float64)
+        examine(L, type(self).__name__, self.indefinite_meaning, report)
         self._kernel_size(K)
         self.n_features_y_ = int(Y.shape[1]) if hasattr(Y, "shape") else 0
         road, m = self._plan(K.shape[0], report)

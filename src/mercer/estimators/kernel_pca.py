@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -152,6 +152,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
     >>> bool(abs(scores[:, 0].var() - KernelPCA(2, Gaussian(gamma=2.0)).fit(X).explained_variance_[0]) < 1e-12)
     True
     """
+
+    indefinite_meaning: ClassVar[str] = (
+        "only components of positive eigenvalues are kept, as in classical scaling: a picture in a Euclidean space"
+    )
 
     def __init__(
         self,

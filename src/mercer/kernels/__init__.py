@@ -9,6 +9,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.columns import OnColumns, Rescaled
 from mercer.kernels.evaluation import dense, set_engine
 from mercer.kernels.expression import Expression, evaluate
+from mercer.kernels.formula import Formula, is_formula
 from mercer.kernels.functions import abs, cos, exp, log, maximum, minimum, sin, sqrt, tanh, where
 from mercer.kernels.histograms import AdditiveChi2, Chi2, Hamming, Intersection
 from mercer.kernels.names import as_kernel, kernel_names, parse
@@ -21,9 +22,9 @@ from mercer.kernels.views import Circle, Columns, LengthScales, View
 
 __all__ = [
     "AdditiveChi2", "ArrayPair", "Cauchy", "Chi2", "Circle", "Columns", "Constant", "Cosine", "Definiteness",
-    "Expression", "Function", "Gaussian", "Hamming", "Intersection", "Kernel", "Laplace", "LengthScales", "Linear",
-    "Matern", "MonomialSum", "Normalized", "OnColumns", "Pair", "Periodic", "Polynomial", "Power", "Precomputed",
-    "Product", "Properties", "RationalQuadratic", "Rescaled", "Scaled", "Sigmoid", "Sum", "SymbolPair", "View",
-    "abs", "as_kernel", "cos", "dense", "evaluate", "exp", "inf", "kernel_names", "log", "maximum", "minimum", "parse",
-    "set_engine", "sin", "sqrt", "tanh", "trace", "where",
+    "Expression", "Formula", "Function", "Gaussian", "Hamming", "Intersection", "Kernel", "Laplace", "LengthScales",
+    "Linear", "Matern", "MonomialSum", "Normalized", "OnColumns", "Pair", "Periodic", "Polynomial", "Power",
+    "Precomputed", "Product", "Properties", "RationalQuadratic", "Rescaled", "Scaled", "Sigmoid", "Sum", "SymbolPair",
+    "View", "abs", "as_kernel", "cos", "dense", "evaluate", "exp", "inf", "is_formula", "kernel_names", "log",
+    "maximum", "minimum", "parse", "set_engine", "sin", "sqrt", "tanh", "trace", "where",
 ]  # fmt: skip
