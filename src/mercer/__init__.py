@@ -24,6 +24,7 @@ from mercer.estimators import (
 )
 from mercer.events import Cancel, Log, Progress, observe
 from mercer.gram import KernelOperator
+from mercer.hypotheses import herd, hsic_test, mmd_test
 from mercer.io import load, save
 from mercer.validity import KernelReport, RepairedKernel, check_kernel, repair_kernel
 
@@ -54,8 +55,11 @@ __all__ = [
     "Report",
     "check_kernel",
     "errors",
+    "herd",
+    "hsic_test",
     "kernels",
     "load",
+    "mmd_test",
     "observe",
     "repair_kernel",
     "save",
