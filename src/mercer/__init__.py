@@ -6,6 +6,7 @@ One kernel algebra for every method, a fused native engine, and answers that car
 from mercer import errors, kernels
 from mercer.approx import MonomialFeatures
 from mercer.estimators import (
+    Explanation,
     KernelCCA,
     KernelDiscriminantAnalysis,
     KernelKMeans,
@@ -21,6 +22,7 @@ from mercer.estimators import (
     PolynomialSketch,
     RandomFourierFeatures,
     Report,
+    explain,
 )
 from mercer.events import Cancel, Log, Progress, observe
 from mercer.gram import KernelOperator
@@ -32,6 +34,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Cancel",
+    "Explanation",
     "KernelCCA",
     "KernelDiscriminantAnalysis",
     "KernelKMeans",
@@ -55,6 +58,7 @@ __all__ = [
     "Report",
     "check_kernel",
     "errors",
+    "explain",
     "herd",
     "hsic_test",
     "kernels",

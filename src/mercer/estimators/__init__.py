@@ -1,6 +1,7 @@
 """One textbook chapter per file: an estimator states its problem and never iterates."""
 
 from mercer.estimators.discriminant import KernelDiscriminantAnalysis
+from mercer.estimators.explain import Explanation, explain
 from mercer.estimators.feature_maps import Nystroem, RandomFourierFeatures
 from mercer.estimators.kernel_cca import KernelCCA
 from mercer.estimators.kernel_kmeans import KernelKMeans
@@ -14,6 +15,7 @@ from mercer.estimators.report import Report
 from mercer.estimators.spectral_clustering import KernelSpectralClustering
 
 __all__ = [
+    "Explanation",
     "KernelCCA",
     "KernelDiscriminantAnalysis",
     "KernelKMeans",
@@ -29,4 +31,5 @@ __all__ = [
     "PolynomialSketch",
     "RandomFourierFeatures",
     "Report",
+    "explain",
 ]

@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from mercer.arrays import parse_memory
 from mercer.errors import ConvergenceWarning, InvalidInput, message
+from mercer.estimators.expansion import Expansion
 from mercer.estimators.indefinite import examine
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
@@ -168,6 +169,10 @@ class KernelEstimator(BaseEstimator):
             # Not of |values|, which would be a copy of the data.
             largest_row = float(max(np.max(values, initial=0.0), -np.min(values, initial=0.0)))
         return KernelSize(float(diagonal.sum()), float(np.abs(diagonal).max()), largest_row)
+
+    def _expansion(self) -> Expansion | None:
+        """The outputs as kernel expansions over `X_fit_`, for `explain`; None where they are none."""
+        return None
 
     def _cross(self, X: Any) -> KernelOperator:
         """k(new row, training row) as an operator."""

@@ -8,10 +8,12 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.approx.landmarks import landmark_features
 from mercer.arrays import human
 from mercer.errors import InvalidInput, message
+from mercer.estimators.expansion import Expansion, expansion_of
 from mercer.estimators.fisher import (
     ClassScatter,
     Directions,
@@ -371,6 +373,10 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return float(self.leave_one_out_deltas_[best])
 
     # ---- new rows ---------------------------------------------------------------------------------------------------
+
+    def _expansion(self) -> Expansion | None:
+        check_is_fitted(self)
+        return expansion_of(self, prefix="discriminant ")
 
     def transform(self, X: Any) -> np.ndarray:
         """wᵀφ(x) = Σᵢ aᵢ k(xᵢ, x) for each direction (21.61): of shape (m, k), float64."""

@@ -14,6 +14,7 @@ from mercer.arrays import require
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base import FLOATS, KernelEstimator
 from mercer.estimators.canonical import View, canonical_pairs, landmark_view, spectral_view
+from mercer.estimators.expansion import Expansion, expansion_of
 from mercer.estimators.indefinite import examine
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
@@ -299,6 +300,10 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return road, m
 
     # ---- new rows ---------------------------------------------------------------------------------------------------
+
+    def _expansion(self) -> Expansion | None:
+        check_is_fitted(self)
+        return expansion_of(self, -np.asarray(self.offset_), prefix="component ")
 
     def transform(self, X: Any, y: Any = None) -> Any:
         """The scores of new rows: of shape (m, k), float64; with y a pair, those of the second view too."""

@@ -10,10 +10,12 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.arrays import require
 from mercer.errors import ConvergenceWarning, InvalidInput, message
 from mercer.estimators.base import KernelEstimator
+from mercer.estimators.expansion import Expansion, expansion_of
 from mercer.estimators.regularised import RegularisedSolve
 from mercer.estimators.report import Report
 from mercer.estimators.restricted import RestrictedSolve, too_dear
@@ -212,6 +214,10 @@ class LeastSquares(KernelEstimator):
         """Refuse what goes beyond the budget; the report tells the largest plan."""
         report.memory_planned = max(report.memory_planned, need)
         require(need, report.memory_budget, f"{type(self).__name__} on {report.n} rows", [alternative, "fewer rows"])
+
+    def _expansion(self) -> Expansion | None:
+        check_is_fitted(self)
+        return expansion_of(self, self.intercept_)
 
     def _decide(self, X: Any) -> np.ndarray:
         return np.asarray(self._cross(X) @ self.dual_coef_) + self.intercept_

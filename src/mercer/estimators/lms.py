@@ -9,10 +9,12 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.arrays import human, require
 from mercer.errors import ConvergenceWarning, InvalidInput, message
 from mercer.estimators.base import KernelEstimator
+from mercer.estimators.expansion import Expansion, expansion_of
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 from mercer.operators import Dense, Operator, Weighted
@@ -288,6 +290,10 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, KernelEstimator):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
                 refuse(name, f"give a whole number ≥ {least}")
+
+    def _expansion(self) -> Expansion | None:
+        check_is_fitted(self)
+        return expansion_of(self)
 
     def predict(self, X: Any) -> np.ndarray:
         """f(x) = Σᵢ βᵢ k(xᵢ, x) for each row, in float64."""
