@@ -8,6 +8,7 @@ from mercer.approx import MonomialFeatures
 from mercer.estimators import (
     SVC,
     SVR,
+    Explanation,
     KernelCCA,
     KernelDiscriminantAnalysis,
     KernelKMeans,
@@ -31,9 +32,11 @@ from mercer.estimators import (
     PolynomialSketch,
     RandomFourierFeatures,
     Report,
+    explain,
 )
 from mercer.events import Cancel, Log, Progress, observe
 from mercer.gram import KernelOperator
+from mercer.hypotheses import herd, hsic_test, mmd_test
 from mercer.io import load, save
 from mercer.validity import KernelReport, RepairedKernel, check_kernel, repair_kernel
 
@@ -43,6 +46,7 @@ __all__ = [
     "SVC",
     "SVR",
     "Cancel",
+    "Explanation",
     "KernelCCA",
     "KernelDiscriminantAnalysis",
     "KernelKMeans",
@@ -74,8 +78,12 @@ __all__ = [
     "Report",
     "check_kernel",
     "errors",
+    "explain",
+    "herd",
+    "hsic_test",
     "kernels",
     "load",
+    "mmd_test",
     "observe",
     "repair_kernel",
     "save",

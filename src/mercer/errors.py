@@ -8,6 +8,7 @@ __all__ = [
     "Cancelled",
     "CannotTrace",
     "ConvergenceWarning",
+    "IndefiniteKernelWarning",
     "InvalidInput",
     "MemoryExceeded",
     "MercerError",
@@ -24,6 +25,10 @@ def message(who: str, given: str, do: str) -> str:
     'Gaussian: gamma=-1.0 is not positive; give a positive number.'
     """
     return f"{who}: {given}; {do}."
+
+
+class IndefiniteKernelWarning(UserWarning):
+    """A fit with a function that is no Mercer kernel; the message has the witness and what the method still means."""
 
 
 class MercerError(Exception):

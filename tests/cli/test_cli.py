@@ -315,3 +315,34 @@ def test_demo(monkeypatch):
     differences = [float(line.split()[-1]) for line in done.output.splitlines() if " times " in line]
     assert len(differences) == 2
     assert max(differences) < 1e-4
+
+
+def test_check_proves_and_refutes(folder):
+    done = mercer("check", "gaussian(gamma=0.5) * linear() + 1")
+    assert done.exit_code == 0, done.output
+    assert "proved" in done.output
+    assert "product (Schur)" in done.output
+    done = mercer("check", "exp(-sqdist**1.5)", "--columns", 2)
+    assert done.exit_code == 1, done.output
+    assert "zᵀKz" in done.output
+    done = mercer("check", "sigmoid(coef0=0.5)", "--vary", "gamma=0.1,1")
+    assert done.output.count("refuted") == 3
+    done = mercer("check", "gaussian(gamma='scale').on(['rooms'])", folder / "houses.csv", "--target", "price")
+    assert done.exit_code == 0, done.output
+    assert "n = 160" in done.output
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("exp(-foo)",), "unknown kernel"),
+        (("linear", "--vary", "gamma"), "name=value"),
+        (("linear", "--vary", "gamma=1"), "no parameter 'gamma'"),
+        (("linear", "nowhere.csv"), "nowhere.csv"),
+        (("linear().on(['a'])",), "give X"),
+    ],
+)
+def test_check_says_what_is_wrong(args, words):
+    done = mercer("check", *args)
+    assert done.exit_code == 2
+    assert words in done.output

@@ -47,7 +47,7 @@ def values(e, X):
 def test_whatever_is_proved_holds_on_random_points():
     rng = np.random.default_rng(0)
     proved = {"psd": 0, "cnd": 0}
-    for _ in range(4000):
+    for _ in range(1500):
         e = random_expression(rng, int(rng.integers(1, 5)))
         d = int(rng.integers(1, 4))
         prover = Prover(Domain(d=d))
@@ -66,12 +66,12 @@ def test_whatever_is_proved_holds_on_random_points():
                     A = A - A.mean(axis=1, keepdims=True)
                 low = np.linalg.eigvalsh((A + A.T) / 2)[0]
                 assert low > -1e-9 * max(np.max(np.abs(K)), 1e-300), f"{what} of {e!r}: {low}"
-    assert min(proved.values()) > 300
+    assert min(proved.values()) > 100
 
 
 def test_ranges_hold_on_random_points():
     rng = np.random.default_rng(1)
-    for _ in range(2000):
+    for _ in range(800):
         e = random_expression(rng, int(rng.integers(1, 5)))
         K = values(e, rng.standard_normal((8, 2)))
         K = K[np.isfinite(K)]

@@ -24,7 +24,6 @@ __all__ = ["PAIRINGS", "BlockTiles", "Tiles", "coordinates", "instruction_sets",
 from mercer._twin.online import merge_pass
 
 __all__ = ["PAIRINGS", "BlockTiles", "Tiles", "instruction_sets", "merge_pass", "threads"]
-from mercer._twin.online import forget_pass, merge_pass
-from mercer._twin.tiles import PAIRINGS, BlockTiles, Tiles, instruction_sets, threads
+from mercer._twin.online import forget_pass
 
 __all__ = ["PAIRINGS", "BlockTiles", "Tiles", "forget_pass", "instruction_sets", "merge_pass", "threads"]

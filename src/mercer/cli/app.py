@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from mercer.cli import fitting, show
-from mercer.cli.guard import BAD_INPUT, INTERRUPTED, guarded
+from mercer.cli.guard import BAD_INPUT, FAILED, INTERRUPTED, guarded
 from mercer.cli.scores import guess, score
 from mercer.cli.targets import Task
 from mercer.errors import InvalidInput, message
@@ -181,6 +181,28 @@ def inspect(model: ModelFile, debug: Debug = False) -> None:
     lines.append(f"α = {fitted.estimator.alpha:g}")
     show.section(model.name, lines)
     show.show_model(fitted)
+
+
+@app.command()
+@guarded
+def check(
+    kernel: Annotated[str, typer.Argument(help="Such as 'gaussian(gamma=0.1)', or a formula: 'exp(-sqdist**1.5)'.")],
+    table: Annotated[Optional[Path], typer.Argument(metavar="[TABLE]", help="Rows to look at.")] = None,  # noqa: UP045
+    target: Annotated[Text, typer.Option(help="A column of the table that is none of the kernel's.")] = None,
+    columns: Annotated[Optional[int], typer.Option(help="How many the rows have; by default any.", min=1)] = None,  # noqa: UP045
+    vary: Annotated[Text, typer.Option(help="A parameter to go through: gamma=0.1,1,10.")] = None,
+    threads: Threads = None,
+    debug: Debug = False,
+) -> None:
+    """Is it a Mercer kernel? A proof, or points that refute it; exit status 1 where it is refuted."""
+    from mercer.cli.checking import examined
+
+    with _working(threads):
+        report = examined(kernel, table, target, columns, vary)
+    first, *lines = str(report).splitlines()
+    show.section(first, [line.removeprefix("  ") for line in lines])
+    if report.is_mercer is False:
+        raise typer.Exit(FAILED)
 
 
 @app.command()

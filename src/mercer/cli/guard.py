@@ -70,9 +70,10 @@ def told_warnings() -> Iterator[None]:
     """Warnings as one line each, once; those of other libraries are not for the user of a command."""
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("ignore")
-        from mercer.errors import ConvergenceWarning
+        from mercer.errors import ConvergenceWarning, IndefiniteKernelWarning
 
         warnings.simplefilter("always", ConvergenceWarning)
+        warnings.simplefilter("always", IndefiniteKernelWarning)
         try:
             yield
         finally:

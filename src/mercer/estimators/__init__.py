@@ -1,6 +1,7 @@
 """One textbook chapter per file: an estimator states its problem and never iterates."""
 
 from mercer.estimators.discriminant import KernelDiscriminantAnalysis
+from mercer.estimators.explain import Explanation, explain
 from mercer.estimators.feature_maps import Nystroem, RandomFourierFeatures
 from mercer.estimators.kernel_cca import KernelCCA
 from mercer.estimators.kernel_kmeans import KernelKMeans
@@ -24,6 +25,7 @@ from mercer.estimators.svr import SVR, NuSVR
 __all__ = [
     "SVC",
     "SVR",
+    "Explanation",
     "KernelCCA",
     "KernelDiscriminantAnalysis",
     "KernelKMeans",
@@ -47,4 +49,5 @@ __all__ = [
     "PolynomialSketch",
     "RandomFourierFeatures",
     "Report",
+    "explain",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +19,8 @@ from sklearn.utils.validation import (
 
 from mercer.arrays import parse_memory
 from mercer.errors import ConvergenceWarning, InvalidInput, message
+from mercer.estimators.expansion import Expansion
+from mercer.estimators.indefinite import examine
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 from mercer.gram.inputs import dtype_of
@@ -54,6 +56,11 @@ class KernelEstimator(BaseEstimator):
     memory: Any
     kernel_parameters: tuple[str, ...] = ("kernel",)
     """The parameters that are kernels."""
+    indefinite_meaning: ClassVar[str] = (
+        "the method takes its values for inner products of features, which they are not: squared lengths may be "
+        "negative"
+    )
+    """What a fit with an indefinite kernel still computes."""
 
     # ---- parameters --------------------------------------------------------------------------------------------------
 
@@ -160,10 +167,7 @@ class KernelEstimator(BaseEstimator):
             definiteness=self.kernel_.properties.definiteness.name.lower().replace("_", " "),
             memory_budget=parse_memory(self.memory),
         )
-        if not self.kernel_.properties.definiteness.is_mercer:
-            report.notes.append(
-                "the kernel is not proved positive semi-definite; the method may have no meaning for it"
-            )
+        examine(K, type(self).__name__, self.indefinite_meaning, report)
         return K, report
 
     def _kernel_size(self, K: KernelOperator) -> KernelSize:
@@ -179,6 +183,10 @@ class KernelEstimator(BaseEstimator):
             # Not of |values|, which would be a copy of the data.
             largest_row = float(max(np.max(values, initial=0.0), -np.min(values, initial=0.0)))
         return KernelSize(float(diagonal.sum()), float(np.abs(diagonal).max()), largest_row)
+
+    def _expansion(self) -> Expansion | None:
+        """The outputs as kernel expansions over `X_fit_`, for `explain`; None where they are none."""
+        return None
 
     def _cross(self, X: Any) -> KernelOperator:
         """k(new row, training row) as an operator."""

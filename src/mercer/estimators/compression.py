@@ -15,6 +15,7 @@ from mercer.approx.reduced_set import moved_vectors, projection, select_vectors
 from mercer.arrays import require
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base import KernelEstimator
+from mercer.estimators.expansion import Expansion, expansion_of
 from mercer.gram import KernelOperator
 from mercer.gram.inputs import count
 
@@ -80,7 +81,7 @@ class Compressible(KernelEstimator):
         check_is_fitted(self)
         most, wanted = self._compression(n_vectors, tolerance)
         out = copy.copy(self)
-        A, n = np.ascontiguousarray(self._expansion(), np.float64), count(self.X_fit_)
+        A, n = np.ascontiguousarray(self._expansion().coefficients, np.float64), count(self.X_fit_)
         report = out.report_ = replace(self.report_, notes=[], warnings=[], seconds={})
         report.memory_planned = 8 * n * (3 * most + 3 * A.shape[1]) + 8 * most * (4 * most + 2 * A.shape[1])
         require(report.memory_planned, report.memory_budget, f"{type(self).__name__}.compress", "fewer vectors")
@@ -102,9 +103,9 @@ class Compressible(KernelEstimator):
         self._account_for_compression(out, losses, A, B, self.X_fit_ if X is None else self._validate_new(X))
         return out
 
-    def _expansion(self) -> np.ndarray:
-        """The coefficients of all outputs, (n, t)."""
-        return self.dual_coef_.reshape(len(self.dual_coef_), -1)
+    def _expansion(self) -> Expansion:
+        check_is_fitted(self)
+        return expansion_of(self, getattr(self, "intercept_", 0.0))
 
     def _restate(self, vectors: Any, B: np.ndarray) -> None:
         """Set the vectors and their coefficients, (m, t)."""

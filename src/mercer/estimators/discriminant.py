@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.approx.landmarks import landmark_features
 from mercer.arrays import human
 from mercer.errors import InvalidInput, message
+from mercer.estimators.expansion import Expansion, expansion_of
 from mercer.estimators.fisher import (
     ClassScatter,
     Directions,
@@ -142,6 +144,10 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     >>> model.transform(X).shape, bool(model.score(X, y) > 0.95)
     ((150, 2), True)
     """
+
+    indefinite_meaning: ClassVar[str] = (
+        "the directions are stationary points of the ratio of scatters, which may be negative, and no maximum"
+    )
 
     def __init__(
         self,
@@ -367,6 +373,10 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return float(self.leave_one_out_deltas_[best])
 
     # ---- new rows ---------------------------------------------------------------------------------------------------
+
+    def _expansion(self) -> Expansion:
+        check_is_fitted(self)
+        return expansion_of(self, prefix="discriminant ")
 
     def transform(self, X: Any) -> np.ndarray:
         """wᵀφ(x) = Σᵢ aᵢ k(xᵢ, x) for each direction (21.61): of shape (m, k), float64."""

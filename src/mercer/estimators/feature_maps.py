@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -123,6 +123,8 @@ class Nystroem(_FeatureMap):
     >>> Phi.shape, bool(np.abs(Phi @ Phi.T - Gaussian(0.5)(X)).max() < 1e-3), features.report_.residual < 1e-3
     ((500, 100), True, True)
     """
+
+    indefinite_meaning: ClassVar[str] = "only the part of positive eigenvalues of the landmarks' matrix is mapped"
 
     def __init__(
         self,

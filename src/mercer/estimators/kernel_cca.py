@@ -14,6 +14,8 @@ from mercer.arrays import require
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base import FLOATS, KernelEstimator
 from mercer.estimators.canonical import View, canonical_pairs, landmark_view, spectral_view
+from mercer.estimators.expansion import Expansion, expansion_of
+from mercer.estimators.indefinite import examine
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 from mercer.gram.inputs import dtype_of
@@ -167,6 +169,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         self.report_ = report
         self.kernel_y_ = self._second().resolve(Y, names)
         L = KernelOperator(self.kernel_y_, Y, dtype=np.float64)
+        examine(L, type(self).__name__, self.indefinite_meaning, report)
         self._kernel_size(K)
         self.n_features_y_ = int(Y.shape[1]) if self.kernel_y_.domain != "any" else 0
         road, m = self._plan(K.shape[0], report)
@@ -298,6 +301,10 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return road, m
 
     # ---- new rows ---------------------------------------------------------------------------------------------------
+
+    def _expansion(self) -> Expansion | None:
+        check_is_fitted(self)
+        return expansion_of(self, -np.asarray(self.offset_), prefix="component ")
 
     def transform(self, X: Any, y: Any = None) -> Any:
         """The scores of new rows: of shape (m, k), float64; with y a pair, those of the second view too."""

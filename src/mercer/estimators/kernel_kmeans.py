@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -128,6 +128,10 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
     >>> model.transform([[0.1]]).round(3)
     array([[0.011, 1.407]])
     """
+
+    indefinite_meaning: ClassVar[str] = (
+        "squared distances from means may be negative, and a pass may raise the inertia instead of lowering it"
+    )
 
     def __init__(
         self,

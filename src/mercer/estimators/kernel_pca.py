@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from mercer.arrays import human, require
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base import KernelSize
+from mercer.estimators.expansion import Expansion, expansion_of
 from mercer.estimators.landmarks import FEWER, LandmarkComponents, fewest_landmarks, landmark_bytes
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
@@ -152,6 +154,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
     >>> bool(abs(scores[:, 0].var() - KernelPCA(2, Gaussian(gamma=2.0)).fit(X).explained_variance_[0]) < 1e-12)
     True
     """
+
+    indefinite_meaning: ClassVar[str] = (
+        "only components of positive eigenvalues are kept, as in classical scaling: a picture in a Euclidean space"
+    )
 
     def __init__(
         self,
@@ -334,6 +340,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
             self.report_.notes.append(f"{FEWER} {asked} were asked for, {len(values)} are above rounding noise")
 
     # ---- new rows ----------------------------------------------------------------------------------------------------
+
+    def _expansion(self) -> Expansion | None:
+        check_is_fitted(self)
+        return expansion_of(self, -self.column_means_ @ self.dual_coef_, prefix="component ")
 
     def transform(self, X: Any) -> np.ndarray:
         """The scores of new rows: of shape (m, k), float64."""

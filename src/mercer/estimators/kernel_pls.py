@@ -8,10 +8,12 @@ from typing import Any, Self
 import numpy as np
 import scipy.linalg
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, MultiOutputMixin, RegressorMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.arrays import human, require
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base import KernelEstimator
+from mercer.estimators.expansion import Expansion, expansion_of
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 from mercer.operators import Centered, Dense, Operator, Weighted
@@ -171,6 +173,10 @@ class KernelPLS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMi
         return int(k)
 
     # ---- new rows ---------------------------------------------------------------------------------------------------
+
+    def _expansion(self) -> Expansion | None:
+        check_is_fitted(self)
+        return expansion_of(self, self.intercept_)
 
     def predict(self, X: Any) -> np.ndarray:
         """f(x) for each row, in float64."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -42,6 +42,10 @@ class LeastSquares(Compressible):
     dual_coef_: np.ndarray
     intercept_: Any
     restricted_: bool
+    indefinite_meaning: ClassVar[str] = (
+        "the solution is a stationary point of the regularised risk in a Kreĭn space, no minimum (Ong et al. 2004), "
+        "and is found for λ > −λmin(K) only"
+    )
 
     def _fit_targets(self, X: Any, Y: np.ndarray, weights: np.ndarray | None) -> None:
         """Fit every column of Y; a row of weight 0 is absent."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Real
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
@@ -92,6 +92,10 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
     >>> bool(abs(model.predict([[0.5]])[0] - 0.75) < 0.01), model.report_.status
     (True, 'converged')
     """
+
+    indefinite_meaning: ClassVar[str] = (
+        "the steps converge along eigenvectors of positive eigenvalues only, and diverge along the others"
+    )
 
     def __init__(
         self,

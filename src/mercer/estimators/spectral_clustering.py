@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -91,6 +91,10 @@ class KernelSpectralClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     >>> model.predict([[1.0, 0.0], [0.0, -1.0], [0.3, 0.0]]).tolist() in ([0, 0, 1], [1, 1, 0])
     True
     """
+
+    indefinite_meaning: ClassVar[str] = (
+        "its values are the weights of a graph, which need not be definite but may not be negative"
+    )
 
     def __init__(
         self,

@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
+from mercer.estimators.expansion import Expansion
 from mercer.estimators.pairwise import class_pairs, class_scores, votes
 from mercer.estimators.support_vectors import SupportVectorMachine, Training
 from mercer.gram import KernelOperator
@@ -93,6 +94,13 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             some = slice(ends[c], ends[c + 1])
             out[(pairs == c).any(axis=1), some] = self.dual_coef_[:, some]
         return out
+
+    def _expansion(self) -> Expansion:
+        """Of more than two classes that of each pair, positive for its first."""
+        found, names = super()._expansion(), [str(one) for one in self.classes_]
+        if len(names) == 2:
+            return found
+        return found._replace(names=[f"{names[a]} against {names[b]}" for a, b in class_pairs(len(names))])
 
     # ---- decisions ---------------------------------------------------------------------------------------------------
 

@@ -11,10 +11,12 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.arrays import require
 from mercer.errors import ConvergenceWarning, InvalidInput, message
 from mercer.estimators.compression import Compressible
+from mercer.estimators.expansion import Expansion, expansion_of
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 from mercer.gram.inputs import take
@@ -191,8 +193,9 @@ class SupportVectorMachine(Compressible):
         """β of each support vector in each output, of shape (outputs, support vectors)."""
         return self.dual_coef_
 
-    def _expansion(self) -> np.ndarray:
-        return self._by_output().T
+    def _expansion(self) -> Expansion:
+        check_is_fitted(self)
+        return expansion_of(self, self.intercept_, self._by_output().T)._replace(points="support vector")
 
     def _restate(self, vectors: Any, B: np.ndarray) -> None:
         """Vectors that all outputs share: `dual_coef_` has a row for each of them, and no vector belongs to a class."""

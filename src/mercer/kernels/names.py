@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from mercer.errors import InvalidInput, message
 from mercer.kernels.base import Kernel
+from mercer.kernels.formula import Formula, is_formula
 from mercer.kernels.histograms import AdditiveChi2, Chi2, Hamming, Intersection
 from mercer.kernels.products import Cosine, Linear, MonomialSum, Polynomial, Sigmoid
 from mercer.kernels.sequences import (
@@ -29,7 +30,7 @@ __all__ = ["as_kernel", "kernel_names", "parse"]
 
 _CLASSES: tuple[type[Kernel], ...] = (
     Linear, Polynomial, MonomialSum, Gaussian, Laplace, Matern, RationalQuadratic, Cauchy, Periodic, Sigmoid, Cosine,
-    Chi2, AdditiveChi2, Intersection, Hamming, Constant, Precomputed,
+    Chi2, AdditiveChi2, Intersection, Hamming, Constant, Precomputed, Formula,
     Spectrum, GappedKmer, Mismatch, Subsequence, AllSubstrings, GlobalAlignment, SetKernel,
 )  # fmt: skip
 _NAMES: dict[str, type[Kernel]] = {cls.__name__.lower(): cls for cls in _CLASSES} | {
@@ -59,15 +60,17 @@ def kernel_names() -> tuple[str, ...]:
 
 
 def as_kernel(given: Any) -> Kernel:
-    """A kernel of a kernel, a name or expression, or a function f(X, Z) of blocks.
+    """A kernel of a kernel, a name or expression, a formula over pairings, or a function f(X, Z) of blocks.
 
     >>> as_kernel("rbf")
     Gaussian()
+    >>> as_kernel("1 / (1 + sqdist)")
+    Formula('1 / (1 + sqdist)')
     """
     if isinstance(given, Kernel):
         return given
     if isinstance(given, str):
-        return parse(given)
+        return Formula(given) if is_formula(given) else parse(given)
     if callable(given) and not isinstance(given, type):
         return Function(given)
     advice = f"give a Kernel, a function f(X, Z), or a name: {', '.join(kernel_names())}"

@@ -23,7 +23,7 @@ from mercer.validity.search import Search, Subject
 from mercer.validity.spectrum import Spectrum, spectrum_of
 from mercer.validity.witness import Witness
 
-__all__ = ["check_kernel"]
+__all__ = ["check_kernel", "check_values"]
 
 MOST_OBJECTS = 200
 """Objects whose matrix is searched: each pair is a call of the function."""
@@ -45,7 +45,8 @@ def check_kernel(
     Parameters
     ----------
     k : Kernel, str or callable
-        A kernel, its name or an expression, or a function f(X, Z) of blocks.
+        A kernel, its name or an expression, a formula over pairings such as "exp(-sqdist**1.5)", or a function
+        f(X, Z) of blocks.
     X : array-like of shape (n, d), or a sequence of objects, optional
         Rows to look at; they also fix d and the parameters that depend on data. For ``Precomputed()`` the square
         matrix. Needed for a function of objects. Without X the question is about every number of columns.
@@ -253,7 +254,7 @@ def _check_matrix(kernel: Kernel, X: Any) -> KernelReport:
     if K.shape[0] != K.shape[1]:
         raise InvalidInput(message("check_kernel", f"a matrix of shape {K.shape}", "give k(X, X): a square matrix"))
     matrix = np.asarray(K.toarray())
-    report = _of_values(kernel, matrix, None, f"the {len(matrix)} points of the matrix")
+    report = check_values(kernel, matrix, None, f"the {len(matrix)} points of the matrix")
     measured = report.verdict == "supported" and report.spectrum is not None and report.spectrum.rank is not None
     return _with(report, verdict="measured") if measured else report
 
@@ -271,7 +272,7 @@ def _check_objects(kernel: Kernel, X: Any, seed: int) -> KernelReport:
     # Of two lists that are not one: both k(x, z) and k(z, x) are asked for.
     matrix = np.asarray(kernel.block(some, some.copy()), np.float64)
     who = "the objects of X" if n <= MOST_OBJECTS else f"{MOST_OBJECTS} of the {n} objects of X"
-    report = _of_values(kernel, matrix, some, who)
+    report = check_values(kernel, matrix, some, who)
     if report.witness is not None or not is_table:
         return report
     found = Search(Subject(kernel, None, unit=_unit(matrix)))
@@ -280,8 +281,8 @@ def _check_objects(kernel: Kernel, X: Any, seed: int) -> KernelReport:
     return _report(kernel, str(Domain(d=rows.shape[1])), prove(kernel), found, report.spectrum, notes)
 
 
-def _of_values(kernel: Kernel, matrix: Any, objects: Any, who: str) -> KernelReport:
-    """A report from a matrix of values."""
+def check_values(kernel: Kernel, matrix: Any, objects: Any, who: str) -> KernelReport:
+    """A report on a function of which a matrix of values is all that is looked at; `objects` name its rows."""
     from mercer.operators import Dense
 
     unit = _unit(matrix)

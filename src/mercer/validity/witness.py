@@ -70,6 +70,16 @@ class Witness:
         """The number of points."""
         return len(self.points)
 
+    @property
+    def line(self) -> str:
+        """The witness in one line."""
+        points = ", ".join(f"x{_subscript(i + 1)} = {_point(point)}" for i, point in enumerate(self.points[:4]))
+        if not self.z:
+            return f"k(x₁, x₂) = {self.matrix[0][1]:.6g} and k(x₂, x₁) = {self.matrix[1][0]:.6g} for {points}"
+        more = f" (and {self.m - 4} more)" if self.m > 4 else ""
+        z = "" if self.m > 4 else f" and z = ({', '.join(map(str, self.z))})"
+        return f"zᵀKz = {self.value:.3g} < 0 for {points}{more}{z}"
+
     def __str__(self) -> str:
         m = self.m
         shown = [f"  x{_subscript(i + 1)} = {_point(point)}" for i, point in enumerate(self.points[:12])]
@@ -111,13 +121,14 @@ def confirm(
         if found is None:
             return None
         bounds, digits = found
-        how = f"interval arithmetic with {digits} digits"
+        value, how = float((bounds.lo + bounds.hi) / 2), f"interval arithmetic with {digits} digits"
     else:
         bounds, how = _from_values(K, z, unit)
         if bounds.hi >= 0:
             return None
+        value = float(bounds.lo)
     matrix = tuple(tuple(map(float, row)) for row in K + 0.0)
-    return Witness(tuple(points), tuple(z), matrix, float((bounds.lo + bounds.hi) / 2), float(bounds.hi), how)
+    return Witness(tuple(points), tuple(z), matrix, value, float(bounds.hi), how)
 
 
 def _from_values(K: NDArray[np.float64], z: Sequence[Decimal], unit: float) -> tuple[Interval, str]:

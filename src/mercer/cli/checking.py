@@ -1,0 +1,52 @@
+"""What ``mercer check`` does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from mercer import KernelReport, check_kernel
+from mercer.errors import InvalidInput, message
+from mercer.io import TableEncoder, read_table
+from mercer.kernels import as_kernel
+
+__all__ = ["examined"]
+
+
+def examined(text: str, table: Path | None, target: str | None, columns: int | None, vary: str | None) -> KernelReport:
+    """The report on a kernel or a formula, on the rows of a table if there is one.
+
+    >>> examined("gaussian(gamma=1.0)", None, None, None, None).verdict
+    'proved'
+    """
+    kernel = as_kernel(text)
+    if table is None:
+        return check_kernel(kernel, n_features=columns, vary=_choices(vary))
+    frame = read_table(table).frame
+    if target is not None:
+        if target not in frame.columns:
+            given = f"no column {target!r} in {table.name}"
+            raise InvalidInput(message("--target", given, f"the columns are {', '.join(map(str, frame.columns[:12]))}"))
+        frame = frame.drop(columns=target)
+    encoder = TableEncoder()
+    X = encoder.fit_transform(frame)
+    kernel = kernel.resolve(X, [str(name) for name in encoder.get_feature_names_out()])
+    return check_kernel(kernel, X, vary=_choices(vary))
+
+
+def _choices(vary: str | None) -> dict[str, list[Any]] | None:
+    """name=value,value,...
+
+    >>> _choices("gamma=0.1,1")
+    {'gamma': [0.1, 1.0]}
+    """
+    if vary is None:
+        return None
+    name, mark, values = vary.partition("=")
+    try:
+        numbers = [float(value) for value in values.split(",")]
+    except ValueError:
+        numbers = []
+    if not mark or not numbers:
+        raise InvalidInput(message("--vary", f"{vary!r}", "write name=value,value as in gamma=0.1,1,10"))
+    return {name.strip(): [int(value) if value.is_integer() and "." not in values else value for value in numbers]}

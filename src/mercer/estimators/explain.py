@@ -1,0 +1,184 @@
+"""Which training points carry a prediction: f(x) = b + Σⱼ αⱼ k(x, xⱼ), term by term."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.errors import InvalidInput, message
+from mercer.estimators.expansion import Expansion
+
+__all__ = ["Explanation", "explain"]
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Contributions αⱼ k(x, xⱼ) of training points to an output at some rows; with the intercept they sum to it.
+
+    Attributes
+    ----------
+    output : str
+        Which of the model's outputs this is.
+    prediction : array of shape (rows,)
+        f(x).
+    intercept : float
+        b: prediction = intercept + contributions.sum(axis=1).
+    contributions : array of shape (rows, n)
+        αⱼ k(x, xⱼ), in the order of the training points.
+    similarities : array of shape (rows, n)
+        k(x, xⱼ).
+    coefficients : array of shape (n,)
+        αⱼ.
+    order : array of int of shape (rows, n)
+        Training points by falling |contribution|: places in `X_fit_`, which has no rows of weight 0.
+    points : str
+        What one of the points is: "training point", "landmark" or "support vector".
+    parts : list or None
+        For kernels that can tell it (`weights_of_parts`): for each row what its parts contribute, as (part, weight).
+
+    Examples
+    --------
+    >>> import mercer
+    >>> from mercer.kernels import Gaussian
+    >>> model = mercer.KernelRidge(Gaussian(gamma=1.0), alpha=0.01).fit([[0.0], [1.0], [5.0]], [1.0, 2.0, 7.0])
+    >>> print(mercer.explain(model, [[0.9]]))
+    f(x) = 1.99 = 0 (intercept) + 3 terms αⱼ k(x, xⱼ)
+      1.85      1.87 × 0.99        training point 1
+      0.138     0.31 × 0.445       training point 0
+      3.47e-07  6.93 × 5.01e-08    training point 2
+    """
+
+    output: str
+    prediction: np.ndarray
+    intercept: float
+    contributions: np.ndarray
+    similarities: np.ndarray
+    coefficients: np.ndarray
+    order: np.ndarray = field(repr=False)
+    points: str = "training point"
+    parts: list[Any] | None = None
+
+    def top(self, count: int = 5, row: int = 0) -> list[tuple[int, float]]:
+        """The training points that carry most of a row's output, with their contributions.
+
+        >>> import mercer
+        >>> model = mercer.KernelRidge("linear", alpha=1.0).fit([[1.0], [-3.0]], [1.0, -3.0])
+        >>> mercer.explain(model, [2.0]).top(1)[0][0]
+        1
+        """
+        return [(int(j), float(self.contributions[row, j])) for j in self.order[row, :count]]
+
+    def lines(self, row: int = 0, count: int = 5) -> Iterator[str]:
+        """The account of one row."""
+        n = self.contributions.shape[1]
+        name = "f" if self.output == "" else f"f[{self.output}]"
+        yield (f"{name}(x) = {self.prediction[row]:.3g} = {self.intercept:.3g} (intercept) + {n} terms αⱼ k(x, xⱼ)")
+        for j in self.order[row, :count]:
+            terms = f"{self.coefficients[j]:.3g} × {self.similarities[row, j]:.3g}"
+            yield f"  {self.contributions[row, j]:<8.3g}  {terms:<17}  {self.points} {j}"
+        if n > count:
+            rest = self.contributions[row, self.order[row, count:]]
+            yield f"  {rest.sum():<8.3g}  the other {len(rest)}"
+        for part, weight in [] if self.parts is None else self.parts[row][:count]:
+            yield f"  {weight:<8.3g}  part {part!r}"
+
+    def __str__(self) -> str:
+        return "\n".join(line for row in range(min(len(self.prediction), 5)) for line in self.lines(row))
+
+
+def explain(model: Any, X: Any, output: int | None = None) -> Explanation:
+    """The terms αⱼ k(x, xⱼ) of a model's output at x, sorted by size: the training points that carry it.
+
+    Parameters
+    ----------
+    model : fitted estimator, or a pipeline that ends with one
+        One whose output is a kernel expansion f(x) = b + Σⱼ αⱼ k(x, xⱼ): ridge regression and classification (the
+        decision function), least mean squares, discriminants, kernel PCA, partial least squares, canonical correlation
+        (first view), support vector machines (each pair of classes). On landmarks the points are these.
+    X : a row, array-like of shape (rows, d), or a sequence of objects
+    output : int, optional
+        The target, class (as its place in ``classes_``) or component; by default the first. Of two classes the decision
+        function has one output, which is positive for the second.
+
+    Returns
+    -------
+    Explanation
+
+    Raises
+    ------
+    InvalidInput
+        For models whose output is no kernel expansion (distances, clusters).
+
+    Notes
+    -----
+    A contribution is no cause: points that are alike share what one of them alone would carry.
+
+    An estimator takes part by ``_expansion()``, which returns an `Expansion`; a kernel with parts (positions, k-mers)
+    by ``weights_of_parts(x, points, coefficients)``, a list of (part, weight) whose weights sum to Σⱼ αⱼ k(x, xⱼ).
+
+    Examples
+    --------
+    >>> import numpy as np, mercer
+    >>> X = np.linspace(0, 6, 30).reshape(-1, 1)
+    >>> model = mercer.KernelRidge("gaussian(gamma=1.0)", alpha=0.1, fit_intercept=True).fit(X, np.sin(X).ravel())
+    >>> found = mercer.explain(model, [[1.5]])
+    >>> bool(np.isclose(found.intercept + found.contributions.sum(), model.predict([[1.5]])[0]))
+    True
+    """
+    if hasattr(model, "steps"):
+        X, model = (model[:-1].transform(X) if len(model.steps) > 1 else X), model[-1]
+    who = f"explain({type(model).__name__})"
+    expansion: Expansion | None = model._expansion() if hasattr(model, "_expansion") else None
+    if expansion is None:
+        given = "its output is no sum of terms αⱼ k(x, xⱼ)"
+        raise InvalidInput(message(who, given, "explain a ridge model, a discriminant, or scores of components"))
+    check_is_fitted(model)
+    rows = _rows(model, X)
+    K = np.asarray(model._cross(rows).toarray(), np.float64)
+    place = _place(who, expansion, output)
+    alpha = np.asarray(expansion.coefficients[:, place], np.float64)
+    terms = K * alpha
+    order = np.argsort(-np.abs(terms), axis=1, kind="stable")
+    bias = float(expansion.intercept[place])
+    return Explanation(
+        output=expansion.names[place],
+        prediction=bias + terms.sum(axis=1),
+        intercept=bias,
+        contributions=terms,
+        similarities=K,
+        coefficients=alpha,
+        order=order,
+        points=expansion.points,
+        parts=_parts(model, rows, alpha),
+    )
+
+
+def _rows(model: Any, X: Any) -> Any:
+    """Several rows of one."""
+    if model._domain() == "any":
+        return [X] if isinstance(X, str) else X
+    if sp.issparse(X) or hasattr(X, "columns"):
+        return X
+    table = np.asarray(X)
+    return table[None, :] if table.ndim == 1 else table
+
+
+def _place(who: str, expansion: Expansion, output: int | None) -> int:
+    outputs = expansion.coefficients.shape[1]
+    place = 0 if output is None else output
+    if isinstance(place, bool) or not isinstance(place, int | np.integer) or not 0 <= place < outputs:
+        raise InvalidInput(message(who, f"output={output!r}", f"give a whole number from 0 to {outputs - 1}"))
+    return int(place)
+
+
+def _parts(model: Any, rows: Any, alpha: np.ndarray) -> list[Any] | None:
+    """What the parts of each row contribute, for kernels that can tell."""
+    weights = getattr(model.kernel_, "weights_of_parts", None)
+    if weights is None:
+        return None
+    return [sorted(weights(x, model.X_fit_, alpha), key=lambda one: -abs(one[1])) for x in rows]

@@ -1,0 +1,34 @@
+"""What a fit says of a kernel that is not proved to be one."""
+
+from __future__ import annotations
+
+import warnings
+
+from mercer.errors import IndefiniteKernelWarning, message
+from mercer.estimators.report import Report
+from mercer.gram import KernelOperator
+from mercer.validity.brief import brief_check
+
+__all__ = ["examine"]
+
+
+def examine(K: KernelOperator, who: str, meaning: str, report: Report) -> None:
+    """Look for a proof or a witness where the kernel declares neither; warn with the witness.
+
+    `meaning` is what the method still computes for an indefinite kernel.
+    """
+    if K.kernel.properties.definiteness.is_mercer or K.shape[0] != K.shape[1]:
+        return
+    found = brief_check(K)
+    if found.verdict == "proved":
+        report.definiteness = "positive semidefinite, proved from its formula"
+        return
+    report.notes.append("the kernel is not proved positive semi-definite; the method may have no meaning for it")
+    if found.witness is None:
+        report.notes.append(f"no witness against the kernel was found on {found.domain}")
+        return
+    report.definiteness = "indefinite"
+    given = f"{K.kernel!r} is no Mercer kernel: {found.witness.line}"
+    advice = f"{meaning}; see mercer.check_kernel, or repair it: kernel=mercer.RepairedKernel(kernel, 'clip')"
+    report.warnings.append(message(who, given, advice))
+    warnings.warn(report.warnings[-1], IndefiniteKernelWarning, stacklevel=4)

@@ -1,0 +1,8 @@
+"""Tests of hypotheses by means in feature space, and few points that stand for many."""
+
+from mercer.hypotheses.herding import Herd, herd
+from mercer.hypotheses.independence import hsic_test
+from mercer.hypotheses.permutations import TestResult
+from mercer.hypotheses.two_sample import mmd_test
+
+__all__ = ["Herd", "TestResult", "herd", "hsic_test", "mmd_test"]

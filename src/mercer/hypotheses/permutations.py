@@ -1,0 +1,86 @@
+"""Permutation p-values: exact whatever the distribution, for any number of permutations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mercer.arrays import as_rows, same_columns
+from mercer.errors import InvalidInput, message
+from mercer.kernels import Kernel, as_kernel
+
+__all__ = ["TestResult", "checked_count", "permutation_p", "pooled", "sample_kernel"]
+
+Floats = NDArray[np.float64]
+
+EQUAL = 1e-10
+"""Statistics this near, relative to the largest of them, count as equal: rounding must not make a p-value small."""
+
+
+@dataclass(frozen=True, eq=False)
+class TestResult:
+    """A statistic, how likely one as large is under the hypothesis, and what it was compared with.
+
+    Attributes
+    ----------
+    statistic : float
+    p_value : float
+        Under the null hypothesis P(p_value ≤ a) ≤ a.
+    null : array
+        The statistic of each permutation; empty where a normal law was used.
+    method : str
+    kernels : tuple of str
+        As resolved from the data.
+    """
+
+    __test__ = False  # pytest takes classes of such names for tests.
+
+    statistic: float
+    p_value: float
+    method: str
+    kernels: tuple[str, ...]
+    null: Floats = field(repr=False, default_factory=lambda: np.empty(0))
+
+    def __str__(self) -> str:
+        return f"{self.method}: {self.statistic:.6g}, p = {self.p_value:.4g} ({'; '.join(self.kernels)})"
+
+
+def permutation_p(observed: float, null: Floats) -> float:
+    """(1 + #{null ≥ observed})/(1 + B): the observed order is one of the permutations.
+
+    >>> permutation_p(2.0, np.array([0.0, 1.0, 2.0]))
+    0.5
+    """
+    slack = EQUAL * max(abs(observed), float(np.max(np.abs(null), initial=0.0)))
+    return float((1 + np.count_nonzero(null >= observed - slack)) / (1 + len(null)))
+
+
+def checked_count(who: str, name: str, value: Any, least: int = 1) -> int:
+    """A whole number from `least` on."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InvalidInput(message(who, f"{name}={value!r}", f"give a whole number from {least} on"))
+    return int(value)
+
+
+def sample_kernel(who: str, kernel: Any) -> Kernel:
+    """The kernel, unless it has kernel values for data: a sample is of rows or objects."""
+    found = as_kernel(kernel)
+    if found.domain == "precomputed":
+        raise InvalidInput(message(who, f"{found!r}", "give the rows and their kernel, or a Function of objects"))
+    return found
+
+
+def pooled(who: str, kernel: Kernel, X: Any, Y: Any) -> tuple[Any, int, int]:
+    """Both samples, one after the other, and their sizes."""
+    if kernel.domain == "vectors":
+        A, B = as_rows(X, who=who), as_rows(Y, who=who)
+        same_columns(A, B, who)
+        stack = sp.vstack([A, B]).tocsr() if sp.issparse(A) or sp.issparse(B) else np.vstack([A, B])
+        return stack, A.shape[0], B.shape[0]
+    if isinstance(X, np.ndarray) and isinstance(Y, np.ndarray):
+        return np.concatenate([X, Y]), len(X), len(Y)
+    return [*X, *Y], len(X), len(Y)

@@ -1,0 +1,115 @@
+"""A kernel written as text over pairings, read without being evaluated as code."""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from mercer.errors import InvalidInput, MercerError, message
+from mercer.kernels import functions
+from mercer.kernels.base import Kernel
+from mercer.kernels.expression import constant
+from mercer.kernels.pairing import PAIRINGS, SymbolPair
+
+__all__ = ["Formula", "is_formula"]
+
+_NAMES = (*PAIRINGS, "xx", "zz")
+_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+}  # fmt: skip
+_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+}  # fmt: skip
+_FUNCTIONS = ("exp", "log", "sqrt", "tanh", "sin", "cos", "abs", "minimum", "maximum", "where")
+_MAX_LENGTH, _MAX_DEPTH = 10_000, 50
+
+
+@dataclass(frozen=True, repr=False)
+class Formula(Kernel):
+    """k(x, z) as text: numbers, pairings, + − * / ** and functions; of its definiteness nothing is known.
+
+    Parameters
+    ----------
+    text : str, default "dot"
+        Over ``dot`` ⟨x, z⟩, ``sqdist`` ‖x − z‖², ``l1`` ‖x − z‖₁, ``min_sum`` Σmin(xᵢ, zᵢ), ``chi2``, ``mismatches``,
+        ``xx`` ‖x‖², ``zz`` ‖z‖² and ``pi``; with exp, log, sqrt, tanh, sin, cos, abs, minimum, maximum, and
+        where(condition, value, other).
+
+    `mercer.check_kernel` finds out whether it is a kernel.
+
+    Examples
+    --------
+    >>> Formula("1 / (1 + sqdist)")([[0.0]], [[2.0]])
+    array([[0.2]])
+    """
+
+    text: str = "dot"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str) or len(self.text) > _MAX_LENGTH:
+            given = f"text of type {type(self.text).__name__}, or longer than {_MAX_LENGTH} characters"
+            raise InvalidInput(message("Formula", given, "give a formula such as 'exp(-0.5 * sqdist)'"))
+        try:
+            constant(self.formula(SymbolPair()))
+        except (TypeError, ValueError, ArithmeticError) as error:
+            if isinstance(error, MercerError):
+                raise
+            self._refuse(self.text, f"cannot be computed ({error})")
+
+    def formula(self, pair: Any) -> Any:
+        return self._value(_tree(self.text), pair, 0)
+
+    def _value(self, tree: ast.expr, pair: Any, depth: int) -> Any:
+        if depth > _MAX_DEPTH:
+            self._refuse(self.text, "is nested too deeply")
+        match tree:
+            case ast.Constant(value=bool() | complex()):
+                pass
+            case ast.Constant(value=int() | float() as number):
+                return float(number)
+            case ast.Name(id="pi"):
+                return math.pi
+            case ast.Name(id=name) if name in _NAMES:
+                return getattr(pair, name)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return -self._value(operand, pair, depth + 1)
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+                return _BINARY[type(op)](self._value(left, pair, depth + 1), self._value(right, pair, depth + 1))
+            case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARE:
+                return _COMPARE[type(op)](self._value(left, pair, depth + 1), self._value(right, pair, depth + 1))
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS:
+                return getattr(functions, name)(*(self._value(arg, pair, depth + 1) for arg in args))
+        self._refuse(ast.unparse(tree), "is not read here")
+
+    def _refuse(self, part: str, why: str) -> NoReturn:
+        shown = part if len(part) <= 60 else part[:57] + "..."
+        advice = f"use numbers, {', '.join(_NAMES)}, pi, + - * / ** and {', '.join(_FUNCTIONS)}"
+        raise InvalidInput(message("Formula", f"{shown!r} {why}", advice))
+
+    def __repr__(self) -> str:
+        return f"Formula({self.text!r})"
+
+
+def _tree(text: str) -> ast.expr:
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        advice = "write it as in Python: exp(-0.5 * sqdist)"
+        raise InvalidInput(message("Formula", f"{text[:80]!r} is no formula ({error})", advice)) from error
+
+
+def is_formula(text: str) -> bool:
+    """Whether a text names pairings, and so is a formula rather than an expression of kernels.
+
+    >>> is_formula("exp(-sqdist)"), is_formula("gaussian(gamma=1.0)")
+    (True, False)
+    """
+    try:
+        return any(isinstance(node, ast.Name) and node.id in _NAMES for node in ast.walk(_tree(text)))
+    except InvalidInput:
+        return False

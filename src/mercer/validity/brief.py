@@ -1,0 +1,54 @@
+"""A check that a fit can afford: the formula once for each kernel, and a few of the rows."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.gram import KernelOperator
+from mercer.kernels import Kernel
+from mercer.kernels.base import trace_or_none
+from mercer.validity.check import check_kernel, check_values
+from mercer.validity.report import KernelReport
+
+__all__ = ["brief_check"]
+
+MOST_ROWS, MOST_OBJECTS = 200, 40
+"""Rows of a fit whose matrix is looked at; objects, each pair of which is a call of a Python function."""
+
+MOST_COLUMNS = 8
+"""Columns in which points are drawn: zeros in further ones change no pairing."""
+
+
+def brief_check(K: KernelOperator, seed: int = 0) -> KernelReport:
+    """What is known of the kernel of an operator, from its formula if it has one, otherwise from a sample of its rows.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Sigmoid
+    >>> brief_check(KernelOperator(Sigmoid(gamma=1.0), [[1.0], [2.0]])).verdict
+    'refuted'
+    """
+    kernel, n = K.kernel, K.shape[0]
+    if kernel.domain == "vectors" and trace_or_none(kernel) is not None:
+        return _of_formula(kernel, min(int(K.X.shape[1]), MOST_COLUMNS))
+    most = MOST_OBJECTS if kernel.domain == "any" else MOST_ROWS
+    index = np.sort(np.random.default_rng(seed).permutation(n)[:most])
+    if kernel.domain == "precomputed":
+        # In the type of the given numbers: K may have entries in a wider one.
+        matrix = np.asarray(kernel.block(K.X[index], index))
+        return check_values(kernel, matrix, [int(i) for i in index], f"{len(index)} of {n} points")
+    some: Any = K.X[index] if hasattr(K.X, "shape") else [K.X[i] for i in index]
+    matrix = np.asarray(kernel.block(some, some))
+    rows = some.toarray() if sp.issparse(some) else some
+    named = [tuple(map(float, row)) for row in rows] if kernel.domain == "vectors" else rows
+    return check_values(kernel, matrix, named, f"{len(index)} of {n} training points")
+
+
+@lru_cache(maxsize=256)
+def _of_formula(kernel: Kernel, columns: int) -> KernelReport:
+    """Once for each kernel and number of columns: searches fit the same one again and again."""
+    return check_kernel(kernel, n_features=columns)

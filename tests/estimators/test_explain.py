@@ -1,0 +1,120 @@
+"""What is explained adds up to what the model says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import mercer
+from mercer.errors import InvalidInput
+from mercer.kernels import Function, Gaussian, Kernel, Precomputed
+
+X, y = load_iris(return_X_y=True)
+Y = X[:, 2:]
+NEW = X[::37] + 0.1
+KERNEL = Gaussian(gamma=0.5)
+
+MODELS = {
+    "ridge": (mercer.KernelRidge(KERNEL, alpha=0.1, fit_intercept=True), y, "predict"),
+    "ridge, several targets": (mercer.KernelRidge(KERNEL, alpha=[0.1, 1.0]), Y, "predict"),
+    "ridge, validated": (mercer.KernelRidgeCV(KERNEL), y, "predict"),
+    "ridge on landmarks": (mercer.KernelRidge(KERNEL, solver="nystroem", n_landmarks=20), y, "predict"),
+    "classes": (mercer.KernelRidgeClassifier(KERNEL), y, "decision_function"),
+    "two classes": (mercer.KernelRidgeClassifier(KERNEL), y > 0, "decision_function"),
+    "least mean squares": (mercer.KernelLMS(KERNEL, max_iter=2000, tol=1e-2), y, "predict"),
+    "components": (mercer.KernelPCA(3, KERNEL), None, "transform"),
+    "components of landmarks": (mercer.KernelPCA(2, KERNEL, solver="nystroem", n_landmarks=20), None, "transform"),
+    "discriminants": (mercer.KernelDiscriminantAnalysis(KERNEL), y, "transform"),
+    "logistic": (mercer.KernelLogisticRegression(KERNEL), y, "decision_function"),
+    "margins of pairs": (mercer.SVC(kernel=KERNEL, decision_function_shape="ovo"), y, "decision_function"),
+    "margin": (mercer.SVC(kernel=KERNEL), y > 0, "decision_function"),
+    "tube": (mercer.SVR(kernel=KERNEL), Y[:, 0], "predict"),
+    "one class": (mercer.OneClassSVM(kernel=KERNEL), None, "decision_function"),
+    "perceptron": (mercer.KernelPerceptron(KERNEL, max_iter=50, tol=None), y, "decision_function"),
+    "latent": (mercer.KernelPLS(2, KERNEL), y, "predict"),
+    "correlated": (mercer.KernelCCA(2, kernel=KERNEL), Y, "transform"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", MODELS)
+def test_terms_add_up_to_the_output(name):
+    model, target, method = MODELS[name]
+    model.fit(X, target)
+    expected = np.asarray(getattr(model, method)(NEW)).reshape(len(NEW), -1)
+    for output in range(expected.shape[1]):
+        found = mercer.explain(model, NEW, output=output)
+        total = found.intercept + found.contributions.sum(axis=1)
+        scale = 1e-9 * max(np.abs(found.contributions).sum(axis=1).max(), 1.0)
+        np.testing.assert_allclose(total, expected[:, output], atol=scale)
+        np.testing.assert_allclose(found.prediction, expected[:, output], atol=scale)
+        sizes = np.abs(np.take_along_axis(found.contributions, found.order, axis=1))
+        assert np.all(np.diff(sizes, axis=1) <= 0)
+        points = model.X_fit_
+        np.testing.assert_allclose(found.similarities, KERNEL(NEW, points), atol=1e-12)
+        assert (found.points == "landmark") == ("landmarks" in name)
+    with pytest.raises(InvalidInput, match="output="):
+        mercer.explain(model, NEW, output=expected.shape[1])
+
+
+def test_what_is_no_expansion_is_refused():
+    with pytest.raises(InvalidInput, match="no sum of terms"):
+        mercer.explain(mercer.KernelKMeans(3).fit(X), NEW)
+    with pytest.raises(InvalidInput, match="no sum of terms"):
+        mercer.explain(StandardScaler().fit(X), NEW)
+    with pytest.raises(NotFittedError):
+        mercer.explain(mercer.KernelRidge(), NEW)
+
+
+def test_forms_of_rows_pipelines_matrices_and_objects():
+    model = mercer.KernelRidge(KERNEL, alpha=0.1).fit(X, y)
+    one = mercer.explain(model, NEW[0])
+    assert one.contributions.shape == (1, 150)
+    for form in (sp.csr_array, np.ndarray.tolist):
+        np.testing.assert_allclose(mercer.explain(model, form(NEW)).contributions[0], one.contributions[0], atol=1e-12)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    named = mercer.KernelRidge(KERNEL, alpha=0.1).fit(frame, y)
+    np.testing.assert_allclose(mercer.explain(named, frame[:1]).prediction, named.predict(frame[:1]))
+    line = make_pipeline(StandardScaler(), mercer.KernelRidge(KERNEL)).fit(X, y)
+    np.testing.assert_allclose(mercer.explain(line, NEW).prediction, line.predict(NEW))
+    matrix = mercer.KernelRidge(Precomputed(), alpha=0.1).fit(KERNEL(X), y)
+    np.testing.assert_allclose(mercer.explain(matrix, KERNEL(NEW, X)).contributions[0], one.contributions[0], atol=1e-8)
+    words = ["ab", "abc", "xyz", "xy"]
+    shared = Function(lambda s, t: float(len(set(s) & set(t))), mode="pair")
+    text = mercer.KernelRidgeClassifier(shared).fit(words, [0, 0, 1, 1])
+    assert {j for j, _ in mercer.explain(text, "xyz").top(2)} == {2, 3}
+
+
+def test_a_kernel_may_tell_what_parts_weigh():
+    @dataclass(frozen=True, repr=False)
+    class Columnwise(Kernel):
+        """A linear kernel whose parts are columns."""
+
+        def formula(self, pair):
+            return pair.dot
+
+        def weights_of_parts(self, x, points, coefficients):
+            return list(enumerate(x * (points.T @ coefficients)))
+
+    model = mercer.KernelRidge(Columnwise(), alpha=0.1).fit(X, y)
+    found = mercer.explain(model, NEW)
+    for row, parts in enumerate(found.parts):
+        assert sum(weight for _, weight in parts) == pytest.approx(found.contributions[row].sum())
+        assert abs(parts[0][1]) >= abs(parts[-1][1])
+    assert "part " in str(found)
+
+
+def test_the_text_says_the_class_and_the_rest():
+    model = mercer.KernelRidgeClassifier(KERNEL).fit(X, np.array(["a", "b", "c"])[y])
+    text = str(mercer.explain(model, NEW[:1], output=1))
+    assert text.startswith("f[b](x) = ")
+    assert "the other 145" in text
+    assert "training point" in text

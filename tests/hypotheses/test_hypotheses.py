@@ -1,0 +1,237 @@
+"""MMD, HSIC and herding against their definitions, and their p-values against what they promise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from scipy.stats import binom, kstest
+
+import mercer
+from mercer import herd, hsic_test, mmd_test
+from mercer.errors import InvalidInput, MemoryExceeded
+from mercer.hypotheses.permutations import permutation_p
+from mercer.kernels import Function, Gaussian, Laplace, Linear
+
+rng0 = np.random.default_rng(0)
+X, Y = rng0.normal(size=(17, 3)), rng0.normal(size=(12, 3)) + 0.3
+KERNEL = Gaussian(gamma=0.4)
+
+
+def mmd2(X, Y, k, unbiased):
+    """Written out, entry by entry."""
+    m, n = len(X), len(Y)
+    K = k(np.vstack([X, Y]))
+    xx = sum(K[i, j] for i in range(m) for j in range(m) if i != j or not unbiased)
+    yy = sum(K[m + i, m + j] for i in range(n) for j in range(n) if i != j or not unbiased)
+    xy = sum(K[i, m + j] for i in range(m) for j in range(n))
+    if unbiased:
+        return xx / (m * (m - 1)) + yy / (n * (n - 1)) - 2 * xy / (m * n)
+    return xx / m**2 + yy / n**2 - 2 * xy / (m * n)
+
+
+@pytest.mark.parametrize("estimator", ["unbiased", "biased"])
+def test_mmd_is_its_definition_for_every_permutation(estimator):
+    found = mmd_test(X, Y, KERNEL, estimator=estimator, n_permutations=5, random_state=3)
+    assert found.statistic == pytest.approx(mmd2(X, Y, KERNEL, estimator == "unbiased"), rel=1e-12)
+    rng, both = np.random.default_rng(3), np.vstack([X, Y])
+    for value in found.null:
+        order = rng.permutation(len(both))
+        first, rest = both[order[: len(X)]], both[np.setdiff1d(np.arange(len(both)), order[: len(X)])]
+        assert value == pytest.approx(mmd2(first, rest, KERNEL, estimator == "unbiased"), rel=1e-9, abs=1e-13)
+    assert found.p_value == permutation_p(found.statistic, found.null)
+
+
+def test_linear_kernel_is_the_distance_of_the_means():
+    found = mmd_test(X, Y, Linear(), estimator="biased", n_permutations=1)
+    assert found.statistic == pytest.approx(np.sum((X.mean(axis=0) - Y.mean(axis=0)) ** 2))
+
+
+def test_linear_time_is_its_definition():
+    found = mmd_test(X, Y, KERNEL, estimator="linear")
+    k = lambda a, b: KERNEL(a[None], b[None])[0, 0]  # noqa: E731
+    h = [
+        k(X[i], X[i + 1]) + k(Y[i], Y[i + 1]) - k(X[i], Y[i + 1]) - k(X[i + 1], Y[i])
+        for i in range(0, 2 * (12 // 2), 2)
+    ]
+    assert found.statistic == pytest.approx(np.mean(h))
+    assert "6 pairs" in found.method
+
+
+def hsic(K, L, unbiased):
+    n = len(K)
+    if not unbiased:
+        H = np.eye(n) - 1 / n
+        return np.trace(K @ H @ L @ H) / n**2
+    # The mean over all quadruples of different rows (Song et al. 2012, equation 4).
+    K, L = K - np.diag(np.diagonal(K)), L - np.diag(np.diagonal(L))
+    one = np.ones(n)
+    return (
+        np.trace(K @ L) + (one @ K @ one) * (one @ L @ one) / ((n - 1) * (n - 2)) - 2 / (n - 2) * one @ K @ L @ one
+    ) / (n * (n - 3))
+
+
+@pytest.mark.parametrize("estimator", ["unbiased", "biased"])
+def test_hsic_is_its_definition_for_every_permutation(estimator):
+    rng = np.random.default_rng(1)
+    A, B = rng.normal(size=(15, 2)), rng.normal(size=(15, 1))
+    other = Laplace(gamma=0.7)
+    found = hsic_test(A, B, KERNEL, other, estimator=estimator, n_permutations=4, random_state=8)
+    K, L = KERNEL(A), other(B)
+    assert found.statistic == pytest.approx(hsic(K, L, estimator == "unbiased"), rel=1e-12)
+    rng = np.random.default_rng(8)
+    for value in found.null:
+        order = rng.permutation(15)
+        assert value == pytest.approx(hsic(K, L[np.ix_(order, order)], estimator == "unbiased"), rel=1e-9, abs=1e-14)
+
+
+def test_unbiased_hsic_is_the_mean_over_quadruples():
+    rng = np.random.default_rng(4)
+    A, B = rng.normal(size=(6, 1)), rng.normal(size=(6, 1))
+    K, L, n = KERNEL(A), KERNEL(B), 6
+    total, count = 0.0, 0
+    for i in range(n):
+        for j in range(n):
+            for q in range(n):
+                for r in range(n):
+                    if len({i, j, q, r}) == 4:
+                        total += K[i, j] * (L[i, j] + L[q, r] - 2 * L[i, q])
+                        count += 1
+    assert hsic_test(A, B, KERNEL, KERNEL, estimator="unbiased").statistic == pytest.approx(total / count)
+
+
+TRIALS, LEVEL = 300, 0.1
+BOUNDS = binom.ppf([0.0005, 0.9995], TRIALS, LEVEL)
+
+
+def rejections(p_values):
+    return int(np.count_nonzero(np.array(p_values) <= LEVEL))
+
+
+@pytest.mark.parametrize("estimator", ["unbiased", "biased"])
+def test_mmd_is_calibrated(estimator):
+    rng = np.random.default_rng(5)
+    p = [
+        mmd_test(
+            rng.exponential(size=(14, 2)),
+            rng.exponential(size=(10, 2)),
+            estimator=estimator,
+            n_permutations=59,
+            random_state=i,
+        ).p_value
+        for i in range(TRIALS)
+    ]
+    assert BOUNDS[0] <= rejections(p) <= BOUNDS[1]
+    assert kstest(p, "uniform").statistic < 0.12
+
+
+def test_linear_time_mmd_is_calibrated():
+    rng = np.random.default_rng(6)
+    p = [
+        mmd_test(rng.normal(size=(400, 1)), rng.normal(size=(400, 1)), Gaussian(gamma=0.5), estimator="linear").p_value
+        for _ in range(TRIALS)
+    ]
+    assert BOUNDS[0] <= rejections(p) <= BOUNDS[1]
+
+
+def test_hsic_is_calibrated():
+    rng = np.random.default_rng(7)
+    p = [
+        hsic_test(rng.exponential(size=(16, 1)), rng.normal(size=(16, 2)), n_permutations=59, random_state=i).p_value
+        for i in range(TRIALS)
+    ]
+    assert BOUNDS[0] <= rejections(p) <= BOUNDS[1]
+
+
+def test_power():
+    rng = np.random.default_rng(8)
+    A = rng.normal(size=(150, 1))
+    assert mmd_test(A, rng.laplace(scale=1.5, size=(150, 1)), n_permutations=199).p_value < 0.02
+    one, other, kernel = rng.normal(size=(3000, 1)), rng.normal(size=(3000, 1)) + 1.0, Gaussian(gamma=0.5)
+    exact = 2 / np.sqrt(3) * (1 - np.exp(-1 / 6))  # of two normal laws a standard deviation apart
+    for estimator, error in (("linear", 0.06), ("unbiased", 0.015)):
+        found = mmd_test(one, other, kernel, estimator=estimator, n_permutations=19)
+        assert found.statistic == pytest.approx(exact, abs=error)
+        assert found.p_value <= 0.05
+    angle = rng.uniform(0, 2 * np.pi, 100)
+    circle = hsic_test(np.cos(angle)[:, None], np.sin(angle)[:, None], n_permutations=199)
+    assert abs(np.corrcoef(np.cos(angle), np.sin(angle))[0, 1]) < 0.2
+    assert circle.p_value == 1 / 200
+
+
+def test_samples_that_are_all_the_same_are_no_evidence():
+    same = np.ones((5, 2))
+    assert mmd_test(same, same).p_value == 1.0
+    assert mmd_test(same, same, Gaussian(gamma=1.0), estimator="linear").p_value == 1.0
+    assert hsic_test(same, same, Gaussian(gamma=1.0), Gaussian(gamma=1.0)).p_value == 1.0
+
+
+def test_frames_sparse_rows_float32_and_objects():
+    expected = mmd_test(X, Y, KERNEL, n_permutations=20)
+    for form in (pd.DataFrame, sp.csr_array, np.ndarray.tolist):
+        found = mmd_test(form(X), form(Y), KERNEL, n_permutations=20)
+        np.testing.assert_allclose(found.null, expected.null, rtol=1e-9, atol=1e-14)
+    narrow = mmd_test(X.astype(np.float32), Y.astype(np.float32), KERNEL, n_permutations=20)
+    np.testing.assert_allclose(narrow.null, expected.null, atol=1e-6)
+    shared = Function(lambda s, t: float(len(set(s) & set(t))), mode="pair")
+    words = mmd_test(["ab", "abc", "ba"] * 5, ["xy", "xyz", "yz"] * 5, shared, n_permutations=99)
+    assert words.p_value == 0.01
+    assert hsic_test(["ab", "abc", "xy", "xyz"] * 5, [[0.0], [0.0], [1.0], [1.0]] * 5, shared).p_value < 0.01
+    assert "p = 0.01" in str(words)
+
+
+def test_bad_use():
+    with pytest.raises(InvalidInput, match="estimator"):
+        mmd_test(X, Y, estimator="best")
+    with pytest.raises(InvalidInput, match="2 of each"):
+        mmd_test(X, Y[:1])
+    with pytest.raises(InvalidInput, match="columns"):
+        mmd_test(X, Y[:, :2])
+    with pytest.raises(InvalidInput, match="Precomputed"):
+        mmd_test(KERNEL(X), KERNEL(X), "precomputed")
+    with pytest.raises(InvalidInput, match="n_permutations"):
+        mmd_test(X, Y, n_permutations=0)
+    with pytest.raises(InvalidInput, match="rows"):
+        hsic_test(X, Y)
+    with pytest.raises(MemoryExceeded):
+        hsic_test(X, X, memory=100)
+    with pytest.raises(InvalidInput, match="n_points"):
+        herd(X, 18)
+    with pytest.raises(InvalidInput, match="sample_weight"):
+        herd(X, 2, sample_weight=np.full(17, -1.0))
+
+
+# ---- herding ---------------------------------------------------------------------------------------------------------
+
+
+def distance(K, chosen, w):
+    v = np.bincount(chosen, minlength=len(K)) / len(chosen) - w
+    return np.sqrt(max(v @ K @ v, 0.0))
+
+
+@pytest.mark.parametrize("kernel", [KERNEL, Linear() + 1.0])
+@pytest.mark.parametrize("replace", [False, True])
+def test_each_point_is_the_best_next_one(kernel, replace):
+    w = np.random.default_rng(2).uniform(size=17)
+    w[3] = 0.0
+    found = herd(X, 9, kernel, sample_weight=w, replace=replace)
+    K, w = kernel(X), w / w.sum()
+    for t in range(9):
+        before = list(found.indices[:t])
+        options = [i for i in range(17) if w[i] > 0 and (replace or i not in before)]
+        best = min(distance(K, [*before, i], w) for i in options)
+        assert found.mmd[t] == pytest.approx(best, abs=1e-9)
+        assert distance(K, found.indices[: t + 1], w) == pytest.approx(best, abs=1e-9)
+    assert 3 not in found.indices
+
+
+def test_weights_are_repetitions_and_the_herd_beats_a_random_sample():
+    w = np.arange(17) % 3
+    twice = herd(np.repeat(X, w, axis=0), 6, KERNEL, replace=True)
+    np.testing.assert_allclose(herd(X, 6, KERNEL, sample_weight=w, replace=True).mmd, twice.mmd, atol=1e-9)
+    many = np.random.default_rng(3).normal(size=(600, 2))
+    K = KERNEL(many)
+    random = np.mean([distance(K, np.random.default_rng(i).choice(600, 25, replace=False), 1 / 600) for i in range(20)])
+    assert mercer.herd(many, 25, KERNEL).mmd[-1] < 0.3 * random
+    assert herd(X, 17, KERNEL).mmd[-1] == pytest.approx(0.0, abs=1e-7)

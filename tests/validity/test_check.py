@@ -1,0 +1,185 @@
+"""What a report says of data, dimensions, parameters and bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import mercer
+from mercer import check_kernel
+from mercer.errors import InvalidInput, NotAKernel
+from mercer.kernels import Function, Gaussian, Kernel, Linear, Precomputed, Sigmoid
+from mercer.operators import Dense
+from mercer.validity import spectrum_of
+from mercer.validity.points import adversarial, large
+
+
+def test_dimension_decides():
+    wave = "exp(-2 * sin(3 * sqrt(sqdist))**2)"
+    assert check_kernel(wave, n_features=1).verdict == "proved"
+    assert check_kernel(wave, n_features=2).verdict == "refuted"
+    assert check_kernel(wave, [[0.0], [1.0], [2.0]]).verdict == "proved"
+    assert check_kernel(wave).verdict == "refuted"
+    assert check_kernel("maximum(0, 1 - sqrt(sqdist))**2", n_features=3).verdict == "proved"
+
+
+def test_domain_decides():
+    assert check_kernel("intersection").verdict == "proved"
+    assert check_kernel("min_sum").verdict == "refuted"
+    counts = np.random.default_rng(0).integers(0, 5, size=(20, 4)).astype(float)
+    report = check_kernel("min_sum * exp(-chi2)", counts)
+    assert report.verdict == "proved"
+    assert "non-negative" in report.domain
+
+
+def test_a_witness_is_short_and_minimal():
+    assert check_kernel("-sqdist").witness.m == 2
+    assert check_kernel("sigmoid(coef0=-1)").witness.m == 1
+    box = check_kernel("where(sqdist < 1, 1, 0)").witness
+    assert box.m == 3
+    assert sorted(map(abs, map(int, box.z))) == [1, 1, 1]
+    assert max(len(str(one)) for point in box.points for one in point) <= 4
+
+
+def test_conditional_definiteness_is_told_and_a_power_kernel_knows_its_range():
+    report = check_kernel("-sqdist**0.75")
+    assert report.verdict == "refuted"
+    assert report.conditional is not None
+    assert any("0 < p ≤ 2" in text and "p = 1.5" in text for text in report.ranges)
+    beyond = check_kernel("-sqdist**1.25")
+    assert beyond.conditional is None
+    assert beyond.conditional_worst < -1e-6
+    assert "not conditionally" in str(beyond)
+    assert any("no γ and c" in text for text in check_kernel(Sigmoid()).ranges)
+
+
+def test_parameters_are_gone_through():
+    report = check_kernel("sigmoid", vary={"gamma": [0.1, 1.0], "coef0": [-1.0, 0.0]})
+    assert [verdict for _, verdict in report.by_parameters] == ["refuted"] * 4
+    with pytest.raises(InvalidInput, match="no values"):
+        check_kernel("sigmoid", vary={"gamma": []})
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, pd.DataFrame])
+def test_the_spectrum_of_rows(form):
+    X = np.random.default_rng(1).standard_normal((80, 3))
+    report = check_kernel(Gaussian(gamma=0.5), form(X))
+    values = np.linalg.eigvalsh(Gaussian(gamma=0.5)(X))
+    s = report.spectrum
+    assert s.smallest == pytest.approx(values[0], abs=1e-12)
+    assert s.largest == pytest.approx(values[-1])
+    assert s.effective_rank == pytest.approx(values.sum() ** 2 / (values**2).sum())
+    assert s.condition == pytest.approx(values[-1] / values[0], rel=1e-3)
+    assert s.rank == 80
+    assert s.conditional is not None
+    assert s.conditional > -1e-12
+
+
+def test_lanczos_finds_both_ends():
+    rng = np.random.default_rng(2)
+    Q, _ = np.linalg.qr(rng.standard_normal((1200, 1200)))
+    values = np.concatenate([[-3.0], rng.uniform(0, 1, 1198), [10.0]])
+    found = spectrum_of(Dense((Q * values) @ Q.T, symmetric=True))
+    assert found.rank is None
+    assert found.smallest == pytest.approx(-3.0, abs=1e-3)
+    assert found.largest == pytest.approx(10.0, abs=1e-3)
+    assert found.is_indefinite
+    assert found.effective_rank == pytest.approx(values.sum() ** 2 / (values**2).sum(), rel=0.05)
+
+
+def test_float32_rounding_is_told_from_indefiniteness():
+    X = (np.random.default_rng(3).standard_normal((60, 2)) + 3000).astype(np.float32)
+
+    class Expanded(Kernel):
+        """A Gaussian that loses all digits of the distance in float32."""
+
+        def block(self, X, Z):
+            d = (X**2).sum(1)[:, None] + (Z**2).sum(1)[None, :] - 2 * X @ Z.T
+            return np.exp(-np.float32(0.5) * d)
+
+        def diagonal(self, X):
+            return np.ones(len(X), X.dtype)
+
+    assert np.linalg.eigvalsh(Expanded().block(X, X).astype(float))[0] < -0.1
+    report = check_kernel(Expanded(), X)
+    assert report.spectrum.is_indefinite
+    assert report.witness is None
+    assert any("rounding" in note for note in report.notes)
+
+
+def test_a_class_that_promises_too_much_is_refuted():
+    class Promised(Kernel):
+        def formula(self, pair):
+            return -pair.sqdist
+
+        @property
+        def properties(self):
+            return Gaussian(gamma=1.0).properties
+
+    assert check_kernel(Promised()).verdict == "refuted"
+
+
+def test_matrices():
+    K = np.array([[2.0, 1.0], [1.0, 2.0]])
+    assert check_kernel(Precomputed(), K).verdict == "measured"
+    bad = check_kernel(Precomputed(), np.array([[1.0, 2.0], [2.0, 1.0]]))
+    assert bad.witness.points == (0, 1)
+    assert bad.witness.value == -2.0
+    assert check_kernel(Precomputed(), np.array([[1.0, 2.0], [0.0, 1.0]])).verdict == "refuted"
+    with pytest.raises(InvalidInput, match="square"):
+        check_kernel(Precomputed(), np.ones((2, 3)))
+    with pytest.raises(InvalidInput, match="matrix"):
+        check_kernel(Precomputed())
+
+
+def test_functions_of_rows_and_of_objects():
+    assert check_kernel(lambda A, B: A @ B.T, np.random.default_rng(0).standard_normal((9, 2))).verdict == "supported"
+    refuted = check_kernel(lambda A, B: -(A @ B.T), np.random.default_rng(0).standard_normal((9, 2)))
+    assert refuted.verdict == "refuted"
+    lopsided = check_kernel(Function(lambda s, t: float(len(s) - len(t)), mode="pair"), ["a", "bb", "ccc"])
+    assert lopsided.verdict == "refuted"
+    assert "≠" in str(lopsided.witness)
+    with pytest.raises(InvalidInput, match="give X"):
+        check_kernel(lambda A, B: A @ B.T)
+
+
+def test_a_function_without_values_somewhere():
+    report = check_kernel("sqrt(dot)")
+    assert report.verdict in ("refuted", "supported")
+    assert report.is_mercer is not True
+
+
+def test_require_and_html():
+    with pytest.raises(NotAKernel, match=r"zᵀKz"):
+        check_kernel("-dot").require()
+    assert check_kernel(Linear()).require().is_mercer
+    assert "<table>" in check_kernel("-dot")._repr_html_()
+
+
+def test_columns_and_length_scales_fix_the_width():
+    assert check_kernel((Gaussian(gamma=1.0) + Sigmoid()).on([4, 1])).witness.points[0][4:]
+    assert len(check_kernel(Sigmoid().with_length_scales([1.0, 2.0, 3.0])).witness.points[0]) == 3
+    with pytest.raises(InvalidInput, match="give X"):
+        check_kernel(Gaussian(gamma=1.0).on(["a"]))
+    frame = pd.DataFrame({"a": [0.0, 1.0, 2.0], "b": [1.0, 0.0, 5.0]})
+    assert check_kernel(Gaussian().on(["a"]), frame).verdict == "proved"
+
+
+def test_one_row_and_equal_rows():
+    for X in (np.ones((1, 2)), np.ones((5, 2)), np.zeros((3, 2))):
+        report = check_kernel(Linear(), X)
+        assert report.verdict == "proved"
+        assert not report.spectrum.is_indefinite
+
+
+def test_points_are_what_they_say():
+    for points in [*adversarial(3), *large(2)]:
+        assert np.all(np.isfinite(points))
+    assert all(points.min() >= 0 for d in (1, 4) for points in [*adversarial(d, 0, True), *large(d, 0, True)])
+
+
+def test_the_same_answer_every_time():
+    assert str(check_kernel("exp(-sqdist**1.5)")) == str(check_kernel("exp(-sqdist**1.5)"))
+    assert mercer.check_kernel("exp(-sqdist**1.5)", seed=1).verdict == "refuted"
