@@ -25,7 +25,7 @@ class Report:
     estimator, kernel : str
         What was fitted; the kernel as resolved from the data.
     n, d : int
-        Rows and columns seen.
+        Rows and columns seen; no columns of objects such as sequences.
     dtype : str
         Of the kernel's entries.
     definiteness : str
@@ -85,7 +85,7 @@ class Report:
         """The report as (label, text) pairs, in reading order."""
         rows = [
             ("kernel", f"{self.kernel}  ({self.definiteness})"),
-            ("data", f"{self.n} rows × {self.d} columns, {self.dtype} entries"),
+            ("data", f"{self.n} {f'rows × {self.d} columns' if self.d else 'objects'}, {self.dtype} entries"),
             ("method", f"{self.method}: {self.reason}"),
             ("memory", f"{human(self.memory_planned)} planned of {human(self.memory_budget)}"),
             ("residual", self._residual_line()),
