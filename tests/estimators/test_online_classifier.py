@@ -179,7 +179,7 @@ def test_every_strategy_is_its_definition_row_by_row(strategy, classes, budget):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("budget", [3, 20, 500])
 def test_the_size_of_the_chunks_does_not_matter(strategy, classes, averaged, budget, monkeypatch):
-    X, y = rows(200, classes)
+    X, y = rows(200, classes, d=3 if classes == 2 else 20)  # beyond 16 columns distances come from products
     found = []
     for size in (1, 7, 64, 256):
         monkeypatch.setattr(Stream, "_rows_at_once", size)
@@ -352,6 +352,11 @@ def test_what_cannot_be_is_refused():
         OnlineKernelClassifier().partial_fit(X, y).partial_fit(X, y + 1)
     with pytest.raises(InvalidInput, match="first call"):
         OnlineKernelClassifier().partial_fit(X, y).partial_fit(X, y, classes=[0, 1, 2])
+    for change in ({"strategy": "forget"}, {"budget": 5}):
+        model = OnlineKernelClassifier().partial_fit(X, y).set_params(**change)
+        with pytest.raises(InvalidInput, match="changed"):
+            model.partial_fit(X, y)
+        assert len(model.fit(X, y).X_fit_) <= model.budget
     with pytest.raises(MemoryExceeded, match="budget"):
         OnlineKernelClassifier(memory=10_000).fit(X, y)
     for strategy in STRATEGIES:

@@ -229,6 +229,8 @@ def test_what_cannot_be_is_refused():
         OnlineKernelRegressor(Precomputed()).fit(X @ X.T, y)
     with pytest.raises(InvalidInput, match="as many targets"):
         OnlineKernelRegressor().partial_fit(X, y).partial_fit(X, np.column_stack([y, y]))
+    with pytest.raises(InvalidInput, match="changed"):
+        OnlineKernelRegressor().partial_fit(X, y).set_params(method="qklms").partial_fit(X, y)
     with pytest.raises(MemoryExceeded, match="budget"):
         OnlineKernelRegressor(memory=10_000).fit(X, y)
     for method in METHODS:

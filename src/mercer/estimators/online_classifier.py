@@ -172,7 +172,9 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
         check_classification_targets(y)
         if first:
             self._open(X, np.unique(y if classes is None else classes))
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+        else:
+            self._check_same()
+        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             given = f"classes={np.unique(classes).tolist()} after {self.classes_.tolist()}"
             raise InvalidInput(message("OnlineKernelClassifier", given, "give those of the first call, or none"))
         self._meet(X, self._labels(y), np.arange(len(y)))

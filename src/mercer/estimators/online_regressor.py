@@ -156,7 +156,9 @@ class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, Stream):
         Y, shape = np.asarray(y, np.float64).reshape(len(y), -1), np.shape(y)[1:]
         if first:
             self._open(X, Y.shape[1])
-        elif self.dual_coef_.shape[1:] != shape:
+        else:
+            self._check_same()
+        if not first and self.dual_coef_.shape[1:] != shape:
             given = f"targets of shape {np.shape(y)} after coefficients of shape {self.dual_coef_.shape}"
             raise InvalidInput(message("OnlineKernelRegressor", given, "give as many targets as before"))
         self._follow(X, Y, np.arange(len(Y)))
@@ -180,18 +182,19 @@ class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, Stream):
         learner, report = self._learner(int(self.budget)), self.report_
         report.n, report.steps, report.tolerance = self.n_seen_, self.n_seen_, float("nan")
         report.reason = f'method="{self.method}", budget {self.budget}'
+        full = ""
         if isinstance(learner, RecursiveLeastSquares):
-            done = RecursiveState.from_arrays(self._state)
+            met = RecursiveState.from_arrays(self._state)
+            b, report.residual = learner.answer(met)
             report.method = f"recursive least squares, ν = {self.nu:g}, α = {self.alpha:g}"
-            report.residual = learner.misfit(done)
             report.status = "‖y − f(x)‖/‖y‖ over the rows met, as they were projected"
-            full = f"; {int(done.full)} were new after the dictionary was full, and were projected" if done.full else ""
+            if met.full:
+                full = f"; {met.full} were new after the dictionary was full, and were projected"
         else:
             kept = QuantisedState.from_arrays(self._state)
+            b, report.residual = learner.coefficients(kept, bool(self.averaged)), kept.residual
             report.method = f"quantised least mean squares, ε = {self.epsilon:g}, η = {self.step_size_:.3g}"
-            report.residual, full = kept.residual, ""
             report.status = "‖y − f(x)‖/‖y‖, each row judged before it was learned"
-        b = learner.coefficients(type(learner.start(1)).from_arrays(self._state), bool(self.averaged))
         self.dual_coef_ = b.reshape(-1, *shape)
         report.rank = len(b)
         report.notes = [note for note in report.notes if not note.startswith("in all: ")]

@@ -86,6 +86,12 @@ class Stream(KernelEstimator):
             and all(one.dtype.kind in "iu" and np.all((one >= 0) & (one < classes)) for one in named)
         )
 
+    def _check_same(self) -> None:
+        """Refuse to go on with parameters that are not those of the state."""
+        if not self._state_fits() or count(self.X_fit_) > int(self.budget):
+            given = f"parameters that changed since the first call ({self!r})"
+            raise InvalidInput(message(type(self).__name__, given, "set them back, or start again with fit"))
+
     def _plan(self, need: int) -> None:
         """Refuse what goes beyond the budget of memory before anything is allocated."""
         report = self.report_
@@ -120,8 +126,8 @@ class Stream(KernelEstimator):
         room, size, kept = self._room(len(order)), self._rows_at_once, self.X_fit_
         learner = self._learner(room)
         squares = [one.shape for one in learner.start(1).to_arrays().values()].count((0, 0))
-        rows = 8 * size * (room + size) + 2 * room * max(self.report_.d, 1)
-        self._plan(8 * (2 * squares * (room + size) ** 2 + rows))
+        wide = 8 * size * (room + size) + 2 * room * max(self.report_.d, 1)
+        self._plan(8 * (2 * squares * (room + size) ** 2 + wide))
         state = type(learner.start(1)).from_arrays(self._state)
         with self.report_.stage("rows"):
             for chunk in self._chunks(order, size):

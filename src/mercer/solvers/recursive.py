@@ -103,22 +103,24 @@ class RecursiveLeastSquares(Learner[RecursiveState]):
 
     def coefficients(self, state: RecursiveState, averaged: bool = False) -> Floats:
         """Wᵀθ; there is nothing to average."""
-        return np.asarray(state.W.T @ self._theta(state))
+        return self.answer(state)[0]
+
+    def answer(self, state: RecursiveState) -> tuple[Floats, float]:
+        """Wᵀθ, and √(Σ (y − f)²/Σ y²) over the rows as they were seen, of the worst target."""
+        theta = self._theta(state)
+        rest = state.squares - 2 * (theta * state.moments).sum(axis=0) + (theta * (state.R @ theta)).sum(axis=0)
+        share = np.maximum(rest, 0.0) / np.where(state.squares > 0, state.squares, 1.0)
+        return np.asarray(state.W.T @ theta), float(np.sqrt(np.max(share)))
 
     def _theta(self, state: RecursiveState) -> Floats:
         if not len(state.R):
             return state.moments
         A = state.R + self.alpha * np.eye(len(state.R))
         try:
-            return np.asarray(scipy.linalg.solve(A, state.moments, assume_a="pos", check_finite=False))
-        except (np.linalg.LinAlgError, scipy.linalg.LinAlgError):
+            factor = scipy.linalg.cho_factor(A, lower=True, check_finite=False)
+        except np.linalg.LinAlgError:  # singular but for rounding, which only λ = 0 can be
             return np.asarray(scipy.linalg.lstsq(A, state.moments, check_finite=False)[0])
-
-    def misfit(self, state: RecursiveState) -> float:
-        """√(Σ (y − f)²/Σ y²) over the rows as they were seen, of the worst target."""
-        theta = self._theta(state)
-        rest = state.squares - 2 * (theta * state.moments).sum(axis=0) + (theta * (state.R @ theta)).sum(axis=0)
-        return float(np.sqrt(np.max(np.maximum(rest, 0.0) / np.where(state.squares > 0, state.squares, 1.0))))
+        return np.asarray(scipy.linalg.cho_solve(factor, state.moments, check_finite=False))
 
 
 @dataclass(frozen=True)
