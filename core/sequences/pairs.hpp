@@ -33,13 +33,14 @@ inline int64_t longest(const int64_t* starts, int64_t count, int64_t first, int 
 }
 
 // f(i, j, group) for rows [i0, i1) and the first columns j of groups; with `triangle` only groups that reach the diagonal.
-// One group at a time, so that it is interleaved once: make(j) does that, and is called by one thread.
+// A thread has a group at a time, which make(j) interleaves once for all rows.
 template <class Make, class F>
 void by_groups(int64_t i0, int64_t i1, int64_t columns, int lanes, bool triangle, const Make& make, const F& f) {
-    for (int64_t j = triangle ? i0 / lanes * lanes : 0; j < columns; j += lanes) {
-        const auto group = make(j);
-        const int64_t end = triangle ? std::min(i1, j + lanes) : i1;
+    const int64_t first = triangle ? i0 / lanes : 0, last = (columns + lanes - 1) / lanes;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads())
+    for (int64_t g = first; g < last; ++g) {
+        const int64_t j = g * lanes, end = triangle ? std::min(i1, j + lanes) : i1;
+        const auto group = make(j);
         for (int64_t i = i0; i < end; ++i) f(i, j, *group);
     }
 }

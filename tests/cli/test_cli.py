@@ -346,3 +346,28 @@ def test_check_says_what_is_wrong(args, words):
     done = mercer("check", *args)
     assert done.exit_code == 2
     assert words in done.output
+
+
+def test_fasta_from_fit_to_evaluate(tmp_path):
+    rng = np.random.default_rng(0)
+
+    def file(name, count):
+        letters = ["aact", "ggct"] * count
+        lines = [f">{place % 2}\n{''.join(rng.choice(list(own), 30))}" for place, own in enumerate(letters)]
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+        return str(tmp_path / name)
+
+    train, test, out = file("train.fasta", 30), file("test.fasta", 10), str(tmp_path / "model.mercer")
+    done = mercer("fit", train, "--out", out)
+    assert done.exit_code == 0, done.output
+    assert "target label" in done.output
+    assert "30 to 30 characters, 4 distinct ones" in done.output
+    assert "accuracy 1.0" in mercer("evaluate", out, test).output
+    predicted = mercer("predict", out, test)
+    assert predicted.stdout.split()[:3] == ["label", "0", "1"]
+    given = mercer("fit", train, "--kernel", "mismatch(k=3, m=1).normalized()", "--alpha", "0.1")
+    assert "alphabet='ACGT'" in given.output
+    refused = mercer("fit", train, "--kernel", "gaussian()")
+    assert refused.exit_code == 2
+    assert "no kernel of sequences" in refused.output
+    assert "Sequences" in mercer("inspect", out).output

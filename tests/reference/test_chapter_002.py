@@ -1,12 +1,13 @@
 """Chapter 002, kernel methods: feature maps, least mean squares, and what makes a kernel."""
 
+from itertools import product
 from math import comb
 
 import numpy as np
 import pytest
 
 from mercer import KernelLMS, KernelRidge, MonomialFeatures
-from mercer.kernels import Gaussian, MonomialSum, Polynomial
+from mercer.kernels import Gaussian, MonomialSum, Polynomial, Spectrum
 
 RNG = np.random.default_rng(0)
 X, Z = RNG.uniform(-1, 1, size=(2, 12, 3))
@@ -85,3 +86,12 @@ def test_kernel_matrices_are_symmetric_and_positive_semi_definite():
         K = kernel(X)
         np.testing.assert_array_equal(K, K.T)
         assert np.linalg.eigvalsh(K)[0] > -1e-12 * np.trace(K)
+
+
+def test_the_spectrum_kernel_counts_substrings():
+    """5.4: all 3ᵏ features of strings over three letters, written out."""
+    strings, k = ["abcabc", "cab", "", "aaaa", "ca"], 3
+    words = ["".join(word) for word in product("abc", repeat=k)]
+    starts = [[x[i : i + k] for i in range(len(x) - k + 1)] for x in strings]
+    phi = np.array([[found.count(word) for word in words] for found in starts])
+    np.testing.assert_array_equal(Spectrum(k)(strings), phi @ phi.T)

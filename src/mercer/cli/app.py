@@ -32,7 +32,7 @@ app = typer.Typer(
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show where an error came from.")]
 Threads = Annotated[Optional[int], typer.Option(help="Threads to compute with; all by default.", min=1)]  # noqa: UP045
-TableFile = Annotated[Path, typer.Argument(metavar="TABLE", help="CSV, TSV or svmlight, gzipped or not.")]
+TableFile = Annotated[Path, typer.Argument(metavar="TABLE", help="CSV, TSV, svmlight or FASTA, gzipped or not.")]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that mercer fit --out wrote.")]
 Text = Optional[str]  # noqa: UP045  (typer reads the annotations)
 

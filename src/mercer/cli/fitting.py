@@ -12,9 +12,15 @@ from mercer.cli.scores import Score, guess, score
 from mercer.cli.targets import Task, as_target, infer_task, quarter
 from mercer.errors import InvalidInput, message
 from mercer.estimators import KernelRidge, KernelRidgeClassifier
-from mercer.io import Table, TableEncoder, TableModel
+from mercer.io import SequenceEncoder, Table, TableEncoder, TableModel
 from mercer.kernels import Kernel, parse
-from mercer.select import RidgeSearch, cross_validate_ridge, default_alphas, default_kernels
+from mercer.select import (
+    RidgeSearch,
+    cross_validate_ridge,
+    default_alphas,
+    default_kernels,
+    default_sequence_kernels,
+)
 
 __all__ = ["Choice", "Data", "Outcome", "choose", "fit", "prepare"]
 
@@ -38,6 +44,15 @@ class Data:
     def frame(self) -> Any:
         """The columns to predict from."""
         return self.table.frame
+
+    @property
+    def of_sequences(self) -> bool:
+        """Whether the rows are sequences, not columns."""
+        return self.table.format == "fasta"
+
+    def encoder(self) -> TableEncoder | SequenceEncoder:
+        """What makes rows of the columns."""
+        return SequenceEncoder() if self.of_sequences else TableEncoder()
 
 
 @dataclass(frozen=True)
@@ -74,23 +89,34 @@ def choose(data: Data, kernel: str | None, alpha: float | None, seed: int) -> Ch
     """The kernel and α by cross-validation on the training rows, or what was given of them."""
     if alpha is not None and not (np.isfinite(alpha) and alpha > 0):
         raise InvalidInput(message("--alpha", f"{alpha}", "give a positive number"))
-    given = None if kernel is None else parse(kernel)
-    encoder = TableEncoder()
+    encoder = data.encoder()
     X = encoder.fit_transform(data.frame[~data.held])
-    if given is not None:
-        given = given.resolve(X, feature_names=encoder.feature_names_out_)
-        if given.domain != "vectors":
-            advice = "choose a kernel of vectors; others are for mercer in Python"
-            raise InvalidInput(message("--kernel", f"{kernel} is no kernel of the rows of a table", advice))
-        given.check_data(X)
+    given = None if kernel is None else _given(kernel, data, X, encoder)
     if given is not None and alpha is not None:
         return Choice(given, alpha, None)
-    kernels = default_kernels(X, seed=seed) if given is None else [given]
+    kernels = _defaults(data, X, seed) if given is None else [given]
     alphas = default_alphas() if alpha is None else [alpha]
     search = cross_validate_ridge(
         X, data.y[~data.held], kernels, alphas, folds=FOLDS, task=data.task, sample=SAMPLE, seed=seed, screen=SCREEN
     )
     return Choice(search.best_kernel, search.best_alpha, search)
+
+
+def _defaults(data: Data, X: Any, seed: int) -> list[Kernel]:
+    return default_sequence_kernels(X) if data.of_sequences else default_kernels(X, seed=seed)
+
+
+def _given(text: str, data: Data, X: Any, encoder: TableEncoder | SequenceEncoder) -> Kernel:
+    """The kernel that was asked for, resolved, if it is one of such rows."""
+    kernel = parse(text)
+    wanted = "any" if data.of_sequences else "vectors"
+    if kernel.domain != wanted:
+        rows, such = ("sequences", "spectrum(k=3)") if data.of_sequences else ("the rows of a table", "gaussian()")
+        advice = f"choose a kernel of those, such as {such}; others are for mercer in Python"
+        raise InvalidInput(message("--kernel", f"{text} is no kernel of {rows}", advice))
+    kernel = kernel.resolve(X, feature_names=encoder.feature_names_out_)
+    kernel.check_data(X)
+    return kernel
 
 
 def fit(data: Data, choice: Choice, memory: str | None, *, refit: bool) -> Outcome:
@@ -111,4 +137,4 @@ def fit(data: Data, choice: Choice, memory: str | None, *, refit: bool) -> Outco
 def _fitted(data: Data, choice: Choice, memory: str | None, rows: NDArray[np.bool_]) -> TableModel:
     estimator = KernelRidgeClassifier if data.task == "classification" else KernelRidge
     ridge = estimator(choice.kernel, choice.alpha, fit_intercept=True, memory=memory)
-    return TableModel(TableEncoder(), ridge, data.target).fit(data.frame[rows], data.y[rows])
+    return TableModel(data.encoder(), ridge, data.target).fit(data.frame[rows], data.y[rows])

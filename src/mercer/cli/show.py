@@ -83,8 +83,7 @@ def show_model(model: TableModel, *, report: bool = True) -> None:
     """What a model is made of."""
     assert model.encoder is not None
     assert model.estimator is not None
-    width = len(model.encoder.feature_names_out_)
-    section(f"Columns (as {width} columns of numbers)", model.encoder.summary_)
+    section(model.encoder.heading, model.encoder.summary_)
     if report:
         title, *lines = str(model.estimator.report_).splitlines()
         section(title, [line.strip() for line in lines])

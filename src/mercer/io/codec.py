@@ -29,13 +29,14 @@ def registry() -> dict[str, type]:
     """
     from mercer import approx, estimators
     from mercer.io.encoder import TableEncoder
+    from mercer.io.sequences import SequenceEncoder
     from mercer.io.table_model import TableModel
 
     public = (getattr(estimators, name) for name in estimators.__all__)
     classes = [
         one for one in public if isinstance(one, type) and (issubclass(one, BaseEstimator) or one.__name__ == "Report")
     ]
-    return {one.__name__: one for one in (*classes, approx.MonomialFeatures, TableEncoder, TableModel)}
+    return {one.__name__: one for one in (*classes, approx.MonomialFeatures, SequenceEncoder, TableEncoder, TableModel)}
 
 
 class Encoder:

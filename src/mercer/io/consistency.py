@@ -13,6 +13,7 @@ from mercer.errors import ModelFileError, message
 from mercer.estimators import Report
 from mercer.estimators.stream import Stream
 from mercer.io.encoder import TableEncoder
+from mercer.io.sequences import SequenceEncoder
 from mercer.io.table_model import TableModel
 from mercer.kernels import Kernel
 
@@ -126,6 +127,8 @@ def check_consistent(model: BaseEstimator, path: str) -> None:
         _check_table_model(model, path)
     elif isinstance(model, TableEncoder):
         _check_encoder(model, path)
+    elif isinstance(model, SequenceEncoder):
+        return
     else:
         _check_rows(model, path)
 
@@ -238,10 +241,13 @@ def _check_encoder(encoder: Any, path: str) -> None:
 
 
 def _check_table_model(model: Any, path: str) -> None:
-    if not isinstance(model.encoder, TableEncoder) or not isinstance(model.estimator, BaseEstimator):
+    encoders = TableEncoder | SequenceEncoder
+    if not isinstance(model.encoder, encoders) or not isinstance(model.estimator, BaseEstimator):
         _refuse(path, "a table model without its encoder and estimator")
     if not isinstance(model.target, str):
         _refuse(path, "a table model without the name of its target")
+    if isinstance(model.encoder, SequenceEncoder):
+        return
     wide, fed = len(model.encoder.feature_names_out_), model.estimator.n_features_in_
     if wide != fed:
         _refuse(path, f"the encoder makes {wide} columns and the estimator takes {fed}")

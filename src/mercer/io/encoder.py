@@ -92,6 +92,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         parts = [plan.encode(frame[plan.name]) for plan in self._plans()]
         return np.ascontiguousarray(np.hstack(parts)) if parts else np.empty((len(frame), 0))
 
+    @property
+    def heading(self) -> str:
+        """Of `summary_`."""
+        return f"Columns (as {len(self.feature_names_out_)} columns of numbers)"
+
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The names of the columns of the matrix."""
         check_is_fitted(self)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
 from mercer.io.raw import read_text
+from mercer.kernels.sequences import as_sequences
 
-__all__ = ["SequenceFile", "read_sequences"]
+__all__ = ["SequenceEncoder", "SequenceFile", "looks_like_fasta", "parse_fasta", "read_sequences"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,14 +69,28 @@ def read_sequences(path: str | Path, *, upper: bool | None = None) -> SequenceFi
     """
     name = Path(path).name
     text, notes = read_text(Path(path))
-    fasta = text.lstrip()[:1] in (">", ";")
-    headers, sequences = _fasta(text, name) if fasta else _lines(text)
+    fasta = looks_like_fasta(text)
+    headers, sequences = parse_fasta(text, name) if fasta else _lines(text)
     if (upper is None and fasta) or upper:
         sequences = [one.upper() for one in sequences]
     return SequenceFile(_objects(sequences), _objects(headers), name, "fasta" if fasta else "lines", notes)
 
 
-def _fasta(text: str, name: str) -> tuple[list[str], list[str]]:
+def looks_like_fasta(text: str) -> bool:
+    """Does it begin with a header or a comment of FASTA?
+
+    >>> looks_like_fasta(">a\\nACGT\\n"), looks_like_fasta("a,b\\n1,2\\n")
+    (True, False)
+    """
+    return text.lstrip()[:1] in (">", ";")
+
+
+def parse_fasta(text: str, name: str) -> tuple[list[str], list[str]]:
+    """Headers and sequences.
+
+    >>> parse_fasta(">a\\nAC\\ngt\\n", "a.fasta")
+    (['a'], ['ACgt'])
+    """
     headers: list[str] = []
     parts: list[list[str]] = []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -100,6 +118,55 @@ def _check_last(headers: list[str], parts: list[list[str]], name: str) -> None:
 def _lines(text: str) -> tuple[list[str], list[str]]:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return [""] * len(lines), lines
+
+
+class SequenceEncoder(TransformerMixin, BaseEstimator):
+    """The column "sequence" of a data frame as it is, for kernels on sequences: the part of `TableEncoder` in a model.
+
+    Attributes
+    ----------
+    columns_, feature_names_out_ : list of str
+    summary_ : list of str
+        What the sequences are, in words.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> encoder = SequenceEncoder().fit(pd.DataFrame({"sequence": ["ab", "abc"]}))
+    >>> encoder.summary_
+    ['2 to 3 characters, 3 distinct ones']
+    """
+
+    heading = "Sequences"
+
+    def fit(self, frame: Any, y: Any = None) -> Self:
+        """Look at the sequences; y is ignored."""
+        found = self._column(frame)
+        lengths = [len(one) for one in found]
+        self.columns_ = self.feature_names_out_ = ["sequence"]
+        self.n_features_in_ = 1
+        distinct = len(set().union(*found))
+        self.summary_ = [f"{min(lengths)} to {max(lengths)} characters, {distinct} distinct ones"]
+        return self
+
+    def transform(self, frame: Any) -> NDArray[Any]:
+        """The sequences of a data frame; other columns are ignored."""
+        check_is_fitted(self)
+        return self._column(frame)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """The name of the column."""
+        return np.array(["sequence"], dtype=object)
+
+    def ignored(self, frame: Any) -> list[str]:
+        """The columns of a data frame that `transform` does not look at."""
+        return [str(name) for name in frame.columns if str(name) != "sequence"]
+
+    def _column(self, frame: Any) -> NDArray[Any]:
+        if "sequence" not in getattr(frame, "columns", ()):
+            given = "a table without a column 'sequence'"
+            raise InvalidInput(message("SequenceEncoder", given, "give a FASTA file, or name the column so"))
+        return as_sequences(frame["sequence"], "SequenceEncoder")
 
 
 def _objects(values: list[str]) -> NDArray[np.object_]:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.errors import InvalidInput, message
 from mercer.estimators import KernelRidge, KernelRidgeClassifier
 from mercer.io.encoder import TableEncoder
+from mercer.io.sequences import SequenceEncoder
 from mercer.io.tables import Table
 
 __all__ = ["TableModel"]
@@ -22,7 +23,7 @@ class TableModel(BaseEstimator):
 
     Parameters
     ----------
-    encoder : TableEncoder
+    encoder : TableEncoder or SequenceEncoder
     estimator : KernelRidge or KernelRidgeClassifier
     target : str
         The name of the target column.
@@ -40,7 +41,7 @@ class TableModel(BaseEstimator):
 
     def __init__(
         self,
-        encoder: TableEncoder | None = None,
+        encoder: TableEncoder | SequenceEncoder | None = None,
         estimator: KernelRidge | KernelRidgeClassifier | None = None,
         target: str = "target",
         notes: tuple[str, ...] = (),

@@ -1,4 +1,4 @@
-"""Tables from files: CSV and TSV, svmlight, gzipped or not."""
+"""Tables from files: CSV and TSV, svmlight, FASTA, gzipped or not."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from mercer.errors import InvalidInput, message
 from mercer.io.delimited import parse_delimited
 from mercer.io.raw import read_text
+from mercer.io.sequences import looks_like_fasta, parse_fasta
 from mercer.io.svmlight import looks_like_svmlight, parse_svmlight
 
 __all__ = ["Table", "read_table"]
@@ -26,7 +27,7 @@ class Table:
     frame : pandas.DataFrame
         Columns have distinct names.
     path : str
-    format : "delimited" or "svmlight"
+    format : "delimited", "svmlight" or "fasta"
     notes : tuple of str
         What a reader of the results should know about how the file was read.
 
@@ -52,7 +53,7 @@ class Table:
     @property
     def default_target(self) -> str | None:
         """The name of the target where the format has one."""
-        return "label" if self.format == "svmlight" else None
+        return "label" if self.format in ("svmlight", "fasta") else None
 
     def split(self, target: str | None) -> tuple[Table, Any]:
         """The table without its target, and the target; rows without one are left out, and a note says so."""
@@ -83,11 +84,12 @@ class Table:
 
 
 def read_table(path: str | Path) -> Table:
-    """Read a CSV, TSV or svmlight file, gzipped or not; the format is found from what is in it.
+    """Read a CSV, TSV, svmlight or FASTA file, gzipped or not; the format is found from what is in it.
 
     The delimiter is the comma, semicolon, tab, bar or space that splits all lines alike. A first line of numbers only
     is no header: the columns are then c1, c2, .... Empty, NA, NaN, null, None, N/A and ? are missing. In svmlight files
-    the target is `label` and the features are named by their indices, f1, f2, ....
+    the target is `label` and the features are named by their indices, f1, f2, .... In FASTA files the header line is
+    `label`, and the other column is `sequence`.
 
     Raises
     ------
@@ -107,6 +109,8 @@ def read_table(path: str | Path) -> Table:
     _require_pandas()
     name = Path(path).name
     text, notes = read_text(Path(path))
+    if looks_like_fasta(text):
+        return _fasta_table(text, name, notes)
     if looks_like_svmlight(text):
         frame, more = parse_svmlight(text, name)
         return Table(frame, name, "svmlight", (*notes, *more))
@@ -114,6 +118,15 @@ def read_table(path: str | Path) -> Table:
     if len(frame) == 0:
         raise InvalidInput(message(name, "has a header and no rows", "give a table with rows"))
     return Table(frame, name, "delimited", (*notes, *more))
+
+
+def _fasta_table(text: str, name: str, notes: tuple[str, ...]) -> Table:
+    import pandas as pd
+
+    headers, sequences = parse_fasta(text, name)
+    frame = pd.DataFrame({"sequence": [one.upper() for one in sequences], "label": headers})
+    notes = (*notes, "FASTA: the target is label, the header line; letters were made upper case")
+    return Table(frame, name, "fasta", notes)
 
 
 def _ignoring_case(target: str, columns: list[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from mercer.select.alignment import alignment_weights, centered_alignment
 from mercer.select.candidates import default_alphas, default_kernels
+from mercer.select.candidates import default_alphas, default_kernels, default_sequence_kernels
 from mercer.select.clusters import ClusterCounts, choose_n_clusters, silhouettes, simplified_silhouettes
 from mercer.select.heuristics import bandwidth_heuristic
 from mercer.select.judges import Judge, accuracy, negative_squares, r2
@@ -34,6 +35,7 @@ __all__ = [
     "default_kernels",
     "log_marginal_likelihood",
     "maximise_marginal_likelihood",
+    "default_sequence_kernels",
     "negative_squares",
     "r2",
     "silhouettes",

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.arrays import as_rows
-from mercer.kernels import Gaussian, Kernel, Laplace, Linear, Matern
+from mercer.kernels import AllSubstrings, GappedKmer, Gaussian, Kernel, Laplace, Linear, Matern, Spectrum
 
-__all__ = ["default_alphas", "default_kernels"]
+__all__ = ["default_alphas", "default_kernels", "default_sequence_kernels"]
 
 
 def default_alphas() -> NDArray[np.float64]:
@@ -48,6 +48,23 @@ def default_kernels(X: Any, *, seed: int = 0) -> list[Kernel]:
         *(Laplace(gamma=_number(euclidean * factor)) for factor in (0.25, 1)),
         *(Laplace(gamma=_number(city * factor), norm=1) for factor in (0.25, 1)),
     ]
+
+
+def default_sequence_kernels(X: Any) -> list[Kernel]:
+    """Substrings of 1 to 6 characters, with gaps, and of all lengths; of words too, where most texts have spaces.
+
+    Examples
+    --------
+    >>> default_sequence_kernels(["to be", "or not"])[-1]
+    Spectrum(k=1, unit='word').normalized() + Spectrum(k=5).normalized()
+    """
+    kernels: list[Kernel] = [Spectrum(k).normalized() for k in range(1, 7)]
+    kernels += [GappedKmer(g, k).normalized() for g, k in ((4, 2), (6, 3), (8, 4), (8, 6))]
+    kernels.append(AllSubstrings(0.1).normalized())
+    if 2 * sum(isinstance(x, str) and " " in x.strip() for x in X) > len(X):
+        words = Spectrum(1, unit="word").normalized()
+        kernels += [words, words + Spectrum(5).normalized()]
+    return kernels
 
 
 def _number(value: float) -> float:

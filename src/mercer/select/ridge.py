@@ -148,10 +148,11 @@ def cross_validate_ridge(
     (Gaussian(gamma=0.5), 0.001, True)
     """
     grid = _checked_alphas(alphas)
-    rows, targets, groups = _sampled(as_rows(X), y, task, sample, folds, seed)
+    chosen = [as_kernel(kernel) for kernel in kernels]
+    rows, targets, groups = _sampled(_rows(X, chosen), y, task, sample, folds, seed)
     m = len(targets)
     require(4 * m * m * 8, max(available_memory() // 2, 1), f"cross-validation on {m} rows", "set sample= lower")
-    tried = [_Trial(as_kernel(kernel).resolve(rows), grid) for kernel in kernels]
+    tried = [_Trial(kernel.resolve(rows), grid) for kernel in chosen]
     if not tried:
         raise InvalidInput(message("cross_validate_ridge", "no kernel to choose from", "give at least one"))
     left: list[_Trial] = []
@@ -242,6 +243,15 @@ def _checked_alphas(alphas: ArrayLike) -> Floats:
     if grid.size == 0 or not (np.isfinite(grid).all() and grid[0] > 0):
         raise InvalidInput(message("cross_validate_ridge", f"alphas={alphas!r}", "give positive numbers"))
     return grid
+
+
+def _rows(X: Any, kernels: Sequence[Kernel]) -> Any:
+    """A table of numbers, or an array of the objects that the kernels are on."""
+    if all(kernel.domain != "any" for kernel in kernels):
+        return as_rows(X)
+    for kernel in kernels:
+        X = kernel.as_objects(X)
+    return X
 
 
 def _sampled(
