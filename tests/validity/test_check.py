@@ -146,9 +146,16 @@ def test_functions_of_rows_and_of_objects():
 
 
 def test_a_function_without_values_somewhere():
-    report = check_kernel("sqrt(dot)")
-    assert report.verdict in ("refuted", "supported")
-    assert report.is_mercer is not True
+    for text, why in (("1 / sqdist", "division by 0"), ("log(dot - 2000) + 1e9 * exp(dot)", "logarithm")):
+        report = check_kernel(text)
+        assert report.verdict == "refuted"
+        assert why in report.witness.line
+        assert "has no value" in str(report)
+    assert check_kernel("sqrt(dot)").verdict == "refuted"
+    cosine = check_kernel("dot / sqrt(xx * zz)")
+    assert cosine.verdict == "proved"
+    assert any("has no value" in note for note in cosine.notes)
+    assert check_kernel("exp(exp(dot))").verdict == "proved"  # what overflows has a value
 
 
 def test_require_and_html():

@@ -213,6 +213,11 @@ def _report(
     kernel: Kernel, domain: str, proof: Proof, found: Search, spectrum: Spectrum | None, notes: list[str]
 ) -> KernelReport:
     witness = found.witness()
+    if witness is not None and not witness.matrix and proof.psd is not None:
+        notes.append(f"{witness.line}: the proof is about points where it has one")
+        witness = None
+    elif witness is None and found.suspicious:
+        notes.append(f"λmin/λmax = {found.worst:.1e} on a point set could not be confirmed beyond rounding")
     if witness is None and spectrum is not None and spectrum.is_indefinite:
         notes.append(
             f"on X the matrix in {spectrum.dtype} has λmin/λmax = {spectrum.ratio:.1e}, which the formula in higher "

@@ -138,6 +138,8 @@ def _powers(e: Expression, power: float, domain: Domain) -> list[Factor]:
         return _powers(e.args[0], power * e.value, domain)
     if e.op == "sqrt":  # of what is real, so the square root of it is no negative number
         return _powers(e.args[0], power / 2, domain)
+    if e.op == "abs" and range_of(e.args[0], domain)[0] >= 0:
+        return _powers(e.args[0], power, domain)
     if e.op == "neg" and whole:
         return [Factor(constant(-1.0), power), *_powers(e.args[0], power, domain)]
     return [Factor(e, power)]

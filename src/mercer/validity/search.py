@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import MercerError
 from mercer.kernels import Expression, Kernel
-from mercer.validity.witness import Witness, confirm, confirm_asymmetry
+from mercer.validity.witness import Witness, confirm, confirm_asymmetry, confirm_undefined
 
 __all__ = ["Search", "Subject"]
 
@@ -28,6 +28,9 @@ KEPT = 1e-3
 
 MOST_GREEDY = 60
 """Points from which one after the other is left out; of more the leading ones are kept as they are."""
+
+GIVEN_UP = 4
+"""Roundings of one point set that could not be confirmed, although they are negative in float64, before it is left."""
 
 CLEAR = -0.01
 """λmin/λmax of a witness that need not be improved."""
@@ -95,6 +98,7 @@ class Search:
     conditional_worst: float = 0.0
     _found: list[tuple[float, Any]] = field(default_factory=list)
     _lopsided: tuple[Any, Any] | None = None
+    _gaps: list[Any] = field(default_factory=list)
 
     def look(self, sets: Iterable[Any]) -> None:
         """Remember the sets on which the matrix has a negative eigenvalue beyond rounding."""
@@ -102,6 +106,8 @@ class Search:
             K = self.subject.gram(points)
             sound = np.isfinite(np.diagonal(K))
             sound[sound] = np.isfinite(K[np.ix_(sound, sound)]).all(axis=1)
+            if not sound.all():
+                self._note_gap(points, K)
             if not sound.any():
                 continue
             index = np.flatnonzero(sound)
@@ -109,6 +115,13 @@ class Search:
             if np.max(np.abs(K)) > 1e100:  # eigenvalues of such a matrix tell of one entry only
                 continue
             self._judge(points, K)
+
+    def _note_gap(self, points: Any, K: Floats) -> None:
+        """Remember a few places without a value."""
+        if len(self._gaps) < TRIED:
+            alone = np.flatnonzero(~np.isfinite(np.diagonal(K)))
+            pair = [int(alone[0])] if len(alone) else [int(i) for i in np.argwhere(~np.isfinite(K))[0]]
+            self._gaps.append(self.subject.take(points, pair))
 
     def _judge(self, points: Any, K: Floats) -> None:
         self.sets += 1
@@ -145,7 +158,17 @@ class Search:
                 best = found
             if best and best.m <= 3:
                 break
-        return best
+        return best or self._undefined()
+
+    def _undefined(self) -> Witness | None:
+        for points in self._gaps:
+            for decimals in (1, 2, 3, 17):
+                rounded = _rounded(points, decimals)
+                if not np.all(np.isfinite(self.subject.gram(rounded))):
+                    names = self.subject.exact(rounded, decimals)
+                    if found := confirm_undefined(self.subject.expression, names):
+                        return found
+        return None
 
     def _ordered(self) -> Iterable[Any]:
         """The most negative sets of each number of columns, the fewest columns first; no more than some."""
@@ -259,7 +282,7 @@ class Reduction:
 
     def _confirmed(self, points: Any, movable: bool) -> Witness | None:
         """The first confirmed one as digits are added, to the points and to z."""
-        target = _ratio(self.subject.gram(points))
+        target, failed = _ratio(self.subject.gram(points)), 0
         for decimals in (0, 1, 2, 3, 4, 6, 17) if movable else (17,):
             rounded = _rounded(points, decimals) if movable else points
             K = self.subject.gram(rounded)
@@ -274,6 +297,9 @@ class Reduction:
                 found = confirm(self.subject.expression, names, K, [Decimal(one) for one in z], self.subject.unit)
                 if found:
                     return found
+                failed += 1
+                if failed == GIVEN_UP:
+                    return None
         return None
 
 
