@@ -26,6 +26,7 @@ from mercer.estimators import (
 from mercer.events import Cancel, Log, Progress, observe
 from mercer.gram import KernelOperator
 from mercer.io import load, save
+from mercer.kernels import table_kernel
 
 __version__ = "0.1.0"
 
@@ -56,4 +57,5 @@ __all__ = [
     "load",
     "observe",
     "save",
+    "table_kernel",
 ]

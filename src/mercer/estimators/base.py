@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags
+from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from mercer.arrays import parse_memory
@@ -76,7 +76,7 @@ class KernelEstimator(BaseEstimator):
     def _validate(self, X: Any, **options: Any) -> Any:
         """The rows of a fit; what is not a table is left to the kernel."""
         if self._domain() == "any":
-            return X
+            return self._encoded(X)
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", **options)
         if self._domain() == "precomputed":
             self._check_precomputed(X)
@@ -85,11 +85,15 @@ class KernelEstimator(BaseEstimator):
     def _validate_both(self, X: Any, y: Any, **options: Any) -> tuple[Any, Any]:
         """The rows and the targets of a fit."""
         if self._domain() == "any":
-            return X, column_or_1d(y, warn=True)
+            return self._encoded(X), column_or_1d(y, warn=True)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", **options)
         if self._domain() == "precomputed":
             self._check_precomputed(X)
         return X, y
+
+    def _encoded(self, X: Any) -> Any:
+        """Objects as they are, but the numbers of a data frame's rows where the kernel is one of tables."""
+        return X if isinstance(self.kernel, list | tuple) else as_kernel(self.kernel).prepared(X, None)[1]
 
     def _check_precomputed(self, K: Any) -> None:
         """A precomputed matrix must be a kernel's: square and symmetric. Its definiteness is the solver's to find."""
@@ -104,7 +108,7 @@ class KernelEstimator(BaseEstimator):
     def _validate_new(self, X: Any) -> Any:
         check_is_fitted(self)
         if self._domain() == "any":
-            return X
+            return self._encoded(X)
         return validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS, order="C")
 
     def _weights(self, sample_weight: Any, X: Any) -> np.ndarray | None:
@@ -125,8 +129,7 @@ class KernelEstimator(BaseEstimator):
         if self._domain() == "precomputed":
             given = "zero sample weights with a precomputed kernel"
             raise InvalidInput(message(type(self).__name__, given, "leave these rows and columns out of the matrix"))
-        rows = X[keep] if hasattr(X, "shape") else [X[i] for i in keep]
-        return rows, Y[keep], weights[keep]
+        return _safe_indexing(X, keep), Y[keep], weights[keep]
 
     # ---- kernel ------------------------------------------------------------------------------------------------------
 

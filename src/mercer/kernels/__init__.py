@@ -17,13 +17,15 @@ from mercer.kernels.products import Cosine, Linear, MonomialSum, Polynomial, Sig
 from mercer.kernels.properties import Definiteness, Properties
 from mercer.kernels.special import Constant, Function, Precomputed
 from mercer.kernels.stationary import Cauchy, Gaussian, Laplace, Matern, Periodic, RationalQuadratic
+from mercer.kernels.table import TableKernel, TablePart, table_kernel
 from mercer.kernels.views import Circle, Columns, LengthScales, View
 
 __all__ = [
     "AdditiveChi2", "ArrayPair", "Cauchy", "Chi2", "Circle", "Columns", "Constant", "Cosine", "Definiteness",
     "Expression", "Function", "Gaussian", "Hamming", "Intersection", "Kernel", "Laplace", "LengthScales", "Linear",
     "Matern", "MonomialSum", "Normalized", "OnColumns", "Pair", "Periodic", "Polynomial", "Power", "Precomputed",
-    "Product", "Properties", "RationalQuadratic", "Rescaled", "Scaled", "Sigmoid", "Sum", "SymbolPair", "View",
+    "Product", "Properties", "RationalQuadratic", "Rescaled", "Scaled", "Sigmoid", "Sum", "SymbolPair", "TableKernel",
+    "TablePart", "View",
     "abs", "as_kernel", "cos", "dense", "evaluate", "exp", "inf", "kernel_names", "log", "maximum", "minimum", "parse",
-    "set_engine", "sin", "sqrt", "tanh", "trace", "where",
+    "set_engine", "sin", "sqrt", "table_kernel", "tanh", "trace", "where",
 ]  # fmt: skip
