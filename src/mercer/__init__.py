@@ -38,6 +38,7 @@ from mercer.events import Cancel, Log, Progress, observe
 from mercer.gram import KernelOperator
 from mercer.hypotheses import herd, hsic_test, mmd_test
 from mercer.io import load, save
+from mercer.kernels import table_kernel
 from mercer.validity import KernelReport, RepairedKernel, check_kernel, repair_kernel
 
 __version__ = "0.1.0"
@@ -87,4 +88,5 @@ __all__ = [
     "observe",
     "repair_kernel",
     "save",
+    "table_kernel",
 ]

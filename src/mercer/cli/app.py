@@ -10,6 +10,7 @@ from typing import Annotated, Any, Optional
 import numpy as np
 import typer
 
+from mercer.arrays.columns import as_text
 from mercer.cli import fitting, show
 from mercer.cli.guard import BAD_INPUT, FAILED, INTERRUPTED, guarded
 from mercer.cli.scores import guess, score
@@ -17,7 +18,6 @@ from mercer.cli.targets import Task
 from mercer.errors import InvalidInput, message
 from mercer.events import Progress, observe
 from mercer.io import Table, TableModel, load, read_table, save
-from mercer.io.columns import as_text
 
 __all__ = ["app", "run"]
 

@@ -146,8 +146,7 @@ class KernelEstimator(BaseEstimator):
         if self._domain() == "precomputed":
             given = "zero sample weights with a precomputed kernel"
             raise InvalidInput(message(type(self).__name__, given, "leave these rows and columns out of the matrix"))
-        rows = X[keep] if hasattr(X, "shape") else [X[i] for i in keep]
-        return rows, Y[keep], weights[keep]
+        return _safe_indexing(X, keep), Y[keep], weights[keep]
 
     # ---- kernel ------------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.validation import validate_data
 
 from mercer.arrays import parse_memory
@@ -95,7 +95,7 @@ class SharedRidge:
         self.before = self.estimator[:-1] if self.prefix and len(self.estimator) > 1 else None
         self._transformed: dict[bytes, Any] = {}
         self.judged: BaseEstimator
-        self._check()
+        check_array(self.y, ensure_2d=False, dtype=None, input_name="y")
         if type(self.ridge) is KernelRidge:
             self.targets = np.asarray(self.y, np.float64).reshape(len(self.y), -1)
             self.judged = GivenValues()
@@ -104,15 +104,6 @@ class SharedRidge:
             indicators = np.where(labels[:, None] == np.arange(len(classes)), 1.0, -1.0)
             self.targets = indicators[:, 1:] if len(classes) == 2 else indicators
             self.judged = GivenLabels(classes)
-
-    def _check(self) -> None:
-        """Refuse what a fit would refuse."""
-        if self.before is not None:
-            return
-        if type(self.ridge) is KernelRidge:
-            self.ridge._validate_both(self.X, self.y, multi_output=True, y_numeric=True)
-        else:
-            self.ridge._labelled(self.X, self.y)
 
     def kernel_of(self, params: dict[str, Any]) -> Kernel:
         """The kernel of a candidate."""
@@ -133,27 +124,35 @@ class SharedRidge:
 
     def scores(self, kernel: Kernel, alphas: np.ndarray, splits: list[Split]) -> list[list[Any]]:
         """For each split a score (or a dictionary of them) for each λ; None where the system is singular."""
-        intercept = bool(self.ridge.fit_intercept)
+        intercept, ridge = bool(self.ridge.fit_intercept), clone(self.ridge).set_params(kernel=kernel)
+        if self.before is None:
+            checked = self._checked(ridge)
         if self.before is None and kernel.is_resolved:
-            K = self._matrix(kernel, self.ridge._validate(self.X))
+            K = self._matrix(kernel, checked)
             found = held_out_predictions(K, self.targets, splits, alphas, intercept=intercept, buffers=self.buffers)
             return [self._judged(p, split) for p, split in zip(found, splits, strict=True)]
         out = []
         for split in splits:
-            rows, places = self._fold(split), np.arange(len(split.train) + len(split.test))
+            rows, places = self._fold(ridge, split), np.arange(len(split.train) + len(split.test))
             own = Split(places[: len(split.train)], places[len(split.train) :])
             train = _safe_indexing(rows, own.train)
-            resolved = kernel.resolve(train, getattr(self.ridge, "feature_names_in_", None))
+            resolved = kernel.resolve(train, getattr(ridge, "feature_names_in_", None))
             Y = self.targets[np.concatenate([split.train, split.test])]
             found = held_out_predictions(self._matrix(resolved, rows), Y, [own], alphas, intercept=intercept)
             out.append(self._judged(found[0], split))
         return out
 
+    def _checked(self, ridge: Any) -> Any:
+        """The rows, after what a fit would refuse is refused."""
+        if type(ridge) is KernelRidge:
+            return ridge._validate_both(self.X, self.y, multi_output=True, y_numeric=True)[0]
+        return ridge._labelled(self.X, self.y)[0]
+
     def _matrix(self, kernel: Kernel, rows: Any) -> np.ndarray:
         K = KernelOperator(kernel, rows, dtype=np.float64)
         return np.asarray(K.fill(self.buffers.array("K", K.shape, np.float64)))
 
-    def _fold(self, split: Split) -> Any:
+    def _fold(self, ridge: Any, split: Split) -> Any:
         """The rows of a split, those to fit first, through the steps before, fitted to these alone."""
         key = split.train.tobytes() + b"|" + split.test.tobytes()
         if key not in self._transformed:
@@ -161,11 +160,13 @@ class SharedRidge:
             if self.before is not None:
                 before = clone(self.before)
                 train, test = before.fit_transform(train, _safe_indexing(self.y, split.train)), before.transform(test)
-            checked = self.ridge._validate(train)
-            if self.ridge._domain() != "any":
-                test = validate_data(self.ridge, test, reset=False, accept_sparse="csr", dtype=FLOATS, order="C")
-            self._transformed[key] = _stacked(checked, test)
-        return self._transformed[key]
+            self._transformed[key] = train, test
+        train, test = self._transformed[key]
+        checked = ridge._validate(train)
+        if ridge._domain() == "any":
+            return _stacked(checked, ridge._as_objects(test))
+        test = validate_data(ridge, test, reset=False, accept_sparse="csr", dtype=FLOATS, order="C")
+        return _stacked(checked, test)
 
     def _judged(self, predicted: np.ndarray, split: Split) -> list[Any]:
         actual = _safe_indexing(self.y, split.test)

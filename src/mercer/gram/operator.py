@@ -95,6 +95,7 @@ class KernelOperator(Operator):
         self, kernel: Kernel | str, X: Array, Z: Array | None = None, *, dtype: DTypeLike | None = None
     ) -> None:
         kernel, Z = as_kernel(kernel), None if Z is X else Z
+        kernel, X, Z = kernel.prepared(X, Z)
         if Z is None:
             kernel = kernel.resolve(X)
         elif not kernel.is_resolved:

@@ -11,8 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
+from mercer.arrays.columns import ColumnPlan
 from mercer.errors import InvalidInput, MercerError, ModelFileError, message
-from mercer.kernels import Kernel, parse
+from mercer.kernels import Kernel, TableKernel, TablePart, parse
+from mercer.kernels.table import SeasonPlan, TextPlan
 
 __all__ = ["Decoder", "Encoder", "registry"]
 
@@ -36,7 +38,8 @@ def registry() -> dict[str, type]:
     classes = [
         one for one in public if isinstance(one, type) and (issubclass(one, BaseEstimator) or one.__name__ == "Report")
     ]
-    return {one.__name__: one for one in (*classes, approx.MonomialFeatures, SequenceEncoder, TableEncoder, TableModel)}
+    tables = (TableEncoder, TableModel, TableKernel, TablePart, ColumnPlan, SeasonPlan, TextPlan)
+    return {one.__name__: one for one in (*classes, approx.MonomialFeatures, SequenceEncoder, *tables)}
 
 
 class Encoder:
@@ -70,7 +73,7 @@ class Encoder:
             return {kind: [self.value(one, where) for one in value]}
         if isinstance(value, dict):
             return {"dict": [[self.value(key, where), self.value(one, where)] for key, one in value.items()]}
-        if isinstance(value, Kernel):
+        if isinstance(value, Kernel) and type(value) is not TableKernel:
             return {"kernel": self._kernel(value, where)}
         return self._instance(value, where)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from difflib import get_close_matches
 from typing import Any, Self
 
@@ -11,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.arrays.columns import ColumnPlan, as_frame, plan_column
 from mercer.errors import InvalidInput, message
-from mercer.io.columns import ColumnPlan, plan_column
 
 __all__ = ["TableEncoder"]
 
@@ -65,7 +64,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Look at each column of a data frame and decide what becomes of it; y is ignored."""
         if self.max_categories < 2:
             raise InvalidInput(message("TableEncoder", f"max_categories={self.max_categories}", "give 2 or more"))
-        frame = _as_frame(frame)
+        frame = as_frame(frame, "TableEncoder")
         plans = [
             plan_column(str(name), frame[name], self.max_categories, self.missing_indicator, self.log_skewed)
             for name in frame.columns
@@ -87,7 +86,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def transform(self, frame: Any) -> NDArray[np.float64]:
         """The matrix of a data frame that has the columns of `fit`, in any order; others are ignored."""
         check_is_fitted(self)
-        frame = _as_frame(frame)
+        frame = as_frame(frame, "TableEncoder")
         self._refuse_missing_columns(frame)
         parts = [plan.encode(frame[plan.name]) for plan in self._plans()]
         return np.ascontiguousarray(np.hstack(parts)) if parts else np.empty((len(frame), 0))
@@ -123,23 +122,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         advice = f"is {near[0]!r} meant to be {absent[0]!r}? " if near else ""
         advice += "give a table with the columns that the model was fitted on, in any order"
         raise InvalidInput(message("TableEncoder", f"{len(absent)} of its columns are not there: {named}", advice))
-
-
-def _as_frame(frame: Any) -> Any:
-    import pandas as pd
-
-    polars = sys.modules.get("polars")
-    if polars is not None and isinstance(frame, polars.DataFrame):
-        frame = pd.DataFrame({name: frame[name].to_list() for name in frame.columns})
-    if not isinstance(frame, pd.DataFrame):
-        given = f"a {type(frame).__name__}"
-        raise InvalidInput(message("TableEncoder", given, "give a data frame, such as read_table(path).frame"))
-    if len(frame) == 0:
-        raise InvalidInput(message("TableEncoder", "a table without rows", "give at least one row"))
-    if frame.columns.duplicated().any():
-        twice = str(frame.columns[frame.columns.duplicated()][0])
-        raise InvalidInput(message("TableEncoder", f"two columns named {twice!r}", "rename one of them"))
-    return frame if all(isinstance(name, str) for name in frame.columns) else frame.rename(columns=str)
 
 
 def _grouped(plans: list[ColumnPlan]) -> list[str]:

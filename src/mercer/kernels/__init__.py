@@ -27,6 +27,7 @@ from mercer.kernels.sequences import (
 )
 from mercer.kernels.special import Constant, Function, Precomputed
 from mercer.kernels.stationary import Cauchy, Gaussian, Laplace, Matern, Periodic, RationalQuadratic
+from mercer.kernels.table import TableKernel, TablePart, table_kernel
 from mercer.kernels.views import Circle, Columns, LengthScales, View
 
 __all__ = [
@@ -73,6 +74,8 @@ __all__ = [
     "Subsequence",
     "Sum",
     "SymbolPair",
+    "TableKernel",
+    "TablePart",
     "View",
     "abs",
     "as_kernel",
@@ -90,6 +93,7 @@ __all__ = [
     "set_engine",
     "sin",
     "sqrt",
+    "table_kernel",
     "tanh",
     "trace",
     "where",

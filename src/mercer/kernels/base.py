@@ -94,6 +94,10 @@ class Kernel:
         for child in self._children().values():
             child.check_data(X)
 
+    def prepared(self, X: Array, Z: Array | None) -> tuple[Kernel, Array, Array | None]:
+        """The kernel and the rows that are computed with: other than these where a kernel of tables encodes them."""
+        return self, X, Z
+
     # ---- values -----------------------------------------------------------------------------------------------------
 
     def block(self, X: Array, Z: Array) -> Array:

@@ -1,7 +1,6 @@
 """Choosing a kernel and a penalty: searches that share what their candidates have in common."""
 
 from mercer.select.alignment import alignment_weights, centered_alignment
-from mercer.select.candidates import default_alphas, default_kernels
 from mercer.select.candidates import default_alphas, default_kernels, default_sequence_kernels
 from mercer.select.clusters import ClusterCounts, choose_n_clusters, silhouettes, simplified_silhouettes
 from mercer.select.heuristics import bandwidth_heuristic
@@ -33,9 +32,9 @@ __all__ = [
     "cross_validate_ridge",
     "default_alphas",
     "default_kernels",
+    "default_sequence_kernels",
     "log_marginal_likelihood",
     "maximise_marginal_likelihood",
-    "default_sequence_kernels",
     "negative_squares",
     "r2",
     "silhouettes",

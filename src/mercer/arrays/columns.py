@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ColumnPlan", "plan_column"]
+from mercer.errors import InvalidInput, message
+
+__all__ = ["ColumnPlan", "as_frame", "as_numbers", "as_text", "plan_column"]
 
 Floats = NDArray[np.float64]
 MISSING = "missing"
@@ -98,6 +101,24 @@ def plan_column(name: str, values: Any, most: int, indicator: float, log_skewed:
         )
         return _plan_numbers(name, x, indicator, log_skewed, said)
     return _plan_categories(name, text, absent, most)
+
+
+def as_frame(frame: Any, who: str) -> Any:
+    """A pandas data frame with distinct text names for its columns, of one in pandas or polars."""
+    import pandas as pd
+
+    polars = sys.modules.get("polars")
+    if polars is not None and isinstance(frame, polars.DataFrame):
+        frame = pd.DataFrame({name: frame[name].to_list() for name in frame.columns})
+    if not isinstance(frame, pd.DataFrame):
+        given = f"a {type(frame).__name__}"
+        raise InvalidInput(message(who, given, "give a data frame, such as read_table(path).frame"))
+    if len(frame) == 0:
+        raise InvalidInput(message(who, "a table without rows", "give at least one row"))
+    if frame.columns.duplicated().any():
+        twice = str(frame.columns[frame.columns.duplicated()][0])
+        raise InvalidInput(message(who, f"two columns named {twice!r}", "rename one of them"))
+    return frame if all(isinstance(name, str) for name in frame.columns) else frame.rename(columns=str)
 
 
 def as_numbers(values: Any) -> Floats:

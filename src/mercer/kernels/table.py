@@ -1,0 +1,352 @@
+"""A kernel on the rows of a data frame: one kernel for each kind of column, multiplied or added."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.arrays.columns import ColumnPlan, as_frame, as_numbers, as_text, plan_column
+from mercer.errors import InvalidInput, message
+from mercer.kernels.base import Array, Kernel
+from mercer.kernels.names import as_kernel
+from mercer.kernels.products import Cosine
+from mercer.kernels.properties import Properties
+from mercer.kernels.stationary import Gaussian, Periodic
+
+__all__ = ["SeasonPlan", "TableKernel", "TablePart", "TextPlan", "table_kernel"]
+
+Floats = NDArray[np.float64]
+YEAR = 365.2425
+TEXT = "dropped: text"
+"""How a column's plan says that it is text of which nearly all values are distinct."""
+
+
+@dataclass(frozen=True)
+class TextPlan:
+    """Text ↦ the counts of its runs of `length` characters, by hash in `width` columns: a spectrum kernel's features.
+
+    >>> import pandas as pd
+    >>> plan = TextPlan("title", width=8, length=2)
+    >>> plan.encode(pd.Series(["ab", None])).sum(axis=1)  # " a", "ab", "b "; nothing
+    array([3., 0.])
+    """
+
+    name: str
+    width: int = 512
+    length: int = 3
+
+    @property
+    def features(self) -> list[str]:
+        """The names of the columns of numbers."""
+        return [f"{self.name}[{j}]" for j in range(self.width)]
+
+    def encode(self, values: Any) -> Floats:
+        """One row for each value; case is ignored, and missing is a row of zeros."""
+        text, absent = as_text(values)
+        out = np.zeros((len(text), self.width))
+        for row, one, empty in zip(out, text, absent, strict=True):
+            if not empty:
+                padded = f" {one.lower()} "
+                runs = [padded[i : i + self.length] for i in range(max(1, len(padded) - self.length + 1))]
+                np.add.at(row, [zlib.crc32(run.encode()) % self.width for run in runs], 1.0)
+        return out
+
+
+@dataclass(frozen=True)
+class SeasonPlan:
+    """Dates ↦ the part of the year, from 0 to 1; missing ones `fill`, in days since 1970.
+
+    >>> import pandas as pd
+    >>> SeasonPlan("when").encode(pd.to_datetime(pd.Series(["1970-01-01", "1970-07-02"]))).round(2).tolist()
+    [[0.0], [0.5]]
+    """
+
+    name: str
+    fill: float = 0.0
+
+    @property
+    def features(self) -> list[str]:
+        """The name of the column of numbers."""
+        return [f"{self.name}, part of the year"]
+
+    def encode(self, values: Any) -> Floats:
+        """One row for each value."""
+        days = as_numbers(values)
+        return np.remainder(np.where(np.isnan(days), self.fill, days) / YEAR, 1.0)[:, None]
+
+
+@dataclass(frozen=True)
+class TablePart:
+    """Some columns of a table, how they become numbers, and the kernel on these.
+
+    >>> TablePart("kind", (ColumnPlan("kind", "category", categories=("a", "b")),), Gaussian(0.25))
+    kind: Gaussian(gamma=0.25)
+    """
+
+    name: str
+    plans: tuple[Any, ...]
+    kernel: Kernel
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns of the data frame."""
+        return [plan.name for plan in self.plans]
+
+    @property
+    def features(self) -> list[str]:
+        """The names of the columns of numbers."""
+        return [feature for plan in self.plans for feature in plan.features]
+
+    def __repr__(self) -> str:
+        own = "" if self.columns == [self.name] else f" ({', '.join(self.columns)})"
+        return f"{self.name}{own}: {self.kernel!r}"
+
+
+@dataclass(frozen=True, repr=False)
+class TableKernel(Kernel):
+    """k(x, z) = Πₚ kₚ(x, z), or Σₚ kₚ(x, z): the product or the sum of a kernel for each part of a table's columns.
+
+    It takes data frames (pandas or polars), whose columns it finds by name. Each row becomes numbers once, and from
+    there on it is a kernel of vectors, `vector_kernel`, with everything that these can. `table_kernel` makes one.
+
+    Parameters
+    ----------
+    parts : tuple of TablePart
+    combine : "product" or "sum"
+        Rows are alike in a product where all parts are, in a sum where some are.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"size": [1.0, 2.0, 4.0], "kind": ["a", "b", "a"]})
+    >>> kernel = table_kernel(frame)
+    >>> print(kernel)
+    the product of
+      numbers (size): Gaussian(gamma=0.194444)
+      kind: Gaussian(gamma=0.25)
+    >>> kernel.with_part("kind", "0.5*gaussian(gamma=1.0) + 0.5").without("numbers")(frame).round(3)
+    array([[1.   , 0.568, 1.   ],
+           [0.568, 1.   , 0.568],
+           [1.   , 0.568, 1.   ]])
+    """
+
+    parts: tuple[TablePart, ...]
+    combine: str = "product"
+
+    def __post_init__(self) -> None:
+        self._set("parts", tuple(self.parts))
+        if not self.parts or self.combine not in ("product", "sum"):
+            given = f"{len(self.parts)} parts and combine={self.combine!r}"
+            raise InvalidInput(message("TableKernel", given, 'keep at least one part, and choose "product" or "sum"'))
+
+    # ---- to be changed -----------------------------------------------------------------------------------------------
+
+    def with_part(self, name: str, kernel: Kernel | str) -> Self:
+        """Another kernel for a part, on the same columns."""
+        at, own = self._place(name), as_kernel(kernel)
+        if not own.is_resolved or own.domain == "precomputed":
+            given = f"{own!r} for the part {name!r}"
+            raise InvalidInput(
+                message("TableKernel", given, "give a kernel of vectors with numbers for its parameters")
+            )
+        parts = [replace(part, kernel=own) if i == at else part for i, part in enumerate(self.parts)]
+        return replace(self, parts=tuple(parts))
+
+    def without(self, *names: str) -> Self:
+        """The kernel that does not look at these parts."""
+        gone = {self._place(name) for name in names}
+        return replace(self, parts=tuple(part for i, part in enumerate(self.parts) if i not in gone))
+
+    def combined_by(self, combine: Literal["product", "sum"]) -> Self:
+        """The product or the sum of the same parts."""
+        return replace(self, combine=combine)
+
+    def _place(self, name: str) -> int:
+        names = [part.name for part in self.parts]
+        if name not in names:
+            raise InvalidInput(message("TableKernel", f"no part {name!r}", f"the parts are {', '.join(names)}"))
+        return names.index(name)
+
+    # ---- what it computes --------------------------------------------------------------------------------------------
+
+    def rows(self, frame: Any) -> Any:
+        """The numbers of a data frame's rows; numbers of that shape are taken as they are."""
+        if isinstance(frame, np.ndarray) and frame.dtype.kind == "f":
+            if frame.ndim == 2 and frame.shape[1] == len(self.features):
+                return frame
+            given = f"an array of shape {frame.shape}"
+            raise InvalidInput(message("TableKernel", given, "give a data frame with the columns it was made for"))
+        frame = as_frame(frame, "TableKernel")
+        plans = [plan for part in self.parts for plan in part.plans]
+        absent = sorted({plan.name for plan in plans} - set(frame.columns))
+        if absent:
+            advice = "give a table with the columns that the kernel was made for, in any order"
+            raise InvalidInput(message("TableKernel", f"no column {', '.join(map(repr, absent[:5]))}", advice))
+        return np.ascontiguousarray(np.hstack([plan.encode(frame[plan.name]) for plan in plans]))
+
+    @property
+    def features(self) -> list[str]:
+        """The names of the columns of `rows`."""
+        return [feature for part in self.parts for feature in part.features]
+
+    @cached_property
+    def vector_kernel(self) -> Kernel:
+        """The kernel of `rows`, traced and run like any other."""
+        total: Kernel | None = None
+        start = 0
+        for part in self.parts:
+            width = len(part.features)
+            own = part.kernel.on(range(start, start + width))
+            start += width
+            total = own if total is None else total * own if self.combine == "product" else total + own
+        assert total is not None
+        return total
+
+    def prepared(self, X: Array, Z: Array | None) -> tuple[Kernel, Array, Array | None]:
+        return self.vector_kernel, self.rows(X), None if Z is None else self.rows(Z)
+
+    def as_objects(self, X: Array) -> Array:
+        return self.rows(X)
+
+    def __call__(self, X: Array, Z: Array | None = None) -> Array:
+        kernel, rows, others = self.prepared(X, None if Z is X else Z)
+        return kernel(rows, others)
+
+    def block(self, X: Array, Z: Array) -> Array:
+        rows = self.rows(X)
+        return self.vector_kernel.block(rows, rows if Z is X else self.rows(Z))
+
+    def diagonal(self, X: Array) -> Array:
+        return self.vector_kernel.diagonal(self.rows(X))
+
+    @property
+    def domain(self) -> str:
+        return "any"
+
+    @property
+    def properties(self) -> Properties:
+        return self.vector_kernel.properties
+
+    def __str__(self) -> str:
+        return "\n".join([f"the {self.combine} of", *(f"  {part!r}" for part in self.parts)])
+
+    def __repr__(self) -> str:
+        mark = " × " if self.combine == "product" else " + "
+        return f"TableKernel({mark.join(map(repr, self.parts))})"
+
+
+# ---- how it is made -------------------------------------------------------------------------------------------------
+
+
+def table_kernel(
+    frame: Any,
+    *,
+    combine: Literal["product", "sum"] = "product",
+    text: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    max_categories: int = 20,
+    seed: int = 0,
+) -> TableKernel:
+    """A kernel for the rows of a data frame, suited to the kinds of its columns; to be read, changed, and fitted with.
+
+    * Numbers (and true or false) together: a Gaussian with the median heuristic's bandwidth on standardised columns,
+      skewed ones by their logarithms; a missing value is the median, and a column says where it was missing.
+    * Each column of categories: a Gaussian on indicators, e^(−2γ) for two that differ; missing is a category, rare ones
+      are one, and so are those that were not seen. γ is such that the median of all mismatches weighs as the median
+      distance of the numbers.
+    * Dates are numbers too; where they span a year, times ½ + ½ of a periodic kernel of the part of the year.
+    * Text, of which nearly all values are distinct: ½ + ½ of the cosine of its counts of three letters in a row.
+    * Constant columns, and those without values, are left out.
+
+    Parameters
+    ----------
+    frame : pandas or polars data frame
+        Training rows, without the target.
+    combine : "product" or "sum"
+    text, ignore : names of columns
+        To be read as text, or left out.
+    max_categories : int
+        Of one column; rarer ones are pooled.
+    seed : int
+        Of the sample that the median heuristic looks at.
+
+    Raises
+    ------
+    InvalidInput
+        For what is no data frame, and where no column is left.
+
+    References
+    ----------
+    J. Shawe-Taylor, N. Cristianini (2004). Kernel Methods for Pattern Analysis. Cambridge. Chapters 3, 9, 11.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mercer import KernelRidge
+    >>> frame = pd.DataFrame({"size": [1.0, 2.0, None, 4.0], "kind": ["a", "b", "a", None], "same": 1})
+    >>> model = KernelRidge(table_kernel(frame), alpha=1e-6).fit(frame, [1.0, 2.0, 3.0, 4.0])
+    >>> model.predict(frame).round(2)
+    array([1., 2., 3., 4.])
+    """
+    frame = as_frame(frame, "table_kernel")
+    named, ignored = set(text), set(ignore)
+    unknown = sorted((named | ignored) - set(frame.columns))
+    if unknown:
+        given = f"no column {unknown[0]!r}"
+        raise InvalidInput(message("table_kernel", given, f"the columns are {', '.join(frame.columns[:20])}"))
+    numbers, categories, others = [], [], []
+    for name in (column for column in frame.columns if column not in ignored):
+        plan = plan_column(name, frame[name], max_categories, 0.01, True)
+        if name in named or plan.said.startswith(TEXT):
+            others.append(TablePart(name, (TextPlan(name),), 0.5 * Cosine() + 0.5))
+        elif plan.kind == "category":
+            categories.append(plan)
+        elif plan.kind != "dropped":
+            numbers.append(plan)
+            others += _season(plan, frame[name])
+    parts = _numbers(numbers, frame, seed) + _categories(categories, frame, seed) + others
+    if not parts:
+        raise InvalidInput(message("table_kernel", "no column is left", "give columns that vary"))
+    return TableKernel(tuple(parts), combine)
+
+
+def _numbers(plans: list[ColumnPlan], frame: Any, seed: int) -> list[TablePart]:
+    if not plans:
+        return []
+    rows = np.hstack([plan.encode(frame[plan.name]) for plan in plans])
+    gamma = Gaussian("median").resolve(rows, seed=seed).get_params()["gamma"]
+    return [TablePart("numbers", tuple(plans), Gaussian(_number(gamma)))]
+
+
+def _categories(plans: list[ColumnPlan], frame: Any, seed: int) -> list[TablePart]:
+    if not plans:
+        return []
+    rng, n = np.random.default_rng(seed), len(frame)
+    i, j = rng.integers(0, n, (2, 2000))
+    different = [np.any((codes := plan.encode(frame[plan.name]))[i] != codes[j], axis=1) for plan in plans]
+    mismatches = max(1.0, float(np.median(np.sum(different, axis=0)[i != j])) if np.any(i != j) else 1.0)
+    return [TablePart(plan.name, (plan,), Gaussian(_number(0.25 / mismatches))) for plan in plans]
+
+
+def _season(plan: ColumnPlan, values: Any) -> list[TablePart]:
+    """A periodic part for dates that span a year."""
+    if values.dtype.kind != "M":
+        return []
+    days = as_numbers(values)
+    known = days[~np.isnan(days)]
+    if np.ptp(known) < YEAR:
+        return []
+    season = SeasonPlan(plan.name, float(np.median(known)))
+    return [TablePart(f"{plan.name}, season", (season,), 0.5 * Periodic(1.0, 1.0) + 0.5)]
+
+
+def _number(value: float) -> float:
+    """Six digits: a kernel that can be read aloud and typed again."""
+    return float(f"{value:.6g}") if math.isfinite(value) else value
