@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from mercer.operators import Centered, Dense, Diagonal, LowRank
+from mercer.operators import CachedRows, Centered, Dense, Diagonal, LowRank
 from mercer.solvers import (
     SMO,
     ASkotch,
@@ -32,6 +32,7 @@ from mercer.solvers import (
     Status,
     SubsetGradients,
     SubsetSystems,
+    WorkingSet,
 )
 from mercer.testing import solvers as suite
 
@@ -83,6 +84,14 @@ def machines(kink=0.0, C=1.0):
         lower, upper = (-C + 0 * c, C + 0 * c) if kink else (np.minimum(C * c, 0), np.maximum(C * c, 0))
         return LinearFamily(X, c, lower, upper, rows, np.array([0, 60, 90, 135]), kink)
 
+
+def one_dual(kink=0.0, split=False):
+    """The last of the three problems of `duals`, on a matrix of which rows are asked for."""
+
+    def make():
+        whole = duals(kink, split)()
+        return replace(whole.part(2)[0], A=CachedRows(Dense(spd()), 8 * 60 * 10))
+
     return make
 
 
@@ -111,6 +120,9 @@ SOLVERS = {
     "smo, exact": (SMO(tol=1e-9), duals()),
     "smo, float32": (SMO(tol=1e-4), duals(dtype=np.float32)),
     "smo, at once to the face": (SMO(tol=1e-9, patience=0), duals(kink=0.1)),
+    "working sets": (WorkingSet(size=12), one_dual()),
+    "working sets, kink": (WorkingSet(tol=1e-6, size=8), one_dual(kink=0.1)),
+    "working sets, two sums": (WorkingSet(size=12), one_dual(split=True)),
     "smo, kink": (SMO(), duals(kink=0.1)),
     "smo, two sums": (SMO(), duals(split=True)),
     "smo, away from 0": (SMO(), duals(away=True)),

@@ -25,6 +25,7 @@ from mercer.solvers.refinement import RefinedConjugateGradients, RefinedState
 from mercer.solvers.seeding import Seeds, best_of_starts, drawn_starts, plus_plus
 from mercer.solvers.smo import SMO, SMOState
 from mercer.solvers.subsets import SubsetGradients, SubsetPreconditioner, SubsetState, SubsetSystems
+from mercer.solvers.working_set import WorkingSet, WorkingSetState
 
 __all__ = [
     "SMO",
@@ -96,6 +97,8 @@ __all__ = [
     "SubsetPreconditioner",
     "SubsetState",
     "SubsetSystems",
+    "WorkingSet",
+    "WorkingSetState",
     "best_of_starts",
     "choose_eigen",
     "choose_linear",
