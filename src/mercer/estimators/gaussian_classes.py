@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 
 from mercer.approx import pivoted_cholesky
 from mercer.errors import InvalidInput, message
+from mercer.estimators.calibration import probabilities
 from mercer.estimators.fisher import ClassScatter, Directions, leave_one_out_scores, leverages
 from mercer.estimators.least_squares import LeastSquares
 from mercer.estimators.report import Report
@@ -92,7 +92,4 @@ class GaussianClasses(ClassifierMixin, LeastSquares):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """P(class | x) of the Gaussian model, of shape (m, c)."""
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.column_stack([expit(-scores), expit(scores)])
-        return np.asarray(softmax(scores, axis=1))
+        return probabilities(self.decision_function(X))

@@ -6,11 +6,11 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import expit, softmax
 
 from mercer.approx.pivoted_cholesky import pivoted_cholesky
 from mercer.arrays import human, require
 from mercer.errors import InvalidInput, message
+from mercer.estimators.calibration import probabilities
 from mercer.estimators.classifier import ScoreClassifier
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
@@ -184,10 +184,7 @@ class KernelLogisticRegression(ScoreClassifier):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """P(c | x), of shape (m, c)."""
-        scores = self._decide(X)
-        if scores.shape[1] == 1:
-            return np.hstack([expit(-scores), expit(scores)])
-        return np.asarray(softmax(scores, axis=1))
+        return probabilities(self.decision_function(X))
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """log P(c | x), of shape (m, c), finite where P is rounded to 0."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import compute_class_weight
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
+from mercer.estimators.calibration import coupled, fit_sigmoid, folds_by_class, probabilities
 from mercer.estimators.expansion import Expansion
 from mercer.estimators.pairwise import class_pairs, class_scores, votes
 from mercer.estimators.support_vectors import SupportVectorMachine, Training
@@ -30,6 +33,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     class_weight: Any
     decision_function_shape: str
     break_ties: bool
+    probability: bool
+    calibration_: np.ndarray
 
     # ---- fit ---------------------------------------------------------------------------------------------------------
 
@@ -134,14 +139,25 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         return self.decision_function_shape == "ovr"
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Of two classes f(x) + b, positive for the second; otherwise a score for each class, or for each pair."""
+        """Of two classes f(x) + b, positive for the second; otherwise a score for each class, or for each pair.
+
+        With ``probability=True`` log odds of two classes and of pairs, and the logarithms of the probabilities of many.
+        """
         by_class, decisions = self._shape_is_by_class(), self._decisions(X)
-        if len(self.classes_) == 2:
+        k = len(self.classes_)
+        if self._is_calibrated:
+            decisions = self._log_odds(decisions)
+        if k == 2:
             return decisions[:, 0]
-        return class_scores(decisions, len(self.classes_)) if by_class else decisions
+        if not by_class:
+            return decisions
+        return np.log(coupled(decisions, k)) if self._is_calibrated else class_scores(decisions, k)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class that wins most pairs; of equals the first, or with `break_ties` the one of the best score."""
+        """The class that wins most pairs; of equals the first, or with `break_ties` the one of the best score.
+
+        With ``probability=True`` the most probable class.
+        """
         X, k = self._validate_new(X), len(self.classes_)
         step = max(1, DECISIONS // (k * (k - 1) // 2))
         runs = [slice(i, i + step) for i in range(0, count(X), step)]
@@ -149,10 +165,75 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
 
     def _label(self, X: Any) -> np.ndarray:
         decisions, k = self._decisions(X), len(self.classes_)
+        if self._is_calibrated:
+            decisions = self._log_odds(decisions)
         if k == 2:
             return self.classes_[(decisions[:, 0] > 0).astype(np.intp)]
+        if self._is_calibrated:
+            return self.classes_[coupled(decisions, k).argmax(axis=1)]
         scores = class_scores(decisions, k) if self.break_ties else votes(decisions, k)
         return self.classes_[scores.argmax(axis=1)]
+
+    # ---- probabilities ----------------------------------------------------------------------------------------------
+
+    def _calibrate(self, data: Training) -> Self:
+        """A sigmoid for each pair, fitted to decisions of machines that have not seen the rows they decide on."""
+        self.__dict__.pop("calibration_", None)
+        if not self.probability:
+            return self
+        label, pairs = data.target, class_pairs(len(self.classes_))
+        weights = data.weights * self.class_weight_[label]
+        with self.report_.stage("cross-fitting"):
+            decisions = self._cross_fitted(data)
+            fits = []
+            for j, (a, b) in enumerate(pairs):
+                own = (label == a) | (label == b)
+                positive = label[own] == (b if len(pairs) == 1 else a)
+                fits.append(fit_sigmoid(decisions[own, j], positive, weights[own]))
+        self.calibration_ = np.array(fits)
+        chances = self._chances(decisions)[np.arange(len(label)), label]
+        loss = -float(weights @ np.log(np.maximum(chances, np.finfo(float).tiny))) / float(weights.sum())
+        self.report_.notes.append(f"probabilities by cross-fitting, log loss {loss:.3g}; labels are the most probable")
+        return self
+
+    def _cross_fitted(self, data: Training) -> np.ndarray:
+        """The decisions of all pairs on each row by a machine without its fold, (n, pairs)."""
+        label, rows = data.target, data.K.X
+        given = self.kernel_.domain == "precomputed"
+        factors = dict(enumerate(self.class_weight_.tolist()))
+        machine = clone(self).set_params(kernel=self.kernel_, class_weight=factors, probability=False)
+        out = np.empty((len(label), len(class_pairs(len(self.classes_)))))
+        for train, test in folds_by_class(type(self).__name__, label):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the machine itself has said what there is to say
+                own = rows[np.ix_(train, train)] if given else take(rows, train)
+                machine.fit(own, label[train], data.weights[train])
+            out[test] = machine._decisions(rows[np.ix_(test, train)] if given else take(rows, test))
+        return out
+
+    @property
+    def _is_calibrated(self) -> bool:
+        return "calibration_" in vars(self)
+
+    def _log_odds(self, decisions: np.ndarray) -> np.ndarray:
+        return np.asarray(decisions * self.calibration_[:, 0] + self.calibration_[:, 1])
+
+    def _chances(self, decisions: np.ndarray) -> np.ndarray:
+        odds, k = self._log_odds(decisions), len(self.classes_)
+        return probabilities(odds[:, 0]) if k == 2 else coupled(odds, k)
+
+    @available_if(lambda self: self.probability)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """P(class | x), (m, k): a sigmoid of each pair's decision, and of many pairs what agrees best with them all.
+
+        Only with ``probability=True``. Labels and scores then come from the same probabilities.
+        """
+        return self._chances(self._decisions(X))
+
+    @available_if(lambda self: self.probability)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """log P(class | x), (m, k)."""
+        return np.log(np.maximum(self.predict_proba(X), np.finfo(float).tiny))
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Solve the dual of each pair of classes.

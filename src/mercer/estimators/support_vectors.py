@@ -166,6 +166,10 @@ class SupportVectorMachine(Compressible):
         state = replace(found[-1].state, iterations=np.concatenate([one.state.iterations for one in found]))
         return replace(worst, x=point, state=state)
 
+    def _calibrate(self, data: Training) -> Self:
+        """What follows a fit: nothing, but of classes their probabilities."""
+        return self
+
     def _sharpened(self, family: DualFamily, solver: SMO, solution: Solution[Any]) -> Solution[Any]:
         """A small problem solved on to rounding, so that the answer does not depend on the order of the steps."""
         if not solution.converged or len(family.rows) > SMALL * min(family.problems, 3):
@@ -259,7 +263,7 @@ class SupportVectorMachine(Compressible):
                 setattr(one, name, value)
             report = state["report_"]
             one.report_ = replace(report, notes=list(report.notes), seconds=dict(report.seconds), warnings=[])
-            one._solve(data, None if before is None else one._from(before, data))
+            one._solve(data, None if before is None else one._from(before, data))._calibrate(data)
         return machines
 
     def _from(self, before: Any, data: Training) -> np.ndarray | None:

@@ -39,6 +39,9 @@ class SVC(SupportVectorClassifier):
         machines are those of the pairs in both.
     break_ties : bool, default False
         Whether `predict` takes the best score of the classes that win most pairs, not the first of them.
+    probability : bool, default False
+        Whether to fit `predict_proba`, by cross-fitting: five more fits on four fifths of the rows. Labels are then
+        those of the most probable classes, and `decision_function` gives log odds, so that none contradicts another.
     warm_start : bool, default False
         Whether a fit starts from the former one's β, times the ratio of the two C. See `path` too.
     memory : int, str or None
@@ -61,6 +64,9 @@ class SVC(SupportVectorClassifier):
     coef_ : array of shape (k(k − 1)/2, d)
         Σⱼ βⱼ xⱼ; only of a linear kernel.
     class_weight_ : array of shape (k,)
+    calibration_ : array of shape (k(k − 1)/2, 2)
+        With ``probability=True`` the slope and the offset of the log odds of each pair, of decisions that are positive
+        for the first class; with two classes for the second.
     fit_status_ : int
         0 at the optimum, 1 where `max_iter` or the precision came before it.
     n_iter_ : array of shape (k(k − 1)/2,)
@@ -115,6 +121,7 @@ class SVC(SupportVectorClassifier):
         max_iter: int = -1,
         decision_function_shape: Literal["ovr", "ovo"] = "ovr",
         break_ties: bool = False,
+        probability: bool = False,
         warm_start: bool = False,
         memory: float | str | None = None,
     ) -> None:
@@ -125,13 +132,14 @@ class SVC(SupportVectorClassifier):
         self.max_iter = max_iter
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
+        self.probability = probability
         self.warm_start = warm_start
         self.memory = memory
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         self._number("C")
         data = self._training(X, y, sample_weight)
-        return self._solve(data, self._from(self, data) if self.warm_start else None)
+        return self._solve(data, self._from(self, data) if self.warm_start else None)._calibrate(data)
 
     def path(self, X: Any, y: Any, Cs: Any, sample_weight: Any = None) -> list[Self]:
         """A machine for each C, on one kernel matrix, each from the β of the former.
@@ -191,7 +199,7 @@ class NuSVC(SupportVectorClassifier):
         to that for them, with a warning.
     class_weight : dict, "balanced" or None
         Multiplies the weights of the rows of a class.
-    kernel, tol, max_iter, decision_function_shape, break_ties, memory
+    kernel, tol, max_iter, decision_function_shape, break_ties, probability, memory
         As for `SVC`.
 
     Attributes
@@ -228,6 +236,7 @@ class NuSVC(SupportVectorClassifier):
         max_iter: int = -1,
         decision_function_shape: Literal["ovr", "ovo"] = "ovr",
         break_ties: bool = False,
+        probability: bool = False,
         memory: float | str | None = None,
     ) -> None:
         self.nu = nu
@@ -237,11 +246,13 @@ class NuSVC(SupportVectorClassifier):
         self.max_iter = max_iter
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
+        self.probability = probability
         self.memory = memory
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         self._number("nu", 0.0, 1.0)
-        return self._solve(self._training(X, y, sample_weight))
+        data = self._training(X, y, sample_weight)
+        return self._solve(data)._calibrate(data)
 
     def _family(self, data: Training) -> DualFamily:
         rows, y, offset, split = self._pairs(data)

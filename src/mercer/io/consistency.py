@@ -80,7 +80,7 @@ _KINDS: dict[str, tuple[str, Test]] = {
     "votes_": ("the updates that vote", lambda value: isinstance(value, dict) and set(value) == _VOTES),
     "components_": ("rows", _rows),
     **dict.fromkeys(("normalization_", "frequencies_", "means_"), ("an array of numbers", _numbers)),
-    **dict.fromkeys(("support_", "n_support_"), ("an array of numbers", _numbers)),
+    **dict.fromkeys(("support_", "n_support_", "calibration_"), ("an array of numbers", _numbers)),
     "classes_": ("an array", lambda value: isinstance(value, np.ndarray) and value.ndim == 1),
     "feature_names_in_": (
         "an array of names",
@@ -195,6 +195,8 @@ def _check_support_vectors(model: Any, state: dict[str, Any], n: int, path: str)
         "n_support_": (1,) if restricted else (max(k, 1),),
         "intercept_": (pairs,),
     }
+    if "calibration_" in state:
+        wanted["calibration_"] = (pairs, 2)
     for name, shape in wanted.items():
         if state[name].shape != shape:
             _refuse(path, f"{name} of shape {state[name].shape} for {n} support vectors of {k} classes")
