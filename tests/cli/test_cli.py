@@ -371,3 +371,24 @@ def test_fasta_from_fit_to_evaluate(tmp_path):
     assert refused.exit_code == 2
     assert "no kernel of sequences" in refused.output
     assert "Sequences" in mercer("inspect", out).output
+def test_tune_shows_a_shortlist_and_searches_around_its_best(folder, tmp_path):
+    scores = tmp_path / "scores.json"
+    done = mercer(
+        "tune", folder / "houses.csv", "--target", "price", "--resume", scores, "--out", tmp_path / "m.mercer"
+    )
+    assert done.exit_code == 0, done.output
+    for words in ("Shortlist: leave-one-out R²", "shared: one kernel matrix", "±", "Score on the rows held out"):
+        assert words in done.output, words
+    assert scores.exists()
+    assert load(tmp_path / "m.mercer").predict(pd.read_csv(folder / "houses.csv")).shape == (160,)
+
+
+def test_tune_learns_length_scales_and_races_classes(folder):
+    done = mercer("tune", folder / "houses.csv", "--target", "price", "--per-column", "--kernel", "gaussian")
+    assert done.exit_code == 0, done.output
+    assert "length-scales, the shortest first" in done.output
+    done = mercer("tune", folder / "kinds.tsv.gz", "--target", "kind", "--kernel", "laplace", "--halving", "3")
+    assert done.exit_code == 0, done.output
+    refused = mercer("tune", folder / "kinds.tsv.gz", "--target", "kind", "--per-column")
+    assert refused.exit_code != 0
+    assert "regression" in refused.output

@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from mercer.arrays.columns import as_text
-from mercer.cli import fitting, show
+from mercer.cli import fitting, show, tuning
 from mercer.cli.guard import BAD_INPUT, FAILED, INTERRUPTED, guarded
 from mercer.cli.scores import guess, score
 from mercer.cli.targets import Task
@@ -103,6 +103,36 @@ def fit(
         fitted_on = f"all {len(data.y)} rows" + (", those held out too" if data.held.any() else "")
         show.section("Model", [f"saved as {out}, fitted on {fitted_on}"])
     show.show_next(data, choice, outcome, out)
+
+
+@app.command()
+@guarded
+def tune(
+    table: TableFile,
+    target: Annotated[Text, typer.Option(help="The column to predict.")] = None,
+    kernel: Annotated[Text, typer.Option(help="To start from; by default the best of a shortlist.")] = None,
+    task: Annotated[str, typer.Option(help="auto, regression or classification.")] = "auto",
+    per_column: Annotated[bool, typer.Option("--per-column", help="Learn a length-scale for each column.")] = False,
+    halving: Annotated[Optional[int], typer.Option(help="Race: keep the best 1/N a round.", min=2)] = None,  # noqa: UP045
+    resume: Annotated[Optional[Path], typer.Option(help="A file for the scores, to go on from.")] = None,  # noqa: UP045
+    out: Annotated[Optional[Path], typer.Option(help="Where to save the model.")] = None,  # noqa: UP045
+    seed: Annotated[int, typer.Option(help="Of samples and folds.", min=0)] = 0,
+    memory: Annotated[Text, typer.Option(help="Budget, such as 2GB; by default half of what is free.")] = None,
+    threads: Threads = None,
+    debug: Debug = False,
+) -> None:
+    """Choose a kernel and its parameters: a shortlist, then a search around the best; score on rows held out."""
+    _check_place(out)
+    with _working(threads):
+        data = fitting.prepare(read_table(table), target, task, seed, True)
+        show.show_data(data)
+        found = tuning.tune(data, kernel, per_column, halving, resume, seed)
+        show.show_tuned(found)
+        outcome = fitting.fit(data, found.choice, memory, refit=out is not None)
+    show.show_score(outcome, data.task)
+    if out is not None:
+        save(outcome.model, out)
+    show.show_next(data, found.choice, outcome, out)
 
 
 @app.command()

@@ -9,10 +9,11 @@ import numpy as np
 import typer
 
 from mercer.cli.fitting import Choice, Data, Outcome
+from mercer.cli.tuning import Tuned
 from mercer.io import TableModel
 from mercer.select import RidgeSearch
 
-__all__ = ["section", "show_choice", "show_data", "show_model", "show_next", "show_score"]
+__all__ = ["section", "show_choice", "show_data", "show_model", "show_next", "show_score", "show_tuned"]
 
 RUNNERS_UP = 4
 
@@ -67,6 +68,32 @@ def _left_behind(search: RidgeSearch) -> list[str]:
         return []
     named = "; ".join(f"{row.kernel} {row.mean:.3f}" for row in rows)
     return [f"on {rows[0].rows} rows already behind: {named}"]
+
+
+def show_tuned(tuned: Tuned) -> None:
+    """The shortlist, and the best of the search or the length-scales."""
+    if tuned.shortlist is not None:
+        title, *lines = str(tuned.shortlist).splitlines()
+        section(f"Shortlist: {title}", lines)
+    lines = [f"{tuned.choice.kernel!r}, α = {tuned.choice.alpha:.4g}"]
+    if tuned.search is not None:
+        table = tuned.search.cv_results_
+        order = np.argsort(table["rank_test_score"], kind="stable")[:RUNNERS_UP]
+        lines.append(f"{tuned.search.road_}; the best by {tuned.search.n_splits_} folds:")
+        for i in order:
+            one = table["params"][i]
+            mean, std = table["mean_test_score"][i], table["std_test_score"][i]
+            lines.append(f"{mean:.4f} ± {std:.4f}  {one['kernel']!r}, α = {one['alpha']:g}")
+    if tuned.likelihood is not None:
+        found = tuned.likelihood
+        lines.append(f"log marginal likelihood {found.value:.2f} of {found.sample_size} rows, noise {found.noise:.4g}")
+        scales = next(value for name, value in found.kernel.get_params().items() if name.split("__")[-1] == "scales")
+        ordered = sorted(zip(scales, tuned.features, strict=True))
+        lines.append(
+            "length-scales, the shortest first: " + ", ".join(f"{name} {scale:.3g}" for scale, name in ordered)
+        )
+        lines += list(found.notes)
+    section("Kernel and α", lines)
 
 
 def show_score(outcome: Outcome, task: str) -> None:

@@ -10,6 +10,7 @@ from mercer.select.mixtures import KernelMixture, column_kernels, combine_kernel
 from mercer.select.reconstruction import Reconstruction, ReconstructionSearch, cross_validate_kernel_pca
 from mercer.select.ridge import Candidate, RidgeSearch, cross_validate_ridge
 from mercer.select.spectrum import RidgeSpectrum
+from mercer.select.suggestions import Suggestion, Suggestions, suggest
 
 __all__ = [
     "Candidate",
@@ -21,6 +22,8 @@ __all__ = [
     "ReconstructionSearch",
     "RidgeSearch",
     "RidgeSpectrum",
+    "Suggestion",
+    "Suggestions",
     "accuracy",
     "alignment_weights",
     "bandwidth_heuristic",
@@ -39,4 +42,5 @@ __all__ = [
     "r2",
     "silhouettes",
     "simplified_silhouettes",
+    "suggest",
 ]

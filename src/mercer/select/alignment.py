@@ -19,6 +19,7 @@ __all__ = [
     "alignment_weights",
     "centered_alignment",
     "centred",
+    "cosine",
     "mixture_weights",
     "target_columns",
 ]
@@ -70,10 +71,10 @@ def centered_alignment(kernel: Kernel | str, X: Any, y: ArrayLike, *, sample: in
         Y = Y[chosen]
     require(3 * 8 * len(Y) ** 2, max(available_memory() // 2, 1), f"alignment on {len(Y)} rows", "set sample= lower")
     K = KernelOperator(own, X, dtype=np.float64).toarray()
-    return _cosine(centred(K), Y - Y.mean(axis=0))
+    return cosine(centred(K), Y - Y.mean(axis=0))
 
 
-def _cosine(K: Floats, Y: Floats) -> float:
+def cosine(K: Floats, Y: Floats) -> float:
     """Of K_c and YYᵀ; 0 where one of them is 0."""
     sizes = float(np.linalg.norm(K)) * float(np.linalg.norm(Y.T @ Y))
     return float(np.sum(Y * (K @ Y))) / sizes if sizes > 0 else 0.0
