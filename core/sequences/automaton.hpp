@@ -140,8 +140,7 @@ class Automaton {
 // out[i, j] for all sequences i of x and [j0, j1) of z; `triangle`: z is x, and only i <= j.
 inline void substring_kernel(const Corpus& x, const Corpus& z, int32_t alphabet, double decay, bool triangle, int64_t j0, int64_t j1, double* out) {
     const double one = 1;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads())
-    for (int64_t j = j0; j < j1; ++j) {
+    on_team(j0, j1, [&](int64_t j) {
         const int64_t size = z.starts[j + 1] - z.starts[j];
         Automaton automaton(alphabet, 1, size);
         automaton.add(z.symbols + z.starts[j], size, &one);
@@ -151,7 +150,7 @@ inline void substring_kernel(const Corpus& x, const Corpus& z, int32_t alphabet,
             automaton.walk(x.symbols + x.starts[i], x.starts[i + 1] - x.starts[i], &sum);
             out[i * z.count + j] = sum;
         }
-    }
+    });
 }
 
 // out = K(x, z) v, v being z.count x columns: one automaton of all of z.

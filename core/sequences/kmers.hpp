@@ -1,12 +1,30 @@
 // Windows of sequences, those that agree on some of their places grouped together; and the kernel matrix of such counts.
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <new>
 #include <vector>
 
 #include "../engine.hpp"
 
 namespace mercer {
+
+// f(i) for first <= i < last on the team. An exception must not cross the parallel region: memory is the only cause here.
+template <class F>
+void on_team(int64_t first, int64_t last, const F& f) {
+    std::atomic<bool> failed{false};
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads())
+    for (int64_t i = first; i < last; ++i) {
+        if (failed) continue;
+        try {
+            f(i);
+        } catch (const std::bad_alloc&) {
+            failed = true;
+        }
+    }
+    if (failed) throw std::bad_alloc();
+}
 
 // Sequences end to end: sequence i is symbols[starts[i], starts[i + 1]).
 struct Corpus {

@@ -37,12 +37,11 @@ inline int64_t longest(const int64_t* starts, int64_t count, int64_t first, int 
 template <class Make, class F>
 void by_groups(int64_t i0, int64_t i1, int64_t columns, int lanes, bool triangle, const Make& make, const F& f) {
     const int64_t first = triangle ? i0 / lanes : 0, last = (columns + lanes - 1) / lanes;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads())
-    for (int64_t g = first; g < last; ++g) {
+    on_team(first, last, [&](int64_t g) {
         const int64_t j = g * lanes, end = triangle ? std::min(i1, j + lanes) : i1;
         const auto group = make(j);
         for (int64_t i = i0; i < end; ++i) f(i, j, *group);
-    }
+    });
 }
 
 struct SymbolGroup {

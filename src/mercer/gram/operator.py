@@ -117,19 +117,19 @@ class KernelOperator(Operator):
     def _matmat(self, V: Array) -> Array:
         if V.shape[1] == 0:
             return np.zeros((self.shape[0], 0), V.dtype)
-        direct = self._direct(self.X, V)
-        if direct is not None:
-            return direct
+        if self._folds():
+            return self._folded(self.X, V)
         own, scale = narrowed(V, self.dtype)
         out = sweep.multiply(self._tiles(), own, self.shape[0], self._work(V.shape[1]), self.symmetric)
         return np.ldexp(out, scale, out=out).astype(V.dtype, copy=False)
 
-    def _direct(self, X: Array, V: Array) -> Array | None:
-        """K(X, columns) V where the kernel of objects knows a way without entries."""
-        if self.kernel.domain != "any":
-            return None
-        found = self.kernel.product(X, self.X if self.Z is None else self.Z, V.astype(np.float64, copy=False))
-        return None if found is None else found.astype(V.dtype, copy=False)
+    def _folds(self) -> bool:
+        return self.kernel.domain == "any" and self.kernel.folds
+
+    def _folded(self, X: Array, V: Array) -> Array:
+        """K(X, columns) V where the kernel knows a way without entries."""
+        Z = self.X if self.Z is None else self.Z
+        return np.asarray(self.kernel.product(X, Z, V.astype(np.float64, copy=False))).astype(V.dtype, copy=False)
 
     def _transpose(self) -> Operator:
         if self.symmetric:
@@ -163,9 +163,8 @@ class KernelOperator(Operator):
         """K[I, :] V by tiles: the rows are never there at once."""
         if not (len(index) and V.shape[1]):
             return np.zeros((len(index), V.shape[1]), V.dtype)
-        direct = self._direct(take(self.X, index), V)
-        if direct is not None:
-            return direct
+        if self._folds():
+            return self._folded(take(self.X, index), V)
         own, scale = narrowed(V, self.dtype)
         out = sweep.multiply(self._plan_for(index, None), own, len(index), self._work(V.shape[1]), symmetric=False)
         return np.ldexp(out, scale, out=out).astype(V.dtype, copy=False)

@@ -138,8 +138,8 @@ def _within(dtype: np.dtype[Any], value: float) -> float:
     return min(max(value, -most), most) if np.isfinite(value) else value
 
 
-LARGE_BLOCK = 1 << 26
-"""Entries of a block of a kernel whose blocks cost much less than their parts: 512 MB."""
+LARGE_BLOCK = 1 << 24
+"""Entries of a block of a kernel whose blocks cost much less than their parts: 128 MB."""
 
 
 def block_tiles(kernel: Kernel, X: Array, Z: Array, rows: int, columns: int) -> Tiles:

@@ -193,7 +193,8 @@ class Decoder:
                 self._refuse("numbers where texts should be")
             return np.array(plain, dtype=str).reshape(shape)
         out = np.empty(len(plain), dtype=object)
-        out[:] = plain
+        for place, one in enumerate(plain):  # at once, tuples of one length would be taken for a table
+            out[place] = one
         return out.reshape(shape)
 
     def _csr(self, parts: Any, given: dict[str, Any]) -> Any:

@@ -118,10 +118,12 @@ class Sum(_Pairwise):
     def diagonal(self, X: Array) -> Array:
         return self.left.diagonal(X) + self.right.diagonal(X)
 
-    def product(self, X: Array, Z: Array, V: Array) -> Array | None:
-        left = self.left.product(X, Z, V)
-        right = None if left is None else self.right.product(X, Z, V)
-        return None if right is None else left + right
+    @property
+    def folds(self) -> bool:
+        return self.left.folds and self.right.folds
+
+    def product(self, X: Array, Z: Array, V: Array) -> Array:
+        return self.left.product(X, Z, V) + self.right.product(X, Z, V)
 
     @property
     def properties(self) -> Properties:
@@ -194,9 +196,12 @@ class Scaled(Kernel):
     def diagonal(self, X: Array) -> Array:
         return self.scale * self.kernel.diagonal(X)
 
-    def product(self, X: Array, Z: Array, V: Array) -> Array | None:
-        inner = self.kernel.product(X, Z, V)
-        return None if inner is None else self.scale * inner
+    @property
+    def folds(self) -> bool:
+        return self.kernel.folds
+
+    def product(self, X: Array, Z: Array, V: Array) -> Array:
+        return self.scale * self.kernel.product(X, Z, V)
 
     @property
     def properties(self) -> Properties:
@@ -294,11 +299,14 @@ class Normalized(Kernel):
         d = self.kernel.diagonal(X)
         return d * _inverse_root(d) ** 2
 
-    def product(self, X: Array, Z: Array, V: Array) -> Array | None:
+    @property
+    def folds(self) -> bool:
+        return self.kernel.folds
+
+    def product(self, X: Array, Z: Array, V: Array) -> Array:
         columns = _inverse_root(self.kernel.diagonal(Z))
-        inner = self.kernel.product(X, Z, columns.reshape(-1, 1) * V)
         rows = columns if Z is X else _inverse_root(self.kernel.diagonal(X))
-        return None if inner is None else rows.reshape(-1, 1) * inner
+        return rows.reshape(-1, 1) * self.kernel.product(X, Z, columns.reshape(-1, 1) * V)
 
     @property
     def properties(self) -> Properties:

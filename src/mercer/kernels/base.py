@@ -112,11 +112,14 @@ class Kernel:
         X = self._rows(X)
         return full(self.formula(ArrayPair(X, X).x), (X.shape[0], 1), X).reshape(-1)
 
-    def product(self, X: Array, Z: Array, V: Array) -> Array | None:
-        """K(X, Z) V in float64 where the kernel has a way that makes no matrix, such as explicit features; else
-        None.
-        """
-        return None
+    @property
+    def folds(self) -> bool:
+        """Whether `product` is there: K V by a way that makes no matrix, such as explicit features."""
+        return False
+
+    def product(self, X: Array, Z: Array, V: Array) -> Array:
+        """K(X, Z) V in float64, where the kernel `folds` vectors into its features."""
+        raise NotImplementedError(type(self).__name__)
 
     def __call__(self, X: Array, Z: Array | None = None) -> Array:
         """The dense matrix of all k(x, z); parameters that depend on data are resolved on X when Z is None.

@@ -52,7 +52,11 @@ class Constant(Kernel):
     def diagonal(self, X: Array) -> Array:
         return self.block(X, X[:1])[:, 0] if rows_of(X) else self.block(X, X).reshape(-1)
 
-    def product(self, X: Array, Z: Array, V: Array) -> Array | None:
+    @property
+    def folds(self) -> bool:
+        return True
+
+    def product(self, X: Array, Z: Array, V: Array) -> Array:
         return np.repeat(self.value * V.sum(axis=0, keepdims=True), rows_of(X), axis=0)
 
     @property

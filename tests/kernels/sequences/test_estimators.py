@@ -6,6 +6,7 @@ import importlib.util
 
 import numpy as np
 import pytest
+from sklearn.model_selection import GridSearchCV
 
 import mercer
 from mercer.kernels import GappedKmer, Mismatch, Spectrum
@@ -90,3 +91,46 @@ def test_weight_two_is_a_row_twice_and_zero_is_none():
 def test_two_views_of_texts():
     model = mercer.KernelCCA(1, kernel=Spectrum(2), kernel_y=Spectrum(1)).fit(X, [x[::-1] for x in X])
     assert np.asarray(model.transform(NEW)).shape == (8, 1)
+
+
+def test_token_lists_of_one_length_are_saved(tmp_path):
+    pytest.importorskip("safetensors")
+    rows = [["a", 1], ["b", 2], ["a", 2]]
+    model = mercer.KernelRidge(Spectrum(1)).fit(rows, [0.0, 1.0, 2.0])
+    mercer.save(model, tmp_path / "model.mercer")
+    np.testing.assert_array_equal(mercer.load(tmp_path / "model.mercer").predict(rows), model.predict(rows))
+
+
+def test_searches():
+    search = GridSearchCV(
+        mercer.KernelRidgeClassifier(Spectrum(1).normalized()), {"kernel__kernel__k": [1, 2, 9]}, cv=3
+    )
+    assert search.fit(X, y).best_params_["kernel__kernel__k"] in (1, 2)
+    assert search.predict(NEW).shape == (8,)
+
+
+def test_targets_are_checked():
+    with pytest.raises(ValueError, match="inconsistent"):
+        mercer.KernelRidge(Spectrum(2)).fit(X, y[:-1])
+    with pytest.raises(ValueError, match="NaN"):
+        mercer.KernelRidge(Spectrum(2)).fit(X, np.full(40, np.nan))
+    with pytest.raises(mercer.errors.InvalidInput, match="one string"):
+        mercer.KernelRidge(Spectrum(2)).fit(X, y).predict("abc")
+
+
+def test_products_with_many_vectors_are_made_by_parts(monkeypatch):
+    V = np.random.default_rng(0).normal(size=(40, 7))
+    whole = mercer.KernelOperator(Spectrum(2), X) @ V
+    monkeypatch.setattr("mercer.kernels.sequences.counts.TABLE", 20)
+    np.testing.assert_array_equal(mercer.KernelOperator(Spectrum(2), X) @ V, whole)
+
+
+def test_matrices_in_several_blocks(monkeypatch):
+    whole = mercer.KernelOperator(Spectrum(2), X).toarray()
+    monkeypatch.setattr("mercer.gram.tiles.LARGE_BLOCK", 1)
+    monkeypatch.setattr("mercer._twin.BlockTiles.row_block", 7)
+    K = mercer.KernelOperator(Spectrum(2), X)
+    np.testing.assert_array_equal(K.toarray(), whole)
+    np.testing.assert_array_equal(
+        K.group_sums(np.arange(40) % 3), np.stack([whole[:, i::3].sum(axis=1) for i in range(3)], 1)
+    )

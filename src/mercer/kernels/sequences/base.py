@@ -130,6 +130,10 @@ class WindowKernel(SequenceKernel):
         x, _ = self._corpora(X, X)
         return counts.self_products(x, self._distinct(), self.span)
 
+    @property
+    def folds(self) -> bool:
+        return True
+
     def product(self, X: Array, Z: Array, V: Array) -> NDArray[np.float64]:
         """K(X, Z) V in time that is linear in the lengths: V is folded into one weight for each feature of Z."""
         self._require_resolved()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
 
-__all__ = ["Corpus", "as_sequences", "both_strands", "encoded", "reordered", "tokens", "without_gaps"]
+__all__ = ["Corpus", "as_array", "as_sequences", "both_strands", "encoded", "reordered", "tokens", "without_gaps"]
 
 
 def as_sequences(X: Any, who: str = "sequences") -> NDArray[Any]:
@@ -39,12 +39,19 @@ def as_sequences(X: Any, who: str = "sequences") -> NDArray[Any]:
         found = X
     else:
         items = [_sequence(x, who) for x in _items(X, who)]
-        found = np.empty(len(items), dtype=object)
-        found[:] = items
+        found = as_array(items)
     if not len(found):
         raise InvalidInput(message(who, "no sequences", "give at least one"))
     _check_tokens(found, who)
     return found
+
+
+def as_array(items: Sequence[Any]) -> NDArray[Any]:
+    """A one-dimensional array of these objects: NumPy would make a table of tuples of one length."""
+    out = np.empty(len(items), dtype=object)
+    for place, item in enumerate(items):
+        out[place] = item
+    return out
 
 
 def _items(X: Any, who: str) -> Iterable[Any]:
@@ -69,7 +76,7 @@ def _sequence(x: Any, who: str) -> str | tuple[Any, ...]:
     if not isinstance(x, list | tuple):
         given = f"{x!r:.60} of type {type(x).__name__} among the sequences"
         raise InvalidInput(message(who, given, "give strings (bytes.decode()) or lists of tokens, none missing"))
-    return tuple(x)
+    return tuple(token.item() if isinstance(token, np.generic) else token for token in x)
 
 
 def _check_tokens(found: NDArray[Any], who: str) -> None:

@@ -6,7 +6,7 @@ of windows of sequence i that show f there; every kernel here is Σ weight · F_
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,9 @@ __all__ = ["Counts", "Pattern", "count", "gram", "joined", "mirrored", "product"
 
 PIECE = 1e8
 """Products of counts between two looks at the keyboard: some tenths of a second on one core."""
+
+TABLE = 1 << 24
+"""Weights of features that are there at a time in a product with many vectors: 128 MB."""
 
 
 @dataclass(frozen=True)
@@ -114,19 +117,17 @@ def _add(rows: Any, columns: Any, weight: float, triangle: bool, out: NDArray[np
 def product(
     x: Corpus, z: Corpus | None, patterns: Sequence[Pattern], span: int, V: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Σ weight · F_X (F_Zᵀ V): the vectors are folded into one table of weights by feature, then read off, in linear
-    time.
+    """Σ weight · F_X (F_Zᵀ V), in linear time: V is folded into one table of weights by feature, which is then read
+    off.
     """
     out = np.zeros((x.count, V.shape[1]))
-    for pattern, rows, columns in _both(x, z, patterns, span):
-        out += pattern.weight * (rows @ (columns.T @ V))
-    return out
-
-
-def _both(x: Corpus, z: Corpus | None, patterns: Sequence[Pattern], span: int) -> Iterator[tuple[Pattern, Any, Any]]:
     for pattern in patterns:
-        rows = count(x if z is None else joined(x, z), pattern, span).matrix.astype(np.float64).tocsr()
-        yield pattern, rows[: x.count], rows if z is None else rows[x.count :]
+        both = count(x if z is None else joined(x, z), pattern, span).matrix.astype(np.float64).tocsr()
+        rows, columns = both[: x.count], both if z is None else both[x.count :]
+        step = max(1, TABLE // max(both.shape[1], 1))
+        for some in (slice(j, j + step) for j in range(0, V.shape[1], step)):
+            out[:, some] += pattern.weight * (rows @ (columns.T @ V[:, some]))
+    return out
 
 
 def self_products(x: Corpus, patterns: Sequence[Pattern], span: int) -> NDArray[np.float64]:

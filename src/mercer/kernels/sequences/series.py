@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mercer.arrays import as_rows
 from mercer.errors import InvalidInput, message
-from mercer.kernels.sequences.corpus import reordered
+from mercer.kernels.sequences.corpus import as_array, reordered
 
 __all__ = ["Series", "as_tables", "same_width", "stacked"]
 
@@ -43,10 +43,7 @@ def as_tables(X: Any, who: str) -> NDArray[Any]:
     if len({table.shape[1] for table in tables}) > 1:
         widths = sorted({table.shape[1] for table in tables})
         raise InvalidInput(message(who, f"objects of {widths[0]} and of {widths[1]} columns", "give all the same"))
-    out = np.empty(len(tables), dtype=object)
-    for place, table in enumerate(tables):
-        out[place] = table
-    return out
+    return as_array(tables)
 
 
 def _is_table(x: Any) -> bool:

@@ -74,6 +74,10 @@ class AllSubstrings(SequenceKernel):
         x, _ = self._corpora(X, X)
         return own_pairs((x.part(i, i + 1) for i in range(x.count)), self._fill)
 
+    @property
+    def folds(self) -> bool:
+        return True
+
     def product(self, X: Array, Z: Array, V: Array) -> NDArray[np.float64]:
         """K(X, Z) V in linear time: V is folded into the states of one automaton."""
         x, given = self._corpora(X, Z)

@@ -64,7 +64,7 @@ def position_weights(kernel: Kernel, X: Any, Z: Any, coef: Any) -> list[NDArray[
     """
     X, Z, coef = as_sequences(X, "position_weights"), as_sequences(Z, "position_weights"), _coefficients(coef, Z)
     parts = _parts(kernel, X, Z)
-    words = all(part.kernel._unit == "word" for part in parts)
+    words = bool(parts) and all(part.kernel._unit == "word" for part in parts)
     unit = "word" if words else "character"
     out = [np.zeros(len(tokens(x, unit))) for x in X]
     for part in parts:

@@ -72,11 +72,11 @@ class Spectrum(WindowKernel):
 
 @dataclass(frozen=True, repr=False)
 class GappedKmer(WindowKernel):
-    """k(x, z) = Σ over the choices of k of g places of ⟨how often windows of g symbols show each k-mer there, in x and
-    in z⟩.
+    """k(x, z) = Σ_P Σᵤ |x|_{P,u} |z|_{P,u} over the choices P of k of g places, and all u of k symbols.
 
-    Two windows that differ at h places add C(g − h, k). The features are k-mers with g − k gaps ("wildcards"): similar
-    sequences share them where long exact substrings are rare.
+    |x|_{P,u} is how often windows of g symbols of x show u at the places P. Two windows that differ at h places add C(g
+    − h, k). The features are k-mers with g − k gaps ("wildcards"): similar sequences share them where long exact
+    substrings are rare.
 
     Parameters
     ----------
