@@ -28,8 +28,14 @@ __all__ = ["check_kernel", "check_values"]
 MOST_OBJECTS = 200
 """Objects whose matrix is searched: each pair is a call of the function."""
 
-MOST_ROWS = 20_000
+MOST_ROWS = 5000
 """Rows of X whose spectrum is looked at; of more a seeded sample."""
+
+MOST_COLUMNS = 32
+"""Columns of points that are drawn for a formula over whole rows: further ones of zeros change no pairing."""
+
+DENSE_MATRIX = 3000
+"""Rows of a given matrix up to which all of its eigenvalues are computed: the question is about this matrix alone."""
 
 
 def check_kernel(
@@ -144,6 +150,11 @@ def _columns(kernel: Kernel) -> Iterable[Any]:
         yield from _columns(child)
 
 
+def _sees_columns(kernel: Kernel) -> bool:
+    """Whether columns are chosen or scaled within, so that their number matters."""
+    return bool(next(iter(_columns(kernel)), None) is not None or next(iter(_widths(kernel)), None) is not None)
+
+
 def _widths(kernel: Kernel) -> Iterable[int]:
     """The numbers of columns that length-scales ask for."""
     if isinstance(kernel, Rescaled):
@@ -182,7 +193,11 @@ def _dense(rows: Any) -> Any:
 def _search(found: Search, domain: Domain, scale: float, proved: bool, seed: int) -> None:
     """Adversarial points, more of them where nothing is proved and nothing found."""
     least = 1 + max(_integers(found.subject.kernel), default=0)
-    widths = [domain.d] if domain.d else [d for d in DIMENSIONS if d >= least] or [least]
+    plain = found.subject.expression is not None and not _sees_columns(found.subject.kernel)
+    if domain.d:
+        widths = [min(domain.d, MOST_COLUMNS) if plain else domain.d]
+    else:
+        widths = [d for d in DIMENSIONS if d >= least] or [least]
     for d in widths:
         sets = adversarial(d, seed, domain.non_negative, scales=(1.0,) if proved else (1.0, 0.3, 3.0, 0.1, 10.0, 0.6))
         found.look(sets)
@@ -293,7 +308,7 @@ def check_values(kernel: Kernel, matrix: Any, objects: Any, who: str) -> KernelR
     unit = _unit(matrix)
     found = Search(Subject(kernel, None, matrix=np.asarray(matrix, np.float64), objects=objects, unit=unit))
     symmetric = (matrix + matrix.T) / 2
-    spectrum = spectrum_of(Dense(symmetric, symmetric=True), most=300, eps=unit)
+    spectrum = spectrum_of(Dense(symmetric, symmetric=True), most=300, eps=unit, dense=DENSE_MATRIX)
     n = len(matrix)
     found.look([np.arange(n)] if n <= 300 else [spectrum.leading, *subsets(n)])
     if n > 300 and spectrum.is_indefinite and not found.suspicious:

@@ -13,6 +13,9 @@ __all__ = ["DIMENSIONS", "adversarial", "large", "spread", "subsets"]
 DIMENSIONS = (1, 2, 3, 5, 8)
 """Numbers of columns that are tried where none is given."""
 
+WIDEST = 256
+"""Columns beyond which the drawn ones are zeros, which change no pairing."""
+
 SIZE = 24
 """Points of a set: enough for an eigenvalue of −1e-6·λmax of smooth formulas, and small enough for many sets."""
 
@@ -30,8 +33,9 @@ def adversarial(
     """
     rng = np.random.default_rng([seed, d])
     for scale in scales:
-        for points in _shapes(d, rng):
-            yield np.abs(scale * points) if non_negative else scale * points
+        for points in _shapes(min(d, WIDEST), rng):
+            drawn = np.abs(scale * points) if non_negative else scale * points
+            yield drawn if d <= WIDEST else np.pad(drawn, ((0, 0), (0, d - WIDEST)))
 
 
 def _shapes(d: int, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
@@ -40,7 +44,8 @@ def _shapes(d: int, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
     line = np.arange(SIZE)[:, None] / 8 * direction
     yield line
     yield rng.standard_normal((SIZE, d))
-    yield np.vstack([np.zeros(d), np.eye(d)[:11], -np.eye(d)[:11]])
+    axes = np.eye(min(d, 11), d)
+    yield np.vstack([np.zeros(d), axes, -axes])
     yield rng.standard_normal((SIZE, 1)) * direction
     sphere = rng.standard_normal((SIZE, d))
     yield sphere / np.linalg.norm(sphere, axis=1, keepdims=True)
@@ -55,7 +60,7 @@ def _shapes(d: int, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
 def large(d: int, seed: int = 0, non_negative: bool = False, scale: float = 1.0) -> Iterator[NDArray[np.float64]]:
     """Larger sets, where formulas fail by little: long lines, square and triangular lattices, clouds."""
     rng = np.random.default_rng([seed, d, 1])
-    shapes = [rng.standard_normal((64, d)), np.arange(64)[:, None] / 4 * np.eye(d)[0]]
+    shapes = [rng.standard_normal((64, d)), np.arange(64)[:, None] / 4 * np.eye(1, d)]
     if d > 1:
         u, v = (grid.ravel() / 2.0 for grid in np.meshgrid(np.arange(9.0), np.arange(9.0)))
         shapes += [_padded(u, v, d), _padded(u + v / 2, np.sqrt(0.75) * v, d)]

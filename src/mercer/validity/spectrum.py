@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 
-from mercer.operators import Identity, Operator, Scaled, Sum
+from mercer.operators import Dense, Identity, Operator, Scaled, Sum
 from mercer.solvers import BlockKrylov, Eigenproblem, solve
 
 __all__ = ["DENSE_UP_TO", "Spectrum", "spectrum_of"]
@@ -16,7 +17,7 @@ __all__ = ["DENSE_UP_TO", "Spectrum", "spectrum_of"]
 DENSE_UP_TO = 1000
 """Rows up to which LAPACK finds all eigenvalues; beyond it block Krylov finds the two ends."""
 
-KRYLOV_STEPS = 60
+KRYLOV_STEPS = 30
 TOLERANCE = 1e-5
 
 
@@ -77,8 +78,10 @@ class Spectrum:
         return self.ratio < -self.threshold
 
 
-def spectrum_of(K: Operator, most: int = 60, eps: float | None = None) -> Spectrum:
-    """Both ends of the spectrum of a kernel matrix, relative to the rounding of its entries.
+def spectrum_of(K: Operator, most: int = 60, eps: float | None = None, dense: int = DENSE_UP_TO) -> Spectrum:
+    """Both ends of the spectrum of a kernel matrix, relative to the rounding of its entries (`eps`, or their dtype's).
+
+    All eigenvalues up to `dense` rows, the two ends by block Krylov beyond. `leading` has `most` rows.
 
     Examples
     --------
@@ -89,18 +92,22 @@ def spectrum_of(K: Operator, most: int = 60, eps: float | None = None) -> Spectr
     """
     n, unit = K.shape[0], float(np.finfo(K.dtype).eps) if eps is None else eps
     diagonal = np.asarray(K.diagonal(), np.float64)
-    few = np.arange(n) if n <= DENSE_UP_TO else np.sort(np.random.default_rng(n).choice(n, DENSE_UP_TO, replace=False))
-    block = np.asarray(K.toarray() if n <= DENSE_UP_TO else K.block(few, few), np.float64)
+    few = np.sort(np.random.default_rng(n).permutation(n)[:DENSE_UP_TO])
+    block = np.asarray(K.toarray() if n <= dense else K.block(few, few), np.float64)
     size = float(np.max(np.abs(block), initial=0.0))
     asymmetry = float(np.max(np.abs(block - block.T), initial=0.0)) / size if size > 0 else 0.0
     rank, conditional = None, None
-    if n <= DENSE_UP_TO:
-        values, vectors = np.linalg.eigh((block + block.T) / 2)
-        ends, v, resolution = (float(values[0]), float(values[-1])), vectors[:, 0], unit
+    if n <= dense:
+        symmetric = (block + block.T) / 2
+        values = np.linalg.eigvalsh(symmetric)
+        v = scipy.linalg.eigh(symmetric, subset_by_index=(0, 0), check_finite=False)[1][:, 0]
+        ends, resolution = (float(values[0]), float(values[-1])), unit
         squares = float(np.sum(values**2))
         rank = int(np.count_nonzero(np.abs(values) > unit * n * np.max(np.abs(values))))
-        conditional = _conditional(block)
+        conditional = _conditional(block) if n <= DENSE_UP_TO else None
     else:
+        # Entries that are dear to compute are kept: some dozens of products follow.
+        K = K if getattr(K, "cheap", True) else Dense(K.toarray(), symmetric=True)
         ends, v, resolution = _lanczos(K, unit * n)
         probe = np.sign(np.random.default_rng(1).standard_normal((n, 32)))
         squares = float(np.mean(np.sum(np.asarray(K @ probe) ** 2, axis=0)))
