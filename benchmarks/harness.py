@@ -27,6 +27,7 @@ ROWS = (
     "rows_discriminant",
     "rows_clusters",
     "rows_online",
+    "rows_svm",
     "rows_large",
     "rows_usps",
     "rows_sequences",
