@@ -202,6 +202,9 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         given = self.kernel_.domain == "precomputed"
         factors = dict(enumerate(self.class_weight_.tolist()))
         machine = clone(self).set_params(kernel=self.kernel_, class_weight=factors, probability=False)
+        if self.restricted_:  # by the same road; rows as landmarks are the same in each fold
+            rows_given = not isinstance(self.landmarks, str) and np.ndim(self.X_fit_) == 2  # type: ignore[attr-defined]
+            machine.set_params(solver="nystroem", landmarks=self.X_fit_ if rows_given else "pivoted")
         out = np.empty((len(label), len(class_pairs(len(self.classes_)))))
         for train, test in folds_by_class(type(self).__name__, label):
             with warnings.catch_warnings():

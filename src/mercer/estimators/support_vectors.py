@@ -278,7 +278,8 @@ class SupportVectorMachine(Compressible):
         """
         if getattr(before, "shape_fit_", None) != self.shape_fit_ or not hasattr(before, "dual_coef_"):
             return None
-        if before.restricted_ or not np.all(np.isin(before.support_, data.order)):
+        rows = len(before.support_) == before.dual_coef_.shape[1]  # not of vectors that are no training rows
+        if not rows or not np.all(np.isin(before.support_, data.order)):
             return None
         place = np.zeros(self.shape_fit_[0], np.intp)
         place[data.order] = np.arange(len(data.order))

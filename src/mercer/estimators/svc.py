@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from mercer.errors import ConvergenceWarning, message
+from mercer.estimators.landmark_machines import LandmarkMachine
 from mercer.estimators.support_vector_classes import SupportVectorClassifier
 from mercer.estimators.support_vectors import Training, filled
 from mercer.solvers import DualFamily, DualPoint
@@ -15,7 +16,7 @@ from mercer.solvers import DualFamily, DualPoint
 __all__ = ["SVC", "NuSVC"]
 
 
-class SVC(SupportVectorClassifier):
+class SVC(LandmarkMachine, SupportVectorClassifier):
     r"""min ½‖f‖² + C Σᵢ wᵢ ξᵢ over f in H, b and ξ ≥ 0 with yᵢ (f(xᵢ) + b) ≥ 1 − ξᵢ, for each pair of classes.
 
     f = Σⱼ βⱼ k(·, xⱼ), and β = y∘α solves the dual, min ½βᵀKβ − yᵀβ with Σβ = 0 and 0 ≤ yᵢβᵢ ≤ C wᵢ: LIBSVM's
@@ -42,10 +43,23 @@ class SVC(SupportVectorClassifier):
     probability : bool, default False
         Whether to fit `predict_proba`, by cross-fitting: five more fits on four fifths of the rows. Labels are then
         those of the most probable classes, and `decision_function` gives log odds, so that none contradicts another.
+    solver : {"auto", "exact", "nystroem"}, default "auto"
+        "exact" is LIBSVM's optimum; "nystroem" an approximation for many rows, f in the span of m landmarks, by dual
+        coordinate descent on their explicit features: O(n m) memory and O(n m) time a pass. There ten times `tol` is
+        what primal and dual objective may differ by, relative to the primal, and b has a small penalty (b²/2s², s² the
+        mean of k(x, x)).
+        "auto" takes landmarks, with a warning, where K in float32 does not fit in `memory`.
+    n_landmarks : int or None, default None
+        m of "nystroem"; None is 1000, or what the memory allows.
+    landmarks : {"pivoted", "uniform", "kmeans"} or array, default "pivoted"
+        How they are chosen, as for `Nystroem`; integers name training rows, and an array of two dimensions is the
+        landmarks themselves.
     warm_start : bool, default False
         Whether a fit starts from the former one's β, times the ratio of the two C. See `path` too.
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free.
+    random_state : int, default 0
+        Of the landmarks and of the order of coordinate descent.
 
     Attributes
     ----------
@@ -67,6 +81,9 @@ class SVC(SupportVectorClassifier):
     calibration_ : array of shape (k(k − 1)/2, 2)
         With ``probability=True`` the slope and the offset of the log odds of each pair, of decisions that are positive
         for the first class; with two classes for the second.
+    restricted_ : bool
+        Whether f is in the span of landmarks. Then `X_fit_` are these, `dual_coef_`, of shape (k(k − 1)/2, m), their
+        coefficients in each pair, and `support_` is empty.
     fit_status_ : int
         0 at the optimum, 1 where `max_iter` or the precision came before it.
     n_iter_ : array of shape (k(k − 1)/2,)
@@ -122,8 +139,12 @@ class SVC(SupportVectorClassifier):
         decision_function_shape: Literal["ovr", "ovo"] = "ovr",
         break_ties: bool = False,
         probability: bool = False,
+        solver: Literal["auto", "exact", "nystroem"] = "auto",
+        n_landmarks: int | None = None,
+        landmarks: Literal["pivoted", "uniform", "kmeans"] | Any = "pivoted",
         warm_start: bool = False,
         memory: float | str | None = None,
+        random_state: int = 0,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -135,6 +156,10 @@ class SVC(SupportVectorClassifier):
         self.probability = probability
         self.warm_start = warm_start
         self.memory = memory
+        self.solver = solver
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         self._number("C")

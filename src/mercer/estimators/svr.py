@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from mercer.estimators.landmark_machines import LandmarkMachine
 from mercer.estimators.support_vectors import SupportVectorMachine, Training, filled
 from mercer.solvers import DualFamily, DualPoint
 
@@ -36,7 +37,7 @@ class SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
         return self._products(X)[:, 0] + self.intercept_[0]
 
 
-class SVR(SupportVectorRegressor):
+class SVR(LandmarkMachine, SupportVectorRegressor):
     r"""min ½‖f‖² + C Σᵢ wᵢ max(0, |yᵢ − f(xᵢ) − b| − ε) over f in H and b.
 
     f = Σⱼ βⱼ k(·, xⱼ), and β solves the dual, min ½βᵀKβ − yᵀβ + ε‖β‖₁ with Σβ = 0 and |βᵢ| ≤ C wᵢ: LIBSVM's optimum,
@@ -49,6 +50,8 @@ class SVR(SupportVectorRegressor):
     epsilon : float, default 0.1
         Half the width of the tube in which errors cost nothing, in the units of y.
     kernel, tol, max_iter, memory
+        As for `SVC`.
+    solver, n_landmarks, landmarks, random_state
         As for `SVC`.
     warm_start : bool, default False
         Whether a fit starts from the former one's β, times the ratio of the two C. See `path` too.
@@ -89,8 +92,12 @@ class SVR(SupportVectorRegressor):
         *,
         tol: float = 1e-3,
         max_iter: int = -1,
+        solver: Literal["auto", "exact", "nystroem"] = "auto",
+        n_landmarks: int | None = None,
+        landmarks: Literal["pivoted", "uniform", "kmeans"] | Any = "pivoted",
         warm_start: bool = False,
         memory: float | str | None = None,
+        random_state: int = 0,
     ) -> None:
         self.C = C
         self.epsilon = epsilon
@@ -99,6 +106,10 @@ class SVR(SupportVectorRegressor):
         self.max_iter = max_iter
         self.warm_start = warm_start
         self.memory = memory
+        self.solver = solver
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Solve the dual.

@@ -1,0 +1,135 @@
+"""Support vector machines on landmarks: the machines on explicit features, and how near the exact ones they are."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_digits, load_iris
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from mercer import SVC, SVR, Nystroem, load, save
+from mercer.errors import ConvergenceWarning, InvalidInput, MemoryExceeded
+from mercer.kernels import Gaussian, Precomputed
+
+X, Y = load_iris(return_X_y=True)
+X = (X - X.mean(axis=0)) / X.std(axis=0)
+KERNEL = Gaussian(0.3)
+TARGET = X[:, 0] * X[:, 1]
+
+
+def landmark_svc(**options):
+    return SVC(10.0, KERNEL, **({"solver": "nystroem", "n_landmarks": 40} | options))
+
+
+UNEQUAL = "landmarks are drawn from the rows as they stand, and the answer is within a gap of the best on them"
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(
+    [SVC(solver="nystroem", n_landmarks=20), SVR(solver="nystroem", n_landmarks=20)],
+    expected_failed_checks=lambda _: {
+        f"check_sample_weight_equivalence_on_{kind}_data": UNEQUAL for kind in ("dense", "sparse")
+    },
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def test_the_machine_is_linear_on_nystroem_features():
+    y = np.where(Y == 1, 1.0, -1.0)
+    landmarks = X[::5]
+    model = SVC(2.0, KERNEL, solver="nystroem", landmarks=landmarks, tol=1e-9).fit(X, y)
+    features = Nystroem(KERNEL, landmarks=landmarks).fit(X).transform(X)
+    scale = np.sqrt(np.mean(np.sum(features**2, axis=1)))
+    theirs = LinearSVC(loss="hinge", C=2.0, intercept_scaling=scale, tol=1e-8, max_iter=1_000_000).fit(features, y)
+    np.testing.assert_allclose(model.decision_function(X), theirs.decision_function(features), atol=1e-3)
+
+
+@pytest.mark.parametrize("y", [Y, Y == 1, np.array(["a", "b", "c"])[Y]], ids=["three", "two", "words"])
+def test_near_the_exact_machine(y, tmp_path):
+    exact = SVC(10.0, KERNEL, decision_function_shape="ovo").fit(X, y)
+    near = landmark_svc(decision_function_shape="ovo", tol=1e-5).fit(X, y)
+    assert near.restricted_
+    assert len(near.X_fit_) == 40
+    assert np.mean(near.predict(X) == exact.predict(X)) >= 0.97
+    apart = near.decision_function(X) - exact.decision_function(X)
+    assert np.sqrt(np.mean(apart**2)) < 0.2 * np.std(exact.decision_function(X))
+    save(near, tmp_path / "m")
+    np.testing.assert_array_equal(load(tmp_path / "m").decision_function(X), near.decision_function(X))
+    small = near.compress(15)
+    assert np.mean(small.predict(X) == y) > 0.9
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+def test_regression_far_from_zero(epsilon):
+    exact = SVR(10.0, epsilon, KERNEL).fit(X, TARGET + 1000)
+    near = SVR(10.0, epsilon, KERNEL, solver="nystroem", n_landmarks=80, tol=1e-2).fit(X, TARGET + 1000)
+    np.testing.assert_allclose(near.predict(X), exact.predict(X), atol=0.25)
+    assert near.score(X, TARGET + 1000) > 0.95
+    assert isinstance(near.n_iter_, int)
+
+
+def test_digits_and_their_report():
+    rows, y = load_digits(return_X_y=True)
+    rows = rows.astype(np.float32) / 16
+    model = SVC(10.0, Gaussian(0.1), solver="nystroem", n_landmarks=200, probability=True).fit(rows[:900], y[:900])
+    assert model.score(rows[900:], y[900:]) > 0.93
+    report = str(model.report_)
+    assert "200 landmarks" in report
+    assert "leave out" in report
+    assert model.report_.residual <= 0.01
+    np.testing.assert_array_equal(model.predict_proba(rows).argmax(axis=1), model.predict(rows))
+
+
+def test_memory_decides_and_says_so():
+    rows, y = load_digits(return_X_y=True)
+    rows = rows / 16
+    with pytest.warns(ConvergenceWarning, match="landmarks, an approximation"):
+        model = SVC(10.0, Gaussian(0.1), memory="12MB").fit(rows, y)
+    assert model.restricted_
+    assert model.report_.memory_planned <= 12_000_000
+    assert "12.9 MB of 12 MB" in model.report_.reason
+    assert model.score(rows, y) > 0.95
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not SVC(10.0, Gaussian(0.1)).fit(rows[:200], y[:200]).restricted_
+    with pytest.raises(MemoryExceeded, match="memory="):
+        SVC(10.0, Gaussian(0.1), n_landmarks=500, memory="1MB").fit(rows, y)
+
+
+def test_any_rows():
+    direct = landmark_svc(landmarks=np.arange(0, 150, 4)).fit(X, Y)
+    sparse = landmark_svc(landmarks=np.arange(0, 150, 4)).fit(sp.csr_array(X), Y)
+    given = landmark_svc(landmarks=np.arange(0, 150, 4)).set_params(kernel=Precomputed()).fit(KERNEL(X), Y)
+    np.testing.assert_array_equal(sparse.predict(sp.csr_array(X)), direct.predict(X))
+    np.testing.assert_array_equal(given.predict(KERNEL(X)), direct.predict(X))
+    for how in ("uniform", "kmeans"):
+        assert landmark_svc(landmarks=how).fit(X, Y).score(X, Y) > 0.9
+
+
+def test_weights_and_paths():
+    weights = np.arange(150) % 3
+    one = landmark_svc(landmarks=X[::4], tol=1e-8)
+    weighted = one.fit(X, Y == 1, weights).decision_function(X)
+    repeated = one.fit(np.repeat(X, weights, axis=0), np.repeat(Y == 1, weights)).decision_function(X)
+    np.testing.assert_allclose(weighted, repeated, atol=0.05)
+    models = landmark_svc().path(X, Y, [1.0, 10.0])
+    assert [model.C for model in models] == [1.0, 10.0]
+    assert all(model.restricted_ for model in models)
+
+
+def test_too_few_landmarks_are_told():
+    with pytest.warns(ConvergenceWarning, match="leave out"):
+        SVC(kernel=Gaussian(100.0), solver="nystroem", n_landmarks=5).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "options", [{"solver": "fast"}, {"n_landmarks": 0}, {"n_landmarks": 2.5}, {"landmarks": "all"}]
+)
+def test_bad_parameters(options):
+    with pytest.raises(InvalidInput, match=next(iter(options))):
+        landmark_svc(**options).fit(X, Y)
