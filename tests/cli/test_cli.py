@@ -371,6 +371,8 @@ def test_fasta_from_fit_to_evaluate(tmp_path):
     assert refused.exit_code == 2
     assert "no kernel of sequences" in refused.output
     assert "Sequences" in mercer("inspect", out).output
+
+
 def test_tune_shows_a_shortlist_and_searches_around_its_best(folder, tmp_path):
     scores = tmp_path / "scores.json"
     done = mercer(
