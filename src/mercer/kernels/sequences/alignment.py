@@ -18,6 +18,8 @@ from mercer.kernels.sequences.series import Series, as_tables, same_width, stack
 
 __all__ = ["GlobalAlignment"]
 
+COST = 8.0
+"""Of a pair of places, for its exponentials and logarithms, where a subsequence's symbol costs 1."""
 LARGEST = 700.0
 """The logarithm of the largest value that is not normalised, near the end of float64."""
 
@@ -93,7 +95,7 @@ class GlobalAlignment(Kernel):
         x = stacked(self.as_objects(X))
         z = None if Z is X else stacked(self.as_objects(Z))
         same_width(x, x if z is None else z, "GlobalAlignment")
-        logarithms = by_pairs(x, z, 2.0 * (x.rows.shape[1] + 40) / 10, self._fill)
+        logarithms = by_pairs(x, z, COST + 0.2 * x.rows.shape[1], self._fill)
         if not self.normalize:
             return self._exponential(logarithms)
         rows = logarithms.diagonal() if z is None else self._own(x)
