@@ -92,3 +92,14 @@ def test_the_warning_comes_before_the_failure_that_it_explains():
         pytest.raises(InvalidInput, match="not positive definite"),
     ):
         mercer.KernelRidge(Sigmoid(gamma=0.3, coef0=-0.5), alpha=1e-3).fit(X, y)
+
+
+def test_parameters_that_cannot_be_hashed():
+    @dataclass(frozen=True, repr=False)
+    class Weighted(Kernel):
+        weights: list
+
+        def formula(self, pair):
+            return self.weights[0] * pair.dot - self.weights[1]
+
+    assert len(heard(mercer.KernelRidge(Weighted([1.0, 5.0]), alpha=2000.0))[1]) == 1

@@ -13,7 +13,7 @@ from mercer.cli.targets import Task, as_target, infer_task, quarter
 from mercer.errors import InvalidInput, message
 from mercer.estimators import KernelRidge, KernelRidgeClassifier
 from mercer.io import Table, TableEncoder, TableModel
-from mercer.kernels import Kernel, parse
+from mercer.kernels import Kernel, as_kernel
 from mercer.select import RidgeSearch, cross_validate_ridge, default_alphas, default_kernels
 
 __all__ = ["Choice", "Data", "Outcome", "choose", "fit", "prepare"]
@@ -74,7 +74,7 @@ def choose(data: Data, kernel: str | None, alpha: float | None, seed: int) -> Ch
     """The kernel and α by cross-validation on the training rows, or what was given of them."""
     if alpha is not None and not (np.isfinite(alpha) and alpha > 0):
         raise InvalidInput(message("--alpha", f"{alpha}", "give a positive number"))
-    given = None if kernel is None else parse(kernel)
+    given = None if kernel is None else as_kernel(kernel)
     encoder = TableEncoder()
     X = encoder.fit_transform(data.frame[~data.held])
     if given is not None:

@@ -34,7 +34,11 @@ def brief_check(K: KernelOperator, seed: int = 0) -> KernelReport:
     """
     kernel, n = K.kernel, K.shape[0]
     if kernel.domain == "vectors" and trace_or_none(kernel) is not None:
-        return _of_formula(kernel, min(int(K.X.shape[1]), MOST_COLUMNS))
+        columns = min(int(K.X.shape[1]), MOST_COLUMNS)
+        try:
+            return _of_formula(kernel, columns)
+        except TypeError:  # a parameter that cannot be hashed
+            return check_kernel(kernel, n_features=columns)
     most = MOST_OBJECTS if kernel.domain == "any" else MOST_ROWS
     index = np.sort(np.random.default_rng(seed).permutation(n)[:most])
     if kernel.domain == "precomputed":

@@ -57,7 +57,7 @@ class Subject:
         with np.errstate(all="ignore"):
             try:
                 return np.asarray(self.kernel.block(points, points), np.float64)
-            except (MercerError, ArithmeticError):
+            except (MercerError, ArithmeticError, ValueError, TypeError, IndexError):  # a function of one's own, too
                 return np.full((len(points), len(points)), np.nan)
 
     @property
