@@ -26,7 +26,7 @@ from mercer.estimators import (
 )
 from mercer.events import Cancel, Log, Progress, observe
 from mercer.gram import KernelOperator
-from mercer.hypotheses import herd, hsic_test, mmd_test
+from mercer.hypotheses import herd, hsic_test, mmd_test, thin
 from mercer.io import load, save
 from mercer.validity import KernelReport, RepairedKernel, check_kernel, repair_kernel
 
@@ -67,4 +67,5 @@ __all__ = [
     "observe",
     "repair_kernel",
     "save",
+    "thin",
 ]
