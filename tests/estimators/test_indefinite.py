@@ -52,7 +52,8 @@ def test_kernels_do_not_warn():
     assert any("no witness" in note for note in model.report_.notes)
     for dtype in (np.float32, np.float64):
         K = Gaussian(gamma=0.1)(X.astype(np.float32)).astype(dtype)
-        assert not heard(mercer.KernelRidge(Precomputed()), K)[1]
+        for matrix in (K, 2.5 * K + dtype(0.1)):
+            assert not heard(mercer.KernelRidge(Precomputed()), matrix)[1]
 
 
 def test_a_formula_of_ones_own_is_proved_at_the_fit():

@@ -31,8 +31,9 @@ def thin(
 
     Of each two rows one is kept, by a coin that favours balance: with D = Σ_dropped φ − Σ_kept φ and
     α = ⟨D, φ(x) − φ(x′)⟩ x is kept with probability 1 − ½(1 − α/a)₊, where a = max(bσ√(2 log(2/δ′)), b²),
-    b = ‖φ(x) − φ(x′)‖, and σ grows with the steps. That halves the sample; after enough halvings each point is exchanged for the row of X that lowers the
-    distance of the means most. The error falls nearly as 1/n_points, where that of a random sample is 1/√n_points.
+    b = ‖φ(x) − φ(x′)‖, and σ grows with the steps. That halves the sample; after enough halvings each point is
+    exchanged for the row of X that lowers the distance of the means most. The error falls nearly as 1/n_points, where
+    that of a random sample is 1/√n_points.
 
     Parameters
     ----------

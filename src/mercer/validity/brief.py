@@ -19,6 +19,9 @@ __all__ = ["brief_check"]
 MOST_ROWS, MOST_OBJECTS = 200, 40
 """Rows of a fit whose matrix is looked at; objects, each pair of which is a call of a Python function."""
 
+SINGLE = float(np.finfo(np.float32).eps)
+"""What values of unknown origin may be wrong by: a fit is not warned about what float32 explains."""
+
 MOST_COLUMNS = 8
 """Columns in which points are drawn: zeros in further ones change no pairing."""
 
@@ -44,12 +47,12 @@ def brief_check(K: KernelOperator, seed: int = 0) -> KernelReport:
     if kernel.domain == "precomputed":
         # In the type of the given numbers: K may have entries in a wider one.
         matrix = np.asarray(kernel.block(K.X[index], index))
-        return check_values(kernel, matrix, [int(i) for i in index], f"{len(index)} of {n} points")
+        return check_values(kernel, matrix, [int(i) for i in index], f"{len(index)} of {n} points", SINGLE)
     some: Any = K.X[index] if hasattr(K.X, "shape") else [K.X[i] for i in index]
     matrix = np.asarray(kernel.block(some, some))
     rows = some.toarray() if sp.issparse(some) else some
     named = [tuple(map(float, row)) for row in rows] if kernel.domain == "vectors" else rows
-    return check_values(kernel, matrix, named, f"{len(index)} of {n} training points")
+    return check_values(kernel, matrix, named, f"{len(index)} of {n} training points", SINGLE)
 
 
 @lru_cache(maxsize=256)
