@@ -36,7 +36,7 @@ from mercer.estimators import (
 )
 from mercer.events import Cancel, Log, Progress, observe
 from mercer.gram import KernelOperator
-from mercer.hypotheses import herd, hsic_test, mmd_test
+from mercer.hypotheses import herd, hsic_test, mmd_test, thin
 from mercer.io import load, save
 from mercer.kernels import table_kernel
 from mercer.validity import KernelReport, RepairedKernel, check_kernel, repair_kernel
@@ -89,4 +89,5 @@ __all__ = [
     "repair_kernel",
     "save",
     "table_kernel",
+    "thin",
 ]

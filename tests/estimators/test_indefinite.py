@@ -52,7 +52,8 @@ def test_kernels_do_not_warn():
     assert any("no witness" in note for note in model.report_.notes)
     for dtype in (np.float32, np.float64):
         K = Gaussian(gamma=0.1)(X.astype(np.float32)).astype(dtype)
-        assert not heard(mercer.KernelRidge(Precomputed()), K)[1]
+        for matrix in (K, 2.5 * K + dtype(0.1)):
+            assert not heard(mercer.KernelRidge(Precomputed()), matrix)[1]
 
 
 def test_a_formula_of_ones_own_is_proved_at_the_fit():
@@ -92,3 +93,14 @@ def test_the_warning_comes_before_the_failure_that_it_explains():
         pytest.raises(InvalidInput, match="not positive definite"),
     ):
         mercer.KernelRidge(Sigmoid(gamma=0.3, coef0=-0.5), alpha=1e-3).fit(X, y)
+
+
+def test_parameters_that_cannot_be_hashed():
+    @dataclass(frozen=True, repr=False)
+    class Weighted(Kernel):
+        weights: list
+
+        def formula(self, pair):
+            return self.weights[0] * pair.dot - self.weights[1]
+
+    assert len(heard(mercer.KernelRidge(Weighted([1.0, 5.0]), alpha=2000.0))[1]) == 1

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from scipy.stats import binom, kstest
 
 import mercer
-from mercer import herd, hsic_test, mmd_test
+from mercer import herd, hsic_test, mmd_test, thin
 from mercer.errors import InvalidInput, MemoryExceeded
 from mercer.hypotheses.permutations import permutation_p
 from mercer.kernels import Function, Gaussian, Laplace, Linear
@@ -198,6 +198,10 @@ def test_bad_use():
         hsic_test(X, X, memory=100)
     with pytest.raises(InvalidInput, match="n_points"):
         herd(X, 18)
+    with pytest.raises(InvalidInput, match="n_points"):
+        thin(X, 18)
+    with pytest.raises(InvalidInput, match="delta"):
+        thin(X, 4, delta=0.0)
     with pytest.raises(InvalidInput, match="sample_weight"):
         herd(X, 2, sample_weight=np.full(17, -1.0))
 
@@ -235,3 +239,32 @@ def test_weights_are_repetitions_and_the_herd_beats_a_random_sample():
     random = np.mean([distance(K, np.random.default_rng(i).choice(600, 25, replace=False), 1 / 600) for i in range(20)])
     assert mercer.herd(many, 25, KERNEL).mmd[-1] < 0.3 * random
     assert herd(X, 17, KERNEL).mmd[-1] == pytest.approx(0.0, abs=1e-7)
+
+
+def test_thinning_beats_a_random_sample_and_is_what_it_says():
+    many = np.random.default_rng(9).normal(size=(700, 2))
+    K, w = KERNEL(many), np.full(700, 1 / 700)
+    found = [thin(many, 40, KERNEL, random_state=seed) for seed in range(3)]
+    for one in found:
+        assert len(set(one.indices.tolist())) == 40
+        assert one.mmd[-1] == pytest.approx(distance(K, one.indices, w), abs=1e-9)
+    random = np.mean([distance(K, np.random.default_rng(i).choice(700, 40, replace=False), w) for i in range(20)])
+    assert max(one.mmd[-1] for one in found) < 0.2 * random
+    assert thin(many[:50], 50, KERNEL).mmd[-1] == pytest.approx(0.0, abs=1e-7)
+
+
+def test_halving_alone_balances_better_than_a_coin():
+    from mercer import KernelOperator
+    from mercer.hypotheses.thinning import _halved
+
+    many = np.random.default_rng(10).normal(size=(512, 2))
+    K, w, operator = KERNEL(many), np.full(512, 1 / 512), KernelOperator(KERNEL, many)
+    halves, coins = [], []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        halves.append(distance(K, _halved(operator, rng.permutation(512), 0.5, rng), w))
+        coins.append(distance(K, rng.choice(512, 256, replace=False), w))
+    assert np.mean(halves) < 0.6 * np.mean(coins)
+    # Equal rows: which of them is kept makes no difference, and no division by 0.
+    same = KernelOperator(KERNEL, np.ones((8, 2)))
+    assert len(_halved(same, np.arange(8), 0.5, np.random.default_rng(0))) == 4

@@ -136,6 +136,8 @@ def test_matrices():
 
 def test_functions_of_rows_and_of_objects():
     assert check_kernel(lambda A, B: A @ B.T, np.random.default_rng(0).standard_normal((9, 2))).verdict == "supported"
+    frame = pd.DataFrame({"a": [0.0, 1.0, 2.0], "b": [1.0, 0.0, 5.0]})
+    assert check_kernel(lambda A, B: A @ B.T, frame).spectrum.n == 3
     refuted = check_kernel(lambda A, B: -(A @ B.T), np.random.default_rng(0).standard_normal((9, 2)))
     assert refuted.verdict == "refuted"
     lopsided = check_kernel(Function(lambda s, t: float(len(s) - len(t)), mode="pair"), ["a", "bb", "ccc"])

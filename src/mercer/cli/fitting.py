@@ -13,7 +13,7 @@ from mercer.cli.targets import Task, as_target, infer_task, quarter
 from mercer.errors import InvalidInput, message
 from mercer.estimators import KernelRidge, KernelRidgeClassifier
 from mercer.io import SequenceEncoder, Table, TableEncoder, TableModel
-from mercer.kernels import Kernel, parse
+from mercer.kernels import Kernel, as_kernel
 from mercer.select import (
     RidgeSearch,
     cross_validate_ridge,
@@ -108,7 +108,7 @@ def _defaults(data: Data, X: Any, seed: int) -> list[Kernel]:
 
 def _given(text: str, data: Data, X: Any, encoder: TableEncoder | SequenceEncoder) -> Kernel:
     """The kernel that was asked for, resolved, if it is one of such rows."""
-    kernel = parse(text)
+    kernel = as_kernel(text)
     wanted = "any" if data.of_sequences else "vectors"
     if kernel.domain != wanted:
         rows, such = ("sequences", "spectrum(k=3)") if data.of_sequences else ("the rows of a table", "gaussian()")

@@ -3,6 +3,7 @@
 from mercer.hypotheses.herding import Herd, herd
 from mercer.hypotheses.independence import hsic_test
 from mercer.hypotheses.permutations import TestResult
+from mercer.hypotheses.thinning import thin
 from mercer.hypotheses.two_sample import mmd_test
 
-__all__ = ["Herd", "TestResult", "herd", "hsic_test", "mmd_test"]
+__all__ = ["Herd", "TestResult", "herd", "hsic_test", "mmd_test", "thin"]

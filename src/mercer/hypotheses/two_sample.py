@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
@@ -115,7 +115,7 @@ def _linear(K: KernelOperator, m: int, n: int, name: tuple[str, ...]) -> TestRes
     method = f"MMD², linear time, {pairs} pairs, normal law"
     if deviation == 0:
         return TestResult(statistic, float(statistic <= 0), method, name)
-    return TestResult(statistic, float(norm.sf(np.sqrt(pairs) * statistic / deviation)), method, name)
+    return TestResult(statistic, float(ndtr(-np.sqrt(pairs) * statistic / deviation)), method, name)
 
 
 def _paired(K: KernelOperator, rows: Any, columns: Any, step: int = 64) -> Floats:

@@ -19,6 +19,9 @@ __all__ = ["brief_check"]
 MOST_ROWS, MOST_OBJECTS = 200, 40
 """Rows of a fit whose matrix is looked at; objects, each pair of which is a call of a Python function."""
 
+SINGLE = float(np.finfo(np.float32).eps)
+"""What values of unknown origin may be wrong by: a fit is not warned about what float32 explains."""
+
 MOST_COLUMNS = 8
 """Columns in which points are drawn: zeros in further ones change no pairing."""
 
@@ -34,18 +37,22 @@ def brief_check(K: KernelOperator, seed: int = 0) -> KernelReport:
     """
     kernel, n = K.kernel, K.shape[0]
     if kernel.domain == "vectors" and trace_or_none(kernel) is not None:
-        return _of_formula(kernel, min(int(K.X.shape[1]), MOST_COLUMNS))
+        columns = min(int(K.X.shape[1]), MOST_COLUMNS)
+        try:
+            return _of_formula(kernel, columns)
+        except TypeError:  # a parameter that cannot be hashed
+            return check_kernel(kernel, n_features=columns)
     most = MOST_OBJECTS if kernel.domain == "any" else MOST_ROWS
     index = np.sort(np.random.default_rng(seed).permutation(n)[:most])
     if kernel.domain == "precomputed":
         # In the type of the given numbers: K may have entries in a wider one.
         matrix = np.asarray(kernel.block(K.X[index], index))
-        return check_values(kernel, matrix, [int(i) for i in index], f"{len(index)} of {n} points")
+        return check_values(kernel, matrix, [int(i) for i in index], f"{len(index)} of {n} points", SINGLE)
     some: Any = K.X[index] if hasattr(K.X, "shape") else [K.X[i] for i in index]
     matrix = np.asarray(kernel.block(some, some))
     rows = some.toarray() if sp.issparse(some) else some
     named = [tuple(map(float, row)) for row in rows] if kernel.domain == "vectors" else rows
-    return check_values(kernel, matrix, named, f"{len(index)} of {n} training points")
+    return check_values(kernel, matrix, named, f"{len(index)} of {n} training points", SINGLE)
 
 
 @lru_cache(maxsize=256)

@@ -14,6 +14,7 @@ from mercer.gram import KernelOperator
 from mercer.kernels import Expression, Kernel, OnColumns, Rescaled, as_kernel
 from mercer.kernels.base import trace_or_none
 from mercer.kernels.resolution import blank
+from mercer.operators import Dense
 from mercer.validity.known import known_ranges
 from mercer.validity.points import DIMENSIONS, adversarial, large, spread, subsets
 from mercer.validity.proof import Proof, prove
@@ -284,6 +285,7 @@ def _check_objects(kernel: Kernel, X: Any, seed: int) -> KernelReport:
     if X is None:
         given = f"{kernel!r} of objects that are not known"
         raise InvalidInput(message("check_kernel", given, "give X, the objects (or rows) to look at"))
+    X = X.to_numpy() if hasattr(X, "to_numpy") else X
     is_table = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub"
     rows: Any = np.asarray(X, X.dtype if X.dtype == np.float32 else np.float64) if is_table else list(X)
     n = len(rows)
@@ -301,11 +303,12 @@ def _check_objects(kernel: Kernel, X: Any, seed: int) -> KernelReport:
     return _report(kernel, str(Domain(d=rows.shape[1])), prove(kernel), found, report.spectrum, notes)
 
 
-def check_values(kernel: Kernel, matrix: Any, objects: Any, who: str) -> KernelReport:
-    """A report on a function of which a matrix of values is all that is looked at; `objects` name its rows."""
-    from mercer.operators import Dense
+def check_values(kernel: Kernel, matrix: Any, objects: Any, who: str, unit: float | None = None) -> KernelReport:
+    """A report on a function of which a matrix of values is all that is looked at; `objects` name its rows.
 
-    unit = _unit(matrix)
+    `unit` is the eps of the values' precision, by default what they look like.
+    """
+    unit = _unit(matrix) if unit is None else unit
     found = Search(Subject(kernel, None, matrix=np.asarray(matrix, np.float64), objects=objects, unit=unit))
     symmetric = (matrix + matrix.T) / 2
     spectrum = spectrum_of(Dense(symmetric, symmetric=True), most=300, eps=unit, dense=DENSE_MATRIX)

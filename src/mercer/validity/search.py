@@ -57,7 +57,7 @@ class Subject:
         with np.errstate(all="ignore"):
             try:
                 return np.asarray(self.kernel.block(points, points), np.float64)
-            except (MercerError, ArithmeticError):
+            except (MercerError, ArithmeticError, ValueError, TypeError, IndexError):  # a function of one's own, too
                 return np.full((len(points), len(points)), np.nan)
 
     @property
@@ -97,7 +97,7 @@ class Search:
     largest_cosine: float = 0.0
     conditional_worst: float = 0.0
     _found: list[tuple[float, Any]] = field(default_factory=list)
-    _lopsided: tuple[Any, Any] | None = None
+    _lopsided: Any = None
     _gaps: list[Any] = field(default_factory=list)
 
     def look(self, sets: Iterable[Any]) -> None:
@@ -129,7 +129,7 @@ class Search:
         size = float(np.max(np.abs(K)))
         if np.max(apart) > max(1e-9, 64 * self.subject.unit) * size and self._lopsided is None:
             i, j = np.unravel_index(int(np.argmax(apart)), K.shape)
-            self._lopsided = self.subject.take(points, [int(i), int(j)]), K[np.ix_([i, j], [i, j])]
+            self._lopsided = self.subject.take(points, [int(i), int(j)])
         diagonal = np.diagonal(K)
         self.smallest_diagonal = min(self.smallest_diagonal, float(diagonal.min()))
         if diagonal.min() > 0:
@@ -149,7 +149,7 @@ class Search:
 
     def witness(self) -> Witness | None:
         """The smallest confirmed witness of the most negative sets, None where none can be confirmed."""
-        if self._lopsided is not None and (found := self._asymmetric(*self._lopsided)):
+        if self._lopsided is not None and (found := self._asymmetric(self._lopsided)):
             return found
         best: Witness | None = None
         for points in self._ordered():
@@ -180,7 +180,7 @@ class Search:
         chosen += sorted(self._found, key=lambda one: one[0])[:TRIED]
         return [points for _, points in chosen]
 
-    def _asymmetric(self, points: Any, K: Floats) -> Witness | None:
+    def _asymmetric(self, points: Any) -> Witness | None:
         for decimals in (1, 3, 6, 17):
             rounded = _rounded(points, decimals)
             K = self.subject.gram(rounded)
