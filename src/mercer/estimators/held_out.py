@@ -131,13 +131,12 @@ def _sides(Y: Floats, intercept: bool) -> Floats:
     return np.hstack([Y, np.ones((len(Y), 1))]) if intercept else Y
 
 
-def _predicted(cross: Floats, dual: Floats, intercept: bool) -> Floats:
-    """K[test, train] α + b, with α = v − u b of (K + λ)v = y and (K + λ)u = 1, b = Σv/Σu."""
+def _predicted(values: Floats, dual: Floats, intercept: bool) -> Floats:
+    """K α + b of K times `dual`, with α = v − u b of (K + λ)v = y and (K + λ)u = 1, b = Σv/Σu."""
     if not intercept:
-        return cross @ dual
-    v, u = dual[:, :-1], dual[:, -1:]
-    b = v.sum(axis=0) / u.sum()
-    return np.asarray(cross @ (v - u * b) + b)
+        return values
+    b = dual[:, :-1].sum(axis=0) / dual[:, -1:].sum()
+    return np.asarray(values[:, :-1] - values[:, -1:] * b + b)
 
 
 # ---- one eigendecomposition -----------------------------------------------------------------------------------------
@@ -175,11 +174,12 @@ def _by_gradients(
     shifts = np.repeat([alphas[a] for _, a in tried], sides.shape[1])
     systems = _systems(K, splits, subset, shifts, np.tile(sides, len(tried)), buffers)
     found = solve(SubsetGradients(TOL, max(10, round(n * STEPS_A_ROW))), systems)
+    values = K @ found.x
     good = np.all(found.state.converged.reshape(len(tried), -1), axis=1).tolist()
     for j, (s, a) in enumerate(tried):
         if good[j]:
-            dual = found.x[:, j * sides.shape[1] : (j + 1) * sides.shape[1]]
-            out[s][:, a] = _predicted(K[splits[s].test], dual, intercept)
+            own = slice(j * sides.shape[1], (j + 1) * sides.shape[1])
+            out[s][:, a] = _predicted(values[splits[s].test, own], found.x[:, own], intercept)
             todo[s, a] = False
     return todo
 
@@ -222,7 +222,7 @@ def _by_cholesky(
     dtype = np.float32 if large else np.float64
     source = buffers.array("narrow", K.shape, dtype) if large else K
     factor = buffers.array("factor", (len(split.train), len(split.train)), dtype)
-    cross, sides = K[np.ix_(split.test, split.train)], _sides(Y[split.train], intercept)
+    sides = _sides(Y[split.train], intercept)
     solver = Cholesky(tol=TOL, precision="mixed" if large else "float64")
     for a in which:
         for i, row in enumerate(split.train):
@@ -231,7 +231,9 @@ def _by_cholesky(
         found = solve(solver, system)
         # STALLED is a system that is nearly singular: as exact as float64 makes it, and what a fit would return.
         if found.status in (Status.CONVERGED, Status.STALLED, Status.MAX_STEPS):
-            out[:, a] = _predicted(cross, np.asarray(found.x), intercept)
+            dual = np.zeros((len(K), sides.shape[1]))
+            dual[split.train] = found.x
+            out[:, a] = _predicted((K @ dual)[split.test], dual, intercept)
 
 
 class _Restricted(Operator):
