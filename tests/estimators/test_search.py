@@ -191,6 +191,29 @@ def test_a_singular_system_scores_error_score(data):
         KernelSearchCV(KernelRidge("linear"), grid, cv=3, error_score="raise").fit(X, y)
 
 
+def test_kernels_that_are_none(data, monkeypatch):
+    X, y = data
+    monkeypatch.setattr(held_out, "LARGE", 60)
+    grid = {"kernel": ["sigmoid(gamma=2.0, coef0=-1.0)", Gaussian(0.1)], "alpha": [0.01, 1e3]}
+    with pytest.warns(FitFailedWarning):
+        search = KernelSearchCV(KernelRidge(), grid, cv=3).fit(X, y)
+    assert search.best_params_["kernel"] == Gaussian(0.1)
+    bad = np.full((60, 60), np.inf)
+    assert np.isnan(
+        held_out_predictions(bad, np.ones((60, 1)), [Split(np.arange(30), np.arange(30, 60))], np.ones(1))[0]
+    ).all()
+
+
+def test_a_factor_that_float32_does_not_have(monkeypatch):
+    monkeypatch.setattr(held_out, "LARGE", 30)
+    rng = np.random.default_rng(0)
+    K, Y = Gaussian(1e-4)(rng.normal(size=(80, 2))), rng.normal(size=(80, 1))
+    train, test = np.arange(40), np.arange(40, 80)
+    found = held_out_predictions(K, Y, [Split(train, test)], np.array([1e-9]))[0][:, 0]
+    expected = K[np.ix_(test, train)] @ np.linalg.solve(K[np.ix_(train, train)] + 1e-9 * np.eye(40), Y[train])
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
+
+
 def test_a_candidate_of_which_all_fits_fail(data):
     X, y = data
     grid = {"solver": ["cholesky", "nonsense"]}

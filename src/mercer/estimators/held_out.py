@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from mercer.approx.pivoted_cholesky import pivoted_cholesky
 from mercer.approx.subset_preconditioner import SubsetInverse
-from mercer.operators import Dense
+from mercer.operators import Dense, Operator
 from mercer.select import RidgeSpectrum
 from mercer.solvers import Cholesky, LinearSystem, Status, SubsetGradients, SubsetSystems, solve
 
@@ -21,7 +21,7 @@ LARGE = 1500
 """Rows from which on iterations shared by all folds and λ are tried before factorisations."""
 RANK = 300
 """Of the preconditioner: at n = 4000 it costs 0.1 s, and one step with 25 columns is a tenth dearer for it."""
-NARROW = 2e-4
+NARROW = 5e-5
 """λ/λmax(K) below which products are in float64: those in float32 slow the iteration down from 1e-5 on, or end it."""
 STEPS_A_ROW = 1 / 115
 """A factorisation in float32 of four fifths of n rows takes as long as n/115 steps of five columns (n = 4000)."""
@@ -59,8 +59,8 @@ class Buffers:
 
 
 def held_out_bytes(n: int) -> int:
-    """What `held_out_predictions` takes at its peak: K in both precisions, and a fold's system with its factor."""
-    return 24 * n * n
+    """What `held_out_predictions` takes at its peak: K, and LAPACK's three for an eigendecomposition."""
+    return 8 * n * n + RidgeSpectrum.bytes(n)
 
 
 def held_out_predictions(
@@ -94,7 +94,7 @@ def held_out_predictions(
     Returns
     -------
     list of arrays
-        NaN where K[train, train] + λI is singular.
+        NaN where K[train, train] + λI is not positive definite, or K not finite.
 
     Examples
     --------
@@ -104,11 +104,15 @@ def held_out_predictions(
     """
     n, buffers = len(K), buffers or Buffers()
     out = [np.full((len(split.test), len(alphas), Y.shape[1]), np.nan) for split in splits]
+    if not np.isfinite(np.sum(K)):
+        return out
     if len(splits) * len(alphas) >= MANY and _leave_out_what_they_test(splits, n):
         _by_spectrum(K, Y, splits, alphas, intercept, out)
         return out
     todo = np.ones((len(splits), len(alphas)), bool)
-    if n > LARGE and min(len(split.train) for split in splits) > n // 2:
+    if n > LARGE:
+        np.copyto(buffers.array("narrow", K.shape, np.float32), K, casting="same_kind")
+    if n > LARGE and np.min(np.diagonal(K)) >= 0 and min(len(split.train) for split in splits) > n // 2:
         todo = _by_gradients(K, Y, splits, alphas, intercept, buffers, out)
     for split, predicted, left in zip(splits, out, todo, strict=True):
         if np.any(left):
@@ -127,13 +131,12 @@ def _sides(Y: Floats, intercept: bool) -> Floats:
     return np.hstack([Y, np.ones((len(Y), 1))]) if intercept else Y
 
 
-def _predicted(cross: Floats, dual: Floats, intercept: bool) -> Floats:
-    """K[test, train] α + b, with α = v − u b of (K + λ)v = y and (K + λ)u = 1, b = Σv/Σu."""
+def _predicted(values: Floats, dual: Floats, intercept: bool) -> Floats:
+    """K α + b of K times `dual`, with α = v − u b of (K + λ)v = y and (K + λ)u = 1, b = Σv/Σu."""
     if not intercept:
-        return cross @ dual
-    v, u = dual[:, :-1], dual[:, -1:]
-    b = v.sum(axis=0) / u.sum()
-    return np.asarray(cross @ (v - u * b) + b)
+        return values
+    b = dual[:, :-1].sum(axis=0) / dual[:, -1:].sum()
+    return np.asarray(values[:, :-1] - values[:, -1:] * b + b)
 
 
 # ---- one eigendecomposition -----------------------------------------------------------------------------------------
@@ -171,11 +174,12 @@ def _by_gradients(
     shifts = np.repeat([alphas[a] for _, a in tried], sides.shape[1])
     systems = _systems(K, splits, subset, shifts, np.tile(sides, len(tried)), buffers)
     found = solve(SubsetGradients(TOL, max(10, round(n * STEPS_A_ROW))), systems)
+    values = K @ found.x
     good = np.all(found.state.converged.reshape(len(tried), -1), axis=1).tolist()
     for j, (s, a) in enumerate(tried):
         if good[j]:
-            dual = found.x[:, j * sides.shape[1] : (j + 1) * sides.shape[1]]
-            out[s][:, a] = _predicted(K[splits[s].test], dual, intercept)
+            own = slice(j * sides.shape[1], (j + 1) * sides.shape[1])
+            out[s][:, a] = _predicted(values[splits[s].test, own], found.x[:, own], intercept)
             todo[s, a] = False
     return todo
 
@@ -197,7 +201,6 @@ def _systems(
     rest = 0.5 * approximation.residual_trace / n
     M = SubsetInverse(F, [np.flatnonzero(~own) for own in within], subset, shifts + rest)
     small = buffers.array("narrow", K.shape, np.float32)
-    np.copyto(small, K, casting="same_kind")
     precise = shifts < NARROW * M.largest
     return SubsetSystems(A, B, present, shifts, M, Dense(small, symmetric=True), precise)
 
@@ -215,17 +218,36 @@ def _by_cholesky(
     buffers: Buffers,
     out: Floats,
 ) -> None:
-    m = len(split.train)
-    large = m > LARGE
-    A = buffers.array("A", (m, m), np.float64)
-    for i, row in enumerate(split.train):
-        np.take(K[row], split.train, out=A[i], mode="clip")  # with mode="raise" NumPy buffers what it writes
-    cross, sides = K[np.ix_(split.test, split.train)], _sides(Y[split.train], intercept)
+    large = len(K) > LARGE
+    dtype = np.float32 if large else np.float64
+    source = buffers.array("narrow", K.shape, dtype) if large else K
+    factor = buffers.array("factor", (len(split.train), len(split.train)), dtype)
+    sides = _sides(Y[split.train], intercept)
     solver = Cholesky(tol=TOL, precision="mixed" if large else "float64")
     for a in which:
-        factor = buffers.array("factor", (m, m), np.float32 if large else np.float64)
-        np.copyto(factor, A, casting="same_kind")
-        found = solve(solver, LinearSystem(Dense(A, symmetric=True), sides, float(alphas[a]), matrix=factor))
+        for i, row in enumerate(split.train):
+            np.take(source[row], split.train, out=factor[i], mode="clip")  # with mode="raise" NumPy buffers its output
+        system = LinearSystem(_Restricted(K, split.train), sides, float(alphas[a]), matrix=factor)
+        found = solve(solver, system)
         # STALLED is a system that is nearly singular: as exact as float64 makes it, and what a fit would return.
         if found.status in (Status.CONVERGED, Status.STALLED, Status.MAX_STEPS):
-            out[:, a] = _predicted(cross, np.asarray(found.x), intercept)
+            dual = np.zeros((len(K), sides.shape[1]))
+            dual[split.train] = found.x
+            out[:, a] = _predicted((K @ dual)[split.test], dual, intercept)
+
+
+class _Restricted(Operator):
+    """A[rows, rows] of a symmetric array, of which no copy is made."""
+
+    def __init__(self, array: Floats, rows: NDArray[np.intp]) -> None:
+        self.array, self.index = array, rows
+        super().__init__((len(rows), len(rows)), array.dtype, symmetric=True)
+
+    def rows(self, I: Any) -> NDArray[Any]:
+        """The entries of some rows."""
+        return self.array[np.ix_(self.index[I], self.index)]
+
+    def _matmat(self, V: NDArray[Any]) -> NDArray[Any]:
+        wide = np.zeros((len(self.array), V.shape[1]))
+        wide[self.index] = V
+        return np.asarray((self.array @ wide)[self.index], V.dtype)

@@ -52,7 +52,7 @@ class KernelSearchCV(GridSearchCV):
         A file for the scores so far (JSON). Where it is there from an earlier search that was stopped, of the same
         data, folds and candidates, that one is continued.
     memory : int, str or None
-        Budget in bytes or as "2GB" of the shared road, which needs 24n² bytes; None is half of what is free. Beyond it
+        Budget in bytes or as "2GB" of the shared road, which needs 32n² bytes; None is half of what is free. Beyond it
         candidates are fitted one by one.
     random_state : int, default 0
         Of the rows of a race.

@@ -26,6 +26,8 @@ _STATUS = {
 }
 REPLACE = 1e-4
 """The residual is replaced by the true one whenever it fell by so much: float32 products carry no more."""
+WITH_OTHERS = 1e-2
+"""Or by so much when another column's is replaced: one product serves them."""
 AGAIN = 24
 """And after so many steps."""
 GROWN = 4.0
@@ -220,6 +222,7 @@ class SubsetGradients(Solver[SubsetSystems, SubsetState]):
         due |= grown
         if not np.any(due):
             return codes, residuals, true, wide
+        due |= (codes == RUNNING) & (residuals <= WITH_OTHERS * true)
         which, claimed = live[due], residuals.copy()
         R[:, due] = problem.B[:, which] - problem.apply(np.ascontiguousarray(X[:, due]), which)
         residuals[due] = column_norms(R[:, due]) / problem.scales[which]
