@@ -68,6 +68,7 @@ MODELS = {
     "discriminant": lambda: KernelDiscriminantAnalysis("gaussian").fit(X, LABELS),
     "lms": lambda: KernelLMS(Gaussian(gamma=0.2)).fit(X, Y),
     "margins": lambda: SVC(kernel=Gaussian(0.2)).fit(X, LABELS),
+    "margins, one against the rest": lambda: SVC(multi_class="ovr").fit(X, LABELS),
     "margins, two": lambda: SVC(2.0, "linear").fit(sp.csr_array(X), LABELS == "warm"),
     "margins, ν": lambda: NuSVC(0.2, class_weight="balanced").fit(X.astype(np.float32), LABELS),
     "tube": lambda: SVR(kernel=Gaussian(0.2)).fit(X, Y[:, 0], sample_weight=np.arange(len(X)) % 3),

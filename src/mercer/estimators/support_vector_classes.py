@@ -29,6 +29,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     class_weight: Any
     decision_function_shape: str
     break_ties: bool
+    multi_class: str = "ovo"
 
     # ---- fit ---------------------------------------------------------------------------------------------------------
 
@@ -60,15 +61,28 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         offset = np.concatenate([[0], np.cumsum(first + second)])
         return np.concatenate(rows), sign, offset, offset[:-1] + first
 
+    def _rest(self, data: Training) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The same for each class against all others."""
+        k, n = len(self.classes_), len(data.order)
+        sign = np.where(data.target == np.arange(k)[:, None], 1.0, -1.0)
+        return np.tile(np.arange(n), k), sign.ravel(), np.arange(k + 1) * n
+
+    @property
+    def _against_rest(self) -> bool:
+        """Whether there is a machine for each of several classes, not for each pair."""
+        return self.multi_class == "ovr" and len(self.classes_) > 2
+
     def _place(self, data: Training, family: DualFamily) -> tuple[np.ndarray, np.ndarray]:
         """The coefficient of each variable: of class a of (a, b) in row b − 1, of b in row a; and its column."""
+        if self._against_rest:
+            return family.owner, family.rows
         a, b = class_pairs(len(self.classes_))[family.owner].T
         return np.where(data.target[family.rows] == a, b - 1, a), family.rows
 
     def _read_pairs(self, data: Training, family: DualFamily, beta: np.ndarray, intercept: np.ndarray) -> None:
         """Set what scikit-learn has from LIBSVM."""
         k = len(self.classes_)
-        coefficients = np.zeros((k - 1, len(data.order)))
+        coefficients = np.zeros((k if self._against_rest else k - 1, len(data.order)))
         coefficients[self._place(data, family)] = beta
         used = self._keep(data, coefficients)
         self.n_support_ = np.bincount(data.target[used], minlength=k).astype(np.int32)
@@ -78,14 +92,14 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
 
     def _variables(self, data: Training, family: DualFamily, coefficients: np.ndarray) -> np.ndarray | None:
         k = len(self.classes_)
-        if len(coefficients) != k - 1:
+        if len(coefficients) != (k if self._against_rest else k - 1):
             return None
         beta: np.ndarray = coefficients[self._place(data, family)]
         return -beta if k == 2 else beta
 
     def _by_output(self) -> np.ndarray:
         k = len(self.classes_)
-        if k == 2:
+        if k == 2 or self._against_rest:
             return self.dual_coef_
         pairs, ends = class_pairs(k), np.concatenate([[0], np.cumsum(self.n_support_)])
         out = np.zeros((len(pairs), len(self.support_)))
@@ -104,7 +118,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     def _products(self, X: Any) -> np.ndarray:
         """By one product for each class, with the k − 1 pairs that it is in: its vectors have no part in the others."""
         k = len(self.classes_)
-        if k == 2:
+        if k == 2 or self._against_rest:
             return super()._products(X)
         X, pairs = self._validate_new(X), class_pairs(k)
         ends = np.concatenate([[0], np.cumsum(self.n_support_)])
@@ -123,6 +137,13 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         if self.break_ties and self.decision_function_shape == "ovo":
             given = 'break_ties=True with decision_function_shape="ovo"'
             raise InvalidInput(message(type(self).__name__, given, 'set break_ties=False, or the shape to "ovr"'))
+        if self.multi_class not in ("ovo", "ovr"):
+            raise InvalidInput(
+                message(type(self).__name__, f"multi_class={self.multi_class!r}", 'choose "ovo" or "ovr"')
+            )
+        if self.multi_class == "ovr" and self.decision_function_shape == "ovo":
+            given = 'decision_function_shape="ovo" with multi_class="ovr"'
+            raise InvalidInput(message(type(self).__name__, given, "set one of them to the other: there are no pairs"))
         return self.decision_function_shape == "ovr"
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -130,10 +151,13 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         by_class, decisions = self._shape_is_by_class(), self._decisions(X)
         if len(self.classes_) == 2:
             return decisions[:, 0]
-        return class_scores(decisions, len(self.classes_)) if by_class else decisions
+        return class_scores(decisions, len(self.classes_)) if by_class and not self._against_rest else decisions
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class that wins most pairs; of equals the first, or with `break_ties` the one of the best score."""
+        """The class that wins most pairs; of equals the first, or with `break_ties` the one of the best score.
+
+        With machines of one class against the rest, the class of the largest decision.
+        """
         X, k = self._validate_new(X), len(self.classes_)
         step = max(1, DECISIONS // (k * (k - 1) // 2))
         runs = [slice(i, i + step) for i in range(0, count(X), step)]
@@ -143,6 +167,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         decisions, k = self._decisions(X), len(self.classes_)
         if k == 2:
             return self.classes_[(decisions[:, 0] > 0).astype(np.intp)]
+        if self._against_rest:
+            return self.classes_[decisions.argmax(axis=1)]
         scores = class_scores(decisions, k) if self.break_ties else votes(decisions, k)
         return self.classes_[scores.argmax(axis=1)]
 

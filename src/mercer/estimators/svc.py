@@ -39,6 +39,8 @@ class SVC(SupportVectorClassifier):
         machines are those of the pairs in both.
     break_ties : bool, default False
         Whether `predict` takes the best score of the classes that win most pairs, not the first of them.
+    multi_class : {"ovo", "ovr"}, default "ovo"
+        A machine for each pair of classes, as in LIBSVM, or for each class against the rest: k of them on all rows.
     warm_start : bool, default False
         Whether a fit starts from the former one's β, times the ratio of the two C. See `path` too.
     memory : int, str or None
@@ -55,9 +57,9 @@ class SVC(SupportVectorClassifier):
         How many each class has.
     dual_coef_ : array of shape (k − 1, s)
         β of a vector of class a in row b − 1 for the pair (a, b), a < b, in row b for (b, a); with two classes its
-        sign is that of scores that are positive for the second.
+        sign is that of scores that are positive for the second. Of shape (k, s) for classes against the rest.
     intercept_ : array of shape (k(k − 1)/2,)
-        b of each pair.
+        b of each pair, or of each class against the rest.
     coef_ : array of shape (k(k − 1)/2, d)
         Σⱼ βⱼ xⱼ; only of a linear kernel.
     class_weight_ : array of shape (k,)
@@ -115,6 +117,7 @@ class SVC(SupportVectorClassifier):
         max_iter: int = -1,
         decision_function_shape: Literal["ovr", "ovo"] = "ovr",
         break_ties: bool = False,
+        multi_class: Literal["ovo", "ovr"] = "ovo",
         warm_start: bool = False,
         memory: float | str | None = None,
     ) -> None:
@@ -125,6 +128,7 @@ class SVC(SupportVectorClassifier):
         self.max_iter = max_iter
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
+        self.multi_class = multi_class
         self.warm_start = warm_start
         self.memory = memory
 
@@ -158,7 +162,8 @@ class SVC(SupportVectorClassifier):
         return self._path(Cs, lambda model: model._training(X, y, sample_weight))
 
     def _family(self, data: Training) -> DualFamily:
-        rows, y, offset, _ = self._pairs(data)
+        rest = self._against_rest
+        rows, y, offset = self._rest(data) if rest else self._pairs(data)[:3]
         bound = y * (self._number("C") * self.class_weight_[data.target] * data.weights)[rows]
         return DualFamily(
             data.A,
@@ -168,7 +173,7 @@ class SVC(SupportVectorClassifier):
             start=np.zeros(len(rows)),
             rows=rows,
             offset=offset,
-            blocks=data.target if len(self.classes_) > 2 else None,
+            blocks=data.target if len(self.classes_) > 2 and not rest else None,
             exact=data.exact,
         )
 

@@ -156,13 +156,14 @@ def _check_training(model: Any, state: dict[str, Any], path: str) -> None:
 def _check_support_vectors(model: Any, state: dict[str, Any], n: int, path: str) -> None:
     """Coefficients by column, and an intercept for each pair of classes, or one."""
     X, k = model.X_fit_, len(state["classes_"]) if "classes_" in state else 0
+    rest = getattr(model, "multi_class", "ovo") == "ovr" and k > 2
     if model.kernel_.domain == "vectors" and (X.ndim != 2 or X.shape[1] != state.get("n_features_in_", X.shape[1])):
         _refuse(path, f"support vectors of shape {X.shape} for {state.get('n_features_in_')} columns")
     wanted = {
-        "dual_coef_": (max(k - 1, 1), n),
+        "dual_coef_": (k if rest else max(k - 1, 1), n),
         "support_": (n,),
         "n_support_": (max(k, 1),),
-        "intercept_": (max(k * (k - 1) // 2, 1),),
+        "intercept_": (k if rest else max(k * (k - 1) // 2, 1),),
     }
     for name, shape in wanted.items():
         if state[name].shape != shape:
