@@ -89,7 +89,12 @@ def test_probabilities_of_scores_do_not_overflow():
 # ---- the machines ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("machine", [SVC(10.0, probability=True), NuSVC(0.2, probability=True)], ids=["c", "nu"])
+REST = SVC(10.0, probability=True, multi_class="ovr")
+ON_LANDMARKS = SVC(10.0, probability=True, multi_class="ovr", solver="nystroem", n_landmarks=60)
+MACHINES = {"c": SVC(10.0, probability=True), "nu": NuSVC(0.2, probability=True), "rest": REST, "few": ON_LANDMARKS}
+
+
+@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
 @pytest.mark.parametrize("y", [Y, Y == 1, np.array(["a", "b", "c"])[Y]], ids=["three", "two", "words"])
 def test_labels_scores_and_probabilities_agree(machine, y, tmp_path):
     model = machine.fit(X, y)

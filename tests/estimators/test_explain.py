@@ -35,6 +35,7 @@ MODELS = {
     "discriminants": (mercer.KernelDiscriminantAnalysis(KERNEL), y, "transform"),
     "logistic": (mercer.KernelLogisticRegression(KERNEL), y, "decision_function"),
     "margins of pairs": (mercer.SVC(kernel=KERNEL, decision_function_shape="ovo"), y, "decision_function"),
+    "margins of classes": (mercer.SVC(kernel=KERNEL, multi_class="ovr"), y, "decision_function"),
     "margin": (mercer.SVC(kernel=KERNEL), y > 0, "decision_function"),
     "tube": (mercer.SVR(kernel=KERNEL), Y[:, 0], "predict"),
     "one class": (mercer.OneClassSVM(kernel=KERNEL), None, "decision_function"),

@@ -20,7 +20,9 @@ from mercer.kernels import Function, Gaussian, Linear, Polynomial, Precomputed, 
 ALL = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
 
 
-@parametrize_with_checks([SVC(), SVC(kernel="linear"), NuSVC(nu=0.2), SVR(), NuSVR(), OneClassSVM()])
+@parametrize_with_checks(
+    [SVC(), SVC(kernel="linear"), SVC(multi_class="ovr"), NuSVC(nu=0.2), SVR(), NuSVR(), OneClassSVM()]
+)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -168,6 +170,21 @@ def test_votes_ties_and_shapes(shape, ties):
     new = 1.5 * X[:200]
     np.testing.assert_allclose(ours.decision_function(new), theirs.decision_function(new), atol=1e-5)
     np.testing.assert_array_equal(ours.predict(new), theirs.predict(new))
+
+
+@pytest.mark.parametrize("memory", [None, 150_000])
+def test_one_class_against_the_rest_is_a_machine_of_two_classes(memory):
+    X, y = SETS["few columns"]
+    model = SVC(5.0, Gaussian(0.3), multi_class="ovr", memory=memory, tol=1e-6).fit(X, y)
+    scores = model.decision_function(X)
+    assert model.dual_coef_.shape == (3, len(model.support_))
+    assert model.intercept_.shape == model.n_iter_.shape == (3,)
+    for c in range(3):
+        two = SVC(5.0, Gaussian(0.3), tol=1e-6).fit(X, y == c)
+        np.testing.assert_allclose(scores[:, c], two.decision_function(X), atol=1e-4)
+    np.testing.assert_array_equal(model.predict(X), scores.argmax(axis=1))
+    with pytest.raises(InvalidInput, match="no pairs"):
+        SVC(multi_class="ovr", decision_function_shape="ovo").fit(X, y)
 
 
 def test_linear_coefficients(data):

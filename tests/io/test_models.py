@@ -76,6 +76,7 @@ MODELS = {
     "perceptron": lambda: KernelPerceptron(Gaussian(0.2), keep_history=50, max_iter=100, tol=None).fit(X, LABELS),
     "perceptron, voted": lambda: KernelPerceptron("linear", method="voted", max_iter=5, tol=None).fit(X, LABELS),
     "margins": lambda: SVC(kernel=Gaussian(0.2)).fit(X, LABELS),
+    "margins, one against the rest": lambda: SVC(multi_class="ovr").fit(X, LABELS),
     "margins, two": lambda: SVC(2.0, "linear").fit(sp.csr_array(X), LABELS == "warm"),
     "margins, ν": lambda: NuSVC(0.2, class_weight="balanced").fit(X.astype(np.float32), LABELS),
     "tube": lambda: SVR(kernel=Gaussian(0.2)).fit(X, Y[:, 0], sample_weight=np.arange(len(X)) % 3),

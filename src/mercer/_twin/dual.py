@@ -118,8 +118,8 @@ class _Problem:
         for g in groups:
             i = g.start + int(up[g].argmax())
             d = np.maximum(up[i] - low[g], 0.0)
-            eta = np.maximum(self.diagonal[i] + self.diagonal[g] - 2 * self.column(i)[g], TAU)
-            score = d * d / eta
+            eta = self.diagonal[i] + self.diagonal[g] - 2 * self.column(i)[g]
+            score = d * d / np.where(eta > TAU, eta, TAU)
             j = g.start + int(score.argmax() if score.max() > 0 else low[g].argmin())
             if up[i] > low[g].min() and score.max() > best:
                 best, pair = score.max(), (i, j)

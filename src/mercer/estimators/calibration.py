@@ -9,7 +9,7 @@ from sklearn.model_selection import StratifiedKFold
 from mercer.errors import InvalidInput, message
 from mercer.estimators.pairwise import class_pairs
 
-__all__ = ["coupled", "fit_sigmoid", "folds_by_class", "probabilities"]
+__all__ = ["coupled", "fit_sigmoid", "folds_by_class", "probabilities", "shared"]
 
 FOLDS = 5
 STEPS = 100
@@ -100,6 +100,16 @@ def coupled(log_odds: np.ndarray, classes: int) -> np.ndarray:
     right = np.zeros((m, classes + 1, 1))
     right[:, classes] = 1.0
     p = np.maximum(np.linalg.solve(Q, right)[:, :classes, 0], np.finfo(float).tiny)
+    return np.asarray(p / p.sum(axis=1, keepdims=True))
+
+
+def shared(log_odds: np.ndarray) -> np.ndarray:
+    """P (m, c) in proportion to P(c | c or another class), from the log odds of each class against the rest.
+
+    >>> shared(np.log([[0.4 / 0.6, 0.4 / 0.6, 0.2 / 0.8]])).round(3)
+    array([[0.4, 0.4, 0.2]])
+    """
+    p = np.maximum(expit(log_odds), np.finfo(float).tiny)
     return np.asarray(p / p.sum(axis=1, keepdims=True))
 
 

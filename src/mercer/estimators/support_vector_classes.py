@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
-from mercer.estimators.calibration import coupled, fit_sigmoid, folds_by_class, probabilities
+from mercer.estimators.calibration import coupled, fit_sigmoid, folds_by_class, probabilities, shared
 from mercer.estimators.expansion import Expansion
 from mercer.estimators.pairwise import class_pairs, class_scores, votes
 from mercer.estimators.support_vectors import SupportVectorMachine, Training
@@ -35,6 +35,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     break_ties: bool
     probability: bool
     calibration_: np.ndarray
+    multi_class: str = "ovo"
 
     # ---- fit ---------------------------------------------------------------------------------------------------------
 
@@ -66,15 +67,33 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         offset = np.concatenate([[0], np.cumsum(first + second)])
         return np.concatenate(rows), sign, offset, offset[:-1] + first
 
+    def _rest(self, data: Training) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The same for each class against all others."""
+        k, n = len(self.classes_), len(data.order)
+        sign = np.where(data.target == np.arange(k)[:, None], 1.0, -1.0)
+        return np.tile(np.arange(n), k), sign.ravel(), np.arange(k + 1) * n
+
+    @property
+    def _against_rest(self) -> bool:
+        """Whether there is a machine for each of several classes, not for each pair."""
+        return self.multi_class == "ovr" and len(self.classes_) > 2
+
+    @property
+    def _has_pairs(self) -> bool:
+        """Whether `dual_coef_` is in LIBSVM's form: k − 1 rows that the pairs share."""
+        return len(self.classes_) > 2 and not self._against_rest and not self.restricted_
+
     def _place(self, data: Training, family: DualFamily) -> tuple[np.ndarray, np.ndarray]:
         """The coefficient of each variable: of class a of (a, b) in row b − 1, of b in row a; and its column."""
+        if self._against_rest:
+            return family.owner, family.rows
         a, b = class_pairs(len(self.classes_))[family.owner].T
         return np.where(data.target[family.rows] == a, b - 1, a), family.rows
 
     def _read_pairs(self, data: Training, family: DualFamily, beta: np.ndarray, intercept: np.ndarray) -> None:
         """Set what scikit-learn has from LIBSVM."""
         k = len(self.classes_)
-        coefficients = np.zeros((k - 1, len(data.order)))
+        coefficients = np.zeros((k if self._against_rest else k - 1, len(data.order)))
         coefficients[self._place(data, family)] = beta
         used = self._keep(data, coefficients)
         self.n_support_ = np.bincount(data.target[used], minlength=k).astype(np.int32)
@@ -84,14 +103,14 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
 
     def _variables(self, data: Training, family: DualFamily, coefficients: np.ndarray) -> np.ndarray | None:
         k = len(self.classes_)
-        if len(coefficients) != k - 1:
+        if len(coefficients) != (k if self._against_rest else k - 1):
             return None
         beta: np.ndarray = coefficients[self._place(data, family)]
         return -beta if k == 2 else beta
 
     def _by_output(self) -> np.ndarray:
         k = len(self.classes_)
-        if k == 2 or self.restricted_:
+        if not self._has_pairs:
             return self.dual_coef_
         pairs, ends = class_pairs(k), np.concatenate([[0], np.cumsum(self.n_support_)])
         out = np.zeros((len(pairs), len(self.support_)))
@@ -101,9 +120,9 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         return out
 
     def _expansion(self) -> Expansion:
-        """Of more than two classes that of each pair, positive for its first."""
+        """Of more than two classes that of each class against the rest, or of each pair, positive for its first."""
         found, names = super()._expansion(), [str(one) for one in self.classes_]
-        if len(names) == 2:
+        if len(names) == 2 or self._against_rest:
             return found
         return found._replace(names=[f"{names[a]} against {names[b]}" for a, b in class_pairs(len(names))])
 
@@ -117,7 +136,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     def _products(self, X: Any) -> np.ndarray:
         """By one product for each class, with the k − 1 pairs that it is in: its vectors have no part in the others."""
         k = len(self.classes_)
-        if k == 2 or self.restricted_:
+        if not self._has_pairs:
             return super()._products(X)
         X, pairs = self._validate_new(X), class_pairs(k)
         ends = np.concatenate([[0], np.cumsum(self.n_support_)])
@@ -136,6 +155,13 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         if self.break_ties and self.decision_function_shape == "ovo":
             given = 'break_ties=True with decision_function_shape="ovo"'
             raise InvalidInput(message(type(self).__name__, given, 'set break_ties=False, or the shape to "ovr"'))
+        if self.multi_class not in ("ovo", "ovr"):
+            raise InvalidInput(
+                message(type(self).__name__, f"multi_class={self.multi_class!r}", 'choose "ovo" or "ovr"')
+            )
+        if self.multi_class == "ovr" and self.decision_function_shape == "ovo":
+            given = 'decision_function_shape="ovo" with multi_class="ovr"'
+            raise InvalidInput(message(type(self).__name__, given, "set one of them to the other: there are no pairs"))
         return self.decision_function_shape == "ovr"
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -145,18 +171,20 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         """
         by_class, decisions = self._shape_is_by_class(), self._decisions(X)
         k = len(self.classes_)
-        if self._is_calibrated:
-            decisions = self._log_odds(decisions)
+        odds = self._log_odds(decisions) if self._is_calibrated else decisions
         if k == 2:
-            return decisions[:, 0]
+            return odds[:, 0]
         if not by_class:
-            return decisions
-        return np.log(coupled(decisions, k)) if self._is_calibrated else class_scores(decisions, k)
+            return odds
+        if self._is_calibrated:
+            return np.log(self._chances(decisions))
+        return decisions if self._against_rest else class_scores(decisions, k)
 
     def predict(self, X: Any) -> np.ndarray:
         """The class that wins most pairs; of equals the first, or with `break_ties` the one of the best score.
 
-        With ``probability=True`` the most probable class.
+        With machines of one class against the rest, the class of the largest decision; with ``probability=True`` the
+        most probable class.
         """
         X, k = self._validate_new(X), len(self.classes_)
         step = max(1, DECISIONS // (k * (k - 1) // 2))
@@ -165,12 +193,13 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
 
     def _label(self, X: Any) -> np.ndarray:
         decisions, k = self._decisions(X), len(self.classes_)
-        if self._is_calibrated:
-            decisions = self._log_odds(decisions)
         if k == 2:
-            return self.classes_[(decisions[:, 0] > 0).astype(np.intp)]
+            odds = self._log_odds(decisions) if self._is_calibrated else decisions
+            return self.classes_[(odds[:, 0] > 0).astype(np.intp)]
         if self._is_calibrated:
-            return self.classes_[coupled(decisions, k).argmax(axis=1)]
+            return self.classes_[self._chances(decisions).argmax(axis=1)]
+        if self._against_rest:
+            return self.classes_[decisions.argmax(axis=1)]
         scores = class_scores(decisions, k) if self.break_ties else votes(decisions, k)
         return self.classes_[scores.argmax(axis=1)]
 
@@ -181,20 +210,24 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         self.__dict__.pop("calibration_", None)
         if not self.probability:
             return self
-        label, pairs = data.target, class_pairs(len(self.classes_))
+        label = data.target
         weights = data.weights * self.class_weight_[label]
         with self.report_.stage("cross-fitting"):
             decisions = self._cross_fitted(data)
-            fits = []
-            for j, (a, b) in enumerate(pairs):
-                own = (label == a) | (label == b)
-                positive = label[own] == (b if len(pairs) == 1 else a)
-                fits.append(fit_sigmoid(decisions[own, j], positive, weights[own]))
+            questions = enumerate(self._questions(label))
+            fits = [fit_sigmoid(decisions[own, j], yes[own], weights[own]) for j, (own, yes) in questions]
         self.calibration_ = np.array(fits)
         chances = self._chances(decisions)[np.arange(len(label)), label]
         loss = -float(weights @ np.log(np.maximum(chances, np.finfo(float).tiny))) / float(weights.sum())
         self.report_.notes.append(f"probabilities by cross-fitting, log loss {loss:.3g}; labels are the most probable")
         return self
+
+    def _questions(self, label: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Of each decision the rows that it is about, and those for which it should be positive."""
+        k = len(self.classes_)
+        if self._against_rest:
+            return [(np.ones(len(label), bool), label == c) for c in range(k)]
+        return [((label == a) | (label == b), label == (b if k == 2 else a)) for a, b in class_pairs(k)]
 
     def _cross_fitted(self, data: Training) -> np.ndarray:
         """The decisions of all pairs on each row by a machine without its fold, (n, pairs)."""
@@ -205,7 +238,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         if self.restricted_:  # by the same road; rows as landmarks are the same in each fold
             rows_given = not isinstance(self.landmarks, str) and np.ndim(self.X_fit_) == 2  # type: ignore[attr-defined]
             machine.set_params(solver="nystroem", landmarks=self.X_fit_ if rows_given else "pivoted")
-        out = np.empty((len(label), len(class_pairs(len(self.classes_)))))
+        out = np.empty((len(label), len(self.intercept_)))
         for train, test in folds_by_class(type(self).__name__, label):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the machine itself has said what there is to say
@@ -223,6 +256,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
 
     def _chances(self, decisions: np.ndarray) -> np.ndarray:
         odds, k = self._log_odds(decisions), len(self.classes_)
+        if self._against_rest:
+            return shared(odds)
         return probabilities(odds[:, 0]) if k == 2 else coupled(odds, k)
 
     @available_if(lambda self: self.probability)

@@ -54,6 +54,8 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
     landmarks : {"pivoted", "uniform", "kmeans"} or array, default "pivoted"
         How they are chosen, as for `Nystroem`; integers name training rows, and an array of two dimensions is the
         landmarks themselves.
+    multi_class : {"ovo", "ovr"}, default "ovo"
+        A machine for each pair of classes, as in LIBSVM, or for each class against the rest: k of them on all rows.
     warm_start : bool, default False
         Whether a fit starts from the former one's β, times the ratio of the two C. See `path` too.
     memory : int, str or None
@@ -72,9 +74,9 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
         How many each class has.
     dual_coef_ : array of shape (k − 1, s)
         β of a vector of class a in row b − 1 for the pair (a, b), a < b, in row b for (b, a); with two classes its
-        sign is that of scores that are positive for the second.
+        sign is that of scores that are positive for the second. Of shape (k, s) for classes against the rest.
     intercept_ : array of shape (k(k − 1)/2,)
-        b of each pair.
+        b of each pair, or of each class against the rest.
     coef_ : array of shape (k(k − 1)/2, d)
         Σⱼ βⱼ xⱼ; only of a linear kernel.
     class_weight_ : array of shape (k,)
@@ -142,6 +144,7 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
         solver: Literal["auto", "exact", "nystroem"] = "auto",
         n_landmarks: int | None = None,
         landmarks: Literal["pivoted", "uniform", "kmeans"] | Any = "pivoted",
+        multi_class: Literal["ovo", "ovr"] = "ovo",
         warm_start: bool = False,
         memory: float | str | None = None,
         random_state: int = 0,
@@ -154,6 +157,7 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
         self.probability = probability
+        self.multi_class = multi_class
         self.warm_start = warm_start
         self.memory = memory
         self.solver = solver
@@ -191,7 +195,8 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
         return self._path(Cs, lambda model: model._training(X, y, sample_weight))
 
     def _family(self, data: Training) -> DualFamily:
-        rows, y, offset, _ = self._pairs(data)
+        rest = self._against_rest
+        rows, y, offset = self._rest(data) if rest else self._pairs(data)[:3]
         bound = y * (self._number("C") * self.class_weight_[data.target] * data.weights)[rows]
         return DualFamily(
             data.A,
@@ -201,7 +206,7 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
             start=np.zeros(len(rows)),
             rows=rows,
             offset=offset,
-            blocks=data.target if len(self.classes_) > 2 else None,
+            blocks=data.target if len(self.classes_) > 2 and not rest else None,
             exact=data.exact,
         )
 

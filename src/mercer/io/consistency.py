@@ -186,17 +186,18 @@ def _check_votes(model: Any, n: int, path: str) -> None:
 def _check_support_vectors(model: Any, state: dict[str, Any], n: int, path: str) -> None:
     """Coefficients by column, and an intercept for each pair of classes, or one."""
     X, k = model.X_fit_, len(state["classes_"]) if "classes_" in state else 0
+    rest = getattr(model, "multi_class", "ovo") == "ovr" and k > 2
     if model.kernel_.domain == "vectors" and (X.ndim != 2 or X.shape[1] != state.get("n_features_in_", X.shape[1])):
         _refuse(path, f"support vectors of shape {X.shape} for {state.get('n_features_in_')} columns")
-    pairs, restricted = max(k * (k - 1) // 2, 1), state["restricted_"]
+    outputs, restricted = k if rest else max(k * (k - 1) // 2, 1), state["restricted_"]
     wanted = {
-        "dual_coef_": (pairs if restricted else max(k - 1, 1), n),
+        "dual_coef_": (outputs if restricted or rest else max(k - 1, 1), n),
         "support_": (0,) if restricted else (n,),
         "n_support_": (1,) if restricted else (max(k, 1),),
-        "intercept_": (pairs,),
+        "intercept_": (outputs,),
     }
     if "calibration_" in state:
-        wanted["calibration_"] = (pairs, 2)
+        wanted["calibration_"] = (outputs, 2)
     for name, shape in wanted.items():
         if state[name].shape != shape:
             _refuse(path, f"{name} of shape {state[name].shape} for {n} support vectors of {k} classes")
