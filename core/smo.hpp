@@ -9,17 +9,20 @@ constexpr double kTau = 1e-12;         // for a curvature that is not positive
 constexpr int64_t kShrinkEvery = 1000;
 constexpr double kWorthShrinking = 0.8;  // copying what stays pays when it is at most this share
 
+// As many doubles as a register holds, from either type: wider vectors are compared lane by lane.
 template <class T>
-struct Lanes {
-    static constexpr int W = Simd<T>::W;
-    using D = typename Simd<T>::D;
-    typedef double DU __attribute__((vector_size(sizeof(D)), may_alias, aligned(8)));
-    typedef int64_t I __attribute__((vector_size(sizeof(D)), may_alias));
-    static MERCER_INLINE D load_double(const double* p) { return (D) * reinterpret_cast<const DU*>(p); }
-    static MERCER_INLINE void store_double(double* p, D x) { *reinterpret_cast<DU*>(p) = (DU)x; }
-    static MERCER_INLINE D widen(const T* p) { return __builtin_convertvector(load_unaligned<T>(p), D); }
-    static MERCER_INLINE D all(double x) { return D{} + x; }
-};
+MERCER_INLINE Vec<double> widen(const T* p) {
+    typedef T Part __attribute__((vector_size(sizeof(T) * Simd<double>::W), may_alias, aligned(sizeof(T))));
+    return __builtin_convertvector(*reinterpret_cast<const Part*>(p), Vec<double>);
+}
+MERCER_INLINE Vec<double> widen(const double* p) { return load_unaligned<double>(p); }
+
+// g less as many values of `low` as a vector of T has lanes, rounded to T.
+template <class T>
+MERCER_INLINE Vec<T> differences(double g, const double* low) {
+    typedef double Doubles __attribute__((vector_size(sizeof(double) * Simd<T>::W), may_alias, aligned(8)));
+    return __builtin_convertvector(Doubles{} + g - *reinterpret_cast<const Doubles*>(low), Vec<T>);
+}
 
 // The largest `up` and where it is, and the smallest `low`, of a range of variables.
 struct Extremes {
@@ -36,19 +39,18 @@ struct Extremes {
 // up and low less delta (a - b), and their extremes, over [begin, end).
 template <class T>
 Extremes update(const T* a, const T* b, double delta, double* up, double* low, int64_t begin, int64_t end) {
-    using L = Lanes<T>;
-    using D = typename L::D;
-    using I = typename L::I;
-    constexpr int W = L::W;
-    D top = L::all(-__builtin_inf()), bottom = L::all(__builtin_inf());
-    const D step = L::all(delta);
+    using V = Vec<double>;
+    using I = IntVec<double>;
+    constexpr int W = Simd<double>::W;
+    V top = splat<double>(-__builtin_inf()), bottom = splat<double>(__builtin_inf());
+    const V step = splat<double>(delta);
     I at = I{} - 1, lowest = I{} - 1, here{};
     for (int w = 0; w < W; ++w) here[w] = begin + w;
     int64_t t = begin;
     for (; t + W <= end; t += W, here += W) {
-        const D change = step * (L::widen(a + t) - L::widen(b + t));
-        const D u = L::load_double(up + t) - change, l = L::load_double(low + t) - change;
-        L::store_double(up + t, u), L::store_double(low + t, l);
+        const V change = step * (widen(a + t) - widen(b + t));
+        const V u = load_unaligned(up + t) - change, l = load_unaligned(low + t) - change;
+        store_unaligned<double>(up + t, u), store_unaligned<double>(low + t, l);
         at = u > top ? here : at, top = u > top ? u : top;
         lowest = l < bottom ? here : lowest, bottom = l < bottom ? l : bottom;
     }
@@ -68,19 +70,17 @@ Extremes update(const T* a, const T* b, double delta, double* up, double* low, i
 // precision of K: it only chooses among steps of which each is right.
 template <class T>
 int64_t partner(const T* a, const T* diagonal, double g, double own, const double* low, int64_t begin, int64_t end, double& gain) {
-    using L = Lanes<T>;
     using V = Vec<T>;
     using I = IntVec<T>;
-    constexpr int W = L::W;
+    constexpr int W = Simd<T>::W;
     using Int = typename Simd<T>::Int;
     V best{};
     I at = I{} - Int(1), here{};
     for (int w = 0; w < W; ++w) here[w] = Int(w);
-    const auto from = L::all(g);
     const V kii = splat<T>(T(own)), zero{}, tau = splat<T>(T(kTau));
     int64_t t = begin;
     for (; t + W <= end; t += W, here += Int(W)) {
-        const V d = vmax(__builtin_convertvector(from - L::load_double(low + t), V), zero);
+        const V d = vmax(differences<T>(g, low + t), zero);
         const V eta = vmax(kii + load_unaligned<T>(diagonal + t) - T(2) * load_unaligned<T>(a + t), tau);
         const V score = d * d / eta;
         at = score > best ? here : at, best = score > best ? score : best;

@@ -265,6 +265,26 @@ def test_a_class_without_weight_is_no_class(data):
         SVC().fit(X, y, sample_weight=(y == 1).astype(float))
 
 
+# ---- more rows than fit ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("labels", [2, 3])
+@pytest.mark.parametrize("estimator", ALL)
+def test_where_the_matrix_does_not_fit_its_rows_in_use_do(estimator, labels):
+    """The same optimum, with the memory of a tenth of K; of three classes some pairs fit, some don't."""
+    X, y = make_classification(700, 6, n_informative=6, n_redundant=0, n_classes=3, flip_y=0.02, random_state=0)
+    y = np.minimum(y, labels - 1)
+    whole = estimator(kernel=Gaussian(0.1)).fit(X, y)
+    small = estimator(kernel=Gaussian(0.1), memory=1_000_000).fit(X, y)
+    assert "working sets" in small.report_.method
+    assert small.report_.residual <= 1e-3
+    assert small.report_.memory_planned <= 1_000_000
+    if hasattr(whole, "classes_"):
+        assert np.mean(whole.predict(X) == small.predict(X)) > 0.999
+    elif estimator is not OneClassSVM:
+        np.testing.assert_allclose(numbers(small, X), numbers(whole, X), atol=5e-3)
+
+
 # ---- from a former fit ----------------------------------------------------------------------------------------------
 
 

@@ -9,6 +9,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from mercer.operators import (
     Bordered,
+    CachedRows,
     Centered,
     Dense,
     Diagonal,
@@ -18,6 +19,7 @@ from mercer.operators import (
     Operator,
     Product,
     Scaled,
+    Submatrix,
     Sum,
     Weighted,
 )
@@ -71,6 +73,10 @@ OPERATORS = {
     "Centered, weighted": (Centered(Dense(M), weights=d), W @ M @ W.T),
     "Centered float32": (Centered(Dense(S32)), H @ S32 @ H),
     "Weighted": (Weighted(Dense(S), d), d[:, None] * S * d),
+    "CachedRows": (CachedRows(Dense(S32), 4 * 7 * 3), S32),
+    "CachedRows, not symmetric": (CachedRows(Dense(R), 50), R),
+    "Submatrix": (Submatrix(Dense(S32), [3, 0, 5]), S32[np.ix_([3, 0, 5], [3, 0, 5])]),
+    "Submatrix, not symmetric": (Submatrix(Dense(M), [6, 1]), M[np.ix_([6, 1], [6, 1])]),
     "Bare": (Bare(R), R),
     "Bare symmetric": (Bare(S, symmetric=True), S),
 }

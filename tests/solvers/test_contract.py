@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from mercer.operators import Centered, Dense, Diagonal, LowRank
+from mercer.operators import CachedRows, Centered, Dense, Diagonal, LowRank
 from mercer.solvers import (
     SMO,
     ASkotch,
@@ -28,6 +28,7 @@ from mercer.solvers import (
     RefinedConjugateGradients,
     ScoreProblem,
     Status,
+    WorkingSet,
 )
 from mercer.testing import solvers as suite
 
@@ -76,6 +77,16 @@ def machines(kink=0.0, C=1.0):
     return make
 
 
+def one_dual(kink=0.0, split=False):
+    """The last of the three problems of `duals`, on a matrix of which rows are asked for."""
+
+    def make():
+        whole = duals(kink, split)()
+        return replace(whole.part(2)[0], A=CachedRows(Dense(spd()), 8 * 60 * 10))
+
+    return make
+
+
 def duals(kink=0.0, split=False, dtype=np.float64, away=False):
     """Three problems on some of the rows of one matrix: margins, or a tube around a line."""
     A, n = spd(dtype=dtype), 60
@@ -95,6 +106,9 @@ SOLVERS = {
     "smo, exact": (SMO(tol=1e-9), duals()),
     "smo, float32": (SMO(tol=1e-4), duals(dtype=np.float32)),
     "smo, at once to the face": (SMO(tol=1e-9, patience=0), duals(kink=0.1)),
+    "working sets": (WorkingSet(size=12), one_dual()),
+    "working sets, kink": (WorkingSet(tol=1e-6, size=8), one_dual(kink=0.1)),
+    "working sets, two sums": (WorkingSet(size=12), one_dual(split=True)),
     "smo, kink": (SMO(), duals(kink=0.1)),
     "smo, two sums": (SMO(), duals(split=True)),
     "smo, away from 0": (SMO(), duals(away=True)),

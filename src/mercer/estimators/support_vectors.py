@@ -12,18 +12,22 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from mercer.arrays import require
+from mercer.arrays import human, require
 from mercer.errors import ConvergenceWarning, InvalidInput, message
 from mercer.estimators.compression import Compressible
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
-from mercer.gram.inputs import take
+from mercer.gram.inputs import count, take
 from mercer.kernels import Linear
-from mercer.operators import Dense, Operator
-from mercer.solvers import SMO, DualFamily, DualPoint, Solution, Status, solve
+from mercer.operators import CachedRows, Dense, Operator
+from mercer.solvers import SMO, DualFamily, DualPoint, Solution, Status, WorkingSet, solve
 
 __all__ = ["SupportVectorMachine", "Training", "filled"]
 
+STORED_SHARE = 0.8
+"""Of the memory budget that K may take."""
+LEAST_SET = 64
+"""Rows of a working set that must fit where K doesn't, four times over."""
 SMALL = 500
 """Rows up to which K is stored in float64 and the problem solved on to rounding, in a few hundredths of a second."""
 SHARPER = 1e-10
@@ -98,18 +102,26 @@ class SupportVectorMachine(Compressible):
         return Training(K, self._matrix(K, report), order, target, weights)
 
     def _matrix(self, K: KernelOperator, report: Report) -> Operator:
-        """K stored in float32, or in float64 where float32 cannot hold its entries."""
+        """K stored, in float32 but where that cannot hold its entries; or its rows in use, where it doesn't fit."""
         if not K.symmetric:
             given = f"{self.kernel_!r}, which says that k(x, z) is not k(z, x)"
             raise InvalidInput(message(type(self).__name__, given, "give a symmetric kernel"))
-        wide = not self._kernel_size(K).fits_float32 or K.shape[0] <= SMALL
-        need = K.shape[0] ** 2 * (8 if wide else 4)
-        report.memory_planned = max(report.memory_planned, need)
-        require(need, report.memory_budget, f"{type(self).__name__} on {report.n} rows", "use fewer rows")
-        report.method, report.reason = "sequential minimal optimisation", f"K takes {need / 1e9:.2g} GB and is stored"
-        report.precision = f"entries in {'float64' if wide else 'float32'}, gradient checked in float64"
-        with report.stage("kernel matrix"):
-            return _stored(K, np.float64 if wide else np.float32)
+        n, budget = K.shape[0], report.memory_budget
+        wide = not self._kernel_size(K).fits_float32 or n <= SMALL
+        dtype = np.dtype(np.float64 if wide else np.float32)
+        report.precision = f"entries in {dtype}, gradient checked in float64"
+        need = n * n * dtype.itemsize
+        if need <= STORED_SHARE * budget:
+            report.memory_planned = need
+            report.method, report.reason = "sequential minimal optimisation", f"K takes {human(need)} and is stored"
+            with report.stage("kernel matrix"):
+                return _stored(K, dtype)
+        least = 4 * min(n, LEAST_SET) * n * dtype.itemsize
+        require(least, budget, f"{type(self).__name__} on {n} rows", "use fewer rows")
+        report.memory_planned = budget
+        report.method = "sequential minimal optimisation on working sets"
+        report.reason = f"K would take {human(need)}, so only its rows in use are there"
+        return CachedRows(K.astype(dtype), budget // 2)
 
     def _solve(self, data: Training, start: np.ndarray | None = None) -> Self:
         """Solve the dual and read the machine off it."""
@@ -117,7 +129,7 @@ class SupportVectorMachine(Compressible):
         if start is not None:
             family = replace(family, start=start)
         with report.stage("optimisation"):
-            solution = solve(solver, family)
+            solution = solve(solver, family) if isinstance(data.A, Dense) else self._by_parts(family, solver)
             wide = data.K.shape[0] ** 2 * 8
             narrow = isinstance(family.A, Dense) and family.A.dtype == np.float32
             if solution.status is Status.STALLED and narrow and wide <= report.memory_budget:
@@ -125,7 +137,8 @@ class SupportVectorMachine(Compressible):
                 report.notes.append("entries in float32 were not exact enough, so K was stored in float64")
                 report.precision = "entries and gradient in float64"
                 solution = solve(solver, replace(family, A=_stored(data.K, np.float64), start=solution.x.beta))
-            solution = self._sharpened(family, solver, solution)
+            if isinstance(data.A, Dense):
+                solution = self._sharpened(family, solver, solution)
         self._account_for(family, solution)
         self._read(data, family, solution.x)
         return self
@@ -133,6 +146,27 @@ class SupportVectorMachine(Compressible):
     def _calibrate(self, data: Training) -> Self:
         """What follows a fit: nothing, but of classes their probabilities."""
         return self
+
+    def _by_parts(self, family: DualFamily, solver: SMO) -> Solution[Any]:
+        """One problem after the other, on its own rows: of their matrix all is stored, or rows in use."""
+        budget = self.report_.memory_budget
+        found: list[Solution[Any]] = []
+        for q in range(family.problems):
+            part, rows = family.part(q)
+            n = len(rows)
+            row = n * family.A.dtype.itemsize
+            size = int(np.clip(budget // (8 * row), min(n, LEAST_SET), WorkingSet.size))
+            sets = WorkingSet(solver.tol, solver.max_iter, size=size)
+            if n == family.A.shape[0]:
+                found.append(solve(sets, part))
+            elif n * row <= STORED_SHARE * budget:
+                found.append(solve(solver, replace(part, A=Dense(part.A.toarray(), symmetric=True))))
+            else:
+                found.append(solve(sets, replace(part, A=CachedRows(part.A, budget // 2))))
+        point = DualPoint(*(np.concatenate(one) for one in zip(*(vars(s.x).values() for s in found), strict=True)))
+        worst = max(found, key=lambda one: (not one.converged, one.residual))
+        state = replace(found[-1].state, iterations=np.concatenate([one.state.iterations for one in found]))
+        return replace(worst, x=point, state=state)
 
     def _sharpened(self, family: DualFamily, solver: SMO, solution: Solution[Any]) -> Solution[Any]:
         """A small problem solved on to rounding, so that the answer does not depend on the order of the steps."""
@@ -205,10 +239,10 @@ class SupportVectorMachine(Compressible):
 
     def _products(self, X: Any) -> np.ndarray:
         """Σⱼ βⱼ k(x, xⱼ) of each output, (m, outputs)."""
-        K = self._cross(X)
-        if not K.shape[1]:
-            return np.zeros((K.shape[0], len(self.dual_coef_)))
-        return np.asarray(K.astype(np.float64) @ self.dual_coef_.T)
+        X = self._validate_new(X)
+        if not count(self.X_fit_):
+            return np.zeros((count(X), len(self.dual_coef_)))
+        return np.asarray(KernelOperator(self.kernel_, X, self.X_fit_, dtype=np.float64) @ self.dual_coef_.T)
 
     # ---- a grid of C -------------------------------------------------------------------------------------------------
 

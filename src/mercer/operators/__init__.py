@@ -10,11 +10,13 @@ from mercer.operators.algebra import (
     Transposed,
     as_operator,
 )
+from mercer.operators.caching import CachedRows, Submatrix
 from mercer.operators.centering import Centered, Weighted, center_cross
 from mercer.operators.dense import Bordered, Dense, Diagonal, Identity, LowRank
 
 __all__ = [
     "Bordered",
+    "CachedRows",
     "Cast",
     "Centered",
     "Dense",
@@ -25,6 +27,7 @@ __all__ = [
     "Operator",
     "Product",
     "Scaled",
+    "Submatrix",
     "Sum",
     "Transposed",
     "Weighted",

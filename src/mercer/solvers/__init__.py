@@ -18,6 +18,7 @@ from mercer.solvers.pencil import DensePencil, DensePencilState, Pencil
 from mercer.solvers.refinement import RefinedConjugateGradients, RefinedState
 from mercer.solvers.seeding import Seeds, best_of_starts, drawn_starts, plus_plus
 from mercer.solvers.smo import SMO, SMOState
+from mercer.solvers.working_set import WorkingSet, WorkingSetState
 
 __all__ = [
     "SMO",
@@ -70,6 +71,8 @@ __all__ = [
     "State",
     "Status",
     "StochasticLMS",
+    "WorkingSet",
+    "WorkingSetState",
     "best_of_starts",
     "choose_eigen",
     "choose_linear",

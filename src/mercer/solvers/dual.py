@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from mercer.errors import InvalidInput, message
-from mercer.operators import Operator
+from mercer.operators import CachedRows, Operator, Submatrix
 
 __all__ = ["DualFamily", "DualPoint"]
 
@@ -107,6 +107,30 @@ class DualFamily:
     def group(self) -> Integers:
         """The group of each variable: 2q, or 2q + 1 for the second one of the problem q."""
         return 2 * self.owner + (np.arange(len(self.rows)) >= self.splits[self.owner])
+
+    def part(self, q: int) -> tuple[DualFamily, Integers]:
+        """The problem q alone, on the rows that it needs, which come with it; on all of them, if it is the only one."""
+        some = slice(self.offset[q], self.offset[q + 1])
+        rows, place = np.unique(self.rows[some], return_inverse=True)
+        if len(rows) == self.A.shape[0]:
+            rows, place, A, exact = np.arange(self.A.shape[0]), self.rows[some], self.A, self.exact
+        else:
+            whole = self.A.A if isinstance(self.A, CachedRows) else self.A
+            A = Submatrix(whole, rows)
+            exact = Submatrix(self.reference, rows)
+        one = DualFamily(
+            A,
+            self.linear[some],
+            self.lower[some],
+            self.upper[some],
+            self.start[some],
+            place.astype(np.int64),
+            np.array([0, len(place)]),
+            np.array([self.splits[q] - self.offset[q]]),
+            self.kink,
+            exact=exact,
+        )
+        return one, rows
 
     # ---- optimality -------------------------------------------------------------------------------------------------
 

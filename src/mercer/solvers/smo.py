@@ -130,6 +130,10 @@ class SMO(Solver[DualFamily, SMOState]):
     def step(self, problem: DualFamily, state: SMOState) -> SMOState:
         if np.all(state.ended != _RUNNING):
             return self._check(problem, state)
+        return self._advance(problem, state)
+
+    def _advance(self, problem: DualFamily, state: SMOState) -> SMOState:
+        """A bounded piece of work of each problem that runs."""
         assert isinstance(problem.A, Dense)
         names = ("beta", "gradient", "anchor", "anchor_gradient", "active", "gaps", "iterations", "faces", "ended")
         copies = {name: getattr(state, name).copy() for name in names}

@@ -1,0 +1,121 @@
+"""Operators on a part of another: rows that are kept, the least recently used giving way; some rows and columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mercer.errors import InvalidInput, message
+from mercer.operators.base import Array, Operator
+
+__all__ = ["CachedRows", "Submatrix"]
+
+
+class CachedRows(Operator):
+    """V ↦ A V; the rows of A that were asked for are kept, up to `size` bytes.
+
+    Examples
+    --------
+    >>> from mercer.operators import Dense
+    >>> A = CachedRows(Dense([[2.0, 1.0], [1.0, 3.0]]), size=16)
+    >>> A.rows([0]), A.rows([0, 0]), A.computed
+    (array([[2., 1.]]), array([[2., 1.],
+           [2., 1.]]), 1)
+    """
+
+    def __init__(self, A: Operator, size: int) -> None:
+        super().__init__(A.shape, A.dtype, symmetric=A.symmetric)
+        if size < 0:
+            raise InvalidInput(message("CachedRows", f"size={size}", "give bytes"))
+        self.A, m = A, A.shape[0]
+        places = min(m, size // max(1, A.shape[1] * A.dtype.itemsize))
+        self.computed = 0
+        """Rows that were computed so far."""
+        self._kept = np.empty((places, A.shape[1]), A.dtype)
+        self._place = np.full(m, -1, np.intp)
+        self._owner = np.full(places, -1, np.intp)
+        self._used = np.zeros(places, np.int64)
+        self._clock = 0
+
+    def _matmat(self, V: Array) -> Array:
+        return self.A._matmat(V)
+
+    def _transpose(self) -> Operator:
+        return self if self.symmetric else self.A._transpose()
+
+    def diagonal(self) -> Array:
+        return self.A.diagonal()
+
+    def _block_times(self, rows: NDArray[np.intp], columns: NDArray[np.intp], V: Array) -> Array:
+        return self.A._block_times(rows, columns, V)
+
+    def rows(self, I: ArrayLike | slice) -> Array:
+        index = self._index(I, 0)
+        wanted, back = np.unique(index, return_inverse=True)
+        self._clock += 1
+        known = wanted[self._place[wanted] >= 0]
+        self._used[self._place[known]] = self._clock
+        new = wanted[self._place[wanted] < 0]
+        out = np.empty((len(wanted), self.shape[1]), self.dtype)
+        at = np.searchsorted(wanted, known)
+        out[at] = self._kept[self._place[known]]
+        if len(new):
+            self.computed += len(new)
+            fresh = self.A.rows(new)
+            out[np.searchsorted(wanted, new)] = fresh
+            self._keep(new, fresh)
+        return out if np.array_equal(back, np.arange(len(wanted))) else out[back]
+
+    def _keep(self, new: NDArray[np.intp], fresh: Array) -> None:
+        """Put rows in the places that were not used for longest, none of them in this call."""
+        old = np.argsort(self._used, kind="stable")
+        places = old[self._used[old] < self._clock][: len(new)]
+        taken = self._owner[places]
+        self._place[taken[taken >= 0]] = -1
+        chosen = new[: len(places)]
+        self._kept[places] = fresh[: len(places)]
+        self._place[chosen], self._owner[places], self._used[places] = places, chosen, self._clock
+
+    def _astype(self, dtype: np.dtype[Any]) -> Operator:
+        return self.A.astype(dtype)
+
+
+class Submatrix(Operator):
+    """A[I, I] for rows I, each named once.
+
+    Examples
+    --------
+    >>> from mercer.operators import Dense
+    >>> Submatrix(Dense([[2.0, 1.0], [1.0, 3.0]]), [1]).toarray()
+    array([[3.]])
+    """
+
+    def __init__(self, A: Operator, index: ArrayLike) -> None:
+        self.A, self.index = A, A._index(index, 0)
+        if A.shape[0] != A.shape[1] or len(np.unique(self.index)) < len(self.index):
+            given = f"{len(self.index)} rows of a matrix of shape {A.shape}"
+            raise InvalidInput(message("Submatrix", given, "give rows of a square one, each once"))
+        super().__init__((len(self.index), len(self.index)), A.dtype, symmetric=A.symmetric)
+
+    def _matmat(self, V: Array) -> Array:
+        return self.A._block_times(self.index, self.index, V)
+
+    def _transpose(self) -> Operator:
+        return self if self.symmetric else Submatrix(self.A._transpose(), self.index)
+
+    def diagonal(self) -> Array:
+        return self.A.diagonal()[self.index]
+
+    def rows(self, I: ArrayLike | slice) -> Array:
+        return self.A.block(self.index[self._index(I, 0)], self.index)
+
+    def block(self, I: ArrayLike | slice, J: ArrayLike | slice) -> Array:
+        return self.A.block(self.index[self._index(I, 0)], self.index[self._index(J, 1)])
+
+    def _block_times(self, rows: NDArray[np.intp], columns: NDArray[np.intp], V: Array) -> Array:
+        return self.A._block_times(self.index[rows], self.index[columns], V)
+
+    def _astype(self, dtype: np.dtype[Any]) -> Operator:
+        return Submatrix(self.A.astype(dtype), self.index)

@@ -1,0 +1,234 @@
+"""Hard cases: each ends with the optimum, a clear error, or a warning of what was reached."""
+
+import os
+import signal
+import threading
+import warnings
+
+import numpy as np
+import pytest
+from sklearn import svm
+
+from mercer import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from mercer.errors import Cancelled, ConvergenceWarning, InvalidInput
+from mercer.events import Cancel, observe
+from mercer.kernels import Function, Gaussian, Linear, Polynomial, Precomputed
+
+RNG = np.random.default_rng(7)
+X = RNG.standard_normal((60, 4))
+Y = (X[:, 0] + 0.7 * RNG.standard_normal(60) > 0).astype(int)
+
+
+def optimal(model):
+    """m − M ≤ tol in float64, as the model tells."""
+    return model.fit_status_ == 0 and model.report_.residual <= model.tol and not model.report_.warnings
+
+
+def told(model, X, y):
+    """Fitted with the optimum, or with a warning that says what was reached."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    words = [str(one.message) for one in caught if issubclass(one.category, ConvergenceWarning)]
+    assert optimal(model) or any("m − M is" in one or "no margin" in one for one in words)
+    decisions = model.decision_function(X) if hasattr(model, "decision_function") else model.predict(X)
+    assert np.all(np.isfinite(decisions))
+    return model
+
+
+# ---- labels ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", [SVC, NuSVC])
+def test_01_one_class_only(estimator):
+    with pytest.raises(InvalidInput, match="one class"):
+        estimator().fit(X, np.ones(60))
+
+
+def test_02_duplicates_with_opposite_labels():
+    """Every row stands for both classes: no function tells them apart, and f = 0, all of the β at their bounds."""
+    twice, labels = np.vstack([X, X]), np.repeat([0, 1], 60)
+    model = SVC(1.0, Gaussian(0.5)).fit(twice, labels)
+    assert optimal(model)
+    np.testing.assert_allclose(model.decision_function(X), 0.0, atol=1e-9)
+    for estimator in (NuSVC(0.5), NuSVC(0.5, "linear")):
+        told(estimator, twice, labels)
+
+
+def test_03_two_points():
+    model = SVC(10.0, "linear").fit([[-1.0], [1.0]], [0, 1])
+    assert optimal(model)
+    np.testing.assert_allclose(model.decision_function([[0.0], [2.0]]), [0.0, 2.0], atol=1e-9)
+    assert NuSVC(0.5, "linear").fit([[-1.0], [1.0]], [0, 1]).predict([[-3.0], [3.0]]).tolist() == [0, 1]
+    for regressor in (SVR(C=10.0), NuSVR(C=10.0)):
+        assert np.all(np.isfinite(regressor.fit([[-1.0], [1.0]], [0.0, 1.0]).predict([[0.0]])))
+
+
+def test_04_one_row():
+    with pytest.raises(InvalidInput, match="one class"):
+        SVC().fit([[1.0]], [0])
+    assert SVR().fit([[1.0]], [3.0]).predict([[9.0]]) == pytest.approx(3.0)
+    assert NuSVR().fit([[1.0]], [3.0]).predict([[1.0]]) == pytest.approx(3.0)
+    assert OneClassSVM(Gaussian(1.0)).fit([[1.0]]).predict([[1.0], [9.0]]).tolist() == [1, -1]
+
+
+def test_05_constant_target():
+    for model in (SVR(), SVR(epsilon=0.0), NuSVR()):
+        np.testing.assert_allclose(model.fit(X, np.full(60, 7.0)).predict(X), 7.0, atol=1e-6)
+
+
+# ---- parameters -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(0.5), Linear(), Polynomial(degree=3)], ids=repr)
+def test_06_enormous_C(kernel):
+    """Margins that nothing may violate, on rows that need some violation with the linear kernel."""
+    model = told(SVC(1e10, kernel, max_iter=200_000), X, Y)
+    if kernel == Gaussian(0.5):
+        assert optimal(model)
+        assert model.score(X, Y) == 1.0
+
+
+def test_07_tiny_C():
+    """All β at their bounds, of which the sums cancel."""
+    model = SVC(1e-10).fit(X, Y)
+    assert optimal(model)
+    fewer = min(np.sum(Y), np.sum(1 - Y))
+    assert np.abs(model.dual_coef_).sum() == pytest.approx(2e-10 * fewer)
+
+
+@pytest.mark.parametrize("gamma", [1e6, 1e-12])
+def test_08_gamma_far_out(gamma):
+    """K = I: every row is its own support vector. K = 1 up to rounding: the classes cannot be told apart."""
+    model, reference = SVC(1.0, Gaussian(gamma)).fit(X, Y), svm.SVC(C=1.0, gamma=gamma).fit(X, Y)
+    assert optimal(model)
+    np.testing.assert_allclose(model.decision_function(X), reference.decision_function(X), atol=2e-3)
+    for other in (NuSVC(0.3, Gaussian(gamma)), SVR(kernel=Gaussian(gamma)), OneClassSVM(Gaussian(gamma))):
+        told(other, X, Y)
+
+
+def test_09_epsilon_wider_than_the_targets():
+    model = SVR(epsilon=100.0).fit(X, Y)
+    assert len(model.support_) == 0
+    assert np.ptp(model.predict(X)) == 0.0
+
+
+def test_10_extreme_nu():
+    for model in (NuSVC(1e-6), NuSVC(1.0), NuSVR(1e-6), NuSVR(1.0), OneClassSVM(nu=1e-6), OneClassSVM(nu=1.0)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            told(model, X, Y)
+
+
+# ---- columns --------------------------------------------------------------------------------------------------------
+
+
+def test_11_constant_columns():
+    constant = np.full((60, 3), 5.0)
+    model = SVC().fit(constant, Y)
+    assert optimal(model)
+    assert len(np.unique(model.predict(constant))) == 1
+    both = np.hstack([X, constant])
+    np.testing.assert_array_equal(
+        SVC(1, Gaussian(0.3)).fit(both, Y).predict(both), SVC(1, Gaussian(0.3)).fit(X, Y).predict(X)
+    )
+
+
+@pytest.mark.parametrize("kernel", ["linear", "gaussian", "polynomial"])
+def test_12_unscaled_columns(kernel):
+    wild = X * np.array([1e6, 1.0, 1e-6, 1e3])
+    told(SVC(1.0, kernel, max_iter=200_000), wild, Y)
+    told(SVR(1.0, kernel=kernel, max_iter=200_000), wild, X[:, 1])
+
+
+def test_13_huge_and_missing_entries():
+    for value in (np.nan, np.inf, 1e200):
+        bad = X.copy()
+        bad[3, 1] = value
+        with pytest.raises(ValueError, match=r"NaN|infinity|overflow"):
+            SVC().fit(bad, Y)
+    with pytest.raises(InvalidInput, match="finite"):
+        SVC(1.0, Polynomial(degree=9)).fit(X * 1e60, Y)
+
+
+def test_14_duplicate_rows():
+    copies = np.repeat(X[:6], 30, axis=0)
+    labels = np.repeat(Y[:6], 30)
+    labels[0] = 1 - labels[0]
+    assert optimal(told(SVC(100.0, Gaussian(1.0)), copies, labels))
+    assert optimal(told(SVR(100.0, kernel=Gaussian(1.0)), copies, labels))
+    assert optimal(told(OneClassSVM(Gaussian(1.0), 0.3), copies, labels))
+
+
+# ---- weights --------------------------------------------------------------------------------------------------------
+
+
+def test_15_weights_of_zero():
+    weights = np.zeros(60)
+    with pytest.raises(ValueError, match="zero"):
+        SVC().fit(X, Y, sample_weight=weights)
+    weights[[0, np.flatnonzero(Y[0] != Y)[0]]] = 1.0
+    assert len(SVC().fit(X, Y, sample_weight=weights).support_) == 2
+    with pytest.raises(ValueError, match=r"[Nn]egative"):
+        SVC().fit(X, Y, sample_weight=-np.ones(60))
+
+
+def test_16_weights_of_all_sizes():
+    weights = 10.0 ** np.linspace(-12, 6, 60)
+    model = told(SVC(1.0, Gaussian(0.5), max_iter=200_000), X, Y)
+    weighted = told(SVC(1.0, Gaussian(0.5), max_iter=200_000), X, Y)
+    weighted.fit(X, Y, sample_weight=weights)
+    assert weighted.report_.residual <= 1e-3
+    assert not np.array_equal(weighted.decision_function(X), model.decision_function(X))
+
+
+# ---- matrices -------------------------------------------------------------------------------------------------------
+
+
+def test_17_precomputed_and_not_symmetric():
+    for bad in (RNG.standard_normal((60, 60)), np.triu(Gaussian(0.5)(X))):
+        with pytest.raises(InvalidInput, match="symmetrise"):
+            SVC(kernel=Precomputed()).fit(bad, Y)
+
+
+def test_18_precomputed_and_not_finite():
+    for value in (np.nan, np.inf):
+        bad = Gaussian(0.5)(X)
+        bad[2, 5] = bad[5, 2] = value
+        with pytest.raises(ValueError, match=r"NaN|infinity"):
+            SVC(kernel=Precomputed()).fit(bad, Y)
+    with pytest.raises(InvalidInput, match="finite"):
+        SVC(kernel=Function(lambda A, B: np.where(A @ B.T > 2, np.nan, 1.0) * Gaussian(0.5)(A, B))).fit(X, Y)
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.9, 5.0])
+def test_19_indefinite_matrices(shift):
+    """Also one with a negative diagonal: a stationary point, or how far it came."""
+    K = Gaussian(0.5)(X) - shift * np.eye(60)
+    for model in (SVC(10.0, Precomputed()), SVR(10.0, kernel=Precomputed()), OneClassSVM(Precomputed(), 0.3)):
+        told(model.set_params(max_iter=100_000), K, Y)
+    assert np.linalg.eigvalsh(Gaussian(0.5)(X) - 5.0 * np.eye(60))[0] < -1
+
+
+def test_20_zero_and_low_rank_matrices():
+    zero = SVC(kernel=Precomputed()).fit(np.zeros((60, 60)), Y)
+    assert optimal(zero)
+    assert len(np.unique(zero.predict(np.zeros((5, 60))))) == 1
+    v = X[:, :1]
+    assert optimal(told(SVC(1.0, Precomputed()), v @ v.T, Y))
+
+
+# ---- it can be stopped ----------------------------------------------------------------------------------------------
+
+
+def test_21_observers_can_cancel_and_steps_are_short():
+    hard, labels = RNG.standard_normal((1500, 3)), RNG.integers(0, 2, 1500)
+    with observe(Cancel(after_seconds=0.2)), pytest.raises(Cancelled):
+        SVC(1e8, "linear", tol=1e-12).fit(hard, labels)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a POSIX system")
+def test_22_the_keyboard_interrupts():
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        SVC(1e8, "linear", tol=1e-12).fit(RNG.standard_normal((1500, 3)), RNG.integers(0, 2, 1500))

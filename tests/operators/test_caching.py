@@ -1,0 +1,41 @@
+"""Rows that are kept: the same rows, computed once while there is room."""
+
+import numpy as np
+import pytest
+
+from mercer.errors import InvalidInput
+from mercer.operators import CachedRows, Dense, Submatrix
+
+RNG = np.random.default_rng(0)
+S = RNG.standard_normal((30, 30))
+S = S + S.T
+
+
+@pytest.mark.parametrize("places", [0, 1, 7, 30, 100])
+def test_rows_are_those_of_the_operator_whatever_was_asked_before(places):
+    A = CachedRows(Dense(S), places * 30 * 8)
+    for _ in range(200):
+        index = RNG.integers(0, 30, RNG.integers(1, 12))
+        np.testing.assert_array_equal(A.rows(index), S[index])
+
+
+def test_what_is_used_is_kept():
+    A = CachedRows(Dense(S), 4 * 30 * 8)
+    A.rows([0, 1])
+    A.rows([2, 3])
+    A.rows([1, 0])
+    assert A.computed == 4
+    A.rows([4])
+    A.rows([0, 1])
+    assert A.computed == 5
+    A.rows([2, 3])
+    assert 6 <= A.computed <= 7
+
+
+def test_bad_parts_are_refused():
+    with pytest.raises(InvalidInput):
+        CachedRows(Dense(S), -1)
+    with pytest.raises(InvalidInput):
+        Submatrix(Dense(S), [1, 1])
+    with pytest.raises(InvalidInput):
+        Submatrix(Dense(S[:4]), [1])
