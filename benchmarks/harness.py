@@ -25,6 +25,7 @@ ROWS = (
     "rows_ridge",
     "rows_discriminant",
     "rows_clusters",
+    "rows_svm",
     "rows_large",
     "rows_usps",
 )

@@ -92,7 +92,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
             start=filled(data.weights, self._number("nu") * float(data.weights.sum())),
             rows=np.arange(n),
             offset=np.array([0, n]),
-            exact=data.K,
+            exact=data.exact,
         )
 
     def _read(self, data: Training, family: DualFamily, x: DualPoint) -> None:

@@ -48,6 +48,11 @@ class Training:
     target: np.ndarray
     weights: np.ndarray
 
+    @property
+    def exact(self) -> Operator:
+        """The operator by which answers are judged: the stored matrix itself if that is in float64."""
+        return self.A if isinstance(self.A, Dense) and self.A.dtype == np.float64 else self.K
+
 
 class SupportVectorMachine(Compressible):
     """f(x) = Σⱼ βⱼ k(x, xⱼ) + b, with β from a dual problem in which most of the βⱼ are 0."""

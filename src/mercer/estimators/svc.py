@@ -202,7 +202,7 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
             rows=rows,
             offset=offset,
             blocks=data.target if len(self.classes_) > 2 else None,
-            exact=data.K,
+            exact=data.exact,
         )
 
     def _read(self, data: Training, family: DualFamily, x: DualPoint) -> None:
@@ -298,7 +298,7 @@ class NuSVC(SupportVectorClassifier):
             offset=offset,
             split=split,
             blocks=data.target if len(self.classes_) > 2 else None,
-            exact=data.K,
+            exact=data.exact,
         )
 
     def _sum_of_each(self, sums: tuple[float, float]) -> float:

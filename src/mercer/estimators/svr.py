@@ -142,7 +142,7 @@ class SVR(LandmarkMachine, SupportVectorRegressor):
             rows=np.arange(n),
             offset=np.array([0, n]),
             kink=float(self.epsilon),
-            exact=data.K,
+            exact=data.exact,
         )
 
     def _read(self, data: Training, family: DualFamily, x: DualPoint) -> None:
@@ -224,7 +224,7 @@ class NuSVR(SupportVectorRegressor):
             rows=np.tile(np.arange(n), 2),
             offset=np.array([0, 2 * n]),
             split=np.array([n]),
-            exact=data.K,
+            exact=data.exact,
         )
 
     def _read(self, data: Training, family: DualFamily, x: DualPoint) -> None:
