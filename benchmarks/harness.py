@@ -26,6 +26,7 @@ ROWS = (
     "rows_discriminant",
     "rows_clusters",
     "rows_svm",
+    "rows_machines",
     "rows_large",
     "rows_usps",
 )

@@ -21,8 +21,8 @@ from mercer.solvers import DualCoordinateDescent, DualFamily, LinearFamily, Solu
 __all__ = ["LandmarkMachine"]
 
 MUCH_MORE = 5
-"""Times the budget that K may take before "auto" takes landmarks: the rows that half the budget keeps are then less than
-a tenth of all, fewer than most machines have support vectors."""
+"""Times the budget that K may take before "auto" takes landmarks: the rows that half the budget keeps are then less
+than a tenth of all, fewer than most machines have support vectors."""
 MOST_LANDMARKS = 1000
 """Landmarks unless told otherwise."""
 POOL = 4
