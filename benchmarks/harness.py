@@ -28,6 +28,7 @@ ROWS = (
     "rows_clusters",
     "rows_online",
     "rows_svm",
+    "rows_machines",
     "rows_large",
     "rows_usps",
     "rows_sequences",

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import load_digits, load_iris
+from sklearn.datasets import load_digits, load_iris, make_moons
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -86,19 +86,19 @@ def test_digits_and_their_report():
 
 
 def test_memory_decides_and_says_so():
-    rows, y = load_digits(return_X_y=True)
-    rows = rows / 16
+    rows, y = make_moons(6000, noise=0.2, random_state=0)
+    rows = rows.astype(np.float32)
     with pytest.warns(ConvergenceWarning, match="landmarks, an approximation"):
-        model = SVC(10.0, Gaussian(0.1), memory="12MB").fit(rows, y)
+        model = SVC(1.0, Gaussian(2.0), memory="20MB").fit(rows, y)
     assert model.restricted_
-    assert model.report_.memory_planned <= 12_000_000
-    assert "12.9 MB of 12 MB" in model.report_.reason
+    assert model.report_.memory_planned <= 20_000_000
+    assert "144 MB" in model.report_.reason
     assert model.score(rows, y) > 0.95
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert not SVC(10.0, Gaussian(0.1)).fit(rows[:200], y[:200]).restricted_
+        assert not SVC(1.0, Gaussian(2.0)).fit(rows[:200], y[:200]).restricted_
     with pytest.raises(MemoryExceeded, match="memory="):
-        SVC(10.0, Gaussian(0.1), n_landmarks=500, memory="1MB").fit(rows, y)
+        SVC(1.0, Gaussian(2.0), n_landmarks=500, memory="1MB").fit(rows, y)
 
 
 def test_any_rows():

@@ -84,6 +84,8 @@ def machines(kink=0.0, C=1.0):
         lower, upper = (-C + 0 * c, C + 0 * c) if kink else (np.minimum(C * c, 0), np.maximum(C * c, 0))
         return LinearFamily(X, c, lower, upper, rows, np.array([0, 60, 90, 135]), kink)
 
+    return make
+
 
 def one_dual(kink=0.0, split=False):
     """The last of the three problems of `duals`, on a matrix of which rows are asked for."""

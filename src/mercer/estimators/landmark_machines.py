@@ -13,13 +13,16 @@ from mercer.approx.nystroem import inverse_root, nystroem_features
 from mercer.arrays import human, require
 from mercer.errors import ConvergenceWarning, InvalidInput, message
 from mercer.estimators.report import Report
-from mercer.estimators.support_vectors import SupportVectorMachine, Training
+from mercer.estimators.support_vectors import LEAST_SET, SupportVectorMachine, Training
 from mercer.gram import KernelOperator
 from mercer.operators import Operator
 from mercer.solvers import DualCoordinateDescent, DualFamily, LinearFamily, Solution, solve
 
 __all__ = ["LandmarkMachine"]
 
+MUCH_MORE = 5
+"""Times the budget that K may take before "auto" takes landmarks: the rows that half the budget keeps are then less
+than a tenth of all, fewer than most machines have support vectors."""
 MOST_LANDMARKS = 1000
 """Landmarks unless told otherwise."""
 POOL = 4
@@ -46,12 +49,13 @@ class LandmarkMachine(SupportVectorMachine):
     def _matrix(self, K: KernelOperator, report: Report) -> Operator:
         """K as it is solved with; K itself, of which no more than m columns are wanted, on landmarks."""
         self._check_road()
-        n = K.shape[0]
+        n, budget = K.shape[0], report.memory_budget
         self.restricted_ = self.solver == "nystroem"
         report.reason = "asked for"
-        if self.solver == "auto" and 4 * n * n > report.memory_budget:
+        whole, least = 4 * n * n, 16 * n * min(n, LEAST_SET)
+        if self.solver == "auto" and (whole > MUCH_MORE * budget or least > budget):
             self.restricted_ = True
-            report.reason = f"K takes {human(4 * n * n)} of {human(report.memory_budget)} that may be taken"
+            report.reason = f"K would take {human(whole)}, and the budget is {human(budget)}"
         return K if self.restricted_ else super()._matrix(K, report)
 
     def _check_road(self) -> None:

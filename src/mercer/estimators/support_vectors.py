@@ -150,6 +150,10 @@ class SupportVectorMachine(Compressible):
         self._read(data, family, solution.x)
         return self
 
+    def _calibrate(self, data: Training) -> Self:
+        """What follows a fit: nothing, but of classes their probabilities."""
+        return self
+
     def _by_parts(self, family: DualFamily, solver: SMO) -> Solution[Any]:
         """One problem after the other, on its own rows: of their matrix all is stored, or rows in use."""
         budget = self.report_.memory_budget
@@ -170,10 +174,6 @@ class SupportVectorMachine(Compressible):
         worst = max(found, key=lambda one: (not one.converged, one.residual))
         state = replace(found[-1].state, iterations=np.concatenate([one.state.iterations for one in found]))
         return replace(worst, x=point, state=state)
-
-    def _calibrate(self, data: Training) -> Self:
-        """What follows a fit: nothing, but of classes their probabilities."""
-        return self
 
     def _sharpened(self, family: DualFamily, solver: SMO, solution: Solution[Any]) -> Solution[Any]:
         """A small problem solved on to rounding, so that the answer does not depend on the order of the steps."""

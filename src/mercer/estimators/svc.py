@@ -48,7 +48,7 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
         coordinate descent on their explicit features: O(n m) memory and O(n m) time a pass. There ten times `tol` is
         what primal and dual objective may differ by, relative to the primal, and b has a small penalty (b²/2s², s² the
         mean of k(x, x)).
-        "auto" takes landmarks, with a warning, where K in float32 does not fit in `memory`.
+        "auto" takes landmarks, with a warning, where K in float32 would take more than five times the `memory`.
     n_landmarks : int or None, default None
         m of "nystroem"; None is 1000, or what the memory allows.
     landmarks : {"pivoted", "uniform", "kmeans"} or array, default "pivoted"
