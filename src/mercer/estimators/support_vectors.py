@@ -137,7 +137,7 @@ class SupportVectorMachine(Compressible):
             family = replace(family, start=start)
         with report.stage("optimisation"):
             solution = solve(solver, family) if isinstance(data.A, Dense) else self._by_parts(family, solver)
-            wide = data.K.shape[0] ** 2 * 8
+            wide = data.K.shape[0] ** 2 * (4 + 8)
             narrow = isinstance(family.A, Dense) and family.A.dtype == np.float32
             if solution.status is Status.STALLED and narrow and wide <= report.memory_budget:
                 report.memory_planned = max(report.memory_planned, wide)
@@ -293,7 +293,8 @@ class SupportVectorMachine(Compressible):
         beta = np.where(beta > family.upper - near, family.upper, beta)
         beta = np.where(beta < family.lower + near, family.lower, beta)
         sums = np.bincount(family.group, beta, 2 * family.problems)
-        return beta if np.all(np.abs(sums) <= 1e-9 * np.max(np.abs(beta), initial=0.0)) else None
+        kept = np.all((family.lower <= beta) & (beta <= family.upper))  # not so where weights are others
+        return beta if kept and np.all(np.abs(sums) <= 1e-9 * np.max(np.abs(beta), initial=0.0)) else None
 
     def _variables(self, data: Training, family: DualFamily, coefficients: np.ndarray) -> np.ndarray | None:
         """β of the family from the coefficients of all rows in use; None where these are of another problem."""

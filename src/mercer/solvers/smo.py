@@ -162,7 +162,7 @@ class SMO(Solver[DualFamily, SMOState]):
             MARGIN * self.tol,
             self._limit(problem),
             int(min(budget // len(running), max(turn, TURN))),
-            CACHE,
+            min(CACHE, problem.A.array.nbytes // 4),
             new.gaps,
             new.iterations,
             ended,
