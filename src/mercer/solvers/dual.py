@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array
 
 from mercer.errors import InvalidInput, message
 from mercer.operators import CachedRows, Operator, Submatrix
@@ -139,19 +140,18 @@ class DualFamily:
         out, n = np.zeros(len(beta)), self.A.shape[0]
         if not np.any(beta):
             return out
-        coefficients = csr_array((beta, (self.rows, self.owner)), (n, self.problems))
-        coefficients.sum_duplicates()
+        coefficients = csc_array((beta, (self.rows, self.owner)), (n, self.problems))
         coefficients.eliminate_zeros()
         block = np.zeros(n, np.int64) if self.blocks is None else self.blocks
         of_variable = block[self.rows]
         order = np.argsort(of_variable, kind="stable")
         for some in np.split(order, np.flatnonzero(np.diff(of_variable[order])) + 1):
-            problems, column = np.unique(self.owner[some], return_inverse=True)
-            rows, place = np.unique(self.rows[some], return_inverse=True)
+            problems, column = _distinct(self.owner[some], self.problems)
+            rows, place = _distinct(self.rows[some], n)
             V = coefficients[:, problems]
-            support = np.flatnonzero(np.diff(V.indptr))
+            support = _distinct(V.indices, n)[0]
             if len(support):
-                out[some] = operator.block_times(rows, support, V[support].toarray())[place, column]
+                out[some] = operator.block_times(rows, support, V.toarray()[support])[place, column]
         return out
 
     def gradient(self, beta: Floats) -> Floats:
@@ -227,3 +227,11 @@ class DualFamily:
         best = np.maximum(gain(self.lower), gain(self.upper))
         best = np.where((self.lower <= 0) & (self.upper >= 0), np.maximum(best, 0.0), best)
         return np.asarray(np.bincount(self.owner, np.maximum(best - gain(x.beta), 0.0), self.problems))
+
+
+def _distinct(values: NDArray[Any], size: int) -> tuple[Integers, Integers]:
+    """The different ones of some integers below `size`, in order, and the place of each among them."""
+    seen = np.zeros(size, bool)
+    seen[values] = True
+    place = np.cumsum(seen) - 1
+    return np.flatnonzero(seen), place[values]
