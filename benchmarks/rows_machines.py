@@ -91,6 +91,6 @@ def logistic(setting: Setting, classes: int) -> Row:
         target=at_least(1),
         error=lambda model: float(np.mean(model.predict(X[n:]) != y[n:])),
         once=True,
-        note="KernelLogisticRegression's errors: the share of wrong labels of new rows. Its peer takes many classes one "
-        "against the rest.",
+        note="KernelLogisticRegression's errors: the share of wrong labels of new rows. Its peer takes many classes "
+        "one against the rest.",
     )

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -68,6 +68,10 @@ class SupportVectorMachine(Compressible):
     dual_coef_: np.ndarray
     intercept_: np.ndarray
     restricted_: bool
+    indefinite_meaning: ClassVar[str] = (
+        "the solution is a stationary point of the dual, and separates convex hulls in a pseudo-Euclidean space, "
+        "where there is no margin (Haasdonk 2005)"
+    )
 
     # ---- parameters --------------------------------------------------------------------------------------------------
 
