@@ -68,6 +68,7 @@ def test_all_vectors_lose_nothing_and_some_little(name, tmp_path):
     numbers = name in ("svr", "nu-svr", "lms") or name.startswith("ridge")
     fresh = small.fit(X, X[:, 0] * X[:, 1] if numbers else Y)
     assert not getattr(fresh, "restricted_", False)
+    assert not hasattr(fresh, "compression_loss_")
 
 
 @pytest.mark.parametrize("move", [False, True])

@@ -16,6 +16,7 @@ from mercer.arrays import require
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.expansion import Expansion, expansion_of
+from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 from mercer.gram.inputs import count
 
@@ -102,6 +103,10 @@ class Compressible(KernelEstimator):
         out.compression_loss_ = float(np.sqrt(losses[0].sum() / max(losses[1].sum(), np.finfo(float).tiny)))
         self._account_for_compression(out, losses, A, B, self.X_fit_ if X is None else self._validate_new(X))
         return out
+
+    def _begin(self, *arguments: Any) -> tuple[KernelOperator, Report]:
+        self.__dict__.pop("compression_loss_", None)  # of a model that is fitted anew
+        return super()._begin(*arguments)
 
     def _expansion(self) -> Expansion:
         check_is_fitted(self)
