@@ -10,6 +10,7 @@ import numpy as np
 
 from mercer.arrays import human, require
 from mercer.errors import InvalidInput, message
+from mercer.estimators.expansion import Expansion
 from mercer.estimators.least_squares import LeastSquaresClassifier
 from mercer.gram import KernelOperator
 from mercer.operators import Dense, Operator, Weighted
@@ -332,6 +333,17 @@ class KernelPerceptron(LeastSquaresClassifier):
             for j in range(c):
                 shares[rows, j] = (F.argmax(axis=2) == j) @ votes["visits"] / max(total, 1.0)
         return shares[:, 1:] - shares[:, :1] if c == 2 else shares
+
+    def _expansion(self) -> Expansion:
+        if self.method == "voted":
+            given = "the votes of many functions, which are no sum of terms αⱼ k(x, xⱼ)"
+            raise InvalidInput(message("KernelPerceptron", given, 'choose method="averaged" before fit'))
+        return super()._expansion()
+
+    def _restate(self, vectors: Any, B: np.ndarray) -> None:
+        super()._restate(vectors, B)
+        if hasattr(self, "history_"):  # of other vectors
+            del self.history_
 
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
         """Σₙ αₙκ(xₙ, x) + α₀ for each α that `history_` kept, one after the other: the film of the surface.
