@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -39,6 +40,10 @@ MODELS = {
     "tube": (mercer.SVR(kernel=KERNEL), Y[:, 0], "predict"),
     "one class": (mercer.OneClassSVM(kernel=KERNEL), None, "decision_function"),
     "perceptron": (mercer.KernelPerceptron(KERNEL, max_iter=50, tol=None), y, "decision_function"),
+    "descent": (mercer.OnlineKernelClassifier(KERNEL, budget=20), y, "decision_function"),
+    "forgetron": (mercer.OnlineKernelClassifier(KERNEL, strategy="forget", averaged=True), y > 0, "decision_function"),
+    "recursive": (mercer.OnlineKernelRegressor(KERNEL), Y, "predict"),
+    "quantised": (mercer.OnlineKernelRegressor(KERNEL, method="qklms", averaged=True), y, "predict"),
     "latent": (mercer.KernelPLS(2, KERNEL), y, "predict"),
     "correlated": (mercer.KernelCCA(2, kernel=KERNEL), Y, "transform"),
 }
@@ -70,8 +75,16 @@ def test_what_is_no_expansion_is_refused():
         mercer.explain(mercer.KernelKMeans(3).fit(X), NEW)
     with pytest.raises(InvalidInput, match="no sum of terms"):
         mercer.explain(StandardScaler().fit(X), NEW)
+    with pytest.raises(InvalidInput, match="votes"):
+        mercer.explain(mercer.KernelPerceptron(method="voted").fit(X, y), NEW)
     with pytest.raises(NotFittedError):
         mercer.explain(mercer.KernelRidge(), NEW)
+
+
+def test_searches_are_their_best_estimator():
+    search = GridSearchCV(make_pipeline(StandardScaler(), mercer.SVC()), {"svc__C": [0.1, 1.0]}, cv=2).fit(X, y)
+    found, wanted = mercer.explain(search, NEW), mercer.explain(search.best_estimator_, NEW)
+    np.testing.assert_array_equal(found.contributions, wanted.contributions)
 
 
 def test_forms_of_rows_pipelines_matrices_and_objects():

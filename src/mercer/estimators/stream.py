@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.arrays import require
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base import KernelEstimator
+from mercer.estimators.expansion import Expansion, expansion_of
 from mercer.estimators.report import Report
 from mercer.events import TilesDone, emit
 from mercer.gram import KernelOperator
@@ -180,6 +181,10 @@ class Stream(KernelEstimator):
     def _is_first(self) -> dict[str, bool]:
         """The options of validation: the first call tells the number of columns."""
         return {} if self._domain() == "any" else {"reset": not self._known()}
+
+    def _expansion(self) -> Expansion:
+        check_is_fitted(self)
+        return expansion_of(self)._replace(points="kept row")
 
     def _decide(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
