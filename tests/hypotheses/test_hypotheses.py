@@ -235,3 +235,15 @@ def test_weights_are_repetitions_and_the_herd_beats_a_random_sample():
     random = np.mean([distance(K, np.random.default_rng(i).choice(600, 25, replace=False), 1 / 600) for i in range(20)])
     assert mercer.herd(many, 25, KERNEL).mmd[-1] < 0.3 * random
     assert herd(X, 17, KERNEL).mmd[-1] == pytest.approx(0.0, abs=1e-7)
+
+
+def test_kernels_of_tables():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"size": rng.normal(size=30), "colour": rng.choice(["red", "blue"], 30)})
+    other = frame.assign(size=frame["size"] + 3.0)
+    k = mercer.table_kernel(pd.concat([frame, other]))
+    assert mmd_test(frame, other, k, n_permutations=99).p_value == 0.01
+    wanted = mmd2(k.rows(frame), k.rows(other), k.vector_kernel, unbiased=True)
+    assert mmd_test(frame, other, k, n_permutations=9).statistic == pytest.approx(wanted)
+    assert hsic_test(frame, other, k, k, n_permutations=99).p_value == 0.01
+    assert len(herd(frame, 3, k).indices) == 3
