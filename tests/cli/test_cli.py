@@ -371,3 +371,17 @@ def test_fasta_from_fit_to_evaluate(tmp_path):
     assert refused.exit_code == 2
     assert "no kernel of sequences" in refused.output
     assert "Sequences" in mercer("inspect", out).output
+    checked = mercer("check", "spectrum(k=3) + mismatch(k=3, m=1)", train)
+    assert checked.exit_code == 0, checked.output
+    assert "n = 60" in checked.output
+    refused = mercer("check", "gaussian()", train)
+    assert refused.exit_code == 2
+    assert "no kernel of sequences" in refused.output
+
+
+def test_check_leaves_the_target_of_svmlight_out(tmp_path):
+    path = tmp_path / "rows.svmlight"
+    path.write_text("1 1:0.5 2:1\n-1 1:2 3:1.5\n1 1:1 2:3\n-1 2:2 3:1\n")
+    done = mercer("check", "gaussian(gamma=1.0)", path)
+    assert done.exit_code == 0, done.output
+    assert "rows of 3 columns" in done.output
