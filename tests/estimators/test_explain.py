@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 import mercer
 from mercer.errors import InvalidInput
-from mercer.kernels import Function, Gaussian, Kernel, Precomputed
+from mercer.kernels import AllSubstrings, Function, Gaussian, Kernel, Precomputed, Spectrum
 
 X, y = load_iris(return_X_y=True)
 Y = X[:, 2:]
@@ -79,6 +79,19 @@ def test_what_is_no_expansion_is_refused():
         mercer.explain(mercer.KernelPerceptron(method="voted").fit(X, y), NEW)
     with pytest.raises(NotFittedError):
         mercer.explain(mercer.KernelRidge(), NEW)
+
+
+@pytest.mark.parametrize("unit", ["character", "word"])
+def test_parts_of_sequences_are_their_positions(unit):
+    texts = ["the cat sat", "a dog and a cat", "stocks fell", "the market fell today"]
+    model = mercer.SVC(kernel=Spectrum(1, unit=unit).normalized()).fit(texts, [0, 0, 1, 1])
+    found = mercer.explain(model, ["the dog fell", "cat"])
+    for row, parts in enumerate(found.parts):
+        assert sum(weight for _, weight in parts) == pytest.approx(found.contributions[row].sum())
+        assert np.all(np.diff([abs(weight) for _, weight in parts]) <= 0)
+    assert sorted(part for part, _ in found.parts[1]) == ([(0, "cat")] if unit == "word" else list(enumerate("cat")))
+    assert "part (" in str(found)
+    assert mercer.explain(mercer.SVC(kernel=AllSubstrings()).fit(texts, [0, 0, 1, 1]), texts).parts is None
 
 
 def test_searches_are_their_best_estimator():

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
 from mercer.estimators.expansion import Expansion
+from mercer.kernels.sequences import position_weights
 
 __all__ = ["Explanation", "explain"]
 
@@ -39,7 +40,8 @@ class Explanation:
     points : str
         What one of the points is: "training point", "landmark", "support vector" or "kept row".
     parts : list or None
-        For kernels that can tell it (`weights_of_parts`): for each row what its parts contribute, as (part, weight).
+        For kernels that can tell it: for each row what its parts contribute, as (part, weight). Those of a sequence
+        are its positions with their symbols, for the kernels that `position_weights` knows.
 
     Examples
     --------
@@ -185,5 +187,20 @@ def _parts(model: Any, rows: Any, alpha: np.ndarray) -> list[Any] | None:
     """What the parts of each row contribute, for kernels that can tell."""
     weights = getattr(model.kernel_, "weights_of_parts", None)
     if weights is None:
-        return None
+        return None if model._domain() != "any" else _positions(model, rows, alpha)
     return [sorted(weights(x, model.X_fit_, alpha), key=lambda one: -abs(one[1])) for x in rows]
+
+
+def _positions(model: Any, rows: Any, alpha: np.ndarray) -> list[Any] | None:
+    """What each position of a sequence contributes, with its symbol, where the kernel has features that tell it."""
+    rows = model.kernel_.as_objects(rows)
+    try:
+        found = position_weights(model.kernel_, rows, model.X_fit_, alpha)
+    except InvalidInput:
+        return None
+    parts = []
+    for x, weights in zip(rows, found, strict=True):
+        symbols = x if len(x) == len(weights) else x.split()
+        pairs = zip(enumerate(symbols), weights.tolist(), strict=True)
+        parts.append(sorted(pairs, key=lambda one: -abs(one[1])))
+    return parts
