@@ -371,6 +371,12 @@ def test_fasta_from_fit_to_evaluate(tmp_path):
     assert refused.exit_code == 2
     assert "no kernel of sequences" in refused.output
     assert "Sequences" in mercer("inspect", out).output
+    checked = mercer("check", "spectrum(k=3) + mismatch(k=3, m=1)", train)
+    assert checked.exit_code == 0, checked.output
+    assert "n = 60" in checked.output
+    refused = mercer("check", "gaussian()", train)
+    assert refused.exit_code == 2
+    assert "no kernel of sequences" in refused.output
 
 
 def test_tune_shows_a_shortlist_and_searches_around_its_best(folder, tmp_path):
@@ -394,3 +400,11 @@ def test_tune_learns_length_scales_and_races_classes(folder):
     refused = mercer("tune", folder / "kinds.tsv.gz", "--target", "kind", "--per-column")
     assert refused.exit_code != 0
     assert "regression" in refused.output
+
+
+def test_check_leaves_the_target_of_svmlight_out(tmp_path):
+    path = tmp_path / "rows.svmlight"
+    path.write_text("1 1:0.5 2:1\n-1 1:2 3:1.5\n1 1:1 2:3\n-1 2:2 3:1\n")
+    done = mercer("check", "gaussian(gamma=1.0)", path)
+    assert done.exit_code == 0, done.output
+    assert "rows of 3 columns" in done.output

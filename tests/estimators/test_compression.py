@@ -13,6 +13,7 @@ from mercer import (
     KernelDiscriminantAnalysis,
     KernelLMS,
     KernelLogisticRegression,
+    KernelPerceptron,
     KernelRidge,
     KernelRidgeClassifier,
     NuSVC,
@@ -22,7 +23,7 @@ from mercer import (
     save,
 )
 from mercer.errors import InvalidInput, MemoryExceeded
-from mercer.kernels import Function, Gaussian, Precomputed
+from mercer.kernels import Function, Gaussian, Precomputed, Spectrum
 
 X, Y = load_iris(return_X_y=True)
 X = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -137,7 +138,26 @@ def test_bad_arguments(arguments):
 def test_where_it_is_refused():
     with pytest.raises(InvalidInput, match="precomputed"):
         SVC(kernel=Precomputed()).fit(KERNEL(X), Y).compress(10)
+    with pytest.raises(InvalidInput, match="votes"):
+        KernelPerceptron(KERNEL, method="voted").fit(X, Y).compress(10)
     model = KernelRidge(KERNEL).fit(X, X[:, 0])
     model.report_.memory_budget = 1000
     with pytest.raises(MemoryExceeded):
         model.compress(10)
+
+
+def test_sequences_are_chosen_and_stay_as_they_are():
+    rng = np.random.default_rng(0)
+    rows = ["".join(rng.choice(list(letters), 20)) for letters in ["AACT", "GGCT"] * 20]
+    model = SVC(kernel=Spectrum(k=2).normalized()).fit(rows, [0, 1] * 20)
+    small = model.compress(5)
+    assert set(small.X_fit_) <= set(rows)
+    assert small.score(rows, [0, 1] * 20) > 0.9
+    whole = model.compress(len(model.X_fit_))
+    np.testing.assert_allclose(whole.decision_function(rows), model.decision_function(rows), atol=1e-8)
+
+
+def test_a_history_is_of_the_vectors_that_were():
+    model = KernelPerceptron(KERNEL, keep_history=True, max_iter=5, tol=None).fit(X, Y)
+    assert not hasattr(model.compress(10), "history_")
+    assert len(list(model.staged_decision_function(X))) == 6

@@ -16,13 +16,18 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import mercer
 from mercer import (
     KernelDiscriminantAnalysis,
+    KernelKMeans,
+    KernelLMS,
     KernelLogisticRegression,
     KernelPCA,
+    KernelPerceptron,
     KernelPLS,
     KernelRidge,
     KernelRidgeClassifier,
     KernelRidgeClassifierCV,
     KernelRidgeCV,
+    Nystroem,
+    OnlineKernelClassifier,
 )
 from mercer.errors import InvalidInput, MemoryExceeded
 from mercer.kernels import Function, Gaussian, Linear, Polynomial, Precomputed
@@ -271,3 +276,30 @@ def test_polynomial_of_data_that_overflow_is_refused():
     X = np.array([[1e150], [2e150], [3e150]])
     with pytest.raises(InvalidInput, match=r"finite|overflow"):
         KernelRidge(Polynomial(degree=3)).fit(X, [1.0, 2.0, 3.0])
+
+
+DRAWING = {
+    "descent": lambda state: KernelPerceptron(max_iter=5, tol=None, random_state=state),
+    "mistakes": lambda state: KernelPerceptron(method="plain", max_iter=2, tol=None, random_state=state),
+    "least mean squares": lambda state: KernelLMS(mode="stochastic", max_iter=2, tol=None, random_state=state),
+    "online": lambda state: OnlineKernelClassifier(random_state=state),
+    "landmarks": lambda state: KernelRidge(solver="nystroem", n_landmarks=9, landmarks="uniform", random_state=state),
+    "discriminants": lambda state: KernelDiscriminantAnalysis(solver="nystroem", n_landmarks=9, random_state=state),
+    "components": lambda state: KernelPCA(2, solver="nystroem", n_landmarks=9, random_state=state),
+    "clusters": lambda state: KernelKMeans(3, random_state=state),
+    "features": lambda state: Nystroem(n_components=9, random_state=state),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", DRAWING)
+def test_random_state_is_a_number_a_generator_or_none(name, data):
+    def fit(state):
+        model = DRAWING[name](state).fit(*data)
+        return model.transform(data[0]) if hasattr(model, "transform") else model.predict(data[0])
+
+    assert len(fit(None)) == 150
+    np.testing.assert_array_equal(fit(np.random.RandomState(3)), fit(np.random.RandomState(3)))
+    for wrong in (-1, "x", np.random.default_rng(0)):
+        with pytest.raises(InvalidInput, match="random_state="):
+            fit(wrong)

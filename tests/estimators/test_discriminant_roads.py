@@ -210,7 +210,7 @@ def test_priors_move_the_calibrated_boundary_too(data):
         ({"calibration": "none"}, "calibration"),
         ({"n_landmarks": 0}, "n_landmarks"),
         ({"n_landmarks": 2.5}, "n_landmarks"),
-        ({"random_state": None}, "random_state"),
+        ({"random_state": "x"}, "random_state"),
     ],
     ids=str,
 )

@@ -10,12 +10,13 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import mercer
 from mercer.errors import InvalidInput
-from mercer.kernels import Function, Gaussian, Kernel, Precomputed
+from mercer.kernels import AllSubstrings, Function, Gaussian, Kernel, Precomputed, Spectrum
 
 X, y = load_iris(return_X_y=True)
 Y = X[:, 2:]
@@ -40,6 +41,10 @@ MODELS = {
     "tube": (mercer.SVR(kernel=KERNEL), Y[:, 0], "predict"),
     "one class": (mercer.OneClassSVM(kernel=KERNEL), None, "decision_function"),
     "perceptron": (mercer.KernelPerceptron(KERNEL, max_iter=50, tol=None), y, "decision_function"),
+    "descent": (mercer.OnlineKernelClassifier(KERNEL, budget=20), y, "decision_function"),
+    "forgetron": (mercer.OnlineKernelClassifier(KERNEL, strategy="forget", averaged=True), y > 0, "decision_function"),
+    "recursive": (mercer.OnlineKernelRegressor(KERNEL), Y, "predict"),
+    "quantised": (mercer.OnlineKernelRegressor(KERNEL, method="qklms", averaged=True), y, "predict"),
     "latent": (mercer.KernelPLS(2, KERNEL), y, "predict"),
     "correlated": (mercer.KernelCCA(2, kernel=KERNEL), Y, "transform"),
 }
@@ -71,8 +76,29 @@ def test_what_is_no_expansion_is_refused():
         mercer.explain(mercer.KernelKMeans(3).fit(X), NEW)
     with pytest.raises(InvalidInput, match="no sum of terms"):
         mercer.explain(StandardScaler().fit(X), NEW)
+    with pytest.raises(InvalidInput, match="votes"):
+        mercer.explain(mercer.KernelPerceptron(method="voted").fit(X, y), NEW)
     with pytest.raises(NotFittedError):
         mercer.explain(mercer.KernelRidge(), NEW)
+
+
+@pytest.mark.parametrize("unit", ["character", "word"])
+def test_parts_of_sequences_are_their_positions(unit):
+    texts = ["the cat sat", "a dog and a cat", "stocks fell", "the market fell today"]
+    model = mercer.SVC(kernel=Spectrum(1, unit=unit).normalized()).fit(texts, [0, 0, 1, 1])
+    found = mercer.explain(model, ["the dog fell", "cat"])
+    for row, parts in enumerate(found.parts):
+        assert sum(weight for _, weight in parts) == pytest.approx(found.contributions[row].sum())
+        assert np.all(np.diff([abs(weight) for _, weight in parts]) <= 0)
+    assert sorted(part for part, _ in found.parts[1]) == ([(0, "cat")] if unit == "word" else list(enumerate("cat")))
+    assert "part (" in str(found)
+    assert mercer.explain(mercer.SVC(kernel=AllSubstrings()).fit(texts, [0, 0, 1, 1]), texts).parts is None
+
+
+def test_searches_are_their_best_estimator():
+    search = GridSearchCV(make_pipeline(StandardScaler(), mercer.SVC()), {"svc__C": [0.1, 1.0]}, cv=2).fit(X, y)
+    found, wanted = mercer.explain(search, NEW), mercer.explain(search.best_estimator_, NEW)
+    np.testing.assert_array_equal(found.contributions, wanted.contributions)
 
 
 def test_forms_of_rows_pipelines_matrices_and_objects():

@@ -134,7 +134,7 @@ def test_identical_rows_have_no_components():
 
 
 @pytest.mark.parametrize(
-    "bad", [{"n_components": 0}, {"n_components": 1.5}, {"solver": "arpack"}, {"random_state": None}]
+    "bad", [{"n_components": 0}, {"n_components": 1.5}, {"solver": "arpack"}, {"random_state": -1}]
 )
 def test_bad_parameters(bad):
     options = {"n_components": 2, "solver": "krylov"} | bad

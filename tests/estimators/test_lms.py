@@ -244,7 +244,7 @@ def test_it_keeps_its_budget(data):
         {"tol": -1.0},
         {"max_iter": 0},
         {"max_iter": 1.5},
-        {"random_state": None},
+        {"random_state": "x"},
     ],
     ids=str,
 )

@@ -268,3 +268,15 @@ def test_halving_alone_balances_better_than_a_coin():
     # Equal rows: which of them is kept makes no difference, and no division by 0.
     same = KernelOperator(KERNEL, np.ones((8, 2)))
     assert len(_halved(same, np.arange(8), 0.5, np.random.default_rng(0))) == 4
+
+
+def test_kernels_of_tables():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"size": rng.normal(size=30), "colour": rng.choice(["red", "blue"], 30)})
+    other = frame.assign(size=frame["size"] + 3.0)
+    k = mercer.table_kernel(pd.concat([frame, other]))
+    assert mmd_test(frame, other, k, n_permutations=99).p_value == 0.01
+    wanted = mmd2(k.rows(frame), k.rows(other), k.vector_kernel, unbiased=True)
+    assert mmd_test(frame, other, k, n_permutations=9).statistic == pytest.approx(wanted)
+    assert hsic_test(frame, other, k, k, n_permutations=99).p_value == 0.01
+    assert len(herd(frame, 3, k).indices) == 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from mercer.errors import InvalidInput, MercerError, NotAKernel
@@ -16,6 +17,7 @@ from mercer.kernels import (
     Polynomial,
     Precomputed,
     RationalQuadratic,
+    as_kernel,
     inf,
     kernel_names,
     parse,
@@ -118,3 +120,10 @@ def test_what_is_no_kernel_is_refused_as_such(text):
 def test_only_text_is_parsed(given):
     with pytest.raises(InvalidInput, match="string"):
         parse(given)
+
+
+def test_a_name_is_the_kernel_where_a_pairing_is_called_so_too():
+    X = np.abs(np.random.default_rng(0).normal(size=(5, 3)))
+    wanted = np.exp(-((X[:, None] - X) ** 2 / (X[:, None] + X)).sum(axis=2))
+    for text in ("chi2", " CHI2 ", "chi2()", "exp(-chi2)", "0.5*chi2() + 0.5*chi2(gamma=1.0)"):
+        np.testing.assert_allclose(as_kernel(text)(X), wanted, rtol=1e-12)

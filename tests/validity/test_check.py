@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import mercer
 from mercer import check_kernel
 from mercer.errors import InvalidInput, NotAKernel
-from mercer.kernels import Function, Gaussian, Kernel, Linear, Precomputed, Sigmoid
+from mercer.kernels import Function, Gaussian, Kernel, Linear, Mismatch, Precomputed, Sigmoid, Spectrum
 from mercer.operators import Dense
 from mercer.validity import spectrum_of
 from mercer.validity.points import adversarial, large
@@ -192,3 +192,16 @@ def test_points_are_what_they_say():
 def test_the_same_answer_every_time():
     assert str(check_kernel("exp(-sqdist**1.5)")) == str(check_kernel("exp(-sqdist**1.5)"))
     assert mercer.check_kernel("exp(-sqdist**1.5)", seed=1).verdict == "refuted"
+
+
+def test_kernels_of_tables_and_of_sequences_whose_alphabet_is_in_the_data():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"size": rng.normal(size=12), "colour": rng.choice(["red", "blue"], 12)})
+    assert check_kernel(mercer.table_kernel(frame), frame).verdict == "proved"
+    words = ["".join(rng.choice(list("acgt"), 12)) for _ in range(12)]
+    report = check_kernel(Mismatch(k=3) + Spectrum(k=2), words)
+    assert report.verdict == "proved"
+    assert report.spectrum.n == 12
+    assert report.kernel.is_resolved
+    with pytest.raises(InvalidInput, match="give X"):
+        check_kernel(Mismatch(k=3))

@@ -8,7 +8,8 @@ from typing import Any
 from mercer import KernelReport, check_kernel
 from mercer.errors import InvalidInput, message
 from mercer.io import TableEncoder, read_table
-from mercer.kernels import as_kernel
+from mercer.io.sequences import SequenceEncoder
+from mercer.kernels import Kernel, as_kernel
 
 __all__ = ["examined"]
 
@@ -22,16 +23,24 @@ def examined(text: str, table: Path | None, target: str | None, columns: int | N
     kernel = as_kernel(text)
     if table is None:
         return check_kernel(kernel, n_features=columns, vary=_choices(vary))
-    frame = read_table(table).frame
-    if target is not None:
-        if target not in frame.columns:
-            given = f"no column {target!r} in {table.name}"
-            raise InvalidInput(message("--target", given, f"the columns are {', '.join(map(str, frame.columns[:12]))}"))
-        frame = frame.drop(columns=target)
+    found = read_table(table)
+    if target is not None and target not in found.columns:
+        given = f"no column {target!r} in {table.name}"
+        raise InvalidInput(message("--target", given, f"the columns are {', '.join(found.columns[:12])}"))
+    frame = found.frame.drop(columns=target or found.default_target or [])
+    if found.format == "fasta":
+        return check_kernel(_of_sequences(kernel, text), SequenceEncoder().fit_transform(frame), vary=_choices(vary))
     encoder = TableEncoder()
     X = encoder.fit_transform(frame)
     kernel = kernel.resolve(X, [str(name) for name in encoder.get_feature_names_out()])
     return check_kernel(kernel, X, vary=_choices(vary))
+
+
+def _of_sequences(kernel: Kernel, text: str) -> Kernel:
+    if kernel.domain != "any":
+        advice = "choose a kernel of those, such as spectrum(k=3)"
+        raise InvalidInput(message("check", f"{text} is no kernel of sequences", advice))
+    return kernel
 
 
 def _choices(vary: str | None) -> dict[str, list[Any]] | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, _safe_indexing
+from sklearn.utils import Tags, _safe_indexing, check_random_state
 from sklearn.utils.validation import (
     _check_sample_weight,
     _check_y,
@@ -182,6 +183,16 @@ class KernelEstimator(BaseEstimator):
             # Not of |values|, which would be a copy of the data.
             largest_row = float(max(np.max(values, initial=0.0), -np.min(values, initial=0.0)))
         return KernelSize(float(diagonal.sum()), float(np.abs(diagonal).max()), largest_row)
+
+    def _seed(self) -> int:
+        """`random_state` where it is a whole number, else one drawn from the generator that it stands for."""
+        state = getattr(self, "random_state", None)
+        if isinstance(state, Integral) and not isinstance(state, bool) and int(state) >= 0:
+            return int(state)
+        if state is None or isinstance(state, np.random.RandomState):
+            return int(check_random_state(state).randint(np.iinfo(np.int32).max))
+        given, do = f"random_state={state!r}", "give a whole number ≥ 0, a numpy.random.RandomState, or None"
+        raise InvalidInput(message(type(self).__name__, given, do))
 
     def _expansion(self) -> Expansion | None:
         """The outputs as kernel expansions over `X_fit_`, for `explain`; None where they are none."""

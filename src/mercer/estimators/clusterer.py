@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClusterMixin
-from sklearn.utils import check_random_state
 
 from mercer.errors import ConvergenceWarning, InvalidInput, message
 from mercer.estimators.base import KernelEstimator
@@ -43,12 +42,6 @@ class Clusterer(ClusterMixin, KernelEstimator):
             given = f"n_clusters={self.n_clusters} for n_samples={present} of positive weight"
             raise InvalidInput(message(type(self).__name__, given, "lower n_clusters, or give more rows"))
         return int(self.n_clusters)
-
-    def _seed(self) -> int:
-        """An integer of its own, or one drawn from the generator that was given."""
-        if isinstance(self.random_state, Integral):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _best(self, problem: Clustering, starts: Iterable[np.ndarray] | None, tol: float = 0.0) -> Solution[Any]:
         """The solution of least inertia from the starts that are given, or `n_init` by k-means++."""

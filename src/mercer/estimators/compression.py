@@ -90,7 +90,7 @@ class Compressible(KernelEstimator):
             K = KernelOperator(self.kernel_, self.X_fit_, dtype=np.float64)
             found = select_vectors(K, A, most, wanted)
         vectors, moved = taken_rows(self.X_fit_, found.places), None
-        if move and len(found.places) < n and isinstance(vectors, np.ndarray):
+        if move and len(found.places) < n and isinstance(vectors, np.ndarray) and vectors.dtype.kind == "f":
             with report.stage("moves"):
                 rows = np.asarray(self.X_fit_, np.float64)
                 moved = moved_vectors(self.kernel_, rows, A, np.asarray(vectors, np.float64), STEPS)

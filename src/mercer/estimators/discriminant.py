@@ -83,7 +83,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         Relative residual of the linear system in float64.
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free.
-    random_state : int, default 0
+    random_state : int, RandomState or None, default 0
         Of the choice of landmarks.
 
     Attributes
@@ -223,7 +223,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         report.method, report.precision = f"regression in the features of {m} landmarks", "float64"
         self._require(3 * 8 * m * (n + m), "fewer landmarks", report)
         with report.stage("landmarks"):
-            found = landmark_features(K, m, int(self.random_state))
+            found = landmark_features(K, m, self._seed())
         self.X_fit_ = found.landmarks
         report.notes.append(f"the landmarks leave out {found.lost:.1e} of the trace of K")
         with report.stage("directions"):
@@ -328,8 +328,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         m = self.n_landmarks
         if m is not None and (isinstance(m, bool) or not isinstance(m, (int, np.integer)) or m < 1):
             raise InvalidInput(message(who, f"n_landmarks={m!r}", "give a positive integer, or None"))
-        if not isinstance(self.random_state, (int, np.integer)):
-            raise InvalidInput(message(who, f"random_state={self.random_state!r}", "give an integer"))
+        self._seed()  # refused here, though not all roads draw
         k = self.n_components
         if k is not None and (isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k < c):
             do = f"{c} classes have at most {c - 1} directions: give a number from 1 to {c - 1}, or None"

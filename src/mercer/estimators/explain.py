@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
 from mercer.estimators.expansion import Expansion
+from mercer.kernels.sequences import position_weights
 
 __all__ = ["Explanation", "explain"]
 
@@ -37,9 +38,10 @@ class Explanation:
     order : array of int of shape (rows, n)
         Training points by falling |contribution|: places in `X_fit_`, which has no rows of weight 0.
     points : str
-        What one of the points is: "training point", "landmark" or "support vector".
+        What one of the points is: "training point", "landmark", "support vector" or "kept row".
     parts : list or None
-        For kernels that can tell it (`weights_of_parts`): for each row what its parts contribute, as (part, weight).
+        For kernels that can tell it: for each row what its parts contribute, as (part, weight). Those of a sequence
+        are its positions with their symbols, for the kernels that `position_weights` knows.
 
     Examples
     --------
@@ -96,10 +98,11 @@ def explain(model: Any, X: Any, output: int | None = None) -> Explanation:
 
     Parameters
     ----------
-    model : fitted estimator, or a pipeline that ends with one
+    model : fitted estimator, or a pipeline or search that ends with one
         One whose output is a kernel expansion f(x) = b + Σⱼ αⱼ k(x, xⱼ): ridge regression and classification (the
         decision function), least mean squares, discriminants, kernel PCA, partial least squares, canonical correlation
-        (first view), support vector machines (each pair of classes). On landmarks the points are these.
+        (first view), support vector machines (each pair of classes), online learners. On landmarks the points are
+        these, of online learners the rows that they kept.
     X : a row, array-like of shape (rows, d), or a sequence of objects
     output : int, optional
         The target, class (as its place in ``classes_``) or component; by default the first. Of two classes the decision
@@ -130,13 +133,17 @@ def explain(model: Any, X: Any, output: int | None = None) -> Explanation:
     >>> bool(np.isclose(found.intercept + found.contributions.sum(), model.predict([[1.5]])[0]))
     True
     """
-    if hasattr(model, "steps"):
-        X, model = (model[:-1].transform(X) if len(model.steps) > 1 else X), model[-1]
+    while hasattr(model, "steps") or hasattr(model, "best_estimator_"):
+        if hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        else:
+            X, model = (model[:-1].transform(X) if len(model.steps) > 1 else X), model[-1]
     who = f"explain({type(model).__name__})"
     expansion: Expansion | None = model._expansion() if hasattr(model, "_expansion") else None
     if expansion is None:
         given = "its output is no sum of terms αⱼ k(x, xⱼ)"
-        raise InvalidInput(message(who, given, "explain a ridge model, a discriminant, or scores of components"))
+        do = "explain a ridge model, a support vector machine, a discriminant, or scores of components"
+        raise InvalidInput(message(who, given, do))
     check_is_fitted(model)
     rows = _rows(model, X)
     K = np.asarray(model._cross(rows).toarray(), np.float64)
@@ -180,5 +187,20 @@ def _parts(model: Any, rows: Any, alpha: np.ndarray) -> list[Any] | None:
     """What the parts of each row contribute, for kernels that can tell."""
     weights = getattr(model.kernel_, "weights_of_parts", None)
     if weights is None:
-        return None
+        return None if model._domain() != "any" else _positions(model, rows, alpha)
     return [sorted(weights(x, model.X_fit_, alpha), key=lambda one: -abs(one[1])) for x in rows]
+
+
+def _positions(model: Any, rows: Any, alpha: np.ndarray) -> list[Any] | None:
+    """What each position of a sequence contributes, with its symbol, where the kernel has features that tell it."""
+    rows = model.kernel_.as_objects(rows)
+    try:
+        found = position_weights(model.kernel_, rows, model.X_fit_, alpha)
+    except InvalidInput:
+        return None
+    parts = []
+    for x, weights in zip(rows, found, strict=True):
+        symbols = x if len(x) == len(weights) else x.split()
+        pairs = zip(enumerate(symbols), weights.tolist(), strict=True)
+        parts.append(sorted(pairs, key=lambda one: -abs(one[1])))
+    return parts

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
 
 from mercer.approx.fourier import draw_frequencies, fourier_features
 from mercer.approx.landmarks import choose_landmarks
@@ -35,12 +34,6 @@ class _FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstim
         if isinstance(m, bool) or not isinstance(m, Integral) or m < 1:
             raise InvalidInput(message(type(self).__name__, f"n_components={m!r}", "give a positive integer"))
         return int(m)
-
-    def _seed(self) -> int:
-        """An integer of its own, or one drawn from the generator that was given."""
-        if isinstance(self.random_state, Integral):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _measure(self, K: KernelOperator, X: Any, seed: int, report: Report) -> None:
         """‖K − ΦΦᵀ‖/‖K‖ on a random block of training rows, in the report."""

@@ -60,7 +60,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         m of "nystroem"; None is 1000, or what the memory allows.
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free.
-    random_state : int, default 0
+    random_state : int, RandomState or None, default 0
         Of the choice of landmarks.
 
     Attributes
@@ -271,11 +271,6 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             raise InvalidInput(message(who, f"regularization={kappa!r}", "give a number ≥ 0"))
         if self.solver not in ("auto", "dense", "nystroem"):
             raise InvalidInput(message(who, f"solver={self.solver!r}", 'choose "auto", "dense" or "nystroem"'))
-
-    def _seed(self) -> int:
-        if isinstance(self.random_state, Integral):
-            return int(self.random_state)
-        raise InvalidInput(message(type(self).__name__, f"random_state={self.random_state!r}", "give an integer"))
 
     def _plan(self, n: int, report: Report) -> tuple[str, int]:
         """The road and its landmarks, and the memory it takes, before anything is allocated."""

@@ -100,7 +100,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
         error is of second order in it (3e-5 left 64 eigenvalues of handwritten digits right to 4e-6, 1e-3 to 5e-2).
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free.
-    random_state : int, default 0
+    random_state : int, RandomState or None, default 0
         Of the Krylov method's random start.
 
     Attributes
@@ -274,11 +274,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
         if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
             raise InvalidInput(message("KernelPCA", f"n_components={k!r}", "give a positive integer, or None for all"))
         return min(int(k), n)
-
-    def _seed(self) -> int:
-        if isinstance(self.random_state, (int, np.integer)):
-            return int(self.random_state)
-        raise InvalidInput(message("KernelPCA", f"random_state={self.random_state!r}", "give an integer"))
 
     def _choose(self, n: int, k: int, report: Report, cheap: bool = False) -> str:
         """The road, and the memory it will take, before anything is allocated."""

@@ -47,7 +47,7 @@ class KernelRidge(LeastSquaresRegressor):
         in coordinates in which it is near the relative error of f in the norm ‖f‖²_W + λ‖f‖²_H.
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free.
-    random_state : int, default 0
+    random_state : int, RandomState or None, default 0
         Of the landmarks and of the rows that precondition "nystroem".
 
     Attributes

@@ -68,9 +68,6 @@ class LandmarkComponents(PreImages):
     n_landmarks: int | None
     tol: float
 
-    def _seed(self) -> int:
-        raise NotImplementedError
-
     def _checked_components(self, n: int) -> int:
         raise NotImplementedError
 

@@ -152,7 +152,7 @@ class LeastSquares(Compressible):
             n_landmarks=self.n_landmarks,
             tol=self.tol,
             narrow=self._kernel_size(K).fits_float32,
-            seed=self.random_state,
+            seed=self._seed(),
             report=report,
         ).run()
         self.X_fit_, self.dual_coef_, self.intercept_ = found.landmarks, found.coefficients, found.intercept

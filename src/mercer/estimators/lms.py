@@ -59,7 +59,7 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
         no failure.
     shuffle : bool, default True
         A new order in each pass of the stochastic mode.
-    random_state : int, default 0
+    random_state : int, RandomState or None, default 0
         Of these orders.
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free. K is stored where it takes at most 40 % of it.
@@ -156,7 +156,7 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
         tol, steps = float(self.tol or 0.0), int(self.max_iter)
         if self.mode == "batch":
             return BatchLMS(self.step_size_, tol, steps)
-        return StochasticLMS(self.step_size_, tol, steps, bool(self.shuffle), int(self.random_state))
+        return StochasticLMS(self.step_size_, tol, steps, bool(self.shuffle), self._seed())
 
     def _stored(self, K: KernelOperator, y: np.ndarray, report: Report) -> Operator:
         """K in memory where it fits, for it is read in every step; the plan comes before the allocation."""
@@ -178,7 +178,7 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
         A = K if weights is None else Weighted(K, np.sqrt(weights))
         with report.stage("largest eigenvalue"):
             solver = choose_eigen(K.shape[0], 1, report.memory_budget, tol=1e-3).solver
-            solution = solve(solver, Eigenproblem(A, 1, int(self.random_state)))
+            solution = solve(solver, Eigenproblem(A, 1, self._seed()))
         if solution.x is None or not np.isfinite(solution.x.values[0]):
             raise InvalidInput(message("KernelLMS", "K has no largest eigenvalue", solution.status.advice))
         return max(float(solution.x.values[0]), 0.0)
@@ -284,10 +284,8 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
             refuse("step_size", 'give a number > 0, or "auto"')
         if self.tol is not None and not (isinstance(self.tol, Real) and 0 <= self.tol < np.inf):
             refuse("tol", "give a number ≥ 0, or None for all max_iter steps")
-        for name, least in (("max_iter", 1), ("random_state", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-                refuse(name, f"give a whole number ≥ {least}")
+        if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, (int, np.integer)) or self.max_iter < 1:
+            refuse("max_iter", "give a whole number ≥ 1")
 
     def predict(self, X: Any) -> np.ndarray:
         """f(x) = Σᵢ βᵢ k(xᵢ, x) for each row, in float64."""

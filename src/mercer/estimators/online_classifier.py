@@ -71,7 +71,7 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
         Of `fit` over its rows.
     shuffle : bool, default True
         `fit` takes a new order in each pass; `partial_fit` takes rows as they come.
-    random_state : int, default 0
+    random_state : int, RandomState or None, default 0
         Of these orders.
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free.

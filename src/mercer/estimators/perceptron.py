@@ -10,6 +10,7 @@ import numpy as np
 
 from mercer.arrays import human, require
 from mercer.errors import InvalidInput, message
+from mercer.estimators.expansion import Expansion
 from mercer.estimators.least_squares import LeastSquaresClassifier
 from mercer.gram import KernelOperator
 from mercer.operators import Dense, Operator, Weighted
@@ -91,7 +92,7 @@ class KernelPerceptron(LeastSquaresClassifier):
         A new order of the rows in each pass; "gradient" has none.
     keep_history : int or bool, default False
         Keep α before the first step, and after each step (1 or True) or each so many: `history_`.
-    random_state : int, default 0
+    random_state : int, RandomState or None, default 0
         Of the orders.
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free. K is stored where it takes at most 40 % of it.
@@ -234,7 +235,7 @@ class KernelPerceptron(LeastSquaresClassifier):
         A, report = gram if weights is None else Weighted(gram, np.sqrt(weights)), self.report_
         with report.stage("largest eigenvalue"):
             solver = choose_eigen(A.shape[0], 1, report.memory_budget, tol=1e-3).solver
-            solution = solve(solver, Eigenproblem(A, 1, int(self.random_state)))
+            solution = solve(solver, Eigenproblem(A, 1, self._seed()))
         if solution.x is None or not np.isfinite(solution.x.values[0]):
             raise InvalidInput(message("KernelPerceptron", "K has no largest eigenvalue", solution.status.advice))
         return max(float(solution.x.values[0]), 0.0)
@@ -257,7 +258,7 @@ class KernelPerceptron(LeastSquaresClassifier):
             tol=0.0 if self.tol is None else float(self.tol),
             max_steps=int(self.max_iter),
             shuffle=bool(self.shuffle),
-            seed=int(self.random_state),
+            seed=self._seed(),
         )
         solution = solve(rule, problem, each=keep)
         if self.method == "voted":
@@ -307,10 +308,8 @@ class KernelPerceptron(LeastSquaresClassifier):
             refuse("step_size", 'give a number > 0, or "auto"')
         if self.tol is not None and not (isinstance(self.tol, Real) and 0 <= float(self.tol) < np.inf):
             refuse("tol", "give a number ≥ 0, or None for all max_iter steps")
-        for name, least in (("max_iter", 1), ("random_state", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-                refuse(name, f"give a whole number ≥ {least}")
+        if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, Integral) or int(self.max_iter) < 1:
+            refuse("max_iter", "give a whole number ≥ 1")
         if not isinstance(self.keep_history, Integral) or int(self.keep_history) < 0:
             refuse("keep_history", "give False, True for every step, or a number of steps")
 
@@ -332,6 +331,17 @@ class KernelPerceptron(LeastSquaresClassifier):
             for j in range(c):
                 shares[rows, j] = (F.argmax(axis=2) == j) @ votes["visits"] / max(total, 1.0)
         return shares[:, 1:] - shares[:, :1] if c == 2 else shares
+
+    def _expansion(self) -> Expansion:
+        if self.method == "voted":
+            given = "the votes of many functions, which are no sum of terms αⱼ k(x, xⱼ)"
+            raise InvalidInput(message("KernelPerceptron", given, 'choose method="averaged" before fit'))
+        return super()._expansion()
+
+    def _restate(self, vectors: Any, B: np.ndarray) -> None:
+        super()._restate(vectors, B)
+        if hasattr(self, "history_"):  # of other vectors
+            del self.history_
 
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
         """Σₙ αₙκ(xₙ, x) + α₀ for each α that `history_` kept, one after the other: the film of the surface.

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.arrays import require
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base import KernelEstimator
+from mercer.estimators.expansion import Expansion, expansion_of
 from mercer.estimators.report import Report
 from mercer.events import TilesDone, emit
 from mercer.gram import KernelOperator
@@ -107,9 +108,9 @@ class Stream(KernelEstimator):
 
     def _orders(self, n: int) -> Iterator[np.ndarray]:
         """The order of the rows in each pass of a fit."""
+        seed = self._seed()
         for t in range(int(self.n_passes)):
-            seed = [int(self.random_state), t]
-            yield np.random.default_rng(seed).permutation(n) if self.shuffle else np.arange(n)
+            yield np.random.default_rng([seed, t]).permutation(n) if self.shuffle else np.arange(n)
 
     @staticmethod
     def _chunks(order: np.ndarray, size: int) -> Iterator[np.ndarray]:
@@ -166,10 +167,10 @@ class Stream(KernelEstimator):
         raise InvalidInput(message(type(self).__name__, f"{name}={getattr(self, name)!r}", do))
 
     def _check_counts(self) -> None:
-        for name, least in (("budget", 1), ("n_passes", 1), ("random_state", 0)):
+        for name in ("budget", "n_passes"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-                self._refuse(name, f"give a whole number ≥ {least}")
+            if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
+                self._refuse(name, "give a whole number ≥ 1")
 
     def _check_number(self, name: str, least: float, *, above: bool = False) -> None:
         value = getattr(self, name)
@@ -180,6 +181,10 @@ class Stream(KernelEstimator):
     def _is_first(self) -> dict[str, bool]:
         """The options of validation: the first call tells the number of columns."""
         return {} if self._domain() == "any" else {"reset": not self._known()}
+
+    def _expansion(self) -> Expansion:
+        check_is_fitted(self)
+        return expansion_of(self)._replace(points="kept row")
 
     def _decide(self, X: Any) -> np.ndarray:
         check_is_fitted(self)

@@ -68,7 +68,7 @@ def mmd_test(
     if estimator not in ("unbiased", "biased", "linear"):
         raise InvalidInput(message(who, f"estimator={estimator!r}", 'choose "unbiased", "biased" or "linear"'))
     count = checked_count(who, "n_permutations", n_permutations)
-    given = sample_kernel(who, kernel)
+    given, X, Y = sample_kernel(who, kernel).prepared(X, Y)
     both, m, n = pooled(who, given, X, Y)
     least = 4 if estimator == "linear" else 2
     if min(m, n) < least:

@@ -54,7 +54,7 @@ def read_text(path: Path) -> tuple[str, tuple[str, ...]]:
         if data.startswith(magic):
             raise InvalidInput(message(path.name, f"is {what}", do))
     if b"\0" in data:
-        raise InvalidInput(message(path.name, "is a binary file, not text", "give a CSV, TSV or svmlight file"))
+        raise InvalidInput(message(path.name, "is a binary file, not text", "give a CSV, TSV, svmlight or FASTA file"))
     try:
         return data.decode("utf-8-sig"), ()
     except UnicodeDecodeError:
@@ -89,5 +89,5 @@ def _latin(data: bytes, name: str) -> str:
     """Latin-1 decodes anything: refuse what has control characters as no text has."""
     strange = sum(data.count(bytes([code])) for code in range(32) if code not in (9, 10, 12, 13))
     if strange > len(data) / 1000:
-        raise InvalidInput(message(name, "is a binary file, not text", "give a CSV, TSV or svmlight file"))
+        raise InvalidInput(message(name, "is a binary file, not text", "give a CSV, TSV, svmlight or FASTA file"))
     return data.decode("latin-1")

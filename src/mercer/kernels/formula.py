@@ -106,10 +106,14 @@ def _tree(text: str) -> ast.expr:
 def is_formula(text: str) -> bool:
     """Whether a text names pairings, and so is a formula rather than an expression of kernels.
 
-    >>> is_formula("exp(-sqdist)"), is_formula("gaussian(gamma=1.0)")
-    (True, False)
+    What is called is no pairing: chi2() is the kernel, chi2 in a formula the distance.
+
+    >>> is_formula("exp(-sqdist)"), is_formula("gaussian(gamma=1.0)"), is_formula("exp(-chi2)"), is_formula("2*chi2()")
+    (True, False, True, False)
     """
     try:
-        return any(isinstance(node, ast.Name) and node.id in _NAMES for node in ast.walk(_tree(text)))
+        nodes = list(ast.walk(_tree(text)))
     except InvalidInput:
         return False
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    return any(isinstance(node, ast.Name) and node.id in _NAMES and id(node) not in called for node in nodes)

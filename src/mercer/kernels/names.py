@@ -66,11 +66,16 @@ def as_kernel(given: Any) -> Kernel:
     Gaussian()
     >>> as_kernel("1 / (1 + sqdist)")
     Formula('1 / (1 + sqdist)')
+
+    A text that is a kernel's name is that kernel, though a pairing is called so too:
+
+    >>> as_kernel("chi2"), as_kernel("exp(-chi2)")
+    (Chi2(), Formula('exp(-chi2)'))
     """
     if isinstance(given, Kernel):
         return given
     if isinstance(given, str):
-        return Formula(given) if is_formula(given) else parse(given)
+        return Formula(given) if is_formula(given) and given.strip().lower() not in _NAMES else parse(given)
     if callable(given) and not isinstance(given, type):
         return Function(given)
     advice = f"give a Kernel, a function f(X, Z), or a name: {', '.join(kernel_names())}"

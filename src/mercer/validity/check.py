@@ -98,9 +98,13 @@ def check_kernel(
     kernel = as_kernel(k)
     if vary:
         return _varied(kernel, X, n_features, vary, seed)
+    if X is not None:
+        kernel, X, _ = kernel.prepared(X, None)
+    if X is not None and kernel.domain == "any" and not kernel.is_resolved:
+        kernel = kernel.resolve(X)
     if kernel.domain == "precomputed":
         return _check_matrix(kernel, X)
-    if kernel.domain == "any" and trace_or_none(kernel) is None:
+    if kernel.domain == "any" and not (kernel.is_resolved and trace_or_none(kernel)):
         return _check_objects(kernel, X, seed)
     kernel, rows = _resolved(kernel, X)
     e = trace_or_none(kernel)
