@@ -388,3 +388,11 @@ def test_kernels_that_are_not_definite_end_in_a_stationary_point(data):
     model = SVC(1.0, Sigmoid(gamma=0.5, coef0=1.0)).fit(X, y)
     assert model.report_.residual <= 1e-3
     assert any("not proved" in note for note in model.report_.notes)
+
+
+@pytest.mark.parametrize("machine", [SVC(), NuSVC(nu=0.2)], ids=repr)
+@pytest.mark.parametrize("weight", [0, -1, np.nan, np.inf])
+def test_class_weights_are_positive(machine, weight):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(InvalidInput, match="class_weight="):
+        clone(machine).set_params(class_weight={0: weight}).fit(X, y)

@@ -52,6 +52,9 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             only = f"only one class, {self.classes_.tolist()}, has rows of positive weight"
             raise InvalidInput(message(type(self).__name__, only, "give rows of at least two classes"))
         self.class_weight_ = compute_class_weight(self.class_weight, classes=self.classes_, y=np.asarray(y)[present])
+        if not np.all((self.class_weight_ > 0) & np.isfinite(self.class_weight_)):
+            do = "give numbers > 0; leave out the rows of a class instead"
+            raise InvalidInput(message(type(self).__name__, f"class_weight={self.class_weight!r}", do))
         by_class = np.argsort(label, kind="stable")
         order = present[by_class]
         return self._prepare(X, order, label[by_class], weights[order])
