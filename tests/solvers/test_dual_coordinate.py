@@ -7,8 +7,11 @@ import pytest
 from sklearn.datasets import make_classification, make_regression
 from sklearn.svm import LinearSVC, LinearSVR
 
+from mercer import backend
 from mercer.errors import InvalidInput
 from mercer.solvers import DualCoordinateDescent, LinearFamily, LinearPoint, Status, solve
+
+many_passes = pytest.mark.skipif(not backend.is_native(), reason="the twin would take minutes for so many passes")
 
 
 def machine(X, c, lower, upper, kink=0.0):
@@ -20,6 +23,7 @@ def hinge(X, y, C):
     return machine(X, y, np.minimum(C * y, 0), np.maximum(C * y, 0))
 
 
+@many_passes
 @pytest.mark.parametrize(("n", "C"), [(300, 1.0), (300, 0.01), (1500, 0.3)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_hinge_loss_equals_liblinear(n, C, dtype):
@@ -37,6 +41,7 @@ def test_hinge_loss_equals_liblinear(n, C, dtype):
     assert abs(objective(found.x.w[0]) / objective(w) - 1) < 1e-6
 
 
+@many_passes
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0])
 def test_insensitive_loss_equals_liblinear(epsilon):
     X, y = make_regression(400, 10, noise=20.0, random_state=0)
@@ -54,6 +59,7 @@ def test_insensitive_loss_equals_liblinear(epsilon):
     np.testing.assert_allclose(problem.objectives(found.x)[0], objective(found.x.w[0]), rtol=1e-12)
 
 
+@many_passes
 def test_weights_are_bounds_of_their_own():
     X, y = make_classification(200, 5, random_state=1)
     y, weights = 2.0 * y - 1, np.arange(200) % 3
@@ -64,6 +70,7 @@ def test_weights_are_bounds_of_their_own():
     np.testing.assert_allclose(first, second, atol=1e-4)
 
 
+@many_passes
 def test_many_machines_are_as_if_alone():
     X, y = make_classification(300, 8, random_state=2)
     y, parts = 2.0 * y - 1, [np.arange(300), np.arange(0, 300, 2), np.arange(100, 250)]
@@ -81,6 +88,7 @@ def test_many_machines_are_as_if_alone():
     np.testing.assert_allclose(found.residual, np.max((primal - dual) / primal))
 
 
+@many_passes
 def test_degenerate_machines():
     X = np.zeros((4, 3))
     zero = solve(DualCoordinateDescent(), hinge(X, np.array([1.0, -1.0, 1.0, 1.0]), 2.0))
@@ -95,6 +103,7 @@ def test_degenerate_machines():
     np.testing.assert_allclose(opposite.x.w, 0, atol=1e-3)
 
 
+@many_passes
 def test_where_it_ends_without_an_answer():
     X, y = make_classification(200, 5, random_state=1)
     few = solve(DualCoordinateDescent(tol=1e-8, max_passes=3), hinge(X, 2.0 * y - 1, 1e3))

@@ -21,6 +21,8 @@ Integers = NDArray[np.int64]
 
 CALL = 2e8
 """Multiplications that one call of the engine may make for each thread, some tenth of a second."""
+VISITS = 20_000
+"""Of a call of the twin, each some ten microseconds."""
 FIRST = 0.1
 """The first tolerance on slopes, relative to the largest |c|; LIBLINEAR's."""
 TIGHTER = 0.1
@@ -233,6 +235,7 @@ class DualCoordinateDescent(Solver[LinearFamily, CoordinateState]):
         running = int(np.sum(ended == 0))
         share = max(1.0, running / max(backend.engine().threads(), 1))
         work = int(CALL / share / max(problem.features.shape[1], 1)) + 1
+        work = work if backend.is_native() else min(work, VISITS // max(running, 1) + 1)
         backend.engine().coordinates(
             problem.features, problem.squares, problem.offset, problem.rows, problem.linear, problem.lower,
             problem.upper, float(problem.kink), now.beta, now.w, now.order, now.place, now.level, now.random,
