@@ -11,6 +11,7 @@ import re
 import statistics
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -165,6 +166,7 @@ class Result:
     note: str = ""
     skipped: str = ""
     seconds: float = 0.0
+    earlier: bool = False  # of a former run, kept beside those of a run of some rows
     quiet: machine.Quiet = field(default_factory=machine.Quiet)
 
 
@@ -229,7 +231,7 @@ def run(cases: Sequence[Case], setting: Setting) -> Run:
 
 
 def measure(case: Case, setting: Setting, probe: machine.Probe) -> Result:
-    """One row; a missing peer is said, not raised."""
+    """One row; a missing peer is said, not raised, and what fails does not take the other rows with it."""
     result, start = Result(case.key, case.group), time.perf_counter()
     try:
         row = case.build(setting)
@@ -237,6 +239,9 @@ def measure(case: Case, setting: Setting, probe: machine.Probe) -> Result:
             _measure(row, case, setting, result)
     except Missing as missing:
         result.skipped = str(missing)
+    except Exception as error:
+        traceback.print_exc()
+        result.skipped = f"failed: {type(error).__name__}: {str(error)[:100]}"
     result.seconds = time.perf_counter() - start
     return result
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import Result, Run
+from benchmarks.machine import Quiet
 
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 
@@ -27,6 +28,22 @@ def write_json(run: Run, path: Path) -> None:
         "results": [dataclasses.asdict(r) | {"disturbed": r.quiet.disturbed(run.pace)} for r in run.results],
     }
     path.write_text(json.dumps(_plain(document), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def with_earlier(run: Run, path: Path, keys: list[str]) -> Run:
+    """A run of some rows, and beside them what the document at `path` has of the others, in the order of `keys`."""
+    found = {result.key: result for result in run.results}
+    for one in json.loads(path.read_text(encoding="utf-8"))["results"]:
+        if one["key"] in keys and one["key"] not in found:
+            found[one["key"]] = _result(one)
+    return dataclasses.replace(run, results=[found[key] for key in keys if key in found])
+
+
+def _result(one: dict[str, Any]) -> Result:
+    kinds = {field.name: field.type for field in dataclasses.fields(Result)}
+    values = {name: value for name, value in one.items() if name in kinds}
+    absent = {name: math.nan for name, value in values.items() if value is None and kinds[name] == "float"}
+    return Result(**values | absent | {"earlier": True, "quiet": Quiet(**one["quiet"])})
 
 
 def _plain(value: Any) -> Any:
@@ -52,8 +69,12 @@ def markdown(run: Run) -> str:
     parts = [_machine(run)]
     for group, results in itertools.groupby(run.results, key=lambda result: result.group):
         parts.append(_table(group, list(results), run.pace))
-    if any(result.quiet.disturbed(run.pace) for result in run.results):
+    if any(not result.earlier and result.quiet.disturbed(run.pace) for result in run.results):
         parts.append("⚠ measured while the machine was slower than at its best, or busy: not to be trusted.\n")
+    if any(result.earlier for result in run.results):
+        parts.append(
+            "° of an earlier run of the whole, on a machine of the same kind; the others were measured after it.\n"
+        )
     return "\n".join(parts)
 
 
@@ -75,9 +96,9 @@ def _table(group: str, results: list[Result], best: float) -> str:
 def _cells(r: Result, best: float) -> list[str]:
     if r.skipped:
         return [r.name or r.key, r.peer_name or NONE, f"skipped: {r.skipped}", *[NONE] * (len(HEADINGS) - 3)]
-    mark = " ⚠" if r.quiet.disturbed(best) else ""
+    mark = " ⚠" if not r.earlier and r.quiet.disturbed(best) else ""
     return [
-        r.name,
+        r.name + (" °" if r.earlier else ""),
         r.peer_name or NONE,
         _figure(r) + mark,
         NONE if r.target is None else f"{'≥' if r.target_is_least else '≤'} {_number(r.target, r.figure)}",

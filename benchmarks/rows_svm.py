@@ -104,6 +104,10 @@ def svc_adult(setting: Setting, C: float) -> Row:
         if file is None or not file.exists():
             raise Missing("needs --data DIR with adult.svmlight.gz (UCI Adult)")
         X, y = peers.need("sklearn.datasets").load_svmlight_file(str(file))
+    X.indices, X.indptr = (
+        X.indices.astype(np.int32),
+        X.indptr.astype(np.int32),
+    )  # scikit-learn's machine takes no others
     y = np.asarray(y).ravel()
     ours, theirs = peers.ours("SVC")(C, Gaussian(1 / 123)), peers.need("sklearn.svm").SVC(C=C, gamma=1 / 123)
     return Row(

@@ -303,3 +303,11 @@ def test_random_state_is_a_number_a_generator_or_none(name, data):
     for wrong in (-1, "x", np.random.default_rng(0)):
         with pytest.raises(InvalidInput, match="random_state="):
             fit(wrong)
+
+
+@pytest.mark.parametrize("kind", [KernelRidge, KernelRidgeCV, KernelPCA, mercer.SVC, KernelKMeans])
+def test_text_for_a_kernel_of_numbers_names_those_of_text(kind):
+    frame = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "colour": ["red", "blue", "red", "blue"]})
+    for rows in (frame, np.array([["ACGT"], ["GGTA"], ["ACCA"], ["TTTT"]])):
+        with pytest.raises(InvalidInput, match=r"spectrum.*table_kernel"):
+            kind().fit(rows, [0, 1, 0, 1])

@@ -132,3 +132,13 @@ def test_bad_data():
         KernelLogisticRegression(class_weight={0: 0.0, 1: 1.0, 2: 1.0}).fit(X, Y)
     with pytest.raises(MemoryExceeded, match="memory="):
         KernelLogisticRegression(memory=1000).fit(X, Y)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("alpha", [1e-8, 1e-10, 1e-12])
+def test_what_a_small_penalty_loses_to_rounding_is_a_warning(alpha):
+    rows, labels = load_iris(return_X_y=True)
+    rows = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+    model = KernelLogisticRegression(alpha=alpha).fit(rows[::2], labels[::2])
+    assert model.score(rows, labels) > 0.9
+    assert model.report_.warnings or model.report_.residual <= model.tol

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import brentq
-from sklearn.datasets import make_circles, make_classification
+from sklearn.datasets import make_circles, make_classification, make_moons
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -364,3 +364,12 @@ def test_what_cannot_be_is_refused():
             OnlineKernelClassifier(strategy=strategy).fit(X * 1e200, y)
     with pytest.raises(InvalidInput, match="sparse"):
         OnlineKernelClassifier(Gaussian(1.0)).fit(sp.csr_array((150, 10**6)), y)
+
+
+def test_the_kernel_chooses_the_strategy():
+    X, y = make_moons(200, noise=0.1, random_state=0)
+    by_default = OnlineKernelClassifier("gaussian(gamma=2.0)").fit(X, y)
+    assert 'strategy="merge"' in by_default.report_.reason
+    other = OnlineKernelClassifier("laplace").fit(X, y)
+    assert 'strategy="project"' in other.report_.reason
+    assert other.score(X, y) > 0.9

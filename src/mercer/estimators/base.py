@@ -92,7 +92,7 @@ class KernelEstimator(BaseEstimator):
         """The rows of a fit; what is not a table is left to the kernel."""
         if self._domain() == "any":
             return self._as_objects(X)
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", **options)
+        X = self._numbers(X, **options)
         if self._domain() == "precomputed":
             self._check_precomputed(X)
         return X
@@ -104,10 +104,21 @@ class KernelEstimator(BaseEstimator):
             X, y = self._as_objects(X), _check_y(y, **wanted, estimator=self)
             check_consistent_length(X, y)
             return X, y
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", **options)
+        X, y = self._numbers(X, y, **options)
         if self._domain() == "precomputed":
             self._check_precomputed(X)
         return X, y
+
+    def _numbers(self, *data: Any, **options: Any) -> Any:
+        """A table of numbers, and targets, as scikit-learn checks them."""
+        try:
+            return validate_data(self, *data, accept_sparse="csr", dtype=FLOATS, order="C", **options)
+        except ValueError as error:
+            if "could not convert string" not in str(error):
+                raise
+            do = "choose a kernel of sequences, such as 'spectrum(k=3)', or mercer.table_kernel(df) for a data frame"
+            given = f"text, which {self.kernel!r} has no value for"
+            raise InvalidInput(message(type(self).__name__, given, do)) from error
 
     def _as_objects(self, X: Any) -> Any:
         """What is no table of numbers, in the form that the kernel reads."""
@@ -127,7 +138,7 @@ class KernelEstimator(BaseEstimator):
         check_is_fitted(self)
         if self._domain() == "any":
             return self._as_objects(X)
-        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS, order="C")
+        return self._numbers(X, reset=False)
 
     def _weights(self, sample_weight: Any, X: Any) -> np.ndarray | None:
         """Positive weights in float64, or None where all are 1."""

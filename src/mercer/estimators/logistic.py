@@ -139,9 +139,8 @@ class KernelLogisticRegression(ScoreClassifier):
         lost = solution.status is Status.BREAKDOWN and self.kernel_.properties.definiteness.is_mercer
         if solution.status in (Status.BREAKDOWN, Status.NOT_FINITE) and not lost:  # lost to rounding: a warning
             given = f"K is not positive semi-definite, or not finite ({solution.status.name.lower()})"
-            raise InvalidInput(
-                message(type(self).__name__, given, "choose a Mercer kernel, or standardise the columns")
-            )
+            do = f"choose a Mercer kernel, standardise the columns, or raise alpha={self.alpha!r}"
+            raise InvalidInput(message(type(self).__name__, given, do))
         self.dual_coef_, self.intercept_ = solution.x.coef, solution.x.intercept
         self.n_iter_ = solution.steps
         slope = float(np.sqrt(max(2 * self.alpha * solution.state.gap, 0.0)))

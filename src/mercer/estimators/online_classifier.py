@@ -14,7 +14,7 @@ from mercer.errors import InvalidInput, message
 from mercer.estimators.stream import Stream
 from mercer.gram import KernelOperator
 from mercer.gram.inputs import densified, may_be_dense, take
-from mercer.kernels import Gaussian, Kernel
+from mercer.kernels import Gaussian, Kernel, as_kernel
 from mercer.solvers import BudgetedDescent, BudgetedState, Forgetron, Learner, Projectron
 
 __all__ = ["OnlineKernelClassifier"]
@@ -57,8 +57,8 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
         A bandwidth that depends on data is that of the rows of the first call.
     budget : int, default 1000
         Rows of the dictionary at most.
-    strategy : {"merge", "project", "forget"}, default "merge"
-        For B rows in d columns an update costs O(Bd) by "merge", O(1) a row of its chunk by the other two, beside the
+    strategy : {"auto", "merge", "project", "forget"}, default "auto"
+        "auto" is "merge" for the plain Gaussian kernel, and "project" for every other. For B rows in d columns an update costs O(Bd) by "merge", O(1) a row of its chunk by the other two, beside the
         kernel values, O(Bd) a row, and for "project" O(B²) a row.
     alpha : float, default 1e-4
         α > 0 of "merge".
@@ -117,7 +117,7 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
         kernel: Any = "gaussian",
         *,
         budget: int = 1000,
-        strategy: Literal["merge", "project", "forget"] = "merge",
+        strategy: Literal["auto", "merge", "project", "forget"] = "auto",
         alpha: float = 1e-4,
         eta: float = 0.1,
         averaged: bool = False,
@@ -186,8 +186,8 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
             raise InvalidInput(message("OnlineKernelClassifier", given, "give rows of at least two classes"))
         self.classes_ = classes
         outputs = len(classes)
-        self._begin_stream(X, 1 if self.strategy == "merge" and outputs == 2 else outputs)
-        if self.strategy == "merge" and type(self.kernel_) is not Gaussian:
+        self._begin_stream(X, 1 if self._rule == "merge" and outputs == 2 else outputs)
+        if self._rule == "merge" and type(self.kernel_) is not Gaussian:
             given = f'strategy="merge" with {self.kernel_!r}'
             do = 'choose "project" or "forget": of two vectors only the plain Gaussian has a merger that is a vector'
             raise InvalidInput(message("OnlineKernelClassifier", given, do))
@@ -200,13 +200,20 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
             raise InvalidInput(message("OnlineKernelClassifier", given, "name all in the first call (classes=)"))
         return places.astype(np.int64)
 
+    @property
+    def _rule(self) -> str:
+        """The strategy, chosen by the kernel where nobody did."""
+        if self.strategy != "auto":
+            return self.strategy
+        return "merge" if type(as_kernel(self.kernel)) is Gaussian else "project"
+
     def _learner(self, room: int) -> Learner[Any] | Any:
-        if self.strategy == "merge":
+        if self._rule == "merge":
             return BudgetedDescent(room, float(self.alpha))
-        return Projectron(room, float(self.eta)) if self.strategy == "project" else Forgetron(room)
+        return Projectron(room, float(self.eta)) if self._rule == "project" else Forgetron(room)
 
     def _meet(self, X: Any, labels: np.ndarray, order: np.ndarray) -> None:
-        if self.strategy == "merge":
+        if self._rule == "merge":
             self._merge(X, labels, order)
         else:
             self._follow(X, labels, order)
@@ -241,16 +248,16 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
         b = learner.coefficients(state, bool(self.averaged))
         self.dual_coef_ = b[:, 1:] if len(self.classes_) == 2 and b.shape[1] == 2 else b
         self.mistakes_ = int(state.mistakes)
-        if self.strategy == "merge":
+        if self._rule == "merge":
             report.method = f"stochastic gradient descent on the hinge loss, α = {self.alpha:g}; mergers"
             done = f"{state.updates} updates, {state.merges} mergers, {state.removals} removals"
-        elif self.strategy == "project":
+        elif self._rule == "project":
             report.method = f"Projectron++, η = {self.eta:g}"
             done = f"{len(b)} rows joined, {state.projected} updates were projected"
         else:
             report.method = "Forgetron"
             done = f"{state.mistakes} updates, {state.mistakes - len(b)} were forgotten"
-        report.reason = f'strategy="{self.strategy}", budget {self.budget}'
+        report.reason = f'strategy="{self._rule}", budget {self.budget}'
         report.n, report.rank, report.steps = self.n_seen_, len(b), self.n_seen_
         report.residual, report.tolerance = state.residual, float("nan")
         report.status = "the share of mistakes, each row judged before it was learned"
@@ -260,8 +267,8 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
     # ---- parameters and new rows ------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        if self.strategy not in ("merge", "project", "forget"):
-            self._refuse("strategy", 'choose "merge", "project" or "forget"')
+        if self.strategy not in ("auto", "merge", "project", "forget"):
+            self._refuse("strategy", 'choose "auto", "merge", "project" or "forget"')
         self._check_counts()
         self._check_number("alpha", 0.0, above=True)
         self._check_number("eta", 0.0, above=True)

@@ -280,7 +280,7 @@ class NewtonLogistic(Solver[Logistic, LogisticState]):
             image = A(p)
             curvature = float(np.vdot(p, image))
             if not (curvature > 0 and rho > 0):
-                return "BREAKDOWN" if np.isfinite(curvature) and np.isfinite(rho) else "NOT_FINITE"
+                return "BREAKDOWN"  # of a finite state: a small λ has brought the recurrence beyond rounding
             u, r = u + (rho / curvature) * p, r - (rho / curvature) * image
 
 
