@@ -58,8 +58,9 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
     budget : int, default 1000
         Rows of the dictionary at most.
     strategy : {"auto", "merge", "project", "forget"}, default "auto"
-        "auto" is "merge" for the plain Gaussian kernel, and "project" for every other. For B rows in d columns an update costs O(Bd) by "merge", O(1) a row of its chunk by the other two, beside the
-        kernel values, O(Bd) a row, and for "project" O(B²) a row.
+        "auto" is "merge" for the plain Gaussian kernel, and "project" for every other. For B rows in d columns an
+        update costs O(Bd) by "merge", O(1) a row of its chunk by the other two, beside the kernel values, O(Bd) a row,
+        and for "project" O(B²) a row.
     alpha : float, default 1e-4
         α > 0 of "merge".
     eta : float, default 0.1
