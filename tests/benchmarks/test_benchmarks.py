@@ -150,6 +150,30 @@ def test_tables_replace_what_stands_between_the_markers_only(harness, report, tm
     assert "NaN" not in (tmp_path / "results.json").read_text()
 
 
+def test_a_run_of_some_rows_keeps_the_others_and_says_so(harness, report, tmp_path):
+    def run(*results):
+        return harness.Run(list(results), {}, harness.Setting(), 1.0, 1.0)
+
+    first, second = (harness.Result(key, "group", name=key.upper(), value=2.0, figure="speedup") for key in "ab")
+    gone = harness.Result("gone", "group")
+    report.write_json(run(first, gone, second), tmp_path / "results.json")
+    now = report.with_earlier(run(harness.Result("b", "group", value=3.0)), tmp_path / "results.json", ["a", "b", "c"])
+    assert [(one.key, one.value, one.earlier) for one in now.results] == [("a", 2.0, True), ("b", 3.0, False)]
+    assert np.isnan(now.results[0].ours_seconds)
+    assert "A °" in report.markdown(now)
+
+
+def test_a_row_that_fails_is_said_and_the_others_go_on(harness, capsys):
+    from benchmarks import machine
+
+    def build(setting):
+        raise TypeError("only 32-bit indices")
+
+    found = harness.measure(harness.Case("case", "group", build), harness.Setting(), machine.Probe(64))
+    assert found.skipped == "failed: TypeError: only 32-bit indices"
+    assert "only 32-bit indices" in capsys.readouterr().err
+
+
 def test_the_page_has_its_markers(report):
     page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     assert 0 < page.find(report.BEGIN) < page.find(report.END)
