@@ -217,7 +217,7 @@ BAD_ROWS = {
     "no columns": (np.empty((3, 0)), "0 feature"),
     "one dimension": (np.array([1.0, 2.0, 3.0]), "2D"),
     "complex": (np.array([[1j, 2.0], [1.0, 2.0], [3.0, 4.0]]), "[Cc]omplex"),
-    "text": (np.array([["a", "b"], ["c", "d"], ["e", "f"]], dtype=object), "could not convert"),
+    "text": (np.array([["a", "b"], ["c", "d"], ["e", "f"]], dtype=object), "spectrum"),
     "huge": (np.array([[1e200, 1.0], [1.0, 2.0], [3.0, 4.0]]), "overflow"),
 }
 
