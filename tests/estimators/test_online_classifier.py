@@ -341,9 +341,9 @@ def test_bad_parameters_are_refused(name):
 def test_what_cannot_be_is_refused():
     X, y = rows()
     with pytest.raises(InvalidInput, match="merger"):
-        OnlineKernelClassifier("linear").fit(X, y)
+        OnlineKernelClassifier("linear", strategy="merge").fit(X, y)
     with pytest.raises(InvalidInput, match="merger"):
-        OnlineKernelClassifier(2 * Gaussian()).fit(X, y)
+        OnlineKernelClassifier(2 * Gaussian(), strategy="merge").fit(X, y)
     with pytest.raises(InvalidInput, match="precomputed"):
         OnlineKernelClassifier(Precomputed(), strategy="project").fit(X @ X.T, y)
     with pytest.raises(InvalidInput, match="one class"):
