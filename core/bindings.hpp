@@ -21,6 +21,16 @@ using Input = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 using Output = nb::ndarray<nb::c_contig, nb::device::cpu>;
 using Index = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
+// A plan of the tile engine as the other parts see it.
+class Planned {
+   public:
+    virtual ~Planned() = default;
+    virtual bool is_double() const = 0;
+    virtual int64_t rows() const = 0;
+    virtual int64_t columns() const = 0;
+    virtual Engine& engine() const = 0;
+};
+
 // The instruction set of that name; the machine's best for the empty one.
 const InstructionSet& find_isa(const std::string& name);
 

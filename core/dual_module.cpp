@@ -20,12 +20,31 @@ void check_problems(const Index& offset, const Index& split, int64_t variables) 
         require(offset(p) <= split(p) && split(p) <= offset(p + 1), "a problem's variables are not in order");
 }
 
-void smo(Input matrix, Index offset, Index split, Index row, ConstDoubles lower, ConstDoubles upper, double kink, Doubles beta,
-         Doubles gradient, Doubles anchor, Doubles anchor_gradient, Flags active, double tol, int64_t limit, int64_t work, int64_t cache, Doubles gap,
-         Integers steps, Integers ended, const std::string& isa) {
+// K as an array, or as tiles.
+struct Entries {
+    bool is_double;
+    const void* matrix;
+    int64_t n;
+    Engine* tiles;
+};
+
+Entries of_array(const Input& matrix) {
     const bool is_double = has_type(matrix, true);
     require((is_double || has_type(matrix, false)) && matrix.ndim() == 2 && matrix.shape(0) == matrix.shape(1), "the matrix is not square");
-    const int64_t n = int64_t(matrix.shape(0)), variables = int64_t(row.shape(0));
+    return {is_double, matrix.data(), int64_t(matrix.shape(0)), nullptr};
+}
+
+Entries of_tiles(const Planned& plan) {
+    require(plan.rows() == plan.columns(), "the matrix is not square");
+    return {plan.is_double(), nullptr, plan.rows(), &plan.engine()};
+}
+
+template <class K, Entries (*read)(const K&)>
+void smo(const K& k, Index offset, Index split, Index row, ConstDoubles lower, ConstDoubles upper, double kink, Doubles beta,
+         Doubles gradient, Doubles anchor, Doubles anchor_gradient, Flags active, double tol, int64_t limit, int64_t work, int64_t cache, Doubles gap,
+         Integers steps, Integers ended, const std::string& isa) {
+    const Entries entries = read(k);
+    const int64_t n = entries.n, variables = int64_t(row.shape(0));
     check_problems(offset, split, variables);
     for (const auto& one : {lower, upper}) require(int64_t(one.shape(0)) == variables, "one bound for each variable");
     for (const auto& one : {beta, gradient, anchor, anchor_gradient})
@@ -34,7 +53,7 @@ void smo(Input matrix, Index offset, Index split, Index row, ConstDoubles lower,
     for (int64_t t = 0; t < variables; ++t) require(row(size_t(t)) >= 0 && row(size_t(t)) < n, "a row does not exist");
     require(gap.shape(0) == split.shape(0) && steps.shape(0) == split.shape(0) && ended.shape(0) == split.shape(0), "one result for each problem");
     require(kink >= 0 && std::isfinite(kink) && tol >= 0 && limit >= 0 && work >= 0 && cache >= 0, "kink, tol, work and cache are not negative");
-    const DualFamily family{is_double, matrix.data(), n, int64_t(split.shape(0)), offset.data(), split.data(), row.data(),
+    const DualFamily family{entries.is_double, entries.matrix, n, entries.tiles, int64_t(split.shape(0)), offset.data(), split.data(), row.data(),
                             lower.data(), upper.data(), kink, beta.data(), gradient.data(), anchor.data(), anchor_gradient.data(),
                             active.data(), tol, limit, work, cache, gap.data(), steps.data(), ended.data()};
     const InstructionSet& set = find_isa(isa);
@@ -45,10 +64,14 @@ void smo(Input matrix, Index offset, Index split, Index row, ConstDoubles lower,
 }  // namespace
 
 void bind_dual(nb::module_& m) {
-    m.def("smo", &smo, "matrix"_a.noconvert(), "offset"_a.noconvert(), "split"_a.noconvert(), "row"_a.noconvert(), "lower"_a.noconvert(),
+    const auto define = [&m](auto f, auto matrix) {
+        m.def("smo", f, matrix, "offset"_a.noconvert(), "split"_a.noconvert(), "row"_a.noconvert(), "lower"_a.noconvert(),
           "upper"_a.noconvert(), "kink"_a, "beta"_a.noconvert(), "gradient"_a.noconvert(), "anchor"_a.noconvert(),
           "anchor_gradient"_a.noconvert(), "active"_a.noconvert(), "tol"_a, "limit"_a, "work"_a, "cache"_a, "gap"_a.noconvert(),
           "steps"_a.noconvert(), "ended"_a.noconvert(), "isa"_a = "");
+    };
+    define(&smo<Input, of_array>, "matrix"_a.noconvert());
+    define(&smo<Planned, of_tiles>, "matrix"_a);
 }
 
 }  // namespace mercer

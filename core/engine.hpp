@@ -73,8 +73,9 @@ using RunCoordinates = void (*)(const CoordinateFamily&);
 // group with a fixed sum of its own. All arrays are the caller's; those that are not const are read and written.
 struct DualFamily {
     bool is_double;
-    const void* matrix;
+    const void* matrix;  // null: each problem has `tiles` make its entries
     int64_t stride;
+    Engine* tiles;
     int64_t problems;
     const int64_t *offset, *split, *row;
     const double *lower, *upper;

@@ -110,7 +110,7 @@ struct Parts {
     }
 };
 
-class Tiles {
+class Tiles final : public Planned {
    public:
     Tiles(bool is_double, int64_t rows, int64_t columns, const std::vector<PairingArgument>& pairings,
           const std::vector<Input>& row_values, const std::vector<Input>& column_values, const std::vector<double>& constants,
@@ -134,6 +134,10 @@ class Tiles {
         engine_.reset(set.make(plan));
     }
 
+    bool is_double() const override { return double_; }
+    int64_t rows() const override { return n_; }
+    int64_t columns() const override { return m_; }
+    Engine& engine() const override { return *engine_; }
     int64_t row_block() const { return engine_->row_block(); }
 
     void block(int64_t i0, int64_t i1, int64_t j0, int64_t j1, Output out) {
@@ -223,9 +227,9 @@ NB_MODULE(_core, m) {
     m.def("threads", &mercer::threads, "How many threads the next call uses.");
     m.def("evaluate", &mercer::evaluate_array, "op"_a, "k0"_a, "k1"_a, "x"_a, "out"_a.noconvert(), "isa"_a = "");
     mercer::bind_coordinates(m);
-    mercer::bind_dual(m);
     mercer::bind_online(m);
-    nb::class_<Tiles>(m, "Tiles")
+    nb::class_<mercer::Planned>(m, "Planned");
+    nb::class_<Tiles, mercer::Planned>(m, "Tiles")
         .def(nb::init<bool, int64_t, int64_t, const std::vector<mercer::PairingArgument>&, const std::vector<mercer::Input>&,
                       const std::vector<mercer::Input>&, const std::vector<double>&, const std::vector<mercer::InstructionArgument>&,
                       int, int, std::optional<mercer::Index>, const std::string&>(),
@@ -239,4 +243,5 @@ NB_MODULE(_core, m) {
         .def("group_sums", &Tiles::group_sums, "i0"_a, "i1"_a, "start"_a.noconvert(), "weights"_a.none(), "out"_a.noconvert())
         .def("row_max", &Tiles::row_max, "i0"_a, "i1"_a, "index"_a.noconvert(), "value"_a.noconvert());
     mercer::bind_sequences(m);
+    mercer::bind_dual(m);
 }

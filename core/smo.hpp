@@ -183,9 +183,14 @@ class ActiveRows {
 template <class T>
 class Smo {
    public:
-    Smo(const DualFamily& family, int64_t problem)
+    // `own` has room for the entries of this problem's rows, where tiles make them.
+    Smo(const DualFamily& family, int64_t problem, T* own)
         : f_(family), problem_(problem), first_(family.offset[problem]), size_(family.offset[problem + 1] - first_),
-          split_(family.split[problem] - first_), matrix_(static_cast<const T*>(family.matrix)) {}
+          split_(family.split[problem] - first_), matrix_(own ? own : static_cast<const T*>(family.matrix)),
+          stride_(own ? size_ : family.stride), row_of_(max64(1, size_)) {
+        for (int64_t t = 0; t < size_; ++t) row_of_[t] = own ? t : f_.row[first_ + t];
+        if (own) make_entries(own);
+    }
 
     void run() {
         activate(false);
@@ -212,6 +217,25 @@ class Smo {
     }
 
    private:
+    // K between the rows of this problem, run by run.
+    void make_entries(T* own) const {
+        const int64_t* row = f_.row + first_;
+        for (int64_t s = 0, s_end; s < size_; s = s_end) {
+            s_end = end_of_run(row, s);
+            for (int64_t t = 0, t_end; t < size_; t = t_end) {
+                t_end = end_of_run(row, t);
+                f_.tiles->block(row[s], row[s] + s_end - s, row[t], row[t] + t_end - t, own + s * size_ + t, size_);
+            }
+        }
+    }
+
+    // Where a run of consecutive rows that begins at t ends.
+    int64_t end_of_run(const int64_t* row, int64_t t) const {
+        int64_t end = t + 1;
+        while (end < size_ && row[end] == row[end - 1] + 1) ++end;
+        return end;
+    }
+
     // ---- which variables are active ------------------------------------------------------------------------------------
 
     // Local copies of the active variables, or of all.
@@ -231,11 +255,11 @@ class Smo {
         const int64_t room = max64(1, active_);
         row_.reset(room), up_.reset(room), low_.reset(room), diagonal_.reset(room);
         for (int64_t k = 0; k < active_; ++k) {
-            const int64_t t = first_ + variable_[k], r = f_.row[t];
-            row_[k] = r, diagonal_[k] = matrix_[r * f_.stride + r];
+            const int64_t t = first_ + variable_[k], r = row_of_[variable_[k]];
+            row_[k] = r, diagonal_[k] = matrix_[r * stride_ + r];
             set(k, f_.gradient[t]);
         }
-        rows_.reset(matrix_, f_.stride, row_.get(), active_, f_.cache);
+        rows_.reset(matrix_, stride_, row_.get(), active_, f_.cache);
         group_[0] = look(0, boundary_), group_[1] = look(boundary_, active_);
     }
 
@@ -284,10 +308,10 @@ class Smo {
     void reconstruct() {
         save();
         Buffer<double> change(max64(1, size_));
-        const int64_t* row = f_.row + first_;
+        const int64_t* row = row_of_.get();
         for (int64_t u = 0; u < size_; ++u) {
             const double d = f_.beta[first_ + u] - f_.anchor[first_ + u];
-            if (d != 0) add_row(matrix_ + row[u] * f_.stride, row, d, change.get());
+            if (d != 0) add_row(matrix_ + row[u] * stride_, row, d, change.get());
         }
         for (int64_t t = 0; t < size_; ++t)
             if (!f_.active[first_ + t]) f_.gradient[first_ + t] = f_.anchor_gradient[first_ + t] - change[t];
@@ -296,8 +320,7 @@ class Smo {
     void add_row(const T* k, const int64_t* row, double d, double* to) {
         work_ += size_;
         for (int64_t t = 0; t < size_;) {
-            int64_t end = t + 1;
-            while (end < size_ && row[end] == row[end - 1] + 1) ++end;
+            const int64_t end = end_of_run(row, t);
             const T* from = k + row[t];
             for (int64_t i = t; i < end; ++i) to[i] += d * double(from[i - t]);
             t = end;
@@ -361,6 +384,8 @@ class Smo {
     const DualFamily& f_;
     const int64_t problem_, first_, size_, split_;
     const T* const matrix_;
+    const int64_t stride_;
+    Buffer<int64_t> row_of_;  // of matrix_, for each variable of the problem
     int64_t active_ = 0, boundary_ = 0, work_ = 0, steps_ = 0;
     Extremes group_[2];
     Buffer<int64_t> variable_, row_;
@@ -369,12 +394,38 @@ class Smo {
     ActiveRows<T> rows_;
 };
 
-inline void smo(const DualFamily& family) {
-    parallel(family.problems, [&](int64_t p) {
-        if (family.ended[p] != kRunning) return;
-        if (family.is_double)
-            Smo<double>(family, p).run();
-        else
-            Smo<float>(family, p).run();
+// Memory that is not touched before it is used.
+template <class T>
+class Room {
+   public:
+    explicit Room(int64_t n) : at_(n ? static_cast<T*>(std::malloc(size_t(n) * sizeof(T))) : nullptr) {
+        if (n && !at_) throw std::bad_alloc();
+    }
+    Room(const Room&) = delete;
+    Room& operator=(const Room&) = delete;
+    ~Room() { std::free(at_); }
+    T* get() const { return at_; }
+
+   private:
+    T* at_;
+};
+
+// Each of a team takes the next problem that still runs; which one it is changes nothing.
+template <class T>
+void smo_as(const DualFamily& family) {
+    int64_t largest = 0, next = 0;
+    for (int64_t p = 0; p < family.problems; ++p)
+        if (family.ended[p] == kRunning) largest = max64(largest, family.offset[p + 1] - family.offset[p]);
+    parallel(min64(threads(), family.problems), [&](int64_t) {
+        const Room<T> own(family.tiles ? largest * largest : 0);
+        for (int64_t p; (p = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED)) < family.problems;)
+            if (family.ended[p] == kRunning) Smo<T>(family, p, own.get()).run();
     });
+}
+
+inline void smo(const DualFamily& family) {
+    if (family.is_double)
+        smo_as<double>(family);
+    else
+        smo_as<float>(family);
 }

@@ -39,7 +39,7 @@ def smo(
 
     Parameters
     ----------
-    matrix : array of shape (n, n), float32 or float64
+    matrix : array of shape (n, n), float32 or float64, or tiles
         K.
     offset : integers of shape (p + 1,)
         The variables of problem q are offset[q] to offset[q + 1]; from split[q] on they are its second group.
@@ -58,6 +58,7 @@ def smo(
     gap, steps, ended : arrays of shape (p,)
         m − M, steps so far, and how it ended; a problem that has ended is left alone.
     """
+    matrix = matrix if isinstance(matrix, np.ndarray) else _made(matrix)
     for q in np.flatnonzero(np.asarray(ended) == RUNNING).tolist():
         some = slice(offset[q], offset[q + 1])
         one = _Problem(matrix, row[some], lower[some], upper[some], kink, beta[some], gradient[some])
@@ -67,6 +68,13 @@ def smo(
             one.gradient[stale] = (anchor_gradient[some] - change)[stale]
             active[some] = 1
         one.run(int(split[q] - offset[q]), tol, limit, work, q, gap, steps, ended)
+
+
+def _made(tiles: Any) -> Any:
+    """The entries of tiles."""
+    out = np.empty((tiles.rows, tiles.columns))
+    tiles.block(0, tiles.rows, 0, tiles.columns, out)
+    return out
 
 
 class _Problem:

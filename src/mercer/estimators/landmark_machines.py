@@ -46,7 +46,7 @@ class LandmarkMachine(SupportVectorMachine):
     landmarks: Any
     random_state: int
 
-    def _matrix(self, K: KernelOperator, report: Report) -> Operator:
+    def _matrix(self, K: KernelOperator, report: Report, target: np.ndarray) -> Operator:
         """K as it is solved with; K itself, of which no more than m columns are wanted, on landmarks."""
         self._check_road()
         n, budget = K.shape[0], report.memory_budget
@@ -56,7 +56,7 @@ class LandmarkMachine(SupportVectorMachine):
         if self.solver == "auto" and (whole > MUCH_MORE * budget or least > budget):
             self.restricted_ = True
             report.reason = f"K would take {human(whole)}, and the budget is {human(budget)}"
-        return K if self.restricted_ else super()._matrix(K, report)
+        return K if self.restricted_ else super()._matrix(K, report, target)
 
     def _check_road(self) -> None:
         who = type(self).__name__

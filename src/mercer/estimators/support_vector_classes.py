@@ -59,6 +59,10 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         order = present[by_class]
         return self._prepare(X, order, label[by_class], weights[order])
 
+    def _problems(self, target: np.ndarray) -> tuple[int, int]:
+        k, sizes = len(self.classes_), np.sort(np.bincount(target))
+        return (k, len(target)) if self._against_rest else (k * (k - 1) // 2, int(sizes[-2:].sum()))
+
     def _pairs(self, data: Training) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """The rows of each pair's variables, their sign (1: its first class), where each pair begins, and turns."""
         label, pairs = data.target, class_pairs(len(self.classes_))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from mercer import backend
 from mercer.arrays import human, require
 from mercer.errors import ConvergenceWarning, InvalidInput, message
 from mercer.estimators.compression import Compressible
@@ -30,6 +32,10 @@ STORED_SHARE = 0.8
 """Of the memory budget that K may take."""
 LEAST_SET = 64
 """Rows of a working set that must fit where K doesn't, four times over."""
+BLOCK = 64 << 20
+"""Bytes of K up to which it is always stored, and of a larger one's parts that problems store for themselves."""
+EASY = 20
+"""Steps for each row after which a problem is not solved on working sets any more where K can be stored."""
 SMALL = 500
 """Rows up to which K is stored in float64 and the problem solved on to rounding, in a few hundredths of a second."""
 SHARPER = 1e-10
@@ -110,10 +116,14 @@ class SupportVectorMachine(Compressible):
             X = X[np.ix_(order, order)] if self._domain() == "precomputed" else take(X, order)
         K, report = self._begin(X, None if np.all(weights == 1) else weights)
         self.report_ = report
-        return Training(K, self._matrix(K, report), order, target, weights)
+        return Training(K, self._matrix(K, report, target), order, target, weights)
 
-    def _matrix(self, K: KernelOperator, report: Report) -> Operator:
-        """K stored, in float32 but where that cannot hold its entries; or its rows in use, where it doesn't fit."""
+    def _problems(self, target: np.ndarray) -> tuple[int, int]:
+        """How many problems there are, and how many rows the largest one has."""
+        return 1, len(target)
+
+    def _matrix(self, K: KernelOperator, report: Report, target: np.ndarray) -> Operator:
+        """K stored, in float32 but where that cannot hold its entries; or in blocks; or its entries in use."""
         if not K.symmetric:
             given = f"{self.kernel_!r}, which says that k(x, z) is not k(z, x)"
             raise InvalidInput(message(type(self).__name__, given, "give a symmetric kernel"))
@@ -121,18 +131,28 @@ class SupportVectorMachine(Compressible):
         wide = not self._kernel_size(K).fits_float32 or n <= SMALL
         dtype = np.dtype(np.float64 if wide else np.float32)
         report.precision = f"entries in {dtype}, gradient checked in float64"
-        need = n * n * dtype.itemsize
-        if need <= STORED_SHARE * budget:
-            report.memory_planned = need
-            report.method, report.reason = "sequential minimal optimisation", f"K takes {human(need)} and is stored"
+        need, room = n * n * dtype.itemsize, int(STORED_SHARE * budget)
+        problems, largest = self._problems(target)
+        # Of cheap entries more are made than stored in the time of memory's first touch; but many problems share K.
+        again = K.cheap and need > BLOCK and not (problems > 1 and largest == n)
+        report.method = "sequential minimal optimisation"
+        if need <= room and not again:
+            report.memory_planned, report.reason = need, f"K takes {human(need)} and is stored"
             with report.stage("kernel matrix"):
                 return _stored(K, dtype)
-        least = 4 * min(n, LEAST_SET) * n * dtype.itemsize
-        require(least, budget, f"{type(self).__name__} on {n} rows", "use fewer rows")
-        report.memory_planned = budget
-        report.method = "sequential minimal optimisation on working sets"
-        report.reason = f"K would take {human(need)}, so only its rows in use are there"
-        return CachedRows(K.astype(dtype), budget // 2)
+        because = "and is not stored: its entries are cheap" if need <= room else "and does not fit"
+        each = backend.engine().threads() * largest**2 * dtype.itemsize
+        if K.cheap and largest**2 * dtype.itemsize <= BLOCK and each <= room:
+            report.memory_planned = each
+            report.reason = f"K takes {human(need)} {because}, so each pair of classes stores its own part in turn"
+            return K.astype(dtype)
+        require(
+            4 * min(n, LEAST_SET) * n * dtype.itemsize, budget, f"{type(self).__name__} on {n} rows", "use fewer rows"
+        )
+        report.memory_planned = min(budget, 2 * WorkingSet.size**2 * dtype.itemsize) if K.cheap else budget
+        report.method += " on working sets"
+        report.reason = f"K takes {human(need)} {because}, so only entries in use are there"
+        return K.astype(dtype) if K.cheap else CachedRows(K.astype(dtype), budget // 2)
 
     def _solve(self, data: Training, start: np.ndarray | None = None) -> Self:
         """Solve the dual and read the machine off it."""
@@ -140,9 +160,10 @@ class SupportVectorMachine(Compressible):
         if start is not None:
             family = replace(family, start=start)
         with report.stage("optimisation"):
-            solution = solve(solver, family) if isinstance(data.A, Dense) else self._by_parts(family, solver)
+            whole = "working sets" not in report.method
+            solution = solve(solver, family) if whole else self._by_parts(family, solver)
             wide = data.K.shape[0] ** 2 * (4 + 8)
-            narrow = isinstance(family.A, Dense) and family.A.dtype == np.float32
+            narrow = family.A.dtype == np.float32
             if solution.status is Status.STALLED and narrow and wide <= report.memory_budget:
                 report.memory_planned = max(report.memory_planned, wide)
                 report.notes.append("entries in float32 were not exact enough, so K was stored in float64")
@@ -159,25 +180,35 @@ class SupportVectorMachine(Compressible):
         return self
 
     def _by_parts(self, family: DualFamily, solver: SMO) -> Solution[Any]:
-        """One problem after the other, on its own rows: of their matrix all is stored, or rows in use."""
-        budget = self.report_.memory_budget
-        found: list[Solution[Any]] = []
-        for q in range(family.problems):
-            part, rows = family.part(q)
-            n = len(rows)
-            row = n * family.A.dtype.itemsize
-            size = int(np.clip(budget // (8 * row), min(n, LEAST_SET), WorkingSet.size))
-            sets = WorkingSet(solver.tol, solver.max_iter, size=size)
-            if n == family.A.shape[0]:
-                found.append(solve(sets, part))
-            elif n * row <= STORED_SHARE * budget:
-                found.append(solve(solver, replace(part, A=Dense(part.A.toarray(), symmetric=True))))
-            else:
-                found.append(solve(sets, replace(part, A=CachedRows(part.A, budget // 2))))
+        """One problem after the other on its own rows, by working sets."""
+        found = [self._on_sets(*family.part(q), solver) for q in range(family.problems)]
         point = DualPoint(*(np.concatenate(one) for one in zip(*(vars(s.x).values() for s in found), strict=True)))
         worst = max(found, key=lambda one: (not one.converged, one.residual))
         state = replace(found[-1].state, iterations=np.concatenate([one.state.iterations for one in found]))
         return replace(worst, x=point, state=state)
+
+    def _on_sets(self, part: DualFamily, rows: np.ndarray, solver: SMO) -> Solution[Any]:
+        """One problem by working sets; one that takes many steps on its stored matrix after all, where that fits."""
+        n, budget, item = len(rows), self.report_.memory_budget, part.A.dtype.itemsize
+        dear = not (isinstance(part.A, KernelOperator) and part.A.cheap)
+        stored = n * n * item <= STORED_SHARE * budget
+        if dear and stored:
+            return solve(solver, replace(part, A=Dense(part.A.toarray(), symmetric=True)))
+        if dear and not isinstance(part.A, CachedRows):
+            part = replace(part, A=CachedRows(part.A, budget // 2))
+        size = budget // (8 * n * item) if dear else math.isqrt(budget // (4 * item))
+        size = int(np.clip(size, min(n, LEAST_SET), WorkingSet.size))
+        most, limit = solver.max_iter, EASY * n if stored else None
+        first = min((steps for steps in (most, limit) if steps is not None), default=None)
+        solution = solve(WorkingSet(solver.tol, first, size=size), part)
+        if solution.status is not Status.MAX_STEPS or first == most:
+            return solution
+        self.report_.notes.append(f"after {first} steps on working sets K was stored")
+        self.report_.memory_planned = max(self.report_.memory_planned, n * n * item)
+        rest = replace(solver, max_iter=None if most is None else most - (first or 0))
+        further = solve(rest, replace(part, A=Dense(part.A.toarray(), symmetric=True), start=solution.x.beta))
+        state = replace(further.state, iterations=solution.state.iterations + further.state.iterations)
+        return replace(further, state=state)
 
     def _sharpened(self, family: DualFamily, solver: SMO, solution: Solution[Any]) -> Solution[Any]:
         """A small problem solved on to rounding, so that the answer does not depend on the order of the steps."""

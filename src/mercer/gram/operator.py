@@ -186,6 +186,18 @@ class KernelOperator(Operator):
             return self._cross(rows, unique)[:, back]
         return self._cross(rows, columns)
 
+    def principal(self, I: Any) -> Operator:
+        """K[I, I], each row named once; of a symmetric K symmetric too, so that each pair is visited once."""
+        if not self.symmetric or self.kernel.domain == "precomputed":
+            return super().principal(I)
+        index = self._index(I, 0)
+        return self._like(take(self.X, index), None, (len(index), len(index)), self.dtype, symmetric=True)
+
+    def entries(self) -> Any:
+        """The native tiles, where the kernel runs as a program."""
+        plan = self._tiles() if self._runs_as_program() and backend.is_native() else None
+        return plan if isinstance(plan, backend.engine().Tiles) else None
+
     def fill(self, out: Array) -> Array:
         """Write K into `out`; in place and exactly symmetric where `out` is contiguous and of K's dtype."""
         self._check_out(out)

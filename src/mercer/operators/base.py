@@ -45,7 +45,7 @@ class Operator(LinearOperator):  # type: ignore[misc]
 
     A subclass owes ``_matmat(V)``: V is a 2-D array of float32 or float64, and the result has V's dtype. All else is
     derived from it, at a cost, and may be overridden: ``_transpose()``, ``diagonal()``, ``rows(I)``,
-    ``_rows_times(index, V)``, ``fill(out)``, ``group_sums(labels)``, ``_astype(dtype)``.
+    ``_rows_times(index, V)``, ``principal(I)``, ``fill(out)``, ``group_sums(labels)``, ``_astype(dtype)``.
 
     **Dtype.** ``A @ V`` has the dtype of V: float32 for a float32 V, float64 for every other real one, and a float64
     product is accumulated in float64 even when the entries of A are float32. ``A.dtype`` is the dtype of the entries,
@@ -162,6 +162,19 @@ class Operator(LinearOperator):  # type: ignore[misc]
         if self.symmetric and len(columns) < len(rows):
             return np.asarray(self.rows(columns)[:, rows].T, order="C")
         return np.asarray(self.rows(rows)[:, columns], order="C")
+
+    def principal(self, I: ArrayLike | slice) -> Operator:
+        """A[I, I] of a square A as an operator; each row is named once.
+
+        >>> from mercer.operators import Dense
+        >>> Dense([[2.0, 1.0], [1.0, 3.0]]).principal([1]).toarray()
+        array([[3.]])
+        """
+        return caching.Submatrix(self, self._index(I, 0))
+
+    def entries(self) -> Any:
+        """What the engine reads A[i, j] from: an array, or tiles that make them; None where there is neither."""
+        return None
 
     def fill(self, out: Array) -> Array:
         """Write A into ``out``, with no other n × n array beside it, and return it."""
@@ -395,4 +408,4 @@ def _real(X: ArrayLike, who: str) -> Array:
     return V.astype(np.float64)
 
 
-from mercer.operators import algebra  # noqa: E402
+from mercer.operators import algebra, caching  # noqa: E402

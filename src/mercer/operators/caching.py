@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import InvalidInput, message
-from mercer.operators.base import Array, Operator
+from mercer.operators.base import Array, Operator, row_blocks
+from mercer.operators.dense import Dense
 
 __all__ = ["CachedRows", "Submatrix"]
 
@@ -48,8 +49,19 @@ class CachedRows(Operator):
     def diagonal(self) -> Array:
         return self.A.diagonal()
 
+    def principal(self, I: ArrayLike | slice) -> Operator:
+        index = self._index(I, 0)
+        return Dense(self.rows(index)[:, index], symmetric=self.symmetric)
+
     def _block_times(self, rows: NDArray[np.intp], columns: NDArray[np.intp], V: Array) -> Array:
-        return self.A._block_times(rows, columns, V)
+        """By the kept rows where A is symmetric: those of the columns, some at a time."""
+        if not self.symmetric:
+            return self.A._block_times(rows, columns, V)
+        out = np.zeros((len(rows), V.shape[1]), V.dtype)
+        for some in row_blocks(len(columns), self.shape[1]):
+            kept = self.rows(columns[some])[:, rows]
+            out += kept.astype(np.result_type(self.dtype, V.dtype), copy=False).T @ V[some]
+        return out
 
     def rows(self, I: ArrayLike | slice) -> Array:
         index = self._index(I, 0)
@@ -101,6 +113,9 @@ class Submatrix(Operator):
 
     def _matmat(self, V: Array) -> Array:
         return self.A._block_times(self.index, self.index, V)
+
+    def principal(self, I: ArrayLike | slice) -> Operator:
+        return self.A.principal(self.index[self._index(I, 0)])
 
     def _transpose(self) -> Operator:
         return self if self.symmetric else Submatrix(self.A._transpose(), self.index)

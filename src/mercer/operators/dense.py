@@ -75,6 +75,9 @@ class Dense(Operator):
     def rows(self, I: ArrayLike | slice) -> Array:
         return np.ascontiguousarray(self.array[I if isinstance(I, slice) else self._index(I, 0)])
 
+    def entries(self) -> Any:
+        return np.ascontiguousarray(self.array)
+
     def block(self, I: ArrayLike | slice, J: ArrayLike | slice) -> Array:
         return self.array[np.ix_(self._index(I, 0), self._index(J, 1))]
 

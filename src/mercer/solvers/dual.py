@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
 from mercer.errors import InvalidInput, message
-from mercer.operators import CachedRows, Operator, Submatrix
+from mercer.operators import CachedRows, Operator
 
 __all__ = ["DualFamily", "DualPoint"]
 
@@ -117,8 +117,7 @@ class DualFamily:
             rows, place, A, exact = np.arange(self.A.shape[0]), self.rows[some], self.A, self.exact
         else:
             whole = self.A.A if isinstance(self.A, CachedRows) else self.A
-            A = Submatrix(whole, rows)
-            exact = Submatrix(self.reference, rows)
+            A, exact = whole.principal(rows), self.reference.principal(rows)
         one = DualFamily(
             A,
             self.linear[some],

@@ -1,4 +1,4 @@
-"""Sequential minimal optimisation on a stored matrix."""
+"""Sequential minimal optimisation on a stored matrix, or on one whose entries each problem makes for itself."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from mercer import backend
 from mercer.errors import InvalidInput, message
-from mercer.operators import Dense
 from mercer.solvers.base import Solver, State, Status
 from mercer.solvers.dual import DualFamily, DualPoint, Floats, Integers
 from mercer.solvers.faces import Face, minimise_on_face
@@ -69,7 +68,8 @@ class SMO(Solver[DualFamily, SMOState]):
     The working set is LIBSVM's of second order, and so is the criterion m − M ≤ tol. Variables that will hardly leave
     their bounds are set aside meanwhile. Problems of a family run in parallel, each the same whatever the threads. When
     all are settled on the stored matrix, which may be in float32, the gradient is made anew from the exact one in
-    float64; a problem that does not hold there goes on from it.
+    float64; a problem that does not hold there goes on from it. Where A makes its entries, each problem stores its own
+    for as long as a step works on it: for problems on few of the rows.
 
     A step of the loop is a bounded piece of work of every problem that still runs.
 
@@ -116,7 +116,7 @@ class SMO(Solver[DualFamily, SMOState]):
         return self.tol
 
     def start(self, problem: DualFamily) -> SMOState:
-        if not isinstance(problem.A, Dense):
+        if problem.A.entries() is None:
             given = f"a {type(problem.A).__name__}"
             raise InvalidInput(message("SMO", given, "store the matrix, Dense(A.toarray()), or use WorkingSet"))
         beta, c, p = np.array(problem.start, np.float64), np.array(problem.linear, np.float64), problem.problems
@@ -134,7 +134,6 @@ class SMO(Solver[DualFamily, SMOState]):
 
     def _advance(self, problem: DualFamily, state: SMOState) -> SMOState:
         """A bounded piece of work of each problem that runs."""
-        assert isinstance(problem.A, Dense)
         names = ("beta", "gradient", "anchor", "anchor_gradient", "active", "gaps", "iterations", "faces", "ended")
         copies = {name: getattr(state, name).copy() for name in names}
         new = replace(state, steps=state.steps + 1, checked=False, **copies)
@@ -147,7 +146,7 @@ class SMO(Solver[DualFamily, SMOState]):
         sizes = np.diff(problem.offset)[running]
         turn = 2 * np.max((self._due(problem, new) - state.iterations)[running] * sizes)
         backend.engine().smo(
-            np.ascontiguousarray(problem.A.array),
+            problem.A.entries(),
             _integers(problem.offset),
             _integers(problem.splits),
             _integers(problem.rows),
@@ -162,7 +161,7 @@ class SMO(Solver[DualFamily, SMOState]):
             MARGIN * self.tol,
             self._limit(problem),
             int(min(budget // len(running), max(turn, TURN))),
-            min(CACHE, problem.A.array.nbytes // 4),
+            min(CACHE, problem.A.shape[0] ** 2 * problem.A.dtype.itemsize // 4),
             new.gaps,
             new.iterations,
             ended,
@@ -178,13 +177,12 @@ class SMO(Solver[DualFamily, SMOState]):
 
     def _to_the_face(self, problem: DualFamily, new: SMOState, q: int) -> None:
         """Put a slow problem, in place, to the minimum over its free variables, by the stored matrix."""
-        assert isinstance(problem.A, Dense)
         some = slice(problem.offset[q], problem.offset[q + 1])
         new.faces[q] += 1
         beta, rows = new.beta[some], problem.rows[some]
         if len(beta) > MOST_OF_A_FACE:
             return
-        K = problem.A.array[np.ix_(rows, rows)]
+        K = problem.A.block(rows, rows)
         used = np.flatnonzero(beta)
         gradient = problem.linear[some] - np.asarray(K[:, used], np.float64) @ beta[used]
         face = Face(K, problem.lower[some], problem.upper[some], problem.kink, problem.group[some], beta, gradient)

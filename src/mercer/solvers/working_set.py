@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer import backend
 from mercer.errors import InvalidInput, message
+from mercer.operators import Operator
 from mercer.solvers.dual import DualFamily, Floats, Integers
 from mercer.solvers.smo import CACHE, MARGIN, SMO, WORK, SMOState
 
@@ -15,13 +18,14 @@ __all__ = ["WorkingSet", "WorkingSetState"]
 
 INNER = 0.1
 """The gap to which a working set is solved, relative to that of all variables."""
-_RUNNING, _STUCK = 0, 2
-_ROWS = 128
+FIRST = 1024
+"""Variables of the first working set; each one may have twice as many as the last."""
+_RUNNING, _SETTLED, _STUCK, _CAPPED = range(4)
 
 
 @dataclass(frozen=True)
 class WorkingSetState(SMOState):
-    """As of `SMO`, with the variables of the last working set."""
+    """As of `SMO`, with the variables of the last working set; gradients of those not active wait for the check."""
 
     working: Integers = None  # type: ignore[assignment]
 
@@ -30,16 +34,18 @@ class WorkingSetState(SMOState):
 class WorkingSet(SMO):
     r"""Solve for the worst variables W with the others fixed, g −= K Δβ, and so on until m − M ≤ tol.
 
-    W has as many that should rise most as should fall most, and for the other half the latest ones of the former W.
-    Their rows of K are all that is computed; `CachedRows` keeps what it can. Within W the steps are those of `SMO`, to
-    a tenth of the gap. The criterion and the check in float64 are the same.
+    W has all variables between their bounds, and of the others those that should rise or fall most. The sets grow,
+    because the first ones are far from the support vectors; once all that may move is in W, it is solved to the end.
+    Of K the entries are made that are wanted, W × W and those of the moved variables with all that are not idle: far
+    beyond what could move them, their gradients are left until the check. `CachedRows` keeps entries that are dear.
+    Within W the steps are those of `SMO`. The criterion and the check in float64 are the same.
 
     Parameters
     ----------
     tol, max_iter
         As for `SMO`; the steps within working sets count.
     size : int
-        Variables in W.
+        Variables in W at most. With few the sets are many; the matrix of 6144 in float32 takes 151 MB.
 
     References
     ----------
@@ -58,7 +64,8 @@ class WorkingSet(SMO):
     array([-0.5,  0.5])
     """
 
-    size: int = 1024
+    size: int = 6144
+    _memory: Reused = field(default_factory=lambda: Reused(), init=False, repr=False, compare=False)
 
     def start(self, problem: DualFamily) -> WorkingSetState:
         if problem.problems != 1 or self.size < 4:
@@ -75,80 +82,139 @@ class WorkingSet(SMO):
 
     def _advance(self, problem: DualFamily, state: SMOState) -> SMOState:
         assert isinstance(state, WorkingSetState)
-        W = self._choose(problem, state)
-        beta, iterations, stuck = self._within(problem, state, W)
-        change = np.zeros(problem.A.shape[0])
-        np.add.at(change, problem.rows[W], beta - state.beta[W])
-        moved = np.flatnonzero(change)
-        gradient = state.gradient - _rows_times(problem, moved, change[moved])
-        new_beta = state.beta.copy()
-        new_beta[W] = beta
-        gaps = problem.gaps(new_beta, gradient)
-        limit = self._limit(problem)
-        ended = 1 if gaps[0] <= MARGIN * self.tol else 3 if iterations[0] >= limit else _STUCK if stuck else _RUNNING
+        up, low = problem.slopes(state.beta, state.gradient)
+        margin, gap = self._margin(problem, state, up, low), float(state.gaps[0])
+        W, whole = self._choose(problem, state, margin)
+        inner = self._within(problem, state, W, 0.5 * self.tol if whole else max(INNER * gap, 0.5 * self.tol))
+        beta, gradient = state.beta.copy(), state.gradient.copy()
+        beta[W], gradient[W] = inner.beta, inner.gradient
+        active = margin >= -gap
+        moved = W[beta[W] != state.beta[W]]
+        active_elsewhere = active.copy()
+        active_elsewhere[W] = False
+        _subtract(problem, gradient, np.flatnonzero(active_elsewhere), moved, (beta - state.beta)[moved])
+        top, bottom = _extremes(problem, *problem.slopes(beta, gradient), active)
+        gaps = np.array([np.max(top - bottom)])
+        if gaps[0] <= MARGIN * self.tol:
+            how = _SETTLED
+        elif inner.iterations[0] >= self._limit(problem):
+            how = _CAPPED
+        else:
+            how = _STUCK if inner.ended == _STUCK and not len(moved) else _RUNNING
         return replace(
             state,
             steps=state.steps + 1,
-            beta=new_beta,
+            beta=beta,
             gradient=gradient,
+            active=active.astype(np.uint8),
             gaps=gaps,
-            iterations=iterations,
-            ended=np.array([ended]),
+            iterations=inner.iterations,
+            ended=np.array([how]),
             checked=False,
             working=W,
         )
 
-    def _choose(self, problem: DualFamily, state: WorkingSetState) -> Integers:
-        """The variables with the largest slopes upwards, and with the smallest downwards, of each group; some of W."""
+    def _margin(self, problem: DualFamily, state: SMOState, up: Floats, low: Floats) -> Floats:
+        """By how much each variable and the steepest one of its group would gain as a pair; below 0 it is idle."""
+        top, bottom = _extremes(problem, up, low, state.active == 1)
+        margin = np.maximum(up - bottom[problem.group], top[problem.group] - low)
+        return np.where(state.active == 1, margin, -np.inf)
+
+    def _choose(self, problem: DualFamily, state: WorkingSetState, margin: Floats) -> tuple[Integers, bool]:
+        """The working set in order, and whether it has all that may move."""
+        busy = np.flatnonzero(margin >= 0)
+        size = int(min(self.size, max(FIRST, 2 * len(state.working))))
+        if len(busy) <= size:
+            return busy, True
         up, low = problem.slopes(state.beta, state.gradient)
-        count = max(1, self.size // (4 * len(np.unique(problem.group))))
-        chosen = []
-        for g in np.unique(problem.group):
-            own = np.flatnonzero(problem.group == g)
-            for worth in (up[own], -low[own]):
-                best = np.argsort(-worth, kind="stable")[:count]
-                chosen.append(own[best[np.isfinite(worth[best])]])
-        new = np.unique(np.concatenate(chosen))
-        kept = state.working[~np.isin(state.working, new)]
-        inside = up[kept] == low[kept]
-        kept = np.concatenate([kept[inside], kept[~inside]])[: self.size - len(new)]
-        return np.sort(np.concatenate([new, kept])).astype(np.int64)
+        chosen = np.zeros(len(margin), bool)
+        free = busy[up[busy] == low[busy]]
+        chosen[_best(free, margin, size // 2)] = True  # so that there is always room for what should move
+        groups = np.unique(problem.group)
+        count = max(1, (size - int(chosen.sum())) // (2 * len(groups)))
+        for own in (busy[problem.group[busy] == g] for g in groups):
+            chosen[_best(own, up, count)] = True
+            chosen[_best(own, -low, count)] = True
+        return np.flatnonzero(chosen), False
 
-    def _within(self, problem: DualFamily, state: WorkingSetState, W: Integers) -> tuple[Floats, Integers, bool]:
-        """β of the working set after its own problem was solved, the steps taken, and whether nothing moved."""
+    def _within(self, problem: DualFamily, state: SMOState, W: Integers, tol: float) -> _Inner:
+        """The working set's own problem, solved to this gap."""
         rows, place = np.unique(problem.rows[W], return_inverse=True)
-        K = np.ascontiguousarray(problem.A.rows(rows)[:, rows])
-        beta, gradient = state.beta[W], state.gradient[W]
+        K = self._memory.fill(problem.A.principal(rows))
+        beta, gradient, active = state.beta[W], state.gradient[W], np.ones(len(W), np.uint8)
+        anchor, anchored = beta.copy(), gradient.copy()
         gap, steps, ended = np.zeros(1), state.iterations.copy(), np.zeros(1, np.int64)
-        backend.engine().smo(
-            K,
-            np.array([0, len(W)]),
-            np.array([np.searchsorted(W, problem.splits[0])]),
-            place.astype(np.int64),
-            problem.lower[W],
-            problem.upper[W],
-            float(problem.kink),
-            beta,
-            gradient,
-            beta.copy(),
-            gradient.copy(),
-            np.ones(len(W), np.uint8),
-            max(INNER * float(state.gaps[0]), 0.5 * self.tol),
-            self._limit(problem),
-            WORK,
-            CACHE,
-            gap,
-            steps,
-            ended,
-            backend.instruction_set() if backend.is_native() else "",
-        )
-        return beta, steps, bool(np.array_equal(beta, state.beta[W]))
+        while ended[0] == _RUNNING:  # each call is a few tenths of a second at most
+            backend.engine().smo(
+                K,
+                np.array([0, len(W)]),
+                np.array([np.searchsorted(W, problem.splits[0])]),
+                place.astype(np.int64),
+                problem.lower[W],
+                problem.upper[W],
+                float(problem.kink),
+                beta,
+                gradient,
+                anchor,
+                anchored,
+                active,
+                tol,
+                self._limit(problem),
+                WORK,
+                CACHE,
+                gap,
+                steps,
+                ended,
+                backend.instruction_set() if backend.is_native() else "",
+            )
+        aside = active == 0
+        if np.any(aside):  # at the limit of the steps they still belong to the anchor
+            gradient[aside] = anchored[aside] - (K[place][:, place] @ (beta - anchor))[aside]
+        return _Inner(beta, gradient, steps, int(ended[0]))
 
 
-def _rows_times(problem: DualFamily, moved: Integers, change: Floats) -> Floats:
-    """Σ Δβⱼ Kⱼᵥ of all variables v, a few rows at a time in the precision of K, added up in float64."""
-    out = np.zeros(problem.A.shape[1])
-    for i in range(0, len(moved), _ROWS):
-        rows = problem.A.rows(moved[i : i + _ROWS])
-        out += change[i : i + _ROWS].astype(rows.dtype) @ rows
-    return out[problem.rows]
+class Reused:
+    """Memory that one matrix takes over from the last: the first touch of fresh memory may cost more than entries."""
+
+    def __init__(self) -> None:
+        self._flat = np.empty(0)
+
+    def fill(self, A: Operator) -> NDArray[Any]:
+        """The entries of A, until the next call."""
+        size = A.shape[0] * A.shape[1]
+        if self._flat.dtype != A.dtype or len(self._flat) < size:
+            self._flat = np.empty(size, A.dtype)
+        return np.asarray(A.fill(self._flat[:size].reshape(A.shape)))
+
+
+class _Inner(NamedTuple):
+    """What became of a working set: its β and gradient, the steps so far, and how it ended."""
+
+    beta: Floats
+    gradient: Floats
+    iterations: Integers
+    ended: int
+
+
+def _best(some: Integers, worth: Floats, count: int) -> Integers:
+    """Those of some variables that are worth most, `count` at most, without the ones worth −∞."""
+    order = some[np.argsort(-worth[some], kind="stable")[:count]]
+    return order[worth[order] > -np.inf]
+
+
+def _extremes(problem: DualFamily, up: Floats, low: Floats, active: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """m and M of each group over the active variables, from the slopes of all."""
+    top, bottom = np.full(2, -np.inf), np.full(2, np.inf)
+    np.maximum.at(top, problem.group, np.where(active, up, -np.inf))
+    np.minimum.at(bottom, problem.group, np.where(active, low, np.inf))
+    return top, bottom
+
+
+def _subtract(problem: DualFamily, gradient: Floats, where: Integers, moved: Integers, change: Floats) -> None:
+    """g −= K Δβ, in place, of the variables `where`, for the variables that moved."""
+    if not (len(where) and len(moved)):
+        return
+    total = np.zeros(problem.A.shape[0])
+    np.add.at(total, problem.rows[moved], change)
+    columns = np.flatnonzero(total)
+    gradient[where] -= problem.A.block_times(problem.rows[where], columns, total[columns][:, None])[:, 0]
