@@ -53,6 +53,11 @@ class Family:
             objectives.append(0.5 * b @ K[np.ix_(r, r)] @ b - c @ b + self.kink * np.abs(b).sum())
         return g, np.array(objectives)
 
+    def exact_with(self, K):
+        """The objectives by this matrix."""
+        self.K = K
+        return self.exact()[1]
+
     def sums(self):
         ends = np.sort(np.concatenate([self.offset[:-1], self.split]))
         return np.array([one.sum() for one in np.split(self.beta, ends[1:])])
@@ -175,3 +180,40 @@ def test_what_does_not_fit_is_refused(native, case):
         setattr(family, name, value)
     with pytest.raises((ValueError, TypeError)):
         family.run(native)
+
+
+@pytest.mark.skipif(not backend.is_native(), reason="the compiled module is what stores the entries of each problem")
+@pytest.mark.parametrize("isa", backend.engine().instruction_sets())
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_tiles_give_each_problem_the_entries_of_the_array(isa, dtype, monkeypatch):
+    from mercer.gram import KernelOperator
+    from mercer.kernels import Gaussian
+
+    monkeypatch.setenv("MERCER_ISA", isa)
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((150, 4))
+    K = KernelOperator(Gaussian(gamma=0.3), X, dtype=dtype)
+    array, tiles, twin = (Family(dtype, seed=2) for _ in range(3))
+    array.K = twin.K = K.toarray()
+    tiles.K = K.entries()
+    array.run(backend.engine(), isa)
+    twin.run(_twin)
+    tiles.run(backend.engine(), isa, work=2000)
+    while np.any(tiles.ended == 0):  # a little at a time: the entries are made again
+        tiles.run(backend.engine(), isa, work=2000)
+    np.testing.assert_allclose(tiles.exact_with(array.K), array.exact()[1], rtol=1e-5)
+    np.testing.assert_allclose(twin.exact()[1], array.exact()[1], rtol=1e-5)
+    assert np.all(tiles.gap <= 1e-6)
+    assert np.all(tiles.ended == 1)
+
+
+def test_a_plan_that_is_not_square_is_refused():
+    if not backend.is_native():
+        pytest.skip("the twin trusts its caller")
+    from mercer.gram import KernelOperator
+    from mercer.kernels import Gaussian
+
+    family = Family()
+    family.K = KernelOperator(Gaussian(gamma=0.3), np.zeros((150, 2)), np.zeros((149, 2))).entries()
+    with pytest.raises(ValueError, match="square"):
+        family.run(backend.engine())

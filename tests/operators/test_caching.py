@@ -32,6 +32,24 @@ def test_what_is_used_is_kept():
     assert 6 <= A.computed <= 7
 
 
+@pytest.mark.parametrize("places", [0, 7, 30])
+def test_products_with_blocks_go_by_the_kept_rows(places):
+    A = CachedRows(Dense(S), places * 30 * 8)
+    rows, columns, V = RNG.integers(0, 30, 12), RNG.permutation(30)[:9], RNG.standard_normal((9, 2))
+    for _ in range(2):
+        np.testing.assert_allclose(A.block_times(rows, columns, V), S[np.ix_(rows, columns)] @ V, atol=1e-13)
+    assert A.computed == (9 if places >= 9 else 18 - places)
+    np.testing.assert_array_equal(A.principal(columns).toarray(), S[np.ix_(columns, columns)])
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_principal_parts_are_those_of_the_array(symmetric):
+    A, index = Dense(S if symmetric else S + np.eye(30, k=1)), np.array([3, 17, 4])
+    part = A.principal(index)
+    np.testing.assert_array_equal(part.toarray(), A.array[np.ix_(index, index)])
+    np.testing.assert_array_equal(part.principal([2, 0]).toarray(), A.array[np.ix_([4, 3], [4, 3])])
+
+
 def test_bad_parts_are_refused():
     with pytest.raises(InvalidInput):
         CachedRows(Dense(S), -1)
