@@ -171,7 +171,7 @@ class LeastSquares(Compressible):
         if not np.all(spectrum.solvable(alphas)):
             given = f"K + λI with λ = {alphas.min():.3g} has no solution (not positive definite)"
             raise InvalidInput(message(type(self).__name__, given, Status.NOT_POSITIVE_DEFINITE.advice))
-        return self._accepted(duals(spectrum, Y, alphas), K, Y, weights, alphas, report)
+        return self._accepted(duals(spectrum, K, Y, weights, alphas), K, Y, weights, alphas, report)
 
     def _accepted(
         self,
@@ -224,8 +224,18 @@ class LeastSquares(Compressible):
         return np.asarray(self._cross(X) @ self.dual_coef_) + self.intercept_
 
 
-def duals(spectrum: RidgeSpectrum, Y: np.ndarray, alphas: np.ndarray) -> np.ndarray:
-    """α = Sβ of every target with its λ, of the shape of Y."""
+def duals(
+    spectrum: RidgeSpectrum, K: KernelOperator, Y: np.ndarray, weights: np.ndarray | None, alphas: np.ndarray
+) -> np.ndarray:
+    """α = Sβ of every target with its λ, refined once: the spectrum may be that of a factor, K to 10⁻⁹ λ only."""
+    w = np.ones(len(Y)) if weights is None else weights
+    dual = _inverted(spectrum, Y, alphas)
+    rest = Y - K @ dual - alphas * dual / w[:, None]  # without b, which P takes away
+    return dual + _inverted(spectrum, rest, alphas)
+
+
+def _inverted(spectrum: RidgeSpectrum, Y: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+    """S P S y of every column with its λ."""
     dual = np.empty(Y.shape)
     for value in np.unique(alphas):
         own = alphas == value
