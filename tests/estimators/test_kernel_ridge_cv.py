@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from mercer import KernelRidge, KernelRidgeClassifier, KernelRidgeClassifierCV, KernelRidgeCV
 from mercer.errors import InvalidInput, MemoryExceeded
-from mercer.estimators import least_squares, spectral
+from mercer.estimators import least_squares, spectral, validated
 from mercer.kernels import Constant, Gaussian, Linear, Precomputed
 from mercer.select import RidgeSpectrum
 
@@ -165,6 +165,48 @@ def test_a_factor_is_refused_where_there_is_none(data, monkeypatch):
     methods = [KernelRidgeCV(Gaussian(gamma=0.05).on([2]), [one]).fit(X, y).report_.method for one in (1e-3, 1e3)]
     small, large = (int(method.split("rank ")[1].split()[0]) for method in methods)
     assert large < small
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("cv", [None, "gcv", 3])
+@pytest.mark.parametrize("low_rank", [False, True])
+def test_many_rows_take_the_model_from_the_decomposition_that_validated(
+    data, weights, monkeypatch, intercept, cv, low_rank
+):
+    X, y = data
+    Y = np.column_stack([y, X[:, 1]])
+    monkeypatch.setattr(validated, "REUSED_FROM", 100)
+    monkeypatch.setattr(spectral, "FACTOR_FROM", 100 if low_rank else 1000)
+    kernels, alphas = [Linear(), Gaussian(gamma=0.05).on([2])], [1e-2, 1.0, 30.0]
+    options = {"fit_intercept": intercept, "cv": cv, "alpha_per_target": True}
+    model = KernelRidgeCV(kernels, alphas, **options).fit(X, Y, weights)
+    assert "Cholesky" not in model.report_.method
+    assert model.report_.residual <= 1e-10
+    plain = KernelRidge(model.kernel_, model.alpha_, fit_intercept=intercept).fit(X, Y, weights)
+    np.testing.assert_allclose(model.predict(X), plain.predict(X), rtol=0, atol=1e-8)
+    np.testing.assert_allclose(model.dual_coef_, plain.dual_coef_, rtol=0, atol=1e-7)
+    np.testing.assert_allclose(model.intercept_, plain.intercept_, rtol=0, atol=1e-8)
+    classes = KernelRidgeClassifierCV(KERNEL, alphas, fit_intercept=intercept, cv=cv).fit(X, y > y.mean(), weights)
+    plain = KernelRidgeClassifier(KERNEL, classes.alpha_, fit_intercept=intercept).fit(X, y > y.mean(), weights)
+    assert "Cholesky" not in classes.report_.method
+    np.testing.assert_allclose(classes.decision_function(X), plain.decision_function(X), rtol=0, atol=1e-8)
+
+
+def test_what_the_decomposition_leaves_inexact_is_solved_for(data, monkeypatch):
+    X, y = data
+    monkeypatch.setattr(validated, "REUSED_FROM", 100)
+    monkeypatch.setattr(KernelRidgeCV, "tol", 1e-17)
+    model = KernelRidgeCV(KERNEL, [0.1, 1.0]).fit(X, y)
+    assert "then Cholesky" in model.report_.method
+    np.testing.assert_allclose(model.predict(X), KernelRidge(KERNEL, model.alpha_).fit(X, y).predict(X), rtol=1e-10)
+    # Rounding of a nearly singular system, which only a refined factorisation removes.
+    twice, targets = np.repeat(X[:60], 3, axis=0), np.repeat(y[:60], 3)
+    monkeypatch.undo()
+    fitted = KernelRidgeCV(KERNEL, [1e-9]).fit(twice, targets)
+    monkeypatch.setattr(validated, "REUSED_FROM", 100)
+    again = KernelRidgeCV(KERNEL, [1e-9]).fit(twice, targets)
+    assert again.report_.residual <= max(1e-10, fitted.report_.residual)
+    np.testing.assert_allclose(again.predict(twice), fitted.predict(twice), rtol=0, atol=1e-7)
 
 
 # ---- one λ a target --------------------------------------------------------------------------------------------------

@@ -19,7 +19,8 @@ class KernelRidgeCV(LeastSquaresRegressor, ValidatedLeastSquares):
 
     That error is (yᵢ − f(xᵢ))/(1 − hᵢᵢ) with f = Hy, with weights and intercept too, exactly: βᵢ/(√wᵢ Pᵢᵢ), where P is
     (K + λI)⁻¹ on the complement of the intercept and β = P y (see `mercer.select.RidgeSpectrum`). All λ share one
-    eigendecomposition of K, and no model is fitted but the last.
+    eigendecomposition of K, and no model is fitted but the last: that too from the eigendecomposition where there are
+    1000 rows or more and the residual is within 10⁻¹⁰, and else as by `KernelRidge`.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ from mercer.gram import KernelOperator
 from mercer.select import RidgeSpectrum
 from mercer.solvers import Solution, Status
 
-__all__ = ["LeastSquares", "LeastSquaresClassifier"]
+__all__ = ["LeastSquares", "LeastSquaresClassifier", "duals"]
 
 SPECTRAL_FROM = 24
 """Different λ from which one eigendecomposition is quicker than a factorisation in float32 for each: n = 2000, 1.5 s
@@ -166,20 +166,29 @@ class LeastSquares(Compressible):
     def _by_spectrum(
         self, K: KernelOperator, Y: np.ndarray, weights: np.ndarray | None, alphas: np.ndarray, report: Report
     ) -> bool:
-        """α = Sβ from one eigendecomposition and b = Σ wᵢ (y − Kα)ᵢ/Σ wᵢ; False where the residual is above `tol`."""
+        """α and b from one eigendecomposition; False where the residual is above `tol`."""
         spectrum = self._spectrum(K, weights, alphas, report)
         if not np.all(spectrum.solvable(alphas)):
             given = f"K + λI with λ = {alphas.min():.3g} has no solution (not positive definite)"
             raise InvalidInput(message(type(self).__name__, given, Status.NOT_POSITIVE_DEFINITE.advice))
-        dual = np.empty(Y.shape)
-        for value in np.unique(alphas):
-            own = alphas == value
-            dual[:, own] = spectrum.roots[:, None] * spectrum.solve(Y[:, own], value)[:, 0]
+        return self._accepted(duals(spectrum, K, Y, weights, alphas), K, Y, weights, alphas, report)
+
+    def _accepted(
+        self,
+        dual: np.ndarray,
+        K: KernelOperator,
+        Y: np.ndarray,
+        weights: np.ndarray | None,
+        alphas: np.ndarray,
+        report: Report,
+    ) -> bool:
+        """Set α to `dual`, and b = Σ wᵢ (y − Kα)ᵢ/Σ wᵢ; False where the residual is above `tol`."""
         w = np.ones(len(Y)) if weights is None else weights
         rest = Y - K @ dual
         intercept = np.average(rest, axis=0, weights=w) if self.fit_intercept else np.zeros(Y.shape[1])
         rest -= intercept + alphas * dual / w[:, None]
         sizes = np.maximum(np.linalg.norm(Y, axis=0), np.finfo(float).tiny)
+        self.sample_weight_, self.restricted_ = weights, False
         self.dual_coef_, self.intercept_ = dual, intercept
         report.residual = float(np.max(np.linalg.norm(rest, axis=0) / sizes))
         report.steps, report.tolerance, report.precision, report.status = 1, self.tol, "float64", "converged"
@@ -213,6 +222,25 @@ class LeastSquares(Compressible):
 
     def _decide(self, X: Any) -> np.ndarray:
         return np.asarray(self._cross(X) @ self.dual_coef_) + self.intercept_
+
+
+def duals(
+    spectrum: RidgeSpectrum, K: KernelOperator, Y: np.ndarray, weights: np.ndarray | None, alphas: np.ndarray
+) -> np.ndarray:
+    """α = Sβ of every target with its λ, refined once: the spectrum may be that of a factor, K to 10⁻⁹ λ only."""
+    w = np.ones(len(Y)) if weights is None else weights
+    dual = _inverted(spectrum, Y, alphas)
+    rest = Y - K @ dual - alphas * dual / w[:, None]  # without b, which P takes away
+    return dual + _inverted(spectrum, rest, alphas)
+
+
+def _inverted(spectrum: RidgeSpectrum, Y: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+    """S P S y of every column with its λ."""
+    dual = np.empty(Y.shape)
+    for value in np.unique(alphas):
+        own = alphas == value
+        dual[:, own] = spectrum.roots[:, None] * spectrum.solve(Y[:, own], value)[:, 0]
+    return dual
 
 
 class LeastSquaresClassifier(ScoreClassifier, LeastSquares):

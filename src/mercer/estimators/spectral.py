@@ -10,7 +10,8 @@ otherwise                                                             LAPACK on 
 
 Pivoted Cholesky finds F, or that there is none, in a fiftieth of the time of the second road (0.4 s against 20 s at
 n = 5000 on one core). A reduction of K to a band by matrix products, in place of LAPACK's to three diagonals, gains
-nothing in NumPy: with its orthogonal factor it takes 1.2 s at n = 2000, where LAPACK has all eigenvectors in 1.3 s.
+nothing in NumPy: with its orthogonal factor it takes 1.2 s at n = 2000, where LAPACK has all eigenvectors in 1.3 s, and
+16.6 s against 18.7 at n = 5000, before anything is solved (docs/benchmarks.md counts it).
 """
 
 from __future__ import annotations
