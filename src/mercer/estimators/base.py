@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral
-from typing import Any, ClassVar, NamedTuple, Self
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -85,6 +85,27 @@ class KernelEstimator(BaseEstimator):
 
     def _domain(self) -> str:
         return as_kernel(self.kernel).domain
+
+    def _refuse(self, name: str, do: str) -> NoReturn:
+        raise InvalidInput(message(type(self).__name__, f"{name}={getattr(self, name)!r}", do))
+
+    def _checked_number(
+        self, name: str, low: float = 0.0, high: float = np.inf, *, or_equal: bool = False, otherwise: str = ""
+    ) -> float:
+        """The parameter as a float: low < value ≤ high, or low ≤ value; never infinite."""
+        value = getattr(self, name)
+        number = isinstance(value, Real) and not isinstance(value, bool)
+        if number and (low < value or (or_equal and low == value)) and value <= high and value < np.inf:
+            return float(value)
+        do = f"give a number {'≥' if or_equal else '>'} {low:g}" + (f" and ≤ {high:g}" if high < np.inf else "")
+        self._refuse(name, do + otherwise)
+
+    def _checked_count(self, name: str, otherwise: str = "") -> int:
+        """The parameter as a whole number ≥ 1."""
+        value = getattr(self, name)
+        if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
+            self._refuse(name, f"give a positive integer{otherwise}")
+        return int(value)
 
     # ---- rows --------------------------------------------------------------------------------------------------------
 

@@ -166,7 +166,7 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        self._number("C")
+        self._checked_number("C")
         data = self._training(X, y, sample_weight)
         return self._solve(data, self._from(self, data) if self.warm_start else None)._calibrate(data)
 
@@ -197,7 +197,7 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
     def _family(self, data: Training) -> DualFamily:
         rest = self._against_rest
         rows, y, offset = self._rest(data) if rest else self._pairs(data)[:3]
-        bound = y * (self._number("C") * self.class_weight_[data.target] * data.weights)[rows]
+        bound = y * (self._checked_number("C") * self.class_weight_[data.target] * data.weights)[rows]
         return DualFamily(
             data.A,
             linear=y,
@@ -280,7 +280,7 @@ class NuSVC(SupportVectorClassifier):
         self.memory = memory
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        self._number("nu", 0.0, 1.0)
+        self._checked_number("nu", 0.0, 1.0)
         data = self._training(X, y, sample_weight)
         return self._solve(data)._calibrate(data)
 
