@@ -15,6 +15,7 @@ from sklearn.linear_model import Ridge
 from mercer import (
     SVC,
     SVR,
+    EmpiricalKernelMap,
     KernelDiscriminantAnalysis,
     KernelKMeans,
     KernelLMS,
@@ -98,6 +99,8 @@ MODELS = {
     ),
     "nystroem": lambda: Nystroem("gaussian", 10).fit(X),
     "nystroem, sparse": lambda: Nystroem("gaussian", 10).fit(sp.csr_matrix(X)),
+    "empirical map": lambda: EmpiricalKernelMap("gaussian").fit(X),
+    "empirical map, landmarks": lambda: EmpiricalKernelMap("gaussian", 10, landmarks="kmeans").fit(X),
     "fourier": lambda: RandomFourierFeatures("gaussian", 11).fit(X),
 }
 

@@ -8,7 +8,16 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import mercer
-from mercer import KernelPCA, KernelRidge, KernelRidgeClassifier, KernelRidgeCV, KernelSearchCV, Nystroem, table_kernel
+from mercer import (
+    EmpiricalKernelMap,
+    KernelPCA,
+    KernelRidge,
+    KernelRidgeClassifier,
+    KernelRidgeCV,
+    KernelSearchCV,
+    Nystroem,
+    table_kernel,
+)
 from mercer.errors import InvalidInput
 from mercer.kernels import Cosine, Gaussian, Linear, TableKernel
 
@@ -158,5 +167,7 @@ def test_a_landmark_map(frame):
 def test_within_other_kernels(frame, target):
     kernel = 2.0 * table_kernel(frame) + 0.5
     np.testing.assert_allclose(kernel(frame), 2 * table_kernel(frame)(frame) + 0.5, rtol=1e-12)
+    exact = EmpiricalKernelMap(kernel).fit(frame)
+    np.testing.assert_allclose(exact.transform(frame[:5]), kernel(frame)[:5], rtol=1e-12)
     assert KernelRidge(kernel, 0.1).fit(frame, target).predict(frame[:3]).shape == (3,)
     assert Linear() != kernel

@@ -61,7 +61,7 @@ class KernelEstimator(BaseEstimator):
         "the method takes its values for inner products of features, which they are not: squared lengths may be "
         "negative"
     )
-    """What a fit with an indefinite kernel still computes."""
+    """What a fit with an indefinite kernel still computes; empty where the method asks no definiteness of it."""
 
     # ---- parameters --------------------------------------------------------------------------------------------------
 
@@ -199,7 +199,8 @@ class KernelEstimator(BaseEstimator):
             definiteness=self.kernel_.properties.definiteness.name.lower().replace("_", " "),
             memory_budget=parse_memory(self.memory),
         )
-        examine(K, type(self).__name__, self.indefinite_meaning, report)
+        if self.indefinite_meaning:
+            examine(K, type(self).__name__, self.indefinite_meaning, report)
         return K, report
 
     def _kernel_size(self, K: KernelOperator) -> KernelSize:

@@ -14,6 +14,7 @@ from mercer.arrays import parse_memory, require
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
+from mercer.gram.inputs import count
 
 __all__ = ["Nystroem", "RandomFourierFeatures"]
 
@@ -50,14 +51,19 @@ class _FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstim
 
     def transform(self, X: Any) -> np.ndarray:
         """φ of each row: of shape (m, features), in the dtype of X."""
-        X = self._validate_new(X)
-        n = X.shape[0] if hasattr(X, "shape") else len(X)
-        itemsize = getattr(getattr(X, "dtype", None), "itemsize", 8)
+        return self._features(self._validate_new(X))
+
+    def _features(self, X: Any) -> np.ndarray:
+        """φ of validated rows, where there is memory for it."""
+        self._afford(X)
+        return self._map(X)
+
+    def _afford(self, X: Any) -> None:
+        n, itemsize = count(X), getattr(getattr(X, "dtype", None), "itemsize", 8)
         what = f"{type(self).__name__}'s features of {n} rows"
         require(
             2 * itemsize * n * self._n_features_out, parse_memory(self.memory), what, "transform fewer rows at a time"
         )
-        return self._map(X)
 
 
 class Nystroem(_FeatureMap):

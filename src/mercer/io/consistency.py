@@ -101,6 +101,7 @@ _KINDS: dict[str, tuple[str, Test]] = {
 
 _NEEDED: dict[str, tuple[str, ...]] = {
     "Nystroem": ("kernel_", "components_", "normalization_"),
+    "EmpiricalKernelMap": ("kernel_", "components_"),
     "RandomFourierFeatures": ("kernel_", "frequencies_", "scale_"),
     "KernelKMeans": ("kernel_", "X_fit_", "labels_", "cluster_weights_", "center_norms_"),
     "KernelSpectralClustering": ("kernel_", "X_fit_", "dual_coef_", "cluster_centers_", "labels_", "cluster_weights_"),
