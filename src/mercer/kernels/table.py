@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.arrays.columns import ColumnPlan, as_frame, as_numbers, as_text, plan_column
+from mercer.arrays.columns import ColumnPlan, as_frame, as_numbers, as_text, given_numbers, plan_column
 from mercer.errors import InvalidInput, message
 from mercer.kernels.base import Array, Kernel
 from mercer.kernels.names import as_kernel
@@ -78,7 +78,7 @@ class SeasonPlan:
 
     def encode(self, values: Any) -> Floats:
         """One row for each value."""
-        days = as_numbers(values)
+        days = given_numbers(self.name, values)
         return np.remainder(np.where(np.isnan(days), self.fill, days) / YEAR, 1.0)[:, None]
 
 
@@ -257,7 +257,9 @@ def table_kernel(
     """A kernel for the rows of a data frame, suited to the kinds of its columns; to be read, changed, and fitted with.
 
     * Numbers (and true or false) together: a Gaussian with the median heuristic's bandwidth on standardised columns,
-      skewed ones by their logarithms; a missing value is the median, and a column says where it was missing.
+      skewed ones by their logarithms; a missing value is the median, and a column says where it was missing. Text of
+      which 95 % are numbers is numbers, and the rest stand for missing ones; any other text in such a column is refused
+      later, with the column and the row.
     * Each column of categories: a Gaussian on indicators, e^(−2γ) for two that differ; missing is a category, rare ones
       are one, and so are those that were not seen. γ is such that the median of all mismatches weighs as the median
       distance of the numbers.
@@ -280,7 +282,8 @@ def table_kernel(
     Raises
     ------
     InvalidInput
-        For what is no data frame, and where no column is left.
+        For what is no data frame, and where no column is left. The kernel itself raises it for a frame without one of
+        its columns, or with a text that is no number in a column of numbers.
 
     References
     ----------
