@@ -249,7 +249,7 @@ def test_a_failed_save_leaves_the_old_file(tmp_path):
 
 
 def test_what_cannot_be_saved_is_said(tmp_path):
-    with pytest.raises(InvalidInput, match="no text that reads back"):
+    with pytest.raises(InvalidInput, match=r"is a Python function.*kernel class"):
         save(KernelRidge(Function(lambda a, b: a @ b.T)).fit(X, Y[:, 0]), tmp_path / "m")
     with pytest.raises(InvalidInput, match="one of mercer's own models"):
         save(Ridge(), tmp_path / "m")
