@@ -394,5 +394,5 @@ def test_kernels_that_are_not_definite_end_in_a_stationary_point(data):
 @pytest.mark.parametrize("weight", [0, -1, np.nan, np.inf])
 def test_class_weights_are_positive(machine, weight):
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(InvalidInput, match="class_weight="):
+    with pytest.raises(InvalidInput, match="class_weight has"):
         clone(machine).set_params(class_weight={0: weight}).fit(X, y)
