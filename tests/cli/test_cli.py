@@ -362,7 +362,7 @@ def test_fasta_from_fit_to_evaluate(tmp_path):
     train, test, out = file("train.fasta", 30), file("test.fasta", 10), str(tmp_path / "model.mercer")
     done = mercer("fit", train, "--out", out)
     assert done.exit_code == 0, done.output
-    assert "target label" in done.output
+    assert "60 sequences of 30 letters and the target label" in done.output
     assert "30 to 30 characters, 4 distinct ones" in done.output
     assert "accuracy 1.0" in mercer("evaluate", out, test).output
     predicted = mercer("predict", out, test)
