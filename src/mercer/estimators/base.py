@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, _safe_indexing, check_random_state
+from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.validation import (
     _check_sample_weight,
     _check_y,
@@ -18,7 +18,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from mercer.arrays import parse_memory
+from mercer.arrays import as_seed, parse_memory
 from mercer.errors import ConvergenceWarning, InvalidInput, message
 from mercer.estimators.expansion import Expansion
 from mercer.estimators.indefinite import examine
@@ -219,13 +219,7 @@ class KernelEstimator(BaseEstimator):
 
     def _seed(self) -> int:
         """`random_state` where it is a whole number, else one drawn from the generator that it stands for."""
-        state = getattr(self, "random_state", None)
-        if isinstance(state, Integral) and not isinstance(state, bool) and int(state) >= 0:
-            return int(state)
-        if state is None or isinstance(state, np.random.RandomState):
-            return int(check_random_state(state).randint(np.iinfo(np.int32).max))
-        given, do = f"random_state={state!r}", "give a whole number ≥ 0, a numpy.random.RandomState, or None"
-        raise InvalidInput(message(type(self).__name__, given, do))
+        return as_seed(getattr(self, "random_state", None), type(self).__name__)
 
     def _expansion(self) -> Expansion | None:
         """The outputs as kernel expansions over `X_fit_`, for `explain`; None where they are none."""

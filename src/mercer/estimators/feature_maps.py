@@ -25,7 +25,7 @@ MEASURED = 256
 class _FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     """What both maps share: their parameters' checks, and the measure of what they approximate."""
 
-    n_components: int
+    n_components: Any
     random_state: Any
 
     def _measure(self, K: KernelOperator, X: Any, seed: int, report: Report) -> None:

@@ -109,7 +109,7 @@ def load(path: str | os.PathLike[str], *, kernels: Iterable[type[Kernel]] = ()) 
 
 
 def _by_name(kernels: Iterable[type[Kernel]]) -> dict[str, type[Kernel]]:
-    given = [kernels] if isinstance(kernels, type) else list(kernels)
+    given: list[Any] = [kernels] if isinstance(kernels, type) else list(kernels)
     for one in given:
         if not (isinstance(one, type) and issubclass(one, Kernel)):
             raise InvalidInput(message("load", f"kernels has {one!r:.60}", "give kernel classes, such as [MyCauchy]"))

@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.arrays import as_seed
 from mercer.arrays.columns import ColumnPlan, as_frame, as_numbers, as_text, given_numbers, plan_column
 from mercer.errors import InvalidInput, message
 from mercer.kernels.base import Array, Kernel
@@ -252,7 +253,7 @@ def table_kernel(
     text: Iterable[str] = (),
     ignore: Iterable[str] = (),
     max_categories: int = 20,
-    seed: int = 0,
+    random_state: Any = 0,
 ) -> TableKernel:
     """A kernel for the rows of a data frame, suited to the kinds of its columns; to be read, changed, and fitted with.
 
@@ -276,7 +277,7 @@ def table_kernel(
         To be read as text, or left out.
     max_categories : int
         Of one column; rarer ones are pooled.
-    seed : int
+    random_state : int, RandomState or None, default 0
         Of the sample that the median heuristic looks at.
 
     Raises
@@ -298,6 +299,7 @@ def table_kernel(
     >>> model.predict(frame).round(2)
     array([1., 2., 3., 4.])
     """
+    seed = as_seed(random_state, "table_kernel")
     frame = as_frame(frame, "table_kernel")
     named, ignored = set(text), set(ignore)
     unknown = sorted((named | ignored) - set(frame.columns))
@@ -324,7 +326,7 @@ def _numbers(plans: list[ColumnPlan], frame: Any, seed: int) -> list[TablePart]:
     if not plans:
         return []
     rows = np.hstack([plan.encode(frame[plan.name]) for plan in plans])
-    gamma = Gaussian("median").resolve(rows, seed=seed).get_params()["gamma"]
+    gamma = Gaussian("median").resolve(rows, random_state=seed).get_params()["gamma"]
     return [TablePart("numbers", tuple(plans), Gaussian(_number(gamma)))]
 
 
