@@ -8,6 +8,7 @@ from mercer.approx import MonomialFeatures
 from mercer.estimators import (
     SVC,
     SVR,
+    EmpiricalKernelMap,
     Explanation,
     KernelCCA,
     KernelDiscriminantAnalysis,
@@ -47,6 +48,7 @@ __all__ = [
     "SVC",
     "SVR",
     "Cancel",
+    "EmpiricalKernelMap",
     "Explanation",
     "KernelCCA",
     "KernelDiscriminantAnalysis",

@@ -1,12 +1,17 @@
 """Nyström's and random Fourier features against scikit-learn, closed forms and their expectations."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.kernel_approximation import Nystroem as Reference
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer import KernelPCA, Nystroem, RandomFourierFeatures
+from mercer import EmpiricalKernelMap, KernelPCA, Nystroem, RandomFourierFeatures
 from mercer.approx.fourier import draw_frequencies, fourier_features
 from mercer.approx.nystroem import inverse_root
 from mercer.errors import InvalidInput, MemoryExceeded
@@ -21,6 +26,7 @@ from mercer.kernels import (
     Precomputed,
     RationalQuadratic,
     Sigmoid,
+    Spectrum,
 )
 
 rng = np.random.default_rng(0)
@@ -29,7 +35,15 @@ NEW = rng.standard_normal((40, 3))
 KERNEL = Gaussian(0.3)
 
 
-@parametrize_with_checks([Nystroem(), Nystroem(landmarks="kmeans"), RandomFourierFeatures(orthogonal=True)])
+@parametrize_with_checks(
+    [
+        Nystroem(),
+        Nystroem(landmarks="kmeans"),
+        RandomFourierFeatures(orthogonal=True),
+        EmpiricalKernelMap(),
+        EmpiricalKernelMap(n_components=5),
+    ]
+)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -137,6 +151,74 @@ def test_names_seeds_and_refusals():
             Nystroem(KERNEL, m).fit(X)
     with pytest.raises(MemoryExceeded, match="memory="):
         Nystroem(KERNEL, memory=1000).fit(X)
+
+
+# ---- the empirical kernel map ----------------------------------------------------------------------------------------
+
+
+def test_the_features_are_the_rows_of_the_kernel_matrix():
+    model = EmpiricalKernelMap(KERNEL)
+    np.testing.assert_allclose(model.fit_transform(X), rbf_kernel(X, gamma=0.3), rtol=1e-12)
+    np.testing.assert_allclose(model.transform(NEW), rbf_kernel(NEW, X, gamma=0.3), rtol=1e-12)
+    assert model.get_feature_names_out().tolist() == [f"empiricalkernelmap{i}" for i in range(300)]
+    assert "exact" in str(model.report_)
+    given = EmpiricalKernelMap(Precomputed()).fit(KERNEL(X))
+    np.testing.assert_array_equal(given.transform(KERNEL(NEW, X)), KERNEL(NEW, X))
+    np.testing.assert_array_equal(given.fit_transform(KERNEL(X)), KERNEL(X))
+
+
+@pytest.mark.parametrize("landmarks", ["pivoted", "uniform", "kmeans", np.arange(5, 45), NEW])
+def test_landmarks_are_the_columns(landmarks):
+    model = EmpiricalKernelMap(KERNEL, 40, landmarks=landmarks).fit(X)
+    np.testing.assert_allclose(model.transform(NEW), rbf_kernel(NEW, model.components_, gamma=0.3), rtol=1e-12)
+    np.testing.assert_allclose(model.fit_transform(X), model.transform(X), rtol=1e-12)
+    assert model.transform(X).shape == (300, 40)
+
+
+def test_given_landmarks_are_all_taken():
+    np.testing.assert_allclose(EmpiricalKernelMap(KERNEL, landmarks=[7, 3]).fit_transform(X), KERNEL(X, X[[7, 3]]))
+    swapped = np.arange(300)[::-1]
+    np.testing.assert_allclose(EmpiricalKernelMap(KERNEL, landmarks=swapped).fit_transform(X), KERNEL(X, X[::-1]))
+
+
+def test_a_linear_machine_on_the_rows_of_a_matrix_of_strings():
+    words = ["".join(rng.choice(list("abcd" if i % 2 else "abxy"), 12)) for i in range(60)]
+    kind = np.arange(60) % 2
+    kernel = Spectrum(2).normalized()
+    pipeline = make_pipeline(EmpiricalKernelMap(kernel), LinearSVC(C=10.0, random_state=0)).fit(words[:40], kind[:40])
+    alone = LinearSVC(C=10.0, random_state=0).fit(kernel(words[:40]), kind[:40])
+    expected = alone.decision_function(kernel(words[40:], words[:40]))
+    np.testing.assert_allclose(pipeline.decision_function(words[40:]), expected, atol=1e-9)
+    assert pipeline.score(words[40:], kind[40:]) == 1.0
+
+
+def test_any_function_will_do_and_precision_is_kept():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = EmpiricalKernelMap(Sigmoid(1.0, -2.0)).fit(X)
+    np.testing.assert_allclose(model.transform(NEW), np.tanh(NEW @ X.T - 2.0), atol=1e-12)
+    one_way = Function(lambda x, z: float(x[0] - 2 * z[0]), mode="pair", symmetric=False)
+    expected = X[:, :1] - 2 * X[:5, 0]
+    np.testing.assert_allclose(EmpiricalKernelMap(one_way, landmarks=np.arange(5)).fit_transform(X), expected)
+    narrow = X.astype(np.float32)
+    for features in (
+        EmpiricalKernelMap(KERNEL).fit_transform(narrow),
+        EmpiricalKernelMap(KERNEL).fit(X).transform(NEW),
+    ):
+        assert features.dtype == (np.float32 if len(features) == 300 else np.float64)
+    sparse = sp.csr_array(np.where(np.abs(X) > 1, X, 0.0))
+    np.testing.assert_allclose(EmpiricalKernelMap(KERNEL).fit_transform(sparse), KERNEL(sparse.toarray()), atol=1e-12)
+
+
+def test_what_an_empirical_map_refuses():
+    for m in (0, 2.5, True):
+        with pytest.raises(InvalidInput, match="n_components"):
+            EmpiricalKernelMap(KERNEL, m).fit(X)
+    with pytest.raises(InvalidInput, match="landmarks="):
+        EmpiricalKernelMap(KERNEL, 5, landmarks="best").fit(X)
+    for call in (lambda model: model.fit_transform(X), lambda model: model.fit(X).transform(X)):
+        with pytest.raises(MemoryExceeded, match="features of 300 rows"):
+            call(EmpiricalKernelMap(KERNEL, memory=100_000))
 
 
 # ---- random Fourier features --------------------------------------------------------------------------------------

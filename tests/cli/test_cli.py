@@ -165,6 +165,7 @@ def test_what_is_wrong_is_one_line_and_status_two(folder, tmp_path):
     (tmp_path / "few.csv").write_text("a,b\n1,2\n3,4\n")
     (tmp_path / "same.csv").write_text("a,b\n" + "".join(f"{i},5\n" for i in range(40)))
     (tmp_path / "names.csv").write_text("a,b\n" + "".join(f"{i},name {i}\n" for i in range(40)))
+    (tmp_path / "words.csv").write_text("size,rooms,town\n?,3,A\nlarge,2,B\n")
     houses, model = folder / "houses.csv", folder / "price.mercer"
     price = ["--target", "price"]
     cases = [
@@ -188,6 +189,7 @@ def test_what_is_wrong_is_one_line_and_status_two(folder, tmp_path):
         (["predict", houses, houses], "not a model file"),
         (["predict", tmp_path / "m", houses], "no such file"),
         (["predict", model, tmp_path / "same.csv"], "columns are not there"),
+        (["predict", model, tmp_path / "words.csv"], "'size': 'large' in row 2 (counted from 1) is no number"),
         (["evaluate", model, folder / "kinds.tsv.gz"], "no column 'price'"),
         (["inspect", houses], "not a model file"),
     ]
@@ -360,7 +362,7 @@ def test_fasta_from_fit_to_evaluate(tmp_path):
     train, test, out = file("train.fasta", 30), file("test.fasta", 10), str(tmp_path / "model.mercer")
     done = mercer("fit", train, "--out", out)
     assert done.exit_code == 0, done.output
-    assert "target label" in done.output
+    assert "60 sequences of 30 letters and the target label" in done.output
     assert "30 to 30 characters, 4 distinct ones" in done.output
     assert "accuracy 1.0" in mercer("evaluate", out, test).output
     predicted = mercer("predict", out, test)

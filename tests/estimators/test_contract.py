@@ -1,5 +1,7 @@
 """scikit-learn's contract, with no expected failures, and what users do around an estimator."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -11,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import compute_class_weight
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
@@ -311,3 +314,40 @@ def test_text_for_a_kernel_of_numbers_names_those_of_text(kind):
     for rows in (frame, np.array([["ACGT"], ["GGTA"], ["ACCA"], ["TTTT"]])):
         with pytest.raises(InvalidInput, match=r"spectrum.*table_kernel"):
             kind().fit(rows, [0, 1, 0, 1])
+
+
+WEIGHING = [KernelRidgeClassifier, KernelRidgeClassifierCV, KernelLogisticRegression, KernelPerceptron, mercer.SVC]
+
+
+@pytest.mark.parametrize("kind", [*WEIGHING, mercer.NuSVC])
+@pytest.mark.parametrize(
+    ("weight", "said"),
+    [
+        ({0: 0}, "has 0 for the class 0; give a finite number > 0"),
+        ({0: -1.0}, "has -1.0"),
+        ({0: np.inf}, "has inf"),
+        ({0: np.nan}, "has nan"),
+        ({0: "2"}, "has '2'"),
+        ({0: True}, "has True"),
+        ({"setosa": 2.0}, "names 'setosa', which is no class, and not 0, which is one"),
+        ("even", "class_weight='even'; give {class: factor} of the classes 0, 1, 2"),
+        ([1.0, 2.0, 3.0], "give {class: factor}"),
+        (2.0, "give {class: factor}"),
+    ],
+)
+def test_class_weights_that_are_none_are_refused_alike(kind, weight, said, data):
+    with pytest.raises(InvalidInput, match=re.escape(said)) as raised:
+        kind(class_weight=weight).fit(*data)
+    assert str(raised.value).startswith(f"{kind.__name__}: ")
+
+
+@pytest.mark.parametrize(
+    "weight", [{0: 2.0, 2: np.float32(0.5)}, {0: 2, 1: 1, 2: 0.5, "none of them": 9.0}, "balanced"]
+)
+def test_class_weights_are_scikit_learns(weight, data):
+    X, y = data[0][30:], data[1][30:]
+    expected = compute_class_weight(weight, classes=np.unique(y), y=y)
+    np.testing.assert_allclose(mercer.SVC(class_weight=weight).fit(X, y).class_weight_, expected)
+    one = KernelLogisticRegression(class_weight=weight).fit(X, y)
+    two = KernelLogisticRegression().fit(X, y, sample_weight=expected[y])
+    np.testing.assert_allclose(one.decision_function(X), two.decision_function(X), atol=1e-6)

@@ -318,11 +318,25 @@ def test_class_weights_of_the_nu_machine_count(data):
     assert np.sum(tilted.predict(X) == 2) > np.sum(plain.predict(X) == 2)
 
 
-def test_a_nu_that_the_classes_do_not_allow_is_lowered(data):
+def test_a_nu_that_the_classes_do_not_allow_is_refused_with_the_largest(data):
+    X, y = np.vstack([data[0], data[0][50:100]]), np.append(data[1], data[1][50:100])  # 50, 100 and 50 rows
+    for nu in (0.9, 0.67):
+        with pytest.raises(InvalidInput, match=r"infeasible: two classes allow up to 0\.666;"):
+            NuSVC(nu).fit(X, y)
+        with pytest.raises(ValueError, match="infeasible"):
+            svm.NuSVC(nu=nu).fit(X, y)
+    assert NuSVC(0.666).fit(X, y).score(X, y) > 0.8
+    weights = np.where(y == 1, 0.5, 1.0)
+    assert NuSVC(1.0).fit(X, y, sample_weight=weights).score(X, y) > 0.8
+
+
+def test_a_nu_that_class_weights_do_not_allow_is_lowered(data):
     X, y = data[0][50:], data[1][50:]
-    with pytest.warns(UserWarning, match="largest that two classes allow"):
-        model = NuSVC(0.9).fit(np.vstack([X, X[:50]]), np.append(y, y[:50]))
-    assert model.score(X, y) > 0.8
+    with pytest.warns(UserWarning, match="infeasible: two classes allow up to 0.285 .*lowered"):
+        model = NuSVC(0.9, class_weight={1: 6.0}).fit(X, y)
+    np.testing.assert_allclose(
+        model.decision_function(X), NuSVC(2 / 7, class_weight={1: 6.0}).fit(X, y).decision_function(X), atol=1e-6
+    )
 
 
 def test_a_class_without_weight_is_no_class(data):
@@ -445,5 +459,5 @@ def test_kernels_that_are_not_definite_end_in_a_stationary_point(data):
 @pytest.mark.parametrize("weight", [0, -1, np.nan, np.inf])
 def test_class_weights_are_positive(machine, weight):
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(InvalidInput, match="class_weight="):
+    with pytest.raises(InvalidInput, match="class_weight has"):
         clone(machine).set_params(class_weight={0: weight}).fit(X, y)

@@ -181,6 +181,18 @@ def test_frames_sparse_rows_float32_and_objects():
     assert "p = 0.01" in str(words)
 
 
+def test_single_numbers_are_one_column():
+    x, y = X[:, 0], X[:, 1] ** 2
+    expected = hsic_test(X[:, :1], y[:, None], KERNEL, KERNEL, n_permutations=9).null
+    for form in (np.asarray, list, pd.Series):
+        np.testing.assert_array_equal(hsic_test(X[:, :1], form(y), KERNEL, KERNEL, n_permutations=9).null, expected)
+    np.testing.assert_array_equal(hsic_test(x, y, KERNEL, KERNEL, n_permutations=9).null, expected)
+    np.testing.assert_array_equal(
+        mmd_test(x, list(y), KERNEL, n_permutations=9).null,
+        mmd_test(X[:, :1], y[:, None], KERNEL, n_permutations=9).null,
+    )
+
+
 def test_bad_use():
     with pytest.raises(InvalidInput, match="estimator"):
         mmd_test(X, Y, estimator="best")
@@ -196,6 +208,9 @@ def test_bad_use():
         hsic_test(X, Y)
     with pytest.raises(MemoryExceeded):
         hsic_test(X, X, memory=100)
+    with pytest.raises(MemoryExceeded, match="999 permutations"):
+        mmd_test(X, Y, memory="10kB")
+    assert mmd_test(X, Y, estimator="linear", memory=100).p_value > 0
     with pytest.raises(InvalidInput, match="n_points"):
         herd(X, 18)
     with pytest.raises(InvalidInput, match="n_points"):

@@ -93,6 +93,30 @@ def test_names_are_dropped_and_texts_of_numbers_are_numbers():
     assert "'unknown' as missing" in summary(encoder)
 
 
+@pytest.mark.parametrize("numbers", [np.arange(40.0), [str(i) for i in range(40)], [True, False] * 20])
+def test_a_text_that_is_no_number_is_refused_later(numbers):
+    encoder = TableEncoder().fit(pd.DataFrame({"x": numbers, "k": ["a", "b"] * 20}))
+    good = encoder.transform(pd.DataFrame({"x": [None] * 9, "k": "a"}))
+    markers = ["", " ", "NA", "n/a", "NaN", "null", "None", "?", None]
+    np.testing.assert_array_equal(encoder.transform(pd.DataFrame({"x": markers, "k": "a"})), good)
+    bad = pd.DataFrame({"x": ["1", "0", "many", "?", "more"], "k": "a"})
+    with pytest.raises(InvalidInput, match=r"column 'x': 'many' in row 3 .*and 1 more is no number.*leave it empty"):
+        encoder.transform(bad)
+    with pytest.raises(InvalidInput, match=r"'2020-01-01' in row 1 .*pandas.to_datetime"):
+        encoder.transform(pd.DataFrame({"x": ["2020-01-01"], "k": "a"}))
+    huge = encoder.transform(pd.DataFrame({"x": ["inf", "-1e200"], "k": "a"}))
+    np.testing.assert_array_equal(huge, good[:2])
+
+
+def test_what_stood_for_missing_at_the_fit_still_does():
+    x = [str(i) for i in range(39)] + ["unknown"]
+    encoder = TableEncoder().fit(pd.DataFrame({"x": x}))
+    found = encoder.transform(pd.DataFrame({"x": ["Unknown", None, "5"]}))
+    np.testing.assert_array_equal(found[0], found[1])
+    with pytest.raises(InvalidInput, match="'unheard' in row 2"):
+        encoder.transform(pd.DataFrame({"x": ["5", "unheard"]}))
+
+
 def test_dates_are_days():
     days = pd.to_datetime(["2020-01-01", "2020-01-03", None])
     encoder = TableEncoder()

@@ -108,7 +108,7 @@ def test_median_samples_all_rows_by_its_seed():
     rows = np.repeat([[0.0], [1.0], [2.0]], 1000, axis=0) + 1e-3 * RNG.normal(size=(3000, 1))
     k = Gaussian(gamma="median")
     assert k.resolve(rows) == k.resolve(rows)
-    assert k.resolve(rows, seed=1) != k.resolve(rows, seed=2)
+    assert k.resolve(rows, random_state=1) != k.resolve(rows, random_state=2)
     assert median_distance("sqdist", rows) > 0.9
     assert np.median(pdist(rows[:1000])) < 0.01
 

@@ -8,7 +8,16 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import mercer
-from mercer import KernelPCA, KernelRidge, KernelRidgeClassifier, KernelRidgeCV, KernelSearchCV, Nystroem, table_kernel
+from mercer import (
+    EmpiricalKernelMap,
+    KernelPCA,
+    KernelRidge,
+    KernelRidgeClassifier,
+    KernelRidgeCV,
+    KernelSearchCV,
+    Nystroem,
+    table_kernel,
+)
 from mercer.errors import InvalidInput
 from mercer.kernels import Cosine, Gaussian, Linear, TableKernel
 
@@ -121,6 +130,11 @@ def test_what_was_not_seen_and_what_is_missing(frame, target):
     model = KernelRidge(table_kernel(frame), 0.1).fit(frame, target)
     new = pd.DataFrame({"size": [np.nan], "kind": ["new"], "when": [pd.NaT], "notes": [None], "good": [None]})
     assert np.isfinite(model.predict(new)).all()
+    for name, text in (("size", "large"), ("when", "some day"), ("good", "maybe")):
+        with pytest.raises(
+            InvalidInput, match=rf"the column '{name}': '{text}' in row 3 \(counted from 1\) is no number"
+        ):
+            model.predict(frame[:4].astype({name: object}).assign(**{name: [None, "", text, np.nan]}))
     with pytest.raises(InvalidInput, match="no column 'size'"):
         model.predict(frame.drop(columns="size"))
     with pytest.raises(InvalidInput, match="data frame"):
@@ -153,6 +167,8 @@ def test_a_landmark_map(frame):
     kernel = table_kernel(frame)
     features = Nystroem(kernel, n_components=160).fit_transform(frame)
     np.testing.assert_allclose(features @ features.T, kernel(frame), atol=1e-6)
+    exact = EmpiricalKernelMap(kernel).fit(frame)
+    np.testing.assert_allclose(exact.transform(frame[:5]), kernel(frame)[:5], rtol=1e-12)
 
 
 def test_within_other_kernels(frame, target):

@@ -38,7 +38,7 @@ def test_the_scores_are_those_of_an_honest_loop(case, intercept):
     y = {"regression": Y, "two targets": np.column_stack([Y, X[:, 1] ** 2]), "classification": LABELS}.get(
         case, LABELS == "b"
     )
-    search = cross_validate_ridge(X, y, KERNELS, ALPHAS, task=task, seed=3, fit_intercept=intercept)
+    search = cross_validate_ridge(X, y, KERNELS, ALPHAS, task=task, random_state=3, fit_intercept=intercept)
     groups = np.unique(y, return_inverse=True)[1] if task == "classification" else None
     folds = _folds(groups, len(y), 5, 3)
     assert len(search.table) == len(KERNELS) * len(ALPHAS)

@@ -62,6 +62,35 @@ def test_parameters_are_gone_through():
         check_kernel("sigmoid", vary={"gamma": []})
 
 
+def test_a_value_that_is_refused_does_not_end_the_sweep():
+    report = check_kernel("gaussian", vary={"gamma": [1.0, -1.0, 0.1, "wide"]})
+    verdicts = [verdict for _, verdict in report.by_parameters]
+    assert verdicts[::2] == ["proved", "proved"]
+    assert all(verdict.startswith("refused: Gaussian: gamma=") for verdict in verdicts[1::2])
+    assert "gamma=-1.0: refused: Gaussian" in str(report)
+    with pytest.raises((InvalidInput, NotAKernel), match="gamma=-1"):
+        check_kernel("gaussian", vary={"gamma": [-1.0, -2.0]})
+    with pytest.raises(InvalidInput, match="no parameter 'width'"):
+        check_kernel("gaussian", vary={"width": [1.0, 2.0]})
+
+
+def test_kernels_of_tables_with_and_without_rows():
+    frame = pd.DataFrame({"size": [1.0, 2.0, None, 4.0], "kind": ["a", "b", "a", None]})
+    kernel = mercer.table_kernel(frame)
+    for one in (kernel, 2.0 * kernel + 0.5):
+        for report in (check_kernel(one), check_kernel(one, frame)):
+            assert report.verdict == "proved"
+            assert "pull-back" in str(report.derivation)
+    assert "5 columns" in check_kernel(kernel).domain
+    assert check_kernel(kernel.with_part("kind", "sigmoid(gamma=1.0)")).verdict == "refuted"
+
+
+def test_objects_that_cannot_be_drawn():
+    assert check_kernel(Spectrum(3) + Spectrum(2).normalized()).verdict == "proved"
+    with pytest.raises(InvalidInput, match="give X"):
+        check_kernel(lambda x, z: 1.0)
+
+
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array, pd.DataFrame])
 def test_the_spectrum_of_rows(form):
     X = np.random.default_rng(1).standard_normal((80, 3))
@@ -191,7 +220,7 @@ def test_points_are_what_they_say():
 
 def test_the_same_answer_every_time():
     assert str(check_kernel("exp(-sqdist**1.5)")) == str(check_kernel("exp(-sqdist**1.5)"))
-    assert mercer.check_kernel("exp(-sqdist**1.5)", seed=1).verdict == "refuted"
+    assert mercer.check_kernel("exp(-sqdist**1.5)", random_state=1).verdict == "refuted"
 
 
 def test_kernels_of_tables_and_of_sequences_whose_alphabet_is_in_the_data():

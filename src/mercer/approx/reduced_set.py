@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from mercer.approx.restricted import jittered_cholesky
 from mercer.gram import KernelOperator
-from mercer.kernels import Kernel, functions
+from mercer.kernels import Kernel
 from mercer.kernels.base import trace_or_none
-from mercer.kernels.expression import Expression, constant, evaluate, node
+from mercer.kernels.derivatives import leaf_adjoints, leaves_of
+from mercer.kernels.expression import Expression, evaluate
 from mercer.kernels.pairing import ArrayPair
 from mercer.operators import Operator
 
@@ -144,22 +145,22 @@ def pairing_slopes(kernel: Kernel) -> Callable[[Floats, Floats, Floats], Floats]
     expression = trace_or_none(kernel)
     if expression is None:
         return None
-    leaves = _leaves(expression)
+    leaves = [leaf for leaf in leaves_of(expression) if leaf.op != "const"]
     if not {leaf.value for leaf in leaves} <= {("dot", ()), ("sqdist", ())}:
         return None
-    parts = {leaf: _derivative(expression, leaf) for leaf in leaves if leaf.op != "self_z"}
 
     def slopes(Z: Floats, X: Floats, W: Floats) -> Floats:
-        pair, out = ArrayPair(Z, X), np.zeros_like(Z)
-        for leaf, part in parts.items():
-            with np.errstate(all="ignore"):
-                D = W * np.asarray(evaluate(part, lambda e: _pairing(pair, e)))
+        pair, out, values = ArrayPair(Z, X), np.zeros_like(Z), dict[Expression, Any]()
+        with np.errstate(all="ignore"):
+            evaluate(expression, lambda leaf: _pairing(pair, leaf), values)
+            found = leaf_adjoints(expression, values, W)
+        for leaf, D in found.items():
             if leaf.op == "self_x":
-                out += 2 * D.sum(axis=1)[:, None] * Z
-            elif leaf.value[0] == "dot":
+                out += 2 * np.sum(D, axis=1)[:, None] * Z
+            elif leaf.op == "pairing" and leaf.value[0] == "dot":
                 out += D @ X
-            else:
-                D[~np.isfinite(D)] = 0.0  # z = x, where the factor z − x is 0, whatever √0 has for a slope
+            elif leaf.op == "pairing":
+                D = np.where(np.isfinite(D), D, 0.0)  # z = x, where the factor z − x is 0, whatever the slope
                 out += 2 * (D.sum(axis=1)[:, None] * Z - D @ X)
         return out
 
@@ -170,38 +171,3 @@ def _pairing(pair: ArrayPair, leaf: Expression) -> Any:
     if leaf.op == "pairing":
         return pair.dot if leaf.value[0] == "dot" else pair.sqdist
     return pair.xx if leaf.op == "self_x" else pair.zz
-
-
-def _leaves(expression: Expression) -> set[Expression]:
-    if expression.op in ("pairing", "self_x", "self_z"):
-        return {expression}
-    return set().union(*(_leaves(one) for one in expression.args))
-
-
-def _derivative(e: Expression, leaf: Expression) -> Expression:
-    """The derivative of an expression in one of its leaves."""
-    if e == leaf or not e.args:
-        return constant(1.0 if e == leaf else 0.0)
-    if e.op == "where":
-        return node("where", e.args[0], *(_derivative(one, leaf) for one in e.args[1:]))
-    a, da = e.args[0], _derivative(e.args[0], leaf)
-    if len(e.args) == 1:
-        return _CHAIN[e.op](e, a) * da
-    b, db = e.args[1], _derivative(e.args[1], leaf)
-    if e.op in ("minimum", "maximum"):
-        return node("where", a < b, *((da, db) if e.op == "minimum" else (db, da)))
-    return {"add": da + db, "sub": da - db, "mul": da * b + a * db, "div": (da - e * db) / b}[e.op]
-
-
-_CHAIN: dict[str, Callable[[Expression, Expression], Any]] = {
-    "neg": lambda e, a: constant(-1.0),
-    "exp": lambda e, a: e,
-    "log": lambda e, a: 1 / a,
-    "sqrt": lambda e, a: 0.5 / e,
-    "tanh": lambda e, a: 1 - e * e,
-    "sin": lambda e, a: functions.cos(a),
-    "cos": lambda e, a: -functions.sin(a),
-    "abs": lambda e, a: functions.where(a < 0, -1.0, constant(1.0)),
-    "pow": lambda e, a: e.value * a ** (e.value - 1),
-}
-"""The outer derivative of e = op(a)."""

@@ -1,6 +1,7 @@
 """What comes in: rows as one kind of array, and how much memory may be used for what follows."""
 
 from mercer.arrays.budget import available_memory, human, parse_memory, require
+from mercer.arrays.randomness import as_seed
 from mercer.arrays.validate import as_rows, is_torch, same_columns
 
-__all__ = ["as_rows", "available_memory", "human", "is_torch", "parse_memory", "require", "same_columns"]
+__all__ = ["as_rows", "as_seed", "available_memory", "human", "is_torch", "parse_memory", "require", "same_columns"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
 
-__all__ = ["ColumnPlan", "as_frame", "as_numbers", "as_text", "plan_column"]
+__all__ = ["ColumnPlan", "as_frame", "as_numbers", "as_text", "given_numbers", "plan_column"]
 
 Floats = NDArray[np.float64]
 MISSING = "missing"
+ABSENT = frozenset({"", "na", "n/a", "#n/a", "nan", "-nan", "nat", "null", "none", "<na>", "?"})
+"""Texts, in lower case, that stand for a missing value."""
 SKEWED = 1.0
 """Skewness from which on a column is skewed."""
 MOSTLY_NUMBERS = 0.95
@@ -58,7 +60,7 @@ class ColumnPlan:
         """One row for each value, one column for each of `features`."""
         if self.kind == "category":
             return self._one_hot(values)
-        x = as_numbers(values)
+        x = given_numbers(self.name, values, self.categories)
         absent = np.isnan(x)
         fill, mean, std, minimum, scale = self.numbers
         x = np.where(absent, fill, x)
@@ -99,7 +101,8 @@ def plan_column(name: str, values: Any, most: int, indicator: float, log_skewed:
         said = (
             f"text read as numbers, {', '.join(map(repr, odd[:3]))} as missing; " if odd else "text read as numbers; "
         )
-        return _plan_numbers(name, x, indicator, log_skewed, said)
+        plan = _plan_numbers(name, x, indicator, log_skewed, said)
+        return plan if plan.kind == "dropped" else replace(plan, categories=tuple(odd))
     return _plan_categories(name, text, absent, most)
 
 
@@ -141,6 +144,40 @@ def as_numbers(values: Any) -> Floats:
     # Beyond this, squares overflow; such a value is no measurement.
     x[~(np.abs(x) < 1e150)] = np.nan
     return x
+
+
+def given_numbers(name: str, values: Any, stand_for_missing: tuple[str, ...] = ()) -> Floats:
+    """The numbers of a column that the fit found to be one of numbers; a text that is none is refused, not missing.
+
+    >>> import pandas as pd
+    >>> given_numbers("size", pd.Series(["1", "NA", "many"]))
+    Traceback (most recent call last):
+        ...
+    mercer.errors.InvalidInput: the column 'size': 'many' in row 3 (counted from 1) is no number, ...
+    """
+    import pandas as pd
+
+    x = as_numbers(values)
+    series = values if isinstance(values, pd.Series) else pd.Series(values)
+    if series.dtype.kind in "biufmM" or _is_numeric(series) or not np.isnan(x).any():
+        return x
+    text, absent = as_text(series)
+    known = ABSENT.union(one.lower() for one in stand_for_missing)
+    odd = [i for i in np.flatnonzero(np.isnan(x) & ~absent) if text[i].lower() not in known and not _is_huge(text[i])]
+    if odd:
+        more = f", and {len(odd) - 1} more" if odd[1:] else ""
+        given = f"{text[odd[0]][:40]!r} in row {odd[0] + 1} (counted from 1){more} is no number, as it was at the fit"
+        do = "mend it, leave it empty or NaN if it is missing, or give dates as dates (pandas.to_datetime)"
+        raise InvalidInput(message(f"the column {name!r}", given, do))
+    return x
+
+
+def _is_huge(text: str) -> bool:
+    """A number beyond all measurement, or infinite: missing, as among numbers."""
+    try:
+        return math.isinf(float(text)) or abs(float(text)) >= 1e150
+    except ValueError:
+        return False
 
 
 _TRUTH = {"true": 1.0, "false": 0.0}

@@ -97,13 +97,21 @@ def choose(data: Data, kernel: str | None, alpha: float | None, seed: int) -> Ch
     kernels = _defaults(data, X, seed) if given is None else [given]
     alphas = default_alphas() if alpha is None else [alpha]
     search = cross_validate_ridge(
-        X, data.y[~data.held], kernels, alphas, folds=FOLDS, task=data.task, sample=SAMPLE, seed=seed, screen=SCREEN
+        X,
+        data.y[~data.held],
+        kernels,
+        alphas,
+        folds=FOLDS,
+        task=data.task,
+        sample=SAMPLE,
+        random_state=seed,
+        screen=SCREEN,
     )
     return Choice(search.best_kernel, search.best_alpha, search)
 
 
 def _defaults(data: Data, X: Any, seed: int) -> list[Kernel]:
-    return default_sequence_kernels(X) if data.of_sequences else default_kernels(X, seed=seed)
+    return default_sequence_kernels(X) if data.of_sequences else default_kernels(X, random_state=seed)
 
 
 def _given(text: str, data: Data, X: Any, encoder: TableEncoder | SequenceEncoder) -> Kernel:

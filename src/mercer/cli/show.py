@@ -27,8 +27,7 @@ def section(title: str, lines: Iterable[str]) -> None:
 
 def show_data(data: Data) -> None:
     """What the table had."""
-    rows, columns = data.frame.shape
-    lines = [f"{rows} rows, {columns} columns and the target {data.target}", *data.table.notes]
+    lines = [f"{_what(data)} and the target {data.target}", *data.table.notes]
     lines.append(f"{data.task}, for {data.why_task}" if data.why_task != "asked for" else f"{data.task}, as asked")
     if data.task == "classification":
         names, counts = np.unique(data.y, return_counts=True)
@@ -39,6 +38,16 @@ def show_data(data: Data) -> None:
     if data.held.any():
         lines.append(f"{int(data.held.sum())} rows, a quarter, are held out and seen by nothing until the score")
     section(data.table.path, lines)
+
+
+def _what(data: Data) -> str:
+    """How many rows of how many columns, or sequences of which lengths."""
+    rows, columns = data.frame.shape
+    if not data.of_sequences:
+        return f"{rows} rows, {columns} column{'s' * (columns != 1)}"
+    lengths = data.frame["sequence"].str.len()
+    low, high = int(lengths.min()), int(lengths.max())
+    return f"{rows} sequences of {low}" + (f" to {high} (median {lengths.median():g})" * (low < high)) + " letters"
 
 
 def show_choice(choice: Choice) -> None:

@@ -39,7 +39,7 @@ def tune(data: Data, kernel: str | None, per_column: bool, halving: int | None, 
     names = list(encoder.feature_names_out_)
     shortlist, alphas = None, default_alphas()
     if kernel is None:
-        shortlist = suggest(X, y, task=data.task, seed=seed)
+        shortlist = suggest(X, y, task=data.task, random_state=seed)
         start, alphas = shortlist[0].kernel, shortlist[0].alpha * PENALTIES
     else:
         start = parse(kernel).resolve(X, feature_names=names)
@@ -50,7 +50,7 @@ def tune(data: Data, kernel: str | None, per_column: bool, halving: int | None, 
         if data.task == "classification":
             given = "--per-column for classes"
             raise InvalidInput(message("tune", given, "the marginal likelihood is that of a regression: leave it out"))
-        found = maximise_marginal_likelihood(start, X, y, per_column=True, sample=SAMPLE // 2, seed=seed)
+        found = maximise_marginal_likelihood(start, X, y, per_column=True, sample=SAMPLE // 2, random_state=seed)
         return Tuned(Choice(_short(found.kernel), found.noise, None), shortlist, None, found, names)
     estimator = KernelRidgeClassifier if data.task == "classification" else KernelRidge
     grid = {"kernel": _around(start), "alpha": [float(f"{alpha:.3g}") for alpha in alphas]}

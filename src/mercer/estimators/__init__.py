@@ -1,6 +1,7 @@
 """One textbook chapter per file: an estimator states its problem and never iterates."""
 
 from mercer.estimators.discriminant import KernelDiscriminantAnalysis
+from mercer.estimators.empirical_map import EmpiricalKernelMap
 from mercer.estimators.explain import Explanation, explain
 from mercer.estimators.feature_maps import Nystroem, RandomFourierFeatures
 from mercer.estimators.kernel_cca import KernelCCA
@@ -25,6 +26,7 @@ from mercer.estimators.svr import SVR, NuSVR
 __all__ = [
     "SVC",
     "SVR",
+    "EmpiricalKernelMap",
     "Explanation",
     "KernelCCA",
     "KernelDiscriminantAnalysis",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral
-from typing import Any, ClassVar, NamedTuple, Self
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, _safe_indexing, check_random_state
+from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.validation import (
     _check_sample_weight,
     _check_y,
@@ -18,7 +18,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from mercer.arrays import parse_memory
+from mercer.arrays import as_seed, parse_memory
 from mercer.errors import ConvergenceWarning, InvalidInput, message
 from mercer.estimators.expansion import Expansion
 from mercer.estimators.indefinite import examine
@@ -61,7 +61,7 @@ class KernelEstimator(BaseEstimator):
         "the method takes its values for inner products of features, which they are not: squared lengths may be "
         "negative"
     )
-    """What a fit with an indefinite kernel still computes."""
+    """What a fit with an indefinite kernel still computes; empty where the method asks no definiteness of it."""
 
     # ---- parameters --------------------------------------------------------------------------------------------------
 
@@ -85,6 +85,27 @@ class KernelEstimator(BaseEstimator):
 
     def _domain(self) -> str:
         return as_kernel(self.kernel).domain
+
+    def _refuse(self, name: str, do: str) -> NoReturn:
+        raise InvalidInput(message(type(self).__name__, f"{name}={getattr(self, name)!r}", do))
+
+    def _checked_number(
+        self, name: str, low: float = 0.0, high: float = np.inf, *, or_equal: bool = False, otherwise: str = ""
+    ) -> float:
+        """The parameter as a float: low < value ≤ high, or low ≤ value; never infinite."""
+        value = getattr(self, name)
+        number = isinstance(value, Real) and not isinstance(value, bool)
+        if number and (low < value or (or_equal and low == value)) and value <= high and value < np.inf:
+            return float(value)
+        do = f"give a number {'≥' if or_equal else '>'} {low:g}" + (f" and ≤ {high:g}" if high < np.inf else "")
+        self._refuse(name, do + otherwise)
+
+    def _checked_count(self, name: str, otherwise: str = "") -> int:
+        """The parameter as a whole number ≥ 1."""
+        value = getattr(self, name)
+        if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
+            self._refuse(name, f"give a positive integer{otherwise}")
+        return int(value)
 
     # ---- rows --------------------------------------------------------------------------------------------------------
 
@@ -178,7 +199,8 @@ class KernelEstimator(BaseEstimator):
             definiteness=self.kernel_.properties.definiteness.name.lower().replace("_", " "),
             memory_budget=parse_memory(self.memory),
         )
-        examine(K, type(self).__name__, self.indefinite_meaning, report)
+        if self.indefinite_meaning:
+            examine(K, type(self).__name__, self.indefinite_meaning, report)
         return K, report
 
     def _kernel_size(self, K: KernelOperator) -> KernelSize:
@@ -197,13 +219,7 @@ class KernelEstimator(BaseEstimator):
 
     def _seed(self) -> int:
         """`random_state` where it is a whole number, else one drawn from the generator that it stands for."""
-        state = getattr(self, "random_state", None)
-        if isinstance(state, Integral) and not isinstance(state, bool) and int(state) >= 0:
-            return int(state)
-        if state is None or isinstance(state, np.random.RandomState):
-            return int(check_random_state(state).randint(np.iinfo(np.int32).max))
-        given, do = f"random_state={state!r}", "give a whole number ≥ 0, a numpy.random.RandomState, or None"
-        raise InvalidInput(message(type(self).__name__, given, do))
+        return as_seed(getattr(self, "random_state", None), type(self).__name__)
 
     def _expansion(self) -> Expansion | None:
         """The outputs as kernel expansions over `X_fit_`, for `explain`; None where they are none."""

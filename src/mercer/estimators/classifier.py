@@ -2,17 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.errors import InvalidInput, message
 from mercer.estimators.compression import Compressible
 
-__all__ = ["ScoreClassifier"]
+__all__ = ["ScoreClassifier", "class_factors"]
+
+
+def class_factors(who: str, class_weight: Any, classes: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    """What `class_weight` multiplies the rows of each class with; "balanced" is 1/`mass`, the weight of its rows.
+
+    As in scikit-learn a class that a dict leaves out has 1, but a dict may not leave classes out and name others.
+
+    >>> class_factors("SVC", "balanced", np.array([0, 1]), np.array([1, 3])).round(3)
+    array([2.   , 0.667])
+    >>> class_factors("SVC", {"b": 5.0}, np.array(["a", "b"]), np.array([1, 3]))
+    array([1., 5.])
+    """
+    if class_weight is None:
+        return np.ones(len(classes))
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return np.asarray(mass.sum() / (len(mass) * mass), np.float64)
+    known = classes.tolist()
+    if not isinstance(class_weight, Mapping):
+        do = f'give {{class: factor}} of the classes {str(known[:5])[1:-1]}, "balanced", or None'
+        raise InvalidInput(message(who, f"class_weight={class_weight!r:.60}", do))
+    absent = [one for one in known if one not in class_weight]
+    others = [one for one in class_weight if one not in known]
+    if absent and others:
+        given = f"class_weight names {others[0]!r}, which is no class, and not {absent[0]!r}, which is one"
+        raise InvalidInput(message(who, given, f"name the classes as they are in y: {str(known[:5])[1:-1]}"))
+    for one, factor in class_weight.items():
+        number = isinstance(factor, Real) and not isinstance(factor, bool | np.bool_)
+        if not (number and 0 < float(factor) < np.inf):
+            do = "give a finite number > 0; to leave a class out, leave out its rows"
+            raise InvalidInput(message(who, f"class_weight has {factor!r} for the class {one!r}", do))
+    return np.array([float(class_weight.get(one, 1.0)) for one in known])
 
 
 class ScoreClassifier(ClassifierMixin, Compressible):
@@ -36,16 +68,10 @@ class ScoreClassifier(ClassifierMixin, Compressible):
             given = f"only one class, {self.classes_.tolist()}"
             raise InvalidInput(message(type(self).__name__, given, "give rows of at least two classes"))
         if self.class_weight is not None:
-            factor = self._class_factors(y, labels, weights)
+            mass = np.bincount(labels, weights)
+            factor = class_factors(type(self).__name__, self.class_weight, self.classes_, mass)[labels]
             weights = factor if weights is None else weights * factor
         return X, labels, weights
-
-    def _class_factors(self, y: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        """What `class_weight` multiplies each row with; "balanced" counts a row of weight 2 as two rows."""
-        if self.class_weight != "balanced":
-            return np.asarray(compute_sample_weight(self.class_weight, y), np.float64)
-        mass = np.bincount(labels, weights)
-        return np.asarray((mass.sum() / (len(mass) * mass))[labels])
 
     def _decide(self, X: Any) -> np.ndarray:
         return np.asarray(self._cross(X) @ self.dual_coef_) + self.intercept_

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -12,10 +11,10 @@ from mercer.approx.fourier import draw_frequencies, fourier_features
 from mercer.approx.landmarks import choose_landmarks
 from mercer.approx.nystroem import inverse_root, nystroem_features
 from mercer.arrays import parse_memory, require
-from mercer.errors import InvalidInput, message
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
+from mercer.gram.inputs import count
 
 __all__ = ["Nystroem", "RandomFourierFeatures"]
 
@@ -26,14 +25,8 @@ MEASURED = 256
 class _FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     """What both maps share: their parameters' checks, and the measure of what they approximate."""
 
-    n_components: int
+    n_components: Any
     random_state: Any
-
-    def _checked_components(self) -> int:
-        m = self.n_components
-        if isinstance(m, bool) or not isinstance(m, Integral) or m < 1:
-            raise InvalidInput(message(type(self).__name__, f"n_components={m!r}", "give a positive integer"))
-        return int(m)
 
     def _measure(self, K: KernelOperator, X: Any, seed: int, report: Report) -> None:
         """‖K − ΦΦᵀ‖/‖K‖ on a random block of training rows, in the report."""
@@ -58,14 +51,19 @@ class _FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstim
 
     def transform(self, X: Any) -> np.ndarray:
         """φ of each row: of shape (m, features), in the dtype of X."""
-        X = self._validate_new(X)
-        n = X.shape[0] if hasattr(X, "shape") else len(X)
-        itemsize = getattr(getattr(X, "dtype", None), "itemsize", 8)
+        return self._features(self._validate_new(X))
+
+    def _features(self, X: Any) -> np.ndarray:
+        """φ of validated rows, where there is memory for it."""
+        self._afford(X)
+        return self._map(X)
+
+    def _afford(self, X: Any) -> None:
+        n, itemsize = count(X), getattr(getattr(X, "dtype", None), "itemsize", 8)
         what = f"{type(self).__name__}'s features of {n} rows"
         require(
             2 * itemsize * n * self._n_features_out, parse_memory(self.memory), what, "transform fewer rows at a time"
         )
-        return self._map(X)
 
 
 class Nystroem(_FeatureMap):
@@ -140,7 +138,7 @@ class Nystroem(_FeatureMap):
         K, report = self._begin(X)
         del self.X_fit_  # the map keeps no training rows
         self._kernel_size(K)
-        n, m, seed = K.shape[0], min(self._checked_components(), K.shape[0]), self._seed()
+        n, m, seed = K.shape[0], min(self._checked_count("n_components"), K.shape[0]), self._seed()
         pivoted = isinstance(self.landmarks, str) and self.landmarks == "pivoted"
         report.memory_planned = 4 * 8 * m * m + (8 * n * (m + 120) if pivoted else 0)
         alternatives = ["fewer components", 'landmarks="uniform"']
@@ -237,7 +235,7 @@ class RandomFourierFeatures(_FeatureMap):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Resolve the kernel on the rows of X and draw the frequencies; y is ignored."""
         X = self._validate(X)
-        D, seed = self._checked_components(), self._seed()
+        D, seed = self._checked_count("n_components"), self._seed()
         K, report = self._begin(X)
         del self.X_fit_  # the map keeps no training rows
         d = X.shape[1] if hasattr(X, "shape") else 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -257,20 +256,12 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return Y
 
     def _check(self) -> None:
-        who = type(self).__name__
-
-        def whole(value: Any) -> bool:
-            return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
-
-        if not whole(self.n_components):
-            raise InvalidInput(message(who, f"n_components={self.n_components!r}", "give a positive integer"))
-        if not (self.n_landmarks is None or whole(self.n_landmarks)):
-            raise InvalidInput(message(who, f"n_landmarks={self.n_landmarks!r}", "give a positive integer, or None"))
-        kappa = self.regularization
-        if not (isinstance(kappa, Real) and not isinstance(kappa, bool) and 0 <= float(kappa) < np.inf):
-            raise InvalidInput(message(who, f"regularization={kappa!r}", "give a number ≥ 0"))
+        self._checked_count("n_components")
+        if self.n_landmarks is not None:
+            self._checked_count("n_landmarks", ", or None")
+        self._checked_number("regularization", or_equal=True)
         if self.solver not in ("auto", "dense", "nystroem"):
-            raise InvalidInput(message(who, f"solver={self.solver!r}", 'choose "auto", "dense" or "nystroem"'))
+            self._refuse("solver", 'choose "auto", "dense" or "nystroem"')
 
     def _plan(self, n: int, report: Report) -> tuple[str, int]:
         """The road and its landmarks, and the memory it takes, before anything is allocated."""

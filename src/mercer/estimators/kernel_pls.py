@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +10,6 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, MultiOutputMixin, Regr
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.arrays import human, require
-from mercer.errors import InvalidInput, message
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.expansion import Expansion, expansion_of
 from mercer.estimators.report import Report
@@ -102,7 +100,7 @@ class KernelPLS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMi
         sample_weight : array-like of shape (n,), optional
             wᵢ ≥ 0: 2 is a row that stands twice, 0 one that is not there.
         """
-        k = self._checked_components()
+        k = self._checked_count("n_components")
         X, y = self._validate_both(X, y, multi_output=True, y_numeric=True, ensure_min_samples=2)
         Y, weights = np.asarray(y, np.float64).reshape(len(y), -1), self._weights(sample_weight, X)
         if weights is not None and np.any(weights == 0):
@@ -165,12 +163,6 @@ class KernelPLS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMi
             return K
         with report.stage("kernel matrix"):
             return Dense(K.fill(np.empty(K.shape, np.float64)), symmetric=True)
-
-    def _checked_components(self) -> int:
-        k = self.n_components
-        if isinstance(k, bool) or not isinstance(k, Integral) or int(k) < 1:
-            raise InvalidInput(message(type(self).__name__, f"n_components={k!r}", "give a positive integer"))
-        return int(k)
 
     # ---- new rows ---------------------------------------------------------------------------------------------------
 

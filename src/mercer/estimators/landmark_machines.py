@@ -81,7 +81,9 @@ class LandmarkMachine(SupportVectorMachine):
         )
         passes = PASSES if self.max_iter == -1 else int(self.max_iter)
         with report.stage("optimisation"):
-            solution = solve(DualCoordinateDescent(GAP * self._number("tol"), passes, int(self.random_state)), problem)
+            solution = solve(
+                DualCoordinateDescent(GAP * self._checked_number("tol"), passes, int(self.random_state)), problem
+            )
         w, scale = solution.x.w, float(features[0, -1])
         self._read_landmarks(landmarks, w[:, :-1] @ root, w[:, -1] * scale + centre)
         self._account_for_landmarks(solution, problem)
@@ -92,7 +94,7 @@ class LandmarkMachine(SupportVectorMachine):
         sign = -1.0 if len(getattr(self, "classes_", ())) == 2 else 1.0  # two classes score for the second
         self._restate(landmarks, sign * coefficients.T)
         self.intercept_ = sign * intercept
-        self._fitted_C = self._number("C")
+        self._fitted_C = self._checked_number("C")
 
     def _features(self, data: Training, m: int, wide: bool, report: Report) -> tuple[Any, np.ndarray, np.ndarray]:
         """The landmarks, K_mm^(−½), and the features of all rows with a constant one."""
@@ -149,7 +151,7 @@ class LandmarkMachine(SupportVectorMachine):
         if not hasattr(self, "classes_"):
             self.n_iter_ = int(self.n_iter_[0])
         self.fit_status_ = 0 if solution.converged else 1
-        self._account(report, solution, GAP * self._number("tol"))
+        self._account(report, solution, GAP * self._checked_number("tol"))
         report.notes.append("the residual is the largest gap of primal and dual objective, relative to the primal")
         if self.solver == "auto":
             given = f"{report.reason}, so f is restricted to {len(self.X_fit_)} landmarks, an approximation"

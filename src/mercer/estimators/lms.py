@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -12,13 +11,13 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from mercer.arrays import human, require
 from mercer.errors import ConvergenceWarning, InvalidInput, message
 from mercer.estimators.compression import Compressible
+from mercer.estimators.descent import largest_eigenvalue
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 from mercer.gram.inputs import joined
-from mercer.operators import Dense, Operator, Weighted
+from mercer.operators import Dense, Operator
 from mercer.solvers import (
     BatchLMS,
-    Eigenproblem,
     LeastSquares,
     Solution,
     Status,
@@ -27,7 +26,7 @@ from mercer.solvers import (
     solve,
     update_rates,
 )
-from mercer.solvers.choose import STORED_SHARE, choose_eigen
+from mercer.solvers.choose import STORED_SHARE
 
 __all__ = ["KernelLMS"]
 
@@ -143,7 +142,7 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
         if self.step_size != "auto":
             self.step_size_ = float(self.step_size)
         elif self.mode == "batch":
-            self.step_size_ = BATCH_SHARE / (self._largest_eigenvalue(operator, weights, report) or 1.0)
+            self.step_size_ = BATCH_SHARE / (largest_eigenvalue(operator, weights, report, self._seed()) or 1.0)
         else:
             self.step_size_ = 1.0 / (largest or 1.0)
         with report.stage("descent"):
@@ -173,16 +172,6 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
         with report.stage("kernel matrix"):
             return Dense(K.fill(np.empty(K.shape, np.float64)), symmetric=True)
 
-    def _largest_eigenvalue(self, K: Operator, weights: np.ndarray | None, report: Report) -> float:
-        """λmax of W^½KW^½, whose eigenvalues are those of the matrix in which a row of weight w stands w times."""
-        A = K if weights is None else Weighted(K, np.sqrt(weights))
-        with report.stage("largest eigenvalue"):
-            solver = choose_eigen(K.shape[0], 1, report.memory_budget, tol=1e-3).solver
-            solution = solve(solver, Eigenproblem(A, 1, self._seed()))
-        if solution.x is None or not np.isfinite(solution.x.values[0]):
-            raise InvalidInput(message("KernelLMS", "K has no largest eigenvalue", solution.status.advice))
-        return max(float(solution.x.values[0]), 0.0)
-
     def _judge(
         self, solution: Solution[Any], K: Operator, weights: np.ndarray | None, largest: float, report: Report
     ) -> None:
@@ -194,7 +183,7 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
             return
         if solution.status is Status.DIVERGED:
             if self.mode == "batch":
-                limit = f"2/λmax = {2 / (self._largest_eigenvalue(K, weights, report) or np.inf):.3g}"
+                limit = f"2/λmax = {2 / (largest_eigenvalue(K, weights, report, self._seed()) or np.inf):.3g}"
             else:
                 limit = f"2/max k(x, x) = {2 / (largest or np.inf):.3g}"
             report.notes.append(f"diverged with step size {self.step_size_:.3g}; the limit is {limit}")
@@ -275,17 +264,13 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
     # ---- parameters and new rows ------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        def refuse(name: str, do: str) -> None:
-            raise InvalidInput(message("KernelLMS", f"{name}={getattr(self, name)!r}", do))
-
         if self.mode not in ("batch", "stochastic"):
-            refuse("mode", 'choose "batch" or "stochastic"')
-        if self.step_size != "auto" and not (isinstance(self.step_size, Real) and 0 < self.step_size < np.inf):
-            refuse("step_size", 'give a number > 0, or "auto"')
-        if self.tol is not None and not (isinstance(self.tol, Real) and 0 <= self.tol < np.inf):
-            refuse("tol", "give a number ≥ 0, or None for all max_iter steps")
-        if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, (int, np.integer)) or self.max_iter < 1:
-            refuse("max_iter", "give a whole number ≥ 1")
+            self._refuse("mode", 'choose "batch" or "stochastic"')
+        if self.step_size != "auto":
+            self._checked_number("step_size", otherwise=', or "auto"')
+        if self.tol is not None:
+            self._checked_number("tol", or_equal=True, otherwise=", or None for all max_iter steps")
+        self._checked_count("max_iter")
 
     def predict(self, X: Any) -> np.ndarray:
         """f(x) = Σᵢ βᵢ k(xᵢ, x) for each row, in float64."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -127,8 +126,8 @@ class KernelLogisticRegression(ScoreClassifier):
         X, y = self._labelled(X, y)
         X, labels, weights = self._encoded(X, y, self._weights(sample_weight, X))
         if weights is not None and np.any(weights == 0):
-            given = f"class_weight={self.class_weight!r}, or a sample weight of a precomputed matrix, that is 0"
-            raise InvalidInput(message(type(self).__name__, given, "leave these rows out"))
+            given = "zero sample weights with a precomputed kernel"
+            raise InvalidInput(message(type(self).__name__, given, "leave these rows and columns out of the matrix"))
         K, report = self._begin(X, weights)
         self.report_ = report
         self._kernel_size(K)
@@ -171,15 +170,9 @@ class KernelLogisticRegression(ScoreClassifier):
             return operator, pivoted_cholesky(operator, rank, tol=float(self.alpha)).F
 
     def _check(self) -> None:
-        def refuse(name: str, do: str) -> None:
-            raise InvalidInput(message(type(self).__name__, f"{name}={getattr(self, name)!r}", do))
-
-        if not (isinstance(self.alpha, Real) and 0 < float(self.alpha) < np.inf):
-            refuse("alpha", "give a number > 0, the weight λ of ‖f‖²/2")
-        if not (isinstance(self.tol, Real) and 0 <= float(self.tol) < np.inf):
-            refuse("tol", "give a number ≥ 0")
-        if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, (int, np.integer)) or self.max_iter < 1:
-            refuse("max_iter", "give a whole number ≥ 1")
+        self._checked_number("alpha", otherwise=", the weight λ of ‖f‖²/2")
+        self._checked_number("tol", or_equal=True)
+        self._checked_count("max_iter")
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """P(c | x), of shape (m, c)."""

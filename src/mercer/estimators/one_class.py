@@ -75,7 +75,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         sample_weight : array-like of shape (n,), optional
             wᵢ ≥ 0: 2 is a row that stands twice, 0 one that is not there.
         """
-        self._number("nu", 0.0, 1.0)
+        self._checked_number("nu", 0.0, 1.0)
         X = self._validate(X)
         given = self._weights(sample_weight, X)
         weights = np.ones(count(X)) if given is None else given
@@ -89,7 +89,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
             linear=data.target,
             lower=np.zeros(n),
             upper=data.weights,
-            start=filled(data.weights, self._number("nu") * float(data.weights.sum())),
+            start=filled(data.weights, self._checked_number("nu") * float(data.weights.sum())),
             rows=np.arange(n),
             offset=np.array([0, n]),
             exact=data.exact,

@@ -270,9 +270,10 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
     def _check_parameters(self) -> None:
         if self.strategy not in ("auto", "merge", "project", "forget"):
             self._refuse("strategy", 'choose "auto", "merge", "project" or "forget"')
-        self._check_counts()
-        self._check_number("alpha", 0.0, above=True)
-        self._check_number("eta", 0.0, above=True)
+        for name in ("budget", "n_passes"):
+            self._checked_count(name)
+        for name in ("alpha", "eta"):
+            self._checked_number(name)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """f(x): of shape (m,) for two classes (positive: the second), of shape (m, c) otherwise."""

@@ -213,11 +213,12 @@ class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, Stream):
     def _check_parameters(self) -> None:
         if self.method not in ("krls", "qklms"):
             self._refuse("method", 'choose "krls" or "qklms"')
-        self._check_counts()
+        for name in ("budget", "n_passes"):
+            self._checked_count(name)
         for name in ("nu", "alpha", "epsilon"):
-            self._check_number(name, 0.0)
+            self._checked_number(name, or_equal=True)
         if self.step_size != "auto":
-            self._check_number("step_size", 0.0, above=True)
+            self._checked_number("step_size", otherwise=', or "auto"')
 
     def predict(self, X: Any) -> np.ndarray:
         """f(x) for each row, in float64."""

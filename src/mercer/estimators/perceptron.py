@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from mercer.arrays import human, require
 from mercer.errors import InvalidInput, message
+from mercer.estimators.descent import largest_eigenvalue
 from mercer.estimators.expansion import Expansion
 from mercer.estimators.least_squares import LeastSquaresClassifier
 from mercer.gram import KernelOperator
-from mercer.operators import Dense, Operator, Weighted
+from mercer.operators import Dense, Operator
 from mercer.solvers import (
     BatchLMS,
-    Eigenproblem,
     Labelled,
     LeastSquares,
     LMSState,
@@ -26,7 +26,7 @@ from mercer.solvers import (
     Status,
     solve,
 )
-from mercer.solvers.choose import STORED_SHARE, choose_eigen
+from mercer.solvers.choose import STORED_SHARE
 
 __all__ = ["ExampleGram", "KernelPerceptron"]
 
@@ -217,7 +217,7 @@ class KernelPerceptron(LeastSquaresClassifier):
     ) -> tuple[np.ndarray, np.ndarray, Solution[Any]]:
         """α = Aᵀβ and β by least mean squares, whose step is 2η."""
         gram = ExampleGram(K, weights, float(self.fit_intercept))
-        limit = 1 / (self._largest_eigenvalue(gram, weights) or 1.0)
+        limit = 1 / (largest_eigenvalue(gram, weights, self.report_, self._seed()) or 1.0)
         self.step_size_ = STEP_SHARE * limit if self.step_size == "auto" else float(self.step_size)
         self.report_.notes.append(f"step size {self.step_size_:.3g}, of at most 1/λmax = {limit:.3g}")
         rule, betas = BatchLMS(2 * self.step_size_, float(self.tol or 0.0), int(self.max_iter)), list[np.ndarray]()
@@ -229,16 +229,6 @@ class KernelPerceptron(LeastSquaresClassifier):
         solution = solve(rule, LeastSquares(gram, Y, weights), each=keep)
         stacked = gram.coefficients(np.hstack([solution.x, *betas])).reshape(1 + len(Y), -1, Y.shape[1])
         return stacked[:, 0].copy(), np.moveaxis(stacked[:, 1:], 1, 0).copy(), solution
-
-    def _largest_eigenvalue(self, gram: Operator, weights: np.ndarray | None) -> float:
-        """λmax of W^½AAᵀW^½."""
-        A, report = gram if weights is None else Weighted(gram, np.sqrt(weights)), self.report_
-        with report.stage("largest eigenvalue"):
-            solver = choose_eigen(A.shape[0], 1, report.memory_budget, tol=1e-3).solver
-            solution = solve(solver, Eigenproblem(A, 1, self._seed()))
-        if solution.x is None or not np.isfinite(solution.x.values[0]):
-            raise InvalidInput(message("KernelPerceptron", "K has no largest eigenvalue", solution.status.advice))
-        return max(float(solution.x.values[0]), 0.0)
 
     def _learn_from_mistakes(
         self, K: Operator, Y: np.ndarray, weights: np.ndarray | None
@@ -299,19 +289,15 @@ class KernelPerceptron(LeastSquaresClassifier):
     # ---- parameters and new rows ------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        def refuse(name: str, do: str) -> None:
-            raise InvalidInput(message("KernelPerceptron", f"{name}={getattr(self, name)!r}", do))
-
         if self.method not in METHODS:
-            refuse("method", f"choose one of {', '.join(METHODS)}")
-        if self.step_size != "auto" and not (isinstance(self.step_size, Real) and 0 < float(self.step_size) < np.inf):
-            refuse("step_size", 'give a number > 0, or "auto"')
-        if self.tol is not None and not (isinstance(self.tol, Real) and 0 <= float(self.tol) < np.inf):
-            refuse("tol", "give a number ≥ 0, or None for all max_iter steps")
-        if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, Integral) or int(self.max_iter) < 1:
-            refuse("max_iter", "give a whole number ≥ 1")
+            self._refuse("method", f"choose one of {', '.join(METHODS)}")
+        if self.step_size != "auto":
+            self._checked_number("step_size", otherwise=', or "auto"')
+        if self.tol is not None:
+            self._checked_number("tol", or_equal=True, otherwise=", or None for all max_iter steps")
+        self._checked_count("max_iter")
         if not isinstance(self.keep_history, Integral) or int(self.keep_history) < 0:
-            refuse("keep_history", "give False, True for every step, or a number of steps")
+            self._refuse("keep_history", "give False, True for every step, or a number of steps")
 
     def _decide(self, X: Any) -> np.ndarray:
         return self._votes(X) if self.method == "voted" else super()._decide(X)

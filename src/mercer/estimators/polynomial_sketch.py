@@ -85,7 +85,7 @@ class PolynomialSketch(_FeatureMap):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Resolve the kernel on the rows of X, share out the features and draw the hashes; y is ignored."""
         X = self._validate(X)
-        D, seed = self._checked_components(), self._seed()
+        D, seed = self._checked_count("n_components"), self._seed()
         K, report = self._begin(X)
         del self.X_fit_  # the map keeps no training rows
         self._kernel_size(K)

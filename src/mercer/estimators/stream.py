@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -162,21 +161,6 @@ class Stream(KernelEstimator):
             raise InvalidInput(message(type(self).__name__, given, "standardise the columns"))
 
     # ---- parameters and new rows ------------------------------------------------------------------------------------
-
-    def _refuse(self, name: str, do: str) -> None:
-        raise InvalidInput(message(type(self).__name__, f"{name}={getattr(self, name)!r}", do))
-
-    def _check_counts(self) -> None:
-        for name in ("budget", "n_passes"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
-                self._refuse(name, "give a whole number ≥ 1")
-
-    def _check_number(self, name: str, least: float, *, above: bool = False) -> None:
-        value = getattr(self, name)
-        fits = isinstance(value, Real) and not isinstance(value, bool) and least <= float(value) < np.inf
-        if not fits or (above and float(value) == least):
-            self._refuse(name, f"give a number {'>' if above else '≥'} {least:g}")
 
     def _is_first(self) -> dict[str, bool]:
         """The options of validation: the first call tells the number of columns."""

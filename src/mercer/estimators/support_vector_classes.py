@@ -7,13 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
-from sklearn.utils import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
 from mercer.estimators.calibration import coupled, fit_sigmoid, folds_by_class, probabilities, shared
+from mercer.estimators.classifier import class_factors
 from mercer.estimators.expansion import Expansion
 from mercer.estimators.pairwise import class_pairs, class_scores, votes
 from mercer.estimators.support_vectors import SupportVectorMachine, Training
@@ -51,10 +51,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         if len(self.classes_) < 2:
             only = f"only one class, {self.classes_.tolist()}, has rows of positive weight"
             raise InvalidInput(message(type(self).__name__, only, "give rows of at least two classes"))
-        self.class_weight_ = compute_class_weight(self.class_weight, classes=self.classes_, y=np.asarray(y)[present])
-        if not np.all((self.class_weight_ > 0) & np.isfinite(self.class_weight_)):
-            do = "give numbers > 0; leave out the rows of a class instead"
-            raise InvalidInput(message(type(self).__name__, f"class_weight={self.class_weight!r}", do))
+        who, counts = type(self).__name__, np.bincount(label)
+        self.class_weight_ = class_factors(who, self.class_weight, self.classes_, counts)
         by_class = np.argsort(label, kind="stable")
         order = present[by_class]
         return self._prepare(X, order, label[by_class], weights[order])

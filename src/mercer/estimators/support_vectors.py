@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -81,21 +81,12 @@ class SupportVectorMachine(Compressible):
 
     # ---- parameters --------------------------------------------------------------------------------------------------
 
-    def _number(self, name: str, low: float = 0.0, high: float = np.inf, *, or_equal: bool = False) -> float:
-        """The parameter as a float: low < value ≤ high, or low ≤ value."""
-        value = getattr(self, name)
-        number = isinstance(value, Real) and not isinstance(value, bool)
-        if number and (low < value or (or_equal and low == value)) and value <= high and value < np.inf:
-            return float(value)
-        do = f"give a number {'≥' if or_equal else '>'} {low:g}" + (f" and ≤ {high:g}" if high < np.inf else "")
-        raise InvalidInput(message(type(self).__name__, f"{name}={value!r}", do))
-
     def _solver(self) -> SMO:
         """The solver of stored matrices, its parameters checked."""
         if not isinstance(self.max_iter, Integral) or self.max_iter < -1:
             do = "give a number of steps, or -1 for as many as it takes"
             raise InvalidInput(message(type(self).__name__, f"max_iter={self.max_iter!r}", do))
-        return SMO(tol=self._number("tol"), max_iter=None if self.max_iter == -1 else int(self.max_iter))
+        return SMO(tol=self._checked_number("tol"), max_iter=None if self.max_iter == -1 else int(self.max_iter))
 
     # ---- fit ---------------------------------------------------------------------------------------------------------
 
@@ -293,7 +284,7 @@ class SupportVectorMachine(Compressible):
         """A machine for each C on the kernel matrix that `prepare` makes, each from the β of the former."""
         machines = [clone(self).set_params(C=C) for C in Cs]
         for one in machines:
-            one._number("C")
+            one._checked_number("C")
         if not machines:
             return []
         data = prepare(machines[0])
@@ -319,7 +310,7 @@ class SupportVectorMachine(Compressible):
         place = np.zeros(self.shape_fit_[0], np.intp)
         place[data.order] = np.arange(len(data.order))
         coefficients = np.zeros((len(before.dual_coef_), len(data.order)))
-        coefficients[:, place[before.support_]] = before.dual_coef_ * (self._number("C") / before._fitted_C)
+        coefficients[:, place[before.support_]] = before.dual_coef_ * (self._checked_number("C") / before._fitted_C)
         family = self._family(data)
         beta = self._variables(data, family, coefficients)
         if beta is None:

@@ -7,13 +7,16 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from mercer.errors import ConvergenceWarning, message
+from mercer.errors import ConvergenceWarning, InvalidInput, message
 from mercer.estimators.landmark_machines import LandmarkMachine
 from mercer.estimators.support_vector_classes import SupportVectorClassifier
 from mercer.estimators.support_vectors import Training, filled
 from mercer.solvers import DualFamily, DualPoint
 
 __all__ = ["SVC", "NuSVC"]
+
+ROUNDING = 1e-12
+"""By how much a sum of weights may be beyond what it must be, relatively."""
 
 
 class SVC(LandmarkMachine, SupportVectorClassifier):
@@ -166,7 +169,7 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        self._number("C")
+        self._checked_number("C")
         data = self._training(X, y, sample_weight)
         return self._solve(data, self._from(self, data) if self.warm_start else None)._calibrate(data)
 
@@ -197,7 +200,7 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
     def _family(self, data: Training) -> DualFamily:
         rest = self._against_rest
         rows, y, offset = self._rest(data) if rest else self._pairs(data)[:3]
-        bound = y * (self._number("C") * self.class_weight_[data.target] * data.weights)[rows]
+        bound = y * (self._checked_number("C") * self.class_weight_[data.target] * data.weights)[rows]
         return DualFamily(
             data.A,
             linear=y,
@@ -225,10 +228,10 @@ class NuSVC(SupportVectorClassifier):
     Parameters
     ----------
     nu : float, default 0.5
-        ν in (0, 1]. Two classes allow at most twice the share of the smaller one (by weight); a larger ν is lowered
-        to that for them, with a warning.
+        ν in (0, 1]. Two classes allow at most twice the share of the smaller one, by weight.
     class_weight : dict, "balanced" or None
-        Multiplies the weights of the rows of a class.
+        Multiplies the weights of the rows of a class. Where it leaves less room than ν asks for, ν is lowered to what
+        it allows, with a warning.
     kernel, tol, max_iter, decision_function_shape, break_ties, probability, memory
         As for `SVC`.
 
@@ -236,6 +239,11 @@ class NuSVC(SupportVectorClassifier):
     ----------
     classes_, support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, class_weight_, n_iter_, report_
         As for `SVC`.
+
+    Raises
+    ------
+    InvalidInput
+        For a ν that two classes do not allow, as in scikit-learn; the message has the largest that they do.
 
     Warns
     -----
@@ -280,17 +288,16 @@ class NuSVC(SupportVectorClassifier):
         self.memory = memory
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        self._number("nu", 0.0, 1.0)
+        self._checked_number("nu", 0.0, 1.0)
         data = self._training(X, y, sample_weight)
         return self._solve(data)._calibrate(data)
 
     def _family(self, data: Training) -> DualFamily:
         rows, y, offset, split = self._pairs(data)
         bound = (self.class_weight_[data.target] * data.weights)[rows]
-        start = np.empty(len(rows))
-        for first, middle, last in zip(offset[:-1], split, offset[1:], strict=True):
-            sums = bound[first:middle].sum(), bound[middle:last].sum()
-            total = self._sum_of_each(sums)
+        start, ends = np.empty(len(rows)), np.stack([offset[:-1], split], axis=1).ravel()
+        totals = self._sum_of_each(np.add.reduceat(bound, ends).reshape(-1, 2)).tolist()
+        for first, middle, last, total in zip(offset[:-1], split, offset[1:], totals, strict=True):
             start[first:middle] = filled(bound[first:middle], total)
             start[middle:last] = -filled(bound[middle:last], total)
         return DualFamily(
@@ -306,14 +313,20 @@ class NuSVC(SupportVectorClassifier):
             exact=data.exact,
         )
 
-    def _sum_of_each(self, sums: tuple[float, float]) -> float:
-        """ν Σw/2, what the α of each class sum up to; no more than a class can hold."""
-        total, most = float(self.nu) * sum(sums) / 2, min(sums)
-        if total <= most:
-            return total
-        given = f"nu={self.nu:g} where {2 * most / sum(sums):.3g} is the largest that two classes allow"
-        warnings.warn(message("NuSVC", f"{given}, with their weights", "it is lowered to that"), stacklevel=6)
-        return most
+    def _sum_of_each(self, sums: np.ndarray) -> np.ndarray:
+        """ν Σw/2 of each pair, what the α of both classes sum up to; no more than these, (pairs, 2), can hold."""
+        total, most = float(self.nu) * sums.sum(axis=1) / 2, sums.min(axis=1)
+        if not np.all(total <= most * (1 + ROUNDING)):
+            largest = float(np.min(2 * most / sums.sum(axis=1)))
+            digits = 2 - int(np.floor(np.log10(largest)))
+            shown = np.floor(largest * 10.0**digits) / 10.0**digits  # of three digits, and feasible
+            given = f"nu={self.nu:g} is infeasible: two classes allow up to {shown:.3g}"
+            if self.class_weight is None:
+                raise InvalidInput(
+                    message("NuSVC", given, "lower nu, or give the rows of the smaller class more weight")
+                )
+            warnings.warn(message("NuSVC", f"{given} with their class_weight", "it is lowered for them"), stacklevel=6)
+        return np.asarray(np.minimum(total, most))
 
     def _read(self, data: Training, family: DualFamily, x: DualPoint) -> None:
         """f + b is ρ where the first class's slope is level, −ρ where the second's is; all are divided by ρ."""

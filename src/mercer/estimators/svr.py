@@ -121,18 +121,18 @@ class SVR(LandmarkMachine, SupportVectorRegressor):
         sample_weight : array-like of shape (n,), optional
             wᵢ ≥ 0: 2 is a row that stands twice, 0 one that is not there.
         """
-        self._number("C")
-        self._number("epsilon", or_equal=True)
+        self._checked_number("C")
+        self._checked_number("epsilon", or_equal=True)
         data = self._training(X, y, sample_weight)
         return self._solve(data, self._from(self, data) if self.warm_start else None)
 
     def path(self, X: Any, y: Any, Cs: Any, sample_weight: Any = None) -> list[Self]:
         """A machine for each C, on one kernel matrix, each from the β of the former; see `SVC.path`."""
-        self._number("epsilon", or_equal=True)
+        self._checked_number("epsilon", or_equal=True)
         return self._path(Cs, lambda model: model._training(X, y, sample_weight))
 
     def _family(self, data: Training) -> DualFamily:
-        n, bound = len(data.order), self._number("C") * data.weights
+        n, bound = len(data.order), self._checked_number("C") * data.weights
         return DualFamily(
             data.A,
             linear=data.target,
@@ -207,13 +207,13 @@ class NuSVR(SupportVectorRegressor):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Solve the dual; see `SVR.fit`."""
-        self._number("C")
-        self._number("nu", 0.0, 1.0)
+        self._checked_number("C")
+        self._checked_number("nu", 0.0, 1.0)
         return self._solve(self._training(X, y, sample_weight))
 
     def _family(self, data: Training) -> DualFamily:
-        n, bound = len(data.order), self._number("C") * data.weights
-        start = filled(bound, self._number("nu") * float(bound.sum()) / 2)
+        n, bound = len(data.order), self._checked_number("C") * data.weights
+        start = filled(bound, self._checked_number("nu") * float(bound.sum()) / 2)
         zero = np.zeros(n)
         return DualFamily(
             data.A,

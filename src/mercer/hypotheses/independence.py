@@ -10,7 +10,7 @@ from mercer.arrays import parse_memory
 from mercer.arrays.budget import require
 from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
-from mercer.hypotheses.permutations import Floats, TestResult, checked_count, permutation_p, sample_kernel
+from mercer.hypotheses.permutations import Floats, TestResult, as_sample, checked_count, permutation_p, sample_kernel
 from mercer.kernels import Kernel
 
 __all__ = ["hsic_test"]
@@ -32,7 +32,7 @@ def hsic_test(
     Parameters
     ----------
     X, Y : array-like of shapes (n, p) and (n, q), or sequences of n objects
-        Row i of X belongs to row i of Y.
+        Row i of X belongs to row i of Y; of shape (n,) it is one column.
     kernel_x, kernel_y : Kernel, str or callable, default "gaussian(gamma='median')"
         For classes as Y ``"hamming"``, or any kernel of objects.
     estimator : {"biased", "unbiased"}, default "biased"
@@ -73,11 +73,12 @@ def hsic_test(
     if estimator not in ("biased", "unbiased"):
         raise InvalidInput(message(who, f"estimator={estimator!r}", 'choose "biased" or "unbiased"'))
     count = checked_count(who, "n_permutations", n_permutations)
-    views = [KernelOperator(sample_kernel(who, k), rows) for k, rows in ((kernel_x, X), (kernel_y, Y))]
+    given = ((sample_kernel(who, k), rows) for k, rows in ((kernel_x, X), (kernel_y, Y)))
+    views = [KernelOperator(k, as_sample(k, rows)) for k, rows in given]
     n = views[0].shape[0]
     if n != views[1].shape[0] or n < 4:
-        given = f"views of {n} and {views[1].shape[0]} rows"
-        raise InvalidInput(message(who, given, "give the same four or more rows in both"))
+        sizes = f"views of {n} and {views[1].shape[0]} rows"
+        raise InvalidInput(message(who, sizes, "give the same four or more rows in both"))
     require(24 * n * n, parse_memory(memory), f"{who} of {n} rows", ["test a sample of the rows", "give memory="])
     K, L = (np.asarray(view.toarray(), np.float64) for view in views)
     rng = np.random.default_rng(random_state)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from mercer.arrays import as_rows, same_columns
 from mercer.errors import InvalidInput, message
 from mercer.kernels import Kernel, as_kernel
 
-__all__ = ["TestResult", "checked_count", "permutation_p", "pooled", "sample_kernel"]
+__all__ = ["TestResult", "as_sample", "checked_count", "permutation_p", "pooled", "sample_kernel"]
 
 Floats = NDArray[np.float64]
 
@@ -74,10 +75,24 @@ def sample_kernel(who: str, kernel: Any) -> Kernel:
     return found
 
 
+def as_sample(kernel: Kernel, X: Any) -> Any:
+    """The rows of a sample; of a kernel on vectors, single numbers are rows of one column.
+
+    >>> from mercer.kernels import Gaussian
+    >>> as_sample(Gaussian(), [1.0, 2.0])
+    array([[1.],
+           [2.]])
+    """
+    single = isinstance(X, list | tuple) and all(isinstance(one, Real) for one in X)
+    if kernel.domain == "vectors" and (single or getattr(X, "ndim", None) == 1):
+        return np.asarray(X).reshape(-1, 1)
+    return X
+
+
 def pooled(who: str, kernel: Kernel, X: Any, Y: Any) -> tuple[Any, int, int]:
     """Both samples, one after the other, and their sizes."""
     if kernel.domain == "vectors":
-        A, B = as_rows(X, who=who), as_rows(Y, who=who)
+        A, B = (as_rows(as_sample(kernel, rows), who=who) for rows in (X, Y))
         same_columns(A, B, who)
         stack = sp.vstack([A, B]).tocsr() if sp.issparse(A) or sp.issparse(B) else np.vstack([A, B])
         return stack, A.shape[0], B.shape[0]

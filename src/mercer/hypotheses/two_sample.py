@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import ndtr
 
+from mercer.arrays import parse_memory, require
 from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
 from mercer.hypotheses.permutations import Floats, TestResult, checked_count, permutation_p, pooled, sample_kernel
@@ -25,6 +26,7 @@ def mmd_test(
     *,
     estimator: Literal["unbiased", "biased", "linear"] = "unbiased",
     n_permutations: int = 999,
+    memory: float | str | None = None,
     random_state: int = 0,
 ) -> TestResult:
     r"""MMD² = ‖E φ(x) − E φ(y)‖² of two samples, against the hypothesis that they come from one distribution.
@@ -32,6 +34,7 @@ def mmd_test(
     Parameters
     ----------
     X, Y : array-like of shapes (m, d) and (n, d), or sequences of objects
+        Of shapes (m,) and (n,) they are one column.
     kernel : Kernel, str or callable, default "gaussian(gamma='median')"
         What depends on data is found in both samples together, so that the permutations are exact. The test sees every
         difference where the kernel is characteristic, as Gaussian, Laplace and Matérn are.
@@ -41,6 +44,8 @@ def mmd_test(
         in O(m + n), with a normal law for the p-value: for large samples in no particular order.
     n_permutations : int, default 999
         B; the p-value is a multiple of 1/(B + 1). All of them are products with one kernel matrix, which is not formed.
+    memory : int, str or None
+        Budget for the permutations, 8(m + n)(B + 513) bytes; None is half of what is free.
     random_state : int
 
     Returns
@@ -51,6 +56,8 @@ def mmd_test(
     ------
     InvalidInput
         For samples of fewer than two points (four for "linear"), and for precomputed kernels.
+    MemoryExceeded
+        Where the permutations do not fit.
 
     References
     ----------
@@ -77,6 +84,8 @@ def mmd_test(
     name = (repr(K.kernel),)
     if estimator == "linear":
         return _linear(K, m, n, name)
+    need, do = 8 * (m + n) * (1 + count + 2 * COLUMNS), ["fewer permutations", 'estimator="linear"']
+    require(need, parse_memory(memory), f"{who} of {m + n} points and {count} permutations", do)
     rng = np.random.default_rng(random_state)
     first = np.zeros((m + n, 1 + count))
     first[:m, 0] = 1.0

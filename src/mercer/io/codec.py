@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -13,10 +16,28 @@ from sklearn.base import BaseEstimator
 
 from mercer.arrays.columns import ColumnPlan
 from mercer.errors import InvalidInput, MercerError, ModelFileError, message
-from mercer.kernels import Kernel, TableKernel, TablePart, parse
+from mercer.kernels import (
+    Function,
+    Kernel,
+    Normalized,
+    OnColumns,
+    Power,
+    Product,
+    Rescaled,
+    Scaled,
+    SetKernel,
+    Sum,
+    TableKernel,
+    TablePart,
+    parse,
+)
 from mercer.kernels.table import SeasonPlan, TextPlan
+from mercer.validity.repair import RepairedKernel, SpectralRepair
 
 __all__ = ["Decoder", "Encoder", "registry"]
+
+_COMPOSED = (Sum, Product, Scaled, Power, Normalized, OnColumns, Rescaled, SetKernel)
+"""Kernels of kernels: by their parts, where a part has no text."""
 
 _STORED = "biuf"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -39,7 +60,8 @@ def registry() -> dict[str, type]:
         one for one in public if isinstance(one, type) and (issubclass(one, BaseEstimator) or one.__name__ == "Report")
     ]
     tables = (TableEncoder, TableModel, TableKernel, TablePart, ColumnPlan, SeasonPlan, TextPlan)
-    return {one.__name__: one for one in (*classes, approx.MonomialFeatures, SequenceEncoder, *tables)}
+    kernels = (*_COMPOSED, RepairedKernel, SpectralRepair)
+    return {one.__name__: one for one in (*classes, approx.MonomialFeatures, SequenceEncoder, *tables, *kernels)}
 
 
 class Encoder:
@@ -55,9 +77,18 @@ class Encoder:
     def __init__(self) -> None:
         self.arrays: dict[str, np.ndarray] = {}
         self.classes = registry()
+        self.depth = 0
 
     def value(self, value: Any, where: str) -> Any:
         """The value as JSON; `where` is its place in the model, for messages."""
+        self.depth += 1
+        if self.depth > _DEPTH:
+            self._refuse(where, "is nested too deeply", f"at most {_DEPTH} levels are saved: compose fewer kernels")
+        found = self._value(value, where)
+        self.depth -= 1
+        return found
+
+    def _value(self, value: Any, where: str) -> Any:
         if value is None or isinstance(value, bool | str):
             return value
         if isinstance(value, int) and not isinstance(value, np.generic):
@@ -73,8 +104,10 @@ class Encoder:
             return {kind: [self.value(one, where) for one in value]}
         if isinstance(value, dict):
             return {"dict": [[self.value(key, where), self.value(one, where)] for key, one in value.items()]}
-        if isinstance(value, Kernel) and type(value) is not TableKernel:
-            return {"kernel": self._kernel(value, where)}
+        if isinstance(value, Kernel) and _reads_back(value):
+            return {"kernel": repr(value)}
+        if isinstance(value, Kernel) and self.classes.get(type(value).__name__) is not type(value):
+            return self._own_kernel(value, where)
         return self._instance(value, where)
 
     def _array(self, value: Any, where: str) -> Any:
@@ -105,19 +138,21 @@ class Encoder:
             "class": "array" if isinstance(value, sp.sparray) else "matrix",
         }
 
-    def _kernel(self, kernel: Kernel, where: str) -> str:
-        """Its text, if that reads back as the same kernel."""
-        text = repr(kernel)
-        try:
-            same = parse(text) == kernel
-        except MercerError:
-            same = False
-        if not same:
-            given = f"the kernel {text[:80]} has no text that reads back as the same kernel"
-            self._refuse(
-                where, given, "use mercer's own kernels and their compositions, or save its parameters yourself"
-            )
-        return text
+    def _own_kernel(self, kernel: Kernel, where: str) -> Any:
+        """A kernel of a class that the user wrote: the class's name and the parameters; its code is not in the file."""
+        cls = type(kernel)
+        name, names = cls.__name__, {field.name for field in dataclasses.fields(kernel)}
+        if isinstance(kernel, Function):
+            given, do = f"{kernel!r:.60} is a Python function, which is no data", "write it as a kernel class instead: "
+            self._refuse(where, given, do + "a frozen dataclass with its formula or block, which load(kernels=) takes")
+        cached = {key for key in vars(kernel) if isinstance(getattr(cls, key, None), functools.cached_property)}
+        if not set(vars(kernel)) <= names | cached:
+            extra = min(set(vars(kernel)) - names - cached)
+            given = f"the kernel {name} has {extra!r}, which is no field of a dataclass"
+            self._refuse(where, given, f"make {name} a frozen dataclass of its parameters, as mercer's own kernels are")
+        fields = {one.name: getattr(kernel, one.name) for one in dataclasses.fields(kernel) if one.init}
+        encoded = {key: self.value(one, f"{name}.{key}") for key, one in fields.items()}
+        return {"class": name, "module": cls.__module__, "fields": encoded}
 
     def _instance(self, value: Any, where: str) -> Any:
         name: str = type(value).__name__
@@ -143,15 +178,27 @@ class Encoder:
         raise InvalidInput(message("save", f"{where}: {given}", do))
 
 
+def _reads_back(kernel: Kernel) -> bool:
+    """Whether the kernel's text is read as the same kernel."""
+    try:
+        return bool(parse(repr(kernel)) == kernel)
+    except MercerError:
+        return False
+
+
 class Decoder:
     """JSON and arrays ↦ Python values; whatever is not as `Encoder` writes it raises ModelFileError.
+
+    `kernels` are the user's own kernel classes, by name: the only code beside mercer's that a file can have called.
 
     >>> Decoder({}, "a file").value({"tuple": [1, {"float": "inf"}]})
     (1, inf)
     """
 
-    def __init__(self, arrays: dict[str, np.ndarray], path: str) -> None:
-        self.arrays, self.path, self.classes = arrays, path, registry()
+    def __init__(
+        self, arrays: dict[str, np.ndarray], path: str, kernels: Mapping[str, type[Kernel]] = MappingProxyType({})
+    ) -> None:
+        self.arrays, self.path, self.classes, self.kernels = arrays, path, registry(), kernels
         self.depth = 0
 
     def value(self, given: Any) -> Any:
@@ -161,7 +208,7 @@ class Decoder:
         self.depth += 1
         if not isinstance(given, dict) or self.depth > _DEPTH:
             self._refuse("a value that is none")
-        kinds = ("float", "array", "texts", "csr", "list", "tuple", "dict", "kernel", "record", "model")
+        kinds = ("float", "array", "texts", "csr", "list", "tuple", "dict", "kernel", "class", "record", "model")
         kind = next((one for one in kinds if one in given), None)
         if kind is None:
             self._refuse(f"a value of unknown kind {sorted(map(str, given))[:3]}")
@@ -225,6 +272,16 @@ class Decoder:
             self._refuse("a kernel that is no text")
         return parse(text)
 
+    def _class(self, name: Any, given: dict[str, Any]) -> Kernel:
+        """A kernel of a class that the caller of `load` has given."""
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            self._refuse("a class without a name")
+        if name not in self.kernels:
+            where = f" (of the module {given['module']})" if isinstance(given.get("module"), str) else ""
+            text = f"the file holds a kernel of the class {name}{where}, which is none of mercer's"
+            raise ModelFileError(message(self.path, text, f"give the class: mercer.load(path, kernels=[{name}])"))
+        return self.kernels[name](**self._fields(given.get("fields")))
+
     def _named(self, name: Any) -> type:
         if not isinstance(name, str) or name not in self.classes:
             known = ", ".join(sorted(self.classes))
@@ -241,7 +298,7 @@ class Decoder:
         cls, fields = self._named(name), self._fields(given.get("fields"))
         if not dataclasses.is_dataclass(cls):
             self._refuse(f"a {name} that is no record")
-        return cls(**fields)
+        return RepairedKernel.restored(**fields) if cls is RepairedKernel else cls(**fields)
 
     def _model(self, name: Any, given: dict[str, Any]) -> Any:
         cls = self._named(name)

@@ -36,8 +36,8 @@ def _count(value: Any) -> bool:
 
 def _rows(value: Any) -> bool:
     """A table of numbers, sequences (texts and tuples of tokens), or tables of numbers."""
-    if isinstance(value, np.ndarray) and value.dtype == object:
-        return value.ndim == 1 and all(isinstance(one, str | tuple) or _numbers(one) for one in value)
+    if isinstance(value, list) or (isinstance(value, np.ndarray) and value.dtype == object and value.ndim == 1):
+        return all(isinstance(one, str | tuple) or _numbers(one) for one in value)
     return _numbers(value) or sp.issparse(value)
 
 
@@ -101,6 +101,7 @@ _KINDS: dict[str, tuple[str, Test]] = {
 
 _NEEDED: dict[str, tuple[str, ...]] = {
     "Nystroem": ("kernel_", "components_", "normalization_"),
+    "EmpiricalKernelMap": ("kernel_", "components_"),
     "RandomFourierFeatures": ("kernel_", "frequencies_", "scale_"),
     "KernelKMeans": ("kernel_", "X_fit_", "labels_", "cluster_weights_", "center_norms_"),
     "KernelSpectralClustering": ("kernel_", "X_fit_", "dual_coef_", "cluster_centers_", "labels_", "cluster_weights_"),
@@ -146,7 +147,7 @@ def _check_rows(model: Any, path: str) -> None:
 
 def _check_training(model: Any, state: dict[str, Any], path: str) -> None:
     X = model.X_fit_
-    n = X.shape[0] if X.ndim else -1
+    n = len(X) if isinstance(X, list) else X.shape[0] if X.ndim else -1
     if "support_" in state:
         _check_support_vectors(model, state, n, path)
         return

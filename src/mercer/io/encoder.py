@@ -25,6 +25,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     * Text and categories: one 0/1 column for each of up to `max_categories`; rarer ones are pooled as "other", as are
       those that `fit` has not seen (all zeros where nothing was pooled). Missing is a category of its own. Text that is
       nearly all numbers is read as numbers; text of which nearly all values are distinct is dropped.
+    * In a column of numbers, empty texts, NA, N/A, NaN, null, None and ? are missing, and so are texts that were among
+      the numbers at the fit; `transform` refuses any other, with its column and row.
     * A 0/1 column says where a number was missing, if at least `missing_indicator` of the rows miss it.
 
     Parameters

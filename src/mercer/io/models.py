@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 from mercer.errors import InvalidInput, MercerError, ModelFileError, message
 from mercer.io.codec import Decoder, Encoder
 from mercer.io.consistency import check_consistent
+from mercer.kernels import Kernel
 
 __all__ = ["load", "save"]
 
@@ -24,9 +26,10 @@ OURS = "give a file that mercer.save or mercer fit --out wrote"
 def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator, or a `TableModel`, to one file. No pickle.
 
-    The file is in the safetensors format: each array in its dtype; the class, the parameters, kernels as their text,
-    and all other values as JSON in the header. It is written beside its place and then renamed, so that a reader never
-    sees half of it.
+    The file is in the safetensors format: each array in its dtype; the class, the parameters, kernels as their text or
+    by their parts, and all other values as JSON in the header. It is written beside its place and then renamed, so that
+    a reader never sees half of it. Of a kernel class that you wrote, the name and the parameters are saved, and not the
+    code: `load` wants the class.
 
     Parameters
     ----------
@@ -38,8 +41,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     InvalidInput
-        For a model of another library, a kernel without a text (such as a Python function), a folder that is not there,
-        or where safetensors is not installed.
+        For a model of another library, a kernel that is a Python function or a class that is no dataclass, a folder
+        that is not there, or where safetensors is not installed.
 
     Examples
     --------
@@ -65,15 +68,23 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     _write(Path(path), codec.save(arrays, metadata=header))
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str], *, kernels: Iterable[type[Kernel]] = ()) -> Any:
     """Read a model that `save` wrote; its predictions are those of the model that was saved, bit for bit.
+
+    Parameters
+    ----------
+    path : path-like
+    kernels : iterable of classes, default ()
+        The kernel classes that you wrote and the model uses, such as ``[MyCauchy]``: nothing in a file is executed or
+        imported, so that they have to come from you.
 
     Raises
     ------
     ModelFileError
-        For a file that is missing, not a model file, cut short, of a newer format, or of contents that do not fit.
+        For a file that is missing, not a model file, cut short, of a newer format, or of contents that do not fit, and
+        for one with a kernel of a class that was not given.
     InvalidInput
-        Where safetensors is not installed.
+        Where safetensors is not installed, and for `kernels` that are no kernel classes.
 
     Examples
     --------
@@ -83,11 +94,11 @@ def load(path: str | os.PathLike[str]) -> Any:
     mercer.errors.ModelFileError: nowhere.mercer: there is no such file; check the name and the folder.
     """
     _safetensors("load")
-    file = Path(path)
+    file, own = Path(path), _by_name(kernels)
     header, arrays = _read(file)
     _check_header(header, file.name)
     try:
-        model = Decoder(arrays, file.name).value(json.loads(header["model"]))
+        model = Decoder(arrays, file.name, own).value(json.loads(header["model"]))
         check_consistent(model, file.name)
     except ModelFileError:
         raise
@@ -95,6 +106,14 @@ def load(path: str | os.PathLike[str]) -> Any:
         given = f"its contents do not fit together ({_first_line(error)})"
         raise ModelFileError(message(file.name, given, "save the model again")) from error
     return model
+
+
+def _by_name(kernels: Iterable[type[Kernel]]) -> dict[str, type[Kernel]]:
+    given: list[Any] = [kernels] if isinstance(kernels, type) else list(kernels)
+    for one in given:
+        if not (isinstance(one, type) and issubclass(one, Kernel)):
+            raise InvalidInput(message("load", f"kernels has {one!r:.60}", "give kernel classes, such as [MyCauchy]"))
+    return {one.__name__: one for one in given}
 
 
 def _read(file: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
-from mercer.arrays import as_rows, is_torch
+from mercer.arrays import as_rows, as_seed, is_torch
 from mercer.errors import CannotTrace, InvalidInput, message
 from mercer.kernels import bandwidth, evaluation
 from mercer.kernels.pairing import ArrayPair, Pair, trace
@@ -162,7 +162,11 @@ class Kernel:
         return not bandwidth.is_rule(own) and all(child.is_resolved for child in self._children().values())
 
     def resolve(
-        self, X: Array, feature_names: Iterable[str] | None = None, sample_weight: Array | None = None, seed: int = 0
+        self,
+        X: Array,
+        feature_names: Iterable[str] | None = None,
+        sample_weight: Array | None = None,
+        random_state: Any = 0,
     ) -> Kernel:
         """The kernel with "scale", "median" and column names replaced by numbers found in X.
 
@@ -174,7 +178,7 @@ class Kernel:
             By default those of a data frame.
         sample_weight : array of shape (n,), optional
             A row of weight 2 counts as two, one of weight 0 as none.
-        seed : int
+        random_state : int, RandomState or None, default 0
             For the sample of rows that "median" looks at.
 
         Examples
@@ -190,7 +194,7 @@ class Kernel:
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if weights is not None:
             rows, weights = rows[weights > 0], weights[weights > 0]  # Weight 0 is an absent row.
-        return self._resolved(rows, from_rows(weights, seed, names))
+        return self._resolved(rows, from_rows(weights, as_seed(random_state, type(self).__name__), names))
 
     def _resolved(self, X: Array, resolver: Resolver) -> Kernel:
         """Replace what is this kernel's own, then its sub-kernels on the same rows."""

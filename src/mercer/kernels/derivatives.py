@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from mercer.errors import CannotTrace, InvalidInput, message
 from mercer.kernels.base import Kernel
-from mercer.kernels.expression import LEAVES, Expression, evaluate
+from mercer.kernels.expression import Expression, evaluate
 from mercer.kernels.pairing import ArrayPair, trace
 from mercer.kernels.views import Columns, LengthScales
 
-__all__ = ["ParametricKernel", "tunable_parameters"]
+__all__ = ["ParametricKernel", "leaf_adjoints", "leaves_of", "tunable_parameters"]
 
 Floats = NDArray[np.float64]
 HOMOGENEOUS = {"sqdist": 2, "dot": 2, "l1": 1, "min_sum": 1, "chi2": 1, "mismatches": 0}
@@ -87,7 +87,7 @@ def _traced(kernel: Kernel, names: set[str]) -> Expression:
 
 def _parameters_in(expression: Expression) -> None:
     """Refuse symbols within views other than length-scales, and length-scales that a view after them bends."""
-    for leaf in _leaves(expression):
+    for leaf in leaves_of(expression):
         views = leaf.value[1] if leaf.op in ("pairing", "self_x", "self_z") else ()
         seen = False
         for view in views:
@@ -102,7 +102,8 @@ def _has_symbols(view: Any) -> bool:
     return any(isinstance(getattr(view, f.name), Expression) for f in fields(view))
 
 
-def _leaves(expression: Expression) -> set[Expression]:
+def leaves_of(expression: Expression) -> set[Expression]:
+    """The nodes without arguments, constants among them."""
     found, todo, done = set(), [expression], set()
     while todo:
         e = todo.pop()
@@ -111,6 +112,31 @@ def _leaves(expression: Expression) -> set[Expression]:
             todo += e.args
             if not e.args:
                 found.add(e)
+    return found
+
+
+def leaf_adjoints(expression: Expression, values: dict[Expression, Any], G: Any) -> dict[Expression, Any]:
+    """G ∂K/∂leaf for each leaf that is no constant, of the leaf's shape; `values` are those that `evaluate` has kept.
+
+    >>> s = Expression("pairing", (), ("dot", ()))
+    >>> kept = {}
+    >>> _ = evaluate(s**3, lambda leaf: np.array([[2.0]]), kept)
+    >>> leaf_adjoints(s**3, kept, np.array([[1.0]]))[s]
+    array([[12.]])
+    """
+    adjoints, found = {expression: G}, {}
+    for e in reversed(values):  # a node comes after its arguments there
+        adjoint = adjoints.pop(e, None)
+        if adjoint is None or e.op == "const":
+            continue
+        if not e.args:
+            found[e] = adjoint
+            continue
+        own = [values[arg] for arg in e.args]
+        for arg, part in zip(e.args, _BACK[e.op](adjoint, values[e], e.value, *own), strict=True):
+            if part is not None:
+                part = _summed(part, values[arg])
+                adjoints[arg] = adjoints[arg] + part if arg in adjoints else part
     return found
 
 
@@ -204,23 +230,13 @@ class _Tape:
         return LengthScales(tuple(self.given[s.value] if isinstance(s, Expression) else s for s in view.scales))
 
     def back(self, G: Floats, names: tuple[str, ...]) -> Floats:
-        """Σ G ∂K/∂log θ: adjoints of all nodes, in the reverse of the order of evaluation."""
-        adjoints: dict[Expression, Any] = {self.expression: G}
+        """Σ G ∂K/∂log θ."""
         totals = dict.fromkeys(names, 0.0)
-        for e in reversed(self.values):  # a node comes after its arguments there
-            adjoint = adjoints.pop(e, None)
-            if adjoint is None or e.op == "const":
-                continue
-            if e.op == "param":
-                totals[e.value] += float(np.sum(adjoint)) * self.given[e.value]
-            elif e.op in LEAVES:
-                self._length_scales(e, adjoint, totals)
+        for leaf, adjoint in leaf_adjoints(self.expression, self.values, G).items():
+            if leaf.op == "param":
+                totals[leaf.value] += float(np.sum(adjoint)) * self.given[leaf.value]
             else:
-                values = [self.values[arg] for arg in e.args]
-                for arg, part in zip(e.args, _BACK[e.op](adjoint, self.values[e], e.value, *values), strict=True):
-                    if part is not None:
-                        part = _summed(part, self.values[arg])
-                        adjoints[arg] = adjoints[arg] + part if arg in adjoints else part
+                self._length_scales(leaf, adjoint, totals)
         return np.array([totals[name] for name in names])
 
     def _length_scales(self, leaf: Expression, G: Any, totals: dict[str, float]) -> None:

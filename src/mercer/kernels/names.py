@@ -185,7 +185,9 @@ class _Reader:
 
     def inner(self, tree: ast.expr, depth: int) -> Any:
         """A kernel, or what is one of its parameters."""
-        return self.value(tree, depth) if isinstance(tree, ast.Call | ast.BinOp) else self.argument(tree, depth)
+        return (
+            self.value(tree, depth) if isinstance(tree, ast.Call | ast.BinOp | ast.Name) else self.argument(tree, depth)
+        )
 
     def argument(self, tree: ast.expr, depth: int) -> Any:
         """A number, a string, None, inf, or a list of these."""

@@ -12,7 +12,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.arrays.columns import ColumnPlan, as_frame, as_numbers, as_text, plan_column
+from mercer.arrays import as_seed
+from mercer.arrays.columns import ColumnPlan, as_frame, as_numbers, as_text, given_numbers, plan_column
 from mercer.errors import InvalidInput, message
 from mercer.kernels.base import Array, Kernel
 from mercer.kernels.names import as_kernel
@@ -78,7 +79,7 @@ class SeasonPlan:
 
     def encode(self, values: Any) -> Floats:
         """One row for each value."""
-        days = as_numbers(values)
+        days = given_numbers(self.name, values)
         return np.remainder(np.where(np.isnan(days), self.fill, days) / YEAR, 1.0)[:, None]
 
 
@@ -252,12 +253,14 @@ def table_kernel(
     text: Iterable[str] = (),
     ignore: Iterable[str] = (),
     max_categories: int = 20,
-    seed: int = 0,
+    random_state: Any = 0,
 ) -> TableKernel:
     """A kernel for the rows of a data frame, suited to the kinds of its columns; to be read, changed, and fitted with.
 
     * Numbers (and true or false) together: a Gaussian with the median heuristic's bandwidth on standardised columns,
-      skewed ones by their logarithms; a missing value is the median, and a column says where it was missing.
+      skewed ones by their logarithms; a missing value is the median, and a column says where it was missing. Text of
+      which 95 % are numbers is numbers, and the rest stand for missing ones; any other text in such a column is refused
+      later, with the column and the row.
     * Each column of categories: a Gaussian on indicators, e^(−2γ) for two that differ; missing is a category, rare ones
       are one, and so are those that were not seen. γ is such that the median of all mismatches weighs as the median
       distance of the numbers.
@@ -274,13 +277,14 @@ def table_kernel(
         To be read as text, or left out.
     max_categories : int
         Of one column; rarer ones are pooled.
-    seed : int
+    random_state : int, RandomState or None, default 0
         Of the sample that the median heuristic looks at.
 
     Raises
     ------
     InvalidInput
-        For what is no data frame, and where no column is left.
+        For what is no data frame, and where no column is left. The kernel itself raises it for a frame without one of
+        its columns, or with a text that is no number in a column of numbers.
 
     References
     ----------
@@ -295,6 +299,7 @@ def table_kernel(
     >>> model.predict(frame).round(2)
     array([1., 2., 3., 4.])
     """
+    seed = as_seed(random_state, "table_kernel")
     frame = as_frame(frame, "table_kernel")
     named, ignored = set(text), set(ignore)
     unknown = sorted((named | ignored) - set(frame.columns))
@@ -321,7 +326,7 @@ def _numbers(plans: list[ColumnPlan], frame: Any, seed: int) -> list[TablePart]:
     if not plans:
         return []
     rows = np.hstack([plan.encode(frame[plan.name]) for plan in plans])
-    gamma = Gaussian("median").resolve(rows, seed=seed).get_params()["gamma"]
+    gamma = Gaussian("median").resolve(rows, random_state=seed).get_params()["gamma"]
     return [TablePart("numbers", tuple(plans), Gaussian(_number(gamma)))]
 
 

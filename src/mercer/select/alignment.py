@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import nnls
 
-from mercer.arrays import as_rows, available_memory, require
+from mercer.arrays import as_rows, as_seed, available_memory, require
 from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel, as_kernel
@@ -27,7 +27,9 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 
-def centered_alignment(kernel: Kernel | str, X: Any, y: ArrayLike, *, sample: int = 3000, seed: int = 0) -> float:
+def centered_alignment(
+    kernel: Kernel | str, X: Any, y: ArrayLike, *, sample: int = 3000, random_state: Any = 0
+) -> float:
     r"""⟨K_c, YYᵀ⟩/(‖K_c‖ ‖Y_cY_cᵀ‖) with K_c = HKH, H = I − 11ᵀ/n: the cosine between kernel and targets, 0 to 1.
 
     Without the centring a kernel with a large mean would agree with everything. A large alignment proves that a good
@@ -42,8 +44,8 @@ def centered_alignment(kernel: Kernel | str, X: Any, y: ArrayLike, *, sample: in
         Numbers are used as they are; text, booleans and whole numbers of up to 20 values are labels, with one
         indicator for each class.
     sample : int
-        At most so many rows are used, drawn by the seed.
-    seed : int
+        At most so many rows are used, drawn at random.
+    random_state : int, RandomState or None, default 0
 
     References
     ----------
@@ -57,6 +59,7 @@ def centered_alignment(kernel: Kernel | str, X: Any, y: ArrayLike, *, sample: in
     >>> abs(round(centered_alignment("linear", x, x[:, 0] ** 2), 6))
     0.0
     """
+    seed = as_seed(random_state, "centered_alignment")
     own, Y = as_kernel(kernel), target_columns(y)
     if own.domain != "any" and X is not None:
         X = as_rows(X)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.arrays import as_rows
+from mercer.arrays import as_rows, as_seed
 from mercer.kernels import AllSubstrings, GappedKmer, Gaussian, Kernel, Laplace, Linear, Matern, Spectrum
 
 __all__ = ["default_alphas", "default_kernels", "default_sequence_kernels"]
@@ -22,7 +22,7 @@ def default_alphas() -> NDArray[np.float64]:
     return np.logspace(-4, 2, 13)
 
 
-def default_kernels(X: Any, *, seed: int = 0) -> list[Kernel]:
+def default_kernels(X: Any, *, random_state: Any = 0) -> list[Kernel]:
     """Linear, Gaussian, Matérn and Laplace kernels around the median distance of the rows, the smoothest first.
 
     With m the median distance of a seeded sample of rows: Gaussian with σ = 2m, m, m/2; Matérn (ν = 3/2) with ℓ = 4m,
@@ -36,11 +36,12 @@ def default_kernels(X: Any, *, seed: int = 0) -> list[Kernel]:
     >>> len(kernels), kernels[0]
     (10, 0.333333 * Linear())
     """
+    seed = as_seed(random_state, "default_kernels")
     X = as_rows(X)
-    gamma = _number(Gaussian(gamma="median").resolve(X, seed=seed).get_params()["gamma"])
+    gamma = _number(Gaussian(gamma="median").resolve(X, random_state=seed).get_params()["gamma"])
     length = _number(1 / np.sqrt(2 * gamma))
-    euclidean = _number(Laplace(gamma="median").resolve(X, seed=seed).get_params()["gamma"])
-    city = _number(Laplace(gamma="median", norm=1).resolve(X, seed=seed).get_params()["gamma"])
+    euclidean = _number(Laplace(gamma="median").resolve(X, random_state=seed).get_params()["gamma"])
+    city = _number(Laplace(gamma="median", norm=1).resolve(X, random_state=seed).get_params()["gamma"])
     return [
         _number(1 / X.shape[1]) * Linear(),
         *(Gaussian(gamma=_number(gamma * factor)) for factor in (0.25, 1, 4)),

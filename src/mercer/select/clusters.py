@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer.arrays import parse_memory
+from mercer.arrays import as_seed, parse_memory
 from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
 from mercer.kernels import as_kernel
@@ -138,7 +138,7 @@ def choose_n_clusters(
     sample_weight: Any = None,
     n_init: int = 3,
     memory: float | str | None = None,
-    seed: int = 0,
+    random_state: Any = 0,
 ) -> ClusterCounts:
     """Kernel k-means for each number of clusters, and the number whose mean silhouette is largest.
 
@@ -158,7 +158,7 @@ def choose_n_clusters(
     n_init : int
         Starts for each number.
     memory : int, str or None
-    seed : int
+    random_state : int, RandomState or None, default 0
 
     Examples
     --------
@@ -168,6 +168,7 @@ def choose_n_clusters(
     >>> found.best, found.counts[found.scores.argmax()]
     (3, np.int64(3))
     """
+    seed = as_seed(random_state, "choose_n_clusters")
     K = KernelOperator(as_kernel(kernel), np.asarray(X) if isinstance(X, list) else X, dtype=np.float64)
     n, tried = K.shape[0], sorted(set(counts))
     if not tried or tried[0] < 2 or tried[-1] >= n or criterion not in ("simplified", "exact"):

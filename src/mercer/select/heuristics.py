@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.arrays import as_rows
+from mercer.arrays import as_rows, as_seed
 from mercer.errors import InvalidInput, message
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.bandwidth import MEASURES, distance_quantiles, from_data, from_distance
@@ -23,7 +23,7 @@ def bandwidth_heuristic(
     quantiles: Sequence[float] = (0.5,),
     *,
     sample_weight: Any = None,
-    seed: int = 0,
+    random_state: Any = 0,
 ) -> list[Kernel]:
     r"""The kernel with γ = 1/(2m²), or 1/m where γ multiplies a distance, m a quantile of the distances between rows.
 
@@ -40,7 +40,7 @@ def bandwidth_heuristic(
     quantiles : numbers from 0 to 1
     sample_weight : array-like of shape (n,), optional
         A row of weight 2 counts as two, one of weight 0 as none.
-    seed : int
+    random_state : int, RandomState or None, default 0
 
     Returns
     -------
@@ -60,6 +60,7 @@ def bandwidth_heuristic(
     >>> bandwidth_heuristic("laplace", X)
     [Laplace(gamma=0.333333)]
     """
+    seed = as_seed(random_state, "bandwidth_heuristic")
     own = as_kernel(kernel)
     name = own.rule_parameter
     if name not in own.get_params(deep=False):

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import lapack
 from scipy.optimize import minimize
 
-from mercer.arrays import as_rows, available_memory, require
+from mercer.arrays import as_rows, as_seed, available_memory, require
 from mercer.errors import InvalidInput, message
 from mercer.events import SolverStep, StageDone, emit
 from mercer.kernels import Kernel, Scaled, as_kernel
@@ -124,7 +124,7 @@ def maximise_marginal_likelihood(
     restarts: int = 0,
     max_steps: int = 100,
     sample: int = 2000,
-    seed: int = 0,
+    random_state: Any = 0,
 ) -> MarginalLikelihood:
     r"""max over θ and σ² of log N(y − ȳ; 0, K(θ) + σ²I), by L-BFGS-B in log θ with the exact gradient.
 
@@ -151,8 +151,8 @@ def maximise_marginal_likelihood(
     max_steps : int
         Of each start.
     sample : int
-        At most so many rows are used, drawn by the seed: an evaluation costs n³.
-    seed : int
+        At most so many rows are used, drawn at random: an evaluation costs n³.
+    random_state : int, RandomState or None, default 0
 
     Returns
     -------
@@ -181,6 +181,7 @@ def maximise_marginal_likelihood(
     >>> scales[0] < 2, scales[1] > 10  # the second column is noise
     (True, True)
     """
+    seed = as_seed(random_state, "maximise_marginal_likelihood")
     start = perf_counter()
     rows, targets = _checked(X, y, sample, seed)
     spread = float(np.mean(targets.var(axis=0)))

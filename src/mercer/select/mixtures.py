@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.arrays import as_rows, available_memory, require
+from mercer.arrays import as_rows, as_seed, available_memory, require
 from mercer.errors import InvalidInput, message
 from mercer.events import StageDone, TilesDone, emit
 from mercer.gram import KernelOperator
@@ -110,7 +110,7 @@ def combine_kernels(
     sparse: float = 0.0,
     bootstrap: int = 20,
     sample: int = 1000,
-    seed: int = 0,
+    random_state: Any = 0,
 ) -> KernelMixture:
     r"""Σ wₖkₖ with w ≥ 0 from the targets: multiple kernel learning.
 
@@ -134,8 +134,8 @@ def combine_kernels(
     bootstrap : int
         Samples of the rows, with replacement, from which the confidence of the weights comes; 0 for none.
     sample : int
-        At most so many rows are used, drawn by the seed.
-    seed : int
+        At most so many rows are used, drawn at random.
+    random_state : int, RandomState or None, default 0
 
     Returns
     -------
@@ -156,6 +156,7 @@ def combine_kernels(
     >>> found.kernel
     0.6346 * Gaussian(gamma=0.453941).on([0]) + 0.3654 * Gaussian(gamma=0.555029).on([1])
     """
+    seed = as_seed(random_state, "combine_kernels")
     start = perf_counter()
     own, rows, Y = _checked(kernels, X, y, method, sparse, sample, seed)
     matrices = [KernelOperator(kernel, rows, dtype=np.float64).toarray() for kernel in own]

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh
 
-from mercer.arrays import as_rows, available_memory, require
+from mercer.arrays import as_rows, as_seed, available_memory, require
 from mercer.errors import InvalidInput, message
 from mercer.events import StageDone, emit
 from mercer.gram import KernelOperator
@@ -93,7 +93,7 @@ def cross_validate_kernel_pca(
     alpha: float = 0.1,
     folds: int = 5,
     sample: int = 1000,
-    seed: int = 0,
+    random_state: Any = 0,
 ) -> ReconstructionSearch:
     r"""min over kernels and k of the mean over folds S of (1/|S|) Σ_{x in S} ‖x − x̂‖², x̂ from the first k scores.
 
@@ -114,8 +114,8 @@ def cross_validate_kernel_pca(
         Of the ridge decoder, as in `KernelPCA`.
     folds : int
     sample : int
-        At most so many rows are used, drawn by the seed.
-    seed : int
+        At most so many rows are used, drawn at random.
+    random_state : int, RandomState or None, default 0
 
     Returns
     -------
@@ -148,6 +148,7 @@ def cross_validate_kernel_pca(
     >>> [row for row in search.table if row.n_components == 2][0].kernel  # of two numbers a row, these say most
     'Gaussian(gamma=0.3)'
     """
+    seed = as_seed(random_state, "cross_validate_kernel_pca")
     rows, counts = _checked(X, n_components, alpha, folds, sample, seed)
     m = rows.shape[0]
     parts = _folds(None, m, folds, seed)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.arrays import as_rows, available_memory, require
+from mercer.arrays import as_rows, as_seed, available_memory, require
 from mercer.errors import InvalidInput, message
 from mercer.events import StageDone, emit
 from mercer.gram import KernelOperator
@@ -91,7 +91,7 @@ def cross_validate_ridge(
     folds: int = 5,
     task: Task = "regression",
     sample: int = 3000,
-    seed: int = 0,
+    random_state: Any = 0,
     fit_intercept: bool = True,
     screen: int | None = None,
 ) -> RidgeSearch:
@@ -113,8 +113,8 @@ def cross_validate_ridge(
     task : "regression" or "classification"
         Scores are R², or the accuracy of the least-squares classifier on class indicators.
     sample : int
-        At most so many rows are used, drawn by the seed (for classes in their proportions).
-    seed : int
+        At most so many rows are used, drawn at random (for classes in their proportions).
+    random_state : int, RandomState or None, default 0
     fit_intercept : bool
         Whether the estimator that the result is for has an intercept.
     screen : int, optional
@@ -147,6 +147,7 @@ def cross_validate_ridge(
     >>> search.best_kernel, search.best_alpha, search.best_score > 0.99
     (Gaussian(gamma=0.5), 0.001, True)
     """
+    seed = as_seed(random_state, "cross_validate_ridge")
     grid = _checked_alphas(alphas)
     chosen = [as_kernel(kernel) for kernel in kernels]
     rows, targets, groups = _sampled(_rows(X, chosen), y, task, sample, folds, seed)

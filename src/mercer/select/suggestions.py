@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.arrays import as_rows, available_memory, require
+from mercer.arrays import as_rows, as_seed, available_memory, require
 from mercer.errors import InvalidInput, message
 from mercer.events import TilesDone, emit
 from mercer.gram import KernelOperator
@@ -130,7 +130,7 @@ def suggest(
     task: Literal["auto", "regression", "classification"] = "auto",
     top: int = 5,
     sample: int = 1000,
-    seed: int = 0,
+    random_state: Any = 0,
 ) -> Suggestions:
     r"""Kernels for these data, each with the best λ, ranked by exact leave-one-out scores and explained.
 
@@ -148,8 +148,8 @@ def suggest(
     top : int
         How many to return.
     sample : int
-        At most so many rows are used, drawn by the seed.
-    seed : int
+        At most so many rows are used, drawn at random.
+    random_state : int, RandomState or None, default 0
 
     Returns
     -------
@@ -168,6 +168,7 @@ def suggest(
     >>> found[0].score > 0.95, found.metric
     (True, 'R²')
     """
+    seed = as_seed(random_state, "suggest")
     rows, Y, classes, kernels = _prepared(X, y, task, sample, seed)
     m = len(Y)
     require(4 * 8 * m * m, max(available_memory() // 2, 1), f"suggestions from {m} rows", "set sample= lower")
@@ -279,7 +280,7 @@ def _prepared(X: Any, y: ArrayLike, task: str, sample: int, seed: int) -> tuple[
         raise InvalidInput(message(WHO, "targets that are all the same", "there is nothing to predict"))
     chosen = np.sort(np.random.default_rng(seed).choice(n, sample, replace=False)) if n > sample else np.arange(n)
     if _is_mixed(X):
-        kernel = table_kernel(X, seed=seed)
+        kernel = table_kernel(X, random_state=seed)
         return kernel.rows(X)[chosen], Y[chosen], classes, [kernel, kernel.combined_by("sum")]
     rows = as_rows(X)[chosen]
     return rows, Y[chosen], classes, _candidates(rows, seed)
@@ -302,9 +303,9 @@ def _candidates(rows: Any, seed: int) -> list[Kernel]:
     values = rows.data if sp.issparse(rows) else rows
     if sp.issparse(rows):
         rows = rows.tocsr()
-    kernels = default_kernels(rows, seed=seed)
+    kernels = default_kernels(rows, random_state=seed)
     scale = float(f"{1 / max(float(np.mean(np.square(values))) * rows.shape[1], 1e-300):.6g}")
     kernels.insert(1, Polynomial(2, scale, 1.0))
     if not sp.issparse(rows) and float(np.min(values)) >= 0 and rows.shape[1] > 2:
-        kernels += [Chi2("median").resolve(rows, seed=seed), Intersection()]
+        kernels += [Chi2("median").resolve(rows, random_state=seed), Intersection()]
     return kernels

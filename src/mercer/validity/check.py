@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.errors import InvalidInput, MercerError, message
+from mercer.arrays import as_seed
+from mercer.errors import InvalidInput, MercerError, NotAKernel, message
 from mercer.gram import KernelOperator
-from mercer.kernels import Expression, Kernel, OnColumns, Rescaled, as_kernel
+from mercer.kernels import Expression, Kernel, OnColumns, Rescaled, TableKernel, as_kernel
 from mercer.kernels.base import trace_or_none
 from mercer.kernels.resolution import blank
 from mercer.operators import Dense
@@ -45,7 +46,7 @@ def check_kernel(
     *,
     n_features: int | None = None,
     vary: Mapping[str, Sequence[Any]] | None = None,
-    seed: int = 0,
+    random_state: Any = 0,
 ) -> KernelReport:
     """Whether Σᵢⱼ zᵢzⱼ k(xᵢ, xⱼ) ≥ 0 for all points and all z: a proof, or a witness against it, and evidence.
 
@@ -56,12 +57,14 @@ def check_kernel(
         f(X, Z) of blocks.
     X : array-like of shape (n, d), or a sequence of objects, optional
         Rows to look at; they also fix d and the parameters that depend on data. For ``Precomputed()`` the square
-        matrix. Needed for a function of objects. Without X the question is about every number of columns.
+        matrix. Without X the question is about every number of columns, and of kernels on objects, which cannot be
+        drawn, only what is proved of them is told.
     n_features : int, optional
         d, where X is not given: some functions are kernels in few columns only.
     vary : dict of name to values, optional
-        Parameters to go through, as ``{"gamma": [0.1, 1.0]}``; the verdict of each choice is in the report.
-    seed : int
+        Parameters to go through, as ``{"gamma": [0.1, 1.0]}``; the verdict of each choice is in the report, and for a
+        value that the kernel refuses, why.
+    random_state : int, RandomState or None, default 0
         Of the points that are drawn.
 
     Returns
@@ -77,7 +80,8 @@ def check_kernel(
     Raises
     ------
     InvalidInput
-        For a function of objects without X, and for columns by name without X.
+        For what is not proved of a kernel on objects without X, for columns by name without X, and where every choice
+        in `vary` is refused.
 
     References
     ----------
@@ -95,12 +99,16 @@ def check_kernel(
     >>> mercer.check_kernel(Sigmoid(gamma=1.0)).is_mercer
     False
     """
+    seed = as_seed(random_state, "check_kernel")
     kernel = as_kernel(k)
     if vary:
         return _varied(kernel, X, n_features, vary, seed)
+    if X is None and isinstance(kernel, TableKernel):  # about every row of numbers that a table's can become
+        n_features, kernel = len(kernel.features), kernel.vector_kernel
     if X is not None:
         kernel, X, _ = kernel.prepared(X, None)
-    if X is not None and kernel.domain == "any" and not kernel.is_resolved:
+    if X is not None and kernel.domain == "any":
+        X = kernel.as_objects(X)
         kernel = kernel.resolve(X)
     if kernel.domain == "precomputed":
         return _check_matrix(kernel, X)
@@ -121,14 +129,21 @@ def _varied(
     kernel: Kernel, X: Any, n_features: int | None, vary: Mapping[str, Sequence[Any]], seed: int
 ) -> KernelReport:
     """The report of the choice that fails by most (or of the first one), with the verdicts of all."""
-    reports = []
+    reports, verdicts, refused = [], [], None
     for values in product(*vary.values()):
         params = dict(zip(vary, values, strict=True))
-        reports.append((params, check_kernel(kernel.replace(**params), X, n_features=n_features, seed=seed)))
+        try:
+            reports.append(check_kernel(kernel.replace(**params), X, n_features=n_features, random_state=seed))
+            verdicts.append((params, reports[-1].verdict))
+        except (InvalidInput, NotAKernel) as error:
+            refused = refused or error
+            verdicts.append((params, f"refused: {error}"))
+    if refused is not None and not reports:
+        raise refused
     if not reports:
         raise InvalidInput(message("check_kernel", f"vary={vary!r} has no values", "give a sequence for each name"))
-    _, first = min(reports, key=lambda one: (one[1].witness is None, one[1].worst))
-    return _with(first, by_parameters=tuple((params, report.verdict) for params, report in reports))
+    first = min(reports, key=lambda one: (one.witness is None, one.worst))
+    return _with(first, by_parameters=tuple(verdicts))
 
 
 def _with(report: KernelReport, **changes: Any) -> KernelReport:
@@ -287,6 +302,9 @@ def _check_matrix(kernel: Kernel, X: Any) -> KernelReport:
 def _check_objects(kernel: Kernel, X: Any, seed: int) -> KernelReport:
     """A function of any objects: their matrix is computed once and searched; rows of numbers are drawn, too."""
     if X is None:
+        proof = prove(kernel) if kernel.is_resolved else None
+        if proof is not None and proof.psd is not None and not proof.declared:
+            return _report(kernel, "all objects that it takes", proof, Search(Subject(kernel, None)), None, [])
         given = f"{kernel!r} of objects that are not known"
         raise InvalidInput(message("check_kernel", given, "give X, the objects (or rows) to look at"))
     X = X.to_numpy() if hasattr(X, "to_numpy") else X

@@ -17,6 +17,7 @@ from mercer.kernels import (
     Rescaled,
     Scaled,
     Sum,
+    TableKernel,
 )  # fmt: skip
 from mercer.kernels.base import trace_or_none
 from mercer.kernels.properties import Definiteness
@@ -102,6 +103,8 @@ class _Composition:
                     return self._of(kernel, f"power {int(exponent)} (Schur, repeated)", inner)
             case Normalized(kernel=inner):
                 return self._of(kernel, "normalisation: k(x, z)f(x)f(z), f(x) = 1/√k(x, x)", inner)
+            case TableKernel(vector_kernel=inner):
+                return self._of(kernel, "a kernel of a map of the rows (pull-back)", inner)
             case OnColumns(kernel=inner):
                 return self._of(kernel, "columns: a kernel of a map of the rows (pull-back)", inner)
             case Rescaled(kernel=inner):

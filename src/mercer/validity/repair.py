@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
+from mercer.gram.inputs import count
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.parameters import one_of
 from mercer.kernels.properties import Definiteness, Properties
@@ -157,6 +158,21 @@ class RepairedKernel(Kernel):
         if self.policy == "raise" and found.negative:
             check_kernel(self.kernel, self.points).require()
         return found
+
+    @classmethod
+    def restored(cls, kernel: Kernel, policy: str, points: Any, repair: SpectralRepair | None) -> RepairedKernel:
+        """The kernel of these parts, as they were when it was saved: nothing is decomposed again."""
+        made = cls(kernel, policy)
+        if (points is None) != (repair is None):
+            raise InvalidInput(message("RepairedKernel", "points without a repair", "give both, or neither"))
+        if repair is not None:
+            wide = np.ndim(repair.basis) == 2 and len(repair.basis) == repair.n == count(points)
+            if not wide or repair.policy != made.policy or not made.kernel.is_resolved:
+                given = f"a repair of {repair.n} points by {repair.policy!r} for {count(points)} by {policy!r}"
+                raise InvalidInput(message("RepairedKernel", given, "give the one of these points"))
+        made._set("points", points)
+        made._set("repair", repair)
+        return made
 
     @property
     def domain(self) -> str:

@@ -58,7 +58,7 @@ class KernelReport:
         Where a proof came to an end.
     notes : tuple of str
     by_parameters : tuple of (dict, str)
-        The verdict for each choice of the parameters that were to be varied.
+        The verdict for each choice of the parameters that were to be varied, or "refused: " and why.
     """
 
     kernel: Kernel

@@ -43,6 +43,7 @@ MAKERS = {
     "KernelLMS": lambda k: mercer.KernelLMS(k),
     "KernelKMeans": lambda k: mercer.KernelKMeans(2, kernel=k),
     "KernelSpectralClustering": lambda k: mercer.KernelSpectralClustering(2, kernel=k),
+    "EmpiricalKernelMap": lambda k: mercer.EmpiricalKernelMap(kernel=k),
     "Nystroem": lambda k: mercer.Nystroem(kernel=k, n_components=10),
 }
 

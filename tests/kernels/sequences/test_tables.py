@@ -35,6 +35,17 @@ def test_set_kernel_in_small_blocks(monkeypatch):
     np.testing.assert_allclose(SetKernel(Gaussian(gamma=0.5))(X, Z), whole, rtol=1e-14)
 
 
+def test_set_kernel_of_a_name():
+    assert SetKernel("gaussian") == SetKernel(Gaussian()) == parse("setkernel('gaussian')") == parse("setkernel(rbf)")
+    assert SetKernel("2*laplace(gamma=0.5) + linear()", "sum") == SetKernel(2 * Laplace(0.5) + Linear(), "sum")
+    np.testing.assert_array_equal(SetKernel("linear")(X, Z), SetKernel(Linear())(X, Z))
+    with pytest.raises(errors.InvalidInput, match="did you mean 'gaussian'"):
+        SetKernel("gausian")
+    for other in ("spectrum", 3, None):
+        with pytest.raises(errors.InvalidInput, match="is no kernel on vectors"):
+            SetKernel(other)
+
+
 def test_set_kernel_resolves_on_all_points():
     kernel = SetKernel(Gaussian(gamma="median"))
     assert kernel.resolve(X) == SetKernel(Gaussian(gamma="median").resolve(np.concatenate(X)))

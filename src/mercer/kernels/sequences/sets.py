@@ -31,8 +31,9 @@ class SetKernel(Kernel):
 
     Parameters
     ----------
-    kernel : Kernel, default Gaussian()
-        k, of two points: any kernel on vectors. Its "scale" and "median" look at all points of all objects.
+    kernel : Kernel or str, default Gaussian()
+        k, of two points: any kernel on vectors, or its name or expression. Its "scale" and "median" look at all points
+        of all objects.
     aggregate : {"mean", "sum"}, default "mean"
         With "sum" the factor is left out, and a set with more points is larger.
 
@@ -59,9 +60,13 @@ class SetKernel(Kernel):
     aggregate: str = "mean"
 
     def __post_init__(self) -> None:
+        from mercer.kernels.names import as_kernel
+
+        if isinstance(self.kernel, str):
+            self._set("kernel", as_kernel(self.kernel))
         if not isinstance(self.kernel, Kernel) or self.kernel.domain != "vectors":
             given = f"{self.kernel!r} is no kernel on vectors"
-            raise InvalidInput(message("SetKernel", given, "give one, such as Gaussian()"))
+            raise InvalidInput(message("SetKernel", given, "give one, such as Gaussian() or its name"))
         self._set("aggregate", parameters.one_of("SetKernel", "aggregate", self.aggregate, ("mean", "sum")))
 
     @property

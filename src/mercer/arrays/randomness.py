@@ -1,0 +1,32 @@
+"""What a random state stands for."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from mercer.errors import InvalidInput, message
+
+__all__ = ["as_seed"]
+
+
+def as_seed(random_state: Any, who: str) -> int:
+    """The number itself, or one drawn from the generator that a `RandomState`, or None, stands for.
+
+    >>> as_seed(3, "suggest")
+    3
+    >>> as_seed(-1, "suggest")
+    Traceback (most recent call last):
+        ...
+    mercer.errors.InvalidInput: suggest: random_state=-1; give a whole number ≥ 0, a numpy.random.RandomState, or None.
+    """
+    if isinstance(random_state, Integral) and not isinstance(random_state, bool) and int(random_state) >= 0:
+        return int(random_state)
+    if random_state is None or isinstance(random_state, np.random.RandomState):
+        from sklearn.utils import check_random_state
+
+        return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    given, do = f"random_state={random_state!r:.60}", "give a whole number ≥ 0, a numpy.random.RandomState, or None"
+    raise InvalidInput(message(who, given, do))

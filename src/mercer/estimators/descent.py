@@ -1,0 +1,29 @@
+"""What gradient descent on a kernel matrix asks of it: its largest eigenvalue, which bounds the step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mercer.errors import InvalidInput, message
+from mercer.estimators.report import Report
+from mercer.operators import Operator, Weighted
+from mercer.solvers import Eigenproblem, solve
+from mercer.solvers.choose import choose_eigen
+
+__all__ = ["largest_eigenvalue"]
+
+
+def largest_eigenvalue(K: Operator, weights: np.ndarray | None, report: Report, seed: int) -> float:
+    """λmax of W^½KW^½, whose eigenvalues are those of the matrix in which a row of weight w stands w times.
+
+    >>> from mercer.operators import Dense
+    >>> round(largest_eigenvalue(Dense(np.diag([1.0, 3.0])), np.array([9.0, 1.0]), Report(memory_budget=10**9), 0), 6)
+    9.0
+    """
+    A = K if weights is None else Weighted(K, np.sqrt(weights))
+    with report.stage("largest eigenvalue"):
+        solver = choose_eigen(A.shape[0], 1, report.memory_budget, tol=1e-3).solver
+        solution = solve(solver, Eigenproblem(A, 1, seed))
+    if solution.x is None or not np.isfinite(solution.x.values[0]):
+        raise InvalidInput(message(report.estimator, "K has no largest eigenvalue", solution.status.advice))
+    return max(float(solution.x.values[0]), 0.0)
