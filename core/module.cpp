@@ -225,6 +225,7 @@ NB_MODULE(_core, m) {
     mercer::bind_coordinates(m);
     mercer::bind_dual(m);
     mercer::bind_online(m);
+    mercer::bind_quantised(m);
     nb::class_<Tiles>(m, "Tiles")
         .def(nb::init<bool, int64_t, int64_t, const std::vector<mercer::PairingArgument>&, const std::vector<mercer::Input>&,
                       const std::vector<mercer::Input>&, const std::vector<double>&, const std::vector<mercer::InstructionArgument>&,
