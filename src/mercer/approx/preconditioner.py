@@ -15,15 +15,15 @@ __all__ = ["LowRankInverse", "preconditioner"]
 CHUNK = 1 << 22
 """Entries of F that are worked on at once in float64."""
 
-SAFE = 0.02
+SAFE = 0.05
 """ε s²/μ up to which the plain formula is used. Measured (float32, s²/μ = 170 000, ε s²/μ = 0.02): as many steps of
-conjugate gradients as the squared one takes."""
+conjugate gradients as the other one takes."""
 
 
 class LowRankInverse(Operator):
     r"""V ↦ (FFᵀ + μI)⁻¹ V = U (1/(s² + μ) − 1/μ) UᵀV + V/μ with the singular values s and left vectors U of F.
 
-    Where ε s²/μ > 1/50 it is applied as ((I − U c Uᵀ)/√μ)² V with 1 − c = √(μ/(s² + μ)), which reads U four times
+    Where ε s²/μ > 1/20 it is applied as ((I − U c Uᵀ)/√μ)² V with 1 − c = √(μ/(s² + μ)), which reads U four times
     instead of twice: in this form it stays positive definite where U is in float32 and s²/μ up to some 10⁹.
 
     Parameters
