@@ -167,7 +167,7 @@ class RegularisedSolve:
         figures = f"{found.products:.0f} products' time predicted, {found.steps:.0f} steps, against {direct:.0f} for "
         if found.products >= direct:
             return self._direct(f"{self._choice.reason}, and conjugate gradients would take {figures}it")
-        solution = self._iterative(f"{figures}Cholesky", found.rank, max_steps=int(3 * direct))
+        solution = self._iterative(f"{figures}Cholesky", found.rank, max_steps=int(3 * max(direct, found.steps)))
         if solution.converged:
             return solution
         self.report.notes.append(f"conjugate gradients ended {solution.status.name.lower()}, so Cholesky was taken")

@@ -23,7 +23,8 @@ class Quantised(Operator):
     0 and a variance of s²/6 on average, whatever structure A has. Its spectral norm is then close to 2 √(n s²/6),
     hundreds of times below the bound n s for errors that may conspire.
 
-    A product is bound by memory, n² bytes. Measured on one core at n = 20 000: 42 ms where memory reads 9.5 GB/s.
+    A product is bound by memory, n² bytes: measured on one core at n = 20 000, 42 ms. Vectors are rounded to float32 for
+    it, and added in float32 over runs of at most 1024 columns or 192 rows.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ class Quantised(Operator):
         self._start = np.append(0, np.cumsum(-(-rows // 8) * 8 * (-(-(n - self._begin) // 16) * 16))).astype(np.int64)
         self._steps, self._centres = np.zeros(len(rows)), np.zeros(len(rows))
         self._entries, self._diagonal = np.empty(int(self._start[-1]), np.int16), np.array(A.diagonal(), np.float64)
-        self.noise, self._complete = self._round(A, engine, most), True
+        self.noise = self._round(A, engine, most)
         self._complete = self.noise <= most
 
     @staticmethod
