@@ -23,8 +23,8 @@ class Quantised(Operator):
     0 and a variance of s²/6 on average, whatever structure A has. Its spectral norm is then close to 2 √(n s²/6),
     hundreds of times below the bound n s for errors that may conspire.
 
-    A product is bound by memory, n² bytes: measured on one core at n = 20 000, 42 ms. Vectors are rounded to float32 for
-    it, and added in float32 over runs of at most 1024 columns or 192 rows.
+    A product is bound by memory, n² bytes: measured on one core at n = 20 000, 42 ms. Vectors are rounded to float32
+    for it, and added in float32 over runs of at most 1024 columns or 192 rows.
 
     Parameters
     ----------
