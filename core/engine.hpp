@@ -114,6 +114,19 @@ struct MergeTask {
     double loss;
 };
 
+// Blocks [first, last) of a symmetric n x n matrix in 16 bits, see quantised.hpp; out (n x r) += their product with v (n x r).
+constexpr int64_t kQuantRows = 192;
+struct QuantisedSpec {
+    const int16_t* entries;
+    const int64_t* start;  // where each block begins
+    const double* step;    // of each block
+    int64_t n, r, first, last;
+    const float* v;
+    double* out;
+};
+using Quantise = void (*)(const float* x, int64_t rows, int64_t columns, const uint32_t* seeds, int16_t* out, double* centre, double* step);
+using QuantisedProduct = void (*)(const QuantisedSpec&);
+
 struct InstructionSet {
     const char* name;
     MakeEngine make;
@@ -124,6 +137,8 @@ struct InstructionSet {
     RunCoordinates coordinates;
     RunDual smo;
     void (*merge_pass)(MergeTask&);
+    Quantise quantise;
+    QuantisedProduct quantised_product;
 };
 
 InstructionSet baseline();

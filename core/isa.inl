@@ -26,10 +26,12 @@ namespace {
 #include "coordinates.hpp"
 #include "smo.hpp"
 #include "online.hpp"
+#include "quantised.hpp"
 }  // namespace
 
 InstructionSet MERCER_ISA() {
-    return {MERCER_ISA_NAME, make, evaluate, Simd<double>::W, subsequences, alignments, coordinates, smo, merge_pass};
+    return {MERCER_ISA_NAME, make, evaluate, Simd<double>::W, subsequences, alignments, coordinates, smo, merge_pass, quantise,
+            quantised_product};
 }
 
 }  // namespace mercer

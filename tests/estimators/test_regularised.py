@@ -93,6 +93,39 @@ def test_matrix_free_where_the_matrix_does_not_fit_with_what_memory_leaves(data)
     np.testing.assert_allclose(model.predict(X), tight.predict(X), atol=1e-7)
 
 
+@pytest.mark.parametrize("alpha", [1.0, 1e-2])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_entries_in_16_bits_where_they_pay(data, monkeypatch, alpha, weighted):
+    X, y = data
+    monkeypatch.setattr(regularised, "iterations", lambda n, d, rank, steps, stored: 1.0 if stored else 2.0)
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, 500) if weighted else None
+    direct, iterated, report = both((X, np.column_stack([y, X[:, 3]])), weights, alpha=alpha)
+    assert "entries in 16 bits" in report.method
+    assert report.precision == "16-bit entries, residual in float64"
+    assert report.memory_planned > 500**2
+    np.testing.assert_allclose(iterated, direct, atol=1e-8)
+
+
+def test_entries_in_16_bits_only_where_they_are_exact_enough_and_fit(data, monkeypatch):
+    monkeypatch.setattr(regularised, "iterations", lambda n, d, rank, steps, stored: 1.0 if stored else 2.0)
+    direct, iterated, report = both(data, alpha=1e-4)
+    assert "matrix-free" in report.method
+    np.testing.assert_allclose(iterated, direct, atol=1e-7)
+    small = KernelRidge(Gaussian(0.2), solver="cg", memory=800_000).fit(*data)
+    assert "matrix-free" in small.report_.method
+
+
+def test_stored_entries_pay_with_more_steps_and_more_columns():
+    def pays(d, steps):
+        stored, made = (regularised.iterations(20_000, d, 480, steps, kept) for kept in (True, False))
+        return stored < made
+
+    assert pays(20, 100)
+    assert pays(100, 100)
+    assert pays(100, 20)
+    assert not pays(3, 20)
+
+
 def test_no_preconditioner_without_a_shift_or_a_mercer_kernel(data):
     X, y = data
     plain = KernelRidge(Gaussian(2.0), alpha=0.0, solver="cg").fit(X[:80] * 3, y[:80])

@@ -18,6 +18,7 @@ from mercer.operators import (
     LowRank,
     Operator,
     Product,
+    Quantised,
     Scaled,
     Submatrix,
     Sum,
@@ -34,6 +35,7 @@ d = rng.random(7) + 0.5
 H = np.eye(7) - 1 / 7
 W = np.eye(7) - np.outer(np.ones(7), d) / d.sum()
 S32 = S.astype(np.float32)
+Q16, Q16_LARGE = Quantised(Dense(S32)), Quantised(Dense(np.add.outer(np.arange(203.0), np.arange(203.0)) % 7))
 
 
 class Bare(Operator):
@@ -75,6 +77,8 @@ OPERATORS = {
     "Weighted": (Weighted(Dense(S), d), d[:, None] * S * d),
     "CachedRows": (CachedRows(Dense(S32), 4 * 7 * 3), S32),
     "CachedRows, not symmetric": (CachedRows(Dense(R), 50), R),
+    "Quantised": (Q16, Q16 @ np.eye(7)),
+    "Quantised, blocks": (Q16_LARGE, Q16_LARGE @ np.eye(203)),
     "Submatrix": (Submatrix(Dense(S32), [3, 0, 5]), S32[np.ix_([3, 0, 5], [3, 0, 5])]),
     "Submatrix, not symmetric": (Submatrix(Dense(M), [6, 1]), M[np.ix_([6, 1], [6, 1])]),
     "Bare": (Bare(R), R),

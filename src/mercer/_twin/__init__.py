@@ -27,3 +27,9 @@ __all__ = ["PAIRINGS", "BlockTiles", "Tiles", "instruction_sets", "merge_pass", 
 from mercer._twin.online import forget_pass
 
 __all__ = ["PAIRINGS", "BlockTiles", "Tiles", "forget_pass", "instruction_sets", "merge_pass", "threads"]
+from mercer._twin.quantised import QUANTISED_ROWS, quantise, quantised_product
+
+__all__ = [
+    "PAIRINGS", "QUANTISED_ROWS", "BlockTiles", "Tiles", "forget_pass", "instruction_sets", "merge_pass", "quantise",
+    "quantised_product", "threads",
+]  # fmt: skip

@@ -11,6 +11,9 @@ and with those conjugate gradients are predicted to take twice as long  ASkotch
 otherwise                                                               preconditioned conjugate gradients
 ======================================================================  =====================================
 
+Conjugate gradients keep the entries in 16 bits where these n² bytes fit in 40 % of the budget, are exact enough for the
+shift, and are predicted to be read more quickly than made anew so many times; where not, products are matrix-free.
+
 Costs are counted in products K v with float64 entries (see `plan`); those of conjugate gradients are predicted from the
 residual trace of a randomly pivoted Cholesky approximation of small rank, and may be half of that; those of ASkotch
 from two of its blocks. With 240 columns or more conjugate gradients were the quicker (see `mercer.solvers.ASkotch`).
@@ -18,7 +21,7 @@ from two of its blocks. With 240 columns or more conjugate gradients were the qu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,10 +32,10 @@ from mercer.approx.preconditioner import preconditioner
 from mercer.arrays import human, require
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
-from mercer.operators import Operator, Weighted
+from mercer.operators import Operator, Quantised, Weighted
 from mercer.solvers import ASkotch, Cholesky, LinearSystem, RefinedConjugateGradients, Solution, solve
 from mercer.solvers.askotch import block_size
-from mercer.solvers.choose import choose_linear
+from mercer.solvers.choose import STORED_SHARE, choose_linear
 
 __all__ = ["Plan", "RegularisedSolve", "plan"]
 
@@ -50,6 +53,15 @@ MORE_VECTORS = 4
 """For each right-hand side, that ASkotch keeps beyond those of conjugate gradients."""
 MOST_NOISE = 0.25
 """ε‖K‖√κ/μ beyond which float32 products delay convergence by more than they save."""
+MOST_ROUNDING = 0.1
+"""‖K̃ − K‖/μ beyond which entries in 16 bits, K̃, are not used: what a round may leave of a residual."""
+DRIFT = 4.0
+"""A round in 16 bits asks for ‖K̃ − K‖/(4μ), see `RefinedConjugateGradients`: at n = 20 000 and ‖K̃ − K‖/μ = 0.07 111
+steps and four checks, where 1/8 takes 122 and three, and as long."""
+READING = 0.34
+"""Float64 products at d = 0 that a product of stored entries costs: 42 ms of 125 at n = 20 000 on one core."""
+EXTRA = 1.25
+"""More steps by rounds in 16 bits than in float32: 150 against 119 at n = 10 000 and ‖K̃ − K‖/μ = 0.07."""
 
 
 class Plan(NamedTuple):
@@ -60,30 +72,52 @@ class Plan(NamedTuple):
     products: float
 
 
-def plan(n: int, d: int, trace: float, shift: float, tol: float, most: int) -> Plan:
-    r"""The rank r with the least 0.2 r²/p + s (½ + 8.3 r/p), p = n(1 + d/20), for s = ½ √(1 + t/(2rμ)) ln(2/tol) steps.
+def plan(n: int, d: int, trace: float, shift: float, tol: float, most: int, stored: bool = False) -> Plan:
+    r"""The rank r with the least 0.2 r²/p + `iterations`, p = n(1 + d/20), for s = ½ √(1 + t/(2rμ)) ln(2/tol) steps.
 
     t is the residual trace of a smaller approximation, μ the shift. The largest eigenvalue that r pivots leave is taken
-    as t/(2r): within a factor of two of what was measured for r from 100 to 1000 at n = 10 000 (d = 20, Gaussian). A
-    step with float32 entries costs half a product with float64 ones and four readings of the preconditioner, whose
-    building is the first term; measured on two cores.
+    as t/(2r): within a factor of two of what was measured for r from 100 to 1000 at n = 10 000 (d = 20, Gaussian). The
+    first term is the building of the preconditioner; measured on two cores. `stored` says whether entries may be kept
+    in 16 bits.
 
     Examples
     --------
     >>> easy, hard = plan(10_000, 20, 4427.0, 1.0, 1e-10, 1000), plan(10_000, 20, 4427.0, 0.01, 1e-10, 1000)
-    >>> easy.rank, round(easy.steps), hard.products > 150
+    >>> easy.rank, round(easy.steps), hard.products > 100
     (480, 28, True)
     """
     plans = []
     rank = min(PROBE, most)
     while True:
-        steps = max(0.5 * np.sqrt(1 + trace / (2 * max(rank, 1) * shift)) * np.log(2 / max(tol, 1e-16)), 1.0)
-        product = n * (1 + d / 20)
-        build, step = 0.2 * rank**2 / product, 0.5 + 8.3 * rank / product
-        plans.append(Plan(rank, float(steps), build + step * float(steps) + 4))
+        steps = predicted_steps(trace, rank, shift, tol)
+        cost = min(iterations(n, d, rank, steps, kept) for kept in {False, stored})
+        plans.append(Plan(rank, steps, 0.2 * rank**2 / (n * (1 + d / 20)) + cost))
         if rank >= most:
             return min(plans, key=lambda p: p.products)
         rank = min(2 * rank, most)
+
+
+def predicted_steps(trace: float, rank: int, shift: float, tol: float) -> float:
+    """½ √(1 + t/(2rμ)) ln(2/tol) steps of conjugate gradients with r pivots that leave a trace t."""
+    kappa = 1 + trace / (2 * max(rank, 1) * shift)
+    return float(max(0.5 * np.sqrt(kappa) * np.log(2 / max(tol, 1e-16)), 1.0))
+
+
+def iterations(n: int, d: int, rank: int, steps: float, stored: bool) -> float:
+    """What steps cost in float64 products: half of one each with float32 entries, or the reading of stored ones.
+
+    To that come two readings of the preconditioner, the checks in float64, and the filling of what is stored, which
+    is a product and the first touch of its memory.
+
+    Examples
+    --------
+    >>> [round(iterations(20_000, d, 960, 80, stored)) for d in (3, 20, 100) for stored in (False, True)]
+    [58, 55, 52, 34, 47, 15]
+    """
+    read = 4.2 * rank / (n * (1 + d / 20))
+    if not stored:
+        return (0.5 + read) * steps + 4
+    return (READING / (1 + d / 20) + read) * EXTRA * steps + 5.5 + 2.4 / (1 + d / 20)
 
 
 def direct_products(n: int, d: int) -> float:
@@ -128,12 +162,12 @@ class RegularisedSolve:
         n, d = len(self.B), max(self.report.d, 1)
         with self.report.stage("probe"):
             probe = pivoted_cholesky(self._entries(), PROBE)
-        found = plan(n, d, probe.residual_trace, self._mean_shift(), self.tol, self._most_rank())
+        found = plan(n, d, probe.residual_trace, self._mean_shift(), self.tol, self._most_rank(), self._may_store(0))
         direct = direct_products(n, d)
         figures = f"{found.products:.0f} products' time predicted, {found.steps:.0f} steps, against {direct:.0f} for "
         if found.products >= direct:
             return self._direct(f"{self._choice.reason}, and conjugate gradients would take {figures}it")
-        solution = self._iterative(f"{figures}Cholesky", found.rank, max_steps=int(3 * direct))
+        solution = self._iterative(f"{figures}Cholesky", found.rank, max_steps=int(3 * max(direct, found.steps)))
         if solution.converged:
             return solution
         self.report.notes.append(f"conjugate gradients ended {solution.status.name.lower()}, so Cholesky was taken")
@@ -170,14 +204,44 @@ class RegularisedSolve:
         held = 4 * len(self.B) * rank * (1 if self.narrow else 2) + 4 * 8 * rank**2
         self._account("conjugate gradients, matrix-free", reason, held)
         helpers: dict[str, Operator] = {}
+        solver = RefinedConjugateGradients(tol=self.tol, max_steps=max_steps)
         if rank:
             with report.stage("preconditioner"):
-                helpers = self._preconditioner(rank)
+                found = pivoted_cholesky(self._entries(), rank, tol=float(np.min(self.shift)))
+                helpers["preconditioner"] = M = preconditioner(found.F, self.shift, overwrite=True)
+            report.method += f", preconditioned by {found.rank} pivots"
+            solver = self._narrowed(helpers, solver, M.A if isinstance(M, Weighted) else M, found.residual_trace, held)
         # One BLAS thread: the idle ones of a pool spin for longer than a product takes, and take its cores (2.5 times
         # slower products at n = 10 000 on two cores). What BLAS does here is bound by memory anyway.
         with report.stage("solve"), threadpool_limits(1, user_api="blas"):
-            system = LinearSystem(self.K, self.B, self.shift, **helpers)
-            return solve(RefinedConjugateGradients(tol=self.tol, max_steps=max_steps), system)
+            return solve(solver, LinearSystem(self.K, self.B, self.shift, **helpers))
+
+    def _narrowed(
+        self, helpers: dict[str, Operator], solver: RefinedConjugateGradients, M: Any, trace: float, held: int
+    ) -> RefinedConjugateGradients:
+        """Add what multiplies with little precision: entries in 16 bits, or products with float32 ones, or neither.
+
+        The rounding of float32 sums, ε‖K‖/μ, must be small, and without a known error to refine against also where it
+        has grown by the steps that κ asks for.
+        """
+        if not self.narrow:
+            return solver
+        n, d, rank, shift = len(self.B), max(self.report.d, 1), len(M.squares), self._mean_shift()
+        rounding = float(np.finfo(np.float32).eps) * float(np.max(M.squares, initial=0.0)) / M.mu
+        steps = predicted_steps(trace, rank, shift, self.tol)
+        stored, made = (iterations(n, d, rank, steps, kept) for kept in (True, False))
+        if rounding <= MOST_ROUNDING and self._may_store(held) and stored < made:
+            least, size = float(np.min(self.shift)), Quantised.bytes(n)
+            with self.report.stage("kernel matrix"):
+                kept = Quantised(self._entries(), MOST_ROUNDING * least)
+            if kept.noise <= MOST_ROUNDING * least:
+                helpers["narrow"] = kept
+                self.report.method = self.report.method.replace("matrix-free", f"entries in 16 bits ({human(size)})")
+                self.report.memory_planned += size
+                return replace(solver, inner=max(solver.inner, kept.noise / (DRIFT * least)))
+        if rounding * np.sqrt(1 + trace / (2 * max(rank, 1) * shift)) < MOST_NOISE:
+            helpers["narrow"] = self._entries()
+        return solver
 
     def _by_blocks(self, reason: str) -> Solution[Any]:
         block = max(self._block(), min(SMALLEST_BLOCK, len(self.B)))
@@ -188,20 +252,6 @@ class RegularisedSolve:
 
     def _system(self) -> LinearSystem:
         return LinearSystem(self.K, self.B, self.shift, narrow=self.K.astype(np.float32) if self.narrow else None)
-
-    def _preconditioner(self, rank: int) -> dict[str, Operator]:
-        """From pivots until tr(K − FFᵀ) ≤ the least shift, when the condition number is at most 2, or up to `rank`.
-
-        Float32 products come along where their rounding, ε‖K‖/μ, grown by the steps that κ asks for, stays small.
-        """
-        found = pivoted_cholesky(self._entries(), rank, tol=float(np.min(self.shift)))
-        self.report.method += f", preconditioned by {found.rank} pivots"
-        kappa = 1 + found.residual_trace / (2 * max(found.rank, 1) * self._mean_shift())
-        M = preconditioner(found.F, self.shift, overwrite=True)
-        core = M.A if isinstance(M, Weighted) else M
-        noise = float(np.finfo(np.float32).eps) * float(np.max(core.squares, initial=0.0)) / core.mu * np.sqrt(kappa)
-        operators: dict[str, Operator] = {"preconditioner": M}
-        return operators | ({"narrow": self.K.astype(np.float32)} if self.narrow and noise < MOST_NOISE else {})
 
     # ---- what decides ------------------------------------------------------------------------------------------------
 
@@ -214,6 +264,12 @@ class RegularisedSolve:
 
     def _may_iterate(self) -> bool:
         return len(self.B) >= DIRECT_BELOW and self._most_rank() > 0
+
+    def _may_store(self, held: int) -> bool:
+        """Whether entries in 16 bits fit beside what is `held`, and are of use."""
+        budget, size = self.report.memory_budget, Quantised.bytes(len(self.B))
+        fits = size <= STORED_SHARE * budget and held + size + self._vectors(direct=False) <= budget
+        return fits and self.narrow and self.mercer and not self.K.folds and self.K.kernel.domain != "precomputed"
 
     def _few_columns(self) -> bool:
         """Whether a preconditioner may have too few columns, and a block has the memory it needs."""

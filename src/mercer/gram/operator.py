@@ -117,13 +117,15 @@ class KernelOperator(Operator):
     def _matmat(self, V: Array) -> Array:
         if V.shape[1] == 0:
             return np.zeros((self.shape[0], 0), V.dtype)
-        if self._folds():
+        if self.folds:
             return self._folded(self.X, V)
         own, scale = narrowed(V, self.dtype)
         out = sweep.multiply(self._tiles(), own, self.shape[0], self._work(V.shape[1]), self.symmetric)
         return np.ldexp(out, scale, out=out).astype(V.dtype, copy=False)
 
-    def _folds(self) -> bool:
+    @property
+    def folds(self) -> bool:
+        """Whether the kernel has a way to products without entries."""
         return self.kernel.domain == "any" and self.kernel.folds
 
     def _folded(self, X: Array, V: Array) -> Array:
@@ -163,7 +165,7 @@ class KernelOperator(Operator):
         """K[I, :] V by tiles: the rows are never there at once."""
         if not (len(index) and V.shape[1]):
             return np.zeros((len(index), V.shape[1]), V.dtype)
-        if self._folds():
+        if self.folds:
             return self._folded(take(self.X, index), V)
         own, scale = narrowed(V, self.dtype)
         out = sweep.multiply(self._plan_for(index, None), own, len(index), self._work(V.shape[1]), symmetric=False)
@@ -184,6 +186,10 @@ class KernelOperator(Operator):
         unique, back = np.unique(columns, return_inverse=True)
         if len(unique) < len(columns):  # the engine pins one column to a row
             return self._cross(rows, unique)[:, back]
+        if self._of_the_whole(rows, columns):
+            out = np.empty((len(rows), len(columns)), self.dtype)
+            self._write(slice(rows[0], rows[-1] + 1), out, columns[0])
+            return out
         return self._cross(rows, columns)
 
     def principal(self, I: Any) -> Operator:
@@ -197,6 +203,12 @@ class KernelOperator(Operator):
         """The native tiles, where the kernel runs as a program."""
         plan = self._tiles() if self._runs_as_program() and backend.is_native() else None
         return plan if isinstance(plan, backend.engine().Tiles) else None
+
+    def _of_the_whole(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> bool:
+        """Whether a block is a run of rows and columns of the whole plan, which is there or worth its making."""
+        if not (len(rows) and len(columns)) or (self._plan is None and 2 * len(columns) < self.shape[1]):
+            return False
+        return len(_ends(rows)) == 1 == len(_ends(columns))
 
     def fill(self, out: Array) -> Array:
         """Write K into `out`; in place and exactly symmetric where `out` is contiguous and of K's dtype."""
@@ -220,11 +232,11 @@ class KernelOperator(Operator):
             out[rows] += self.rows(rows)
         return out
 
-    def _write(self, rows: slice, out: Array) -> None:
-        """The entries of consecutive rows into a C-contiguous array."""
-        plan = self._tiles()
-        for i0, i1 in sweep.pieces(plan, len(out), self.shape[1], self._work(0)):
-            plan.block(rows.start + i0, rows.start + i1, 0, self.shape[1], out[i0:i1])
+    def _write(self, rows: slice, out: Array, first: int = 0) -> None:
+        """The entries of consecutive rows, from the column `first` on, into a C-contiguous array."""
+        plan, last = self._tiles(), first + out.shape[1]
+        for i0, i1 in sweep.pieces(plan, len(out), out.shape[1], self._work(0)):
+            plan.block(rows.start + i0, rows.start + i1, first, last, out[i0:i1])
 
     def astype(self, dtype: DTypeLike) -> Operator:
         """The same kernel on the same rows in another precision."""
@@ -356,8 +368,12 @@ def dense(kernel: Kernel, X: Array, Z: Array | None = None) -> Any:
 
 def _runs(index: NDArray[np.intp]) -> Iterator[tuple[int, int]]:
     """(first, last) places of each run of consecutive numbers."""
-    ends = [*np.flatnonzero(np.diff(index) != 1), len(index) - 1] if len(index) else []
     first = 0
-    for last in ends:
+    for last in _ends(index):
         yield first, int(last)
         first = int(last) + 1
+
+
+def _ends(index: NDArray[np.intp]) -> list[int]:
+    """The last place of each run of consecutive numbers."""
+    return [*np.flatnonzero(np.diff(index) != 1), len(index) - 1] if len(index) else []

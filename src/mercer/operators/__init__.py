@@ -13,6 +13,7 @@ from mercer.operators.algebra import (
 from mercer.operators.caching import CachedRows, Submatrix
 from mercer.operators.centering import Centered, Weighted, center_cross
 from mercer.operators.dense import Bordered, Dense, Diagonal, Identity, LowRank
+from mercer.operators.quantised import Quantised
 
 __all__ = [
     "Bordered",
@@ -26,6 +27,7 @@ __all__ = [
     "LowRank",
     "Operator",
     "Product",
+    "Quantised",
     "Scaled",
     "Submatrix",
     "Sum",

@@ -1,0 +1,129 @@
+"""A symmetric operator kept in 16 bits an entry, each pair once: a quarter of the memory of float32."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer import backend
+from mercer.errors import InvalidInput, message
+from mercer.operators.base import Array, Operator
+
+__all__ = ["Quantised"]
+
+PIECE = 4e8
+"""Entries times vectors that a thread multiplies between two looks at the keyboard: some 0.1 s."""
+
+
+class Quantised(Operator):
+    r"""V ↦ Ã V, Ãᵢⱼ = c + s q with 16-bit integers q, c and s by blocks of 192 rows, and the diagonal of A exactly.
+
+    q = ⌊(Aᵢⱼ − c)/s + u⌋ with a u drawn evenly from [0, 1) for each pair, so that Ã − A has independent entries of mean
+    0 and a variance of s²/6 on average, whatever structure A has. Its spectral norm is then close to 2 √(n s²/6),
+    hundreds of times below the bound n s for errors that may conspire.
+
+    A product is bound by memory, n² bytes: measured on one core at n = 20 000, 42 ms. Vectors are rounded to float32
+    for it, and added in float32 over runs of at most 1024 columns or 192 rows.
+
+    Parameters
+    ----------
+    A : Operator of shape (n, n)
+        Symmetric. Its blocks are asked for once, each pair once.
+    most : float
+        The largest ‖Ã − A‖ that is of use: beyond it nothing more is computed.
+
+    Attributes
+    ----------
+    noise : float
+        2 √max_i Σⱼ s²/6, which ‖Ã − A‖₂ does not exceed by much; NaN where A has an entry that is not finite. Where it
+        is not at most `most`, Ã is not complete, and a product is refused.
+
+    References
+    ----------
+    A. S. Bandeira, R. van Handel (2016). Sharp nonasymptotic bounds on the norm of random matrices with independent
+    entries. Annals of Probability 44.
+    M. P. Connolly, N. J. Higham, T. Mary (2021). Stochastic rounding and its probabilistic backward error analysis.
+    SIAM Journal on Scientific Computing 43.
+
+    Examples
+    --------
+    >>> from mercer.operators import Dense
+    >>> A = Quantised(Dense([[2.0, 1.0, 0.5], [1.0, 3.0, 0.25], [0.5, 0.25, 1.0]]))
+    >>> (A @ [1.0, 1.0, 1.0]).round(3), A.noise < 1e-4
+    (array([3.5 , 4.25, 1.75]), True)
+    """
+
+    def __init__(self, A: Operator, most: float = np.inf) -> None:
+        if not A.symmetric or not most >= 0:
+            given = f"an operator of shape {A.shape}, symmetric={A.symmetric}, most={most}"
+            raise InvalidInput(message("Quantised", given, "give a symmetric one, and most ≥ 0"))
+        super().__init__(A.shape, np.float32, symmetric=True)
+        engine, n = backend.engine(), A.shape[0]
+        self._height = int(engine.QUANTISED_ROWS)
+        self._begin = np.arange(0, n, self._height)
+        rows = np.minimum(self._height, n - self._begin)
+        self._start = np.append(0, np.cumsum(-(-rows // 8) * 8 * (-(-(n - self._begin) // 16) * 16))).astype(np.int64)
+        self._steps, self._centres = np.zeros(len(rows)), np.zeros(len(rows))
+        self._entries, self._diagonal = np.empty(int(self._start[-1]), np.int16), np.array(A.diagonal(), np.float64)
+        self.noise = self._round(A, engine, most)
+        self._complete = self.noise <= most
+
+    @staticmethod
+    def bytes(n: int) -> int:
+        """Memory for n rows.
+
+        >>> Quantised.bytes(20_000)
+        403840000
+        """
+        return n * n + 192 * n
+
+    def _round(self, A: Operator, engine: Any, most: float) -> float:
+        """Fill the blocks, until the noise is beyond `most`; the noise."""
+        n, isa = self.shape[0], _isa()
+        seeds = np.random.default_rng(0).integers(0, 1 << 32, n, np.uint32)
+        left = above = largest = 0.0  # variances of a row's entries: Σ over former blocks, and the largest of all rows
+        if not np.all(np.isfinite(self._diagonal)):
+            return float("nan")
+        for b, i0 in enumerate(self._begin):
+            i1 = min(i0 + self._height, n)
+            x = np.ascontiguousarray(A.block(np.arange(i0, i1), np.arange(i0, n)), np.float32)
+            out = self._entries[self._start[b] : self._start[b + 1]]
+            self._centres[b], self._steps[b] = engine.quantise(x, seeds[i0:], out, isa)
+            above = self._steps[b] ** 2 / 6
+            largest = max(largest, left + above * (n - i0)) if above == above else above
+            left += above * (i1 - i0)
+            if not 2 * largest**0.5 <= most:
+                break
+        return float(2 * largest**0.5)
+
+    def _matmat(self, V: Array) -> Array:
+        if not self._complete:
+            raise self._invalid(f"noise={self.noise:.1e}", "raise `most`, or take A itself")
+        # A power of two for each column, so that float32 holds it.
+        scale = np.frexp(np.max(np.abs(V), axis=0, initial=0.0))[1]
+        v = np.ascontiguousarray(np.ldexp(np.asarray(V, np.float64), -scale), np.float32)
+        out = self._constants(v)
+        engine, isa, blocks = backend.engine(), _isa(), len(self._begin)
+        step = max(1, int(PIECE * engine.threads() / (self._height * max(v.size, 1))))
+        for first in range(0, blocks if v.size else 0, step):
+            last = min(first + step, blocks)
+            engine.quantised_product(self._entries, self._start, self._steps, first, last, v, out, isa)
+        return np.ldexp(out, scale, out=out).astype(V.dtype, copy=False)
+
+    def _constants(self, v: Array) -> Array:
+        """What the centres of the blocks and the diagonal give: each pair has the centre of its upper row's block."""
+        wide = v.astype(np.float64)
+        sums = np.add.reduceat(wide, self._begin, axis=0)
+        after, c = np.cumsum(sums[::-1], axis=0)[::-1], self._centres[:, None]
+        before = np.cumsum(c * sums, axis=0) - c * sums
+        per_block = c * after + before
+        block = np.arange(len(v)) // self._height
+        return np.ascontiguousarray(per_block[block] + (self._diagonal - self._centres[block])[:, None] * wide)
+
+    def diagonal(self) -> Array:
+        return self._diagonal.astype(np.float32)
+
+
+def _isa() -> str:
+    return backend.instruction_set() if backend.is_native() else ""
