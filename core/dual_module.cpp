@@ -53,7 +53,7 @@ void smo(const K& k, Index offset, Index split, Index row, ConstDoubles lower, C
     for (int64_t t = 0; t < variables; ++t) require(row(size_t(t)) >= 0 && row(size_t(t)) < n, "a row does not exist");
     require(gap.shape(0) == split.shape(0) && steps.shape(0) == split.shape(0) && ended.shape(0) == split.shape(0), "one result for each problem");
     require(kink >= 0 && std::isfinite(kink) && tol >= 0 && limit >= 0 && work >= 0 && cache >= 0, "kink, tol, work and cache are not negative");
-    const DualFamily family{entries.is_double, entries.matrix, n, entries.tiles, int64_t(split.shape(0)), offset.data(), split.data(), row.data(),
+    const DualFamily family{entries.is_double, entries.matrix, n, n, entries.tiles, int64_t(split.shape(0)), offset.data(), split.data(), row.data(),
                             lower.data(), upper.data(), kink, beta.data(), gradient.data(), anchor.data(), anchor_gradient.data(),
                             active.data(), tol, limit, work, cache, gap.data(), steps.data(), ended.data()};
     const InstructionSet& set = find_isa(isa);

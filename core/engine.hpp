@@ -73,8 +73,8 @@ using RunCoordinates = void (*)(const CoordinateFamily&);
 // group with a fixed sum of its own. All arrays are the caller's; those that are not const are read and written.
 struct DualFamily {
     bool is_double;
-    const void* matrix;  // null: each problem has `tiles` make its entries
-    int64_t stride;
+    const void* matrix;  // null: `tiles` make the entries of each problem
+    int64_t rows, stride;
     Engine* tiles;
     int64_t problems;
     const int64_t *offset, *split, *row;

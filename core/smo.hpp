@@ -180,16 +180,110 @@ class ActiveRows {
     Buffer<T*> slot_;
 };
 
+// Memory that is not touched before it is used.
+template <class T>
+class Room {
+   public:
+    explicit Room(int64_t n) : at_(n ? static_cast<T*>(std::malloc(size_t(n) * sizeof(T))) : nullptr) {
+        if (n && !at_) throw std::bad_alloc();
+    }
+    Room(const Room&) = delete;
+    Room& operator=(const Room&) = delete;
+    ~Room() { std::free(at_); }
+    T* get() const { return at_; }
+
+   private:
+    T* at_;
+};
+
+// Where the run of consecutive rows that begins at t ends.
+inline int64_t end_of_run(const int64_t* row, int64_t t, int64_t size) {
+    int64_t end = t + 1;
+    while (end < size && row[end] == row[end - 1] + 1) ++end;
+    return end;
+}
+
+// Calls f(first variable, row, length) for each run of a problem.
+template <class F>
+void for_runs(const DualFamily& f, int64_t p, F visit) {
+    const int64_t* row = f.row + f.offset[p];
+    const int64_t size = f.offset[p + 1] - f.offset[p];
+    for (int64_t t = 0, end; t < size; t = end) {
+        end = end_of_run(row, t, size);
+        visit(t, row[t], end - t);
+    }
+}
+
+// K between the rows of a problem, from tiles. The square of a run that several problems have, as those of pairs of classes do,
+// is made once for all of them, and what lies below the diagonal squares is what lies above, turned.
+template <class T>
+class MadeEntries {
+   public:
+    explicit MadeEntries(const DualFamily& f) : f_(f), square_(max64(1, f.rows)), length_(max64(1, f.rows)), kept_(lay_out()) {
+        parallel(f.rows, [&](int64_t r) {
+            if (square_[r] > 0) f_.tiles->block(r, r + length_[r], r, r + length_[r], kept_.get() + square_[r] - 1, length_[r]);
+        });
+    }
+
+    // Into a square of as many rows as the problem has.
+    void make(int64_t p, T* out) const {
+        const int64_t size = f_.offset[p + 1] - f_.offset[p];
+        for_runs(f_, p, [&](int64_t s, int64_t row, int64_t height) {
+            for_runs(f_, p, [&](int64_t t, int64_t column, int64_t width) {
+                if (t < s) return;
+                T* to = out + s * size + t;
+                if (t == s && square_[row] > 0 && length_[row] == height)
+                    for (int64_t i = 0; i < height; ++i)
+                        std::memcpy(to + i * size, kept_.get() + square_[row] - 1 + i * height, size_t(height) * sizeof(T));
+                else
+                    f_.tiles->block(row, row + height, column, column + width, to, size);
+                if (t > s) turn(to, height, width, out + t * size + s, size);
+            });
+        });
+    }
+
+   private:
+    // The place, plus 1, of the square of the run that begins at a row, 0 for none; returns how many entries there are.
+    int64_t lay_out() {
+        for (int64_t p = 0; p < f_.problems; ++p)
+            if (f_.ended[p] == kRunning)
+                for_runs(f_, p, [&](int64_t, int64_t row, int64_t length) {
+                    square_[row] = length_[row] == length ? 1 : 0;  // only what is there a second time
+                    length_[row] = length;
+                });
+        int64_t total = 0;
+        for (int64_t r = 0; r < f_.rows; ++r) {
+            const int64_t entries = length_[r] * length_[r];
+            if (!square_[r] || (total + entries) * int64_t(sizeof(T)) > f_.cache)
+                square_[r] = 0;
+            else
+                square_[r] = total + 1, total += entries;
+        }
+        return total;
+    }
+
+    static void turn(const T* from, int64_t height, int64_t width, T* to, int64_t stride) {
+        constexpr int64_t B = 16;
+        for (int64_t i = 0; i < height; i += B)
+            for (int64_t j = 0; j < width; j += B)
+                for (int64_t c = j; c < min64(j + B, width); ++c)
+                    for (int64_t r = i; r < min64(i + B, height); ++r) to[c * stride + r] = from[r * stride + c];
+    }
+
+    const DualFamily& f_;
+    Buffer<int64_t> square_, length_;
+    const Room<T> kept_;
+};
+
 template <class T>
 class Smo {
    public:
-    // `own` has room for the entries of this problem's rows, where tiles make them.
-    Smo(const DualFamily& family, int64_t problem, T* own)
+    // `own`, where it is not null, has the entries of this problem's rows.
+    Smo(const DualFamily& family, int64_t problem, const T* own)
         : f_(family), problem_(problem), first_(family.offset[problem]), size_(family.offset[problem + 1] - first_),
           split_(family.split[problem] - first_), matrix_(own ? own : static_cast<const T*>(family.matrix)),
           stride_(own ? size_ : family.stride), row_of_(max64(1, size_)) {
         for (int64_t t = 0; t < size_; ++t) row_of_[t] = own ? t : f_.row[first_ + t];
-        if (own) make_entries(own);
     }
 
     void run() {
@@ -217,25 +311,6 @@ class Smo {
     }
 
    private:
-    // K between the rows of this problem, run by run.
-    void make_entries(T* own) const {
-        const int64_t* row = f_.row + first_;
-        for (int64_t s = 0, s_end; s < size_; s = s_end) {
-            s_end = end_of_run(row, s);
-            for (int64_t t = 0, t_end; t < size_; t = t_end) {
-                t_end = end_of_run(row, t);
-                f_.tiles->block(row[s], row[s] + s_end - s, row[t], row[t] + t_end - t, own + s * size_ + t, size_);
-            }
-        }
-    }
-
-    // Where a run of consecutive rows that begins at t ends.
-    int64_t end_of_run(const int64_t* row, int64_t t) const {
-        int64_t end = t + 1;
-        while (end < size_ && row[end] == row[end - 1] + 1) ++end;
-        return end;
-    }
-
     // ---- which variables are active ------------------------------------------------------------------------------------
 
     // Local copies of the active variables, or of all.
@@ -320,7 +395,7 @@ class Smo {
     void add_row(const T* k, const int64_t* row, double d, double* to) {
         work_ += size_;
         for (int64_t t = 0; t < size_;) {
-            const int64_t end = end_of_run(row, t);
+            const int64_t end = end_of_run(row, t, size_);
             const T* from = k + row[t];
             for (int64_t i = t; i < end; ++i) to[i] += d * double(from[i - t]);
             t = end;
@@ -394,38 +469,32 @@ class Smo {
     ActiveRows<T> rows_;
 };
 
-// Memory that is not touched before it is used.
-template <class T>
-class Room {
-   public:
-    explicit Room(int64_t n) : at_(n ? static_cast<T*>(std::malloc(size_t(n) * sizeof(T))) : nullptr) {
-        if (n && !at_) throw std::bad_alloc();
-    }
-    Room(const Room&) = delete;
-    Room& operator=(const Room&) = delete;
-    ~Room() { std::free(at_); }
-    T* get() const { return at_; }
-
-   private:
-    T* at_;
-};
-
 // Each of a team takes the next problem that still runs; which one it is changes nothing.
 template <class T>
-void smo_as(const DualFamily& family) {
+void smo_as(const DualFamily& family, const MadeEntries<T>* made) {
     int64_t largest = 0, next = 0;
     for (int64_t p = 0; p < family.problems; ++p)
         if (family.ended[p] == kRunning) largest = max64(largest, family.offset[p + 1] - family.offset[p]);
     parallel(min64(threads(), family.problems), [&](int64_t) {
-        const Room<T> own(family.tiles ? largest * largest : 0);
-        for (int64_t p; (p = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED)) < family.problems;)
-            if (family.ended[p] == kRunning) Smo<T>(family, p, own.get()).run();
+        const Room<T> own(made ? largest * largest : 0);
+        for (int64_t p; (p = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED)) < family.problems;) {
+            if (family.ended[p] != kRunning) continue;
+            if (made) made->make(p, own.get());
+            Smo<T>(family, p, own.get()).run();
+        }
     });
+}
+
+template <class T>
+void smo_from(const DualFamily& family) {
+    if (!family.tiles) return smo_as<T>(family, nullptr);
+    const MadeEntries<T> made(family);
+    smo_as<T>(family, &made);
 }
 
 inline void smo(const DualFamily& family) {
     if (family.is_double)
-        smo_as<double>(family);
+        smo_from<double>(family);
     else
-        smo_as<float>(family);
+        smo_from<float>(family);
 }
