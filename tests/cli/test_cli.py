@@ -199,6 +199,14 @@ def test_what_is_wrong_is_one_line_and_status_two(folder, tmp_path):
         assert done.stderr.count("\n") == 1, done.stderr
 
 
+@pytest.mark.parametrize("command", ["fit", "tune"])
+def test_a_budget_that_is_none_is_refused_before_the_search(folder, command):
+    done = mercer(command, folder / "houses.csv", "--target", "price", "--memory", "3XB")
+    assert done.exit_code == 2
+    assert "'3XB' is no amount of memory" in done.stderr
+    assert done.stdout == ""
+
+
 def test_too_little_memory_is_status_one(folder):
     done = mercer("fit", folder / "houses.csv", "--target", "price", *QUICK, "--memory", "100")
     assert done.exit_code == 1
