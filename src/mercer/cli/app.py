@@ -289,7 +289,7 @@ def _tell(table: Table, model: TableModel) -> None:
         notes.append(
             f"columns that the model does not use: {', '.join(ignored[:8])}" + (", ..." if ignored[8:] else "")
         )
-    for note in notes:
+    for note in [*notes, *model.unlike_the_fit(table)]:
         typer.echo(f"note: {note}", err=True)
 
 
