@@ -201,6 +201,29 @@ def test_what_is_wrong_is_one_line_and_status_two(folder, tmp_path):
         assert done.stderr.count("\n") == 1, done.stderr
 
 
+def test_values_that_the_fit_did_not_see_are_told(folder, tmp_path):
+    rows = pd.read_csv(folder / "houses.csv").head(8)
+    rows.loc[:2, "town"] = "Moon"
+    rows["rooms"] = rows["rooms"].astype(float)
+    rows.loc[3, "rooms"] = np.inf
+    rows.to_csv(tmp_path / "new.csv", index=False)
+    for command in ("predict", "evaluate"):
+        done = mercer(command, folder / "price.mercer", tmp_path / "new.csv")
+        assert done.exit_code == 0, done.output
+        assert "note: town: 'Moon' in 3 of 8 rows, which the fit did not see" in done.stderr
+        assert "note: rooms: missing in 1 of 8 rows, filled by 3" in done.stderr
+        assert "size" not in done.stderr  # the fit met missing ones, and has a feature for them
+    assert mercer("predict", folder / "price.mercer", folder / "houses.csv").stderr == ""
+
+
+@pytest.mark.parametrize("command", ["fit", "tune"])
+def test_a_budget_that_is_none_is_refused_before_the_search(folder, command):
+    done = mercer(command, folder / "houses.csv", "--target", "price", "--memory", "3XB")
+    assert done.exit_code == 2
+    assert "'3XB' is no amount of memory" in done.stderr
+    assert done.stdout == ""
+
+
 def test_too_little_memory_is_status_one(folder):
     done = mercer("fit", folder / "houses.csv", "--target", "price", *QUICK, "--memory", "100")
     assert done.exit_code == 1

@@ -127,6 +127,14 @@ def test_circles_that_no_line_separates_are_separated_by_one_component():
     assert max((score[y == 0].max() < score[y == 1].min()), (score[y == 1].max() < score[y == 0].min()))
 
 
+def test_a_kernel_so_narrow_that_rows_are_alike_to_themselves_only():
+    """K = I: all n − 1 components are equal, each of variance 1/n."""
+    rows = np.random.default_rng(5).normal(size=(300, 3)) * 1e3
+    model = KernelPCA(4, kernel=Gaussian(gamma=10.0)).fit(rows)
+    np.testing.assert_allclose(model.explained_variance_, 1 / 300)
+    np.testing.assert_allclose(np.cov(model.transform(rows), rowvar=False, bias=True), np.eye(4) / 300, atol=1e-12)
+
+
 def test_identical_rows_have_no_components():
     model = KernelPCA(2, Gaussian(gamma=1.0)).fit(np.ones((10, 3)))
     assert model.eigenvalues_.shape == (0,)

@@ -118,6 +118,13 @@ def test_a_kernel_of_smaller_rank_gives_fewer_components():
     assert any("above rounding" in note for note in model.report_.notes)
 
 
+def test_rows_that_have_ties_with_no_other():
+    rows = 1e3 * np.random.default_rng(5).normal(size=(300, 3))
+    model = KernelSpectralClustering(2, Gaussian(gamma=10.0), random_state=0).fit(rows)
+    np.testing.assert_allclose(model.eigenvalues_, 1.0)
+    assert len(model.labels_) == 300
+
+
 def test_one_row_and_equal_rows():
     assert KernelSpectralClustering(1).fit(X[:1]).labels_.tolist() == [0]
     with pytest.warns(ConvergenceWarning, match="distinct"):

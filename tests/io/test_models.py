@@ -38,6 +38,7 @@ from mercer import (
     save,
 )
 from mercer.errors import InvalidInput, MercerError, ModelFileError
+from mercer.io.models import _digest
 from mercer.kernels import Function, Gaussian, Linear, Matern, Precomputed
 
 safetensors = pytest.importorskip("safetensors")
@@ -289,8 +290,36 @@ def test_a_file_cut_anywhere_is_refused(tmp_path):
             load(tmp_path / "cut")
 
 
+@pytest.mark.parametrize("name", ["ridge", "pca, chunks", "unfitted"])
+def test_a_changed_byte_is_found(tmp_path, name):
+    """Wherever it is: in the arrays it would be other predictions, without a word."""
+    model = KernelRidge(alpha=0.5) if name == "unfitted" else MODELS[name]()
+    save(model, tmp_path / "m")
+    data = (tmp_path / "m").read_bytes()
+    (length,) = struct.unpack("<Q", data[:8])
+    places = [
+        8 + data[8 : 8 + length].index(b"alpha"),
+        *range(8 + length, len(data), max((len(data) - length) // 40, 1)),
+    ]
+    for place in places:
+        changed = bytearray(data)
+        changed[place] ^= 0x10
+        (tmp_path / "changed").write_bytes(changed)
+        with pytest.raises(ModelFileError, match="bytes have changed"):
+            load(tmp_path / "changed")
+
+
+def test_a_file_without_its_digest_is_refused(tmp_path):
+    save(KernelRidge(), tmp_path / "m")
+    edited(tmp_path / "m", lambda header, _: header.pop("sha256"))
+    with pytest.raises(ModelFileError, match="bytes have changed"):
+        load(tmp_path / "m")
+
+
 def edited(path, change):
-    """The file with its header, or the model in it, changed."""
+    """The file with its header, or the model in it, changed by someone who makes the digest anew."""
+    from safetensors.numpy import load as load_arrays
+
     data = path.read_bytes()
     (length,) = struct.unpack("<Q", data[:8])
     header = json.loads(data[8 : 8 + length])
@@ -299,6 +328,8 @@ def edited(path, change):
     header["__metadata__"].setdefault("model", "")
     if header["__metadata__"]["model"] != "broken":
         header["__metadata__"]["model"] = json.dumps(model)
+    if "sha256" in header["__metadata__"]:
+        header["__metadata__"]["sha256"] = _digest(header["__metadata__"]["model"], load_arrays(data))
     text = json.dumps(header).encode()
     path.write_bytes(struct.pack("<Q", len(text)) + text + data[8 + length :])
 

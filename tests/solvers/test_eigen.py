@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mercer.errors import InvalidInput
 from mercer.operators import Centered, Dense, Diagonal, Identity, LowRank
-from mercer.solvers import BlockKrylov, DenseEigen, Eigenproblem, Status, rayleigh_ritz, solve
+from mercer.solvers import BlockKrylov, DenseEigen, Eigenproblem, Status, leading_pairs, rayleigh_ritz, solve
 
 rng = np.random.default_rng(4)
 SOLVERS = [DenseEigen(), BlockKrylov(tol=1e-9), BlockKrylov(tol=1e-9, start_from="random")]
@@ -79,6 +79,25 @@ def test_the_zero_matrix(solver):
     assert solution.converged
     assert (solution.x.values == 0).all()
     np.testing.assert_allclose(solution.x.vectors.T @ solution.x.vectors, np.eye(4), atol=1e-12)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("offset", [0.0, 1.0, -5.0])
+def test_hundreds_of_equal_eigenvalues(sign, offset):
+    """LAPACK's search by index finds none of those of a centred unit matrix, which is that of a kernel too narrow."""
+    A = sign * (np.eye(300) - 1 / 300) + offset * np.eye(300)
+    check(solve(DenseEigen(), Eigenproblem(Dense(A), 4)), A, 4)
+    pairs = leading_pairs(A, 3, np.diag(np.linspace(1.0, 1.0 + 1e-15, 300)))
+    np.testing.assert_allclose(pairs[0], np.linalg.eigvalsh(A)[::-1][:3], atol=1e-12)
+
+
+def test_what_is_overwritten_is_not_lost():
+    """A search that misses eigenvalues goes on in the triangle that it left alone."""
+    A = np.eye(300) - 1 / 300
+    values, vectors = leading_pairs(np.asfortranarray(A), 299, overwrite=True)
+    np.testing.assert_allclose(values, 1.0)
+    np.testing.assert_allclose(A @ vectors, vectors, atol=1e-12)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(299), atol=1e-12)
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=repr)

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Optional
 import numpy as np
 import typer
 
+from mercer.arrays import parse_memory
 from mercer.arrays.columns import as_text
 from mercer.cli import fitting, show, tuning
 from mercer.cli.guard import BAD_INPUT, FAILED, INTERRUPTED, guarded
@@ -90,6 +91,7 @@ def fit(
 ) -> None:
     """Fit a model of one column of a table by the others; choose kernel and penalty; score on rows held out."""
     _check_place(out)
+    parse_memory(memory)
     with _working(threads):
         data = fitting.prepare(read_table(table), target, task, seed, holdout)
         show.show_data(data)
@@ -123,6 +125,7 @@ def tune(
 ) -> None:
     """Choose a kernel and its parameters: a shortlist, then a search around the best; score on rows held out."""
     _check_place(out)
+    parse_memory(memory)
     with _working(threads):
         data = fitting.prepare(read_table(table), target, task, seed, True)
         show.show_data(data)
@@ -286,7 +289,7 @@ def _tell(table: Table, model: TableModel) -> None:
         notes.append(
             f"columns that the model does not use: {', '.join(ignored[:8])}" + (", ..." if ignored[8:] else "")
         )
-    for note in notes:
+    for note in [*notes, *model.unlike_the_fit(table)]:
         typer.echo(f"note: {note}", err=True)
 
 

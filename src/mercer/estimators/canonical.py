@@ -10,6 +10,7 @@ import scipy.linalg
 from mercer.approx.landmarks import landmark_features
 from mercer.gram import KernelOperator
 from mercer.operators import Centered, LowRank, Operator
+from mercer.solvers import leading_pairs
 
 __all__ = ["Pairs", "View", "canonical_pairs", "landmark_view", "spectral_view"]
 
@@ -98,11 +99,10 @@ def canonical_pairs(x: View, y: View, shifts: tuple[float, float], k: int) -> Pa
     wide = C.shape[0] < C.shape[1]
     A = C.T if wide else C
     small = A.T @ A
-    size = len(small)
-    squares, Q = scipy.linalg.eigh(small, subset_by_index=(size - min(k, size), size - 1), overwrite_a=True)
-    rho = np.sqrt(np.clip(squares[::-1], 0.0, 1.0))
+    squares, Q = leading_pairs(small, min(k, len(small)), overwrite=True)
+    rho = np.sqrt(np.clip(squares, 0.0, 1.0))
     keep = rho > LEAST_CORRELATION
-    Q, rho = Q[:, ::-1][:, keep], rho[keep]
+    Q, rho = Q[:, keep], rho[keep]
     P = (A @ Q) / rho
     p, q = (Q, P) if wide else (P, Q)
     root = np.sqrt(len(x.U))

@@ -6,7 +6,6 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
-import scipy.linalg
 
 from mercer.approx.landmarks import choose_landmarks, taken_rows
 from mercer.approx.nystroem import FeatureMoments, feature_moments, inverse_root, row_chunks
@@ -15,6 +14,7 @@ from mercer.errors import ConvergenceWarning, InvalidInput, message
 from mercer.estimators.preimages import DECODER, PreImages
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
+from mercer.solvers import leading_pairs
 
 __all__ = ["LandmarkComponents", "count_landmarks", "fewest_landmarks", "landmark_bytes"]
 
@@ -140,8 +140,7 @@ class LandmarkComponents(PreImages):
         m = len(root)
         k = m if self.n_components is None else min(int(self.n_components), m)
         with report.stage("eigenvalues"):
-            values, W = scipy.linalg.eigh(moments.scatter, subset_by_index=(m - k, m - 1))
-        values, W = values[::-1], W[:, ::-1]
+            values, W = leading_pairs(moments.scatter, k)
         cut = np.finfo(report.dtype).eps * m * max(float(values[0]), 0.0)
         kept = values > max(cut, 4 * np.finfo(np.float64).eps * moments.trace)
         K_mm = self._between_landmarks()

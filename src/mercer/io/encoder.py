@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.arrays.columns import ColumnPlan, as_frame, plan_column
+from mercer.arrays.columns import ColumnPlan, as_frame, as_numbers, as_text, plan_column
 from mercer.errors import InvalidInput, message
 
 __all__ = ["TableEncoder"]
@@ -93,6 +93,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         parts = [plan.encode(frame[plan.name]) for plan in self._plans()]
         return np.ascontiguousarray(np.hstack(parts)) if parts else np.empty((len(frame), 0))
 
+    def unlike_the_fit(self, frame: Any) -> list[str]:
+        """What `transform` will put something else for, in words: values that `fit` did not see or could not expect.
+
+        >>> import pandas as pd
+        >>> encoder = TableEncoder().fit(pd.DataFrame({"kind": ["a", "b"], "size": [1.0, 2.0]}))
+        >>> encoder.unlike_the_fit(pd.DataFrame({"kind": ["a", "c"], "size": [None, 1.5]}))
+        ["kind: 'c' in 1 of 2 rows, which the fit did not see", 'size: missing in 1 of 2 rows, filled by 1.5']
+        """
+        check_is_fitted(self)
+        frame = as_frame(frame, "TableEncoder")
+        self._refuse_missing_columns(frame)
+        return [line for plan in self._plans() for line in _unlike(plan, frame[plan.name])]
+
     @property
     def heading(self) -> str:
         """Of `summary_`."""
@@ -124,6 +137,25 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         advice = f"is {near[0]!r} meant to be {absent[0]!r}? " if near else ""
         advice += "give a table with the columns that the model was fitted on, in any order"
         raise InvalidInput(message("TableEncoder", f"{len(absent)} of its columns are not there: {named}", advice))
+
+
+def _unlike(plan: ColumnPlan, values: Any) -> list[str]:
+    """A column's categories that were not at the fit, and its missing values where it has no feature for them."""
+    lines, rows = [], f"of {len(values)} rows"
+    if plan.kind == "category":
+        text, absent = as_text(values)
+        new = ~absent & ~np.isin(text.astype(str), plan.categories)
+        if new.any() and "other" not in plan.flag:  # with it, the fit pooled rare categories and does not know them
+            named = sorted(set(text[new].tolist()))
+            more = f" and {len(named) - 3} more" if named[3:] else ""
+            shown = ", ".join(map(repr, named[:3]))
+            lines.append(f"{plan.name}: {shown}{more} in {new.sum()} {rows}, which the fit did not see")
+        filled = "taken for none of its categories"
+    else:
+        absent, filled = np.isnan(as_numbers(values)), f"filled by {plan.numbers[0]:g}"
+    if absent.any() and "missing" not in plan.flag:
+        lines.append(f"{plan.name}: missing in {absent.sum()} {rows}, {filled}")
+    return lines
 
 
 def _grouped(plans: list[ColumnPlan]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import tempfile
@@ -27,9 +28,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator, or a `TableModel`, to one file. No pickle.
 
     The file is in the safetensors format: each array in its dtype; the class, the parameters, kernels as their text or
-    by their parts, and all other values as JSON in the header. It is written beside its place and then renamed, so that
-    a reader never sees half of it. Of a kernel class that you wrote, the name and the parameters are saved, and not the
-    code: `load` wants the class.
+    by their parts, and all other values as JSON in the header, and a digest of it all, so that bytes that changed are
+    found. It is written beside its place and then renamed, so that a reader never sees half of it. Of a kernel class
+    that you wrote, the name and the parameters are saved, and not the code: `load` wants the class.
 
     Parameters
     ----------
@@ -65,6 +66,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     header = {"format": FORMAT, "version": str(FORMAT_VERSION), "mercer": _version(), "model": json.dumps(document)}
     # safetensors wants at least one array.
     arrays = encoder.arrays or {"none": np.zeros(1)}
+    header["sha256"] = _digest(header["model"], arrays)
     _write(Path(path), codec.save(arrays, metadata=header))
 
 
@@ -81,8 +83,8 @@ def load(path: str | os.PathLike[str], *, kernels: Iterable[type[Kernel]] = ()) 
     Raises
     ------
     ModelFileError
-        For a file that is missing, not a model file, cut short, of a newer format, or of contents that do not fit, and
-        for one with a kernel of a class that was not given.
+        For a file that is missing, not a model file, cut short, damaged, of a newer format, or of contents that do not
+        fit, and for one with a kernel of a class that was not given.
     InvalidInput
         Where safetensors is not installed, and for `kernels` that are no kernel classes.
 
@@ -97,6 +99,9 @@ def load(path: str | os.PathLike[str], *, kernels: Iterable[type[Kernel]] = ()) 
     file, own = Path(path), _by_name(kernels)
     header, arrays = _read(file)
     _check_header(header, file.name)
+    if header.get("sha256") != _digest(header["model"], arrays):
+        given = "its contents are not those that were saved: some bytes have changed"
+        raise ModelFileError(message(file.name, given, "copy it again, or save the model again"))
     try:
         model = Decoder(arrays, file.name, own).value(json.loads(header["model"]))
         check_consistent(model, file.name)
@@ -133,6 +138,15 @@ def _read(file: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
             message(file.name, given, "give a file that mercer.save or mercer fit --out wrote")
         ) from error
     return header, arrays
+
+
+def _digest(model: str, arrays: dict[str, np.ndarray]) -> str:
+    """SHA-256 of the model's text and of each array's name, dtype, shape and entries."""
+    found = hashlib.sha256(model.encode())
+    for name, array in sorted(arrays.items()):
+        found.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        found.update(np.ascontiguousarray(array).data)
+    return found.hexdigest()
 
 
 def _is_ours(header: dict[str, str]) -> bool:

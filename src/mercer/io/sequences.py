@@ -162,6 +162,10 @@ class SequenceEncoder(TransformerMixin, BaseEstimator):
         """The columns of a data frame that `transform` does not look at."""
         return [str(name) for name in frame.columns if str(name) != "sequence"]
 
+    def unlike_the_fit(self, frame: Any) -> list[str]:
+        """Nothing: what a symbol that is new does is its kernel's matter."""
+        return []
+
     def _column(self, frame: Any) -> NDArray[Any]:
         if "sequence" not in getattr(frame, "columns", ()):
             given = "a table without a column 'sequence'"

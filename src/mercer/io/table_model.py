@@ -77,6 +77,11 @@ class TableModel(BaseEstimator):
         assert self.encoder is not None
         return [name for name in self.encoder.ignored(getattr(frame, "frame", frame)) if name != self.target]
 
+    def unlike_the_fit(self, frame: Any) -> list[str]:
+        """What the prediction will put something else for, in words: see `TableEncoder.unlike_the_fit`."""
+        assert self.encoder is not None
+        return self.encoder.unlike_the_fit(self._frame(frame))
+
     def _frame(self, table: Any) -> Any:
         """In svmlight files a feature that no row has is not there: it is zero."""
         if not isinstance(table, Table):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve, eigh
+from scipy.linalg import cho_factor, cho_solve
 
 from mercer.arrays import as_rows, as_seed, available_memory, require
 from mercer.errors import InvalidInput, message
@@ -20,6 +20,7 @@ from mercer.gram import KernelOperator
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.products import is_linear
 from mercer.select.ridge import _folds
+from mercer.solvers import leading_pairs
 
 __all__ = ["Reconstruction", "ReconstructionSearch", "cross_validate_kernel_pca"]
 
@@ -214,8 +215,7 @@ def _scores(K: Floats, cross: Floats, k: int, eps: float) -> tuple[Floats, Float
     """A, and the scores of the training rows and of new ones, of the k first components above rounding."""
     n, means = len(K), K.mean(axis=0)
     centred = K - means - means[:, None] + means.mean()
-    values, vectors = eigh(centred, subset_by_index=(max(n - k, 0), n - 1), overwrite_a=True, check_finite=False)
-    values, vectors = values[::-1], vectors[:, ::-1]
+    values, vectors = leading_pairs(centred, min(k, n), overwrite=True)
     trace = float(np.trace(K))
     kept = values > max(eps * n * max(float(values[0]), 0.0), 4 * np.finfo(np.float64).eps * trace)
     A = vectors[:, kept] / np.sqrt(values[kept])

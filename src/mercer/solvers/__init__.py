@@ -8,7 +8,7 @@ from mercer.solvers.cholesky import Cholesky, CholeskyFactor, CholeskyState
 from mercer.solvers.choose import Choice, choose_eigen, choose_linear
 from mercer.solvers.dual import DualFamily, DualPoint
 from mercer.solvers.dual_coordinate import CoordinateState, DualCoordinateDescent, LinearFamily, LinearPoint
-from mercer.solvers.eigen import DenseEigen, DenseEigenState, Eigenpairs, Eigenproblem, rayleigh_ritz
+from mercer.solvers.eigen import DenseEigen, DenseEigenState, Eigenpairs, Eigenproblem, leading_pairs, rayleigh_ritz
 from mercer.solvers.forgetron import Forgetron, ForgetronState
 from mercer.solvers.gradient import BatchLMS, LeastSquares, LMSState, StochasticLMS, replay, update_rates
 from mercer.solvers.krylov import BlockKrylov, KrylovState
@@ -103,6 +103,7 @@ __all__ = [
     "choose_eigen",
     "choose_linear",
     "drawn_starts",
+    "leading_pairs",
     "margins",
     "plus_plus",
     "rayleigh_ritz",

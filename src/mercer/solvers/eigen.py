@@ -13,7 +13,15 @@ from mercer.errors import InvalidInput, message
 from mercer.operators import Operator
 from mercer.solvers.base import Solver, State, Status
 
-__all__ = ["DenseEigen", "DenseEigenState", "Eigenpairs", "Eigenproblem", "pair_residuals", "rayleigh_ritz"]
+__all__ = [
+    "DenseEigen",
+    "DenseEigenState",
+    "Eigenpairs",
+    "Eigenproblem",
+    "leading_pairs",
+    "pair_residuals",
+    "rayleigh_ritz",
+]
 
 Floats = NDArray[np.float64]
 
@@ -123,8 +131,7 @@ class DenseEigen(Solver[Eigenproblem, DenseEigenState]):
             nothing = np.full(k, np.nan)
             return DenseEigenState(state.steps + 1, nothing, np.full((n, k), np.nan), nothing, finite=False)
         # LAPACK works in place on columns; the transpose of a symmetric row-major array is that, with no copy.
-        values, vectors = scipy.linalg.eigh(A.T, subset_by_index=(n - k, n - 1), overwrite_a=True, check_finite=False)
-        values, vectors = np.ascontiguousarray(values[::-1]), np.ascontiguousarray(vectors[:, ::-1])
+        values, vectors = leading_pairs(A.T, k, overwrite=True)
         return DenseEigenState(state.steps + 1, values, vectors, pair_residuals(problem.A, values, vectors))
 
     def verdict(self, problem: Eigenproblem, state: DenseEigenState) -> Status | None:
@@ -136,6 +143,29 @@ class DenseEigen(Solver[Eigenproblem, DenseEigenState]):
         if state.values is None or state.vectors is None or state.residuals is None:
             return None, state.residual
         return Eigenpairs(state.values, state.vectors, state.residuals), state.residual
+
+
+def leading_pairs(
+    A: NDArray[Any], k: int, B: NDArray[Any] | None = None, *, overwrite: bool = False
+) -> tuple[Floats, Floats]:
+    """A v = λ v, or λ B v, for the k largest λ, descending, by LAPACK; all entries of A and B are finite.
+
+    LAPACK's search by index can miss eigenvalues where hundreds of them are equal, as those of the centred matrix of a
+    kernel that is too narrow: then all are computed.
+
+    >>> leading_pairs(np.eye(300) - 1 / 300, 2)[0]
+    array([1., 1.])
+    """
+    n, diagonal = len(A), A.diagonal().copy()
+    within = (n - k, n - 1)
+    values, vectors = scipy.linalg.eigh(A, B, subset_by_index=within, overwrite_a=overwrite, check_finite=False)
+    if len(values) < k:
+        # What was overwritten is the lower triangle; reflections within the upper one need no other memory.
+        np.fill_diagonal(A, diagonal)
+        driver = "ev" if B is None else "gv"
+        values, vectors = scipy.linalg.eigh(A, B, lower=False, overwrite_a=overwrite, check_finite=False, driver=driver)
+        values, vectors = values[n - k :], vectors[:, n - k :]
+    return np.ascontiguousarray(values[::-1]), np.ascontiguousarray(vectors[:, ::-1])
 
 
 def pair_residuals(A: Operator, values: Floats, vectors: NDArray[Any]) -> Floats:

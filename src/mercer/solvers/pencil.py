@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import InvalidInput, message
 from mercer.solvers.base import Solver, State, Status
-from mercer.solvers.eigen import Eigenpairs, Floats
+from mercer.solvers.eigen import Eigenpairs, Floats, leading_pairs
 
 __all__ = ["DensePencil", "DensePencilState", "Pencil"]
 
@@ -85,14 +84,13 @@ class DensePencil(Solver[Pencil, DensePencilState]):
 
     def step(self, problem: Pencil, state: DensePencilState) -> DensePencilState:
         A, B = np.asarray(problem.A, np.float64), np.asarray(problem.B, np.float64)
-        n, steps = len(A), state.steps + 1
+        steps = state.steps + 1
         if not (np.all(np.isfinite(A)) and np.all(np.isfinite(B))):
             return DensePencilState(steps, failure=Status.NOT_FINITE.name)
         try:
-            values, vectors = scipy.linalg.eigh(A, B, subset_by_index=(n - problem.k, n - 1), check_finite=False)
+            values, vectors = leading_pairs(A, problem.k, B)
         except np.linalg.LinAlgError:
             return DensePencilState(steps, failure=Status.NOT_POSITIVE_DEFINITE.name)
-        values, vectors = np.ascontiguousarray(values[::-1]), np.ascontiguousarray(vectors[:, ::-1])
         return DensePencilState(steps, values, vectors, problem.residuals(values, vectors))
 
     def verdict(self, problem: Pencil, state: DensePencilState) -> Status | None:

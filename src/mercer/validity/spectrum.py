@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from mercer.operators import Dense, Identity, Operator, Scaled, Sum
-from mercer.solvers import BlockKrylov, Eigenproblem, solve
+from mercer.solvers import BlockKrylov, Eigenproblem, leading_pairs, solve
 
 __all__ = ["DENSE_UP_TO", "Spectrum", "spectrum_of"]
 
@@ -100,7 +99,7 @@ def spectrum_of(K: Operator, most: int = 60, eps: float | None = None, dense: in
     if n <= dense:
         symmetric = (block + block.T) / 2
         values = np.linalg.eigvalsh(symmetric)
-        v = scipy.linalg.eigh(symmetric, subset_by_index=(0, 0), check_finite=False)[1][:, 0]
+        v = leading_pairs(-symmetric, 1, overwrite=True)[1][:, 0]
         ends, resolution = (float(values[0]), float(values[-1])), unit
         squares = float(np.sum(values**2))
         rank = int(np.count_nonzero(np.abs(values) > unit * n * np.max(np.abs(values))))
