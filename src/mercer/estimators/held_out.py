@@ -8,10 +8,19 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from mercer.approx.pivoted_cholesky import pivoted_cholesky
-from mercer.approx.subset_preconditioner import SubsetInverse
+from mercer.approx.subset_preconditioner import InverseWithout, SubsetInverse
 from mercer.operators import Dense, Operator
 from mercer.select import RidgeSpectrum
-from mercer.solvers import Cholesky, LinearSystem, Status, SubsetGradients, SubsetSystems, solve
+from mercer.solvers import (
+    Cholesky,
+    CholeskyFactor,
+    LinearSystem,
+    Status,
+    SubsetGradients,
+    SubsetPreconditioner,
+    SubsetSystems,
+    solve,
+)
 
 __all__ = ["Buffers", "Split", "held_out_bytes", "held_out_predictions"]
 
@@ -19,8 +28,15 @@ Floats = NDArray[np.float64]
 
 LARGE = 1500
 """Rows from which on iterations shared by all folds and λ are tried before factorisations."""
-RANK = 300
-"""Of the preconditioner: at n = 4000 it costs 0.1 s, and one step with 25 columns is a tenth dearer for it."""
+FIRST, SPREAD = 120, 0.8
+"""Pivots of a first look at K: where they leave so much of its trace, more are not worth their price."""
+MOST = 4
+ENOUGH = 0.05
+"""Of a shift: what a preconditioner for it may leave of K's trace, on the mean of its rows."""
+SHARING = 4
+"""Folds from which on one inverse of all rows is quicker than a factorisation for each."""
+REFINEMENTS = 10
+"""Steps with an inverse in float32, which takes three; where ten are not enough it is none in that precision."""
 NARROW = 5e-5
 """λ/λmax(K) below which products are in float64: those in float32 slow the iteration down from 1e-5 on, or end it."""
 STEPS_A_ROW = 1 / 115
@@ -113,7 +129,10 @@ def held_out_predictions(
     if n > LARGE:
         np.copyto(buffers.array("narrow", K.shape, np.float32), K, casting="same_kind")
     if n > LARGE and np.min(np.diagonal(K)) >= 0 and min(len(split.train) for split in splits) > n // 2:
-        todo = _by_gradients(K, Y, splits, alphas, intercept, buffers, out)
+        together = _Together(K, Y, splits, alphas, intercept, buffers)
+        together.by_approximation(out)
+        together.by_inverses(out)
+        todo = together.todo
     for split, predicted, left in zip(splits, out, todo, strict=True):
         if np.any(left):
             _by_cholesky(K, Y, split, alphas, np.flatnonzero(left), intercept, buffers, predicted)
@@ -155,54 +174,91 @@ def _by_spectrum(K: Floats, Y: Floats, splits: list[Split], alphas: Floats, inte
 # ---- all systems at once --------------------------------------------------------------------------------------------
 
 
-def _by_gradients(
-    K: Floats,
-    Y: Floats,
-    splits: list[Split],
-    alphas: Floats,
-    intercept: bool,
-    buffers: Buffers,
-    out: list[Floats],
-) -> NDArray[np.bool_]:
-    """Fill `out` where the iteration converged; the (split, λ) where it did not."""
-    n, sides = len(K), _sides(Y, intercept)
-    todo = np.ones((len(splits), len(alphas)), bool)
-    tried = [(s, a) for s in range(len(splits)) for a in range(len(alphas)) if alphas[a] > 0]
-    if not tried:
-        return todo
-    subset = np.repeat([s for s, _ in tried], sides.shape[1])
-    shifts = np.repeat([alphas[a] for _, a in tried], sides.shape[1])
-    systems = _systems(K, splits, subset, shifts, np.tile(sides, len(tried)), buffers)
-    found = solve(SubsetGradients(TOL, max(10, round(n * STEPS_A_ROW))), systems)
-    values = K @ found.x
-    good = np.all(found.state.converged.reshape(len(tried), -1), axis=1).tolist()
-    for j, (s, a) in enumerate(tried):
-        if good[j]:
-            own = slice(j * sides.shape[1], (j + 1) * sides.shape[1])
-            out[s][:, a] = _predicted(values[splits[s].test, own], found.x[:, own], intercept)
-            todo[s, a] = False
-    return todo
+class _Together:
+    """The systems of all folds and λ > 0, and their solutions: `todo` says which (split, λ) have none yet."""
+
+    def __init__(
+        self, K: Floats, Y: Floats, splits: list[Split], alphas: Floats, intercept: bool, buffers: Buffers
+    ) -> None:
+        self.splits, self.alphas, self.intercept, self.buffers = splits, alphas, intercept, buffers
+        self.A = Dense(K, symmetric=True, beside_lapack=True)
+        self.narrow = Dense(buffers.array("narrow", K.shape, np.float32), symmetric=True, beside_lapack=True)
+        self.sides = _sides(Y, intercept)
+        self.present = np.zeros((len(K), len(splits)), bool)
+        for own, split in zip(self.present.T, splits, strict=True):
+            own[split.train] = True
+        self.absent = [np.flatnonzero(~own) for own in self.present.T]
+        self.todo = np.ones((len(splits), len(alphas)), bool)
+
+    def by_approximation(self, out: list[Floats]) -> None:
+        """All of them, preconditioned by a low-rank approximation of K; those that would take long stay to do."""
+        n, tried = len(self.sides), np.argwhere(self.alphas[None, :] * self.todo > 0)
+        if not len(tried):
+            return
+        shifts = self._each(self.alphas[tried[:, 1]])
+        F, left, largest = _approximation(self.A, float(shifts.min()))
+        precise = shifts < NARROW * largest
+        # How many columns of F are enough for a shift; and what these leave of K, of which half the mean is as good as
+        # a part of the shift where it is spread over many directions.
+        ranks = np.searchsorted(-left, -ENOUGH * n * shifts).clip(min(FIRST, F.shape[1]), F.shape[1])
+        subset, mu = self._each(tried[:, 0]), shifts + 0.5 * left[ranks - 1] / n
+        M = SubsetInverse(F, self.absent, subset, mu, ranks)
+        self._solve(tried, M, precise, max(10, round(n * STEPS_A_ROW)), out)
+
+    def by_inverses(self, out: list[Floats]) -> None:
+        """What is left of each λ, preconditioned by (K + λI)⁻¹ in float32, where enough folds share it."""
+        for a in np.flatnonzero(np.sum(self.todo, axis=0) >= SHARING).tolist():
+            tried = np.argwhere(self.todo & (np.arange(len(self.alphas)) == a))
+            buffer = self.buffers.array("factor", self.A.shape, np.float32)
+            np.copyto(buffer, self.narrow.array)
+            factor = CholeskyFactor.of(buffer, self.alphas[a])
+            if factor is None:
+                continue
+            try:
+                M = InverseWithout(factor, self.absent, self._each(tried[:, 0]))
+            except FloatingPointError:
+                continue
+            self._solve(tried, M, None, REFINEMENTS, out)
+
+    def _each(self, values: NDArray[Any]) -> NDArray[Any]:
+        """For each right-hand side of each system."""
+        return np.repeat(values, self.sides.shape[1])
+
+    def _solve(
+        self,
+        tried: NDArray[np.intp],
+        M: SubsetPreconditioner,
+        precise: NDArray[np.bool_] | None,
+        max_steps: int,
+        out: list[Floats],
+    ) -> None:
+        present, width = self.present[:, self._each(tried[:, 0])], self.sides.shape[1]
+        B = np.where(present, np.tile(self.sides, len(tried)), 0.0)
+        shifts = self._each(self.alphas[tried[:, 1]])
+        systems = SubsetSystems(self.A, B, present, shifts, M, self.narrow, precise)
+        found = solve(SubsetGradients(TOL, max_steps), systems)
+        good = np.all(found.state.converged.reshape(len(tried), -1), axis=1)
+        for j in np.flatnonzero(good).tolist():
+            (s, a), own = tried[j], slice(j * width, (j + 1) * width)
+            values = found.state.images[self.splits[s].test, own]
+            out[s][:, a] = _predicted(values, found.x[:, own], self.intercept)
+            self.todo[s, a] = False
 
 
-def _systems(
-    K: Floats, splits: list[Split], subset: NDArray[np.intp], shifts: Floats, B: Floats, buffers: Buffers
-) -> SubsetSystems:
-    """With their preconditioner; B is overwritten."""
-    n, A = len(K), Dense(K, symmetric=True)
-    approximation = pivoted_cholesky(A, min(RANK, n // 4), dtype=np.float64)
-    F = buffers.array("F", approximation.F.shape, np.float64)
-    np.copyto(F, approximation.F)
-    within = np.zeros((len(splits), n), bool)
-    for own, split in zip(within, splits, strict=True):
-        own[split.train] = True
-    present = np.ascontiguousarray(within[subset].T)
-    B[~present] = 0.0
-    # Where the rest of K is spread over many directions its mean is a part of the shift; half of it, to be safe.
-    rest = 0.5 * approximation.residual_trace / n
-    M = SubsetInverse(F, [np.flatnonzero(~own) for own in within], subset, shifts + rest)
-    small = buffers.array("narrow", K.shape, np.float32)
-    precise = shifts < NARROW * M.largest
-    return SubsetSystems(A, B, present, shifts, M, Dense(small, symmetric=True), precise)
+def _approximation(A: Dense, shift: float) -> tuple[NDArray[Any], Floats, float]:
+    """F with FFᵀ ≈ A, tr(A − FFᵀ) after each of its columns, and the largest eigenvalue of FFᵀ.
+
+    As many columns as `ENOUGH` asks for at the least shift, a quarter of n at most; and few where a first part shows
+    that A is spread over so many directions that more would explain little.
+    """
+    n = A.shape[0]
+    found = pivoted_cholesky(A, min(FIRST, n // 4), dtype=np.float64)
+    largest = float(np.linalg.eigvalsh(found.F.T @ found.F)[-1]) if found.rank else 0.0
+    if found.rank and found.residual_trace < SPREAD * found.trace:
+        kind = np.float64 if shift < NARROW * largest else np.float32
+        found = pivoted_cholesky(A, n // MOST, tol=ENOUGH * n * shift, dtype=kind)
+    explained = np.einsum("ij,ij->j", found.F, found.F, dtype=np.float64)
+    return found.F, np.maximum(found.trace - np.cumsum(explained), 0.0), largest
 
 
 # ---- a factorisation for each ---------------------------------------------------------------------------------------
