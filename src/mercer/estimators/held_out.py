@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from mercer.approx.pivoted_cholesky import pivoted_cholesky
 from mercer.approx.subset_preconditioner import InverseWithout, SubsetInverse
-from mercer.operators import Dense, Operator
+from mercer.operators import Dense, Operator, product, row_blocks
 from mercer.select import RidgeSpectrum
 from mercer.solvers import (
     Cholesky,
@@ -31,14 +31,12 @@ LARGE = 1500
 FIRST, SPREAD = 120, 0.8
 """Pivots of a first look at K: where they leave so much of its trace, more are not worth their price."""
 MOST = 4
-ENOUGH = 0.05
+ENOUGH = 0.005
 """Of a shift: what a preconditioner for it may leave of K's trace, on the mean of its rows."""
 SHARING = 4
 """Folds from which on one inverse of all rows is quicker than a factorisation for each."""
 REFINEMENTS = 10
 """Steps with an inverse in float32, which takes three; where ten are not enough it is none in that precision."""
-NARROW = 5e-5
-"""λ/λmax(K) below which products are in float64: those in float32 slow the iteration down from 1e-5 on, or end it."""
 STEPS_A_ROW = 1 / 115
 """A factorisation in float32 of four fifths of n rows takes as long as n/115 steps of five columns (n = 4000)."""
 MANY = 60
@@ -126,8 +124,6 @@ def held_out_predictions(
         _by_spectrum(K, Y, splits, alphas, intercept, out)
         return out
     todo = np.ones((len(splits), len(alphas)), bool)
-    if n > LARGE:
-        np.copyto(buffers.array("narrow", K.shape, np.float32), K, casting="same_kind")
     if n > LARGE and np.min(np.diagonal(K)) >= 0 and min(len(split.train) for split in splits) > n // 2:
         together = _Together(K, Y, splits, alphas, intercept, buffers)
         together.by_approximation(out)
@@ -182,7 +178,6 @@ class _Together:
     ) -> None:
         self.splits, self.alphas, self.intercept, self.buffers = splits, alphas, intercept, buffers
         self.A = Dense(K, symmetric=True, beside_lapack=True)
-        self.narrow = Dense(buffers.array("narrow", K.shape, np.float32), symmetric=True, beside_lapack=True)
         self.sides = _sides(Y, intercept)
         self.present = np.zeros((len(K), len(splits)), bool)
         for own, split in zip(self.present.T, splits, strict=True):
@@ -196,21 +191,20 @@ class _Together:
         if not len(tried):
             return
         shifts = self._each(self.alphas[tried[:, 1]])
-        F, left, largest = _approximation(self.A, float(shifts.min()))
-        precise = shifts < NARROW * largest
+        F, left = self._approximation(float(shifts.min()))
         # How many columns of F are enough for a shift; and what these leave of K, of which half the mean is as good as
         # a part of the shift where it is spread over many directions.
         ranks = np.searchsorted(-left, -ENOUGH * n * shifts).clip(min(FIRST, F.shape[1]), F.shape[1])
         subset, mu = self._each(tried[:, 0]), shifts + 0.5 * left[ranks - 1] / n
         M = SubsetInverse(F, self.absent, subset, mu, ranks)
-        self._solve(tried, M, precise, max(10, round(n * STEPS_A_ROW)), out)
+        self._solve(tried, M, max(10, round(n * STEPS_A_ROW)), out)
 
     def by_inverses(self, out: list[Floats]) -> None:
         """What is left of each λ, preconditioned by (K + λI)⁻¹ in float32, where enough folds share it."""
         for a in np.flatnonzero(np.sum(self.todo, axis=0) >= SHARING).tolist():
             tried = np.argwhere(self.todo & (np.arange(len(self.alphas)) == a))
             buffer = self.buffers.array("factor", self.A.shape, np.float32)
-            np.copyto(buffer, self.narrow.array)
+            np.copyto(buffer, self.A.array, casting="same_kind")
             factor = CholeskyFactor.of(buffer, self.alphas[a])
             if factor is None:
                 continue
@@ -218,7 +212,7 @@ class _Together:
                 M = InverseWithout(factor, self.absent, self._each(tried[:, 0]))
             except FloatingPointError:
                 continue
-            self._solve(tried, M, None, REFINEMENTS, out)
+            self._solve(tried, M, REFINEMENTS, out)
 
     def _each(self, values: NDArray[Any]) -> NDArray[Any]:
         """For each right-hand side of each system."""
@@ -228,14 +222,13 @@ class _Together:
         self,
         tried: NDArray[np.intp],
         M: SubsetPreconditioner,
-        precise: NDArray[np.bool_] | None,
         max_steps: int,
         out: list[Floats],
     ) -> None:
         present, width = self.present[:, self._each(tried[:, 0])], self.sides.shape[1]
         B = np.where(present, np.tile(self.sides, len(tried)), 0.0)
         shifts = self._each(self.alphas[tried[:, 1]])
-        systems = SubsetSystems(self.A, B, present, shifts, M, self.narrow, precise)
+        systems = SubsetSystems(self.A, B, present, shifts, M, self.narrow)
         found = solve(SubsetGradients(TOL, max_steps), systems)
         good = np.all(found.state.converged.reshape(len(tried), -1), axis=1)
         for j in np.flatnonzero(good).tolist():
@@ -244,21 +237,36 @@ class _Together:
             out[s][:, a] = _predicted(values, found.x[:, own], self.intercept)
             self.todo[s, a] = False
 
+    def _approximation(self, shift: float) -> tuple[NDArray[Any], Floats]:
+        """F with FFᵀ ≈ A, and tr(A − FFᵀ) after each of its columns; and `narrow`, A for products.
 
-def _approximation(A: Dense, shift: float) -> tuple[NDArray[Any], Floats, float]:
-    """F with FFᵀ ≈ A, tr(A − FFᵀ) after each of its columns, and the largest eigenvalue of FFᵀ.
+        As many columns as `ENOUGH` asks for at the least shift, n/`MOST` at most; and few where a first part shows that
+        A is spread over so many directions that more would explain little.
+        """
+        n = len(self.sides)
+        found = pivoted_cholesky(self.A, min(FIRST, n // MOST), dtype=np.float64)
+        if spread := found.residual_trace > SPREAD * found.trace:
+            self.narrow = Deflated(self.A.array, found.F[:, :0], self.buffers.array("narrow", self.A.shape, np.float32))
+        else:
+            self.narrow = Deflated(self.A.array, found.F, self.buffers.array("narrow", self.A.shape, np.float32))
+            found = pivoted_cholesky(self.A, n // MOST, tol=ENOUGH * n * shift, dtype=np.float32)
+        explained = np.einsum("ij,ij->j", found.F, found.F, dtype=np.float64)
+        return found.F.astype(np.float32, copy=False), np.maximum(found.trace - np.cumsum(explained), 0.0)
 
-    As many columns as `ENOUGH` asks for at the least shift, a quarter of n at most; and few where a first part shows
-    that A is spread over so many directions that more would explain little.
-    """
-    n = A.shape[0]
-    found = pivoted_cholesky(A, min(FIRST, n // 4), dtype=np.float64)
-    largest = float(np.linalg.eigvalsh(found.F.T @ found.F)[-1]) if found.rank else 0.0
-    if found.rank and found.residual_trace < SPREAD * found.trace:
-        kind = np.float64 if shift < NARROW * largest else np.float32
-        found = pivoted_cholesky(A, n // MOST, tol=ENOUGH * n * shift, dtype=kind)
-    explained = np.einsum("ij,ij->j", found.F, found.F, dtype=np.float64)
-    return found.F, np.maximum(found.trace - np.cumsum(explained), 0.0), largest
+
+class Deflated(Operator):
+    """A = FFᵀ + (A − FFᵀ), the latter in float32: its rounding is that of what F leaves, not that of A."""
+
+    def __init__(self, A: Floats, F: Floats, buffer: NDArray[Any]) -> None:
+        self.Ft, self.rest = np.ascontiguousarray(F.T), buffer
+        for rows in row_blocks(*A.shape):
+            np.copyto(buffer[rows], A[rows] - product(F[rows], self.Ft) if F.size else A[rows], casting="same_kind")
+        super().__init__(A.shape, np.float64, symmetric=True)
+
+    def _matmat(self, V: NDArray[Any]) -> NDArray[Any]:
+        out = product(self.rest, V.astype(np.float32)).astype(np.float64)
+        out += product(self.Ft.T, product(self.Ft, V))
+        return out
 
 
 # ---- a factorisation for each ---------------------------------------------------------------------------------------
@@ -276,13 +284,12 @@ def _by_cholesky(
 ) -> None:
     large = len(K) > LARGE
     dtype = np.float32 if large else np.float64
-    source = buffers.array("narrow", K.shape, dtype) if large else K
     factor = buffers.array("factor", (len(split.train), len(split.train)), dtype)
     sides = _sides(Y[split.train], intercept)
     solver = Cholesky(tol=TOL, precision="mixed" if large else "float64")
     for a in which:
         for i, row in enumerate(split.train):
-            np.take(source[row], split.train, out=factor[i], mode="clip")  # with mode="raise" NumPy buffers its output
+            factor[i] = K[row][split.train]
         system = LinearSystem(_Restricted(K, split.train), sides, float(alphas[a]), matrix=factor)
         found = solve(solver, system)
         # STALLED is a system that is nearly singular: as exact as float64 makes it, and what a fit would return.

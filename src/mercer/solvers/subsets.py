@@ -98,7 +98,7 @@ class SubsetSystems:
             return self.shifted(np.asarray(self.A @ X, np.float64), X, columns)
         size = np.max(np.abs(X), axis=0, initial=0.0)
         size = np.where((size > 0) & np.isfinite(size), size, 1.0)
-        return self.shifted(np.asarray(self.narrow @ (X / size).astype(np.float32), np.float64) * size, X, columns)
+        return self.shifted(np.asarray(self.narrow @ (X / size).astype(self.narrow.dtype), np.float64) * size, X, columns)
 
     def shifted(self, AX: Floats, X: Floats, columns: Any = slice(None)) -> Floats:
         """Pⱼ A xⱼ + λⱼ xⱼ, of A xⱼ."""
