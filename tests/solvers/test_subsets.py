@@ -34,7 +34,7 @@ def test_each_system_is_solved_as_if_alone(systems, narrow, rank):
     if rank:
         values, vectors = np.linalg.eigh(A)
         F = vectors[:, -rank:] * np.sqrt(values[-rank:])
-        M = SubsetInverse(F, [np.flatnonzero(~on) for on in present.T], np.arange(5), shifts)
+        M = SubsetInverse.of(F, [np.flatnonzero(~on) for on in present.T], np.arange(5), shifts)
     problem = SubsetSystems(Dense(A), B, present, shifts, M, Dense(A.astype(np.float32)) if narrow else None)
     solution = solve(SubsetGradients(tol=1e-11, max_steps=10**6), problem)
     assert solution.status is Status.CONVERGED, solution.state
@@ -45,7 +45,7 @@ def test_each_system_is_solved_as_if_alone(systems, narrow, rank):
 def test_the_preconditioner_is_the_inverse_where_the_matrix_has_its_rank(systems):
     _, B, present, shifts = systems
     F = np.random.default_rng(1).normal(size=(80, 4))
-    M = SubsetInverse(F, [np.flatnonzero(~on) for on in present.T], np.arange(5), shifts)
+    M = SubsetInverse.of(F, [np.flatnonzero(~on) for on in present.T], np.arange(5), shifts)
     np.testing.assert_allclose(M.apply(B, np.arange(5)), alone(F @ F.T, B, present, shifts), rtol=1e-8, atol=1e-10)
     some = np.array([3, 1])
     np.testing.assert_allclose(M.apply(B[:, some], some), M.apply(B, np.arange(5))[:, some], rtol=1e-12)

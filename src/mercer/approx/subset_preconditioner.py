@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ BLOCK = 512
 """Rows that are mirrored at a time."""
 
 
+@dataclass(frozen=True, eq=False)
 class SubsetInverse:
     r"""R ↦ (F_s F_sᵀ + μ)⁻¹ r = (r − F_s (F_sᵀF_s + μ)⁻¹ F_sᵀ r)/μ on the rows of subset s, for one s and μ a column.
 
@@ -36,39 +38,41 @@ class SubsetInverse:
     ranks : integer array of shape (c,), optional
         How many columns of F are enough for each system, the same for the same μ; all of them unless given.
 
-    Raises
-    ------
-    FloatingPointError
-        Where a Gram matrix plus μ is not definite in the precision of F, which has none for so small a μ.
-
     Examples
     --------
-    >>> M = SubsetInverse(np.array([[1.0], [2.0]]), [np.array([1])], np.array([0]), np.array([1.0]))
+    >>> M = SubsetInverse.of(np.array([[1.0], [2.0]]), [np.array([1])], np.array([0]), np.array([1.0]))
     >>> M.apply(np.array([[1.0], [0.0]]), np.array([0]))  # (1 + 1)⁻¹ on the first row
     array([[0.5],
            [0. ]])
     """
 
-    def __init__(
-        self,
+    Ft: NDArray[Any]
+    present: NDArray[np.bool_]
+    subset: NDArray[np.intp]
+    shifts: Floats
+    factors: dict[tuple[int, float], CholeskyFactor]
+
+    @classmethod
+    def of(
+        cls,
         F: NDArray[Any],
         absent: list[NDArray[np.intp]],
         subset: NDArray[np.intp],
         shifts: Floats,
         ranks: NDArray[np.intp] | None = None,
-    ) -> None:
-        self.Ft, self.subset, self.shifts = np.ascontiguousarray(F.T), subset, shifts
-        self.present = _present(len(F), absent)
-        self.factors: dict[tuple[int, float], CholeskyFactor] = {}
-        whole = _gram(self.Ft)
+    ) -> SubsetInverse | None:
+        """Factor all F_sᵀF_s + μ; None where one is not definite, in the precision of F, because μ is so small."""
+        Ft, factors = np.ascontiguousarray(F.T), {}
+        whole = _gram(Ft)
         for s, rows in enumerate(absent):
-            left = whole - _gram(self.Ft[:, rows])
+            left = whole - _gram(Ft[:, rows])
             for mu in np.unique(shifts[subset == s]):
-                r = len(self.Ft) if ranks is None else int(ranks[shifts == mu][0])
+                r = len(Ft) if ranks is None else int(ranks[shifts == mu][0])
                 factor = CholeskyFactor.of(left[:r, :r].copy(), mu)
                 if factor is None:
-                    raise FloatingPointError(f"FᵀF + {mu:.3g} is not definite in {F.dtype}")
-                self.factors[s, float(mu)] = factor
+                    return None
+                factors[s, float(mu)] = factor
+        return cls(Ft, _present(len(F), absent), subset, shifts, factors)
 
     def apply(self, R: Floats, columns: NDArray[np.intp]) -> Floats:
         """For the columns with these numbers."""
@@ -85,11 +89,13 @@ class SubsetInverse:
         return np.where(self.present[:, self.subset[columns]], scaled, 0.0) * (size / self.shifts[columns])
 
 
+@dataclass(frozen=True, eq=False)
 class InverseWithout:
-    r"""R ↦ (A_TT + λ)⁻¹ r = z_T − P_TF (P_FF)⁻¹ z_F, z = P r, with P = (A + λI)⁻¹, on the rows T of subset s, which lacks F.
+    r"""R ↦ (A_TT + λ)⁻¹ r = z_T − P_TF (P_FF)⁻¹ z_F, z = P r, P = (A + λI)⁻¹, on the rows T of a subset that lacks F.
 
-    One inverse, in 2n³ operations, for all subsets; a factorisation for each takes t³/3 for t rows, and five of four
-    fifths of the rows 0.85n³ in all, but is quicker per operation: XXX.
+    One inverse for all subsets, in n³ operations, and two products with it for each application. A factorisation for
+    each takes t³/3 of t rows, for five subsets of four fifths of the rows 0.85n³ in all, but as many matrices have to
+    be made and kept.
 
     Parameters
     ----------
@@ -100,28 +106,32 @@ class InverseWithout:
     subset : integer array of shape (c,)
         The subset of each column.
 
-    Raises
-    ------
-    FloatingPointError
-        Where a block of the inverse is not definite in the precision of the factor.
-
     Examples
     --------
-    >>> M = InverseWithout(CholeskyFactor.of(np.array([[4.0, 1.0], [1.0, 2.0]])), [np.array([1])], np.array([0]))
+    >>> M = InverseWithout.of(CholeskyFactor.of(np.array([[4.0, 1.0], [1.0, 2.0]])), [np.array([1])], np.array([0]))
     >>> M.apply(np.array([[1.0], [0.0]]), np.array([0])).round(12)
     array([[0.25],
            [0.  ]])
     """
 
-    def __init__(self, factor: CholeskyFactor, absent: list[NDArray[np.intp]], subset: NDArray[np.intp]) -> None:
-        self.inverse, self.absent, self.subset = _inverted(factor), absent, subset
-        self.present = _present(len(self.inverse), absent)
-        self.blocks: dict[int, CholeskyFactor] = {}
+    inverse: NDArray[Any]
+    absent: list[NDArray[np.intp]]
+    present: NDArray[np.bool_]
+    subset: NDArray[np.intp]
+    blocks: dict[int, CholeskyFactor]
+
+    @classmethod
+    def of(
+        cls, factor: CholeskyFactor, absent: list[NDArray[np.intp]], subset: NDArray[np.intp]
+    ) -> InverseWithout | None:
+        """Invert, and factor all P_FF; None where one is not definite in the precision of the factor."""
+        P, blocks = _inverted(factor), {}
         for s in np.unique(subset).tolist():
-            block = CholeskyFactor.of(self.inverse[np.ix_(absent[s], absent[s])])
+            block = CholeskyFactor.of(P[np.ix_(absent[s], absent[s])])
             if block is None:
-                raise FloatingPointError(f"an inverse in {self.inverse.dtype} is not definite")
-            self.blocks[s] = block
+                return None
+            blocks[s] = block
+        return cls(P, absent, _present(len(P), absent), subset, blocks)
 
     def apply(self, R: Floats, columns: NDArray[np.intp]) -> Floats:
         """For the columns with these numbers."""

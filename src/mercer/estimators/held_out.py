@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from mercer.approx.deflated import Deflated
 from mercer.approx.pivoted_cholesky import pivoted_cholesky
 from mercer.approx.subset_preconditioner import InverseWithout, SubsetInverse
-from mercer.operators import Dense, Operator, product, row_blocks
+from mercer.operators import Dense, Operator
 from mercer.select import RidgeSpectrum
 from mercer.solvers import (
     Cholesky,
@@ -29,16 +30,21 @@ Floats = NDArray[np.float64]
 LARGE = 1500
 """Rows from which on iterations shared by all folds and λ are tried before factorisations."""
 FIRST, SPREAD = 120, 0.8
-"""Pivots of a first look at K: where they leave so much of its trace, more are not worth their price."""
-MOST = 4
-ENOUGH = 0.005
-"""Of a shift: what a preconditioner for it may leave of K's trace, on the mean of its rows."""
+"""Pivots of a first look at K, 0.03 s at n = 4000: where they leave so much of its trace, more are not worth it."""
+DEFLATED = 64
+"""Of these pivots, taken out of K before it is rounded to float32, which takes as long as five products (n = 4000)."""
+ENOUGH, MOST = 0.005, 4
+"""What a preconditioner leaves of K's trace, on the mean of the rows and of a shift, unless it has n/`MOST` columns: at
+γ = 0.05, λ = 0.01 of the benchmark's search 1000 columns take 20 steps, 600 take 34, 300 did not end in 35.
+"""
+NARROW = 1e-6
+"""λ/λmax(K) from which on float32 carries a preconditioner; at 2.5e-6 it takes the steps of one in float64."""
+STEPS_A_ROW = 1 / 115
+"""An inverse of n rows, for five folds, takes as long as n/115 steps of five columns (n = 4000)."""
 SHARING = 4
 """Folds from which on one inverse of all rows is quicker than a factorisation for each."""
 REFINEMENTS = 10
 """Steps with an inverse in float32, which takes three; where ten are not enough it is none in that precision."""
-STEPS_A_ROW = 1 / 115
-"""A factorisation in float32 of four fifths of n rows takes as long as n/115 steps of five columns (n = 4000)."""
 MANY = 60
 """Folds × λ from which on one eigendecomposition is quicker than a factorisation for each."""
 TOL = 1e-7
@@ -88,10 +94,12 @@ def held_out_predictions(
 ) -> list[Floats]:
     r"""K[test, train] (K[train, train] + λI)⁻¹ y for each split, of shape (tests, λ, targets), to 1e-6 or better.
 
-    Three roads to the same numbers. Many folds × λ whose training rows are all others: one eigendecomposition, and the
+    Four roads to the same numbers. Many folds × λ whose training rows are all others: one eigendecomposition, and the
     folds by the block formula (`RidgeSpectrum.leave_out`). Many rows: conjugate gradients on all systems at once, one
     float32 product a step for all folds and λ, preconditioned by one pivoted Cholesky approximation of K, with float64
-    residuals; systems that would take longer than a factorisation are factored. Else: Cholesky for each.
+    residuals; where they would take long (small λ and a K that no small rank approximates) the same with another
+    preconditioner, one float32 inverse of K + λI for the folds that are left. Else, and where float32 has no inverse:
+    Cholesky for each.
 
     Parameters
     ----------
@@ -192,11 +200,15 @@ class _Together:
             return
         shifts = self._each(self.alphas[tried[:, 1]])
         F, left = self._approximation(float(shifts.min()))
+        if not F.size:
+            return
         # How many columns of F are enough for a shift; and what these leave of K, of which half the mean is as good as
         # a part of the shift where it is spread over many directions.
         ranks = np.searchsorted(-left, -ENOUGH * n * shifts).clip(min(FIRST, F.shape[1]), F.shape[1])
         subset, mu = self._each(tried[:, 0]), shifts + 0.5 * left[ranks - 1] / n
-        M = SubsetInverse(F, self.absent, subset, mu, ranks)
+        M = SubsetInverse.of(F, self.absent, subset, mu, ranks)
+        if M is None:
+            return
         self._solve(tried, M, max(10, round(n * STEPS_A_ROW)), out)
 
     def by_inverses(self, out: list[Floats]) -> None:
@@ -206,13 +218,9 @@ class _Together:
             buffer = self.buffers.array("factor", self.A.shape, np.float32)
             np.copyto(buffer, self.A.array, casting="same_kind")
             factor = CholeskyFactor.of(buffer, self.alphas[a])
-            if factor is None:
-                continue
-            try:
-                M = InverseWithout(factor, self.absent, self._each(tried[:, 0]))
-            except FloatingPointError:
-                continue
-            self._solve(tried, M, REFINEMENTS, out)
+            M = None if factor is None else InverseWithout.of(factor, self.absent, self._each(tried[:, 0]))
+            if M is not None:
+                self._solve(tried, M, REFINEMENTS, out)
 
     def _each(self, values: NDArray[Any]) -> NDArray[Any]:
         """For each right-hand side of each system."""
@@ -243,30 +251,18 @@ class _Together:
         As many columns as `ENOUGH` asks for at the least shift, n/`MOST` at most; and few where a first part shows that
         A is spread over so many directions that more would explain little.
         """
-        n = len(self.sides)
+        n, kind = len(self.sides), np.float32
         found = pivoted_cholesky(self.A, min(FIRST, n // MOST), dtype=np.float64)
-        if spread := found.residual_trace > SPREAD * found.trace:
-            self.narrow = Deflated(self.A.array, found.F[:, :0], self.buffers.array("narrow", self.A.shape, np.float32))
+        first, rounded = found.F, self.buffers.array("narrow", self.A.shape, np.float32)
+        if found.residual_trace > SPREAD * found.trace:
+            self.narrow = Deflated(self.A.array, first[:, :0], rounded)
         else:
-            self.narrow = Deflated(self.A.array, found.F, self.buffers.array("narrow", self.A.shape, np.float32))
-            found = pivoted_cholesky(self.A, n // MOST, tol=ENOUGH * n * shift, dtype=np.float32)
+            self.narrow = Deflated(self.A.array, first[:, :DEFLATED], rounded)
+            largest = float(np.linalg.eigvalsh(first.T @ first)[-1]) if found.rank else 0.0
+            kind = np.float32 if shift >= NARROW * largest else np.float64
+            found = pivoted_cholesky(self.A, n // MOST, tol=ENOUGH * n * shift, dtype=kind)
         explained = np.einsum("ij,ij->j", found.F, found.F, dtype=np.float64)
-        return found.F.astype(np.float32, copy=False), np.maximum(found.trace - np.cumsum(explained), 0.0)
-
-
-class Deflated(Operator):
-    """A = FFᵀ + (A − FFᵀ), the latter in float32: its rounding is that of what F leaves, not that of A."""
-
-    def __init__(self, A: Floats, F: Floats, buffer: NDArray[Any]) -> None:
-        self.Ft, self.rest = np.ascontiguousarray(F.T), buffer
-        for rows in row_blocks(*A.shape):
-            np.copyto(buffer[rows], A[rows] - product(F[rows], self.Ft) if F.size else A[rows], casting="same_kind")
-        super().__init__(A.shape, np.float64, symmetric=True)
-
-    def _matmat(self, V: NDArray[Any]) -> NDArray[Any]:
-        out = product(self.rest, V.astype(np.float32)).astype(np.float64)
-        out += product(self.Ft.T, product(self.Ft, V))
-        return out
+        return found.F.astype(kind, copy=False), np.maximum(found.trace - np.cumsum(explained), 0.0)
 
 
 # ---- a factorisation for each ---------------------------------------------------------------------------------------

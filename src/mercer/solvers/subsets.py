@@ -59,9 +59,7 @@ class SubsetSystems:
         λ ≥ 0.
     preconditioner : SubsetPreconditioner, optional
     narrow : Operator, optional
-        A in float32, for the products that need no more.
-    precise : bool array of shape (c,), optional
-        The columns that need more from the first step on: all without a narrow operator, none with one.
+        A in float32, or in part, for the products that need no more.
 
     Examples
     --------
@@ -78,7 +76,6 @@ class SubsetSystems:
     shifts: Floats
     preconditioner: SubsetPreconditioner | None = None
     narrow: Operator | None = None
-    precise: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         n, c = self.B.shape
@@ -98,7 +95,9 @@ class SubsetSystems:
             return self.shifted(np.asarray(self.A @ X, np.float64), X, columns)
         size = np.max(np.abs(X), axis=0, initial=0.0)
         size = np.where((size > 0) & np.isfinite(size), size, 1.0)
-        return self.shifted(np.asarray(self.narrow @ (X / size).astype(self.narrow.dtype), np.float64) * size, X, columns)
+        return self.shifted(
+            np.asarray(self.narrow @ (X / size).astype(self.narrow.dtype), np.float64) * size, X, columns
+        )
 
     def shifted(self, AX: Floats, X: Floats, columns: Any = slice(None)) -> Floats:
         """Pⱼ A xⱼ + λⱼ xⱼ, of A xⱼ."""
@@ -191,7 +190,7 @@ class SubsetGradients(Solver[SubsetSystems, SubsetState]):
         Z = _preconditioned(problem, B, np.arange(B.shape[1]))
         residuals, rho = column_norms(B) / problem.scales, column_dots(B, Z)
         codes = np.where(residuals == 0, CONVERGED, _sound(rho))
-        wide = np.full(B.shape[1], problem.narrow is None) if problem.precise is None else problem.precise
+        wide = np.full(B.shape[1], problem.narrow is None)
         X = np.zeros_like(B)
         return SubsetState(0, X, X, B, Z, rho, residuals, residuals, wide, codes.astype(np.int64))
 
