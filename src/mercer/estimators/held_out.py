@@ -186,6 +186,7 @@ class _Together:
     ) -> None:
         self.splits, self.alphas, self.intercept, self.buffers = splits, alphas, intercept, buffers
         self.A = Dense(K, symmetric=True, beside_lapack=True)
+        self.narrow: Operator | None = None
         self.sides = _sides(Y, intercept)
         self.present = np.zeros((len(K), len(splits)), bool)
         for own, split in zip(self.present.T, splits, strict=True):
@@ -251,7 +252,8 @@ class _Together:
         As many columns as `ENOUGH` asks for at the least shift, n/`MOST` at most; and few where a first part shows that
         A is spread over so many directions that more would explain little.
         """
-        n, kind = len(self.sides), np.float32
+        n = len(self.sides)
+        kind: type[np.floating[Any]] = np.float32
         found = pivoted_cholesky(self.A, min(FIRST, n // MOST), dtype=np.float64)
         first, rounded = found.F, self.buffers.array("narrow", self.A.shape, np.float32)
         if found.residual_trace > SPREAD * found.trace:
