@@ -159,12 +159,43 @@ def test_sample_weights_are_plain_fits(data):
     same(ours, GridSearchCV(KernelRidge("gaussian"), GRID).fit(X, y, sample_weight=w))
 
 
-def test_many_rows_are_solved_together(monkeypatch):
+@pytest.mark.parametrize("cv", [5, ShuffleSplit(4, test_size=0.3, random_state=1)])
+@pytest.mark.parametrize(
+    ("steps", "sharing"),
+    [(1 / 115, 4), (1.0, 4), (1e-9, 4), (1e-9, 99)],
+    ids=["some by each road", "by iteration", "by inverses what is slow", "by factors what is slow"],
+)
+def test_many_rows_are_solved_together(monkeypatch, steps, sharing, cv):
     X, y = make_friedman1(700, 5, noise=0.5, random_state=1)
     monkeypatch.setattr(held_out, "LARGE", 300)
-    for steps in (1 / 115, 1.0, 1e-9):  # some systems by each road; all by iteration; all by factors
-        monkeypatch.setattr(held_out, "STEPS_A_ROW", steps)
-        searched(KernelRidge("gaussian", fit_intercept=True), GRID, X, y)
+    monkeypatch.setattr(held_out, "STEPS_A_ROW", steps)
+    monkeypatch.setattr(held_out, "SHARING", sharing)
+    searched(KernelRidge("gaussian", fit_intercept=True), GRID, X, y, cv=cv)
+
+
+@pytest.mark.parametrize(
+    ("gamma", "alpha", "tolerance"),
+    [(3.0, 1e-2, 1e-6), (9.0, 0.0, 1e-6), (0.5, 1e-4, 1e-6), (1e-3, 1e-2, 1e-6), (1e-3, 1e-9, 1e-3)],
+)
+@pytest.mark.parametrize("road", ["by_approximation", "by_inverses", "neither"])
+def test_each_road_by_brute_force(monkeypatch, road, gamma, alpha, tolerance):
+    """K that is spread over all directions, that has a small rank, and that float32 has no factor of."""
+    rng = np.random.default_rng(0)
+    K, Y = Gaussian(gamma)(rng.normal(size=(200, 3))), rng.normal(size=(200, 2))
+    splits = [Split(np.delete(np.arange(200), rows), rows) for rows in np.array_split(rng.permutation(200), 5)]
+    monkeypatch.setattr(held_out, "LARGE", 100)
+    monkeypatch.setattr(held_out, "STEPS_A_ROW", 10.0)
+    for other in {"by_approximation", "by_inverses"} - {road}:
+        monkeypatch.setattr(held_out._Together, other, lambda self, out: None)
+    found = held_out_predictions(K, Y, splits, np.array([alpha]), intercept=True)
+    for (train, test), predicted in zip(splits, found, strict=True):
+        border = np.ones((len(train), 1))
+        system = np.block(
+            [[K[np.ix_(train, train)] + alpha * np.eye(len(train)), border], [border.T, np.zeros((1, 1))]]
+        )
+        dual = np.linalg.solve(system, np.vstack([Y[train], np.zeros((1, 2))]))
+        expected = K[np.ix_(test, train)] @ dual[:-1] + dual[-1]
+        np.testing.assert_allclose(predicted[:, 0], expected, atol=tolerance * np.abs(expected).max())
 
 
 def test_held_out_predictions_by_brute_force():

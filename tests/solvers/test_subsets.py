@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from mercer.approx.subset_preconditioner import SubsetInverse
+from mercer.approx.deflated import Deflated
+from mercer.approx.subset_preconditioner import InverseWithout, SubsetInverse
 from mercer.errors import InvalidInput
 from mercer.operators import Dense
-from mercer.solvers import Status, SubsetGradients, SubsetSystems, solve
+from mercer.solvers import CholeskyFactor, Status, SubsetGradients, SubsetSystems, solve
 from mercer.solvers.subsets import SLOW
 
 
@@ -34,7 +35,7 @@ def test_each_system_is_solved_as_if_alone(systems, narrow, rank):
     if rank:
         values, vectors = np.linalg.eigh(A)
         F = vectors[:, -rank:] * np.sqrt(values[-rank:])
-        M = SubsetInverse(F, [np.flatnonzero(~on) for on in present.T], np.arange(5), shifts)
+        M = SubsetInverse.of(F, [np.flatnonzero(~on) for on in present.T], np.arange(5), shifts)
     problem = SubsetSystems(Dense(A), B, present, shifts, M, Dense(A.astype(np.float32)) if narrow else None)
     solution = solve(SubsetGradients(tol=1e-11, max_steps=10**6), problem)
     assert solution.status is Status.CONVERGED, solution.state
@@ -45,10 +46,60 @@ def test_each_system_is_solved_as_if_alone(systems, narrow, rank):
 def test_the_preconditioner_is_the_inverse_where_the_matrix_has_its_rank(systems):
     _, B, present, shifts = systems
     F = np.random.default_rng(1).normal(size=(80, 4))
-    M = SubsetInverse(F, [np.flatnonzero(~on) for on in present.T], np.arange(5), shifts)
+    M = SubsetInverse.of(F, [np.flatnonzero(~on) for on in present.T], np.arange(5), shifts)
     np.testing.assert_allclose(M.apply(B, np.arange(5)), alone(F @ F.T, B, present, shifts), rtol=1e-8, atol=1e-10)
     some = np.array([3, 1])
     np.testing.assert_allclose(M.apply(B[:, some], some), M.apply(B, np.arange(5))[:, some], rtol=1e-12)
+
+
+def test_a_system_may_need_fewer_columns_than_another(systems):
+    _, B, present, shifts = systems
+    F = np.random.default_rng(1).normal(size=(80, 4))
+    absent, ranks = [np.flatnonzero(~on) for on in present.T], np.array([4, 1, 2, 4, 3])
+    M = SubsetInverse.of(F, absent, np.arange(5), shifts, ranks)
+    for j, r in enumerate(ranks):
+        expected = alone(F[:, :r] @ F[:, :r].T, B[:, [j]], present[:, [j]], shifts[[j]])
+        np.testing.assert_allclose(M.apply(B[:, [j]], np.array([j])), expected, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-9), (np.float32, 1e-3)])
+def test_the_inverse_of_all_rows_inverts_without_some(systems, dtype, tolerance):
+    A, B, present, _ = systems
+    factor = CholeskyFactor.of((A + 0.1 * np.eye(80)).astype(dtype))
+    M = InverseWithout.of(factor, [np.flatnonzero(~on) for on in present.T], np.arange(5))
+    expected = alone(A, B, present, np.full(5, 0.1))
+    for size in (1.0, 1e-50):  # the latter is no number in float32
+        found = M.apply(size * B, np.arange(5)) / size
+        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(M.apply(B[:, [3, 1]], np.array([3, 1])), M.apply(B, np.arange(5))[:, [3, 1]], rtol=1e-4)
+
+
+def test_what_has_no_factor_is_none(systems):
+    present = systems[2]
+    absent = [np.flatnonzero(~on) for on in present.T]
+    tiny = np.full(5, 1e-12)
+    assert SubsetInverse.of(np.ones((80, 2), np.float32), absent, np.arange(5), tiny) is None
+    broken = CholeskyFactor(np.triu(np.full((80, 80), np.nan)))
+    assert InverseWithout.of(broken, absent, np.arange(5)) is None
+
+
+def test_rounding_of_a_deflated_matrix_is_that_of_what_is_left():
+    rng = np.random.default_rng(0)
+    F, rest = 30 * rng.normal(size=(450, 3)), np.diag(rng.uniform(size=450))  # more rows than one tile has
+    A, V = F @ F.T + rest, rng.normal(size=(450, 2))
+    plain = Deflated(A, F[:, :0], np.empty(A.shape, np.float32)) @ V - A @ V
+    error = Deflated(A, F, np.empty(A.shape, np.float32)) @ V - A @ V
+    assert np.abs(error).max() < 1e-6 < 1e-4 < np.abs(plain).max()
+
+
+def test_images_are_those_of_the_iterates(systems):
+    A, B, present, shifts = systems
+    narrow = Deflated(A, np.zeros((80, 0)), np.empty(A.shape, np.float32))
+    solution = solve(
+        SubsetGradients(tol=1e-9, max_steps=10**6), SubsetSystems(Dense(A), B, present, shifts, None, narrow)
+    )
+    assert solution.converged
+    np.testing.assert_allclose(solution.state.images, A @ solution.x, atol=1e-10)
 
 
 def test_slow_columns_are_given_up_and_the_others_solved(systems):

@@ -7,11 +7,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from mercer.approx.deflated import Deflated
 from mercer.approx.pivoted_cholesky import pivoted_cholesky
-from mercer.approx.subset_preconditioner import SubsetInverse
+from mercer.approx.subset_preconditioner import InverseWithout, SubsetInverse
 from mercer.operators import Dense, Operator
 from mercer.select import RidgeSpectrum
-from mercer.solvers import Cholesky, LinearSystem, Status, SubsetGradients, SubsetSystems, solve
+from mercer.solvers import (
+    Cholesky,
+    CholeskyFactor,
+    LinearSystem,
+    Status,
+    SubsetGradients,
+    SubsetPreconditioner,
+    SubsetSystems,
+    solve,
+)
 
 __all__ = ["Buffers", "Split", "held_out_bytes", "held_out_predictions"]
 
@@ -19,12 +29,22 @@ Floats = NDArray[np.float64]
 
 LARGE = 1500
 """Rows from which on iterations shared by all folds and λ are tried before factorisations."""
-RANK = 300
-"""Of the preconditioner: at n = 4000 it costs 0.1 s, and one step with 25 columns is a tenth dearer for it."""
-NARROW = 5e-5
-"""λ/λmax(K) below which products are in float64: those in float32 slow the iteration down from 1e-5 on, or end it."""
+FIRST, SPREAD = 120, 0.8
+"""Pivots of a first look at K, 0.03 s at n = 4000: where they leave so much of its trace, more are not worth it."""
+DEFLATED = 64
+"""Of these pivots, taken out of K before it is rounded to float32, which takes as long as five products (n = 4000)."""
+ENOUGH, MOST = 0.005, 4
+"""What a preconditioner leaves of K's trace, on the mean of the rows and of a shift, unless it has n/`MOST` columns: at
+γ = 0.05, λ = 0.01 of the benchmark's search 1000 columns take 20 steps, 600 take 34, 300 did not end in 35.
+"""
+NARROW = 1e-6
+"""λ/λmax(K) from which on float32 carries a preconditioner; at 2.5e-6 it takes the steps of one in float64."""
 STEPS_A_ROW = 1 / 115
-"""A factorisation in float32 of four fifths of n rows takes as long as n/115 steps of five columns (n = 4000)."""
+"""An inverse of n rows, for five folds, takes as long as n/115 steps of five columns (n = 4000)."""
+SHARING = 4
+"""Folds from which on one inverse of all rows is quicker than a factorisation for each."""
+REFINEMENTS = 10
+"""Steps with an inverse in float32, which takes three; where ten are not enough it is none in that precision."""
 MANY = 60
 """Folds × λ from which on one eigendecomposition is quicker than a factorisation for each."""
 TOL = 1e-7
@@ -74,10 +94,12 @@ def held_out_predictions(
 ) -> list[Floats]:
     r"""K[test, train] (K[train, train] + λI)⁻¹ y for each split, of shape (tests, λ, targets), to 1e-6 or better.
 
-    Three roads to the same numbers. Many folds × λ whose training rows are all others: one eigendecomposition, and the
+    Four roads to the same numbers. Many folds × λ whose training rows are all others: one eigendecomposition, and the
     folds by the block formula (`RidgeSpectrum.leave_out`). Many rows: conjugate gradients on all systems at once, one
     float32 product a step for all folds and λ, preconditioned by one pivoted Cholesky approximation of K, with float64
-    residuals; systems that would take longer than a factorisation are factored. Else: Cholesky for each.
+    residuals; where they would take long (small λ and a K that no small rank approximates) the same with another
+    preconditioner, one float32 inverse of K + λI for the folds that are left. Else, and where float32 has no inverse:
+    Cholesky for each.
 
     Parameters
     ----------
@@ -110,10 +132,11 @@ def held_out_predictions(
         _by_spectrum(K, Y, splits, alphas, intercept, out)
         return out
     todo = np.ones((len(splits), len(alphas)), bool)
-    if n > LARGE:
-        np.copyto(buffers.array("narrow", K.shape, np.float32), K, casting="same_kind")
     if n > LARGE and np.min(np.diagonal(K)) >= 0 and min(len(split.train) for split in splits) > n // 2:
-        todo = _by_gradients(K, Y, splits, alphas, intercept, buffers, out)
+        together = _Together(K, Y, splits, alphas, intercept, buffers)
+        together.by_approximation(out)
+        together.by_inverses(out)
+        todo = together.todo
     for split, predicted, left in zip(splits, out, todo, strict=True):
         if np.any(left):
             _by_cholesky(K, Y, split, alphas, np.flatnonzero(left), intercept, buffers, predicted)
@@ -155,54 +178,93 @@ def _by_spectrum(K: Floats, Y: Floats, splits: list[Split], alphas: Floats, inte
 # ---- all systems at once --------------------------------------------------------------------------------------------
 
 
-def _by_gradients(
-    K: Floats,
-    Y: Floats,
-    splits: list[Split],
-    alphas: Floats,
-    intercept: bool,
-    buffers: Buffers,
-    out: list[Floats],
-) -> NDArray[np.bool_]:
-    """Fill `out` where the iteration converged; the (split, λ) where it did not."""
-    n, sides = len(K), _sides(Y, intercept)
-    todo = np.ones((len(splits), len(alphas)), bool)
-    tried = [(s, a) for s in range(len(splits)) for a in range(len(alphas)) if alphas[a] > 0]
-    if not tried:
-        return todo
-    subset = np.repeat([s for s, _ in tried], sides.shape[1])
-    shifts = np.repeat([alphas[a] for _, a in tried], sides.shape[1])
-    systems = _systems(K, splits, subset, shifts, np.tile(sides, len(tried)), buffers)
-    found = solve(SubsetGradients(TOL, max(10, round(n * STEPS_A_ROW))), systems)
-    values = K @ found.x
-    good = np.all(found.state.converged.reshape(len(tried), -1), axis=1).tolist()
-    for j, (s, a) in enumerate(tried):
-        if good[j]:
-            own = slice(j * sides.shape[1], (j + 1) * sides.shape[1])
-            out[s][:, a] = _predicted(values[splits[s].test, own], found.x[:, own], intercept)
-            todo[s, a] = False
-    return todo
+class _Together:
+    """The systems of all folds and λ > 0, and their solutions: `todo` says which (split, λ) have none yet."""
 
+    def __init__(
+        self, K: Floats, Y: Floats, splits: list[Split], alphas: Floats, intercept: bool, buffers: Buffers
+    ) -> None:
+        self.splits, self.alphas, self.intercept, self.buffers = splits, alphas, intercept, buffers
+        self.A = Dense(K, symmetric=True, beside_lapack=True)
+        self.narrow: Operator | None = None
+        self.sides = _sides(Y, intercept)
+        self.present = np.zeros((len(K), len(splits)), bool)
+        for own, split in zip(self.present.T, splits, strict=True):
+            own[split.train] = True
+        self.absent = [np.flatnonzero(~own) for own in self.present.T]
+        self.todo = np.ones((len(splits), len(alphas)), bool)
 
-def _systems(
-    K: Floats, splits: list[Split], subset: NDArray[np.intp], shifts: Floats, B: Floats, buffers: Buffers
-) -> SubsetSystems:
-    """With their preconditioner; B is overwritten."""
-    n, A = len(K), Dense(K, symmetric=True)
-    approximation = pivoted_cholesky(A, min(RANK, n // 4), dtype=np.float64)
-    F = buffers.array("F", approximation.F.shape, np.float64)
-    np.copyto(F, approximation.F)
-    within = np.zeros((len(splits), n), bool)
-    for own, split in zip(within, splits, strict=True):
-        own[split.train] = True
-    present = np.ascontiguousarray(within[subset].T)
-    B[~present] = 0.0
-    # Where the rest of K is spread over many directions its mean is a part of the shift; half of it, to be safe.
-    rest = 0.5 * approximation.residual_trace / n
-    M = SubsetInverse(F, [np.flatnonzero(~own) for own in within], subset, shifts + rest)
-    small = buffers.array("narrow", K.shape, np.float32)
-    precise = shifts < NARROW * M.largest
-    return SubsetSystems(A, B, present, shifts, M, Dense(small, symmetric=True), precise)
+    def by_approximation(self, out: list[Floats]) -> None:
+        """All of them, preconditioned by a low-rank approximation of K; those that would take long stay to do."""
+        n, tried = len(self.sides), np.argwhere(self.alphas[None, :] * self.todo > 0)
+        if not len(tried):
+            return
+        shifts = self._each(self.alphas[tried[:, 1]])
+        F, left = self._approximation(float(shifts.min()))
+        if not F.size:
+            return
+        # How many columns of F are enough for a shift; and what these leave of K, of which half the mean is as good as
+        # a part of the shift where it is spread over many directions.
+        ranks = np.searchsorted(-left, -ENOUGH * n * shifts).clip(min(FIRST, F.shape[1]), F.shape[1])
+        subset, mu = self._each(tried[:, 0]), shifts + 0.5 * left[ranks - 1] / n
+        M = SubsetInverse.of(F, self.absent, subset, mu, ranks)
+        if M is None:
+            return
+        self._solve(tried, M, max(10, round(n * STEPS_A_ROW)), out)
+
+    def by_inverses(self, out: list[Floats]) -> None:
+        """What is left of each λ, preconditioned by (K + λI)⁻¹ in float32, where enough folds share it."""
+        for a in np.flatnonzero(np.sum(self.todo, axis=0) >= SHARING).tolist():
+            tried = np.argwhere(self.todo & (np.arange(len(self.alphas)) == a))
+            buffer = self.buffers.array("factor", self.A.shape, np.float32)
+            np.copyto(buffer, self.A.array, casting="same_kind")
+            factor = CholeskyFactor.of(buffer, self.alphas[a])
+            M = None if factor is None else InverseWithout.of(factor, self.absent, self._each(tried[:, 0]))
+            if M is not None:
+                self._solve(tried, M, REFINEMENTS, out)
+
+    def _each(self, values: NDArray[Any]) -> NDArray[Any]:
+        """For each right-hand side of each system."""
+        return np.repeat(values, self.sides.shape[1])
+
+    def _solve(
+        self,
+        tried: NDArray[np.intp],
+        M: SubsetPreconditioner,
+        max_steps: int,
+        out: list[Floats],
+    ) -> None:
+        present, width = self.present[:, self._each(tried[:, 0])], self.sides.shape[1]
+        B = np.where(present, np.tile(self.sides, len(tried)), 0.0)
+        shifts = self._each(self.alphas[tried[:, 1]])
+        systems = SubsetSystems(self.A, B, present, shifts, M, self.narrow)
+        found = solve(SubsetGradients(TOL, max_steps), systems)
+        good = np.all(found.state.converged.reshape(len(tried), -1), axis=1)
+        for j in np.flatnonzero(good).tolist():
+            (s, a), own = tried[j], slice(j * width, (j + 1) * width)
+            values = found.state.images[self.splits[s].test, own]
+            out[s][:, a] = _predicted(values, found.x[:, own], self.intercept)
+            self.todo[s, a] = False
+
+    def _approximation(self, shift: float) -> tuple[NDArray[Any], Floats]:
+        """F with FFᵀ ≈ A, and tr(A − FFᵀ) after each of its columns; and `narrow`, A for products.
+
+        As many columns as `ENOUGH` asks for at the least shift, n/`MOST` at most; and few where a first part shows that
+        A is spread over so many directions that more would explain little.
+        """
+        n = len(self.sides)
+        kind: type[np.floating[Any]] = np.float32
+        found = pivoted_cholesky(self.A, min(FIRST, n // MOST), dtype=np.float64)
+        first, rounded = found.F, self.buffers.array("narrow", self.A.shape, np.float32)
+        if found.residual_trace > SPREAD * found.trace:
+            self.narrow = Deflated(self.A.array, first[:, :0], rounded)
+        else:
+            self.narrow = Deflated(self.A.array, first[:, :DEFLATED], rounded)
+            largest = float(np.linalg.eigvalsh(first.T @ first)[-1]) if found.rank else 0.0
+            kind = np.float32 if shift >= NARROW * largest else np.float64
+            found = pivoted_cholesky(self.A, n // MOST, tol=ENOUGH * n * shift, dtype=kind)
+        explained = np.einsum("ij,ij->j", found.F, found.F, dtype=np.float64)
+        return found.F.astype(kind, copy=False), np.maximum(found.trace - np.cumsum(explained), 0.0)
 
 
 # ---- a factorisation for each ---------------------------------------------------------------------------------------
@@ -220,13 +282,12 @@ def _by_cholesky(
 ) -> None:
     large = len(K) > LARGE
     dtype = np.float32 if large else np.float64
-    source = buffers.array("narrow", K.shape, dtype) if large else K
     factor = buffers.array("factor", (len(split.train), len(split.train)), dtype)
     sides = _sides(Y[split.train], intercept)
     solver = Cholesky(tol=TOL, precision="mixed" if large else "float64")
     for a in which:
         for i, row in enumerate(split.train):
-            np.take(source[row], split.train, out=factor[i], mode="clip")  # with mode="raise" NumPy buffers its output
+            factor[i] = K[row][split.train]
         system = LinearSystem(_Restricted(K, split.train), sides, float(alphas[a]), matrix=factor)
         found = solve(solver, system)
         # STALLED is a system that is nearly singular: as exact as float64 makes it, and what a fit would return.

@@ -12,7 +12,7 @@ from mercer.operators.algebra import (
 )
 from mercer.operators.caching import CachedRows, Submatrix
 from mercer.operators.centering import Centered, Weighted, center_cross
-from mercer.operators.dense import Bordered, Dense, Diagonal, Identity, LowRank
+from mercer.operators.dense import Bordered, Dense, Diagonal, Identity, LowRank, product
 from mercer.operators.quantised import Quantised
 
 __all__ = [
@@ -35,5 +35,6 @@ __all__ = [
     "Weighted",
     "as_operator",
     "center_cross",
+    "product",
     "row_blocks",
 ]

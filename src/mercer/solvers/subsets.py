@@ -59,9 +59,7 @@ class SubsetSystems:
         λ ≥ 0.
     preconditioner : SubsetPreconditioner, optional
     narrow : Operator, optional
-        A in float32, for the products that need no more.
-    precise : bool array of shape (c,), optional
-        The columns that need more from the first step on: all without a narrow operator, none with one.
+        A in float32, or in part, for the products that need no more.
 
     Examples
     --------
@@ -78,7 +76,6 @@ class SubsetSystems:
     shifts: Floats
     preconditioner: SubsetPreconditioner | None = None
     narrow: Operator | None = None
-    precise: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         n, c = self.B.shape
@@ -94,15 +91,19 @@ class SubsetSystems:
 
     def apply(self, X: Floats, columns: Any = slice(None), *, narrow: bool = False) -> Floats:
         """(Pⱼ A Pⱼ + λⱼ) xⱼ of some columns; `narrow` with entries in float32."""
-        if narrow and self.narrow is not None:
-            size = np.max(np.abs(X), axis=0, initial=0.0)
-            size = np.where((size > 0) & np.isfinite(size), size, 1.0)
-            AX = np.asarray(self.narrow @ (X / size).astype(np.float32), np.float64) * size
-        else:
-            AX = np.array(self.A @ X, np.float64)
-        AX[~self.present[:, columns]] = 0.0
-        AX += self.shifts[columns] * X
-        return AX
+        if not narrow or self.narrow is None:
+            return self.shifted(np.asarray(self.A @ X, np.float64), X, columns)
+        size = np.max(np.abs(X), axis=0, initial=0.0)
+        size = np.where((size > 0) & np.isfinite(size), size, 1.0)
+        return self.shifted(
+            np.asarray(self.narrow @ (X / size).astype(self.narrow.dtype), np.float64) * size, X, columns
+        )
+
+    def shifted(self, AX: Floats, X: Floats, columns: Any = slice(None)) -> Floats:
+        """Pⱼ A xⱼ + λⱼ xⱼ, of A xⱼ."""
+        out = np.where(self.present[:, columns], AX, 0.0)
+        out += self.shifts[columns] * X
+        return out
 
     def residuals(self, X: Floats, columns: Any = slice(None)) -> Floats:
         """‖bⱼ − (Pⱼ A Pⱼ + λⱼ) xⱼ‖/‖bⱼ‖ in float64."""
@@ -115,11 +116,14 @@ class SubsetSystems:
 
 @dataclass(frozen=True)
 class SubsetState(State):
-    """Iterates, residuals, directions, ρ = ⟨r, Mr⟩, residual norms, those last seen true, which columns are multiplied
-    in float64, and how each ended.
+    """Iterates, A X as it was last seen true, residuals, directions, ρ = ⟨r, Mr⟩, residual norms, those last seen true,
+    which columns are multiplied in float64, and how each ended.
+
+    Of a column that converged the image A xⱼ is that of its iterate, in all rows: what the system predicts elsewhere.
     """
 
     X: Floats
+    images: Floats
     R: Floats
     P: Floats
     rho: Floats
@@ -186,8 +190,9 @@ class SubsetGradients(Solver[SubsetSystems, SubsetState]):
         Z = _preconditioned(problem, B, np.arange(B.shape[1]))
         residuals, rho = column_norms(B) / problem.scales, column_dots(B, Z)
         codes = np.where(residuals == 0, CONVERGED, _sound(rho))
-        wide = np.full(B.shape[1], problem.narrow is None) if problem.precise is None else problem.precise
-        return SubsetState(0, np.zeros_like(B), B, Z, rho, residuals, residuals, wide, codes.astype(np.int64))
+        wide = np.full(B.shape[1], problem.narrow is None)
+        X = np.zeros_like(B)
+        return SubsetState(0, X, X, B, Z, rho, residuals, residuals, wide, codes.astype(np.int64))
 
     def step(self, problem: SubsetSystems, state: SubsetState) -> SubsetState:
         live = np.flatnonzero(state.codes == RUNNING)
@@ -199,21 +204,22 @@ class SubsetGradients(Solver[SubsetSystems, SubsetState]):
         X += alpha * P
         AP *= alpha
         R -= AP
-        codes, residuals, true, wide = self._certify(problem, live, X, R, codes, state)
+        codes, residuals, true, wide, images = self._certify(problem, live, X, R, codes, state)
         anew = wide & ~state.wide[live]
         codes = np.where((codes == RUNNING) & self._slow(residuals, state.steps + 1), SLOW, codes)
-        Z = _preconditioned(problem, R, live)
+        # Those that ended need no direction; where all did the preconditioner is spared.
+        Z = _preconditioned(problem, R, live) if np.any(codes == RUNNING) else R
         rho = column_dots(R, Z)
         P *= np.divide(rho, state.rho[live], out=np.zeros(len(live)), where=(state.rho[live] > 0) & ~anew)
         P += Z
         codes = np.where(codes == RUNNING, _sound(rho), codes)
         parts = {"residuals": residuals, "true": true, "wide": wide, "codes": codes}
-        return _put(state, live, X=X, R=R, P=P, rho=rho, **parts)
+        return replace(_put(state, live, X=X, R=R, P=P, rho=rho, **parts), images=images)
 
     def _certify(
         self, problem: SubsetSystems, live: NDArray[np.intp], X: Floats, R: Floats, codes: Any, state: SubsetState
-    ) -> tuple[Any, Floats, Floats, NDArray[np.bool_]]:
-        """True residuals, into R, where it is time; what that says of each column."""
+    ) -> tuple[Any, Floats, Floats, NDArray[np.bool_], Floats]:
+        """True residuals, into R, where it is time; what that says of each column; the images as last seen."""
         residuals, true, wide = column_norms(R) / problem.scales[live], state.true[live], state.wide[live]
         due = (codes == RUNNING) & (residuals <= np.maximum(self.tol, REPLACE * true))
         if (state.steps + 1) % AGAIN == 0:
@@ -221,15 +227,17 @@ class SubsetGradients(Solver[SubsetSystems, SubsetState]):
         grown = (codes == RUNNING) & ~wide & (residuals > GROWN * true)
         due |= grown
         if not np.any(due):
-            return codes, residuals, true, wide
+            return codes, residuals, true, wide, state.images
         due |= (codes == RUNNING) & (residuals <= WITH_OTHERS * true)
         which, claimed = live[due], residuals.copy()
-        R[:, due] = problem.B[:, which] - problem.apply(np.ascontiguousarray(X[:, due]), which)
+        own, images = np.ascontiguousarray(X[:, due]), state.images.copy()
+        images[:, which] = AX = np.asarray(problem.A @ own, np.float64)
+        R[:, due] = problem.B[:, which] - problem.shifted(AX, own, which)
         residuals[due] = column_norms(R[:, due]) / problem.scales[which]
         drifted = grown | due & (residuals > np.maximum(self.tol, 10 * claimed))
         codes = np.where(drifted & wide & (residuals > 0.5 * true), STALLED, codes)
         codes = np.where(due & (residuals <= self.tol), CONVERGED, codes)
-        return codes, residuals, np.where(due, residuals, true), wide | drifted
+        return codes, residuals, np.where(due, residuals, true), wide | drifted, images
 
     def _slow(self, residuals: Floats, steps: int) -> NDArray[np.bool_]:
         """Whether a column would, at its pace so far, need `max_steps` more."""
@@ -272,6 +280,8 @@ def _preconditioned(problem: SubsetSystems, R: Floats, columns: NDArray[np.intp]
 
 def _put(state: SubsetState, live: NDArray[np.intp], **parts: Any) -> SubsetState:
     """The state after a step of the columns `live`."""
+    if len(live) == len(state.codes):
+        return replace(state, steps=state.steps + 1, **parts)
     whole = {name: getattr(state, name).copy() for name in parts}
     for name, array in whole.items():
         array[..., live] = parts[name]
