@@ -113,6 +113,27 @@ struct MergeTask {
     double loss;
 };
 
+// out[place[t]] += weight[t] matrix[row[t]], one t after the other, in double; `out` is places x width. No weights are ones.
+struct RowSums {
+    bool is_double;
+    const void* matrix;
+    int64_t width, count, places;
+    const int64_t *row, *place;
+    const double* weight;
+    double* out;
+};
+
+// Distances D[i][c] = max(sums[c][i] slope[c] + offset[c] + diagonal[i], 0) of rows from means, infinite where the offset is. Of each
+// row: the first mean within `rounding` of the least distance, the distance from it, and that from the mean of the row's label.
+struct MeanDistances {
+    int64_t rows, groups;
+    const double *sums, *slope, *offset, *diagonal;
+    const int64_t* labels;
+    double rounding;
+    double *own, *left;
+    int64_t* nearest;
+};
+
 struct InstructionSet {
     const char* name;
     MakeEngine make;
@@ -123,6 +144,8 @@ struct InstructionSet {
     RunCoordinates coordinates;
     RunDual smo;
     void (*merge_pass)(MergeTask&);
+    void (*add_rows)(const RowSums&);
+    void (*nearest_means)(const MeanDistances&);
 };
 
 InstructionSet baseline();

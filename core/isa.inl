@@ -24,12 +24,13 @@ namespace {
 #include "sequences/subsequences.hpp"
 #include "sequences/alignments.hpp"
 #include "coordinates.hpp"
+#include "groups.hpp"
 #include "smo.hpp"
 #include "online.hpp"
 }  // namespace
 
 InstructionSet MERCER_ISA() {
-    return {MERCER_ISA_NAME, make, evaluate, Simd<double>::W, subsequences, alignments, coordinates, smo, merge_pass};
+    return {MERCER_ISA_NAME, make, evaluate, Simd<double>::W, subsequences, alignments, coordinates, smo, merge_pass, add_rows, nearest_means};
 }
 
 }  // namespace mercer

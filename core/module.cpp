@@ -224,6 +224,7 @@ NB_MODULE(_core, m) {
     m.def("evaluate", &mercer::evaluate_array, "op"_a, "k0"_a, "k1"_a, "x"_a, "out"_a.noconvert(), "isa"_a = "");
     mercer::bind_coordinates(m);
     mercer::bind_dual(m);
+    mercer::bind_groups(m);
     mercer::bind_online(m);
     nb::class_<Tiles>(m, "Tiles")
         .def(nb::init<bool, int64_t, int64_t, const std::vector<mercer::PairingArgument>&, const std::vector<mercer::Input>&,

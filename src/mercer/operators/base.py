@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -40,12 +40,22 @@ class Groups(NamedTuple):
     weights: NDArray[np.float64] | None
 
 
+class Moves(NamedTuple):
+    """Columns that moved, the groups of each before and now, and the weights of the columns, if any."""
+
+    columns: NDArray[np.intp]
+    old: NDArray[Any]
+    new: NDArray[Any]
+    weights: NDArray[np.float64] | None
+
+
 class Operator(LinearOperator):  # type: ignore[misc]
     r"""V ↦ A V for a real m × n matrix A that need not exist in memory.
 
     A subclass owes ``_matmat(V)``: V is a 2-D array of float32 or float64, and the result has V's dtype. All else is
     derived from it, at a cost, and may be overridden: ``_transpose()``, ``diagonal()``, ``rows(I)``,
-    ``_rows_times(index, V)``, ``fill(out)``, ``group_sums(labels)``, ``_astype(dtype)``.
+    ``_rows_times(index, V)``, ``fill(out)``, ``group_sums(labels)``, ``several_group_sums(labellings)``,
+    ``moved_sums(sums, ...)``, ``_astype(dtype)``.
 
     **Dtype.** ``A @ V`` has the dtype of V: float32 for a float32 V, float64 for every other real one, and a float64
     product is accumulated in float64 even when the entries of A are float32. ``A.dtype`` is the dtype of the entries,
@@ -217,6 +227,65 @@ class Operator(LinearOperator):  # type: ignore[misc]
         E = np.zeros((self.shape[1], of.size))
         E[of.columns, of.labels] = 1.0 if of.weights is None else of.weights
         return np.asarray(self._matmat(E))
+
+    def several_group_sums(
+        self, labellings: Sequence[ArrayLike], groups: int, weights: ArrayLike | None = None
+    ) -> Iterator[NDArray[np.float64]]:
+        """``group_sums(labels, groups, weights)`` of each labelling in turn; of several in one pass where that is less.
+
+        >>> from mercer.operators import Dense
+        >>> [one.tolist() for one in Dense([[1.0, 2.0], [2.0, 5.0]]).several_group_sums([[0, 0], [1, 0]], 2)]
+        [[[3.0, 0.0], [7.0, 0.0]], [[2.0, 1.0], [5.0, 2.0]]]
+        """
+        return (self.group_sums(labels, groups, weights) for labels in labellings)
+
+    def moved_sums(
+        self, sums: NDArray[np.float64], columns: ArrayLike, old: ArrayLike, new: ArrayLike,
+        weights: ArrayLike | None = None,
+    ) -> NDArray[np.float64]:  # fmt: skip
+        """The `sums` by group after some columns moved, from these columns alone.
+
+        Columns are grouped by (where from, where to): each is visited once.
+
+        Parameters
+        ----------
+        sums : array of shape (n, groups)
+            What `group_sums` gave before; it stays as it is.
+        columns : integers of shape (m,)
+            Those that moved, each named once.
+        old, new : integers of shape (m,)
+            Their groups before and now.
+        weights : array of shape (m,), optional
+            Of these columns, 1 by default.
+
+        Examples
+        --------
+        >>> from mercer.operators import Dense
+        >>> A = Dense([[1.0, 2.0, 3.0], [0.0, 1.0, 5.0]])
+        >>> A.moved_sums(A.group_sums([0, 1, 1]), [2], [1], [0])
+        array([[4., 2.],
+               [5., 1.]])
+        """
+        of, k, out = self._moves(sums, columns, old, new, weights), sums.shape[1], sums.copy()
+        roads, road = np.unique(of.old * k + of.new, return_inverse=True)
+        for first in range(0, len(roads), 2 * k):  # not all k² at once: they are columns of an array
+            some = roads[first : first + 2 * k]
+            on = np.flatnonzero((road >= first) & (road < first + len(some)))
+            w = None if of.weights is None else of.weights[on]
+            carried = self.group_sums(road[on] - first, len(some), w, of.columns[on])
+            change = np.zeros((len(some), k))
+            change[np.arange(len(some)), some % k] += 1.0
+            change[np.arange(len(some)), some // k] -= 1.0
+            out += carried @ change
+        return out
+
+    def _moves(self, sums: NDArray[np.float64], columns: Any, old: Any, new: Any, weights: Any) -> Moves:
+        """The columns that moved, checked."""
+        if np.ndim(sums) != 2 or len(sums) != self.shape[0]:
+            raise self._invalid(f"sums of shape {np.shape(sums)}", f"give {self.shape[0]} rows")
+        before = self._groups(old, sums.shape[1], weights, columns)
+        after = self._groups(new, sums.shape[1], None, columns)
+        return Moves(before.columns, before.labels, after.labels, before.weights)
 
     def _groups(self, labels: Any, groups: int | None, weights: Any, columns: Any) -> Groups:
         """The groups, checked."""
