@@ -102,7 +102,7 @@ def test_nearest_means(native, isa, rows, groups):
     D = np.maximum(sums * slope[:, None] + offset[:, None] + diagonal, 0.0)
     for engine in (_twin, native):
         own, nearest, left = found(engine, arguments, isa)
-        np.testing.assert_array_equal(nearest, (D <= D.min(axis=0) + 1e-12).argmax(axis=0))
+        np.testing.assert_array_equal(nearest, (D.min(axis=0) + 1e-12 >= D).argmax(axis=0))
         np.testing.assert_allclose(own, D[labels, np.arange(rows)], rtol=1e-13, atol=1e-13)
         np.testing.assert_allclose(left, D[nearest, np.arange(rows)], rtol=1e-13, atol=1e-13)
         np.testing.assert_array_equal(own[nearest == labels], left[nearest == labels])

@@ -77,7 +77,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
         On the share of the inertia that one more assignment would take away; 0 goes on until no row moves.
     solver : {"auto", "stored", "matrix_free", "nystroem"}, default "auto"
         "stored" keeps K in float32, "matrix_free" makes its entries anew in each pass; both sum in float64, make all
-        sums anew every 10 passes, and confirm the result with entries in float64. "nystroem" clusters features that
+        sums anew every 30 passes, and confirm the best start with entries in float64. "nystroem" clusters features that
         landmarks span, an approximation. "auto" chooses between the first two by what is quicker and fits, and takes
         the last only where one pass costs more than 2e13 multiply-adds.
     n_landmarks : int or None, default None

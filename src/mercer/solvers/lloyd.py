@@ -246,7 +246,7 @@ class Lloyd(Solver[Clustering, LloydState]):
 
     tol: float = 0.0
     max_steps: int = 300
-    refresh: int = 10
+    refresh: int = 30
     confirm: bool = True
 
     def __post_init__(self) -> None:
