@@ -20,14 +20,20 @@ void add_rows_between(const RowSums& s, int64_t j0, int64_t j1) {
 
 void add_rows(const RowSums& s) {
     constexpr int64_t kLeast = 64, kMost = 512, kCached = (int64_t(1) << 17) / int64_t(sizeof(double));
+    constexpr double kAlone = 1 << 20;  // additions, some tenths of a millisecond, that are not worth a team of threads
     const int64_t block = min64(max64(kCached / max64(s.places, 1) / kLeast * kLeast, kLeast), kMost);
-    parallel(ceil_div(s.width, block), [&](int64_t b) {
+    const auto add = [&](int64_t b) {
         const int64_t j0 = b * block, j1 = min64(j0 + block, s.width);
         if (s.is_double)
             add_rows_between<double>(s, j0, j1);
         else
             add_rows_between<float>(s, j0, j1);
-    });
+    };
+    const int64_t blocks = ceil_div(s.width, block);
+    if (double(s.count) * double(s.width) < kAlone)
+        for (int64_t b = 0; b < blocks; ++b) add(b);
+    else
+        parallel(blocks, add);
 }
 
 // Some rows, their least distances and nearest means; in arrays of its own, which overlap with nothing.

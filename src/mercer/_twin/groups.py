@@ -38,8 +38,9 @@ def nearest_means(
     sums: Any, slope: Any, offset: Any, diagonal: Any, labels: Any, rounding: float, own: Any, nearest: Any, left: Any,
     isa: str = "",
 ) -> None:  # fmt: skip
-    """Of Dᵢ₍c₎ = max(sums₍c₎ᵢ slope₍c₎ + offset₍c₎ + diagonalᵢ, 0), infinite where the offset is: the first c within `rounding`
-    of the least one.
+    """The first c within `rounding` of the least Dᵢ₍c₎ = max(sums₍c₎ᵢ slope₍c₎ + offset₍c₎ + diagonalᵢ, 0).
+
+    D is infinite where the offset is.
 
     A NaN is the least of its row; nothing is within reach of it, and the first c is taken.
 

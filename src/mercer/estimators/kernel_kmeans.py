@@ -49,7 +49,7 @@ _ROADS = {
 
 
 def _sums_of_starts(dtype: np.dtype[Any], n: int) -> int:
-    """Bytes of the first sums of several starts, which a stored matrix gives in one pass: at most an eighth of its own."""
+    """Bytes of the first sums of several starts, made in one pass over a stored matrix: at most an eighth of it."""
     return int(dtype.itemsize) * n * n // 8
 
 
