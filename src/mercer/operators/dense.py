@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from mercer import backend
 from mercer.errors import InvalidInput, message
-from mercer.operators.base import Array, Groups, Moves, Operator, row_blocks
+from mercer.operators.base import Array, Operator, row_blocks
+from mercer.operators.groups import Groups, Moves
 
 __all__ = ["Bordered", "Dense", "Diagonal", "Identity", "LowRank", "as_floats"]
 
