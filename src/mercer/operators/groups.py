@@ -35,7 +35,7 @@ class Moves(NamedTuple):
 class GroupSums(ABC):
     """The sums of an operator's columns by groups, from its products: each may be overridden by what costs less."""
 
-    shape: tuple[int, int]
+    shape: Any  # as SciPy's class leaves it
 
     @abstractmethod
     def _matmat(self, V: NDArray[Any]) -> NDArray[Any]: ...
