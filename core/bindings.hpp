@@ -52,5 +52,6 @@ bool has_type(const A& a, bool is_double) {
 void bind_coordinates(nb::module_& m);
 void bind_dual(nb::module_& m);
 void bind_quantised(nb::module_& m);
+void bind_groups(nb::module_& m);
 
 }  // namespace mercer

@@ -127,6 +127,27 @@ struct QuantisedSpec {
 using Quantise = void (*)(const float* x, int64_t rows, int64_t columns, const uint32_t* seeds, int16_t* out, double* centre, double* step);
 using QuantisedProduct = void (*)(const QuantisedSpec&);
 
+// out[place[t]] += weight[t] matrix[row[t]], one t after the other, in double; `out` is places x width. No weights are ones.
+struct RowSums {
+    bool is_double;
+    const void* matrix;
+    int64_t width, count, places;
+    const int64_t *row, *place;
+    const double* weight;
+    double* out;
+};
+
+// Distances D[i][c] = max(sums[c][i] slope[c] + offset[c] + diagonal[i], 0) of rows from means, infinite where the offset is. Of each
+// row: the first mean within `rounding` of the least distance, the distance from it, and that from the mean of the row's label.
+struct MeanDistances {
+    int64_t rows, groups;
+    const double *sums, *slope, *offset, *diagonal;
+    const int64_t* labels;
+    double rounding;
+    double *own, *left;
+    int64_t* nearest;
+};
+
 struct InstructionSet {
     const char* name;
     MakeEngine make;
@@ -139,6 +160,8 @@ struct InstructionSet {
     void (*merge_pass)(MergeTask&);
     Quantise quantise;
     QuantisedProduct quantised_product;
+    void (*add_rows)(const RowSums&);
+    void (*nearest_means)(const MeanDistances&);
 };
 
 InstructionSet baseline();

@@ -24,6 +24,7 @@ namespace {
 #include "sequences/subsequences.hpp"
 #include "sequences/alignments.hpp"
 #include "coordinates.hpp"
+#include "groups.hpp"
 #include "smo.hpp"
 #include "online.hpp"
 #include "quantised.hpp"
@@ -31,7 +32,7 @@ namespace {
 
 InstructionSet MERCER_ISA() {
     return {MERCER_ISA_NAME, make, evaluate, Simd<double>::W, subsequences, alignments, coordinates, smo, merge_pass, quantise,
-            quantised_product};
+            quantised_product, add_rows, nearest_means};
 }
 
 }  // namespace mercer

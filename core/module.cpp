@@ -227,6 +227,7 @@ NB_MODULE(_core, m) {
     m.def("threads", &mercer::threads, "How many threads the next call uses.");
     m.def("evaluate", &mercer::evaluate_array, "op"_a, "k0"_a, "k1"_a, "x"_a, "out"_a.noconvert(), "isa"_a = "");
     mercer::bind_coordinates(m);
+    mercer::bind_groups(m);
     mercer::bind_online(m);
     mercer::bind_quantised(m);
     nb::class_<mercer::Planned>(m, "Planned");

@@ -152,6 +152,16 @@ class WrongGroups(Bare):
         return super().group_sums(labels, groups, None, columns)
 
 
+class WrongMoves(Bare):
+    def moved_sums(self, sums, columns, old, new, weights=None):
+        return super().moved_sums(sums, columns, new, old, weights)
+
+
+class WrongSeveral(Bare):
+    def several_group_sums(self, labellings, groups, weights=None):
+        return super().several_group_sums(labellings[::-1], groups, weights)
+
+
 class LosesDtype(Bare):
     def astype(self, dtype):
         return self
@@ -179,6 +189,8 @@ PLANTED = {
     "check_entries (block products)": WrongBlockProducts(M),
     "check_entries (fill)": WrongFill(M),
     "check_group_sums": WrongGroups(M),
+    "check_group_sums (moved)": WrongMoves(M),
+    "check_group_sums (several)": WrongSeveral(M),
     "check_astype": LosesDtype(M),
     "check_algebra": SciPySum(M),
     "check_messages": AcceptsAnything(M),

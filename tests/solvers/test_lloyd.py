@@ -7,7 +7,7 @@ from mercer.errors import InvalidInput
 from mercer.gram import KernelOperator
 from mercer.kernels import Gaussian
 from mercer.operators import Dense, LowRank
-from mercer.solvers import Clustering, Lloyd, Status, plus_plus, solve
+from mercer.solvers import Clustering, Lloyd, Status, best_of_starts, plus_plus, solve
 
 RNG = np.random.default_rng(0)
 X = np.concatenate([RNG.standard_normal((80, 4)) + shift for shift in (0.0, 1.5, 3.0)])
@@ -87,6 +87,41 @@ def test_moved_rows_alone_give_the_sums_of_all():
         ages.append(state.age)
     assert max(ages) > 3
     assert ages[-1] == 0, "the last pass is a whole one"
+
+
+@pytest.mark.parametrize("operator", ["stored", "tiles", "tiles, float32 first", "features"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_best_of_starts_is_the_best_of_each(operator, weighted):
+    """As if each start were gone through alone, with a fixed point of the exact operator at the end."""
+    w = RNG.random(len(X)) if weighted else np.ones(len(X))
+    tiles, exact = KernelOperator(Gaussian(0.2), X), None
+    A = {"stored": Dense(K), "tiles": tiles, "features": LowRank(X)}.get(operator, tiles.astype(np.float32))
+    matrix = X @ X.T if operator == "features" else K
+    if A.dtype == np.float32:
+        exact = tiles
+    rng = np.random.default_rng(5)
+    starts = [((X[:, None] - X[rng.permutation(len(X))[:6]]) ** 2).sum(axis=2).argmin(axis=1) for _ in range(7)]
+    problem = Clustering(A, starts[0], 6, w if weighted else None, exact)
+    best = best_of_starts(Lloyd(), problem, iter(starts))
+    assert best.status is Status.CONVERGED
+    assert best.residual == 0.0
+    assert best.state.checked
+    alone = [brute_force(matrix, w, labels, 6) for labels in starts]
+    inertia = [objectives[-1] for _, objectives in alone]
+    assert max(inertia) > min(inertia) * (1 + 1e-6)
+    assert best.x.inertia == pytest.approx(min(inertia), rel=1e-12)
+    np.testing.assert_array_equal(best.x.labels, alone[int(np.argmin(inertia))][0])
+
+
+def test_a_start_that_is_a_fixed_point_takes_one_step():
+    labels = brute_force(K, np.ones(len(X)), RNG.integers(0, 5, len(X)), 5)[0]
+    best = best_of_starts(Lloyd(max_steps=1), Clustering(Dense(K), labels, 5), [labels])
+    assert (best.status, best.steps) == (Status.CONVERGED, 1)
+
+
+def test_no_start_is_refused():
+    with pytest.raises(InvalidInput, match="start"):
+        best_of_starts(Lloyd(), Clustering(Dense(K), np.zeros(len(X), int), 2), [])
 
 
 def test_an_empty_cluster_takes_the_farthest_row():

@@ -3,6 +3,11 @@
 Arrays in, arrays out; nothing here knows what a kernel is.
 """
 
+from mercer._twin.coordinates import coordinates
+from mercer._twin.dual import smo
+from mercer._twin.groups import add_rows, nearest_means
+from mercer._twin.online import forget_pass, merge_pass
+from mercer._twin.quantised import QUANTISED_ROWS, quantise, quantised_product
 from mercer._twin.sequences import (
     add_products,
     alignment_kernel,
@@ -14,22 +19,7 @@ from mercer._twin.sequences import (
 from mercer._twin.tiles import PAIRINGS, BlockTiles, Tiles, instruction_sets, threads
 
 __all__ = [
-    "PAIRINGS", "BlockTiles", "Tiles", "add_products", "alignment_kernel", "count_kmers", "instruction_sets",
-    "subsequence_kernel", "substring_kernel", "substring_product", "threads",
-]  # fmt: skip
-from mercer._twin.coordinates import coordinates
-from mercer._twin.dual import smo
-
-__all__ = ["PAIRINGS", "BlockTiles", "Tiles", "coordinates", "instruction_sets", "smo", "threads"]
-from mercer._twin.online import merge_pass
-
-__all__ = ["PAIRINGS", "BlockTiles", "Tiles", "instruction_sets", "merge_pass", "threads"]
-from mercer._twin.online import forget_pass
-
-__all__ = ["PAIRINGS", "BlockTiles", "Tiles", "forget_pass", "instruction_sets", "merge_pass", "threads"]
-from mercer._twin.quantised import QUANTISED_ROWS, quantise, quantised_product
-
-__all__ = [
-    "PAIRINGS", "QUANTISED_ROWS", "BlockTiles", "Tiles", "forget_pass", "instruction_sets", "merge_pass", "quantise",
-    "quantised_product", "threads",
+    "PAIRINGS", "QUANTISED_ROWS", "BlockTiles", "Tiles", "add_products", "add_rows", "alignment_kernel", "coordinates",
+    "count_kmers", "forget_pass", "instruction_sets", "merge_pass", "nearest_means", "quantise", "quantised_product",
+    "smo", "subsequence_kernel", "substring_kernel", "substring_product", "threads",
 ]  # fmt: skip

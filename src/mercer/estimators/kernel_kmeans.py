@@ -48,6 +48,11 @@ _ROADS = {
 }
 
 
+def _sums_of_starts(dtype: np.dtype[Any], n: int) -> int:
+    """Bytes of the first sums of several starts, made in one pass over a stored matrix: at most an eighth of it."""
+    return int(dtype.itemsize) * n * n // 8
+
+
 class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkClusters, Clusterer):
     r"""min Σᵢ wᵢ ‖φ(xᵢ) − m_c(i)‖² over labels c, with ‖φ(x) − m_c‖² = k(x, x) − 2 meanⱼ k(x, xⱼ) + meanⱼⱼ' k(xⱼ, xⱼ').
 
@@ -72,7 +77,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
         On the share of the inertia that one more assignment would take away; 0 goes on until no row moves.
     solver : {"auto", "stored", "matrix_free", "nystroem"}, default "auto"
         "stored" keeps K in float32, "matrix_free" makes its entries anew in each pass; both sum in float64, make all
-        sums anew every 10 passes, and confirm the result with entries in float64. "nystroem" clusters features that
+        sums anew every 30 passes, and confirm the best start with entries in float64. "nystroem" clusters features that
         landmarks span, an approximation. "auto" chooses between the first two by what is quicker and fits, and takes
         the last only where one pass costs more than 2e13 multiply-adds.
     n_landmarks : int or None, default None
@@ -214,9 +219,10 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
         if self.solver == "nystroem":
             road = _Road("nystroem", dtype, 0, "asked for")
         elif precomputed:
-            road = _Road("given", dtype, 0, "it is there")
+            road = _Road("given", dtype, _sums_of_starts(dtype, n), "it is there")
         elif self.solver != "auto":
-            road = _Road(self.solver, dtype, dtype.itemsize * n * n * (self.solver == "stored"), "asked for")
+            matrix = dtype.itemsize * n * n + _sums_of_starts(dtype, n)
+            road = _Road(self.solver, dtype, matrix * (self.solver == "stored"), "asked for")
         elif isinstance(self.kernel_, Linear) and isinstance(K.X, np.ndarray):
             road = _Road("rows", np.dtype(np.float64), 8 * K.X.size, "the kernel is linear")
         else:
@@ -233,9 +239,10 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
         """K stored where it fits and its entries are dear, else not, and landmarks where a pass would take too long."""
         n = K.shape[0]
         matrix, room, work = dtype.itemsize * n * n, STORED_SHARE * budget, float(n) * n * d
-        fits = matrix + vectors <= room
+        stored = matrix + _sums_of_starts(dtype, n)
+        fits = stored + vectors <= room
         if fits and not (self.kernel_.traceable and isinstance(K.X, np.ndarray) and d <= CHEAP_COLUMNS and n > SMALL):
-            return _Road("stored", dtype, matrix, f"K takes {human(matrix)} of {human(room)}")
+            return _Road("stored", dtype, stored, f"K takes {human(matrix)} of {human(room)}")
         if work > DEAREST_PASS:
             why = f"a pass would take {work:.0e} multiply-adds, above {DEAREST_PASS:.0e}"
             return _Road("nystroem", dtype, 0, why)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -13,6 +13,7 @@ from scipy.sparse import issparse
 from scipy.sparse.linalg import LinearOperator
 
 from mercer.errors import InvalidInput, message
+from mercer.operators.groups import GroupSums
 
 __all__ = ["Array", "Operator", "row_blocks"]
 
@@ -31,21 +32,13 @@ def row_blocks(rows: int, columns: int, elements: int = _BLOCK_ELEMENTS) -> Iter
     return (slice(i, min(i + height, rows)) for i in range(0, rows, height))
 
 
-class Groups(NamedTuple):
-    """Columns, the group of each, how many groups there are, and the weights of the columns, if any."""
-
-    columns: NDArray[np.intp]
-    labels: NDArray[Any]
-    size: int
-    weights: NDArray[np.float64] | None
-
-
-class Operator(LinearOperator):  # type: ignore[misc]
+class Operator(GroupSums, LinearOperator):  # type: ignore[misc]
     r"""V ↦ A V for a real m × n matrix A that need not exist in memory.
 
     A subclass owes ``_matmat(V)``: V is a 2-D array of float32 or float64, and the result has V's dtype. All else is
     derived from it, at a cost, and may be overridden: ``_transpose()``, ``diagonal()``, ``rows(I)``,
-    ``_rows_times(index, V)``, ``principal(I)``, ``fill(out)``, ``group_sums(labels)``, ``_astype(dtype)``.
+    ``_rows_times(index, V)``, ``principal(I)``, ``fill(out)``, ``group_sums(labels)``,
+    ``several_group_sums(labellings)``, ``moved_sums(sums, ...)``, ``_astype(dtype)``.
 
     **Dtype.** ``A @ V`` has the dtype of V: float32 for a float32 V, float64 for every other real one, and a float64
     product is accumulated in float64 even when the entries of A are float32. ``A.dtype`` is the dtype of the entries,
@@ -198,53 +191,6 @@ class Operator(LinearOperator):  # type: ignore[misc]
                 self.dtype if dtype is None else _entry_dtype(dtype, "toarray"),
             )
         )
-
-    def group_sums(
-        self, labels: ArrayLike, groups: int | None = None, weights: ArrayLike | None = None, columns: Any = None
-    ) -> NDArray[np.float64]:
-        """Sᵢ₉ = Σ wⱼ Aᵢⱼ over the columns j of group g.
-
-        Parameters
-        ----------
-        labels : integers of shape (m,)
-            The group of each column, from 0.
-        groups : int, optional
-            How many groups there are; by default up to the largest label.
-        weights : array of shape (m,), optional
-            wⱼ, 1 by default.
-        columns : integers of shape (m,), optional
-            The columns that are summed, each named once; all of them by default.
-
-        Returns
-        -------
-        array of shape (n, groups), float64
-
-        Examples
-        --------
-        >>> from mercer.operators import Dense
-        >>> Dense([[1.0, 2.0, 3.0], [0.0, 1.0, 5.0]]).group_sums([0, 1, 1])
-        array([[1., 5.],
-               [0., 6.]])
-        """
-        of = self._groups(labels, groups, weights, columns)
-        E = np.zeros((self.shape[1], of.size))
-        E[of.columns, of.labels] = 1.0 if of.weights is None else of.weights
-        return np.asarray(self._matmat(E))
-
-    def _groups(self, labels: Any, groups: int | None, weights: Any, columns: Any) -> Groups:
-        """The groups, checked."""
-        J = np.arange(self.shape[1]) if columns is None else self._index(columns, 1)
-        g, m = np.asarray(labels), len(J)
-        if g.shape != (m,) or g.dtype.kind not in "iu" or np.min(g, initial=0) < 0:
-            raise self._invalid(f"labels of shape {g.shape}, {g.dtype}", f"give {m} integers from 0")
-        most = int(np.max(g, initial=-1)) + 1
-        size = most if groups is None else int(groups)
-        if size < most:
-            raise self._invalid(f"label {most - 1} with groups={groups}", "give more groups")
-        w = None if weights is None else np.asarray(weights)
-        if w is not None and (w.shape != (m,) or w.dtype.kind not in "biuf"):
-            raise self._invalid(f"weights of shape {w.shape}, {w.dtype}", f"give {m} numbers")
-        return Groups(J, g, size, None if w is None else w.astype(np.float64))
 
     def astype(self, dtype: DTypeLike) -> Operator:
         """The same operator with entries of another dtype."""

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer import backend
 from mercer.errors import InvalidInput, message
 from mercer.operators import Operator
 from mercer.solvers.base import Solver, State, Status
@@ -22,14 +23,30 @@ Labels = NDArray[np.intp]
 class Partition:
     """Labels (n,); of each cluster its weight W_c and ‖m_c‖²; and Σ wᵢ ‖φ(xᵢ) − m_c(i)‖², the inertia.
 
-    `distances` are all ‖φ(xᵢ) − m_c‖², infinite to a cluster without weight.
+    `own` are ‖φ(xᵢ) − m_c(i)‖², `nearest` the first of the nearest means of each row, and `left` the distances from
+    these; of rows without weight both distances are 0. `sums` are Sᵢ₍c₎ and `diagonal` k(xᵢ, xᵢ).
     """
 
     labels: Labels
     sizes: Floats
     norms: Floats
     inertia: float
-    distances: Floats
+    own: Floats
+    nearest: Labels
+    left: Floats
+    sums: Floats
+    diagonal: Floats
+
+    @cached_property
+    def distances(self) -> Floats:
+        """All ‖φ(xᵢ) − m_c‖², infinite to a cluster without weight."""
+        filled = self.sizes > 0
+        D = self.sums * (-2.0 / np.where(filled, self.sizes, 1.0))
+        D += self.norms
+        D += self.diagonal[:, None]
+        np.maximum(D, 0.0, out=D)
+        D[:, ~filled] = np.inf
+        return D
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +98,7 @@ class Clustering:
         """k(xᵢ, xᵢ)."""
         return np.asarray(self.reference.diagonal(), np.float64)
 
-    @property
+    @cached_property
     def rounding(self) -> float:
         """Squared distances that differ by less are equal: what summing n float64 terms of this size can lose."""
         largest = float(np.max(np.abs(self.diagonal), initial=0.0))
@@ -92,13 +109,18 @@ class Clustering:
         """‖φ(xᵢ) − m‖² less ‖m‖², with m the mean of all: what orders rows, and clusters, however they were given."""
         return np.asarray(self.diagonal - 2 * (self.reference @ self.w) / self.w.sum())
 
+    @cached_property
+    def noise(self) -> float:
+        """Squared distances of two rows that are less are 0: the rounding of an entry."""
+        largest = float(np.max(np.abs(self.diagonal), initial=0.0))
+        return float(4 * np.finfo(self.reference.dtype).eps * largest)
+
     def distances_from(self, some: Labels) -> Floats:
         """‖φ(xᵢ) − φ(xₛ)‖² from each of some rows to all, 0 where it is rounding."""
         rows, diagonal = np.asarray(self.reference.rows(some), np.float64), self.diagonal
         D = diagonal + diagonal[some][:, None] - 2 * rows
         D[np.arange(len(some)), some] = 0.0
-        noise = 4 * np.finfo(self.reference.dtype).eps * np.max(np.abs(diagonal), initial=0.0)
-        return np.where(noise < D, D, 0.0)
+        return np.where(self.noise < D, D, 0.0)
 
     def sums(self, A: Operator, labels: Labels) -> Floats:
         """Sᵢ₍c₎ = Σ_{c(j)=c} wⱼ Aᵢⱼ, in one pass over A."""
@@ -111,27 +133,27 @@ class Clustering:
         filled = sizes > 0
         W = np.where(filled, sizes, 1.0)
         norms = within / W**2
-        D = sums * (-2.0 / W)
-        D += norms
-        D += self.diagonal[:, None]
-        np.maximum(D, 0.0, out=D)
-        D[:, ~filled] = np.inf
-        own = D[np.arange(len(labels)), labels]
-        inertia = float(self.w @ np.where(self.w > 0, own, 0.0))
-        return Partition(labels, sizes, norms, inertia, D)
-
-    def nearest(self, D: Floats) -> Labels:
-        """The first of the nearest means: of equals the same one for all rows, so that equal rows stay together."""
-        return np.asarray((D.min(axis=1) + self.rounding >= D.T).argmax(axis=0))
+        own, left, nearest = np.empty(len(labels)), np.empty(len(labels)), np.empty(len(labels), np.int64)
+        backend.engine().nearest_means(
+            np.ascontiguousarray(sums.T), -2.0 / W, np.where(filled, norms, np.inf), self.diagonal,
+            labels.astype(np.int64, copy=False), self.rounding, own, nearest, left,
+            backend.instruction_set() if backend.is_native() else "",
+        )  # fmt: skip
+        if self.weights is not None:
+            own[self.w <= 0] = left[self.w <= 0] = 0.0
+        inertia = float(self.w @ own)
+        return Partition(labels, sizes, norms, inertia, own, nearest, left, sums, self.diagonal)
 
     def improved(self, now: Partition) -> tuple[Labels, float]:
-        """The labels after one more assignment to the nearest mean, and by how much it lowers the inertia at least."""
-        n, D, labels = len(now.labels), now.distances, now.labels
-        own, nearest = D[np.arange(n), labels], self.nearest(D)
-        left = np.where(self.w > 0, D[np.arange(n), nearest], 0.0)
-        nearer = np.where(self.w > 0, own, 0.0) - left
+        """The labels after one more assignment to the nearest mean, and by how much it lowers the inertia at least.
+
+        Of means at the same distance, up to rounding, the first is the nearest one for all rows, so that equal rows
+        stay together.
+        """
+        nearer = now.own - now.left
         gain = float(self.w @ np.where(nearer <= self.rounding, 0.0, nearer))  # ties gain nothing; NaN stays
-        return nearest, gain + _fill_empty(self, nearest, left)
+        nearest = now.nearest.astype(np.intp)
+        return nearest, gain + _fill_empty(self, nearest, now.left.copy())
 
     def residual(self, x: Partition) -> float:
         """The share of the inertia that one more assignment would take away: 0 at a fixed point."""
@@ -169,7 +191,8 @@ def _share(gain: float, inertia: float) -> float:
 class LloydState(State):
     """The labels, the sums Sᵢ₍c₎ for them (None before the first pass), and the labels of the next assignment.
 
-    `age` counts the passes since all sums were made anew; `checked` says whether that was by the exact operator.
+    `age` counts the passes since all sums were made anew (−1: they were handed over with the labels, before any pass);
+    `checked` says whether that was by the exact operator.
     """
 
     labels: Labels
@@ -203,6 +226,8 @@ class Lloyd(Solver[Clustering, LloydState]):
         On the share of the inertia that one more assignment would take away; 0 asks for a fixed point.
     max_steps : int
     refresh : int
+    confirm : bool
+        Whether nothing more to do is confirmed by a pass over the exact operator; else it is what the sums at hand say.
 
     References
     ----------
@@ -221,7 +246,8 @@ class Lloyd(Solver[Clustering, LloydState]):
 
     tol: float = 0.0
     max_steps: int = 300
-    refresh: int = 10
+    refresh: int = 30
+    confirm: bool = True
 
     def __post_init__(self) -> None:
         if not (self.tol >= 0 and self.max_steps >= 0 and self.refresh >= 1):
@@ -244,21 +270,22 @@ class Lloyd(Solver[Clustering, LloydState]):
             A, age = problem.reference if exact else problem.A, 0
             sums = problem.sums(A, labels)
         else:
-            sums = _moved_sums(problem, state.sums, moved, state.labels, labels)
+            w = None if problem.weights is None else problem.w[moved]
+            sums = problem.A.moved_sums(state.sums, moved, state.labels[moved], labels[moved], w)
         now = problem.partition(labels, sums)
         nearest, gain = problem.improved(now)
         checked = age == 0 and (exact or problem.exact is None)
         return LloydState(state.steps + 1, labels, nearest, sums, now.inertia, _share(gain, now.inertia), age, checked)
 
     def verdict(self, problem: Clustering, state: LloydState) -> Status | None:
-        if state.sums is not None and not (np.isfinite(state.inertia) and np.isfinite(state.share)):
+        if state.steps > 0 and not (np.isfinite(state.inertia) and np.isfinite(state.share)):
             return Status.NOT_FINITE
-        if state.checked and state.share <= self.tol:
+        if state.share <= self.tol and (state.checked or not self.confirm):
             return Status.CONVERGED
         return Status.MAX_STEPS if state.steps >= self.max_steps else None
 
     def finish(self, problem: Clustering, state: LloydState) -> tuple[Partition, float]:
-        known = state.checked and state.sums is not None
+        known = state.sums is not None and (state.checked or not self.confirm)
         sums = state.sums if known else problem.sums(problem.reference, state.labels)
         assert sums is not None
         now = _merged(problem, problem.partition(state.labels, sums), sums)
@@ -267,10 +294,9 @@ class Lloyd(Solver[Clustering, LloydState]):
 
 def _merged(problem: Clustering, now: Partition, sums: Floats) -> Partition:
     """The partition with clusters of one and the same mean put together."""
-    D, labels = now.distances, now.labels.copy()
-    if np.array_equal(problem.nearest(D), labels):
+    if np.array_equal(now.nearest, now.labels):
         return now
-    sums = sums.copy()
+    D, labels, sums = now.distances, now.labels.copy(), sums.copy()
     filled = np.flatnonzero(now.sizes > 0)
     for place, b in enumerate(filled):
         for a in filled[:place]:
@@ -280,22 +306,3 @@ def _merged(problem: Clustering, now: Partition, sums: Floats) -> Partition:
                 sums[:, b] = 0.0
                 break
     return problem.partition(labels, sums)
-
-
-def _moved_sums(problem: Clustering, sums: Floats, moved: Labels, old: Labels, new: Labels) -> Floats:
-    """The sums after some rows moved, from the columns of these alone, each visited once.
-
-    Rows are grouped by (where from, where to): what is added to the one is taken from the other, to the bit.
-    """
-    k, out = problem.k, sums.copy()
-    roads, road = np.unique(old[moved] * k + new[moved], return_inverse=True)
-    for first in range(0, len(roads), 2 * k):  # not all k² at once: they are columns of an array
-        some = roads[first : first + 2 * k]
-        on = np.flatnonzero((road >= first) & (road < first + len(some)))
-        w = None if problem.weights is None else problem.w[moved[on]]
-        carried = problem.A.group_sums(road[on] - first, len(some), w, moved[on])
-        change = np.zeros((len(some), k))
-        change[np.arange(len(some)), some % k] += 1.0
-        change[np.arange(len(some)), some // k] -= 1.0
-        out += carried @ change
-    return out

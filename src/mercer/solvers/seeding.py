@@ -25,6 +25,9 @@ class Seeds(NamedTuple):
 def best_of_starts(solver: Lloyd, problem: Clustering, starts: Iterable[Labels]) -> Solution[LloydState]:
     """The solution of least inertia from several starts; of equals, up to rounding, the first one.
 
+    The first sums of several starts are made in one pass over a stored matrix, and only the best end is confirmed by
+    the exact operator.
+
     Examples
     --------
     >>> from mercer.operators import LowRank
@@ -32,14 +35,15 @@ def best_of_starts(solver: Lloyd, problem: Clustering, starts: Iterable[Labels])
     >>> best_of_starts(Lloyd(), problem, drawn_starts(problem, 3, seed=0)).x.inertia
     1.0
     """
-    best = None
-    for labels in starts:
-        found = solve(solver, replace(problem, labels=labels))
+    best, given, rough = None, list(starts), replace(solver, confirm=False)
+    for labels, sums in zip(given, problem.A.several_group_sums(given, problem.k, problem.weights), strict=True):
+        fresh = LloydState(0, labels, labels, sums, age=-1)  # the first step, in which nothing moves, makes it 0
+        found = solve(rough, problem, state=fresh)
         if best is None or found.x.inertia < best.x.inertia - problem.rounding * problem.w.sum():
             best = found
     if best is None:
         raise InvalidInput(message("best_of_starts", "no start", "give one or more"))
-    return best
+    return solve(solver, problem, state=best.state)
 
 
 def drawn_starts(problem: Clustering, count: int, seed: int) -> Iterator[Labels]:

@@ -108,14 +108,29 @@ def check_entries(A: Operator, matrix: Array) -> None:
 
 
 def check_group_sums(A: Operator, matrix: Array) -> None:
-    """group_sums(labels) adds up the columns of each group, with weights, and of some columns only."""
+    """group_sums(labels) adds up the columns of each group, with weights, and of some columns only; so do what follows
+    from it: sums of several labellings, and after some columns moved.
+    """
     n = A.shape[1]
     labels, weights, some = np.arange(n) % 3, 1.0 + np.arange(n), np.arange(n)[::-2]
     E = np.eye(4)[labels]  # the fourth group is empty
+    after = labels.copy()
+    after[some] = (labels[some] + 1 + np.arange(len(some)) % 3) % 4
+    F, before = np.eye(4)[after], A.group_sums(labels, 4)
+    several = list(A.several_group_sums([labels, after], 4, weights))
+    _hold(len(several) == 2, f"several_group_sums of 2 labellings gave {len(several)}")
     found = {
         "group_sums(labels)": (A.group_sums(labels, 4), matrix @ E),
         "group_sums(labels, weights)": (A.group_sums(labels, 4, weights), matrix @ (weights[:, None] * E)),
         "group_sums(labels, columns)": (A.group_sums(labels[some], 4, None, some), matrix[:, some] @ E[some]),
+        "several_group_sums(...), the first": (several[0], matrix @ (weights[:, None] * E)),
+        "several_group_sums(...), the second": (several[1], matrix @ (weights[:, None] * F)),
+        "moved_sums(sums, ...)": (A.moved_sums(before, some, labels[some], after[some]), matrix @ F),
+        "moved_sums(sums, ..., weights)": (
+            A.moved_sums(several[0], some, labels[some], after[some], weights[some]),
+            matrix @ (weights[:, None] * F),
+        ),
+        "sums before": (before, matrix @ E),
     }
     for what, (given, wanted) in found.items():
         _hold(given.dtype == np.float64, f"{what} is {given.dtype}")
