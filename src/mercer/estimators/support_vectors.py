@@ -132,18 +132,21 @@ class SupportVectorMachine(Compressible):
             with report.stage("kernel matrix"):
                 return _stored(K, dtype)
         because = "and is not stored: its entries are cheap" if need <= room else "and does not fit"
-        each = backend.engine().threads() * largest**2 * dtype.itemsize
-        if K.cheap and largest**2 * dtype.itemsize <= BLOCK and each <= room:
-            report.memory_planned = each
+        if self._stores_parts(K, dtype, target, room):
+            report.memory_planned = 2 * backend.engine().threads() * largest**2 * dtype.itemsize
             report.reason = f"K takes {human(need)} {because}, so each pair of classes stores its own part in turn"
             return K.astype(dtype)
-        require(
-            4 * min(n, LEAST_SET) * n * dtype.itemsize, budget, f"{type(self).__name__} on {n} rows", "use fewer rows"
-        )
-        report.memory_planned = min(budget, 2 * WorkingSet.size**2 * dtype.itemsize) if K.cheap else budget
+        least = 4 * min(n, LEAST_SET) * n * dtype.itemsize
+        require(least, budget, f"{type(self).__name__} on {n} rows", "use fewer rows")
+        report.memory_planned = min(budget, 2 * min(n, WorkingSet.size) ** 2 * dtype.itemsize) if K.cheap else budget
         report.method += " on working sets"
         report.reason = f"K takes {human(need)} {because}, so only entries in use are there"
         return K.astype(dtype) if K.cheap else CachedRows(K.astype(dtype), budget // 2)
+
+    def _stores_parts(self, K: KernelOperator, dtype: np.dtype[Any], target: np.ndarray, room: int) -> bool:
+        """Whether each thread may store, twice over, the entries of the problem it works on, which K makes for it."""
+        part = self._problems(target)[1] ** 2 * dtype.itemsize
+        return K.cheap and part <= BLOCK and 2 * backend.engine().threads() * part <= room
 
     def _solve(self, data: Training, start: np.ndarray | None = None) -> Self:
         """Solve the dual and read the machine off it."""
@@ -151,8 +154,9 @@ class SupportVectorMachine(Compressible):
         if start is not None:
             family = replace(family, start=start)
         with report.stage("optimisation"):
-            whole = "working sets" not in report.method
-            solution = solve(solver, family) if whole else self._by_parts(family, solver)
+            room = int(STORED_SHARE * report.memory_budget)
+            at_once = isinstance(data.A, Dense) or self._stores_parts(data.K, data.A.dtype, data.target, room)
+            solution = solve(solver, family) if at_once else self._by_parts(family, solver)
             wide = data.K.shape[0] ** 2 * (4 + 8)
             narrow = family.A.dtype == np.float32
             if solution.status is Status.STALLED and narrow and wide <= report.memory_budget:

@@ -1,4 +1,4 @@
-"""A dual solved on a working set of rows at a time, where the matrix cannot be stored."""
+"""A dual solved on a working set of rows at a time, where the matrix cannot be stored or need not be."""
 
 from __future__ import annotations
 
