@@ -33,7 +33,7 @@ STORED_SHARE = 0.8
 LEAST_SET = 64
 """Rows of a working set that must fit where K doesn't, four times over."""
 BLOCK = 64 << 20
-"""Bytes of K up to which it is always stored, and of a larger one's parts that problems store for themselves."""
+"""Bytes of K up to which it is always stored; four times as many may be stored of a larger one's parts."""
 EASY = 20
 """Steps for each row after which a problem is not solved on working sets any more where K can be stored."""
 SMALL = 500
@@ -132,8 +132,8 @@ class SupportVectorMachine(Compressible):
             with report.stage("kernel matrix"):
                 return _stored(K, dtype)
         because = "and is not stored: its entries are cheap" if need <= room else "and does not fit"
-        if self._stores_parts(K, dtype, target, room):
-            report.memory_planned = 2 * backend.engine().threads() * largest**2 * dtype.itemsize
+        if self._in_parts(K, target, dtype, room):
+            report.memory_planned = self._parts(target, dtype)
             report.reason = f"K takes {human(need)} {because}, so each pair of classes stores its own part in turn"
             return K.astype(dtype)
         least = 4 * min(n, LEAST_SET) * n * dtype.itemsize
@@ -143,10 +143,18 @@ class SupportVectorMachine(Compressible):
         report.reason = f"K takes {human(need)} {because}, so only entries in use are there"
         return K.astype(dtype) if K.cheap else CachedRows(K.astype(dtype), budget // 2)
 
-    def _stores_parts(self, K: KernelOperator, dtype: np.dtype[Any], target: np.ndarray, room: int) -> bool:
-        """Whether each thread may store, twice over, the entries of the problem it works on, which K makes for it."""
-        part = self._problems(target)[1] ** 2 * dtype.itemsize
-        return K.cheap and part <= BLOCK and 2 * backend.engine().threads() * part <= room
+    def _in_parts(self, K: KernelOperator, target: np.ndarray, dtype: np.dtype[Any], room: int) -> bool:
+        """Whether the engine makes K's entries for each problem that it works on, as its own part of K."""
+        return K.cheap and self._parts(target, dtype) <= min(room, 4 * BLOCK)
+
+    def _parts(self, target: np.ndarray, dtype: np.dtype[Any]) -> int:
+        """Bytes where each thread stores, twice over, the entries of the problem it works on, and all those they share.
+
+        Pairs of classes share the squares between the rows of each class.
+        """
+        problems, largest = self._problems(target)
+        shared = int(np.sum(np.bincount(target) ** 2)) if problems > 1 else 0
+        return (2 * backend.engine().threads() * largest**2 + shared) * dtype.itemsize
 
     def _solve(self, data: Training, start: np.ndarray | None = None) -> Self:
         """Solve the dual and read the machine off it."""
@@ -155,7 +163,7 @@ class SupportVectorMachine(Compressible):
             family = replace(family, start=start)
         with report.stage("optimisation"):
             room = int(STORED_SHARE * report.memory_budget)
-            at_once = isinstance(data.A, Dense) or self._stores_parts(data.K, data.A.dtype, data.target, room)
+            at_once = isinstance(data.A, Dense) or self._in_parts(data.K, data.target, data.A.dtype, room)
             solution = solve(solver, family) if at_once else self._by_parts(family, solver)
             wide = data.K.shape[0] ** 2 * (4 + 8)
             narrow = family.A.dtype == np.float32
