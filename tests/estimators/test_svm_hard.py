@@ -115,10 +115,13 @@ def test_09_epsilon_wider_than_the_targets():
 
 
 def test_10_extreme_nu():
-    for model in (NuSVC(1e-6), NuSVC(1.0), NuSVR(1e-6), NuSVR(1.0), OneClassSVM(nu=1e-6), OneClassSVM(nu=1.0)):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            told(model, X, Y)
+    for model in (NuSVC(1e-6), NuSVR(1e-6), NuSVR(1.0), OneClassSVM(nu=1e-6), OneClassSVM(nu=1.0)):
+        told(model, X, Y)
+    with pytest.raises(InvalidInput, match="nu=1 is infeasible: two classes allow up to"):
+        NuSVC(1.0).fit(X, Y)
+    least = np.bincount(Y).min()
+    half = np.concatenate([np.flatnonzero(Y == 0)[:least], np.flatnonzero(Y == 1)[:least]])
+    told(NuSVC(1.0), X[half], Y[half])
 
 
 # ---- columns --------------------------------------------------------------------------------------------------------
