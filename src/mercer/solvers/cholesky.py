@@ -28,8 +28,8 @@ segmentation fault in `potrf` with two threads from 16 000 rows of float64 on (0
 """
 
 LARGE = 1000
-"""Rows from which on one column is solved for by `trsv`: `potrs` makes blocks for many columns (1.2 ms against 0.25, and
-14 against 4 at 3200 rows, float32; below there is little to gain). Their errors are the same.
+"""Rows from which on one column is solved for by `trsv`: `potrs` makes blocks for many columns (1.2 ms against 0.25 in
+float32, 14 against 4 at 3200 rows; below there is little to gain). Their errors are the same.
 """
 
 BLOCK = 4096
