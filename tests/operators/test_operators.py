@@ -25,6 +25,7 @@ from mercer.operators import (
     Weighted,
     as_operator,
     center_cross,
+    product,
 )
 
 rng = np.random.default_rng(1)
@@ -214,3 +215,19 @@ def test_the_row_space_of_a_centred_matrix_needs_no_column_means():
     assert np.allclose(C.row_space([3, 7, 8, 20]), Z @ H @ K @ H, atol=1e-12)
     assert "row_means" not in vars(C)
     assert np.array_equal(Dense(K).row_space([1, 2]), K[[1, 2]])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("columns", [0, 1, 3])
+def test_products_beside_lapack_are_numpys_for_every_layout(dtype, columns):
+    A, V = M[:4].astype(dtype), M[:, :columns].astype(dtype)
+    for one in (A, np.asfortranarray(A), np.repeat(A, 2, axis=0)[::2]):
+        for other in (V, np.asfortranarray(V)):
+            found = product(one, other)
+            assert found.dtype == dtype
+            assert found.flags.c_contiguous
+            np.testing.assert_allclose(found, A @ V, atol=1e-5 if dtype == np.float32 else 1e-13)
+    beside = Dense(A, beside_lapack=True)
+    np.testing.assert_allclose(beside @ V, A @ V, atol=1e-5)
+    assert beside.T.beside_lapack
+    assert beside.astype(np.float64).beside_lapack

@@ -259,6 +259,18 @@ def test_what_does_not_fit_is_refused_with_advice(attempt):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_one_column_of_a_large_factor_is_as_exact_as_several(monkeypatch, dtype):
+    rng, B = np.random.default_rng(0), np.random.default_rng(1).normal(size=(90, 1))
+    A = np.asarray(rng.normal(size=(90, 90)), dtype)
+    A = A @ A.T / 90 + np.eye(90, dtype=dtype)
+    exact, factor = np.linalg.solve(A.astype(np.float64), B), CholeskyFactor.of(A.copy())
+    several = factor.solve(np.hstack([B, B]))[:, :1]
+    monkeypatch.setattr("mercer.solvers.cholesky.LARGE", 90)
+    single = factor.solve(B)
+    assert np.abs(single - exact).max() <= 2 * np.abs(several - exact).max() < 100 * np.finfo(dtype).eps
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", [1, 32, 33, 101])
 def test_a_factor_by_blocks_is_that_of_lapack(monkeypatch, dtype, n):
     A = np.random.default_rng(n).standard_normal((n, n + 3)).astype(dtype)

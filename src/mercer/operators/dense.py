@@ -72,7 +72,7 @@ class Dense(Operator):
         return out
 
     def _transpose(self) -> Operator:
-        return self if self.symmetric else Dense(self.array.T, symmetric=False)
+        return self if self.symmetric else Dense(self.array.T, symmetric=False, beside_lapack=self.beside_lapack)
 
     def diagonal(self) -> Array:
         return np.diagonal(self.array).copy()
@@ -133,7 +133,9 @@ class Dense(Operator):
         return out
 
     def _astype(self, dtype: np.dtype[Any]) -> Operator:
-        return self if np.dtype(dtype) == self.dtype else Dense(self.array.astype(dtype), symmetric=self._symmetric)
+        if np.dtype(dtype) == self.dtype:
+            return self
+        return Dense(self.array.astype(dtype), symmetric=self._symmetric, beside_lapack=self.beside_lapack)
 
 
 class Diagonal(Operator):

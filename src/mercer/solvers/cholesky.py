@@ -27,6 +27,11 @@ LARGEST_LAPACK = 96 * 1024
 segmentation fault in `potrf` with two threads from 16 000 rows of float64 on (0.3.30; 12 000 were well), whoever calls.
 """
 
+LARGE = 1000
+"""Rows from which on one column is solved for by `trsv`: `potrs` makes blocks for many columns (1.2 ms against 0.25 in
+float32, 14 against 4 at 3200 rows; below there is little to gain). Their errors are the same.
+"""
+
 BLOCK = 4096
 """Rows factored at once in a larger matrix. Between blocks Ctrl-C is obeyed."""
 
@@ -65,7 +70,7 @@ class CholeskyFactor:
         scale = np.max(np.abs(X), axis=0, initial=0.0)
         scale = np.where((scale > 0) & np.isfinite(scale), scale, 1.0)
         scaled, single = np.asfortranarray(X / scale, self.buffer.dtype), self.buffer.dtype == np.float32
-        if scaled.shape[1] == 1:  # 4 ms at 3200 rows, where potrs, which makes blocks for many columns, takes 14
+        if scaled.shape[1] == 1 and len(scaled) >= LARGE:
             trsv = blas.strsv if single else blas.dtrsv
             solved = trsv(self.buffer.T, trsv(self.buffer.T, scaled[:, 0], lower=1), lower=1, trans=1)[:, None]
         else:
