@@ -97,6 +97,27 @@ int64_t partner(const T* a, const T* diagonal, double g, double own, const doubl
     return found;
 }
 
+// A symmetric matrix in memory: whole, or in four parts, between the rows before the border and those from it on.
+template <class T>
+struct View {
+    const T* part[2][2] = {};
+    int64_t stride[2] = {};  // from one row to the next, by the side of the columns
+    int64_t border = INT64_MAX;
+
+    // The entry (i, j); those to its right follow up to the border, or to the end.
+    MERCER_INLINE const T* at(int64_t i, int64_t j) const {
+        const int a = i >= border, b = j >= border;
+        return part[a][b] + (i - (a ? border : 0)) * stride[b] + j - (b ? border : 0);
+    }
+};
+
+// Where the run of consecutive rows that begins at t ends, at the border at the latest.
+inline int64_t end_of_run(const int64_t* row, int64_t t, int64_t size, int64_t border = INT64_MAX) {
+    int64_t end = t + 1;
+    while (end < size && row[end] == row[end - 1] + 1 && row[end] != border) ++end;
+    return end;
+}
+
 // A run of variables that stand for consecutive rows of K.
 struct Run {
     int64_t variable, row, length;
@@ -111,18 +132,16 @@ class ActiveRows {
     ActiveRows(const ActiveRows&) = delete;
     ActiveRows& operator=(const ActiveRows&) = delete;
 
-    void reset(const T* matrix, int64_t stride, const int64_t* row, int64_t count, int64_t bytes) {
+    void reset(const View<T>& matrix, const int64_t* row, int64_t count, int64_t bytes) {
         clear();
-        matrix_ = matrix, stride_ = stride, row_ = row, count_ = count;
+        matrix_ = matrix, row_ = row, count_ = count;
         runs_ = 0;
-        for (int64_t t = 0; t < count; ++t) runs_ += t == 0 || row[t] != row[t - 1] + 1;
+        for (int64_t t = 0; t < count; t = end_of_run(row, t, count, matrix.border)) ++runs_;
         run_.reset(max64(1, runs_));
-        int64_t r = -1;
-        for (int64_t t = 0; t < count; ++t)
-            if (t == 0 || row[t] != row[t - 1] + 1)
-                run_[++r] = {t, row[t], 1};
-            else
-                ++run_[r].length;
+        for (int64_t t = 0, r = 0, end; t < count; t = end, ++r) {
+            end = end_of_run(row, t, count, matrix.border);
+            run_[r] = {t, row[t], end - t};
+        }
         if (runs_ <= 1) return;
         capacity_ = min64(count, max64(4, bytes / (int64_t(sizeof(T)) * count)));
         slot_of_.reset(count), owner_.reset(capacity_), used_.reset(capacity_), slot_.reset(capacity_);
@@ -131,12 +150,12 @@ class ActiveRows {
 
     // `work` is what it cost, in entries.
     const T* get(int64_t t, int64_t& work) {
-        if (runs_ == 1) return matrix_ + row_[t] * stride_ + row_[0];
+        if (runs_ == 1) return matrix_.at(row_[t], row_[0]);
         int64_t s = slot_of_[t];
         if (s < 0) {
             s = place();
             slot_of_[t] = s, owner_[s] = t;
-            copy(matrix_ + row_[t] * stride_, slot_[s]);
+            copy(row_[t], slot_[s]);
             work += count_;
         }
         used_[s] = ++clock_;
@@ -158,13 +177,13 @@ class ActiveRows {
         return oldest;
     }
 
-    void copy(const T* from, T* to) const {
+    void copy(int64_t i, T* to) const {
         if (runs_ * 8 > count_) {
-            for (int64_t t = 0; t < count_; ++t) to[t] = from[row_[t]];
+            for (int64_t t = 0; t < count_; ++t) to[t] = *matrix_.at(i, row_[t]);
             return;
         }
         for (int64_t r = 0; r < runs_; ++r)
-            std::memcpy(to + run_[r].variable, from + run_[r].row, size_t(run_[r].length) * sizeof(T));
+            std::memcpy(to + run_[r].variable, matrix_.at(i, run_[r].row), size_t(run_[r].length) * sizeof(T));
     }
 
     void clear() {
@@ -172,9 +191,9 @@ class ActiveRows {
         filled_ = 0;
     }
 
-    const T* matrix_ = nullptr;
+    View<T> matrix_;
     const int64_t* row_ = nullptr;
-    int64_t stride_ = 0, count_ = 0, runs_ = 0, capacity_ = 0, filled_ = 0, clock_ = 0;
+    int64_t count_ = 0, runs_ = 0, capacity_ = 0, filled_ = 0, clock_ = 0;
     Buffer<Run> run_;
     Buffer<int64_t> slot_of_, owner_, used_;
     Buffer<T*> slot_;
@@ -196,13 +215,6 @@ class Room {
     T* at_;
 };
 
-// Where the run of consecutive rows that begins at t ends.
-inline int64_t end_of_run(const int64_t* row, int64_t t, int64_t size) {
-    int64_t end = t + 1;
-    while (end < size && row[end] == row[end - 1] + 1) ++end;
-    return end;
-}
-
 // Calls f(first variable, row, length) for each run of a problem.
 template <class F>
 void for_runs(const DualFamily& f, int64_t p, F visit) {
@@ -215,7 +227,7 @@ void for_runs(const DualFamily& f, int64_t p, F visit) {
 }
 
 // K between the rows of a problem, from tiles. The square of a run that several problems have, as those of pairs of classes do,
-// is made once for all of them, and what lies below the diagonal squares is what lies above, turned.
+// is made once for all of them, and what lies below the squares of two runs is what lies above, turned.
 template <class T>
 class MadeEntries {
    public:
@@ -225,24 +237,48 @@ class MadeEntries {
         });
     }
 
-    // Into a square of as many rows as the problem has.
-    void make(int64_t p, T* out) const {
-        const int64_t size = f_.offset[p + 1] - f_.offset[p];
-        for_runs(f_, p, [&](int64_t s, int64_t row, int64_t height) {
-            for_runs(f_, p, [&](int64_t t, int64_t column, int64_t width) {
-                if (t < s) return;
-                T* to = out + s * size + t;
-                if (t == s && square_[row] > 0 && length_[row] == height)
-                    for (int64_t i = 0; i < height; ++i)
-                        std::memcpy(to + i * size, kept_.get() + square_[row] - 1 + i * height, size_t(height) * sizeof(T));
-                else
-                    f_.tiles->block(row, row + height, column, column + width, to, size);
-                if (t > s) turn(to, height, width, out + t * size + s, size);
-            });
+    // `room` has as many entries as the square of the problem's rows.
+    View<T> make(int64_t p, T* room) const {
+        Run run[2] = {};
+        int64_t runs = 0;
+        for_runs(f_, p, [&](int64_t t, int64_t row, int64_t length) {
+            if (runs < 2) run[runs] = {t, row, length};
+            ++runs;
         });
+        return runs == 2 ? in_parts(run, room) : whole(p, room);
     }
 
    private:
+    View<T> in_parts(const Run* run, T* room) const {
+        View<T> out;
+        out.border = run[1].variable;
+        for (int s = 0; s < 2; ++s) {
+            const auto [variable, row, length] = run[s];
+            out.stride[s] = length;
+            if (square_[row] > 0 && length_[row] == length) {
+                out.part[s][s] = kept_.get() + square_[row] - 1;
+                continue;
+            }
+            f_.tiles->block(row, row + length, row, row + length, room, length);
+            out.part[s][s] = room, room += length * length;
+        }
+        const int64_t height = run[0].length, width = run[1].length;
+        f_.tiles->block(run[0].row, run[0].row + height, run[1].row, run[1].row + width, room, width);
+        turn(room, height, width, room + height * width, height);
+        out.part[0][1] = room, out.part[1][0] = room + height * width;
+        return out;
+    }
+
+    View<T> whole(int64_t p, T* room) const {
+        const int64_t size = f_.offset[p + 1] - f_.offset[p];
+        for_runs(f_, p, [&](int64_t s, int64_t row, int64_t height) {
+            for_runs(f_, p, [&](int64_t t, int64_t column, int64_t width) {
+                f_.tiles->block(row, row + height, column, column + width, room + s * size + t, size);
+            });
+        });
+        return {{{room, nullptr}, {nullptr, nullptr}}, {size, 0}};
+    }
+
     // The place, plus 1, of the square of the run that begins at a row, 0 for none; returns how many entries there are.
     int64_t lay_out() {
         for (int64_t p = 0; p < f_.problems; ++p)
@@ -278,11 +314,14 @@ class MadeEntries {
 template <class T>
 class Smo {
    public:
-    // `own`, where it is not null, has the entries of this problem's rows.
-    Smo(const DualFamily& family, int64_t problem, const T* own)
+    // K as given, or, where `own` is, made for the rows of this problem.
+    Smo(const DualFamily& family, int64_t problem, const View<T>* own)
         : f_(family), problem_(problem), first_(family.offset[problem]), size_(family.offset[problem + 1] - first_),
-          split_(family.split[problem] - first_), matrix_(own ? own : static_cast<const T*>(family.matrix)),
-          stride_(own ? size_ : family.stride), row_of_(max64(1, size_)) {
+          split_(family.split[problem] - first_), row_of_(max64(1, size_)) {
+        if (own)
+            matrix_ = *own;
+        else
+            matrix_.part[0][0] = static_cast<const T*>(family.matrix), matrix_.stride[0] = family.stride;
         for (int64_t t = 0; t < size_; ++t) row_of_[t] = own ? t : f_.row[first_ + t];
     }
 
@@ -331,10 +370,10 @@ class Smo {
         row_.reset(room), up_.reset(room), low_.reset(room), diagonal_.reset(room);
         for (int64_t k = 0; k < active_; ++k) {
             const int64_t t = first_ + variable_[k], r = row_of_[variable_[k]];
-            row_[k] = r, diagonal_[k] = matrix_[r * stride_ + r];
+            row_[k] = r, diagonal_[k] = *matrix_.at(r, r);
             set(k, f_.gradient[t]);
         }
-        rows_.reset(matrix_, stride_, row_.get(), active_, f_.cache);
+        rows_.reset(matrix_, row_.get(), active_, f_.cache);
         group_[0] = look(0, boundary_), group_[1] = look(boundary_, active_);
     }
 
@@ -386,17 +425,17 @@ class Smo {
         const int64_t* row = row_of_.get();
         for (int64_t u = 0; u < size_; ++u) {
             const double d = f_.beta[first_ + u] - f_.anchor[first_ + u];
-            if (d != 0) add_row(matrix_ + row[u] * stride_, row, d, change.get());
+            if (d != 0) add_row(row[u], row, d, change.get());
         }
         for (int64_t t = 0; t < size_; ++t)
             if (!f_.active[first_ + t]) f_.gradient[first_ + t] = f_.anchor_gradient[first_ + t] - change[t];
     }
 
-    void add_row(const T* k, const int64_t* row, double d, double* to) {
+    void add_row(int64_t k, const int64_t* row, double d, double* to) {
         work_ += size_;
         for (int64_t t = 0; t < size_;) {
-            const int64_t end = end_of_run(row, t, size_);
-            const T* from = k + row[t];
+            const int64_t end = end_of_run(row, t, size_, matrix_.border);
+            const T* from = matrix_.at(k, row[t]);
             for (int64_t i = t; i < end; ++i) to[i] += d * double(from[i - t]);
             t = end;
         }
@@ -458,8 +497,7 @@ class Smo {
 
     const DualFamily& f_;
     const int64_t problem_, first_, size_, split_;
-    const T* const matrix_;
-    const int64_t stride_;
+    View<T> matrix_;
     Buffer<int64_t> row_of_;  // of matrix_, for each variable of the problem
     int64_t active_ = 0, boundary_ = 0, work_ = 0, steps_ = 0;
     Extremes group_[2];
@@ -476,11 +514,11 @@ void smo_as(const DualFamily& family, const MadeEntries<T>* made) {
     for (int64_t p = 0; p < family.problems; ++p)
         if (family.ended[p] == kRunning) largest = max64(largest, family.offset[p + 1] - family.offset[p]);
     parallel(min64(threads(), family.problems), [&](int64_t) {
-        const Room<T> own(made ? largest * largest : 0);
+        const Room<T> room(made ? largest * largest : 0);
         for (int64_t p; (p = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED)) < family.problems;) {
             if (family.ended[p] != kRunning) continue;
-            if (made) made->make(p, own.get());
-            Smo<T>(family, p, own.get()).run();
+            const View<T> own = made ? made->make(p, room.get()) : View<T>{};
+            Smo<T>(family, p, made ? &own : nullptr).run();
         }
     });
 }
