@@ -264,7 +264,7 @@ class MadeEntries {
         }
         const int64_t height = run[0].length, width = run[1].length;
         f_.tiles->block(run[0].row, run[0].row + height, run[1].row, run[1].row + width, room, width);
-        turn(room, height, width, room + height * width, height);
+        turn(room, height, width, room + height * width);
         out.part[0][1] = room, out.part[1][0] = room + height * width;
         return out;
     }
@@ -298,12 +298,12 @@ class MadeEntries {
         return total;
     }
 
-    static void turn(const T* from, int64_t height, int64_t width, T* to, int64_t stride) {
+    static void turn(const T* from, int64_t height, int64_t width, T* to) {
         constexpr int64_t B = 16;
         for (int64_t i = 0; i < height; i += B)
             for (int64_t j = 0; j < width; j += B)
                 for (int64_t c = j; c < min64(j + B, width); ++c)
-                    for (int64_t r = i; r < min64(i + B, height); ++r) to[c * stride + r] = from[r * stride + c];
+                    for (int64_t r = i; r < min64(i + B, height); ++r) to[c * height + r] = from[r * width + c];
     }
 
     const DualFamily& f_;

@@ -13,11 +13,12 @@ BIG = 10**9
 class Family:
     """Some problems on one matrix, and the arrays that change."""
 
-    def __init__(self, dtype=np.float64, n=150, kink=0.0, split=False, whole=False, C=5.0, seed=0):
+    def __init__(self, dtype=np.float64, n=150, kink=0.0, split=False, whole=False, C=5.0, seed=0, parts=None):
         rng = np.random.default_rng(seed)
         X = rng.standard_normal((n, 4))
         self.K = np.exp(-0.3 * ((X[:, None] - X) ** 2).sum(axis=2)).astype(dtype)
-        parts = [np.arange(n)] if whole else [np.arange(n), np.arange(0, n, 2), np.r_[10:40, 80:130], np.array([5])]
+        if parts is None:
+            parts = [np.arange(n)] if whole else [np.arange(n), np.arange(0, n, 2), np.r_[10:40, 80:130], np.array([5])]
         self.row = np.concatenate(parts)
         self.offset = np.concatenate([[0], np.cumsum([len(one) for one in parts])])
         self.split = self.offset[:-1] + np.diff(self.offset) // 2 if split else self.offset[1:].copy()
@@ -193,7 +194,16 @@ def test_tiles_give_each_problem_the_entries_of_the_array(isa, dtype, monkeypatc
     rng = np.random.default_rng(1)
     X = rng.standard_normal((150, 4))
     K = KernelOperator(Gaussian(gamma=0.3), X, dtype=dtype)
-    array, tiles, twin = (Family(dtype, seed=2) for _ in range(3))
+    # Two runs share the first 30 rows, a third problem has others from there on; three runs, one, and one row.
+    parts = [
+        np.r_[10:40, 80:130],
+        np.r_[10:40, 41:60],
+        np.r_[10:20, 80:130],
+        np.r_[0:9, 30:50, 90:140],
+        np.arange(150),
+        [5],
+    ]
+    array, tiles, twin = (Family(dtype, seed=2, parts=[np.array(one) for one in parts]) for _ in range(3))
     array.K = twin.K = K.toarray()
     tiles.K = K.entries()
     array.run(backend.engine(), isa)
