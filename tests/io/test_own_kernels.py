@@ -12,6 +12,7 @@ safetensors = pytest.importorskip("safetensors")
 
 from mercer import SVC, KernelPCA, KernelRidge, Nystroem, RepairedKernel, load, save, table_kernel  # noqa: E402
 from mercer.errors import InvalidInput, ModelFileError  # noqa: E402
+from mercer.io.models import _digest  # noqa: E402
 from mercer.kernels import Gaussian, Kernel, Linear, Precomputed, SetKernel, Sigmoid, Spectrum  # noqa: E402
 
 rng = np.random.default_rng(0)
@@ -114,12 +115,13 @@ def test_a_repaired_kernel(tmp_path, policy):
 
 
 def edited(path, change):
-    """The file with its model changed."""
+    """The file with its model changed, by someone who makes the digest anew."""
     with safetensors.safe_open(path, "numpy") as file:
         header, arrays = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     model = json.loads(header["model"])
     change(model)
-    path.write_bytes(safetensors.numpy.save(arrays, {**header, "model": json.dumps(model)}))
+    text = json.dumps(model)
+    path.write_bytes(safetensors.numpy.save(arrays, {**header, "model": text, "sha256": _digest(text, arrays)}))
 
 
 def outputs(model):

@@ -145,7 +145,8 @@ class SupportVectorMachine(Compressible):
 
     def _in_parts(self, K: KernelOperator, target: np.ndarray, dtype: np.dtype[Any], room: int) -> bool:
         """Whether the engine makes K's entries for each problem that it works on, as its own part of K."""
-        return K.cheap and self._parts(target, dtype) <= min(room, 4 * BLOCK)
+        several = self._problems(target)[0] > 1
+        return several and K.cheap and self._parts(target, dtype) <= min(room, 4 * BLOCK)
 
     def _parts(self, target: np.ndarray, dtype: np.dtype[Any]) -> int:
         """Bytes where each thread stores, twice over, the entries of the problem it works on, and all those they share.
