@@ -39,6 +39,7 @@ def quantise(x: Any, seeds: Any, out: Any, isa: str = "") -> tuple[float, float]
         return float("nan"), float("nan")
     low, high = float(others.min()), float(others.max())
     if w == 1:
+        out[:] = 0
         return 0.0, 0.0
     centre, step = 0.5 * (low + high), (high - low) / (2.0 * float(_MOST))
     scale = np.float32(1.0 / step if step > 1e-38 else 0.0)
