@@ -25,6 +25,7 @@ namespace {
 #include "sequences/alignments.hpp"
 #include "coordinates.hpp"
 #include "groups.hpp"
+#include "entries.hpp"
 #include "smo.hpp"
 #include "online.hpp"
 #include "quantised.hpp"
