@@ -57,3 +57,11 @@ def test_bad_parts_are_refused():
         Submatrix(Dense(S), [1, 1])
     with pytest.raises(InvalidInput):
         Submatrix(Dense(S[:4]), [1])
+
+
+def test_products_of_many_kept_rows_are_added_up():
+    """More columns than are looked up at once."""
+    wide = RNG.standard_normal((600, 600))
+    wide, columns, v = wide + wide.T, RNG.permutation(600)[:590], RNG.standard_normal((590, 1))
+    A = CachedRows(Dense(wide), 300 * 600 * 8)
+    np.testing.assert_allclose(A.block_times(np.arange(50), columns, v), wide[:50, columns] @ v, atol=1e-10)

@@ -8,7 +8,7 @@ from mercer.errors import InvalidInput
 from mercer.gram import KernelOperator
 from mercer.kernels import Gaussian
 from mercer.operators import Dense, Diagonal
-from mercer.solvers import SMO, DualFamily, DualPoint, Status, solve
+from mercer.solvers import SMO, DualFamily, DualPoint, Status, WorkingSet, solve
 from mercer.solvers.faces import Face, minimise_on_face
 
 RNG = np.random.default_rng(3)
@@ -177,3 +177,25 @@ def test_smo_needs_a_stored_matrix():
     for bad in ({"tol": 0.0}, {"max_iter": -1}):
         with pytest.raises(InvalidInput):
             SMO(**bad)
+
+
+@pytest.mark.parametrize("kink", [0.0, 0.1])
+def test_working_sets_keep_the_gradient_of_what_is_active(kink):
+    """After every set c − Kβ of the variables that are not set aside, and one check or two are enough."""
+    rng = np.random.default_rng(0)
+    n = 1500
+    Z = rng.standard_normal((n, 3))
+    A = Gaussian(gamma=0.4)(Z)
+    y = np.sin(2 * Z[:, 0]) if kink else np.where(Z[:, 0] + 0.4 * rng.standard_normal(n) > 0, 1.0, -1.0)
+    lower, upper = (np.full(n, -2.0), np.full(n, 2.0)) if kink else (np.minimum(2 * y, 0), np.maximum(2 * y, 0))
+    problem = DualFamily(Dense(A), y, lower, upper, np.zeros(n), np.arange(n), np.array([0, n]), kink=kink)
+    solver = WorkingSet(size=300)
+    state, sets = solver.start(problem), 0
+    while solver.verdict(problem, state) is None:
+        state = solver.step(problem, state)
+        active = state.active == 1
+        np.testing.assert_allclose(state.gradient[active], (y - A @ state.beta)[active], atol=1e-9)
+        sets += not state.checked
+    assert solver.verdict(problem, state) is Status.CONVERGED
+    assert sets > 2, "one set had all variables"
+    assert state.checks <= 2
