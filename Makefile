@@ -20,8 +20,9 @@ help:
 demo: $(RUN_STAMP)
 	$(BIN)/mercer demo
 
+# A process for each core, each of one thread: threads of several processes would wait for each other.
 test: $(DEV_STAMP)
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 8 --dist worksteal
 
 lint: $(DEV_STAMP)
 	$(BIN)/ruff check

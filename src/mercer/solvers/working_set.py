@@ -18,8 +18,9 @@ __all__ = ["WorkingSet", "WorkingSetState"]
 
 INNER = 0.1
 """The gap to which a working set is solved, relative to that of all variables."""
-FIRST = 1024
-"""Variables of the first working set; each one may have twice as many as the last."""
+FIRST = 4096
+"""Variables of the first working set; each one may have twice as many as the last. With 1024 one of 171 support vectors took
+0.08 instead of 0.14 s, but ones of 6500 to 7800 a fifth longer (nine sets instead of five)."""
 _RUNNING, _SETTLED, _STUCK, _CAPPED = range(4)
 
 
