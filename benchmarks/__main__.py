@@ -27,14 +27,14 @@ def main(arguments: list[str] | None = None) -> int:
     if not cases:
         print(f"no row matches {options.only!r}; --list names them", file=sys.stderr)
         return 2
-    setting = Setting(options.quick, 1 if options.quick else options.rounds, options.threads, options.data)
+    rounds = 1 if options.quick else options.rounds
+    setting = Setting(options.quick, rounds, options.threads, options.data, options.patience)
     results = run(cases, setting)
     print(report.markdown(results))
     if options.json:
         report.write_json(results, options.json)
     if options.write:
-        if options.only:
-            results = report.with_earlier(results, DOCS / "benchmarks.json", [case.key for case in select("")])
+        results = report.with_earlier(results, DOCS / "benchmarks.json", [case.key for case in select("")])
         report.write_json(results, DOCS / "benchmarks.json")
         report.write_markdown(results, DOCS / "benchmarks.md")
     return 0
@@ -46,10 +46,12 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--list", action="store_true", help="name the rows and stop")
     parser.add_argument("--rounds", type=int, default=5, help="how often ours and the peer take turns (5)")
     parser.add_argument("--threads", type=int, default=min(2, os.cpu_count() or 1), help="for ours and every peer (2)")
+    patience = "seconds to wait before a row while others take the cores (0)"
+    parser.add_argument("--patience", type=float, default=0.0, metavar="SECONDS", help=patience)
     parser.add_argument("--data", type=Path, metavar="DIR", help="has zip.train.gz (USPS); rows without it are skipped")
     parser.add_argument("--quick", action="store_true", help="toy sizes, one round: only shows that the rows run")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results here as well")
-    write = "put the results into docs/benchmarks.json and .md; rows that --only leaves out stay as they are"
+    write = "put the results into docs/benchmarks.json and .md; rows that were not measured stay as they are"
     parser.add_argument("--write", action="store_true", help=write)
     return parser.parse_args(arguments)
 

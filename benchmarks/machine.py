@@ -7,7 +7,7 @@ import importlib.metadata
 import os
 import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,8 @@ SLOW = 0.85
 """A row is called disturbed if the machine's own sgemm, before or after it, ran at less than this share of its best…"""
 CROWDED = 0.1
 """…or if others took more than this share of the cores during it."""
+LOOK, PAUSE = 1.0, 5.0
+"""Seconds of work by which a busy machine is known, and of rest before the next look."""
 
 
 @dataclass
@@ -58,16 +60,38 @@ class Probe:
         np.matmul(a, b, out=out)
         return time.perf_counter() - start
 
+    def await_quiet(self, seconds: float) -> None:
+        """Return once the cores are left to this process while it works, or after so many seconds."""
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            others, start = crowd(), time.perf_counter()
+            while time.perf_counter() - start < LOOK:
+                self.pace()
+            if (others() or 0.0) <= CROWDED:
+                return
+            time.sleep(PAUSE)
+
     @contextlib.contextmanager
     def watch(self, quiet: Quiet) -> Iterator[None]:
         """Fill `quiet` with what went on around the block."""
         quiet.before = self.pace()
-        start, busy, own = time.perf_counter(), _busy(), _own()
+        others = crowd()
         yield
-        wall, cores = time.perf_counter() - start, os.cpu_count() or 1
-        if busy is not None:
-            quiet.others = max(0.0, (_busy() or 0.0) - busy - (_own() - own)) / (wall * cores)
+        quiet.others = others()
         quiet.after = self.pace()
+
+
+def crowd() -> Callable[[], float | None]:
+    """A function that says which share of the cores others, the host included, took since this call."""
+    start, busy, own = time.perf_counter(), _busy(), _own()
+
+    def share() -> float | None:
+        if busy is None:
+            return None
+        wall, cores = time.perf_counter() - start, os.cpu_count() or 1
+        return max(0.0, (_busy() or 0.0) - busy - (_own() - own)) / (wall * cores)
+
+    return share
 
 
 def _busy() -> float | None:

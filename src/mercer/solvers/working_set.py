@@ -19,8 +19,9 @@ __all__ = ["WorkingSet", "WorkingSetState"]
 INNER = 0.1
 """The gap to which a working set is solved, relative to that of all variables."""
 FIRST = 4096
-"""Variables of the first working set; each one may have twice as many as the last. With 1024 a machine of 171 support vectors
-took 0.08 s instead of 0.14, but those of 6500 to 7800 a fifth longer: nine sets instead of five."""
+"""Variables of the first working set; each one may have twice as many as the last. With 1024 a machine of 171 support
+vectors took 0.08 s instead of 0.14, but those of 6500 to 7800 a fifth longer: nine sets instead of five.
+"""
 _RUNNING, _SETTLED, _STUCK, _CAPPED = range(4)
 
 
