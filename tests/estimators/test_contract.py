@@ -351,3 +351,18 @@ def test_class_weights_are_scikit_learns(weight, data):
     one = KernelLogisticRegression(class_weight=weight).fit(X, y)
     two = KernelLogisticRegression().fit(X, y, sample_weight=expected[y])
     np.testing.assert_allclose(one.decision_function(X), two.decision_function(X), atol=1e-6)
+
+
+def test_a_class_without_weight_is_left_out_of_the_balance():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), np.arange(40) % 8 // 3  # 15, 15 and 10 of the classes
+    K, weights = Gaussian(gamma=0.5)(X), np.where(y == 1, 0.0, 1.0)
+    there = np.flatnonzero(weights)
+    whole = mercer.SVC(kernel="precomputed", class_weight="balanced").fit(K, y, weights)
+    part = mercer.SVC(kernel="precomputed", class_weight="balanced").fit(K[np.ix_(there, there)], y[there])
+    np.testing.assert_allclose(
+        whole.decision_function(K), part.decision_function(np.ascontiguousarray(K[:, there])), atol=1e-6
+    )
+    for kind in (KernelRidgeClassifier, KernelLogisticRegression):  # and no division by zero comes before it
+        with pytest.raises(InvalidInput, match="zero sample weights"):
+            kind(kernel="precomputed", class_weight="balanced").fit(K, y, weights)

@@ -20,6 +20,7 @@ def class_factors(who: str, class_weight: Any, classes: np.ndarray, mass: np.nda
     """What `class_weight` multiplies the rows of each class with; "balanced" is 1/`mass`, the weight of its rows.
 
     As in scikit-learn a class that a dict leaves out has 1, but a dict may not leave classes out and name others.
+    Classes are balanced with those that have a weight.
 
     >>> class_factors("SVC", "balanced", np.array([0, 1]), np.array([1, 3])).round(3)
     array([2.   , 0.667])
@@ -29,7 +30,8 @@ def class_factors(who: str, class_weight: Any, classes: np.ndarray, mass: np.nda
     if class_weight is None:
         return np.ones(len(classes))
     if isinstance(class_weight, str) and class_weight == "balanced":
-        return np.asarray(mass.sum() / (len(mass) * mass), np.float64)
+        there = mass > 0
+        return np.divide(mass.sum() / there.sum(), mass, out=np.ones(len(mass)), where=there)
     known = classes.tolist()
     if not isinstance(class_weight, Mapping):
         do = f'give {{class: factor}} of the classes {str(known[:5])[1:-1]}, "balanced", or None'

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from mercer.arrays import human
 from mercer.solvers.base import Solver
 from mercer.solvers.cg import ConjugateGradients
 from mercer.solvers.cholesky import Cholesky
@@ -72,9 +73,9 @@ def choose_linear(n: int, itemsize: int, budget_bytes: float, tol: float = 1e-10
     """
     need, room = itemsize * n * n, STORED_SHARE * budget_bytes
     if need <= room:
-        reason = f"a {n} × {n} factor takes {_size(need)} of the {_size(room)} that one matrix may"
+        reason = f"a {n} × {n} factor takes {human(need)} of the {human(room)} that one matrix may"
         return Choice(Cholesky(tol=tol, precision="mixed" if itemsize == 4 else "float64"), reason, True)
-    reason = f"a {n} × {n} factor would take {_size(need)}, above the {_size(room)} that one matrix may"
+    reason = f"a {n} × {n} factor would take {human(need)}, above the {human(room)} that one matrix may"
     return Choice(ConjugateGradients(tol=tol), reason, False)
 
 
@@ -99,15 +100,6 @@ def choose_eigen(
     if cheap:
         return Choice(BlockKrylov(tol=tol), f"{few}; entries are computed as fast as they are read", False)
     if need <= room:
-        return Choice(BlockKrylov(tol=tol), f"{few}; the matrix takes {_size(need)} of {_size(room)}", True)
-    reason = f"{few}; the matrix would take {_size(need)}, above the {_size(room)} that one may"
+        return Choice(BlockKrylov(tol=tol), f"{few}; the matrix takes {human(need)} of {human(room)}", True)
+    reason = f"{few}; the matrix would take {human(need)}, above the {human(room)} that one may"
     return Choice(BlockKrylov(tol=tol), reason, False)
-
-
-def _size(count: float) -> str:
-    """Bytes for people.
-
-    >>> _size(213e6), _size(5e9)
-    ('213 MB', '5.0 GB')
-    """
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
