@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import special
 from sklearn.linear_model import LogisticRegression
 
 from mercer.errors import InvalidInput
 from mercer.operators import Dense, LowRank
 from mercer.solvers import Logistic, LogisticFit, NewtonLogistic, Status, solve
+from mercer.solvers.curvature import Curvature, Reduced
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((80, 4)) * [1.0, 2.0, 0.5, 1.0]
@@ -139,3 +141,45 @@ def test_what_is_no_problem_is_refused(labels, options):
         Logistic(Dense(np.eye(3)), labels, **({"penalty": 1.0} | options))
     with pytest.raises(InvalidInput, match="NewtonLogistic"):
         NewtonLogistic(tol=-1.0)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_small_system_of_a_step_is_inverted(classes, intercept):
+    rng = np.random.default_rng(classes)
+    X = rng.normal(size=(17, 4))
+    K = X @ X.T
+    Z = rng.normal(size=(17, 1 if classes == 2 else classes))
+    P = special.expit(Z) if classes == 2 else special.softmax(Z, axis=1)
+    reduced = Reduced(Dense(K), 0.3, Curvature(P, rng.uniform(0.5, 2, (17, 1)), intercept))
+    inverse, V = reduced.inverse(), rng.normal(size=P.shape)
+    np.testing.assert_allclose(inverse(reduced(V)), V, atol=1e-10)
+    np.testing.assert_allclose(reduced(inverse(V)), V, atol=1e-10)
+
+
+def test_what_is_not_definite_has_no_inverse():
+    P, w = np.full((3, 1), 0.5), np.ones((3, 1))
+    assert Reduced(Dense(-10.0 * np.eye(3)), 0.1, Curvature(P, w, False)).inverse() is None
+    assert Reduced(Dense(np.full((3, 3), np.inf)), 0.1, Curvature(P, w, False)).inverse() is None
+
+
+def test_large_entries_end_soon_and_what_is_said_to_have_converged_has():
+    rng = np.random.default_rng(1)
+    X, labels = 3.0 * rng.normal(size=(65, 5)), rng.integers(0, 3, 65)
+    counted = Counted((X @ X.T + 1) ** 4)
+    problem = Logistic(counted, labels, penalty=1.0)
+    solution = solve(NewtonLogistic(), problem)
+    assert solution.status.name == "CONVERGED"
+    assert solution.residual <= 1e-10
+    assert problem.residual(solution.x) <= 1e-10
+    assert counted.products < 5000  # conjugate gradients alone took a hundred thousand, and did not converge
+
+
+class Counted(Dense):
+    """Counts its products."""
+
+    products = 0
+
+    def _matmat(self, V):
+        self.products += 1
+        return super()._matmat(V)
