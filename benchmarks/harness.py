@@ -298,19 +298,19 @@ def _once(row: Row, result: Result) -> None:
 
 def _race(row: Row, rounds: int, rest: float, result: Result) -> None:
     assert row.peer is not None, f"{row.name}: a figure of time needs a peer"
-    ours, peer = zip(*_rounds(row, rounds, rest), strict=True)
+    ours, peer = zip(*_rounds(row.ours, row.peer, rounds, rest), strict=True)
     values = [row.value(a, b) for a, b in zip(ours, peer, strict=True)]
     result.rounds = rounds
     result.value, result.low, result.high = statistics.median(values), min(values), max(values)
     result.ours_seconds, result.peer_seconds = statistics.median(ours), statistics.median(peer)
 
 
-def _rounds(row: Row, rounds: int, rest: float) -> list[tuple[float, float]]:
-    """Seconds of both, the quietest rounds of three times as many where others took a part of the cores in some."""
+def _rounds(ours: Callable[[], Any], peer: Callable[[], Any], rounds: int, rest: float) -> list[tuple[float, float]]:
+    """Seconds of both in so many rounds: the quietest of up to three times as many where others took the cores."""
     taken: list[tuple[float, tuple[float, float]]] = []
     while len(taken) < 3 * rounds and sum(share <= machine.CROWDED for share, _ in taken) < rounds:
         others = machine.crowd()
-        seconds = clock(row.ours, rest), clock(row.peer, rest) if row.peer else math.nan
+        seconds = clock(ours, rest), clock(peer, rest)
         taken.append((others() or 0.0, seconds))
     return [seconds for _, seconds in sorted(taken, key=lambda one: one[0])[:rounds]]
 

@@ -163,6 +163,28 @@ def test_a_run_of_some_rows_keeps_the_others_and_says_so(harness, report, tmp_pa
     assert "A °" in report.markdown(now)
 
 
+@pytest.mark.parametrize(
+    ("crowds", "kept"), [([0.0] * 9, [0, 1]), ([0.5, 0.0, 0.3, 0.1], [1, 3]), ([0.9, 0.8, 0.3, 0.7, 0.2, 0.5], [4, 2])]
+)
+def test_rounds_that_others_disturbed_are_measured_again(harness, monkeypatch, crowds, kept):
+    times, left = iter(range(100)), iter(crowds)
+    monkeypatch.setattr(harness, "clock", lambda call, rest: call())
+    monkeypatch.setattr(harness.machine, "crowd", lambda: lambda: next(left))
+    rounds = harness._rounds(lambda: next(times), lambda: -1, 2, 0.0)
+    assert sorted(rounds) == sorted((place, -1) for place in kept)
+
+
+def test_a_run_waits_for_a_quiet_machine_but_not_for_ever(harness, monkeypatch):
+    machine, rests, left = harness.machine, [], iter([0.9, 0.5, 0.05, 0.0])
+    monkeypatch.setattr(machine, "LOOK", 0.0)
+    monkeypatch.setattr(machine, "crowd", lambda: lambda: next(left))
+    monkeypatch.setattr(machine.time, "sleep", rests.append)
+    machine.Probe(16).await_quiet(60.0)
+    assert rests == [machine.PAUSE] * 2
+    machine.Probe(16).await_quiet(0.0)
+    assert next(left) == 0.0  # nobody looked
+
+
 def test_a_row_that_fails_is_said_and_the_others_go_on(harness, capsys):
     from benchmarks import machine
 

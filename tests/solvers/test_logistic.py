@@ -163,9 +163,10 @@ def test_what_is_not_definite_has_no_inverse():
     assert Reduced(Dense(np.full((3, 3), np.inf)), 0.1, Curvature(P, w, False)).inverse() is None
 
 
-def test_large_entries_end_soon_and_what_is_said_to_have_converged_has():
+@pytest.mark.parametrize("size", [3.0, 10.0])
+def test_large_entries_end_soon_and_what_is_said_to_have_converged_has(size):
     rng = np.random.default_rng(1)
-    X, labels = 3.0 * rng.normal(size=(65, 5)), rng.integers(0, 3, 65)
+    X, labels = size * rng.normal(size=(65, 5)), rng.integers(0, 3, 65)
     counted = Counted((X @ X.T + 1) ** 4)
     problem = Logistic(counted, labels, penalty=1.0)
     solution = solve(NewtonLogistic(), problem)
