@@ -10,7 +10,9 @@ from sklearn.decomposition import KernelPCA as Reference
 
 from mercer import KernelPCA
 from mercer.errors import ConvergenceWarning, InvalidInput
+from mercer.gram import KernelOperator
 from mercer.kernels import Gaussian, Linear, Polynomial
+from mercer.operators import Dense
 
 
 @pytest.fixture(scope="module")
@@ -155,8 +157,8 @@ def test_a_check_that_finds_more_than_the_tolerance_goes_on_and_then_says_so(dig
 
     exact, checks = module._checked, []
 
-    def doubtful(K, V):
-        found = exact(K, V)
+    def doubtful(*args):
+        found = exact(*args)
         checks.append(float(found.pairs.residuals.max()))
         return found._replace(pairs=replace(found.pairs, residuals=np.full(len(found.pairs.values), 1e9)))
 
@@ -167,3 +169,32 @@ def test_a_check_that_finds_more_than_the_tolerance_goes_on_and_then_says_so(dig
     assert checks[0] >= checks[1] >= checks[2]
     assert report.status == "stalled"
     assert report.residual > 1
+
+
+def test_what_float32_changes_in_the_check_is_seen_on_some_rows(digits):
+    import mercer.estimators.kernel_pca as module
+
+    rng = np.random.default_rng(0)
+    K, V = KernelOperator(Gaussian(gamma=0.05), digits), np.linalg.qr(rng.standard_normal((len(digits), 8)))[0]
+    narrow = Dense(K.fill(np.empty(K.shape)).astype(np.float32), symmetric=True)
+    found = module._checked(narrow, V, K)
+    centred = V - V.mean(axis=0)
+    whole = np.linalg.norm(narrow @ centred.astype(np.float32) - K @ centred, axis=0).max()
+    assert found.rounding > 0
+    np.testing.assert_allclose(found.rounding, whole, rtol=0.5)
+    exact = module._checked(K, V)
+    assert exact.rounding == 0
+    np.testing.assert_allclose(found.pairs.values, exact.pairs.values, rtol=0, atol=found.rounding)
+    np.testing.assert_allclose(found.column_means, exact.column_means, rtol=1e-5)
+
+
+def test_a_check_in_float32_that_changes_too_much_is_made_in_float64(digits, monkeypatch):
+    import mercer.estimators.kernel_pca as module
+
+    narrow = KernelPCA(5, Gaussian(gamma=0.05), solver="krylov").fit(digits)
+    assert "float32 entries and products" in narrow.report_.precision
+    monkeypatch.setattr(module, "_HARMLESS", 1e-6)
+    wide = KernelPCA(5, Gaussian(gamma=0.05), solver="krylov").fit(digits)
+    assert wide.report_.precision.endswith("float64 eigenvalues and residual")
+    np.testing.assert_allclose(narrow.eigenvalues_, wide.eigenvalues_, rtol=1e-6)
+    assert abs(narrow.report_.residual - wide.report_.residual) <= 0.1 * narrow.tol
