@@ -187,15 +187,17 @@ def test_each_road_by_brute_force(monkeypatch, road, gamma, alpha, tolerance):
     monkeypatch.setattr(held_out, "STEPS_A_ROW", 10.0)
     for other in {"by_approximation", "by_inverses"} - {road}:
         monkeypatch.setattr(held_out._Together, other, lambda self, out: None)
-    found = held_out_predictions(K, Y, splits, np.array([alpha]), intercept=True)
+    alphas = np.array([8 * alpha, alpha])  # within a decade, which one inverse serves
+    found = held_out_predictions(K, Y, splits, alphas, intercept=True)
     for (train, test), predicted in zip(splits, found, strict=True):
         border = np.ones((len(train), 1))
-        system = np.block(
-            [[K[np.ix_(train, train)] + alpha * np.eye(len(train)), border], [border.T, np.zeros((1, 1))]]
-        )
-        dual = np.linalg.solve(system, np.vstack([Y[train], np.zeros((1, 2))]))
-        expected = K[np.ix_(test, train)] @ dual[:-1] + dual[-1]
-        np.testing.assert_allclose(predicted[:, 0], expected, atol=tolerance * np.abs(expected).max())
+        for own, each in enumerate(alphas):
+            system = np.block(
+                [[K[np.ix_(train, train)] + each * np.eye(len(train)), border], [border.T, np.zeros((1, 1))]]
+            )
+            dual = np.linalg.solve(system, np.vstack([Y[train], np.zeros((1, 2))]))
+            expected = K[np.ix_(test, train)] @ dual[:-1] + dual[-1]
+            np.testing.assert_allclose(predicted[:, own], expected, atol=tolerance * np.abs(expected).max())
 
 
 def test_held_out_predictions_by_brute_force():

@@ -63,9 +63,12 @@ class SubsetInverse:
     ) -> SubsetInverse | None:
         """Factor all F_sᵀF_s + μ; None where one is not definite, in the precision of F, because μ is so small."""
         Ft, factors = np.ascontiguousarray(F.T), {}
-        whole = _gram(Ft)
-        for s, rows in enumerate(absent):
-            left = whole - _gram(Ft[:, rows])
+        lacking = [_gram(Ft[:, rows]) for rows in absent]
+        # Folds lack each row once: then these add up to FᵀF.
+        folds = np.array_equal(np.sort(np.concatenate(absent)), np.arange(len(F))) if absent else False
+        whole = np.sum(lacking, axis=0) if folds else _gram(Ft)
+        for s, missing in enumerate(lacking):
+            left = whole - missing
             for mu in np.unique(shifts[subset == s]):
                 r = len(Ft) if ranks is None else int(ranks[shifts == mu][0])
                 factor = CholeskyFactor.of(left[:r, :r].copy(), mu)

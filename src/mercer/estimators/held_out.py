@@ -47,6 +47,10 @@ SHARING = 4
 """
 REFINEMENTS = 10
 """Steps with an inverse in float32, which takes three; where ten are not enough it is none in that precision."""
+TOGETHER = 10 * (1 + 1e-9)
+"""λ₂/λ₁ up to which one inverse, of K + √(λ₁λ₂) I, serves both: the condition number is √10 at most, and less where the
+least eigenvalue of K is not small beside λ; ten steps of both take half as long as another inverse (n = 4000).
+"""
 MANY = 60
 """Folds × λ from which on one eigendecomposition is quicker than a factorisation for each."""
 TOL = 1e-7
@@ -215,12 +219,18 @@ class _Together:
         self._solve(tried, M, max(10, round(n * STEPS_A_ROW)), out)
 
     def by_inverses(self, out: list[Floats]) -> None:
-        """What is left of each λ, preconditioned by (K + λI)⁻¹ in float32, where enough folds share it."""
-        for a in np.flatnonzero(np.sum(self.todo, axis=0) >= SHARING).tolist():
-            tried = np.argwhere(self.todo & (np.arange(len(self.alphas)) == a))
+        """What is left, preconditioned by (K + λ₀I)⁻¹ in float32, where enough folds share it.
+
+        One for all λ of a decade, λ₀ between them, and then one for each that is left.
+        """
+        shared = np.sum(self.todo, axis=0) >= SHARING
+        for group in [*_decades(self.alphas, shared), *np.argsort(self.alphas, kind="stable")[:, None]]:
+            tried = np.argwhere(self.todo & np.isin(np.arange(len(self.alphas)), group))
+            if len(tried) < SHARING:
+                continue
             buffer = self.buffers.array("factor", self.A.shape, np.float32)
             np.copyto(buffer, self.A.array, casting="same_kind")
-            factor = CholeskyFactor.of(buffer, self.alphas[a])
+            factor = CholeskyFactor.of(buffer, float(np.sqrt(self.alphas[group[0]]) * np.sqrt(self.alphas[group[-1]])))
             M = None if factor is None else InverseWithout.of(factor, self.absent, self._each(tried[:, 0]))
             if M is not None:
                 self._solve(tried, M, REFINEMENTS, out)
@@ -267,6 +277,22 @@ class _Together:
             found = pivoted_cholesky(self.A, n // MOST, tol=ENOUGH * n * shift, dtype=kind)
         explained = np.einsum("ij,ij->j", found.F, found.F, dtype=np.float64)
         return found.F.astype(kind, copy=False), np.maximum(found.trace - np.cumsum(explained), 0.0)
+
+
+def _decades(alphas: Floats, shared: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
+    """The numbers of the λ > 0 that are `shared`, several together where they are within a decade, ascending.
+
+    >>> [group.tolist() for group in _decades(np.array([1.0, 0.0, 0.1, 5.0]), np.ones(4, bool))]
+    [[2, 0]]
+    """
+    groups: list[list[int]] = []
+    for a in np.argsort(alphas, kind="stable").tolist():
+        if shared[a] and alphas[a] > 0:
+            if groups and alphas[a] <= TOGETHER * alphas[groups[-1][0]]:
+                groups[-1].append(a)
+            else:
+                groups.append([a])
+    return [np.array(group) for group in groups if len(group) > 1]
 
 
 # ---- a factorisation for each ---------------------------------------------------------------------------------------
