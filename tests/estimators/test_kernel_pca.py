@@ -192,7 +192,7 @@ def test_a_check_in_float32_that_changes_too_much_is_made_in_float64(digits, mon
     import mercer.estimators.kernel_pca as module
 
     narrow = KernelPCA(5, Gaussian(gamma=0.05), solver="krylov").fit(digits)
-    assert "float32 entries and products" in narrow.report_.precision
+    assert narrow.report_.precision.startswith("float32 products")
     monkeypatch.setattr(module, "_HARMLESS", 1e-6)
     wide = KernelPCA(5, Gaussian(gamma=0.05), solver="krylov").fit(digits)
     assert wide.report_.precision.endswith("float64 eigenvalues and residual")

@@ -65,8 +65,8 @@ class _Found(NamedTuple):
 def _checked(K: Operator, V: np.ndarray, exact: Operator | None = None, seed: int = 0) -> _Found:
     """The best pairs of the centred matrix in the span of V by one product, which gives the means too.
 
-    In float64; or, where `exact` is given, in float32, and what that changes is seen on some rows that are computed
-    afresh, entries and all, by `exact`: √(n/m) times the change on m rows. A residual is as far off at most.
+    In float64; or, where `exact` is given, in float32, and what that changes is seen on some of its rows, times their
+    vectors in float64: √(n/m) times the change on m rows, an estimate of how far off residuals are.
     """
     V = V - V.mean(axis=0)
     n, B = len(V), np.column_stack([V, np.full(len(V), 1 / len(V))])
@@ -160,7 +160,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
 
     With `tol` of at least 1e-6 the Krylov method uses float32 entries, unless their rounding would show in the result
     (a kernel with a large constant part). The answer is checked by one more product: in float32 too, if what that
-    changes, seen on 128 rows computed afresh in float64, is a tenth of the tolerance at most, and else in float64.
+    changes, seen on 128 rows multiplied in float64, is a tenth of the tolerance at most, and else in float64.
 
     References
     ----------
@@ -273,7 +273,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
         report.precision = f"{entries} entries, float64 eigenvalues and residual"
         if found.rounding:
             share, rows = found.rounding / found.scale, min(_WITNESSES, K.shape[0])
-            report.precision = f"float32 entries and products, which moved images by {share:.0e} λ₁ ({rows} rows)"
+            report.precision = f"float32 products, {share:.0e} λ₁ from those in float64 (seen on {rows} rows)"
         return found, found.scale
 
     def _iterated(
@@ -296,11 +296,12 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
 
     def _check(self, operator: Operator, K: KernelOperator, V: np.ndarray) -> _Found:
         """In float32 where what that changes is harmless, else in float64, with such entries where these are cheap."""
+        exact = K if K.cheap else operator
         if operator.dtype == np.float32:
-            found = _checked(operator, V, K.astype(np.float64), self._seed())
+            found = _checked(operator, V, exact, self._seed())
             if found.rounding <= _HARMLESS * self.tol * found.scale:
                 return found
-        return _checked(K if K.cheap else operator, V)
+        return _checked(exact, V)
 
     def _checked_components(self, n: int) -> int:
         k = self.n_components
