@@ -30,9 +30,12 @@ struct PackedPairing {
     Buffer<T> a, b;  // [panel][k][row], [panel][k][column]
 };
 
+// Entries that one thread packs in less time than it takes to wake another, which on a busy machine is milliseconds.
+constexpr int64_t kPackAlone = 1 << 15;
+
 template <class T>
 void pack(const T* x, int64_t n, int64_t depth, int width, int64_t panels, T* out) {
-    const int64_t step = 64;
+    const int64_t step = max64(64, kPackAlone / max64(1, width * depth));
     parallel(ceil_div(panels, step), [=](int64_t task) {
         for (int64_t p = task * step; p < min64(panels, (task + 1) * step); ++p)
             for (int64_t i = 0; i < min64(width, n - p * width); ++i) {

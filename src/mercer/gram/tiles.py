@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -104,8 +105,24 @@ def program_tiles(kernel: Kernel, X: Array, Z: Array, pins: Array | None, dtype:
     same = Z is X
     x = Side(X)
     data = Data(x, x if same else Side(Z), dtype)
-    program = compile_expression(trace(kernel), lambda views: int(data.z.through(views).shape[1]))
-    return _build(program, data, pins)
+    return _build(_program(kernel, data.z), data, pins)
+
+
+@lru_cache(maxsize=256)
+def _programs(kernel: Kernel, columns: int) -> dict[str, Program]:
+    """Where the program of a kernel on rows of so many columns is kept: making it takes as long as 10⁵ entries."""
+    return {}
+
+
+def _program(kernel: Kernel, side: Side) -> Program:
+    try:
+        kept = _programs(kernel, int(side.rows.shape[1]))
+    except TypeError:  # a parameter that cannot be hashed
+        kept = {}
+    if "program" not in kept:
+        expression = trace(kernel)
+        kept["program"] = compile_expression(expression, lambda views: int(side.through(views).shape[1]))
+    return kept["program"]
 
 
 def _build(program: Program, data: Data, pins: Array | None) -> Tiles:
