@@ -63,9 +63,9 @@ inline void subsequence_kernel(const InstructionSet& set, const Corpus& x, const
         return group;
     };
     by_groups(i0, i1, z.count, W, triangle, make, [&](int64_t i, int64_t j, SymbolGroup& group) {
-        Lanes<double> work(size_t(group.length) * (length - 1) * W), found(W);
-        set.subsequences(x.symbols + x.starts[i], x.starts[i + 1] - x.starts[i], group.symbols.get(), group.length, length, decay,
-                         work.get(), found.get());
+        const int64_t size = x.starts[i + 1] - x.starts[i];
+        Lanes<double> work(size_t(subsequence_work(size, length)) * W), found(W);
+        set.subsequences(x.symbols + x.starts[i], size, group.symbols.get(), group.length, length, decay, work.get(), found.get());
         for (int64_t c = j; c < std::min(j + W, z.count); ++c) out[i * z.count + c] = found.get()[c - j];
     });
 }

@@ -6,39 +6,44 @@
 // decay^2 for each symbol), and D_q(i, j) the sum of decay^(i - i') decay^(j - j') M_q(i', j') over i' <= i, j' <= j:
 //   M_1 = [x_i = z_j],  M_q+1 = [x_i = z_j] D_q(i - 1, j - 1),  D_q = decay D_q(i - 1, j) + R_q,  R_q = decay R_q(i, j - 1) + M_q.
 // A level is one q; levels call each other by templates, so that their state is in registers. Rows go in pairs, i and i + 1:
-// D_q of the first is not stored, and their chains of additions are done side by side.
+// D_q of the first is not stored, and their chains of additions are done side by side. Columns go in blocks whose D_q stay in the
+// cache nearest to the core; between blocks a pair of rows leaves its state behind.
+
+// What may continue at a place goes to the next level as `reach`: D_q - 1 diagonally before it, or 1 for the first symbol.
 template <int Q>
 struct Level {
     using V = Vec<double>;
+    static constexpr int W = Simd<double>::W;
     V sum{}, row0{}, row1{}, corner0{}, corner1{};  // of M_q so far; R_q; D_q(i - 1, j - 1): of both rows
     Level<Q - 1> next;
 
-    MERCER_INLINE void start() {
-        row0 = row1 = corner0 = corner1 = V{};
-        next.start();
+    MERCER_INLINE void load_state(const double* state) {
+        row0 = load(state), row1 = load(state + W), corner0 = load(state + 2 * W), corner1 = load(state + 3 * W);
+        next.load_state(state + 4 * W);
+    }
+    MERCER_INLINE void store_state(double* state) const {
+        store(state, row0), store(state + W, row1), store(state + 2 * W, corner0), store(state + 3 * W, corner1);
+        next.store_state(state + 4 * W);
     }
     template <class Mask>
-    MERCER_INLINE void step(Mask match0, Mask match1, V m0, V m1, double* above, double decay) {
-        const V d = load(above);
+    MERCER_INLINE void step(Mask match0, Mask match1, V reach0, V reach1, double* above, double decay) {
+        const V d = load(above), m0 = match0 ? reach0 : V{}, m1 = match1 ? reach1 : V{};
         sum += m0 + m1;
         row0 = row0 * decay + m0;
         row1 = row1 * decay + m1;
         const V d0 = d * decay + row0;
         store(above, d0 * decay + row1);
-        const V on0 = match0 ? corner0 : V{}, on1 = match1 ? corner1 : V{};
+        next.step(match0, match1, corner0, corner1, above + W, decay);
         corner0 = d;
         corner1 = d0;
-        next.step(match0, match1, on0, on1, above + Simd<double>::W, decay);
     }
     template <class Mask>
-    MERCER_INLINE void last_step(Mask match, V m, double* above, double decay) {
-        const V d = load(above);
+    MERCER_INLINE void last_step(Mask match, V reach, double* above, double decay) {
+        const V d = load(above), m = match ? reach : V{};
         sum += m;
         row0 = row0 * decay + m;
-        store(above, d * decay + row0);
-        const V on = match ? corner0 : V{};
+        next.last_step(match, corner0, above + W, decay);
         corner0 = d;
-        next.last_step(match, on, above + Simd<double>::W, decay);
     }
     MERCER_INLINE V total(double decay) const { return (next.total(decay) + sum) * (decay * decay); }
 };
@@ -47,41 +52,52 @@ template <>
 struct Level<0> {  // the last, whose D is not wanted
     using V = Vec<double>;
     V sum{};
-    MERCER_INLINE void start() {}
+    MERCER_INLINE void load_state(const double*) {}
+    MERCER_INLINE void store_state(double*) const {}
     template <class Mask>
-    MERCER_INLINE void step(Mask, Mask, V m0, V m1, double*, double) {
-        sum += m0 + m1;
+    MERCER_INLINE void step(Mask match0, Mask match1, V reach0, V reach1, double*, double) {
+        sum = match0 ? sum + reach0 : sum;
+        sum = match1 ? sum + reach1 : sum;
     }
     template <class Mask>
-    MERCER_INLINE void last_step(Mask, V m, double*, double) {
-        sum += m;
+    MERCER_INLINE void last_step(Mask match, V reach, double*, double) {
+        sum = match ? sum + reach : sum;
     }
     MERCER_INLINE V total(double decay) const { return sum * (decay * decay); }
 };
 
-// `d` holds D_q of the row before: nz x (P - 1) vectors. out: the sum over q <= P of decay^(2q) sum M_q, by lane.
+// The work, of subsequence_work(nx, P) vectors: D_q of the row before in a block of columns, and the states of all pairs of rows.
 template <int P>
-void subsequences_of(const int32_t* x, int64_t nx, const int64_t* z, int64_t nz, double decay, double* d, double* out) {
+void subsequences_of(const int32_t* x, int64_t nx, const int64_t* z, int64_t nz, double decay, double* work, double* out) {
     using V = Vec<double>;
     using I = IntVec<double>;
     constexpr int W = Simd<double>::W, Q = P - 1;
-    for (int64_t i = 0; i < nz * Q; ++i) store(d + i * W, V{});
+    double *const d = work, *const states = work + kSubsequenceColumns * Q * W;
+    for (int64_t i = 0; i < (nx + 1) / 2 * 4 * Q; ++i) store(states + i * W, V{});
     const V one = splat<double>(1.0);
     Level<Q> levels;
-    int64_t i = 0;
-    for (; i + 1 < nx; i += 2) {
-        const I first = I{} + int64_t(x[i]), second = I{} + int64_t(x[i + 1]);
-        levels.start();
-        for (int64_t j = 0; j < nz; ++j) {
-            const I symbols = *reinterpret_cast<const I*>(z + j * W);
-            const auto match0 = symbols == first, match1 = symbols == second;
-            levels.step(match0, match1, match0 ? one : V{}, match1 ? one : V{}, d + j * Q * W, decay);
+    for (int64_t block = 0; block < nz; block += kSubsequenceColumns) {
+        const int64_t width = std::min(kSubsequenceColumns, nz - block);
+        const int64_t* const symbols = z + block * W;
+        for (int64_t i = 0; i < width * Q; ++i) store(d + i * W, V{});
+        int64_t i = 0;
+        double* state = states;
+        for (; i + 1 < nx; i += 2, state += 4 * Q * W) {
+            const I first = I{} + int64_t(x[i]), second = I{} + int64_t(x[i + 1]);
+            levels.load_state(state);
+            for (int64_t j = 0; j < width; ++j) {
+                const I symbol = *reinterpret_cast<const I*>(symbols + j * W);
+                levels.step(symbol == first, symbol == second, one, one, d + j * Q * W, decay);
+            }
+            levels.store_state(state);
         }
-    }
-    levels.start();
-    for (int64_t j = 0; i < nx && j < nz; ++j) {
-        const auto match = *reinterpret_cast<const I*>(z + j * W) == I{} + int64_t(x[i]);
-        levels.last_step(match, match ? one : V{}, d + j * Q * W, decay);
+        if (i == nx) continue;
+        levels.load_state(state);
+        for (int64_t j = 0; j < width; ++j) {
+            const auto match = *reinterpret_cast<const I*>(symbols + j * W) == I{} + int64_t(x[i]);
+            levels.last_step(match, one, d + j * Q * W, decay);
+        }
+        levels.store_state(state);
     }
     store_unaligned(out, levels.total(decay));
 }

@@ -72,6 +72,17 @@ def test_subsequences(native, isa, length):
     np.testing.assert_allclose(one, two, rtol=1e-13)
 
 
+def test_long_subsequences(native, isa):
+    """Columns by blocks, of 96, with odd and even numbers of rows."""
+    (x, xs), (z, zs) = corpus(3, count=5, longest=60), corpus(4, count=11, longest=300)
+    z, zs = z[: zs[10] + 96], np.append(zs[:11], zs[10] + 96)  # exactly a block among them
+    one, two = np.zeros((2, 5, 11))
+    for length in (1, 2, 4, 8):
+        native.subsequence_kernel(x, xs, z, zs, length, 0.9, False, 0, 5, one, isa)
+        _twin.subsequence_kernel(x, xs, z, zs, length, 0.9, False, 0, 5, two, "")
+        np.testing.assert_allclose(one, two, rtol=1e-13)
+
+
 def test_triangles(native, isa):
     x, xs = corpus(2, count=21)
     rows = np.random.default_rng(0).normal(size=(len(x) + 21, 2))
