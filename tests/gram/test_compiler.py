@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mercer.errors import InvalidInput
-from mercer.gram.compiler import DIRECT_DEPTH, compile_expression
+from mercer.gram import KernelOperator, tiles
+from mercer.gram.compiler import DIRECT_DEPTH, compile_expression, structure
 from mercer.gram.program import Op, Pairing, Where
 from mercer.gram.registers import MAX_REGISTERS, DoesNotFit, Step, allocate
 from mercer.kernels import (
     Cauchy,
     Chi2,
     Gaussian,
+    Kernel,
     Laplace,
     Linear,
     Matern,
     Polynomial,
     RationalQuadratic,
+    Sigmoid,
     SymbolPair,
     exp,
     log,
@@ -194,6 +198,51 @@ def test_shared_subexpressions_cost_no_exponential_time():
     for _ in range(100):
         value = sqrt(1 + value * value)
     assert len(compiled(value).code) <= 301
+
+
+def test_kept_programs_follow_parameters_and_what_a_formula_reads():
+    X = np.random.default_rng(0).standard_normal((9, 3))
+    kernel = Sigmoid(gamma=0.5, coef0=-1.0)
+    np.testing.assert_allclose(KernelOperator(kernel, X).fill(np.empty((9, 9))), np.tanh(0.5 * X @ X.T - 1), rtol=1e-12)
+    kernel.set_params(coef0=-2.0)  # whose hash is that of -1.0
+    np.testing.assert_allclose(KernelOperator(kernel, X).fill(np.empty((9, 9))), np.tanh(0.5 * X @ X.T - 2), rtol=1e-12)
+    factor = [2.0]
+
+    @dataclass(frozen=True, repr=False)
+    class Reader(Kernel):
+        def formula(self, pair):
+            return factor[0] * pair.dot
+
+    for factor[0] in (2.0, 3.0):
+        filled = KernelOperator(Reader(), X).fill(np.empty((9, 9)))
+        np.testing.assert_allclose(filled, factor[0] * X @ X.T, rtol=1e-12)
+
+
+def test_a_program_is_compiled_once_for_a_formula_and_a_width(monkeypatch):
+    compiled_for = []
+
+    def counting(expression, depth):
+        compiled_for.append(expression)
+        return compile_expression(expression, depth)
+
+    monkeypatch.setattr(tiles, "compile_expression", counting)
+    rng = np.random.default_rng(0)
+    kernels = [Gaussian(gamma=0.731), Gaussian(gamma=0.731), Gaussian(gamma=0.732)]
+    for d, kernel in [(3, kernels[0]), (3, kernels[1]), (40, kernels[0]), (3, kernels[2]), (40, kernels[1])]:
+        X = rng.standard_normal((9, d))
+        reference = np.exp(-kernel.gamma * np.square(X[:, None] - X).sum(axis=2))
+        np.testing.assert_allclose(KernelOperator(kernel, X).fill(np.empty((9, 9))), reference, rtol=1e-12)
+    assert compiled_for == [trace(kernels[0]), trace(kernels[0]), trace(kernels[2])]
+
+
+def test_structures_are_those_of_formulas():
+    e = trace(Gaussian(gamma=0.5) * Linear() + Polynomial(degree=3, gamma=1.0))
+    same = trace(Gaussian(gamma=0.5) * Linear() + Polynomial(degree=3, gamma=1.0))
+    assert structure(e) == structure(same)
+    value, other = PAIR.sqdist, PAIR.sqdist
+    for _ in range(200):  # equal, nothing shared between them, 2^200 paths
+        value, other = value * value, other * other
+    assert structure(value) == structure(other) != structure(value + 1)
 
 
 def test_names_and_numbers_are_those_of_the_core():

@@ -29,12 +29,13 @@ from mercer.kernels import (
     Periodic,
     Polynomial,
     Precomputed,
+    Sigmoid,
     SymbolPair,
     evaluate,
     functions,
     trace,
 )
-from mercer.kernels.base import full
+from mercer.kernels.base import full, trace_or_none
 from mercer.kernels.expression import BINARY, LEAVES, UNARY, constant, node
 
 VOCABULARY = {*LEAVES, *UNARY, *BINARY, "pow", "where"}
@@ -240,6 +241,13 @@ def test_traceable_follows_set_params():
     kernel = Matern(nu=1.5)
     assert kernel.traceable
     assert not kernel.set_params(nu=1.3).traceable
+
+
+def test_what_is_remembered_follows_set_params():
+    """hash(-1.0) == hash(-2.0): a kernel changed in place would be its own key."""
+    kernel = Sigmoid(gamma=0.5, coef0=-1.0)
+    assert trace_or_none(kernel) == trace(Sigmoid(gamma=0.5, coef0=-1.0))
+    assert trace_or_none(kernel.set_params(coef0=-2.0)) == trace(Sigmoid(gamma=0.5, coef0=-2.0))
 
 
 def test_expressions_are_values():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer import _twin, backend
 from mercer.events import TilesDone, emit
-from mercer.gram.compiler import compile_expression
+from mercer.gram.compiler import compile_expression, structure
 from mercer.gram.program import Pairing, Program, RowValue, Views
 from mercer.kernels import Kernel
 from mercer.kernels.expression import Expression, evaluate
@@ -109,18 +109,19 @@ def program_tiles(kernel: Kernel, X: Array, Z: Array, pins: Array | None, dtype:
 
 
 @lru_cache(maxsize=256)
-def _programs(kernel: Kernel, columns: int) -> dict[str, Program]:
-    """Where the program of a kernel on rows of so many columns is kept: making it takes as long as 10⁵ entries."""
+def _programs(shape: Hashable, columns: int) -> dict[str, Program]:
+    """Where the program of a formula on rows of so many columns is kept: making it takes as long as 10⁵ entries."""
     return {}
 
 
 def _program(kernel: Kernel, side: Side) -> Program:
+    # Kept by the formula and not by the kernel, whose formula may read what changes: a global variable, its own state.
+    expression = trace(kernel)
     try:
-        kept = _programs(kernel, int(side.rows.shape[1]))
-    except TypeError:  # a parameter that cannot be hashed
+        kept = _programs(structure(expression), int(side.rows.shape[1]))
+    except TypeError:  # a view that cannot be hashed
         kept = {}
     if "program" not in kept:
-        expression = trace(kernel)
         kept["program"] = compile_expression(expression, lambda views: int(side.through(views).shape[1]))
     return kept["program"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
@@ -382,9 +383,8 @@ def trace_or_none(kernel: Kernel) -> Expression | None:
     if not kernel.is_resolved:
         kernel = kernel._resolved(None, blank())
     try:
-        return _remembered(kernel)
-    except TypeError:
-        # A parameter that cannot be hashed.
+        return _remembered(copy(kernel))  # a key that `set_params` does not change: hash(-1.0) == hash(-2.0)
+    except TypeError:  # a parameter that cannot be hashed
         return _attempt(kernel)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import lru_cache
 from typing import Any
 
@@ -39,7 +40,7 @@ def brief_check(K: KernelOperator, seed: int = 0) -> KernelReport:
     if kernel.domain == "vectors" and trace_or_none(kernel) is not None:
         columns = min(int(K.X.shape[1]), MOST_COLUMNS)
         try:
-            return _of_formula(kernel, columns)
+            return _of_formula(copy(kernel), columns)  # a key that `set_params` does not change
         except TypeError:  # a parameter that cannot be hashed
             return check_kernel(kernel, n_features=columns)
     most = MOST_OBJECTS if kernel.domain == "any" else MOST_ROWS
