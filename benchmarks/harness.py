@@ -169,6 +169,7 @@ class Result:
     seconds: float = 0.0
     earlier: bool = False  # of a former run, kept beside those of a run of some rows
     quiet: machine.Quiet = field(default_factory=machine.Quiet)
+    disturbed: bool = False  # judged once, by the pace of the run that measured it
 
 
 @dataclass(frozen=True)
@@ -228,6 +229,8 @@ def run(cases: Sequence[Case], setting: Setting) -> Run:
             outcome = results[-1].skipped or f"{results[-1].value:.4g}"
             print(f"{outcome}  [{results[-1].seconds:.0f} s]", file=sys.stderr, flush=True)
             gc.collect()
+    for result in results:
+        result.disturbed = not result.skipped and result.quiet.disturbed(probe.best)
     description = machine.describe(setting.threads)
     return Run(results, description, setting, probe.best, time.perf_counter() - start)
 

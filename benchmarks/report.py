@@ -25,7 +25,7 @@ def write_json(run: Run, path: Path) -> None:
         "setting": {"rounds": run.setting.rounds, "threads": run.setting.threads, "quick": run.setting.quick},
         "sgemm_gflops": run.pace,
         "seconds": run.seconds,
-        "results": [dataclasses.asdict(r) | {"disturbed": r.quiet.disturbed(run.pace)} for r in run.results],
+        "results": [dataclasses.asdict(result) for result in run.results],
     }
     path.write_text(json.dumps(_plain(document), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
@@ -68,13 +68,13 @@ def markdown(run: Run) -> str:
     """The machine, one table for each group, and what the marks mean."""
     parts = [_machine(run)]
     for group, results in itertools.groupby(run.results, key=lambda result: result.group):
-        parts.append(_table(group, list(results), run.pace))
-    if any(not result.earlier and result.quiet.disturbed(run.pace) for result in run.results):
-        parts.append("⚠ measured while the machine was slower than at its best, or busy: not to be trusted.\n")
-    if any(result.earlier for result in run.results):
-        parts.append(
-            "° of an earlier run of the whole, on a machine of the same kind; the others were measured after it.\n"
-        )
+        parts.append(_table(group, list(results)))
+    shown = [result for result in run.results if not result.skipped]
+    if any(result.disturbed for result in shown):
+        best = "its best in the run that measured the row"
+        parts.append(f"⚠ measured while the machine was slower than at {best}, or busy: not to be trusted.\n")
+    if any(result.earlier for result in shown):
+        parts.append("° of an earlier run, on a machine of the same kind; the others were measured after it.\n")
     return "\n".join(parts)
 
 
@@ -86,21 +86,20 @@ def _machine(run: Run) -> str:
     return warning + "\n".join(facts) + "\n"
 
 
-def _table(group: str, results: list[Result], best: float) -> str:
+def _table(group: str, results: list[Result]) -> str:
     lines = [f"### {group}\n", "| " + " | ".join(HEADINGS) + " |", "|" + " --- |" * len(HEADINGS)]
-    lines += ["| " + " | ".join(_cells(result, best)) + " |" for result in results]
+    lines += ["| " + " | ".join(_cells(result)) + " |" for result in results]
     notes = dict.fromkeys(result.note for result in results if result.note and not result.skipped)
     return "\n".join([*lines, "", *(f"{note}\n" for note in notes)])
 
 
-def _cells(r: Result, best: float) -> list[str]:
+def _cells(r: Result) -> list[str]:
     if r.skipped:
         return [r.name or r.key, r.peer_name or NONE, f"skipped: {r.skipped}", *[NONE] * (len(HEADINGS) - 3)]
-    mark = " ⚠" if not r.earlier and r.quiet.disturbed(best) else ""
     return [
         r.name + (" °" if r.earlier else ""),
         r.peer_name or NONE,
-        _figure(r) + mark,
+        _figure(r) + (" ⚠" if r.disturbed else ""),
         NONE if r.target is None else f"{'≥' if r.target_is_least else '≤'} {_number(r.target, r.figure)}",
         {None: NONE, True: "yes", False: "**no**"}[r.met],
         _seconds(r.ours_seconds),

@@ -163,6 +163,64 @@ def test_a_run_of_some_rows_keeps_the_others_and_says_so(harness, report, tmp_pa
     assert "A °" in report.markdown(now)
 
 
+@pytest.mark.parametrize(("pace", "slow"), [(90.0, False), (1000.0, True)])
+def test_a_row_is_judged_by_the_best_of_its_own_run(harness, report, tmp_path, monkeypatch, pace, slow):
+    """100 is slow beside 300 in one run, 300 is not; the pace of a later run changes neither."""
+    file, keys = tmp_path / "results.json", list("abc")
+    first = run_at(harness, monkeypatch, [100.0, 100.0, 300.0, 290.0], "ab")
+    report.write_json(first, file)
+    later = run_at(harness, monkeypatch, [pace, 0.5 * pace if slow else pace], "c")
+    expected = {"a": (True, True), "b": (True, False), "c": (False, slow)}
+    for _ in range(2):  # the second time from a file that has rows of an earlier run itself
+        now = report.with_earlier(later, file, keys)
+        assert {one.key: (one.earlier, one.disturbed) for one in now.results} == expected
+        report.write_json(now, file)
+        written = json.loads(file.read_text(encoding="utf-8"))["results"]
+        assert {one["key"]: (one["earlier"], one["disturbed"]) for one in written} == expected
+    page = report.markdown(now)
+    lines = {key: line for key in keys for line in page.splitlines() if line.startswith(f"| {key} ")}
+    assert ["⚠" in lines[key] for key in keys] == [True, False, slow]
+    assert ["°" in lines[key] for key in keys] == [True, True, False]
+
+
+def run_at(harness, monkeypatch, paces, keys, missing=""):
+    """A run of a row for each key, on a machine whose paces before and after each row are these."""
+    left = iter(paces)
+
+    def pace(probe):
+        rate = next(left)
+        probe.best = max(probe.best, rate)
+        return rate
+
+    def build(key):
+        if key in missing:
+            raise harness.Missing("no peer")
+        return harness.Row(key, lambda: None, figure="seconds", once=True)
+
+    monkeypatch.setattr(harness.machine.Probe, "pace", pace)
+    monkeypatch.setattr(harness.machine, "crowd", lambda: lambda: 0.0)
+    cases = [harness.Case(key, "group", lambda setting, key=key: build(key)) for key in keys]
+    return harness.run(cases, harness.Setting())
+
+
+def test_marks_are_explained_where_a_row_shows_one(harness, report):
+    def page(**values):
+        result = harness.Result("key", "group", name="A row", value=2.0, figure="speedup", **values)
+        return report.markdown(harness.Run([result], {}, harness.Setting(), 1.0, 1.0))
+
+    for mark, values in {"⚠": {"disturbed": True}, "°": {"earlier": True}}.items():
+        assert mark not in page()
+        assert page(**values).count(mark) == 2  # the row's, and what it means
+        assert mark not in page(**values, skipped="no peer")
+    both = page(disturbed=True, earlier=True)
+    assert both.count("⚠") == both.count("°") == 2
+
+
+def test_a_row_that_was_skipped_is_not_called_disturbed(harness, monkeypatch):
+    run = run_at(harness, monkeypatch, [100.0, 100.0], "ab", missing="b")
+    assert [(one.skipped, one.disturbed) for one in run.results] == [("", False), ("no peer", False)]
+
+
 @pytest.mark.parametrize(
     ("crowds", "kept"), [([0.0] * 9, [0, 1]), ([0.5, 0.0, 0.3, 0.1], [1, 3]), ([0.9, 0.8, 0.3, 0.7, 0.2, 0.5], [4, 2])]
 )
