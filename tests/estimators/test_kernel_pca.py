@@ -1,5 +1,6 @@
 """Kernel PCA against the chapters' formulas, scikit-learn, ordinary PCA and the mistakes of others."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -188,13 +189,36 @@ def test_what_float32_changes_in_the_check_is_seen_on_some_rows(digits):
     np.testing.assert_allclose(found.column_means, exact.column_means, rtol=1e-5)
 
 
-def test_a_check_in_float32_that_changes_too_much_is_made_in_float64(digits, monkeypatch):
+IN_FLOAT64 = ", float64 eigenvalues and residual"
+SEEN = r"(\de-\d\d) λ₁ from those in float64 \(seen on 128 rows\)"
+
+
+@pytest.mark.parametrize(
+    ("cheap", "tol", "harmless", "says"),
+    [
+        (True, 3e-5, 0.1, "float32 products, " + SEEN),
+        (True, 3e-5, 1e-6, "float32 products" + IN_FLOAT64),
+        (True, 1e-7, 0.1, "float64 products" + IN_FLOAT64),
+        (False, 3e-5, 0.1, "float32 entries, products " + SEEN),
+        (False, 3e-5, 1e-6, "float32 entries" + IN_FLOAT64),
+        (False, 1e-7, 0.1, "float64 entries" + IN_FLOAT64),
+    ],
+)
+def test_the_report_says_in_what_the_check_was(digits, monkeypatch, cheap, tol, harmless, says):
+    """And the residual is that of the matrix whose entries it names, beyond what it says that float32 changed."""
     import mercer.estimators.kernel_pca as module
 
-    narrow = KernelPCA(5, Gaussian(gamma=0.05), solver="krylov").fit(digits)
-    assert narrow.report_.precision.startswith("float32 products")
-    monkeypatch.setattr(module, "_HARMLESS", 1e-6)
-    wide = KernelPCA(5, Gaussian(gamma=0.05), solver="krylov").fit(digits)
-    assert wide.report_.precision.endswith("float64 eigenvalues and residual")
-    np.testing.assert_allclose(narrow.eigenvalues_, wide.eigenvalues_, rtol=1e-6)
-    assert abs(narrow.report_.residual - wide.report_.residual) <= 0.1 * narrow.tol
+    monkeypatch.setattr(module, "_HARMLESS", harmless)
+    monkeypatch.setattr("mercer.gram.operator.CHEAP_COLUMNS", 100 if cheap else 10)
+    model = KernelPCA(5, Gaussian(gamma=0.05), solver="krylov", tol=tol).fit(digits)
+    stated = re.fullmatch(says, model.report_.precision)
+    assert stated, model.report_.precision
+    entries = KernelOperator(Gaussian(gamma=0.05), digits, dtype=np.float32 if "float32 entries" in says else None)
+    K = entries.toarray().astype(np.float64)
+    centred = K - K.mean(axis=0) - K.mean(axis=1, keepdims=True) + K.mean()
+    V, values = model.eigenvectors_, model.eigenvalues_
+    residual = np.linalg.norm(centred @ V - V * values, axis=0).max() / values[0]
+    changed = 2 * float(stated[1]) if says.endswith(SEEN) else 1e-12
+    assert changed < 0.2 * tol
+    assert abs(model.report_.residual - residual) <= changed
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(centred)[:-6:-1], rtol=1e-7)

@@ -63,10 +63,11 @@ class _Found(NamedTuple):
 
 
 def _checked(K: Operator, V: np.ndarray, exact: Operator | None = None, seed: int = 0) -> _Found:
-    """The best pairs of the centred matrix in the span of V by one product, which gives the means too.
+    """The best pairs of the centred matrix in the span of V by one product, which gives the column means too.
 
-    In float64; or, where `exact` is given, in float32, and what that changes is seen on some of its rows, times their
-    vectors in float64: √(n/m) times the change on m rows, an estimate of how far off residuals are.
+    Without `exact` the product is K V in float64. With it the vectors are rounded to float32 first, and on m random
+    rows the product is compared with that of `exact` and the vectors as they were: √(n/m) times the norm of the
+    difference, the largest over the vectors, estimates by how much a residual may be off.
     """
     V = V - V.mean(axis=0)
     n, B = len(V), np.column_stack([V, np.full(len(V), 1 / len(V))])
@@ -77,6 +78,15 @@ def _checked(K: Operator, V: np.ndarray, exact: Operator | None = None, seed: in
         rounding = float(np.sqrt(n / len(rows)) * np.linalg.norm(change[:, :-1], axis=0).max())
     pairs = rayleigh_ritz(V, images[:, :-1] - images[:, :-1].mean(axis=0))
     return _Found(pairs, images[:, -1], rounding)
+
+
+def _precision(dtype: str, cheap: bool, found: _Found) -> str:
+    """In what the iterations ran, and the check: where entries are cheap it makes its own, and only products differ."""
+    if not found.rounding:
+        return f"{dtype} {'products' if cheap else 'entries'}, float64 eigenvalues and residual"
+    share, rows = found.rounding / found.scale, min(_WITNESSES, len(found.column_means))
+    products = f"{dtype} products," if cheap else f"{dtype} entries, products"
+    return f"{products} {share:.0e} λ₁ from those in float64 (seen on {rows} rows)"
 
 
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkComponents):
@@ -269,11 +279,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
         with threadpool_limits(1, user_api="blas") if alone else nullcontext():
             solution, found = self._iterated(Eigenproblem(Centered(operator), k, self._seed()), operator, K, report)
         self._account(report, solution, self.tol)
-        entries = np.dtype(np.float64 if K.cheap and not found.rounding else dtype).name
-        report.precision = f"{entries} entries, float64 eigenvalues and residual"
-        if found.rounding:
-            share, rows = found.rounding / found.scale, min(_WITNESSES, K.shape[0])
-            report.precision = f"float32 products, {share:.0e} λ₁ from those in float64 (seen on {rows} rows)"
+        report.precision = _precision(np.dtype(dtype).name, K.cheap, found)
         return found, found.scale
 
     def _iterated(
