@@ -37,7 +37,7 @@ class Report:
     steps : int
         Of the solver.
     residual, tolerance : float
-        True residual, recomputed in float64, and the one asked for.
+        True residual, recomputed, in float64 unless `precision` says otherwise, and the one asked for.
     status : str
         How the solver ended.
     precision : str

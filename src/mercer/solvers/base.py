@@ -153,7 +153,7 @@ class Solution(Generic[S]):
     steps : int
         Taken in all, earlier runs that were resumed included.
     residual : float
-        True residual, recomputed in float64.
+        True residual, not the recurrence's: recomputed in float64, unless the solver says otherwise.
     state : State
         To be handed back to ``solve`` for more steps.
     """
