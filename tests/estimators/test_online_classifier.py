@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import OnlineKernelClassifier, observe
 from mercer.errors import Cancelled, InvalidInput, MemoryExceeded
+from mercer.estimators import online_classifier as module
 from mercer.estimators.stream import Stream
 from mercer.kernels import Function, Gaussian, Polynomial, Precomputed
 
@@ -191,6 +192,29 @@ def test_the_size_of_the_chunks_does_not_matter(strategy, classes, averaged, bud
         assert other.mistakes_ == found[0].mistakes_
         np.testing.assert_allclose(other.X_fit_, found[0].X_fit_, rtol=1e-10, atol=1e-10)
         np.testing.assert_allclose(other.dual_coef_, found[0].dual_coef_, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize(("budget", "chunk", "widest"), [(20, 4, 4), (11, 4, 2), (520, 256, 2)])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_wide_chunks_of_mergers_leave_the_model_of_narrow_ones(budget, chunk, widest, classes, monkeypatch):
+    """Up to rounding; a chunk is as many times as wide as it goes into the budget, up to `WIDEST`."""
+    X, y = rows(150 if chunk == 4 else 1300, classes)
+    monkeypatch.setattr(module, "CHUNK", chunk)
+    monkeypatch.setattr(Stream, "_rows_at_once", chunk)
+    sizes, chunks = [], Stream._chunks
+    monkeypatch.setattr(Stream, "_chunks", lambda self, order, size: sizes.append(size) or chunks(order, size))
+    wide = OnlineKernelClassifier(Gaussian(0.3), budget=budget, alpha=0.01).partial_fit(X, y)
+    monkeypatch.setattr(module, "WIDEST", 1)
+    narrow = OnlineKernelClassifier(Gaussian(0.3), budget=budget, alpha=0.01).partial_fit(X, y)
+    assert sizes == [widest * chunk, chunk]
+    assert wide.mistakes_ == narrow.mistakes_
+    np.testing.assert_allclose(wide.X_fit_, narrow.X_fit_, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(wide.dual_coef_, narrow.dual_coef_, rtol=1e-9, atol=1e-9)
+    assert not np.isin(wide.X_fit_, X).all(), "nothing was merged"
+    if chunk == 4:
+        S, B, _ = merging(X, y, classes, 0.3, budget, 0.01)
+        np.testing.assert_allclose(wide.X_fit_, S, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(wide.dual_coef_, B[:, 1:] if classes == 2 else B, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
