@@ -200,6 +200,54 @@ def test_each_road_by_brute_force(monkeypatch, road, gamma, alpha, tolerance):
             np.testing.assert_allclose(predicted[:, own], expected, atol=tolerance * np.abs(expected).max())
 
 
+@pytest.mark.parametrize(
+    ("factors", "inverses"),
+    [([8.0, 1.0], [8**0.5]), ([1.0, 10.0], [10**0.5]), ([1.0, 100.0], [1, 100]), ([50.0, 1.0, 6.0], [6**0.5, 50])],
+)
+@pytest.mark.parametrize("intercept", [False, True])
+def test_one_inverse_serves_the_penalties_of_a_decade(monkeypatch, factors, inverses, intercept):
+    """That of K + √(λ₁λ₂) I; and all predictions are those of dense systems."""
+    made, made_of = [], []
+    monkeypatch.setattr(held_out, "LARGE", 100)
+    monkeypatch.setattr(held_out._Together, "by_approximation", lambda self, out: None)
+    monkeypatch.setattr(held_out, "_by_cholesky", lambda *args: pytest.fail("an inverse was not enough"))
+    counted(monkeypatch, held_out.InverseWithout, lambda args: made.append(len(args[2])))
+    counted(monkeypatch, held_out.CholeskyFactor, lambda args: made_of.extend(args[1:]))
+    rng = np.random.default_rng(0)
+    K, Y = Gaussian(3.0)(rng.normal(size=(200, 3))), rng.normal(size=(200, 2))
+    splits = [Split(np.delete(np.arange(200), rows), rows) for rows in np.array_split(rng.permutation(200), 5)]
+    alphas = 0.01 * np.array(factors)
+    found = held_out_predictions(K, Y, splits, alphas, intercept=intercept)
+    assert len(made) == len(inverses)
+    np.testing.assert_allclose(made_of, 0.01 * np.array(inverses), rtol=1e-12)
+    for (train, test), predicted in zip(splits, found, strict=True):
+        for own, alpha in enumerate(alphas):
+            inverse = np.linalg.inv(K[np.ix_(train, train)] + alpha * np.eye(len(train)))
+            b = inverse.sum(axis=0) @ Y[train] / inverse.sum() if intercept else 0.0
+            expected = K[np.ix_(test, train)] @ inverse @ (Y[train] - b) + b
+            np.testing.assert_allclose(predicted[:, own], expected, atol=1e-6 * np.abs(expected).max())
+
+
+def counted(monkeypatch, kind, note):
+    """Note the arguments of each `kind.of`; of factors the blocks within an inverse give no shift."""
+    of = kind.of
+    monkeypatch.setattr(kind, "of", lambda *args: note(args) or of(*args))
+
+
+@pytest.mark.parametrize(
+    ("alphas", "shared", "groups"),
+    [
+        ([1.0, 5.0, 20.0, 100.0], [True] * 4, [[0, 1], [2, 3]]),  # each from the least of its group on
+        ([3.0, 0.0, 1.0, 30.0], [True] * 4, [[2, 0]]),
+        ([1.0, 2.0, 4.0], [True, False, True], [[0, 2]]),
+        ([1.0, 2.0], [False, True], []),
+        ([1.0, 11.0], [True] * 2, []),
+    ],
+)
+def test_decades(alphas, shared, groups):
+    assert [group.tolist() for group in held_out._decades(np.array(alphas), np.array(shared))] == groups
+
+
 def test_held_out_predictions_by_brute_force():
     rng = np.random.default_rng(0)
     K, Y = Gaussian(0.5)(rng.normal(size=(60, 2))), rng.normal(size=(60, 2))

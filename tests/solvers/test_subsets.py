@@ -62,6 +62,32 @@ def test_a_system_may_need_fewer_columns_than_another(systems):
         np.testing.assert_allclose(M.apply(B[:, [j]], np.array([j])), expected, rtol=1e-8, atol=1e-10)
 
 
+LACKING = {
+    "folds": np.array_split(np.arange(80), 5),
+    "folds in any order": np.array_split(np.random.default_rng(2).permutation(80), 5),
+    "folds, and one that lacks nothing": [*np.array_split(np.arange(80), 4), np.arange(0)],
+    "draws that overlap": [np.random.default_rng(seed).permutation(80)[:24] for seed in range(5)],
+    "as many as there are rows, some of them twice": [np.arange(8 * s, 8 * s + 16) for s in range(5)],
+    "all rows, some of them twice": [np.arange(16 * s, 16 * s + 24) % 80 for s in range(5)],
+    "folds that leave rows out": np.array_split(np.arange(5, 80), 5),
+    "every other row, twice": [np.arange(0, 80, 2), *np.array_split(np.arange(0, 80, 2), 4)],
+}
+
+
+@pytest.mark.parametrize("lacking", LACKING)
+def test_folds_and_other_subsets_are_both_inverted(lacking):
+    """Of folds the parts that are lacking add up to FᵀF, and of nothing else."""
+    rng, absent, subset = np.random.default_rng(1), LACKING[lacking], np.repeat(np.arange(5), 2)
+    F, R, shifts = rng.normal(size=(80, 4)), rng.normal(size=(80, 10)), np.tile([0.01, 3.0], 5)
+    expected = np.zeros_like(R)
+    for j, (s, mu) in enumerate(zip(subset, shifts, strict=True)):
+        R[absent[s], j] = 0
+        on = np.setdiff1d(np.arange(80), absent[s])
+        expected[on, j] = np.linalg.inv(F[on] @ F[on].T + mu * np.eye(len(on))) @ R[on, j]
+    found = SubsetInverse.of(F, absent, subset, shifts).apply(R, np.arange(10))
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-9)
+
+
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-9), (np.float32, 1e-3)])
 def test_the_inverse_of_all_rows_inverts_without_some(systems, dtype, tolerance):
     A, B, present, _ = systems
