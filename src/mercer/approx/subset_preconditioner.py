@@ -167,6 +167,8 @@ def _sizes(R: Floats) -> Floats:
 def _gram(Ft: NDArray[Any]) -> NDArray[Any]:
     """FᵀF in the upper triangle of a row-major array."""
     rows = np.ascontiguousarray(Ft)
+    if not rows.size:  # BLAS calls no columns an error, and may end the process
+        return np.zeros((len(rows), len(rows)), rows.dtype)
     syrk = blas.ssyrk if rows.dtype == np.float32 else blas.dsyrk
     return np.asarray(syrk(1.0, rows.T, trans=1, lower=1).T)
 
