@@ -243,7 +243,7 @@ def test_traceable_follows_set_params():
     assert not kernel.set_params(nu=1.3).traceable
 
 
-def test_what_is_remembered_follows_set_params():
+def test_what_is_traced_follows_set_params():
     """hash(-1.0) == hash(-2.0): a kernel changed in place would be its own key."""
     kernel = Sigmoid(gamma=0.5, coef0=-1.0)
     assert trace_or_none(kernel) == trace(Sigmoid(gamma=0.5, coef0=-1.0))

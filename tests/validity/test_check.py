@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,9 +12,11 @@ import scipy.sparse as sp
 import mercer
 from mercer import check_kernel
 from mercer.errors import InvalidInput, NotAKernel
+from mercer.gram import KernelOperator
 from mercer.kernels import Function, Gaussian, Kernel, Linear, Mismatch, Precomputed, Sigmoid, Spectrum
 from mercer.operators import Dense
-from mercer.validity import spectrum_of
+from mercer.validity import brief, spectrum_of
+from mercer.validity.brief import brief_check
 from mercer.validity.points import adversarial, large
 
 
@@ -148,6 +152,56 @@ def test_a_class_that_promises_too_much_is_refuted():
             return Gaussian(gamma=1.0).properties
 
     assert check_kernel(Promised()).verdict == "refuted"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Uncompared(Kernel):
+    """Of which all are equal, as the base class sees no parameters."""
+
+    factor: float = 1.0
+
+    def formula(self, pair):
+        return self.factor * pair.dot
+
+
+class Undecorated(Kernel):
+    def __init__(self, factor):
+        object.__setattr__(self, "factor", factor)
+
+    def formula(self, pair):
+        return self.factor * pair.dot
+
+
+FACTOR = [1.0]
+
+
+class Reader(Kernel):
+    def __init__(self, factor):
+        FACTOR[0] = factor
+
+    def formula(self, pair):
+        return FACTOR[0] * pair.dot
+
+
+@pytest.mark.parametrize("kind", [Uncompared, Undecorated, Reader])
+def test_nothing_is_remembered_of_a_kernel_that_is_equal_by_mistake(kind):
+    assert kind(2.0) == kind(-2.0)
+    for factor, verdict in [(2.0, "proved"), (-2.0, "refuted"), (2.0, "proved")]:
+        kernel = kind(factor)
+        assert check_kernel(kernel, n_features=2).verdict == verdict
+        report = brief_check(KernelOperator(kernel, [[1.0, 0.0], [0.0, 2.0]]))
+        assert report.verdict == verdict
+
+
+def test_a_brief_check_is_made_once_for_a_formula_and_a_width(monkeypatch):
+    checked = []
+    monkeypatch.setattr(brief, "check_kernel", lambda *args, **kw: checked.append(kw) or check_kernel(*args, **kw))
+    kernel, X = Sigmoid(gamma=0.5, coef0=-1.0), np.eye(3)
+    reports = [brief_check(KernelOperator(kernel, X[:, :d])) for d in (2, 3, 2)]
+    assert reports[0] is reports[2]
+    assert checked == [{"n_features": 2}, {"n_features": 3}]
+    assert "-2" in repr(brief_check(KernelOperator(kernel.set_params(coef0=-2.0), X)))  # whose hash is that of -1.0
+    assert len(checked) == 3
 
 
 def test_matrices():

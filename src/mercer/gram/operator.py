@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -201,7 +202,7 @@ class KernelOperator(Operator):
 
     def entries(self) -> Any:
         """The native tiles, where the kernel runs as a program."""
-        plan = self._tiles() if self._runs_as_program() and backend.is_native() else None
+        plan = self._tiles() if self._runs_as_program and backend.is_native() else None
         return plan if isinstance(plan, backend.engine().Tiles) else None
 
     def _of_the_whole(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> bool:
@@ -320,7 +321,7 @@ class KernelOperator(Operator):
         else:
             x, z, pins = take(self.X, rows), take(Z, columns), self._pins(rows, columns)
         same = z is x
-        if self._runs_as_program():
+        if self._runs_as_program:
             x = densified(x)
             with contextlib.suppress(DoesNotFit):
                 return sweep.program_tiles(self.kernel, x, x if same else densified(z), pins, self.dtype)
@@ -341,8 +342,9 @@ class KernelOperator(Operator):
     @property
     def cheap(self) -> bool:
         """Whether a product computes the entries about as fast as it would read stored ones: see `CHEAP_COLUMNS`."""
-        return self._runs_as_program() and backend.is_native() and self.X.shape[1] <= CHEAP_COLUMNS
+        return self._runs_as_program and backend.is_native() and self.X.shape[1] <= CHEAP_COLUMNS
 
+    @cached_property
     def _runs_as_program(self) -> bool:
         if self.kernel.domain != "vectors" or not self.kernel.traceable:
             return False
@@ -353,7 +355,7 @@ class KernelOperator(Operator):
         if self.kernel.whole:  # it looks itself
             return 1e-6
         width = self.X.shape[1] if hasattr(self.X, "shape") and len(self.X.shape) == 2 else 100
-        if not self._runs_as_program():
+        if not self._runs_as_program:
             return 20.0 + 0.5 * width
         return (1.0 + 0.05 * width + 0.05 * r) * self.dtype.itemsize / 4
 

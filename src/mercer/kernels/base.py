@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from copy import copy
 from dataclasses import MISSING, dataclass, fields, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -379,22 +377,12 @@ def full(values: Any, shape: tuple[int, int], like: Array) -> Array:
 
 
 def trace_or_none(kernel: Kernel) -> Expression | None:
-    """The traced formula, or None where it cannot be traced; remembered by the kernel's value."""
-    if not kernel.is_resolved:
-        kernel = kernel._resolved(None, blank())
+    """The traced formula, or None where it cannot be traced."""
+    # Not kept from call to call: a kernel may be changed in place, and its formula may read what changes.
     try:
-        return _remembered(copy(kernel))  # a key that `set_params` does not change: hash(-1.0) == hash(-2.0)
-    except TypeError:  # a parameter that cannot be hashed
-        return _attempt(kernel)
-
-
-def _attempt(kernel: Kernel) -> Expression | None:
-    try:
-        return trace(kernel)
+        return trace(kernel if kernel.is_resolved else kernel._resolved(None, blank()))
     except CannotTrace:
         return None
 
-
-_remembered = lru_cache(maxsize=256)(_attempt)
 
 _: type[Pair] = ArrayPair  # mypy: the reference implementation has every pairing.

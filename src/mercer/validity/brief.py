@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from functools import lru_cache
 from typing import Any
 
@@ -10,8 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.gram import KernelOperator
+from mercer.gram.compiler import structure
 from mercer.kernels import Kernel
 from mercer.kernels.base import trace_or_none
+from mercer.kernels.expression import Expression
 from mercer.validity.check import check_kernel, check_values
 from mercer.validity.report import KernelReport
 
@@ -37,12 +38,9 @@ def brief_check(K: KernelOperator, seed: int = 0) -> KernelReport:
     'refuted'
     """
     kernel, n = K.kernel, K.shape[0]
-    if kernel.domain == "vectors" and trace_or_none(kernel) is not None:
-        columns = min(int(K.X.shape[1]), MOST_COLUMNS)
-        try:
-            return _of_formula(copy(kernel), columns)  # a key that `set_params` does not change
-        except TypeError:  # a parameter that cannot be hashed
-            return check_kernel(kernel, n_features=columns)
+    e = trace_or_none(kernel) if kernel.domain == "vectors" else None
+    if e is not None:
+        return _of_formula(kernel, e, min(int(K.X.shape[1]), MOST_COLUMNS))
     most = MOST_OBJECTS if kernel.domain == "any" else MOST_ROWS
     index = np.sort(np.random.default_rng(seed).permutation(n)[:most])
     if kernel.domain == "precomputed":
@@ -56,7 +54,18 @@ def brief_check(K: KernelOperator, seed: int = 0) -> KernelReport:
     return check_values(kernel, matrix, named, f"{len(index)} of {n} training points", SINGLE)
 
 
+def _of_formula(kernel: Kernel, e: Expression, columns: int) -> KernelReport:
+    """Once for each formula, name and number of columns: searches fit the same one again and again."""
+    try:
+        kept = _reports(structure(e), str(type(kernel)), repr(kernel), kernel.properties, columns)
+    except TypeError:  # a view that cannot be hashed
+        kept = {}
+    if "report" not in kept:
+        kept["report"] = check_kernel(kernel, n_features=columns)
+    return kept["report"]
+
+
 @lru_cache(maxsize=256)
-def _of_formula(kernel: Kernel, columns: int) -> KernelReport:
-    """Once for each kernel and number of columns: searches fit the same one again and again."""
-    return check_kernel(kernel, n_features=columns)
+def _reports(*key: Any) -> dict[str, KernelReport]:
+    """Where the report on a kernel is kept: by all that it says of it, and not by the kernel, which may be changed."""
+    return {}
