@@ -235,35 +235,6 @@ def test_a_program_is_compiled_once_for_a_formula_and_a_width(monkeypatch):
     assert compiled_for == [trace(kernels[0]), trace(kernels[0]), trace(kernels[2])]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Uncompared(Kernel):
-    """Of which all are equal, as the base class sees no parameters."""
-
-    factor: float = 1.0
-
-    def formula(self, pair):
-        return self.factor * pair.dot
-
-
-class Undecorated(Kernel):
-    def __init__(self, factor):
-        object.__setattr__(self, "factor", factor)
-
-    def formula(self, pair):
-        return self.factor * pair.dot
-
-
-@pytest.mark.parametrize("kind", [Uncompared, Undecorated])
-@pytest.mark.parametrize("core", ["", "off"])
-def test_kernels_that_are_equal_by_mistake_keep_programs_of_their_own(kind, core, monkeypatch):
-    monkeypatch.setenv("MERCER_CORE", core)
-    assert kind(2.0) == kind(3.0)
-    assert hash(kind(2.0)) == hash(kind(3.0))
-    X = np.random.default_rng(0).standard_normal((9, 3))
-    for factor in (2.0, 3.0, 2.0):
-        np.testing.assert_allclose(KernelOperator(kind(factor), X).toarray(), factor * X @ X.T, rtol=1e-12)
-
-
 def test_programs_follow_the_parameters_of_kernels_within():
     X = np.random.default_rng(0).standard_normal((9, 3))
     kernel = 0.5 * Gaussian(gamma=0.3) + Polynomial(degree=2, gamma=0.1, coef0=1.0)

@@ -11,6 +11,7 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 
 import mercer.kernels
+from mercer import SVC
 from mercer.errors import InvalidInput, NotAKernel
 from mercer.kernels import (
     Cauchy,
@@ -273,3 +274,69 @@ def test_as_kernel():
     for wrong in (None, 3, Gaussian, b"rbf"):
         with pytest.raises(InvalidInput, match="gaussian"):
             as_kernel(wrong)
+
+
+class ByHand(Kernel):
+    def __init__(self, gamma=1.0):
+        object.__setattr__(self, "gamma", gamma)
+
+    def formula(self, pair):
+        return np.exp(-self.gamma * pair.sqdist)
+
+
+class Stretched(Gaussian):
+    def __init__(self, gamma=1.0, scale=1.0):
+        super().__init__(gamma)
+        object.__setattr__(self, "scale", scale)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Uncompared(Kernel):
+    gamma: float = 1.0
+
+    def formula(self, pair):
+        return np.exp(-self.gamma * pair.sqdist)
+
+
+class Below(Uncompared):
+    """Nothing of its own, but what it has is not compared."""
+
+
+@pytest.mark.parametrize("kind", [ByHand, Stretched, Uncompared, Below])
+def test_classes_whose_kernels_would_all_be_equal_are_refused(kind):
+    with pytest.raises(InvalidInput, match=r"@dataclass\(frozen=True, repr=False\)"):
+        kind(2.0)
+
+
+def test_classes_without_parameters_of_their_own_need_no_decorator():
+    class Twice(Gaussian):
+        def formula(self, pair):
+            return 2 * super().formula(pair)
+
+    class Constantly(Kernel):
+        def formula(self, pair):
+            return 1.0
+
+    assert Twice(2.0) == Twice(2.0) != Twice(3.0)
+    assert Twice(2.0) != Gaussian(2.0)
+    assert clone(Twice(2.0)).gamma == 2.0
+    assert Constantly() == Constantly()
+
+
+@dataclass(frozen=True, repr=False)
+class Weighted(Kernel):
+    weights: object = None
+
+    def formula(self, pair):
+        return float(self.weights[0]) * pair.dot
+
+
+@pytest.mark.parametrize("weights", [np.array([2.0, 1.0]), [2.0, 1.0], (2.0, 1.0)])
+def test_parameters_may_be_arrays_and_lists(weights):
+    """Which are never compared: a kernel matrix is by the formula, and the text says what they are."""
+    X, y = np.random.default_rng(0).standard_normal((20, 3)), np.arange(20) % 2
+    kernel = Weighted(weights)
+    assert repr(kernel) == f"Weighted(weights={weights!r})"
+    np.testing.assert_allclose(SVC(kernel=kernel).fit(X, y).kernel_(X), 2 * X @ X.T, rtol=1e-12)
+    np.testing.assert_allclose(kernel.set_params(weights=np.array([3.0]))(X), 3 * X @ X.T, rtol=1e-12)
+    assert repr(Weighted()) == "Weighted()"

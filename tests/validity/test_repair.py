@@ -75,6 +75,17 @@ def test_an_estimator_binds_it_and_rows_equal_the_matrix(policy, rows):
     np.testing.assert_allclose(by_rows.dual_coef_, alpha, atol=1e-8)
 
 
+def test_two_are_equal_where_kernel_policy_and_points_are(rows):
+    X, _ = rows
+    one = RepairedKernel(K0, "clip", X)
+    assert RepairedKernel(K0, "clip") == RepairedKernel(K0, "clip") != RepairedKernel(K0, "flip")
+    assert RepairedKernel(K0) != RepairedKernel(Gaussian(gamma=1.0))
+    assert hash(RepairedKernel(K0)) == hash(RepairedKernel(K0))
+    assert one == one.replace() == RepairedKernel(K0, "clip", one.points) != RepairedKernel(K0, "clip", X[:9])
+    policies = [RepairedKernel(K0, policy) for policy in ("clip", "flip", "shift")]
+    assert one + policies[0] != one + policies[1]
+
+
 def test_a_kernel_is_left_as_it_is(rows):
     X, new = rows
     for policy in ("raise", "clip", "flip", "shift"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from mercer.arrays import as_rows, as_seed, is_torch
 from mercer.errors import CannotTrace, InvalidInput, message
 from mercer.kernels import bandwidth, evaluation
+from mercer.kernels.comparable import require_value
 from mercer.kernels.pairing import ArrayPair, Pair, trace
 from mercer.kernels.properties import Properties
 from mercer.kernels.resolution import Resolver, blank, from_rows
@@ -32,7 +33,8 @@ class Kernel:
     A formula over the pairings of `pair` is evaluated on arrays, traced into an expression for the native engine, and
     composed by `+ * **`. A kernel on other objects, or with a formula that cannot be traced, overrides `block`.
     Kernels are values: equal when type and parameters are equal, hashable, never changed; `set_params` is the one
-    exception, because scikit-learn's protocol demands it (do not use it on a kernel that is a key of a dict).
+    exception, because scikit-learn's protocol demands it (do not use it on a kernel that is a key of a dict). A class
+    with parameters that its equality does not see is refused: it lacks the decorator.
 
     Examples
     --------
@@ -52,6 +54,10 @@ class Kernel:
     __array_ufunc__: ClassVar[None] = None  # np.float64(0.5) * kernel is the kernel's own product.
     rule_parameter: ClassVar[str] = "gamma"
     """The parameter that may be the rule "scale" or "median" until `resolve`."""
+
+    def __new__(cls, *args: Any, **params: Any) -> Self:
+        require_value(cls, Kernel)
+        return super().__new__(cls)
 
     # ---- what a subclass states -------------------------------------------------------------------------------------
 
@@ -355,8 +361,8 @@ class Kernel:
         shown = []
         for field in fields(self):
             value = getattr(self, field.name)
-            default = field.default if field.default is not MISSING else MISSING
-            if field.init and (default is MISSING or value != default or type(value) is not type(default)):
+            plain = type(value) is type(field.default) and not isinstance(value, np.ndarray)
+            if field.init and not (plain and value == field.default):
                 shown.append(f"{field.name}={value!r}")
         return f"{type(self).__name__}({', '.join(shown)})"
 

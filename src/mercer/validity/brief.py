@@ -13,7 +13,7 @@ from mercer.gram.compiler import structure
 from mercer.kernels import Kernel
 from mercer.kernels.base import trace_or_none
 from mercer.kernels.expression import Expression
-from mercer.validity.check import check_kernel, check_values
+from mercer.validity.check import check_kernel, check_values, of_histograms
 from mercer.validity.report import KernelReport
 
 __all__ = ["brief_check"]
@@ -40,7 +40,7 @@ def brief_check(K: KernelOperator, seed: int = 0) -> KernelReport:
     kernel, n = K.kernel, K.shape[0]
     e = trace_or_none(kernel) if kernel.domain == "vectors" else None
     if e is not None:
-        return _of_formula(kernel, e, min(int(K.X.shape[1]), MOST_COLUMNS))
+        return _of_formula(kernel, e, min(int(K.X.shape[1]), MOST_COLUMNS), of_histograms(e, K.X) or None)
     most = MOST_OBJECTS if kernel.domain == "any" else MOST_ROWS
     index = np.sort(np.random.default_rng(seed).permutation(n)[:most])
     if kernel.domain == "precomputed":
@@ -54,14 +54,14 @@ def brief_check(K: KernelOperator, seed: int = 0) -> KernelReport:
     return check_values(kernel, matrix, named, f"{len(index)} of {n} training points", SINGLE)
 
 
-def _of_formula(kernel: Kernel, e: Expression, columns: int) -> KernelReport:
-    """Once for each formula, name and number of columns: searches fit the same one again and again."""
+def _of_formula(kernel: Kernel, e: Expression, columns: int, non_negative: bool | None) -> KernelReport:
+    """Once for each formula, name and kind of rows: searches fit the same one again and again."""
     try:
-        kept = _reports(structure(e), str(type(kernel)), repr(kernel), kernel.properties, columns)
+        kept = _reports(structure(e), str(type(kernel)), repr(kernel), kernel.properties, columns, non_negative)
     except TypeError:  # a view that cannot be hashed
         kept = {}
     if "report" not in kept:
-        kept["report"] = check_kernel(kernel, n_features=columns)
+        kept["report"] = check_kernel(kernel, n_features=columns, non_negative=non_negative)
     return kept["report"]
 
 

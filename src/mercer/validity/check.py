@@ -45,6 +45,7 @@ def check_kernel(
     X: Any = None,
     *,
     n_features: int | None = None,
+    non_negative: bool | None = None,
     vary: Mapping[str, Sequence[Any]] | None = None,
     random_state: Any = 0,
 ) -> KernelReport:
@@ -61,6 +62,10 @@ def check_kernel(
         drawn, only what is proved of them is told.
     n_features : int, optional
         d, where X is not given: some functions are kernels in few columns only.
+    non_negative : bool, optional
+        Whether to ask about rows without negative entries only, for which the pairings ``chi2`` and ``min_sum`` of
+        histograms are meant. By default where the kernel refuses others, and where a formula over these two is asked
+        about an X that has no others.
     vary : dict of name to values, optional
         Parameters to go through, as ``{"gamma": [0.1, 1.0]}``; the verdict of each choice is in the report, and for a
         value that the kernel refuses, why.
@@ -102,7 +107,7 @@ def check_kernel(
     seed = as_seed(random_state, "check_kernel")
     kernel = as_kernel(k)
     if vary:
-        return _varied(kernel, X, n_features, vary, seed)
+        return _varied(kernel, X, vary, {"n_features": n_features, "non_negative": non_negative, "random_state": seed})
     if X is None and isinstance(kernel, TableKernel):  # about every row of numbers that a table's can become
         n_features, kernel = len(kernel.features), kernel.vector_kernel
     if X is not None:
@@ -116,7 +121,7 @@ def check_kernel(
         return _check_objects(kernel, X, seed)
     kernel, rows = _resolved(kernel, X)
     e = trace_or_none(kernel)
-    domain = _domain(kernel, rows, e, n_features)
+    domain = _domain(kernel, rows, e, n_features, non_negative)
     proof = prove(kernel, domain)
     subject = Subject(kernel, e, non_negative=domain.non_negative)
     found = Search(subject)
@@ -125,15 +130,13 @@ def check_kernel(
     return _report(kernel, str(domain), proof, found, spectrum, notes)
 
 
-def _varied(
-    kernel: Kernel, X: Any, n_features: int | None, vary: Mapping[str, Sequence[Any]], seed: int
-) -> KernelReport:
+def _varied(kernel: Kernel, X: Any, vary: Mapping[str, Sequence[Any]], options: dict[str, Any]) -> KernelReport:
     """The report of the choice that fails by most (or of the first one), with the verdicts of all."""
     reports, verdicts, refused = [], [], None
     for values in product(*vary.values()):
         params = dict(zip(vary, values, strict=True))
         try:
-            reports.append(check_kernel(kernel.replace(**params), X, n_features=n_features, random_state=seed))
+            reports.append(check_kernel(kernel.replace(**params), X, **options))
             verdicts.append((params, reports[-1].verdict))
         except (InvalidInput, NotAKernel) as error:
             refused = refused or error
@@ -184,7 +187,9 @@ def _widths(kernel: Kernel) -> Iterable[int]:
             yield from _widths(child)
 
 
-def _domain(kernel: Kernel, rows: Any, e: Expression | None, n_features: int | None) -> Domain:
+def _domain(
+    kernel: Kernel, rows: Any, e: Expression | None, n_features: int | None, non_negative: bool | None
+) -> Domain:
     """Non-negative rows where the kernel refuses others, or where its formula is meant for such and X has no others."""
     d = int(rows.shape[1]) if rows is not None else n_features
     if d is None:
@@ -193,8 +198,14 @@ def _domain(kernel: Kernel, rows: Any, e: Expression | None, n_features: int | N
         kernel.check_data(np.full((2, max(d or 1, 1 + max(_integers(kernel), default=0))), -1.0))
     except InvalidInput:
         return Domain(True, d)
-    histograms = e is not None and any(_has(e, kind) for kind in ("min_sum", "chi2"))
-    return Domain(bool(histograms and rows is not None and _dense(rows[:1000]).min() >= 0), d)
+    if non_negative is None:
+        non_negative = rows is not None and of_histograms(e, rows)
+    return Domain(non_negative, d)
+
+
+def of_histograms(e: Expression | None, rows: Any) -> bool:
+    """Whether a formula has pairings that are meant for rows without negative entries, and these have none."""
+    return e is not None and any(_has(e, kind) for kind in ("min_sum", "chi2")) and bool(rows.min() >= 0)
 
 
 def _integers(kernel: Kernel) -> list[int]:

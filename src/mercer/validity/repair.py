@@ -150,6 +150,16 @@ class RepairedKernel(Kernel):
             self._set("points", K.X)
             self._set("repair", self._examined(K))
 
+    def __eq__(self, other: object) -> bool:
+        """Of one kernel and policy, on the same points: not on equal ones, of which there may be many."""
+        return isinstance(other, RepairedKernel) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def _identity(self) -> tuple[Any, ...]:
+        return self.kernel, self.policy, None if self.points is None else id(self.points)
+
     def _examined(self, K: KernelOperator) -> SpectralRepair:
         if K.shape[0] != K.shape[1]:
             given = f"a kernel matrix of shape {K.shape}"
