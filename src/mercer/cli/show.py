@@ -10,6 +10,7 @@ import typer
 
 from mercer.cli.fitting import Choice, Data, Outcome
 from mercer.cli.tuning import Tuned
+from mercer.estimators import KernelSearchCV
 from mercer.io import TableModel
 from mercer.select import RidgeSearch
 
@@ -84,6 +85,8 @@ def show_tuned(tuned: Tuned) -> None:
     if tuned.shortlist is not None:
         title, *lines = str(tuned.shortlist).splitlines()
         section(f"Shortlist: {title}", lines)
+    if tuned.families is not None:
+        section("The best of each family, by cross-validation", _best_of_each(tuned.families))
     lines = [f"{tuned.choice.kernel!r}, α = {tuned.choice.alpha:.4g}"]
     if tuned.search is not None:
         table = tuned.search.cv_results_
@@ -103,6 +106,16 @@ def show_tuned(tuned: Tuned) -> None:
         )
         lines += list(found.notes)
     section("Kernel and α", lines)
+
+
+def _best_of_each(search: KernelSearchCV) -> list[str]:
+    """Each kernel of a search with its best α, the best first."""
+    table, seen = search.cv_results_, dict[str, str]()
+    for i in np.argsort(table["rank_test_score"], kind="stable"):
+        one, mean, std = table["params"][i], table["mean_test_score"][i], table["std_test_score"][i]
+        name = repr(one["kernel"])
+        seen.setdefault(name, f"{mean:.4f} ± {std:.4f}  {name}, α = {one['alpha']:g}")
+    return list(seen.values())
 
 
 def show_score(outcome: Outcome, task: str) -> None:

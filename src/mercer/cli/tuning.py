@@ -6,14 +6,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mercer.cli.fitting import SAMPLE, Choice, Data
+from mercer.cli.fitting import FOLDS, SAMPLE, Choice, Data
+from mercer.cli.targets import Task, dealt
 from mercer.errors import InvalidInput, message
 from mercer.estimators import KernelRidge, KernelRidgeClassifier, KernelSearchCV
 from mercer.io import TableEncoder
 from mercer.kernels import Kernel, parse
 from mercer.kernels.derivatives import tunable_parameters
-from mercer.select import MarginalLikelihood, Suggestions, default_alphas, maximise_marginal_likelihood, suggest
+from mercer.select import (
+    MarginalLikelihood,
+    Suggestions,
+    default_alphas,
+    default_kernels,
+    maximise_marginal_likelihood,
+    suggest,
+)
 
 __all__ = ["Tuned", "tune"]
 
@@ -27,6 +36,8 @@ class Tuned:
 
     choice: Choice
     shortlist: Suggestions | None
+    families: KernelSearchCV | None
+    """One kernel of each family, where there is a shortlist."""
     search: KernelSearchCV | None
     likelihood: MarginalLikelihood | None
     features: list[str]
@@ -37,10 +48,11 @@ def tune(data: Data, kernel: str | None, per_column: bool, halving: int | None, 
     encoder = TableEncoder()
     X, y = encoder.fit_transform(data.frame[~data.held]), data.y[~data.held]
     names = list(encoder.feature_names_out_)
-    shortlist, alphas = None, default_alphas()
+    shortlist, families, alphas = None, None, default_alphas()
+    chosen = _sampled(y, data.task, seed)
     if kernel is None:
         shortlist = suggest(X, y, task=data.task, random_state=seed)
-        start, alphas = shortlist[0].kernel, shortlist[0].alpha * PENALTIES
+        start = shortlist[0].kernel
     else:
         start = parse(kernel).resolve(X, feature_names=names)
     if start.domain != "vectors":
@@ -51,15 +63,58 @@ def tune(data: Data, kernel: str | None, per_column: bool, halving: int | None, 
             given = "--per-column for classes"
             raise InvalidInput(message("tune", given, "the marginal likelihood is that of a regression: leave it out"))
         found = maximise_marginal_likelihood(start, X, y, per_column=True, sample=SAMPLE // 2, random_state=seed)
-        return Tuned(Choice(_short(found.kernel), found.noise, None), shortlist, None, found, names)
-    estimator = KernelRidgeClassifier if data.task == "classification" else KernelRidge
-    grid = {"kernel": _around(start), "alpha": [float(f"{alpha:.3g}") for alpha in alphas]}
-    chosen = np.sort(np.random.default_rng(seed).permutation(len(y))[:SAMPLE])
-    search = KernelSearchCV(
-        estimator(fit_intercept=True), grid, halving=halving, resume=resume, random_state=seed, refit=False
-    ).fit(X[chosen], y[chosen])
+        return Tuned(Choice(_short(found.kernel), found.noise, None), shortlist, None, None, found, names)
+    if shortlist is not None:
+        families = _search(data, X[chosen], y[chosen], _families(shortlist, X, seed), seed)
+        start, alphas = families.best_params_["kernel"], families.best_params_["alpha"] * PENALTIES
+    grid = [_grid(_around(start), alphas)]
+    search = _search(data, X[chosen], y[chosen], grid, seed, halving=halving, resume=resume)
     best = search.best_params_
-    return Tuned(Choice(best["kernel"], best["alpha"], None), shortlist, search, None, names)
+    return Tuned(Choice(best["kernel"], best["alpha"], None), shortlist, families, search, None, names)
+
+
+def _search(data: Data, X: Any, y: NDArray[Any], grid: list[dict[str, Any]], seed: int, **options: Any) -> Any:
+    """The scores of a grid on folds drawn by the seed."""
+    estimator = KernelRidgeClassifier if data.task == "classification" else KernelRidge
+    folds = _folds(y, data.task, seed)
+    ridge = estimator(fit_intercept=True)
+    return KernelSearchCV(ridge, grid, cv=folds, random_state=seed, refit=False, **options).fit(X, y)
+
+
+def _grid(kernels: list[Kernel], alphas: Any) -> dict[str, Any]:
+    return {"kernel": kernels, "alpha": [float(f"{alpha:.3g}") for alpha in alphas]}
+
+
+def _families(shortlist: Suggestions, X: Any, seed: int) -> list[dict[str, Any]]:
+    """The best of each family in the shortlist, and the roughest of each that it left out.
+
+    A shortlist is made from few rows, and rough kernels gain more from more rows than smooth ones.
+    """
+    found = {_family(one.kernel): (one.kernel, one.alpha) for one in reversed(shortlist.ranked)}
+    left = {_family(kernel): (kernel, shortlist[0].alpha) for kernel in default_kernels(X, random_state=seed)}
+    both = {**left, **found}
+    return [_grid([kernel], alpha * PENALTIES) for kernel, alpha in both.values()]
+
+
+def _family(kernel: Kernel) -> Any:
+    """What kernels have in common that differ in their bandwidth only."""
+    params = kernel.get_params(deep=False)
+    params.pop(kernel.rule_parameter, None)
+    return type(kernel), repr(params)
+
+
+def _sampled(y: NDArray[Any], task: Task, seed: int) -> NDArray[np.intp]:
+    """At most `SAMPLE` rows, with the classes in their proportions."""
+    order = dealt(y, task, seed)
+    places = np.linspace(0, len(y) - 1, min(len(y), SAMPLE)).round().astype(np.intp)
+    return np.sort(order[places])
+
+
+def _folds(y: NDArray[Any], task: Task, seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """(training rows, test rows), drawn at random: tables are often sorted, and blocks of rows are then unlike."""
+    order = dealt(y, task, seed + 1)
+    tests = [np.sort(order[start::FOLDS]) for start in range(FOLDS)]
+    return [(np.setdiff1d(np.arange(len(y)), test), test) for test in tests]
 
 
 def _around(kernel: Kernel) -> list[Kernel]:

@@ -1,0 +1,76 @@
+"""What `mercer tune` chooses, and what it says of options that cannot have an effect."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("rich")
+pytest.importorskip("safetensors")
+testing = pytest.importorskip("typer.testing")
+
+from mercer.cli import app as commands  # noqa: E402
+from mercer.cli import fitting, tuning  # noqa: E402
+from mercer.io import read_table  # noqa: E402
+from mercer.kernels import Gaussian, Laplace  # noqa: E402
+
+runner = testing.CliRunner()
+
+
+def mercer(*args):
+    return runner.invoke(commands.app, [str(arg) for arg in args])
+
+
+def best_score(output):
+    """Of the first line with one under the choice."""
+    return float(output.split("\nKernel and α\n")[1].split(" ± ")[0].split()[-1])
+
+
+@pytest.fixture
+def sorted_by_entry(tmp_path):
+    """Rows in the order of a column that the target depends on: blocks of them are unlike each other."""
+    x = np.linspace(0, 6, 150)
+    noise = np.random.default_rng(0).normal(size=(2, 150))
+    frame = pd.DataFrame({"x": x, "other": noise[0], "y": np.sin(x) + x + 0.1 * noise[1]})
+    frame.to_csv(tmp_path / "sorted.csv", index=False)
+    return tmp_path / "sorted.csv"
+
+
+def test_folds_are_drawn_at_random_by_the_seed(sorted_by_entry):
+    done = mercer("tune", sorted_by_entry, "--target", "y", "--kernel", "gaussian(gamma=0.5)")
+    assert done.exit_code == 0, done.output
+    assert best_score(done.output) > 0.95
+    y = np.linspace(0, 1, 53)
+    folds = [tuning._folds(y, "regression", seed) for seed in (0, 0, 1)]
+    assert all(np.array_equal(one[1], same[1]) for one, same in zip(folds[0], folds[1], strict=True))
+    assert any(not np.array_equal(one[1], other[1]) for one, other in zip(folds[0], folds[2], strict=True))
+    assert sorted(np.concatenate([test for _, test in folds[0]])) == list(range(53))
+    assert all(not set(train) & set(test) and len(train) + len(test) == 53 for train, test in folds[0])
+
+
+def test_folds_have_the_classes_in_their_proportions():
+    y = np.repeat(["a", "b", "c"], [50, 25, 5])  # sorted by class, as exported tables are
+    for train, test in tuning._folds(y, "classification", 0):
+        assert [int(np.sum(y[test] == one)) for one in "abc"] == [10, 5, 1]
+        assert [int(np.sum(y[train] == one)) for one in "abc"] == [40, 20, 4]
+    many = np.repeat(["a", "b"], [9000, 1000])
+    drawn = tuning._sampled(many, "classification", 0)
+    assert abs(int(np.sum(many[drawn] == "b")) - tuning.SAMPLE // 10) <= 1
+
+
+def test_a_family_that_the_shortlist_lost_is_tried_on_all_rows(sorted_by_entry, monkeypatch):
+    """The shortlist is made from few rows, on which rough kernels look worse than they are."""
+    data = fitting.prepare(read_table(sorted_by_entry), "y", "auto", 0, True)
+    full = tuning.suggest
+
+    def smooth_only(*args, **options):
+        found = full(*args, **options)
+        kept = tuple(one for one in found.ranked if not isinstance(one.kernel, Laplace))
+        return type(found)(kept, found.metric, found.sample_size)
+
+    monkeypatch.setattr(tuning, "suggest", smooth_only)
+    families = tuning.tune(data, None, False, None, None, 0).families
+    tried = {type(one["kernel"]) for one in families.cv_results_["params"]}
+    assert {Laplace, Gaussian} <= tried
+    assert len({repr(one["kernel"]) for one in families.cv_results_["params"]}) <= 8
