@@ -74,3 +74,35 @@ def test_a_family_that_the_shortlist_lost_is_tried_on_all_rows(sorted_by_entry, 
     tried = {type(one["kernel"]) for one in families.cv_results_["params"]}
     assert {Laplace, Gaussian} <= tried
     assert len({repr(one["kernel"]) for one in families.cv_results_["params"]}) <= 8
+
+
+@pytest.fixture(scope="module")
+def reads(tmp_path_factory):
+    """Two classes of sequences with letters in other proportions, sorted by class."""
+    rng = np.random.default_rng(0)
+    lines = [f">{i // 40}\n{''.join(rng.choice(list('aact' if i < 40 else 'ggct'), 20))}" for i in range(80)]
+    path = tmp_path_factory.mktemp("reads") / "reads.fasta"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_sequences_are_tuned(reads, tmp_path):
+    done = mercer("tune", reads, "--out", tmp_path / "m.mercer")
+    assert done.exit_code == 0, done.output
+    assert "Spectrum(k=6).normalized()" in done.output
+    assert "AllSubstrings" in done.output
+    assert best_score(done.output) > 0.9
+    assert "accuracy 1.0" in mercer("evaluate", tmp_path / "m.mercer", reads).output
+
+
+def test_a_kernel_of_sequences_is_tuned_and_what_sequences_cannot_have_is_refused(reads):
+    done = mercer("tune", reads, "--kernel", "spectrum(k=3)")
+    assert done.exit_code == 0, done.output
+    assert "Spectrum()" in done.output
+    for options, words in (
+        (["--kernel", "gaussian()"], "no kernel of sequences"),
+        (["--per-column"], "sequences have no columns"),
+    ):
+        refused = mercer("tune", reads, *options)
+        assert refused.exit_code == 2
+        assert words in refused.stderr

@@ -86,7 +86,7 @@ def show_tuned(tuned: Tuned) -> None:
         title, *lines = str(tuned.shortlist).splitlines()
         section(f"Shortlist: {title}", lines)
     if tuned.families is not None:
-        section("The best of each family, by cross-validation", _best_of_each(tuned.families))
+        section("Before the search, by cross-validation", _best_of_each(tuned.families))
     lines = [f"{tuned.choice.kernel!r}, α = {tuned.choice.alpha:.4g}"]
     if tuned.search is not None:
         table = tuned.search.cv_results_

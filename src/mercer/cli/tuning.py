@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.fitting import FOLDS, SAMPLE, Choice, Data
+from mercer.cli.fitting import FOLDS, SAMPLE, SCREEN, Choice, Data, given_kernel
 from mercer.cli.targets import Task, dealt
 from mercer.errors import InvalidInput, message
 from mercer.estimators import KernelRidge, KernelRidgeClassifier, KernelSearchCV
-from mercer.io import TableEncoder
-from mercer.kernels import Kernel, parse
+from mercer.kernels import Kernel
 from mercer.kernels.derivatives import tunable_parameters
 from mercer.select import (
     MarginalLikelihood,
     Suggestions,
     default_alphas,
     default_kernels,
+    default_sequence_kernels,
     maximise_marginal_likelihood,
     suggest,
 )
@@ -27,6 +27,8 @@ from mercer.select import (
 __all__ = ["Tuned", "tune"]
 
 BANDWIDTHS = np.array([0.25, 0.5, 1.0, 2.0, 4.0])
+FEW = 3
+"""Kernels of sequences that the search goes on with."""
 PENALTIES = np.array([0.1, 0.3, 1.0, 3.0, 10.0])
 
 
@@ -45,32 +47,57 @@ class Tuned:
 
 def tune(data: Data, kernel: str | None, per_column: bool, halving: int | None, resume: Any, seed: int) -> Tuned:
     """A kernel from the shortlist, or the one given, and its parameters by a search or by the marginal likelihood."""
-    encoder = TableEncoder()
+    _refuse_per_column(data, per_column)
+    encoder = data.encoder()
     X, y = encoder.fit_transform(data.frame[~data.held]), data.y[~data.held]
-    names = list(encoder.feature_names_out_)
-    shortlist, families, alphas = None, None, default_alphas()
-    chosen = _sampled(y, data.task, seed)
-    if kernel is None:
+    names, chosen = list(encoder.feature_names_out_), _sampled(y, data.task, seed)
+    given = None if kernel is None else given_kernel(kernel, data, X, encoder)
+    shortlist, families = None, None
+    if given is None and not data.of_sequences:
         shortlist = suggest(X, y, task=data.task, random_state=seed)
-        start = shortlist[0].kernel
-    else:
-        start = parse(kernel).resolve(X, feature_names=names)
-    if start.domain != "vectors":
-        given = f"{kernel} is no kernel of the rows of a table"
-        raise InvalidInput(message("--kernel", given, "choose a kernel of vectors; others are for mercer in Python"))
     if per_column:
-        if data.task == "classification":
-            given = "--per-column for classes"
-            raise InvalidInput(message("tune", given, "the marginal likelihood is that of a regression: leave it out"))
+        start = shortlist[0].kernel if shortlist is not None else given
+        assert start is not None
         found = maximise_marginal_likelihood(start, X, y, per_column=True, sample=SAMPLE // 2, random_state=seed)
         return Tuned(Choice(_short(found.kernel), found.noise, None), shortlist, None, None, found, names)
-    if shortlist is not None:
-        families = _search(data, X[chosen], y[chosen], _families(shortlist, X, seed), seed)
-        start, alphas = families.best_params_["kernel"], families.best_params_["alpha"] * PENALTIES
-    grid = [_grid(_around(start), alphas)]
+    if given is not None:
+        grid = [_grid(_around(given), default_alphas())]
+    else:
+        families = _tried_families(data, shortlist, X, y, seed)
+        grid = [_grid(_near_the_best(families), families.best_params_["alpha"] * PENALTIES)]
     search = _search(data, X[chosen], y[chosen], grid, seed, halving=halving, resume=resume)
     best = search.best_params_
     return Tuned(Choice(best["kernel"], best["alpha"], None), shortlist, families, search, None, names)
+
+
+def _refuse_per_column(data: Data, per_column: bool) -> None:
+    if not per_column:
+        return
+    if data.of_sequences:
+        given = "--per-column for sequences"
+        raise InvalidInput(message("tune", given, "sequences have no columns: leave it out"))
+    if data.task == "classification":
+        given = "--per-column for classes"
+        raise InvalidInput(message("tune", given, "the marginal likelihood is that of a regression: leave it out"))
+
+
+def _tried_families(data: Data, shortlist: Suggestions | None, X: Any, y: NDArray[Any], seed: int) -> KernelSearchCV:
+    """One kernel of each family on the whole sample; of sequences all kernels, on as many rows as a screen takes."""
+    if shortlist is None:
+        rows = _sampled(y, data.task, seed, SCREEN)
+        grid = [_grid(default_sequence_kernels(X), default_alphas())]
+    else:
+        rows, grid = _sampled(y, data.task, seed), _families(shortlist, X, seed)
+    return _search(data, X[rows], y[rows], grid, seed)
+
+
+def _near_the_best(search: KernelSearchCV) -> list[Kernel]:
+    """The best kernel with other bandwidths; where it has none, as on sequences, the best few kernels."""
+    around = _around(search.best_params_["kernel"])
+    if len(around) > 1:
+        return around
+    order = np.argsort(search.cv_results_["rank_test_score"], kind="stable")
+    return list(dict.fromkeys(search.cv_results_["params"][i]["kernel"] for i in order))[:FEW]
 
 
 def _search(data: Data, X: Any, y: NDArray[Any], grid: list[dict[str, Any]], seed: int, **options: Any) -> Any:
@@ -103,10 +130,10 @@ def _family(kernel: Kernel) -> Any:
     return type(kernel), repr(params)
 
 
-def _sampled(y: NDArray[Any], task: Task, seed: int) -> NDArray[np.intp]:
-    """At most `SAMPLE` rows, with the classes in their proportions."""
+def _sampled(y: NDArray[Any], task: Task, seed: int, most: int = SAMPLE) -> NDArray[np.intp]:
+    """At most so many rows, with the classes in their proportions."""
     order = dealt(y, task, seed)
-    places = np.linspace(0, len(y) - 1, min(len(y), SAMPLE)).round().astype(np.intp)
+    places = np.linspace(0, len(y) - 1, min(len(y), most)).round().astype(np.intp)
     return np.sort(order[places])
 
 
