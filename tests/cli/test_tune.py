@@ -106,3 +106,15 @@ def test_a_kernel_of_sequences_is_tuned_and_what_sequences_cannot_have_is_refuse
         refused = mercer("tune", reads, *options)
         assert refused.exit_code == 2
         assert words in refused.stderr
+
+
+def test_a_formula_is_tuned_as_it_is_fitted(sorted_by_entry):
+    done = mercer("tune", sorted_by_entry, "--target", "y", "--kernel", "exp(-0.5*sqdist)")
+    assert done.exit_code == 0, done.output
+    assert best_score(done.output) > 0.95
+    assert "only α was searched" in done.output
+    done = mercer("tune", sorted_by_entry, "--target", "y", "--kernel", "gaussian(gamma=0.5)")
+    assert "only α was searched" not in done.output
+    done = mercer("tune", sorted_by_entry, "--target", "y", "--kernel", "exp(-0.5*sqdist)", "--per-column")
+    assert done.exit_code == 0, done.output
+    assert "length-scales, the shortest first: x" in done.output

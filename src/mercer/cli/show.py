@@ -105,7 +105,7 @@ def show_tuned(tuned: Tuned) -> None:
             "length-scales, the shortest first: " + ", ".join(f"{name} {scale:.3g}" for scale, name in ordered)
         )
         lines += list(found.notes)
-    section("Kernel and α", lines)
+    section("Kernel and α", [*lines, *tuned.notes])
 
 
 def _best_of_each(search: KernelSearchCV) -> list[str]:

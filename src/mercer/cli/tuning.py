@@ -43,6 +43,7 @@ class Tuned:
     search: KernelSearchCV | None
     likelihood: MarginalLikelihood | None
     features: list[str]
+    notes: tuple[str, ...] = ()
 
 
 def tune(data: Data, kernel: str | None, per_column: bool, halving: int | None, resume: Any, seed: int) -> Tuned:
@@ -67,7 +68,8 @@ def tune(data: Data, kernel: str | None, per_column: bool, halving: int | None, 
         grid = [_grid(_near_the_best(families), families.best_params_["alpha"] * PENALTIES)]
     search = _search(data, X[chosen], y[chosen], grid, seed, halving=halving, resume=resume)
     best = search.best_params_
-    return Tuned(Choice(best["kernel"], best["alpha"], None), shortlist, families, search, None, names)
+    notes = () if len(grid[0]["kernel"]) > 1 else ("the kernel has no bandwidth to vary: only α was searched",)
+    return Tuned(Choice(best["kernel"], best["alpha"], None), shortlist, families, search, None, names, notes)
 
 
 def _refuse_per_column(data: Data, per_column: bool) -> None:
