@@ -118,3 +118,23 @@ def test_a_formula_is_tuned_as_it_is_fitted(sorted_by_entry):
     done = mercer("tune", sorted_by_entry, "--target", "y", "--kernel", "exp(-0.5*sqdist)", "--per-column")
     assert done.exit_code == 0, done.output
     assert "length-scales, the shortest first: x" in done.output
+
+
+@pytest.mark.parametrize("option", [("--halving", 3), ("--resume", "scores.json")])
+def test_options_that_the_length_scales_of_columns_ignore_are_refused(sorted_by_entry, option):
+    done = mercer("tune", sorted_by_entry, "--target", "y", "--per-column", *option)
+    assert done.exit_code == 2
+    assert f"--per-column with {option[0]}" in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_race_that_is_none_is_said(sorted_by_entry, tmp_path):
+    asked = ["--target", "y", "--kernel", "gaussian(gamma=0.5)"]
+    done = mercer("tune", sorted_by_entry, *asked, "--halving", 3)
+    assert "--halving 3 had no effect: a race begins with 200 rows" in done.output
+    x = np.linspace(0, 6, 600)
+    pd.DataFrame({"x": x, "y": np.sin(x)}).to_csv(tmp_path / "long.csv", index=False)
+    long = ["tune", tmp_path / "long.csv", "--target", "y", "--kernel", "exp(-sqdist)"]  # 450 rows, 13 penalties
+    assert "no effect" not in mercer(*long, "--halving", 2).output
+    assert "no effect: 13 candidates are too few for a round that keeps 1/20" in mercer(*long, "--halving", 20).output
+    assert "no effect" not in mercer("tune", sorted_by_entry, *asked).output

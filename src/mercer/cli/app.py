@@ -124,6 +124,7 @@ def tune(
     debug: Debug = False,
 ) -> None:
     """Choose a kernel and its parameters: a shortlist, then a search around the best; score on rows held out."""
+    tuning.refuse_contradictions(per_column, halving, resume)
     _check_place(out)
     parse_memory(memory)
     with _working(threads):

@@ -24,7 +24,7 @@ from mercer.select import (
     suggest,
 )
 
-__all__ = ["Tuned", "tune"]
+__all__ = ["Tuned", "refuse_contradictions", "tune"]
 
 BANDWIDTHS = np.array([0.25, 0.5, 1.0, 2.0, 4.0])
 FEW = 3
@@ -68,8 +68,33 @@ def tune(data: Data, kernel: str | None, per_column: bool, halving: int | None, 
         grid = [_grid(_near_the_best(families), families.best_params_["alpha"] * PENALTIES)]
     search = _search(data, X[chosen], y[chosen], grid, seed, halving=halving, resume=resume)
     best = search.best_params_
-    notes = () if len(grid[0]["kernel"]) > 1 else ("the kernel has no bandwidth to vary: only α was searched",)
-    return Tuned(Choice(best["kernel"], best["alpha"], None), shortlist, families, search, None, names, notes)
+    notes = [] if len(grid[0]["kernel"]) > 1 else ["the kernel has no bandwidth to vary: only α was searched"]
+    notes += _no_race(search, len(chosen))
+    return Tuned(Choice(best["kernel"], best["alpha"], None), shortlist, families, search, None, names, tuple(notes))
+
+
+def refuse_contradictions(per_column: bool, halving: int | None, resume: Any) -> None:
+    """The marginal likelihood is climbed, with no candidates to race and no scores to keep.
+
+    >>> refuse_contradictions(per_column=False, halving=3, resume="scores.json")
+    """
+    idle = [name for name, value in (("--halving", halving), ("--resume", resume)) if value is not None]
+    if per_column and idle:
+        given = f"--per-column with {' and '.join(idle)}"
+        advice = "leave the one or the other out: length-scales of columns come from no search"
+        raise InvalidInput(message("tune", given, advice))
+
+
+def _no_race(search: KernelSearchCV, rows: int) -> list[str]:
+    """That `halving` did nothing, and why, if it did."""
+    if search.halving is None or max(search.cv_results_["iter"]) > 0:
+        return []
+    candidates = len(search.cv_results_["params"])
+    if candidates < search.halving:
+        why = f"{candidates} candidates are too few for a round that keeps 1/{search.halving}"
+    else:
+        why = f"a race begins with {search.min_rows} rows or more, and 1/{search.halving} of these {rows} is fewer"
+    return [f"--halving {search.halving} had no effect: {why}"]
 
 
 def _refuse_per_column(data: Data, per_column: bool) -> None:
