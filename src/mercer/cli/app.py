@@ -104,7 +104,7 @@ def fit(
         save(outcome.model, out)
         fitted_on = f"all {len(data.y)} rows" + (", those held out too" if data.held.any() else "")
         show.section("Model", [f"saved as {out}, fitted on {fitted_on}"])
-    show.show_next(data, choice, outcome, out)
+    show.show_next(data, choice, outcome, out, searched=choice.search is not None)
 
 
 @app.command()
@@ -136,7 +136,7 @@ def tune(
     show.show_score(outcome, data.task)
     if out is not None:
         save(outcome.model, out)
-    show.show_next(data, found.choice, outcome, out)
+    show.show_next(data, found.choice, outcome, out, searched=True)
 
 
 @app.command()
