@@ -86,10 +86,11 @@ class Table:
 def read_table(path: str | Path) -> Table:
     """Read a CSV, TSV, svmlight or FASTA file, gzipped or not; the format is found from what is in it.
 
-    The delimiter is the comma, semicolon, tab, bar or space that splits all lines alike. A first line of numbers only
-    is no header: the columns are then c1, c2, .... Empty, NA, NaN, null, None, N/A and ? are missing. In svmlight files
-    the target is `label` and the features are named by their indices, f1, f2, .... In FASTA files the header line is
-    `label`, and the other column is `sequence`.
+    The delimiter is the comma, semicolon, tab, bar or space that splits all lines alike. Where it is no comma and no
+    space, numbers may have decimal commas, and a note says so. A first line of numbers only is no header: the columns
+    are then c1, c2, .... Empty, NA, NaN, null, None, N/A and ? are missing. In svmlight files the target is `label` and
+    the features are named by their indices, f1, f2, .... In FASTA files the header line is `label`, and the other
+    column is `sequence`.
 
     Raises
     ------
