@@ -147,5 +147,18 @@ def test_rows_without_a_target_are_left_out_and_said(tmp_path):
     rest, y = read_table(write(tmp_path, "a.csv", "price,size\n1,2\n,3\ninf,4\n")).split("price")
     assert y.tolist() == [1.0]
     assert rest.frame["size"].tolist() == [2]
-    assert "2 of 3 rows have no price" in rest.notes[-1]
+    assert "2 of 3 rows have no price (in 1 it is infinite) and were left out" in rest.notes[-1]
     assert np.isfinite(y).all()
+
+
+def test_infinite_numbers_are_missing_and_said(tmp_path):
+    table = read_table(write(tmp_path, "a.csv", "x,y,z\n1,inf,1\n-inf,2,2\n3,1e200,3\n,4,4\n"))
+    assert table.notes == (
+        "x: -inf in row 2 (counted from 1): infinite or 1e150 and more, and taken for missing",
+        "y: inf in row 1 (counted from 1) and 1 more: infinite or 1e150 and more, and taken for missing",
+    )
+    assert (
+        "the like in 3 more columns"
+        in read_table(write(tmp_path, "b.csv", ",".join("abcdefghi") + "\n" + ",".join(["inf"] * 9) + "\n")).notes[-1]
+    )
+    assert "f2: inf in row 1" in read_table(write(tmp_path, "a.svmlight", "1 1:1 2:inf\n-1 1:2\n")).notes[-1]

@@ -127,3 +127,24 @@ def test_a_name_is_the_kernel_where_a_pairing_is_called_so_too():
     wanted = np.exp(-((X[:, None] - X) ** 2 / (X[:, None] + X)).sum(axis=2))
     for text in ("chi2", " CHI2 ", "chi2()", "exp(-chi2)", "0.5*chi2() + 0.5*chi2(gamma=1.0)"):
         np.testing.assert_allclose(as_kernel(text)(X), wanted, rtol=1e-12)
+
+
+def test_many_columns_in_a_row_are_a_range():
+    kernel = Gaussian(gamma=0.5).on(range(2, 5000)) + Linear().on([0, 1])
+    assert repr(kernel) == "Gaussian(gamma=0.5).on(range(2, 5000)) + Linear().on([0, 1])"
+    assert parse(repr(kernel)) == kernel
+    for columns in ([0, 1, 2, 3, 4, 5, 6, 7, 9], [*range(9)][::-1], ["a", *range(1, 9)]):
+        spelled = Linear().on(columns)
+        assert repr(spelled) == f"Linear().on({columns!r})"
+        assert parse(repr(spelled)) == spelled
+
+
+@pytest.mark.parametrize("text", ["linear().on(range(0, 10**12))", "linear().on(range(0, 999999999))", "range(0, 3)"])
+def test_a_range_is_of_columns_and_of_not_too_many(text):
+    with pytest.raises(InvalidInput):
+        parse(text)
+
+
+def test_a_range_is_no_number():
+    with pytest.raises(InvalidInput):
+        parse("gaussian(gamma=range(0, 3))")

@@ -104,7 +104,7 @@ def fit(
         save(outcome.model, out)
         fitted_on = f"all {len(data.y)} rows" + (", those held out too" if data.held.any() else "")
         show.section("Model", [f"saved as {out}, fitted on {fitted_on}"])
-    show.show_next(data, choice, outcome, out)
+    show.show_next(data, choice, outcome, out, searched=choice.search is not None)
 
 
 @app.command()
@@ -124,6 +124,7 @@ def tune(
     debug: Debug = False,
 ) -> None:
     """Choose a kernel and its parameters: a shortlist, then a search around the best; score on rows held out."""
+    tuning.refuse_contradictions(per_column, halving, resume)
     _check_place(out)
     parse_memory(memory)
     with _working(threads):
@@ -135,7 +136,7 @@ def tune(
     show.show_score(outcome, data.task)
     if out is not None:
         save(outcome.model, out)
-    show.show_next(data, found.choice, outcome, out)
+    show.show_next(data, found.choice, outcome, out, searched=True)
 
 
 @app.command()

@@ -22,7 +22,7 @@ from mercer.select import (
     default_sequence_kernels,
 )
 
-__all__ = ["Choice", "Data", "Outcome", "choose", "fit", "prepare"]
+__all__ = ["Choice", "Data", "Outcome", "choose", "fit", "given_kernel", "prepare"]
 
 SAMPLE, SCREEN, FOLDS = 3000, 1000, 5
 FEWEST = 20
@@ -91,7 +91,7 @@ def choose(data: Data, kernel: str | None, alpha: float | None, seed: int) -> Ch
         raise InvalidInput(message("--alpha", f"{alpha}", "give a positive number"))
     encoder = data.encoder()
     X = encoder.fit_transform(data.frame[~data.held])
-    given = None if kernel is None else _given(kernel, data, X, encoder)
+    given = None if kernel is None else given_kernel(kernel, data, X, encoder)
     if given is not None and alpha is not None:
         return Choice(given, alpha, None)
     kernels = _defaults(data, X, seed) if given is None else [given]
@@ -114,7 +114,7 @@ def _defaults(data: Data, X: Any, seed: int) -> list[Kernel]:
     return default_sequence_kernels(X) if data.of_sequences else default_kernels(X, random_state=seed)
 
 
-def _given(text: str, data: Data, X: Any, encoder: TableEncoder | SequenceEncoder) -> Kernel:
+def given_kernel(text: str, data: Data, X: Any, encoder: TableEncoder | SequenceEncoder) -> Kernel:
     """The kernel that was asked for, resolved, if it is one of such rows."""
     kernel = as_kernel(text)
     wanted = "any" if data.of_sequences else "vectors"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -10,10 +11,13 @@ import typer
 
 from mercer.cli.fitting import Choice, Data, Outcome
 from mercer.cli.tuning import Tuned
+from mercer.errors import MercerError
+from mercer.estimators import KernelSearchCV
 from mercer.io import TableModel
+from mercer.kernels import Formula, Kernel, as_kernel
 from mercer.select import RidgeSearch
 
-__all__ = ["section", "show_choice", "show_data", "show_model", "show_next", "show_score", "show_tuned"]
+__all__ = ["as_option", "section", "show_choice", "show_data", "show_model", "show_next", "show_score", "show_tuned"]
 
 RUNNERS_UP = 4
 
@@ -84,6 +88,8 @@ def show_tuned(tuned: Tuned) -> None:
     if tuned.shortlist is not None:
         title, *lines = str(tuned.shortlist).splitlines()
         section(f"Shortlist: {title}", lines)
+    if tuned.families is not None:
+        section("Before the search, by cross-validation", _best_of_each(tuned.families))
     lines = [f"{tuned.choice.kernel!r}, α = {tuned.choice.alpha:.4g}"]
     if tuned.search is not None:
         table = tuned.search.cv_results_
@@ -102,7 +108,17 @@ def show_tuned(tuned: Tuned) -> None:
             "length-scales, the shortest first: " + ", ".join(f"{name} {scale:.3g}" for scale, name in ordered)
         )
         lines += list(found.notes)
-    section("Kernel and α", lines)
+    section("Kernel and α", [*lines, *tuned.notes])
+
+
+def _best_of_each(search: KernelSearchCV) -> list[str]:
+    """Each kernel of a search with its best α, the best first."""
+    table, seen = search.cv_results_, dict[str, str]()
+    for i in np.argsort(table["rank_test_score"], kind="stable"):
+        one, mean, std = table["params"][i], table["mean_test_score"][i], table["std_test_score"][i]
+        name = repr(one["kernel"])
+        seen.setdefault(name, f"{mean:.4f} ± {std:.4f}  {name}, α = {one['alpha']:g}")
+    return list(seen.values())
 
 
 def show_score(outcome: Outcome, task: str) -> None:
@@ -125,7 +141,28 @@ def show_model(model: TableModel, *, report: bool = True) -> None:
         section(title, [line.strip() for line in lines])
 
 
-def show_next(data: Data, choice: Choice, outcome: Outcome, out: Any) -> None:
+def as_option(kernel: Kernel) -> str:
+    """`--kernel TEXT ` as a shell takes it, of a text that is read as this very kernel; empty where there is none.
+
+    >>> from mercer.kernels import Formula, Function, Gaussian
+    >>> print(as_option(Gaussian("median").on(["size"])) + "--alpha 1")
+    --kernel 'Gaussian(gamma="median").on(["size"])' --alpha 1
+    >>> as_option(Formula("exp(-0.01*sqdist)")), as_option(Function(min))
+    ("--kernel 'exp(-0.01*sqdist)' ", '')
+    """
+    texts = [repr(kernel).replace("'", '"'), repr(kernel)]  # the former needs fewer quotes in a shell
+    if isinstance(kernel, Formula):
+        texts.insert(0, kernel.text)
+    for text in texts:
+        try:
+            if as_kernel(text) == kernel:
+                return f"--kernel {shlex.quote(text)} "
+        except MercerError:
+            continue
+    return ""
+
+
+def show_next(data: Data, choice: Choice, outcome: Outcome, out: Any, *, searched: bool) -> None:
     """What to try next."""
     lines = []
     if (
@@ -134,12 +171,12 @@ def show_next(data: Data, choice: Choice, outcome: Outcome, out: Any) -> None:
         and outcome.held_out.main < outcome.guessing.main + 0.02
     ):
         lines.append("this is hardly better than guessing: look whether the columns can tell anything about the target")
-    search = choice.search
+    search, typed = choice.search, as_option(choice.kernel)
     if search is not None and any("smallest" in note or "largest" in note for note in search.notes):
         way, factor = ("smaller", 0.1) if any("smallest" in note for note in search.notes) else ("larger", 10)
-        lines.append(f"a {way} penalty: --kernel '{choice.kernel!r}' --alpha {choice.alpha * factor:g}")
-    if search is not None:
-        lines.append(f"the same again without the search: --kernel '{choice.kernel!r}' --alpha {choice.alpha:g}")
+        lines.append(f"a {way} penalty: {typed}--alpha {choice.alpha * factor:g}")
+    if searched and typed:
+        lines.append(f"the same again without the search, by mercer fit: {typed}--alpha {choice.alpha:g}")
     if out is None:
         lines.append("keep the model: --out model.mercer; then: mercer predict model.mercer TABLE")
     else:

@@ -6,18 +6,29 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mercer.cli.fitting import SAMPLE, Choice, Data
+from mercer.cli.fitting import FOLDS, SAMPLE, SCREEN, Choice, Data, given_kernel
+from mercer.cli.targets import Task, dealt
 from mercer.errors import InvalidInput, message
 from mercer.estimators import KernelRidge, KernelRidgeClassifier, KernelSearchCV
-from mercer.io import TableEncoder
-from mercer.kernels import Kernel, parse
+from mercer.kernels import Kernel
 from mercer.kernels.derivatives import tunable_parameters
-from mercer.select import MarginalLikelihood, Suggestions, default_alphas, maximise_marginal_likelihood, suggest
+from mercer.select import (
+    MarginalLikelihood,
+    Suggestions,
+    default_alphas,
+    default_kernels,
+    default_sequence_kernels,
+    maximise_marginal_likelihood,
+    suggest,
+)
 
-__all__ = ["Tuned", "tune"]
+__all__ = ["Tuned", "refuse_contradictions", "tune"]
 
 BANDWIDTHS = np.array([0.25, 0.5, 1.0, 2.0, 4.0])
+FEW = 3
+"""Kernels of sequences that the search goes on with."""
 PENALTIES = np.array([0.1, 0.3, 1.0, 3.0, 10.0])
 
 
@@ -27,39 +38,137 @@ class Tuned:
 
     choice: Choice
     shortlist: Suggestions | None
+    families: KernelSearchCV | None
+    """One kernel of each family, where there is a shortlist."""
     search: KernelSearchCV | None
     likelihood: MarginalLikelihood | None
     features: list[str]
+    notes: tuple[str, ...] = ()
 
 
 def tune(data: Data, kernel: str | None, per_column: bool, halving: int | None, resume: Any, seed: int) -> Tuned:
     """A kernel from the shortlist, or the one given, and its parameters by a search or by the marginal likelihood."""
-    encoder = TableEncoder()
+    _refuse_per_column(data, per_column)
+    encoder = data.encoder()
     X, y = encoder.fit_transform(data.frame[~data.held]), data.y[~data.held]
-    names = list(encoder.feature_names_out_)
-    shortlist, alphas = None, default_alphas()
-    if kernel is None:
+    names, chosen = list(encoder.feature_names_out_), _sampled(y, data.task, seed)
+    given = None if kernel is None else given_kernel(kernel, data, X, encoder)
+    shortlist, families = None, None
+    if given is None and not data.of_sequences:
         shortlist = suggest(X, y, task=data.task, random_state=seed)
-        start, alphas = shortlist[0].kernel, shortlist[0].alpha * PENALTIES
-    else:
-        start = parse(kernel).resolve(X, feature_names=names)
-    if start.domain != "vectors":
-        given = f"{kernel} is no kernel of the rows of a table"
-        raise InvalidInput(message("--kernel", given, "choose a kernel of vectors; others are for mercer in Python"))
     if per_column:
-        if data.task == "classification":
-            given = "--per-column for classes"
-            raise InvalidInput(message("tune", given, "the marginal likelihood is that of a regression: leave it out"))
+        start = shortlist[0].kernel if shortlist is not None else given
+        assert start is not None
         found = maximise_marginal_likelihood(start, X, y, per_column=True, sample=SAMPLE // 2, random_state=seed)
-        return Tuned(Choice(_short(found.kernel), found.noise, None), shortlist, None, found, names)
-    estimator = KernelRidgeClassifier if data.task == "classification" else KernelRidge
-    grid = {"kernel": _around(start), "alpha": [float(f"{alpha:.3g}") for alpha in alphas]}
-    chosen = np.sort(np.random.default_rng(seed).permutation(len(y))[:SAMPLE])
-    search = KernelSearchCV(
-        estimator(fit_intercept=True), grid, halving=halving, resume=resume, random_state=seed, refit=False
-    ).fit(X[chosen], y[chosen])
+        return Tuned(Choice(_short(found.kernel), found.noise, None), shortlist, None, None, found, names)
+    if given is not None:
+        grid = [_grid(_around(given), default_alphas())]
+    else:
+        families = _tried_families(data, shortlist, X, y, seed)
+        grid = [_grid(_near_the_best(families), families.best_params_["alpha"] * PENALTIES)]
+    search = _search(data, X[chosen], y[chosen], grid, seed, halving=halving, resume=resume)
     best = search.best_params_
-    return Tuned(Choice(best["kernel"], best["alpha"], None), shortlist, search, None, names)
+    notes = [] if len(grid[0]["kernel"]) > 1 else ["the kernel has no bandwidth to vary: only α was searched"]
+    notes += _no_race(search, len(chosen))
+    return Tuned(Choice(best["kernel"], best["alpha"], None), shortlist, families, search, None, names, tuple(notes))
+
+
+def refuse_contradictions(per_column: bool, halving: int | None, resume: Any) -> None:
+    """The marginal likelihood is climbed, with no candidates to race and no scores to keep.
+
+    >>> refuse_contradictions(per_column=False, halving=3, resume="scores.json")
+    """
+    idle = [name for name, value in (("--halving", halving), ("--resume", resume)) if value is not None]
+    if per_column and idle:
+        given = f"--per-column with {' and '.join(idle)}"
+        advice = "leave the one or the other out: length-scales of columns come from no search"
+        raise InvalidInput(message("tune", given, advice))
+
+
+def _no_race(search: KernelSearchCV, rows: int) -> list[str]:
+    """That `halving` did nothing, and why, if it did."""
+    if search.halving is None or max(search.cv_results_["iter"]) > 0:
+        return []
+    candidates = len(search.cv_results_["params"])
+    if candidates < search.halving:
+        why = f"{candidates} candidates are too few for a round that keeps 1/{search.halving}"
+    else:
+        why = f"a race begins with {search.min_rows} rows or more, and 1/{search.halving} of these {rows} is fewer"
+    return [f"--halving {search.halving} had no effect: {why}"]
+
+
+def _refuse_per_column(data: Data, per_column: bool) -> None:
+    if not per_column:
+        return
+    if data.of_sequences:
+        given = "--per-column for sequences"
+        raise InvalidInput(message("tune", given, "sequences have no columns: leave it out"))
+    if data.task == "classification":
+        given = "--per-column for classes"
+        raise InvalidInput(message("tune", given, "the marginal likelihood is that of a regression: leave it out"))
+
+
+def _tried_families(data: Data, shortlist: Suggestions | None, X: Any, y: NDArray[Any], seed: int) -> KernelSearchCV:
+    """One kernel of each family on the whole sample; of sequences all kernels, on as many rows as a screen takes."""
+    if shortlist is None:
+        rows = _sampled(y, data.task, seed, SCREEN)
+        grid = [_grid(default_sequence_kernels(X), default_alphas())]
+    else:
+        rows, grid = _sampled(y, data.task, seed), _families(shortlist, X, seed)
+    return _search(data, X[rows], y[rows], grid, seed)
+
+
+def _near_the_best(search: KernelSearchCV) -> list[Kernel]:
+    """The best kernel with other bandwidths; where it has none, as on sequences, the best few kernels."""
+    around = _around(search.best_params_["kernel"])
+    if len(around) > 1:
+        return around
+    order = np.argsort(search.cv_results_["rank_test_score"], kind="stable")
+    return list(dict.fromkeys(search.cv_results_["params"][i]["kernel"] for i in order))[:FEW]
+
+
+def _search(data: Data, X: Any, y: NDArray[Any], grid: list[dict[str, Any]], seed: int, **options: Any) -> Any:
+    """The scores of a grid on folds drawn by the seed."""
+    estimator = KernelRidgeClassifier if data.task == "classification" else KernelRidge
+    folds = _folds(y, data.task, seed)
+    ridge = estimator(fit_intercept=True)
+    return KernelSearchCV(ridge, grid, cv=folds, random_state=seed, refit=False, **options).fit(X, y)
+
+
+def _grid(kernels: list[Kernel], alphas: Any) -> dict[str, Any]:
+    return {"kernel": kernels, "alpha": [float(f"{alpha:.3g}") for alpha in alphas]}
+
+
+def _families(shortlist: Suggestions, X: Any, seed: int) -> list[dict[str, Any]]:
+    """The best of each family in the shortlist, and the roughest of each that it left out.
+
+    A shortlist is made from few rows, and rough kernels gain more from more rows than smooth ones.
+    """
+    found = {_family(one.kernel): (one.kernel, one.alpha) for one in reversed(shortlist.ranked)}
+    left = {_family(kernel): (kernel, shortlist[0].alpha) for kernel in default_kernels(X, random_state=seed)}
+    both = {**left, **found}
+    return [_grid([kernel], alpha * PENALTIES) for kernel, alpha in both.values()]
+
+
+def _family(kernel: Kernel) -> Any:
+    """What kernels have in common that differ in their bandwidth only."""
+    params = kernel.get_params(deep=False)
+    params.pop(kernel.rule_parameter, None)
+    return type(kernel), repr(params)
+
+
+def _sampled(y: NDArray[Any], task: Task, seed: int, most: int = SAMPLE) -> NDArray[np.intp]:
+    """At most so many rows, with the classes in their proportions."""
+    order = dealt(y, task, seed)
+    places = np.linspace(0, len(y) - 1, min(len(y), most)).round().astype(np.intp)
+    return np.sort(order[places])
+
+
+def _folds(y: NDArray[Any], task: Task, seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """(training rows, test rows), drawn at random: tables are often sorted, and blocks of rows are then unlike."""
+    order = dealt(y, task, seed + 1)
+    tests = [np.sort(order[start::FOLDS]) for start in range(FOLDS)]
+    return [(np.setdiff1d(np.arange(len(y)), test), test) for test in tests]
 
 
 def _around(kernel: Kernel) -> list[Kernel]:

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any
 
 from mercer.errors import InvalidInput, message
+from mercer.io.decimals import is_number, with_points
 
 __all__ = ["parse_delimited"]
 
@@ -33,7 +34,8 @@ def parse_delimited(text: str, name: str) -> tuple[Any, tuple[str, ...]]:
         text = "\n".join(" ".join(line.split()) for line in text.splitlines())
     header = next(_rows(text, delimiter, name))[1]
     _check_rows(text, delimiter, len(header), name)
-    bare = all(_is_number(field) for field in header)
+    commas = delimiter not in ", "
+    bare = all(is_number(field, commas=commas) for field in header)
     names = [f"c{place}" for place in range(1, len(header) + 1)] if bare else _checked_names(header, name)
     try:
         frame = pd.read_csv(
@@ -44,16 +46,20 @@ def parse_delimited(text: str, name: str) -> tuple[Any, tuple[str, ...]]:
         if "No columns to parse" in str(error):
             return pd.DataFrame(columns=names), ()
         raise InvalidInput(message(name, f"cannot be read as a table ({error})", "check its quotes")) from error
-    notes = ["split by spaces"] if delimiter == " " else []
+    frame, notes = with_points(frame) if commas else (frame, [])
+    notes += ["split by spaces"] if delimiter == " " else []
     if bare:
         notes.insert(0, f"the first line is all numbers, so the columns are named c1 to c{len(names)}")
     return frame, tuple(notes)
 
 
 def _delimiter(text: str, name: str) -> str:
-    """The one that splits the first lines alike, into the most fields; a space only if no other does."""
+    """The one that splits the first lines alike, into the most fields; a space only if no other does.
+
+    One that splits the first line comes before one that does not: under a header a;b;c the commas are within numbers.
+    """
     lines = list(islice((line for line in io.StringIO(text) if line.strip()), _LOOK))
-    best, most = None, 1
+    best, most = None, (False, 1)
     for delimiter in DELIMITERS:
         if delimiter == " " and best is not None:
             break
@@ -61,13 +67,21 @@ def _delimiter(text: str, name: str) -> str:
         usual, times = Counter(counts).most_common(1)[0]
         # A ragged row is found and named later; it must not hide the delimiter.
         alike = times >= 0.7 * len(counts) or (len(counts) < 4 and counts[0] == usual)
-        if usual > most and alike:
-            best, most = delimiter, usual
+        if usual > 1 and alike and (counts[0] > 1, usual) > most:
+            best, most = delimiter, (counts[0] > 1, usual)
+    if best == ",":
+        best = next((other for other in ";\t|" if _all_numbers(_split(lines, other))), best)
     if best is None:
         names = ", ".join(DELIMITERS.values())
         given = f"no delimiter splits its lines alike (tried {names})"
         raise InvalidInput(message(name, given, "give a table of at least two columns, such as a CSV file"))
     return best
+
+
+def _all_numbers(rows: list[list[str]]) -> bool:
+    """Two or more in each row, as many in all: the commas between are decimal, for 1;2 would be no field."""
+    widths = {len(row) for row in rows}
+    return len(widths) == 1 and widths.pop() > 1 and all(is_number(one, commas=True) for row in rows for one in row)
 
 
 def _split(lines: list[str], delimiter: str) -> list[list[str]]:
@@ -97,7 +111,7 @@ def _check_rows(text: str, delimiter: str, width: int, name: str) -> None:
     ragged = [(line, len(row)) for line, row in _rows(text, delimiter, name) if len(row) != width]
     if ragged:
         line, found = ragged[0]
-        given = f"line {line} has {found} fields and the first line has {width}"
+        given = f"line {line} has {found} fields and the first line has {width}, split by {DELIMITERS[delimiter]}s"
         given += f", and {len(ragged) - 1} more lines differ" if len(ragged) > 1 else ""
         raise InvalidInput(
             message(
@@ -106,14 +120,6 @@ def _check_rows(text: str, delimiter: str, width: int, name: str) -> None:
                 "give every row the same number of fields; quote fields that hold a " + DELIMITERS[delimiter],
             )
         )
-
-
-def _is_number(field: str) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
 
 
 def _checked_names(header: list[str], name: str) -> list[str]:

@@ -17,6 +17,11 @@ from mercer.io.svmlight import looks_like_svmlight, parse_svmlight
 
 __all__ = ["Table", "read_table"]
 
+HUGE = 1e150
+"""From here on a number is none, as columns become rows of a kernel: its square overflows."""
+MOST = 6
+"""Columns with a note of their own."""
+
 
 @dataclass(frozen=True, eq=False)
 class Table:
@@ -67,9 +72,8 @@ class Table:
                 f"did you mean {' or '.join(map(repr, near))}" if near else f"the columns are {_named(self.columns)}"
             )
             raise InvalidInput(message(self.path, f"has no column {target!r}", advice))
-        present = self.frame[target].notna().to_numpy(bool)
-        if self.frame[target].dtype.kind == "f":
-            present = present & np.isfinite(self.frame[target].to_numpy(np.float64))
+        infinite = _beyond(self.frame[target], np.inf)
+        present = self.frame[target].notna().to_numpy(bool) & ~infinite
         if not present.any():
             raise InvalidInput(message(self.path, f"the target {target!r} has no values", "choose another column"))
         if len(self.columns) == 1:
@@ -78,7 +82,8 @@ class Table:
         rest, absent = self.frame.drop(columns=[target]), int((~present).sum())
         if not absent:
             return replace(self, frame=rest), self.frame[target]
-        note = f"{absent} of {len(present)} rows {'has' if absent == 1 else 'have'} no {target} and "
+        note = f"{absent} of {len(present)} rows {'has' if absent == 1 else 'have'} no {target} "
+        note += f"(in {infinite.sum()} it is infinite) and " if infinite.any() else "and "
         note += "was left out" if absent == 1 else "were left out"
         return replace(self, frame=rest[present], notes=(*self.notes, note)), self.frame[target][present]
 
@@ -86,10 +91,11 @@ class Table:
 def read_table(path: str | Path) -> Table:
     """Read a CSV, TSV, svmlight or FASTA file, gzipped or not; the format is found from what is in it.
 
-    The delimiter is the comma, semicolon, tab, bar or space that splits all lines alike. A first line of numbers only
-    is no header: the columns are then c1, c2, .... Empty, NA, NaN, null, None, N/A and ? are missing. In svmlight files
-    the target is `label` and the features are named by their indices, f1, f2, .... In FASTA files the header line is
-    `label`, and the other column is `sequence`.
+    The delimiter is the comma, semicolon, tab, bar or space that splits all lines alike. Where it is no comma and no
+    space, numbers may have decimal commas, and a note says so. A first line of numbers only is no header: the columns
+    are then c1, c2, .... Empty, NA, NaN, null, None, N/A and ? are missing, and so are infinite numbers, which a note
+    tells of. In svmlight files the target is `label` and the features are named by their indices, f1, f2, .... In FASTA
+    files the header line is `label`, and the other column is `sequence`.
 
     Raises
     ------
@@ -113,11 +119,30 @@ def read_table(path: str | Path) -> Table:
         return _fasta_table(text, name, notes)
     if looks_like_svmlight(text):
         frame, more = parse_svmlight(text, name)
-        return Table(frame, name, "svmlight", (*notes, *more))
+        return Table(frame, name, "svmlight", (*notes, *more, *_infinite(frame)))
     frame, more = parse_delimited(text, name)
     if len(frame) == 0:
         raise InvalidInput(message(name, "has a header and no rows", "give a table with rows"))
-    return Table(frame, name, "delimited", (*notes, *more))
+    return Table(frame, name, "delimited", (*notes, *more, *_infinite(frame)))
+
+
+def _beyond(column: Any, limit: float) -> Any:
+    """Where a column has numbers of this size or more."""
+    if column.dtype.kind != "f":
+        return np.zeros(len(column), bool)
+    return np.abs(column.to_numpy(np.float64)) >= limit
+
+
+def _infinite(frame: Any) -> list[str]:
+    """Notes on the columns with numbers that are taken for missing, as none can be measured."""
+    rows = {str(name): np.flatnonzero(_beyond(frame[name], HUGE)) for name in frame.columns}
+    notes = []
+    for name, found in rows.items():
+        if len(found):
+            given = f"{name}: {frame[name].iloc[found[0]]:g} in row {found[0] + 1} (counted from 1)"
+            given += f" and {len(found) - 1} more" if found[1:].size else ""
+            notes.append(f"{given}: infinite or 1e150 and more, and taken for missing")
+    return notes if len(notes) <= MOST else [*notes[:MOST], f"the like in {len(notes) - MOST} more columns"]
 
 
 def _fasta_table(text: str, name: str, notes: tuple[str, ...]) -> Table:

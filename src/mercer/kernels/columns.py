@@ -20,6 +20,9 @@ from mercer.kernels.views import Columns, LengthScales, View
 
 __all__ = ["OnColumns", "Rescaled"]
 
+SPELLED = 8
+"""Columns in a row that are shown one by one."""
+
 
 def _viewed(view: View, X: Array, Z: Array) -> tuple[Array, Array]:
     seen = view.apply(X)
@@ -77,7 +80,15 @@ class OnColumns(Kernel):
         return properties.of_on_columns(self.kernel.properties)
 
     def __repr__(self) -> str:
-        return f"{self.kernel._bracketed(4)}.on({list(self.columns)!r})"
+        return f"{self.kernel._bracketed(4)}.on({_shown(self.columns)})"
+
+
+def _shown(columns: tuple[int | str, ...]) -> str:
+    """As they can be given; many in a row by the first of them and the one after the last."""
+    first, count = columns[0], len(columns)
+    if count > SPELLED and isinstance(first, int) and columns == tuple(range(first, first + count)):
+        return f"range({first}, {first + count})"
+    return repr(list(columns))
 
 
 def _position(name: str, indices: tuple[int, ...], resolver: Resolver) -> int:

@@ -48,6 +48,7 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 }
 _MAX_LENGTH = 10_000
 _MAX_DEPTH = 50
+_MAX_RANGE = 1_000_000
 
 
 def kernel_names() -> tuple[str, ...]:
@@ -190,7 +191,7 @@ class _Reader:
         )
 
     def argument(self, tree: ast.expr, depth: int) -> Any:
-        """A number, a string, None, inf, or a list of these."""
+        """A number, a string, None, inf, or a list of these; range(a, b) for columns."""
         if depth > _MAX_DEPTH:
             self.refuse(tree, "is nested too deeply", f"at most {_MAX_DEPTH} levels")
         match tree:
@@ -204,4 +205,10 @@ class _Reader:
                 return math.inf
             case ast.List(elts=items) | ast.Tuple(elts=items):
                 return [self.argument(item, depth + 1) for item in items]
+            case ast.Call(
+                func=ast.Name(id="range"), args=[ast.Constant(value=int() as a), ast.Constant(value=int() as b)]
+            ):
+                if b - a > _MAX_RANGE:
+                    self.refuse(tree, "is too long", f"at most {_MAX_RANGE} columns can be named so")
+                return range(a, b)
         self.refuse(tree, "is no value for a parameter", "give a number, a string or a list")
