@@ -332,6 +332,19 @@ def test_progress_and_resumption(data, tmp_path):
         search.fit(X, y)
 
 
+@pytest.mark.parametrize("halving", [None, 3])
+def test_a_finished_search_is_read_again(data, tmp_path, halving):
+    def search():
+        options = {"cv": 3, "halving": halving, "min_rows": 20, "resume": tmp_path / "search.json"}
+        return KernelSearchCV(KernelRidge("gaussian"), GRID, **options).fit(*data)
+
+    first, second = search(), search()
+    assert first.road_.startswith("shared")
+    assert second.road_ == f"none: all scores were in {tmp_path / 'search.json'}"
+    assert second.best_params_ == first.best_params_
+    np.testing.assert_array_equal(second.predict(data[0]), first.predict(data[0]))
+
+
 @pytest.mark.parametrize("estimator", [KernelRidge("gaussian"), KernelRidge("gaussian", tol=1e-9)])
 def test_a_race_finds_what_all_rows_find(estimator):
     X, y = make_friedman1(600, 5, noise=0.3, random_state=0)

@@ -189,6 +189,7 @@ class KernelSearchCV(GridSearchCV):
         found: list[dict[str, list[float]]] = [{} for _ in candidates]
         rounds = [(0, n)] * len(candidates)
         left = list(range(len(candidates)))
+        self.road_ = f"none: all scores were in {self.resume!s}"  # unless a round finds some missing
         sizes = self._sizes(n, len(candidates))
         for turn, size in enumerate(sizes):
             rows = np.arange(n) if size == n else _drawn(self.estimator, y, n, size, self.random_state)
