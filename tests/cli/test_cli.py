@@ -360,7 +360,7 @@ def test_check_proves_and_refutes(folder):
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (("exp(-foo)",), "unknown kernel"),
+        (("exp(-foo)",), "unknown name 'foo'"),
         (("linear", "--vary", "gamma"), "name=value"),
         (("linear", "--vary", "gamma=1"), "no parameter 'gamma'"),
         (("linear", "nowhere.csv"), "nowhere.csv"),

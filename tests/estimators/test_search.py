@@ -17,12 +17,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
-from mercer import KernelPCA, KernelRidge, KernelRidgeClassifier, KernelSearchCV
+from mercer import SVC, KernelPCA, KernelRidge, KernelRidgeClassifier, KernelSearchCV
 from mercer.errors import Cancelled, InvalidInput
 from mercer.estimators import held_out
 from mercer.estimators.held_out import Split, held_out_predictions
 from mercer.events import Cancel, TilesDone
-from mercer.kernels import Gaussian, Laplace, Precomputed
+from mercer.kernels import Function, Gaussian, Laplace, Precomputed
 
 GRID = {"kernel__gamma": [0.01, 0.1, 1.0], "alpha": [1e-3, 0.1, 10.0]}
 
@@ -330,6 +330,34 @@ def test_progress_and_resumption(data, tmp_path):
     file.write_text("nothing")
     with pytest.raises(InvalidInput, match="no file of a search"):
         search.fit(X, y)
+
+
+@pytest.mark.parametrize("halving", [None, 3])
+def test_a_finished_search_is_read_again(data, tmp_path, halving):
+    def search():
+        options = {"cv": 3, "halving": halving, "min_rows": 20, "resume": tmp_path / "search.json"}
+        return KernelSearchCV(KernelRidge("gaussian"), GRID, **options).fit(*data)
+
+    first, second = search(), search()
+    assert first.road_.startswith("shared")
+    assert second.road_ == f"none: all scores were in {tmp_path / 'search.json'}"
+    assert second.best_params_ == first.best_params_
+    np.testing.assert_array_equal(second.predict(data[0]), first.predict(data[0]))
+
+
+@pytest.mark.parametrize("halving", [None, 2])
+@pytest.mark.parametrize("estimator", [SVC(), KernelRidgeClassifier(), KernelRidgeClassifier(tol=1e-9)])
+def test_candidates_that_are_written_alike(tmp_path, estimator, halving):
+    X, y = load_iris(return_X_y=True)
+    bad, good = Function(lambda X, Z: 0 * X @ Z.T), Function(lambda X, Z: (1 + X @ Z.T) ** 2)
+    assert repr(bad) == repr(good)
+    file = tmp_path / "search.json"
+    for _ in range(2):  # the second time from the file
+        search = KernelSearchCV(estimator, {"kernel": [bad, good]}, cv=3, halving=halving, min_rows=60, resume=file)
+        search.fit(X, y)
+        assert search.best_params_["kernel"] is good
+        own = search.cv_results_["mean_test_score"]
+        assert own[1] > 0.9 > 0.5 > own[0]
 
 
 @pytest.mark.parametrize("estimator", [KernelRidge("gaussian"), KernelRidge("gaussian", tol=1e-9)])

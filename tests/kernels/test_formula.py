@@ -72,3 +72,23 @@ def test_a_subclass_of_kernel_is_what_as_kernel_makes():
     assert isinstance(as_kernel("dot + 1"), Kernel)
     with pytest.raises(InvalidInput, match="unknown kernel"):
         as_kernel("gausian(gamma=1)")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("exp(-foo)", ["unknown name 'foo'", "dot, sqdist, l1, min_sum, chi2, mismatches"]),
+        ("exp(-sqdst)", ["unknown name 'sqdst'", "did you mean 'sqdist'"]),
+        ("exp(-gaussian)", ["unknown name 'gaussian'", "sqdist"]),
+        ("expp(-sqdist)", ["unknown function 'expp'", "did you mean 'exp'"]),
+        ("1 / (1 + foo)", ["'foo'", "gaussian", "dot, sqdist, l1, min_sum, chi2, mismatches"]),
+        ("1 / (1 + sqdst)", ["'sqdst'", "did you mean 'sqdist'"]),
+        ("gaussian(gama=1)", ["gama", "the parameters of gaussian are gamma"]),
+        ("gaussian().on(clumns=[0])", ["the parameters of on are columns"]),
+    ],
+)
+def test_the_wrong_name_is_the_one_that_is_named(text, says):
+    with pytest.raises(InvalidInput) as caught:
+        as_kernel(text)
+    assert all(part in str(caught.value) for part in says), caught.value
+    assert "unknown kernel 'exp'" not in str(caught.value)

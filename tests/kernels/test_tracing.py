@@ -31,6 +31,7 @@ from mercer.kernels import (
     Precomputed,
     Sigmoid,
     SymbolPair,
+    distances,
     evaluate,
     functions,
     trace,
@@ -286,3 +287,33 @@ def test_functions_of_two():
     assert np.array_equal(functions.maximum(x, 1.0), [1.0, 2.0])
     assert functions.where(x > 1, x, 0.0).dtype == np.float32
     assert functions.minimum(SYMBOL, OTHER).op == "minimum"
+
+
+@pytest.mark.parametrize("pair", [ArrayPair(np.eye(2), np.eye(2)), ArrayPair(np.eye(2), np.eye(2)).x, SymbolPair()])
+def test_a_pairing_that_is_not_there_is_refused_with_those_that_are(pair):
+    with pytest.raises(AttributeError, match="'sqdistt'; did you mean 'sqdist'") as caught:
+        _ = pair.sqdistt
+    assert "dot, sqdist, l1, min_sum, chi2, mismatches, xx and zz" in str(caught.value)
+    assert not hasattr(pair, "foo")
+    assert hasattr(pair, "l1")
+    assert type(copy.deepcopy(pair)) is type(pair)
+
+
+def test_a_formula_with_a_wrong_pairing_says_which():
+    class Misspelt(Kernel):
+        def formula(self, pair):
+            return 1 / (1 + pair.sqdistt)
+
+    with pytest.raises(AttributeError, match="did you mean 'sqdist'"):
+        Misspelt()(np.eye(2))
+    with pytest.raises(CannotTrace, match="did you mean 'sqdist'"):
+        trace(Misspelt())
+
+
+def test_an_attribute_error_within_a_pairing_is_told_as_it_is(monkeypatch):
+    def failing(X, Z):
+        raise AttributeError("what went wrong within")
+
+    monkeypatch.setattr(distances, "sqdist", failing)
+    with pytest.raises(AttributeError, match="what went wrong within"):
+        _ = ArrayPair(np.eye(2), np.eye(2)).sqdist

@@ -8,7 +8,13 @@ from sklearn.datasets import load_digits, load_iris
 from mercer import KernelRidge, KernelRidgeCV
 from mercer.errors import InvalidInput
 from mercer.kernels import Linear, TableKernel
-from mercer.select import centered_alignment, suggest
+from mercer.select import (
+    centered_alignment,
+    cross_validate_ridge,
+    default_alphas,
+    default_sequence_kernels,
+    suggest,
+)
 
 
 @pytest.fixture(scope="module")
@@ -85,3 +91,26 @@ def test_pure_noise_is_said():
 def test_refusals(waves, y, options, says):
     with pytest.raises(InvalidInput, match=says):
         suggest(waves[0], y, **options)
+
+
+@pytest.mark.parametrize("y", [["0"] * 20, np.zeros(20, int), np.array(["0"] * 20, object)])
+def test_one_class_is_named_as_it_was_given(y):
+    X = np.arange(20.0)[:, None]
+    said = "one class, '0'" if isinstance(y[0], str) else "one class, 0"
+    with pytest.raises(InvalidInput, match=said):
+        suggest(X, y)
+    with pytest.raises(InvalidInput, match=said):
+        cross_validate_ridge(X, y, ["linear"], [1.0], task="classification")
+
+
+@pytest.mark.parametrize("form", [list, np.array, pd.Series])
+def test_texts_are_sent_to_kernels_of_sequences(form):
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    texts = form(["".join(rng.choice(list("acgt" if one else "aacg"), 12)) for one in y])
+    with pytest.raises(InvalidInput, match=r"spectrum\(k=3\).*default_sequence_kernels\(X\), default_alphas") as caught:
+        suggest(texts, y)
+    assert "OneHotEncoder" not in str(caught.value)
+    # The advice as it stands.
+    found = cross_validate_ridge(list(texts), y, default_sequence_kernels(texts), default_alphas())
+    assert "Spectrum" in repr(found.best_kernel) or "Substrings" in repr(found.best_kernel)

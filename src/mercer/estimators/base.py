@@ -20,13 +20,14 @@ from sklearn.utils.validation import (
 
 from mercer.arrays import as_seed, parse_memory
 from mercer.errors import ConvergenceWarning, InvalidInput, message
+from mercer.estimators.advice import advice
 from mercer.estimators.expansion import Expansion
 from mercer.estimators.indefinite import examine
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 from mercer.gram.inputs import dtype_of
 from mercer.kernels import Kernel, as_kernel
-from mercer.solvers import Solution
+from mercer.solvers import Solution, Status
 
 __all__ = ["KernelEstimator", "KernelSize"]
 
@@ -62,6 +63,10 @@ class KernelEstimator(BaseEstimator):
         "negative"
     )
     """What a fit with an indefinite kernel still computes; empty where the method asks no definiteness of it."""
+
+    step_limit: ClassVar[str] = "max_iter"
+    penalty: ClassVar[str] = "alpha"
+    """The parameters that bound the solver's steps, and that are added to what it inverts; either may not be there."""
 
     # ---- parameters --------------------------------------------------------------------------------------------------
 
@@ -230,6 +235,10 @@ class KernelEstimator(BaseEstimator):
         rows = self._validate_new(X)
         return KernelOperator(self.kernel_, rows, self.X_fit_)
 
+    def _advice(self, status: Status) -> str:
+        """What the status means, and what to do about it in the estimator's own parameters."""
+        return advice(status, self.get_params(deep=False), self.step_limit, self.penalty)
+
     def _account(self, report: Report, solution: Solution[Any], tolerance: float, rounding: float = 0.0) -> None:
         """What the solver says of itself, in the report and as a warning where it fell short of more than rounding."""
         report.steps, report.residual = solution.steps, float(solution.residual)
@@ -241,5 +250,5 @@ class KernelEstimator(BaseEstimator):
             )
         elif not solution.converged:
             given = f"{report.method} ended with a relative residual of {report.residual:.1e}, not {tolerance:.0e}"
-            report.warnings.append(message(type(self).__name__, given, solution.status.advice))
+            report.warnings.append(message(type(self).__name__, given, self._advice(solution.status)))
             warnings.warn(report.warnings[-1], ConvergenceWarning, stacklevel=3)

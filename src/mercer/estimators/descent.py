@@ -10,7 +10,10 @@ from mercer.operators import Operator, Weighted
 from mercer.solvers import Eigenproblem, solve
 from mercer.solvers.choose import choose_eigen
 
-__all__ = ["largest_eigenvalue"]
+__all__ = ["EARLY", "largest_eigenvalue"]
+
+EARLY = ", or set tol=None to stop early on purpose, after max_iter"
+"""What else may be done where the steps came to an end: to stop early is the regularisation of these estimators."""
 
 
 def largest_eigenvalue(K: Operator, weights: np.ndarray | None, report: Report, seed: int) -> float:

@@ -145,6 +145,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     ((150, 2), True)
     """
 
+    penalty: ClassVar[str] = "delta"
     indefinite_meaning: ClassVar[str] = (
         "the directions are stationary points of the ratio of scatters, which may be negative, and no maximum"
     )
@@ -277,7 +278,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         report.precision = "float64"
         if solution.x is None or least <= -self.delta_:
             given = f"K + δI with δ={self.delta_:.3g} and a smallest eigenvalue of K of {least:.3g}"
-            raise InvalidInput(message(type(self).__name__, given, Status.NOT_POSITIVE_DEFINITE.advice))
+            raise InvalidInput(message(type(self).__name__, given, self._advice(Status.NOT_POSITIVE_DEFINITE)))
         self._account(report, solution, self.tol, rounding=1e-8)
         keep = solution.x.values > 10 * np.finfo(report.dtype).eps * max(float(solution.x.values[0]), 1.0)
         A = A[:, keep]

@@ -188,6 +188,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
     True
     """
 
+    penalty: ClassVar[str] = ""  # alpha is of the decoder, not of the components
     indefinite_meaning: ClassVar[str] = (
         "only components of positive eigenvalues are kept, as in classical scaling: a picture in a Euclidean space"
     )

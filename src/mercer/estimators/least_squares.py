@@ -126,7 +126,7 @@ class LeastSquares(Compressible):
         if solution.status in (Status.NOT_POSITIVE_DEFINITE, Status.BREAKDOWN, Status.NOT_FINITE):
             how = solution.status.name.lower().replace("_", " ")
             given = f"K + λI with λ = {float(np.min(shift)):.3g} has no solution ({how})"
-            raise InvalidInput(message(type(self).__name__, given, solution.status.advice))
+            raise InvalidInput(message(type(self).__name__, given, self._advice(solution.status)))
         report.precision = f"{getattr(solution.state, 'precision', 'float64')}, residual in float64"
         # Entries are rounded, so no solution has a residual below eps‖A‖‖x‖: that of a stable method is as good.
         growth = np.linalg.norm(solution.x, axis=0) / np.maximum(np.linalg.norm(B, axis=0), np.finfo(float).tiny)
@@ -170,7 +170,7 @@ class LeastSquares(Compressible):
         spectrum = self._spectrum(K, weights, alphas, report)
         if not np.all(spectrum.solvable(alphas)):
             given = f"K + λI with λ = {alphas.min():.3g} has no solution (not positive definite)"
-            raise InvalidInput(message(type(self).__name__, given, Status.NOT_POSITIVE_DEFINITE.advice))
+            raise InvalidInput(message(type(self).__name__, given, self._advice(Status.NOT_POSITIVE_DEFINITE)))
         return self._accepted(duals(spectrum, K, Y, weights, alphas), K, Y, weights, alphas, report)
 
     def _accepted(

@@ -11,7 +11,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from mercer.arrays import human, require
 from mercer.errors import ConvergenceWarning, InvalidInput, message
 from mercer.estimators.compression import Compressible
-from mercer.estimators.descent import largest_eigenvalue
+from mercer.estimators.descent import EARLY, largest_eigenvalue
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 from mercer.gram.inputs import joined
@@ -195,6 +195,9 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
             )
         self._account(report, solution, self.tol or 0.0)
 
+    def _advice(self, status: Status) -> str:
+        return super()._advice(status) + (EARLY if status is Status.MAX_STEPS else "")
+
     # ---- one row after the other ------------------------------------------------------------------------------------
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -254,7 +257,7 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
         if not error < 1e3:
             report.status, report.residual = "diverged", float("inf")
             given = f"these rows made the error grow without end (step size {self.step_size_:.3g})"
-            report.warnings.append(message("KernelLMS", f"{given}; f is as before", Status.DIVERGED.advice))
+            report.warnings.append(message("KernelLMS", f"{given}; f is as before", self._advice(Status.DIVERGED)))
             warnings.warn(report.warnings[-1], ConvergenceWarning, stacklevel=3)
             dual = np.vstack([known, np.zeros((n, Y.shape[1]))])
         else:

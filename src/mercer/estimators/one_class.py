@@ -103,7 +103,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
 
     def score_samples(self, X: Any) -> np.ndarray:
         """f(x); ρ itself where it is that up to rounding, as for the support vectors on the border."""
-        values = self._products(X)[:, 0]
+        values = self._products(self._validate_new(X))[:, 0]
         return np.where(np.abs(values - self.offset_) <= ROUNDING * np.abs(self.offset_), self.offset_, values)
 
     def decision_function(self, X: Any) -> np.ndarray:

@@ -206,7 +206,7 @@ class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, Stream):
         if not isinstance(state, QuantisedState) or (np.all(np.isfinite(state.b)) and state.residual < EXPLODED):
             return True
         given = f"these rows made the error grow without end (step size {self.step_size_:.3g}); f is as before"
-        self.report_.warnings.append(message("OnlineKernelRegressor", given, Status.DIVERGED.advice))
+        self.report_.warnings.append(message("OnlineKernelRegressor", given, self._advice(Status.DIVERGED)))
         warnings.warn(self.report_.warnings[-1], ConvergenceWarning, stacklevel=4)
         return False
 

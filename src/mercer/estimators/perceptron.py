@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.arrays import human, require
 from mercer.errors import InvalidInput, message
-from mercer.estimators.descent import largest_eigenvalue
+from mercer.estimators.descent import EARLY, largest_eigenvalue
 from mercer.estimators.expansion import Expansion
 from mercer.estimators.least_squares import LeastSquaresClassifier
 from mercer.gram import KernelOperator
@@ -285,6 +285,9 @@ class KernelPerceptron(LeastSquaresClassifier):
             if solution.status is Status.MAX_STEPS:
                 report.notes.append("no f separates these rows, or only after more passes: allow mistakes (tol=)")
         self._account(report, solution, self.tol or 0.0)
+
+    def _advice(self, status: Status) -> str:
+        return super()._advice(status) + (EARLY if status is Status.MAX_STEPS else "")
 
     # ---- parameters and new rows ------------------------------------------------------------------------------------
 

@@ -81,7 +81,7 @@ class Posterior:
             factor = CholeskyFactor.of(K.fill(np.empty(K.shape)), shift)
             if factor is None:
                 given = f"K + λI with λ = {alpha:.3g}, which is not positive definite in float64"
-                raise InvalidInput(message(type(model).__name__, given, Status.NOT_POSITIVE_DEFINITE.advice))
+                raise InvalidInput(message(type(model).__name__, given, model._advice(Status.NOT_POSITIVE_DEFINITE)))
         found = cls(model, shift, factor, np.inf, method)
         if not model.fit_intercept:
             return found

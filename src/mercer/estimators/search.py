@@ -16,7 +16,7 @@ from sklearn.utils import Tags, _safe_indexing, get_tags, indexable
 
 from mercer.errors import InvalidInput, message
 from mercer.estimators.held_out import Split
-from mercer.estimators.search_ledger import Ledger, fingerprint
+from mercer.estimators.search_ledger import Ledger, distinct, fingerprint
 from mercer.estimators.search_results import as_table, chosen_row
 from mercer.estimators.shared_search import SharedRidge, shared_ridge, why_not_shared
 from mercer.events import StageDone, TilesDone, emit
@@ -188,7 +188,8 @@ class KernelSearchCV(GridSearchCV):
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         found: list[dict[str, list[float]]] = [{} for _ in candidates]
         rounds = [(0, n)] * len(candidates)
-        left = list(range(len(candidates)))
+        left, names = list(range(len(candidates))), distinct([repr(one) for one in candidates])
+        self.road_ = f"none: all scores were in {self.resume!s}"  # unless a round finds some missing
         sizes = self._sizes(n, len(candidates))
         for turn, size in enumerate(sizes):
             rows = np.arange(n) if size == n else _drawn(self.estimator, y, n, size, self.random_state)
@@ -196,11 +197,11 @@ class KernelSearchCV(GridSearchCV):
                 Split(split.train[np.isin(split.train, rows)], split.test[np.isin(split.test, rows)])
                 for split in splits
             ]
-            named = {f"{turn} {candidates[i]!r}": i for i in left}
+            named = {f"{turn} {names[i]}": i for i in left}
             todo = {name: i for name, i in named.items() if ledger.get(name) is None}
             if todo:
                 for i, scores in self._scored(X, y, rows, own, candidates, list(todo.values()), fit_params):
-                    ledger.put(f"{turn} {candidates[i]!r}", scores)
+                    ledger.put(f"{turn} {names[i]}", scores)
                     ledger.save()
             for name, i in named.items():
                 found[i], rounds[i] = ledger.get(name) or {}, (turn, size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import scipy.sparse as sp
 
 from mercer.errors import InvalidInput, message
 
-__all__ = ["Ledger", "fingerprint"]
+__all__ = ["Ledger", "distinct", "fingerprint"]
 
 
 def fingerprint(*things: Any) -> str:
@@ -41,6 +42,20 @@ def _parts(thing: Any) -> list[bytes]:
     if isinstance(thing, np.ndarray | list | tuple):
         return [part for one in thing for part in _parts(one)]
     return [repr(thing).encode()]
+
+
+def distinct(texts: list[str]) -> list[str]:
+    """The texts, with a number from the second of its like on: functions may differ and be written alike.
+
+    >>> distinct(["a", "b", "a"])
+    ['a', 'b', 'a (2)']
+    """
+    seen: Counter[str] = Counter()
+    out = []
+    for text in texts:
+        seen[text] += 1
+        out.append(text if seen[text] == 1 else f"{text} ({seen[text]})")
+    return out
 
 
 class Ledger:

@@ -92,6 +92,7 @@ class KernelSpectralClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     True
     """
 
+    step_limit: ClassVar[str] = ""  # max_iter is of k-means, not of the eigenvectors
     indefinite_meaning: ClassVar[str] = (
         "its values are the weights of a graph, which need not be definite but may not be negative"
     )
@@ -204,7 +205,9 @@ class KernelSpectralClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         with report.stage("eigenvectors"):
             solution = solve(choice.solver, Eigenproblem(Weighted(operator, s), q, self._seed()))
         if solution.x is None:
-            raise InvalidInput(message(type(self).__name__, "no eigenvectors were found", solution.status.advice))
+            raise InvalidInput(
+                message(type(self).__name__, "no eigenvectors were found", self._advice(solution.status))
+            )
         return solution
 
     def _normalised(self, K: KernelOperator, degrees: np.ndarray) -> np.ndarray:

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
 from mercer.estimators.calibration import coupled, fit_sigmoid, folds_by_class, probabilities, shared
@@ -134,8 +133,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     # ---- decisions ---------------------------------------------------------------------------------------------------
 
     def _decisions(self, X: Any) -> np.ndarray:
-        """The decision of each pair, (m, pairs)."""
-        check_is_fitted(self)
+        """The decision of each pair, (m, pairs), at rows that `_validate_new` has seen."""
         return self._products(X) + self.intercept_
 
     def _products(self, X: Any) -> np.ndarray:
@@ -143,7 +141,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         k = len(self.classes_)
         if not self._has_pairs:
             return super()._products(X)
-        X, pairs = self._validate_new(X), class_pairs(k)
+        pairs = class_pairs(k)
         ends = np.concatenate([[0], np.cumsum(self.n_support_)])
         out = np.zeros((count(X), len(pairs)))
         for c in np.flatnonzero(self.n_support_):
@@ -174,7 +172,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
 
         With ``probability=True`` log odds of two classes and of pairs, and the logarithms of the probabilities of many.
         """
-        by_class, decisions = self._shape_is_by_class(), self._decisions(X)
+        by_class, decisions = self._shape_is_by_class(), self._decisions(self._validate_new(X))
         k = len(self.classes_)
         odds = self._log_odds(decisions) if self._is_calibrated else decisions
         if k == 2:
@@ -271,7 +269,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
 
         Only with ``probability=True``. Labels and scores then come from the same probabilities.
         """
-        return self._chances(self._decisions(X))
+        return self._chances(self._decisions(self._validate_new(X)))
 
     @available_if(lambda self: self.probability)
     def predict_log_proba(self, X: Any) -> np.ndarray:

@@ -285,8 +285,7 @@ class SupportVectorMachine(Compressible):
         self.support_, self.n_support_ = np.empty(0, np.int32), np.array([len(B)], np.int32)
 
     def _products(self, X: Any) -> np.ndarray:
-        """Σⱼ βⱼ k(x, xⱼ) of each output, (m, outputs)."""
-        X = self._validate_new(X)
+        """Σⱼ βⱼ k(x, xⱼ) of each output, (m, outputs), at rows that `_validate_new` has seen."""
         if not count(self.X_fit_):
             return np.zeros((count(X), len(self.dual_coef_)))
         return np.asarray(KernelOperator(self.kernel_, X, self.X_fit_, dtype=np.float64) @ self.dual_coef_.T)

@@ -34,7 +34,7 @@ class SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
 
     def predict(self, X: Any) -> np.ndarray:
         """f(x) + b."""
-        return self._products(X)[:, 0] + self.intercept_[0]
+        return self._products(self._validate_new(X))[:, 0] + self.intercept_[0]
 
 
 class SVR(LandmarkMachine, SupportVectorRegressor):

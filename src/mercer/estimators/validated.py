@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -81,6 +81,7 @@ class _Trial:
 class ValidatedLeastSquares(LeastSquares):
     """Validation of every λ and kernel by one eigendecomposition for each kernel, then the fit of the best."""
 
+    penalty: ClassVar[str] = "alphas"
     alphas: Any
     cv: Any
     scoring: Any

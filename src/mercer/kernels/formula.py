@@ -7,6 +7,7 @@ import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from mercer.errors import InvalidInput, MercerError, message
@@ -84,15 +85,24 @@ class Formula(Kernel):
                 return _COMPARE[type(op)](self._value(left, pair, depth + 1), self._value(right, pair, depth + 1))
             case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS:
                 return getattr(functions, name)(*(self._value(arg, pair, depth + 1) for arg in args))
+            case ast.Name(id=name) if name not in _FUNCTIONS:
+                self._refuse(self.text, f"has the unknown name {name[:40]!r}", _meant(name, (*_NAMES, "pi")))
+            case ast.Call(func=ast.Name(id=name)) if name not in _FUNCTIONS:
+                self._refuse(self.text, f"has the unknown function {name[:40]!r}", _meant(name, _FUNCTIONS))
         self._refuse(ast.unparse(tree), "is not read here")
 
-    def _refuse(self, part: str, why: str) -> NoReturn:
+    def _refuse(self, part: str, why: str, meant: str = "") -> NoReturn:
         shown = part if len(part) <= 60 else part[:57] + "..."
-        advice = f"use numbers, {', '.join(_NAMES)}, pi, + - * / ** and {', '.join(_FUNCTIONS)}"
+        advice = f"{meant}use numbers, {', '.join(_NAMES)}, pi, + - * / ** and {', '.join(_FUNCTIONS)}"
         raise InvalidInput(message("Formula", f"{shown!r} {why}", advice))
 
     def __repr__(self) -> str:
         return f"Formula({self.text!r})"
+
+
+def _meant(name: str, known: tuple[str, ...]) -> str:
+    near = get_close_matches(name.lower(), known, n=1, cutoff=0.7)
+    return f"did you mean {near[0]!r}? Otherwise " if near else ""
 
 
 def _tree(text: str) -> ast.expr:
@@ -104,9 +114,9 @@ def _tree(text: str) -> ast.expr:
 
 
 def is_formula(text: str) -> bool:
-    """Whether a text names pairings, and so is a formula rather than an expression of kernels.
+    """Whether a text names pairings or calls functions, and so is a formula rather than an expression of kernels.
 
-    What is called is no pairing: chi2() is the kernel, chi2 in a formula the distance.
+    What else is called is no pairing: chi2() is the kernel, chi2 in a formula the distance.
 
     >>> is_formula("exp(-sqdist)"), is_formula("gaussian(gamma=1.0)"), is_formula("exp(-chi2)"), is_formula("2*chi2()")
     (True, False, True, False)
@@ -115,5 +125,7 @@ def is_formula(text: str) -> bool:
         nodes = list(ast.walk(_tree(text)))
     except InvalidInput:
         return False
-    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    called = {id(node.func): node.func for node in nodes if isinstance(node, ast.Call)}
+    if any(isinstance(func, ast.Name) and func.id in _FUNCTIONS for func in called.values()):
+        return True  # no kernel is called so: where no pairing is named, one of the names is wrong
     return any(isinstance(node, ast.Name) and node.id in _NAMES and id(node) not in called for node in nodes)

@@ -7,12 +7,14 @@ import math
 import operator
 from collections.abc import Callable
 from difflib import get_close_matches
+from inspect import signature
 from typing import Any, NoReturn
 
 from mercer.errors import InvalidInput, message
 from mercer.kernels.base import Kernel
 from mercer.kernels.formula import Formula, is_formula
 from mercer.kernels.histograms import AdditiveChi2, Chi2, Hamming, Intersection
+from mercer.kernels.pairing import PAIRINGS
 from mercer.kernels.products import Cosine, Linear, MonomialSum, Polynomial, Sigmoid
 from mercer.kernels.sequences import (
     AllSubstrings,
@@ -156,9 +158,12 @@ class _Reader:
             return _NAMES[key]
         if key == "function":
             self.refuse(tree, "needs a Python function", "compose this kernel in Python: Function(f)")
-        near = get_close_matches(key, _NAMES, n=1)
+        bare = isinstance(tree, ast.Name)  # what is called is no pairing
+        near = get_close_matches(key, [*_NAMES, *PAIRINGS] if bare else _NAMES, n=1)
         advice = f"did you mean {near[0]!r}" if near else f"the names are {', '.join(kernel_names())}"
-        self.refuse(tree, f"has the unknown kernel {name[:40]!r}", advice)
+        if bare and not near:
+            advice += f", and the pairings of a formula {', '.join(PAIRINGS)}"
+        self.refuse(tree, f"has the unknown {'kernel or pairing' if bare else 'kernel'} {name[:40]!r}", advice)
 
     def method(self, tree: ast.expr, inner: ast.expr, name: str, depth: int) -> Callable[..., Kernel]:
         if name not in _METHODS:
@@ -182,7 +187,9 @@ class _Reader:
         try:
             return function(*args, **kwargs)
         except TypeError as error:
-            self.refuse(tree, f"has arguments that do not fit ({error})", "see the parameters of that kernel")
+            known = ", ".join(signature(function).parameters) or "none"
+            called = ast.unparse(tree.func).rpartition(".")[2]
+            self.refuse(tree, f"has arguments that do not fit ({error})", f"the parameters of {called} are {known}")
 
     def inner(self, tree: ast.expr, depth: int) -> Any:
         """A kernel, or what is one of its parameters."""

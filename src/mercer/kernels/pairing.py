@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -14,6 +15,19 @@ from mercer.kernels.views import View
 __all__ = ["PAIRINGS", "ArrayPair", "Pair", "SymbolPair", "trace"]
 
 PAIRINGS = ("dot", "sqdist", "l1", "min_sum", "chi2", "mismatches")
+
+
+class _Pairings:
+    """Refuses what is no pairing by the names of those that there are."""
+
+    def __getattr__(self, name: str) -> Any:
+        # What is there, and failed within, says so itself; names of Python's own protocols are nobody's mistake.
+        if name.startswith("__") or hasattr(type(self), name):
+            return object.__getattribute__(self, name)
+        near = get_close_matches(name, PAIRINGS, n=1)
+        do = f"did you mean {near[0]!r}? The pairings are" if near else "the pairings are"
+        text = message("pair", f"no pairing {name!r}", f"{do} {', '.join(PAIRINGS)}, xx and zz")
+        raise AttributeError(text, name=name, obj=self)
 
 
 class Pair(Protocol):
@@ -63,7 +77,7 @@ class Pair(Protocol):
         """The pair of what the view shows of the two rows."""
 
 
-class ArrayPair:
+class ArrayPair(_Pairings):
     """All pairs of a row of X (n × d) with a row of Z (m × d): each pairing is an n × m array in the dtype of the rows.
 
     NumPy arrays, SciPy CSR (`dot` and `sqdist` only) and PyTorch tensors. `ArrayPair(X, X)` knows that the pair (i, i)
@@ -126,7 +140,7 @@ class ArrayPair:
         return ArrayPair(X, X if self.Z is self.X else view.apply(self.Z))
 
 
-class _SelfArrays:
+class _SelfArrays(_Pairings):
     """Each row with itself, as a column (the rows of X) or a row (the rows of Z)."""
 
     def __init__(self, rows: Any, shape: tuple[int, int]) -> None:
@@ -177,7 +191,7 @@ class _SelfArrays:
 
 
 @dataclass(frozen=True)
-class SymbolPair:
+class SymbolPair(_Pairings):
     """The pair as symbols: each pairing is a leaf `Expression` that carries its kind and the views it is seen through.
 
     >>> SymbolPair().sqdist

@@ -113,7 +113,8 @@ def target_columns(y: ArrayLike) -> Floats:
         return out
     classes, codes = np.unique(values.astype(str), return_inverse=True)
     if len(classes) < 2:
-        raise InvalidInput(message("targets", f"one class, {classes[0]!r}", "give targets of at least two classes"))
+        given = f"one class, {values.ravel().tolist()[0]!r}"
+        raise InvalidInput(message("targets", given, "give targets of at least two classes"))
     out = np.where(codes[:, None] == np.arange(len(classes)), 1.0, -1.0)
     return out[:, 1:] if len(classes) == 2 else out
 

@@ -275,7 +275,9 @@ def _sampled(
         return X[chosen], targets[chosen], None
     classes, codes = np.unique(values, return_inverse=True)
     if len(classes) < 2:
-        raise InvalidInput(message(who, f"one class, {classes[0]!r}", "give targets of at least two classes"))
+        raise InvalidInput(
+            message(who, f"one class, {classes[:1].tolist()[0]!r}", "give targets of at least two classes")
+        )
     chosen = _proportional(codes, sample, rng) if n > sample else np.arange(n)
     return X[chosen], 2.0 * np.eye(len(classes))[codes[chosen]] - 1.0, codes[chosen]
 

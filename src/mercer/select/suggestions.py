@@ -271,6 +271,11 @@ def _prepared(X: Any, y: ArrayLike, task: str, sample: int, seed: int) -> tuple[
         raise InvalidInput(message(WHO, f"task={task!r}", 'give "auto", "regression" or "classification"'))
     if task == "regression":
         values = values.astype(np.float64)
+    if _are_texts(X):
+        do = (
+            "take spectrum(k=3) or its like; cross_validate_ridge(X, y, default_sequence_kernels(X), default_alphas()) "
+        )
+        raise InvalidInput(message(WHO, "texts, which ask for kernels of sequences", f"{do}tries several"))
     Y = target_columns(values.astype(str) if task == "classification" else values)
     classes = task == "classification" or (task == "auto" and _are_labels(values))
     n = X.shape[0] if hasattr(X, "shape") else len(X)
@@ -289,6 +294,13 @@ def _prepared(X: Any, y: ArrayLike, task: str, sample: int, seed: int) -> tuple[
 def _are_labels(values: NDArray[Any]) -> bool:
     few = values.ndim == 1 and values.dtype.kind in "iu" and len(np.unique(values)) <= 20
     return values.dtype.kind in "OUSb" or bool(few)
+
+
+def _are_texts(X: Any) -> bool:
+    """Whether each row is one text, rather than a row of a table."""
+    if hasattr(X, "columns") or getattr(X, "ndim", 1) != 1:
+        return False
+    return len(X) > 0 and all(isinstance(x, str) for x in X)
 
 
 def _is_mixed(X: Any) -> bool:

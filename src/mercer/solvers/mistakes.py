@@ -223,21 +223,24 @@ class _Pass:
             j = at + int(wrong[0]) if len(wrong) else len(chunk)
             self.visits += float(w[at:j].sum())
             if j < len(chunk):
-                for r, amount in self._stand(F[j : j + 1], y[j : j + 1], float(own[j, j]), float(w[j])):
+                for r, amount in self._stand(F[j].tolist(), int(y[j]), float(own[j, j]), float(w[j])):
                     self._update(1 + int(chunk[j]), int(y[j]), r, amount)
                     F[j + 1 :, y[j]] += amount * own[j + 1 :, j]
                     F[j + 1 :, r] -= amount * own[j + 1 :, j]
                 self.missed += float(w[j])
             at = j + 1
 
-    def _stand(self, f: Floats, y: Integers, square: float, left: float) -> Iterator[tuple[int, float]]:
+    def _stand(self, f: list[float], y: int, square: float, left: float) -> Iterator[tuple[int, float]]:
         """The updates of one row, which stands there as often as its weight says, until it is right."""
-        while left > 0 and margins(f, y)[0] <= 0:
+        others = [
+            k for k in range(len(f)) if k != y
+        ]  # one row has few numbers, with which lists are quicker than arrays
+        while left > 0 and f[y] <= f[r := max(others, key=f.__getitem__)]:
             # Where k(x, x) = 0 nothing that the row does changes f there: all its visits are one.
-            r, amount = int(rivals(f, y)[0]), min(left, 1.0) if square > 0 else left
+            amount = min(left, 1.0) if square > 0 else left
             yield r, amount
-            f[0, y[0]] += amount * square
-            f[0, r] -= amount * square
+            f[y] += amount * square
+            f[r] -= amount * square
             self.visits += amount
             left -= amount
         self.visits += left
@@ -246,5 +249,6 @@ class _Pass:
         """The update before the visit is counted, for the classifier that it makes stands for this visit too."""
         self.log.append((place - 1, r, amount, self.visits))
         for i, size in ((place, amount), (0, amount * self.problem.constant)):
-            self.A[i, [y, r]] += [size, -size]
-            self.U[i, [y, r]] += [size * self.visits, -size * self.visits]
+            for k, signed in ((y, size), (r, -size)):
+                self.A[i, k] += signed
+                self.U[i, k] += signed * self.visits

@@ -1,0 +1,52 @@
+"""What a solver's verdict means to whoever set an estimator's parameters: the status in those terms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any
+
+from mercer.solvers import Status
+
+__all__ = ["advice"]
+
+
+def advice(status: Status, parameters: Mapping[str, Any], limit: str = "max_iter", penalty: str = "alpha") -> str:
+    """What happened, and which of the estimator's own parameters to change; the solver's words where none will help.
+
+    Parameters
+    ----------
+    status : Status
+    parameters : mapping
+        Of the estimator: only what is there is named.
+    limit, penalty : str
+        Which of them bounds the solver's steps, and which one it adds to the diagonal.
+
+    Examples
+    --------
+    >>> advice(Status.MAX_STEPS, {"max_iter": 100, "tol": 1e-3})
+    'the step limit came before the tolerance; raise max_iter=100, or loosen tol=0.001'
+    >>> advice(Status.BREAKDOWN, {"delta": 1e-9}, penalty="delta").partition("; ")[2]
+    'raise delta=1e-09, or check that the kernel is positive semi-definite'
+    """
+
+    def named(verb: str, name: str) -> list[str]:
+        value = parameters.get(name)
+        if name not in parameters or (name == "tol" and value is None) or (name == limit and value == -1):
+            return []  # not there, or switched off
+        return [f"{verb} {name}={value!r}" if isinstance(value, Real) else f"{verb} {name}"]
+
+    stronger, looser = named("raise", penalty), named("loosen", "tol")
+    match status:
+        case Status.MAX_STEPS:
+            do = (named("raise", limit) or stronger) + looser
+        case Status.STALLED:
+            do = stronger + looser
+        case Status.BREAKDOWN | Status.NOT_POSITIVE_DEFINITE:
+            do = [*stronger, "check that the kernel is positive semi-definite"] if stronger else []
+        case Status.DIVERGED:
+            do = named("lower", "step_size")
+        case _:
+            do = []
+    what = status.advice.partition(";")[0]
+    return f"{what}; {', or '.join(do)}" if do else status.advice

@@ -1,0 +1,64 @@
+"""Warnings of estimators name parameters that the estimator has."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes
+from sklearn.preprocessing import scale
+
+from mercer import (
+    SVC,
+    KernelDiscriminantAnalysis,
+    KernelLMS,
+    KernelLogisticRegression,
+    KernelPerceptron,
+    KernelRidge,
+    OnlineKernelRegressor,
+)
+from mercer.errors import ConvergenceWarning, InvalidInput
+from mercer.estimators.advice import advice
+from mercer.solvers import Status
+
+SHORT = [
+    (KernelPerceptron(max_iter=3), ["raise max_iter=3", "loosen tol=0.001", "tol=None"]),
+    (KernelPerceptron(method="averaged", max_iter=2), ["raise max_iter=2", "tol=None"]),
+    (KernelLMS("gaussian", max_iter=3), ["raise max_iter=3", "tol=None"]),
+    (KernelLogisticRegression(max_iter=1), ["raise max_iter=1", "loosen tol=1e-10"]),
+    (SVC(solver="nystroem", max_iter=1, C=1e3, tol=1e-9), ["raise max_iter=1"]),
+    (KernelPerceptron(step_size=50.0), ["lower step_size=50.0"]),
+    (KernelLMS("gaussian", step_size=50.0), ["lower step_size=50.0"]),
+    (OnlineKernelRegressor("gaussian", method="qklms", step_size=30.0), ["lower step_size=30.0"]),
+]
+
+
+@pytest.mark.parametrize(("estimator", "says"), SHORT, ids=lambda x: repr(x) if hasattr(x, "fit") else "")
+def test_a_warning_names_the_parameters_of_who_warns(estimator, says):
+    X, y = load_diabetes(return_X_y=True)
+    X, y = scale(X[:120]), y[:120]
+    with pytest.warns(ConvergenceWarning) as caught:
+        estimator.fit(X, y > 100 if hasattr(estimator, "class_weight") else y / 100)
+    text = str(caught[-1].message)
+    assert all(part in text for part in says), text
+    assert "solution.state" not in text
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        if "tol=None" in says:  # the advice works
+            estimator.set_params(tol=None).fit(X, y > 100 if hasattr(estimator, "class_weight") else y / 100)
+
+
+def test_a_penalty_is_called_by_its_name():
+    X = np.zeros((6, 1))
+    with pytest.raises(InvalidInput, match=r"raise alpha=0"):
+        KernelRidge("linear", alpha=0).fit(X, np.arange(6.0))
+    model = KernelDiscriminantAnalysis(delta=0.5)
+    assert "raise delta=0.5" in model._advice(Status.BREAKDOWN)
+
+
+def test_only_what_is_there_and_helps_is_named():
+    assert advice(Status.MAX_STEPS, {"max_iter": -1, "tol": 0.1}).endswith("tolerance; loosen tol=0.1")
+    assert advice(Status.MAX_STEPS, {"alpha": 2, "tol": None}).endswith("tolerance; raise alpha=2")
+    assert advice(Status.DIVERGED, {"step_size": "auto"}).endswith("; lower step_size")
+    for status in Status:
+        assert advice(status, {}) == status.advice
+    assert advice(Status.NOT_FINITE, {"tol": 1, "alpha": 1}) == Status.NOT_FINITE.advice
