@@ -54,6 +54,13 @@ def test_harder_systems_and_higher_dimensions_are_told_apart():
     assert hard.rank >= 2 * easy.rank
 
 
+def test_many_targets_cost_more_and_few_do_not():
+    plans = [regularised.plan(20_000, 16, 8000.0, 2e-2, 1e-10, 2000, columns=columns) for columns in (1, 2, 26)]
+    assert plans[0] == plans[1]
+    assert 1.5 * plans[0].products < plans[2].products < 4 * plans[0].products
+    assert plans[2].rank >= plans[0].rank
+
+
 @pytest.fixture
 def eager(monkeypatch):
     """Small systems are contested too."""
@@ -82,6 +89,16 @@ def test_a_prediction_that_was_wrong_ends_with_cholesky(data, eager, monkeypatch
     assert any("max_steps" in note for note in model.report_.notes)
 
 
+@pytest.mark.parametrize(("direct", "most"), [(15.0, 40), (40.0, 80)])
+def test_a_wrong_prediction_costs_twice_what_it_said_or_as_much_as_cholesky(data, eager, monkeypatch, direct, most):
+    asked, solver = [], regularised.RefinedConjugateGradients
+    monkeypatch.setattr(regularised, "direct_products", lambda n, d: direct)
+    monkeypatch.setattr(regularised, "plan", lambda *_: regularised.Plan(5, 20.0, 10.0))
+    monkeypatch.setattr(regularised, "RefinedConjugateGradients", lambda **how: asked.append(how) or solver(**how))
+    KernelRidge(Gaussian(0.2)).fit(*data)
+    assert [how["max_steps"] for how in asked] == [most]
+
+
 def test_matrix_free_where_the_matrix_does_not_fit_with_what_memory_leaves(data):
     X, y = data
     model = KernelRidge(Gaussian(0.2), alpha=0.01, memory=500_000).fit(X, y)
@@ -97,7 +114,7 @@ def test_matrix_free_where_the_matrix_does_not_fit_with_what_memory_leaves(data)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_entries_in_16_bits_where_they_pay(data, monkeypatch, alpha, weighted):
     X, y = data
-    monkeypatch.setattr(regularised, "iterations", lambda n, d, rank, steps, stored: 1.0 if stored else 2.0)
+    monkeypatch.setattr(regularised, "iterations", lambda n, d, rank, steps, stored, columns: 1.0 if stored else 2.0)
     weights = np.random.default_rng(1).uniform(0.5, 2.0, 500) if weighted else None
     direct, iterated, report = both((X, np.column_stack([y, X[:, 3]])), weights, alpha=alpha)
     assert "entries in 16 bits" in report.method
@@ -107,7 +124,7 @@ def test_entries_in_16_bits_where_they_pay(data, monkeypatch, alpha, weighted):
 
 
 def test_entries_in_16_bits_only_where_they_are_exact_enough_and_fit(data, monkeypatch):
-    monkeypatch.setattr(regularised, "iterations", lambda n, d, rank, steps, stored: 1.0 if stored else 2.0)
+    monkeypatch.setattr(regularised, "iterations", lambda n, d, rank, steps, stored, columns: 1.0 if stored else 2.0)
     direct, iterated, report = both(data, alpha=1e-4)
     assert "matrix-free" in report.method
     np.testing.assert_allclose(iterated, direct, atol=1e-7)

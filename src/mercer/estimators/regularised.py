@@ -72,13 +72,15 @@ class Plan(NamedTuple):
     products: float
 
 
-def plan(n: int, d: int, trace: float, shift: float, tol: float, most: int, stored: bool = False) -> Plan:
+def plan(
+    n: int, d: int, trace: float, shift: float, tol: float, most: int, stored: bool = False, columns: int = 1
+) -> Plan:
     r"""The rank r with the least 0.2 r²/p + `iterations`, p = n(1 + d/20), for s = ½ √(1 + t/(2rμ)) ln(2/tol) steps.
 
     t is the residual trace of a smaller approximation, μ the shift. The largest eigenvalue that r pivots leave is taken
     as t/(2r): within a factor of two of what was measured for r from 100 to 1000 at n = 10 000 (d = 20, Gaussian). The
     first term is the building of the preconditioner; measured on two cores. `stored` says whether entries may be kept
-    in 16 bits.
+    in 16 bits, `columns` is the number of right-hand sides.
 
     Examples
     --------
@@ -90,7 +92,7 @@ def plan(n: int, d: int, trace: float, shift: float, tol: float, most: int, stor
     rank = min(PROBE, most)
     while True:
         steps = predicted_steps(trace, rank, shift, tol)
-        cost = min(iterations(n, d, rank, steps, kept) for kept in {False, stored})
+        cost = min(iterations(n, d, rank, steps, kept, columns) for kept in {False, stored})
         plans.append(Plan(rank, steps, 0.2 * rank**2 / (n * (1 + d / 20)) + cost))
         if rank >= most:
             return min(plans, key=lambda p: p.products)
@@ -103,7 +105,7 @@ def predicted_steps(trace: float, rank: int, shift: float, tol: float) -> float:
     return float(max(0.5 * np.sqrt(kappa) * np.log(2 / max(tol, 1e-16)), 1.0))
 
 
-def iterations(n: int, d: int, rank: int, steps: float, stored: bool) -> float:
+def iterations(n: int, d: int, rank: int, steps: float, stored: bool, columns: int = 1) -> float:
     """What steps cost in float64 products: half of one each with float32 entries, or the reading of stored ones.
 
     To that come two readings of the preconditioner, the checks in float64, and the filling of what is stored, which
@@ -113,11 +115,25 @@ def iterations(n: int, d: int, rank: int, steps: float, stored: bool) -> float:
     --------
     >>> [round(iterations(20_000, d, 960, 80, stored)) for d in (3, 20, 100) for stored in (False, True)]
     [58, 55, 52, 34, 47, 15]
+    >>> [round(iterations(20_000, d, 960, 80, False, columns=26)) for d in (3, 20, 100)]
+    [202, 116, 64]
     """
-    read = 4.2 * rank / (n * (1 + d / 20))
+    wide, read = width(d, columns), 4.2 * rank / (n * (1 + d / 20)) * max(1.0, columns / 16)
     if not stored:
-        return (0.5 + read) * steps + 4
-    return (READING / (1 + d / 20) + read) * EXTRA * steps + 5.5 + 2.4 / (1 + d / 20)
+        return (0.5 * wide + read) * steps + 4 * wide
+    return (READING / (1 + d / 20) * wide + read) * EXTRA * steps + 5.5 * wide + 2.4 / (1 + d / 20)
+
+
+def width(d: int, columns: int) -> float:
+    """What a product with so many columns costs, in products with one: the entries are computed once.
+
+    Measured with float32 entries at n = 8192: 10 to 26 columns 4.0, 2.8 and 1.6 at d = 3, 16 and 100; 64 columns 8.0,
+    5.1 and 1.9; two 1.2 at most.
+
+    >>> [round(width(d, columns), 1) for d in (3, 16, 100) for columns in (2, 10, 64)]
+    [1.0, 4.1, 8.6, 1.0, 2.5, 4.8, 1.0, 1.4, 1.9]
+    """
+    return 1.0 if columns <= 2 else 1 + 40 / (d + 10) * max(1.0, columns / 26)
 
 
 def direct_products(n: int, d: int) -> float:
@@ -161,13 +177,16 @@ class RegularisedSolve:
         """Both roads are open: the one that is predicted to cost less."""
         n, d = len(self.B), max(self.report.d, 1)
         with self.report.stage("probe"):
-            probe = pivoted_cholesky(self._entries(), PROBE)
-        found = plan(n, d, probe.residual_trace, self._mean_shift(), self.tol, self._most_rank(), self._may_store(0))
+            trace = pivoted_cholesky(self._entries(), PROBE).residual_trace
+        most, columns = self._most_rank(), self.B.size // n
+        found = plan(n, d, trace, self._mean_shift(), self.tol, most, self._may_store(0), columns)
         direct = direct_products(n, d)
         figures = f"{found.products:.0f} products' time predicted, {found.steps:.0f} steps, against {direct:.0f} for "
         if found.products >= direct:
             return self._direct(f"{self._choice.reason}, and conjugate gradients would take {figures}it")
-        solution = self._iterative(f"{figures}Cholesky", found.rank, max_steps=int(3 * max(direct, found.steps)))
+        # As long as Cholesky would take, or twice as long as was predicted: then the prediction was wrong.
+        most_steps = int(found.steps * max(2.0, direct / found.products))
+        solution = self._iterative(f"{figures}Cholesky", found.rank, max_steps=most_steps)
         if solution.converged:
             return solution
         self.report.notes.append(f"conjugate gradients ended {solution.status.name.lower()}, so Cholesky was taken")
@@ -175,17 +194,16 @@ class RegularisedSolve:
 
     def _contest_of_the_lean(self) -> Solution[Any]:
         """Conjugate gradients with the few columns that fit, unless they are predicted to take twice ASkotch's time."""
-        n, d, most = len(self.B), max(self.report.d, 1), self._most_rank()
+        n, d, most, columns = len(self.B), max(self.report.d, 1), self._most_rank(), self.B.size // len(self.B)
         with self.report.stage("probe"):
             probe = pivoted_cholesky(self._entries(), most)
-            columns = plan(n, d, probe.residual_trace, self._mean_shift(), self.tol, most).products
-            passes = PASS * ASkotch(tol=self.tol, block=self._block()).predicted_passes(self._system())
+            found = plan(n, d, probe.residual_trace, self._mean_shift(), self.tol, most, columns=columns)
+            blocks = ASkotch(tol=self.tol, block=self._block())
+            passes = PASS * width(d, columns) * blocks.predicted_passes(self._system())
         del probe
-        figures = (
-            f"{passes:.0f} products' time predicted, against {columns:.0f} for conjugate gradients with {most} pivots"
-        )
-        reason = f"{self._choice.reason}; by blocks of rows {figures}"
-        return self._by_blocks(reason) if 2 * passes < columns else self._iterative(reason, None)
+        against = f"against {found.products:.0f} for conjugate gradients with {most} pivots"
+        reason = f"{self._choice.reason}; by blocks of rows {passes:.0f} products' time predicted, {against}"
+        return self._by_blocks(reason) if 2 * passes < found.products else self._iterative(reason, None)
 
     # ---- the roads ---------------------------------------------------------------------------------------------------
 
@@ -229,7 +247,7 @@ class RegularisedSolve:
         n, d, rank, shift = len(self.B), max(self.report.d, 1), len(M.squares), self._mean_shift()
         rounding = float(np.finfo(np.float32).eps) * float(np.max(M.squares, initial=0.0)) / M.mu
         steps = predicted_steps(trace, rank, shift, self.tol)
-        stored, made = (iterations(n, d, rank, steps, kept) for kept in (True, False))
+        stored, made = (iterations(n, d, rank, steps, kept, self.B.size // n) for kept in (True, False))
         if rounding <= MOST_ROUNDING and self._may_store(held) and stored < made:
             least, size = float(np.min(self.shift)), Quantised.bytes(n)
             with self.report.stage("kernel matrix"):
