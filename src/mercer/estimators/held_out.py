@@ -54,8 +54,8 @@ least eigenvalue of K is not small beside λ; ten steps of both take half as lon
 MANY = 60
 """Folds × λ from which on one eigendecomposition is quicker than a factorisation for each."""
 TOL, CLOSER = 1e-7, 1e-8
-"""Relative residual: R² is exact to some 1e-8 (measured: 3e-9), where 1e-6 is promised. `CLOSER` with an inverse, where
-it is a step or two: of a kernel that is all but constant (γ = 0.001, 200 rows) 1e-7 left 4e-7 in an intercept.
+"""Relative residual: R² is exact to some 1e-8 (measured: 3e-9), where 1e-6 is promised. `CLOSER` for an intercept
+with an inverse, where it is a step or two: of a kernel that is all but constant (γ = 0.001, 200 rows) 1e-7 left 4e-7.
 """
 
 
@@ -235,7 +235,7 @@ class _Together:
             factor = CholeskyFactor.of(buffer, float(np.sqrt(self.alphas[group[0]]) * np.sqrt(self.alphas[group[-1]])))
             M = None if factor is None else InverseWithout.of(factor, self.absent, self._each(tried[:, 0]))
             if M is not None:
-                self._solve(tried, M, REFINEMENTS, out, CLOSER)
+                self._solve(tried, M, REFINEMENTS, out, CLOSER if self.intercept else TOL)
 
     def _each(self, values: NDArray[Any]) -> NDArray[Any]:
         """For each right-hand side of each system."""
