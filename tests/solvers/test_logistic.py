@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from mercer.errors import InvalidInput
 from mercer.operators import Dense, LowRank
-from mercer.solvers import Logistic, LogisticFit, NewtonLogistic, Status, logistic, solve
+from mercer.solvers import Logistic, LogisticFit, NewtonLogistic, Status, solve
 from mercer.solvers.curvature import Curvature, Reduced
 
 rng = np.random.default_rng(0)
@@ -184,24 +184,3 @@ class Counted(Dense):
     def _matmat(self, V):
         self.products += 1
         return super()._matmat(V)
-
-
-@pytest.mark.parametrize("y", [TWO, THREE])
-def test_the_last_step_is_solved_as_far_as_the_tolerance_asks(y, monkeypatch):
-    counts, found = [], []
-
-    class Counted(Dense):
-        def _matmat(self, V):
-            counts[-1] += 1
-            return super()._matmat(V)
-
-    monkeypatch.setattr(logistic, "DENSE", 0)  # conjugate gradients to the end
-    for share in (0.0, logistic.ENOUGH):
-        monkeypatch.setattr(logistic, "ENOUGH", share)
-        counts.append(0)
-        found.append(solve(NewtonLogistic(tol=1e-8), Logistic(Counted(gaussian(), symmetric=True), y, penalty=0.1)))
-    assert found[1].converged
-    assert found[1].steps == found[0].steps
-    assert found[1].residual <= 1e-8
-    assert counts[1] < counts[0]
-    np.testing.assert_allclose(found[1].state.objective, found[0].state.objective, rtol=1e-8)
