@@ -93,7 +93,7 @@ def test_alpha_zero_interpolates_a_definite_kernel_and_is_refused_on_a_singular_
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((40, 3)) * 3, rng.standard_normal(40)
     np.testing.assert_allclose(KernelRidge(Gaussian(gamma=1.0), alpha=0.0).fit(X, y).predict(X), y, atol=1e-7)
-    with pytest.raises(InvalidInput, match="regularisation"):
+    with pytest.raises(InvalidInput, match="raise alpha"):
         KernelRidge(Linear(), alpha=0.0).fit(X, y)
 
 
