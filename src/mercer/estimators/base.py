@@ -67,6 +67,8 @@ class KernelEstimator(BaseEstimator):
     step_limit: ClassVar[str] = "max_iter"
     penalty: ClassVar[str] = "alpha"
     """The parameters that bound the solver's steps, and that are added to what it inverts; either may not be there."""
+    early: ClassVar[str] = ""
+    """What else may be done where the steps came to an end."""
 
     # ---- parameters --------------------------------------------------------------------------------------------------
 
@@ -237,7 +239,8 @@ class KernelEstimator(BaseEstimator):
 
     def _advice(self, status: Status) -> str:
         """What the status means, and what to do about it in the estimator's own parameters."""
-        return advice(status, self.get_params(deep=False), self.step_limit, self.penalty)
+        more = self.early if status is Status.MAX_STEPS else ""
+        return advice(status, self.get_params(deep=False), self.step_limit, self.penalty) + more
 
     def _account(self, report: Report, solution: Solution[Any], tolerance: float, rounding: float = 0.0) -> None:
         """What the solver says of itself, in the report and as a warning where it fell short of more than rounding."""

@@ -96,6 +96,8 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
         "the steps converge along eigenvectors of positive eigenvalues only, and diverge along the others"
     )
 
+    early: ClassVar[str] = EARLY
+
     def __init__(
         self,
         kernel: Any = "linear",
@@ -194,9 +196,6 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
                 'lower step_size, choose mode="batch", or set tol=None to make all passes as asked'
             )
         self._account(report, solution, self.tol or 0.0)
-
-    def _advice(self, status: Status) -> str:
-        return super()._advice(status) + (EARLY if status is Status.MAX_STEPS else "")
 
     # ---- one row after the other ------------------------------------------------------------------------------------
 

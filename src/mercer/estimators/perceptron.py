@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from numbers import Integral
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -136,6 +136,8 @@ class KernelPerceptron(LeastSquaresClassifier):
     >>> model.predict(X).tolist(), model.history_.shape
     ([0, 0, 1, 1], (51, 5, 1))
     """
+
+    early: ClassVar[str] = EARLY
 
     def __init__(
         self,
@@ -285,9 +287,6 @@ class KernelPerceptron(LeastSquaresClassifier):
             if solution.status is Status.MAX_STEPS:
                 report.notes.append("no f separates these rows, or only after more passes: allow mistakes (tol=)")
         self._account(report, solution, self.tol or 0.0)
-
-    def _advice(self, status: Status) -> str:
-        return super()._advice(status) + (EARLY if status is Status.MAX_STEPS else "")
 
     # ---- parameters and new rows ------------------------------------------------------------------------------------
 

@@ -232,9 +232,8 @@ class _Pass:
 
     def _stand(self, f: list[float], y: int, square: float, left: float) -> Iterator[tuple[int, float]]:
         """The updates of one row, which stands there as often as its weight says, until it is right."""
-        others = [
-            k for k in range(len(f)) if k != y
-        ]  # one row has few numbers, with which lists are quicker than arrays
+        # As `margins` and `rivals`: one row has few numbers, with which lists are quicker than arrays.
+        others = [k for k in range(len(f)) if k != y]
         while left > 0 and f[y] <= f[r := max(others, key=f.__getitem__)]:
             # Where k(x, x) = 0 nothing that the row does changes f there: all its visits are one.
             amount = min(left, 1.0) if square > 0 else left
