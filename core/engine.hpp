@@ -130,6 +130,37 @@ struct QuantisedSpec {
 using Quantise = void (*)(const float* x, int64_t rows, int64_t columns, const uint32_t* seeds, int16_t* out, double* centre, double* step);
 using QuantisedProduct = void (*)(const QuantisedSpec&);
 
+// A symmetric matrix of `blocks` times kBand rows that is reduced to a band, see band.hpp. All arrays begin on a multiple of 64 bytes.
+constexpr int64_t kBand = 48;  // the half-bandwidth and the side of tiles: of whole panels and vectors in every instruction set
+struct BandSpec {
+    int64_t blocks, step;
+    double* slabs;    // the lower triangle, from the diagonal tile of each block of columns downwards
+    double *upper, *factor;  // out: kBand x kBand, the tile of B below the diagonal, and T of the reflectors
+    double* pending;  // 4 tiles for each block: what the next step does first
+};
+struct VectorSpec {
+    int64_t blocks, first, last;
+    const double *slabs, *factors;
+    double* out;  // Qᵀ, of which the rows of the blocks [first, last) are written
+};
+struct FactorSpec {
+    int64_t blocks, shifts;
+    const double *diagonal, *upper;  // tiles of B on the diagonal and below it
+    const double* shift;
+    double *below, *inverse;  // of each shift and block, zeros at first: -L[k, k - 1], and L[k, k]⁻¹
+    uint8_t* definite;        // of each shift: whether there is such an L
+};
+struct NormSpec {
+    int64_t blocks, shifts;
+    const double* vectors;            // Qᵀ
+    const double *below, *inverse;    // as above
+    double* out;                      // shifts x rows
+};
+using BandReduce = void (*)(const BandSpec&);
+using BandVectors = void (*)(const VectorSpec&);
+using BandFactors = void (*)(const FactorSpec&);
+using BandLengths = void (*)(const NormSpec&);
+
 // out[place[t]] += weight[t] matrix[row[t]], one t after the other, in double; `out` is places x width. No weights are ones.
 struct RowSums {
     bool is_double;
@@ -165,6 +196,10 @@ struct InstructionSet {
     QuantisedProduct quantised_product;
     void (*add_rows)(const RowSums&);
     void (*nearest_means)(const MeanDistances&);
+    BandReduce band_step;
+    BandVectors band_vectors;
+    BandFactors band_factors;
+    BandLengths band_norms;
 };
 
 InstructionSet baseline();

@@ -29,11 +29,12 @@ namespace {
 #include "smo.hpp"
 #include "online.hpp"
 #include "quantised.hpp"
+#include "band.hpp"
 }  // namespace
 
 InstructionSet MERCER_ISA() {
     return {MERCER_ISA_NAME, make, evaluate, Simd<double>::W, subsequences, alignments, coordinates, smo, merge_pass, quantise,
-            quantised_product, add_rows, nearest_means};
+            quantised_product, add_rows, nearest_means, band_step, band_vectors, band_factors, band_norms};
 }
 
 }  // namespace mercer

@@ -226,6 +226,7 @@ NB_MODULE(_core, m) {
     m.def("instruction_sets", &mercer::isa_names, "Names of the instruction sets that this machine can run, the best one last.");
     m.def("threads", &mercer::threads, "How many threads the next call uses.");
     m.def("evaluate", &mercer::evaluate_array, "op"_a, "k0"_a, "k1"_a, "x"_a, "out"_a.noconvert(), "isa"_a = "");
+    mercer::bind_band(m);
     mercer::bind_coordinates(m);
     mercer::bind_groups(m);
     mercer::bind_online(m);

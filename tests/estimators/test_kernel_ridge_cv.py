@@ -9,7 +9,7 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, TimeSeriesSplit
 from sklearn.preprocessing import StandardScaler
 
-from mercer import KernelRidge, KernelRidgeClassifier, KernelRidgeClassifierCV, KernelRidgeCV
+from mercer import KernelRidge, KernelRidgeClassifier, KernelRidgeClassifierCV, KernelRidgeCV, backend
 from mercer.errors import InvalidInput, MemoryExceeded
 from mercer.estimators import least_squares, spectral, validated
 from mercer.kernels import Constant, Gaussian, Linear, Precomputed
@@ -153,6 +153,38 @@ def test_a_factor_of_small_rank_leads_to_the_same_place(data, weights, monkeypat
     np.testing.assert_allclose(low.cv_results_["score"], full.cv_results_["score"], rtol=1e-8)
     if cv is None:
         np.testing.assert_allclose(low.loo_predictions_, full.loo_predictions_, rtol=0, atol=1e-8)
+
+
+@pytest.mark.skipif(not backend.is_native(), reason="the band is a road of the compiled module only")
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("cv", [None, "gcv"])
+def test_a_band_leads_to_the_same_place(data, weights, monkeypatch, intercept, cv):
+    X, y = data
+    Y, alphas = np.column_stack([y, X[:, 1]]), [1e-2, 1.0, 30.0]
+    full = KernelRidgeCV(KERNEL, alphas, cv=cv, fit_intercept=intercept).fit(X, Y, weights)
+    monkeypatch.setattr(spectral, "BAND_FROM", 96)
+    band = KernelRidgeCV(KERNEL, alphas, cv=cv, fit_intercept=intercept).fit(X, Y, weights)
+    assert "eigendecomposition" in full.report_.method
+    assert "reduction to a band" in band.report_.method
+    np.testing.assert_allclose(band.cv_results_["score"], full.cv_results_["score"], rtol=1e-10)
+    np.testing.assert_allclose(band.predict(X), full.predict(X), atol=1e-8)
+    if cv is None:
+        np.testing.assert_allclose(band.loo_predictions_, full.loo_predictions_, rtol=0, atol=1e-10)
+    # Folds and many λ are for the eigenvectors.
+    for other in ({"cv": 3}, {"alphas": np.logspace(-3, 3, len(X) // 32 + 1)}):
+        model = KernelRidgeCV(KERNEL, **({"alphas": alphas} | other)).fit(X, y)
+        assert "eigendecomposition" in model.report_.method
+
+
+@pytest.mark.skipif(not backend.is_native(), reason="the band is a road of the compiled module only")
+def test_a_band_says_where_k_is_singular(monkeypatch):
+    monkeypatch.setattr(spectral, "BAND_FROM", 96)
+    F = np.random.default_rng(0).standard_normal((120, 4))
+    model = KernelRidgeCV(Linear(), [0.0, 1.0, 10.0]).fit(F, F[:, 0])
+    assert "reduction to a band" in model.report_.method
+    assert np.isnan(model.cv_results_["score"]).tolist() == [True, False, False]
+    with pytest.raises(InvalidInput, match="singular"):
+        KernelRidgeCV(Linear(), [0.0]).fit(F, F[:, 0])
 
 
 def test_a_factor_is_refused_where_there_is_none(data, monkeypatch):

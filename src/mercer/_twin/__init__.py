@@ -3,6 +3,7 @@
 Arrays in, arrays out; nothing here knows what a kernel is.
 """
 
+from mercer._twin.band import BAND, band_factors, band_norms, band_step, band_vectors
 from mercer._twin.coordinates import coordinates
 from mercer._twin.dual import smo
 from mercer._twin.groups import add_rows, nearest_means
@@ -19,7 +20,8 @@ from mercer._twin.sequences import (
 from mercer._twin.tiles import PAIRINGS, BlockTiles, Tiles, instruction_sets, threads
 
 __all__ = [
-    "PAIRINGS", "QUANTISED_ROWS", "BlockTiles", "Tiles", "add_products", "add_rows", "alignment_kernel", "coordinates",
-    "count_kmers", "forget_pass", "instruction_sets", "merge_pass", "nearest_means", "quantise", "quantised_product",
-    "smo", "subsequence_kernel", "substring_kernel", "substring_product", "threads",
+    "BAND", "PAIRINGS", "QUANTISED_ROWS", "BlockTiles", "Tiles", "add_products", "add_rows", "alignment_kernel",
+    "band_factors", "band_norms", "band_step", "band_vectors", "coordinates", "count_kmers", "forget_pass",
+    "instruction_sets", "merge_pass", "nearest_means", "quantise", "quantised_product", "smo", "subsequence_kernel",
+    "substring_kernel", "substring_product", "threads",
 ]  # fmt: skip

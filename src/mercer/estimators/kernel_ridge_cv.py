@@ -1,4 +1,4 @@
-"""Kernel ridge regression and classification that choose λ and the kernel: one eigendecomposition for each kernel."""
+"""Kernel ridge regression and classification that choose λ and the kernel: one decomposition for each kernel."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ class KernelRidgeCV(LeastSquaresRegressor, ValidatedLeastSquares):
     r"""`KernelRidge` with the λ and the kernel of the least error of yᵢ − f₋ᵢ(xᵢ), f₋ᵢ being fitted without row i.
 
     That error is (yᵢ − f(xᵢ))/(1 − hᵢᵢ) with f = Hy, with weights and intercept too, exactly: βᵢ/(√wᵢ Pᵢᵢ), where P is
-    (K + λI)⁻¹ on the complement of the intercept and β = P y (see `mercer.select.RidgeSpectrum`). All λ share one
-    eigendecomposition of K, and no model is fitted but the last: that too from the eigendecomposition where there are
-    1000 rows or more and the residual is within 10⁻¹⁰, and else as by `KernelRidge`.
+    (K + λI)⁻¹ on the complement of the intercept and β = P y (see `mercer.select.RidgeInverse`). All λ share one
+    decomposition of K: a factor of small rank where K has one, a band matrix QBQᵀ for some λ and many rows, else
+    eigenvectors. No model is fitted but the last: that too from the decomposition where there are 1000 rows or more and
+    the residual is within 10⁻¹⁰, and else as by `KernelRidge`.
 
     Parameters
     ----------
@@ -61,7 +62,7 @@ class KernelRidgeCV(LeastSquaresRegressor, ValidatedLeastSquares):
         For invalid parameters or data, folds whose training rows are not all others, one row only, and where K + λI is
         singular for every λ.
     MemoryExceeded
-        Where the eigendecomposition doesn't fit the budget: then `mercer.select.cross_validate_ridge` takes a sample.
+        Where the decomposition doesn't fit the budget: then `mercer.select.cross_validate_ridge` takes a sample.
 
     Notes
     -----
@@ -135,7 +136,7 @@ class KernelRidgeCV(LeastSquaresRegressor, ValidatedLeastSquares):
 class KernelRidgeClassifierCV(LeastSquaresClassifier, ValidatedLeastSquares):
     r"""`KernelRidgeClassifier` with the λ and the kernel of the best accuracy on rows that were left out of the fit.
 
-    As `KernelRidgeCV`, on yᵢ ∈ {−1, +1} for each class: all λ share one eigendecomposition of K, and the decision
+    As `KernelRidgeCV`, on yᵢ ∈ {−1, +1} for each class: all λ share one decomposition of K, and the decision
     values of the model fitted without a row are exact, with weights and intercept too.
 
     Parameters

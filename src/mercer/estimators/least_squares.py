@@ -15,15 +15,15 @@ from mercer.estimators.compression import Compressible
 from mercer.estimators.regularised import RegularisedSolve
 from mercer.estimators.report import Report
 from mercer.estimators.restricted import RestrictedSolve, too_dear
-from mercer.estimators.spectral import ridge_spectrum
+from mercer.estimators.spectral import ridge_inverse
 from mercer.gram import KernelOperator
-from mercer.select import RidgeSpectrum
+from mercer.select import RidgeInverse, RidgeSpectrum
 from mercer.solvers import Solution, Status
 
 __all__ = ["LeastSquares", "LeastSquaresClassifier", "duals"]
 
 SPECTRAL_FROM = 24
-"""Different λ from which one eigendecomposition is quicker than a factorisation in float32 for each: n = 2000, 1.5 s
+"""Different λ from which one decomposition is quicker than a factorisation in float32 for each: n = 2000, 1.5 s
 against 0.063 s."""
 
 SAMPLE = "choose on a sample (mercer.select.cross_validate_ridge)"
@@ -78,14 +78,14 @@ class LeastSquares(Compressible):
     def _solve_targets(
         self, K: KernelOperator, Y: np.ndarray, weights: np.ndarray | None, alphas: np.ndarray, report: Report
     ) -> None:
-        """Set α and b of every target: one factorisation for each value of λ, or one eigendecomposition for many."""
+        """Set α and b of every target: one factorisation for each value of λ, or one decomposition for many."""
         self.sample_weight_, self.restricted_ = weights, False
         values = np.unique(alphas)
         many = self.solver == "auto" and len(values) >= SPECTRAL_FROM
         if many and RidgeSpectrum.bytes(len(Y)) <= report.memory_budget:
-            if self._by_spectrum(K, Y, weights, alphas, report):
+            if self._by_inverse(K, Y, weights, alphas, report):
                 return
-            report.notes.append("the eigendecomposition was not exact enough, so each λ has a factorisation")
+            report.notes.append("one decomposition for all λ was not exact enough, so each λ has a factorisation")
         self.dual_coef_, self.intercept_ = np.empty(Y.shape), np.zeros(Y.shape[1])
         steps, worst = 0, (-1.0, "")
         for value in values:
@@ -163,15 +163,15 @@ class LeastSquares(Compressible):
             report.warnings.append(message(type(self).__name__, given, do))
             warnings.warn(report.warnings[-1], ConvergenceWarning, stacklevel=4)
 
-    def _by_spectrum(
+    def _by_inverse(
         self, K: KernelOperator, Y: np.ndarray, weights: np.ndarray | None, alphas: np.ndarray, report: Report
     ) -> bool:
-        """α and b from one eigendecomposition; False where the residual is above `tol`."""
-        spectrum = self._spectrum(K, weights, alphas, report)
-        if not np.all(spectrum.solvable(alphas)):
+        """α and b from one decomposition of K; False where the residual is above `tol`."""
+        inverse = self._inverse(K, weights, alphas, report)
+        if not np.all(inverse.solvable(alphas)):
             given = f"K + λI with λ = {alphas.min():.3g} has no solution (not positive definite)"
             raise InvalidInput(message(type(self).__name__, given, self._advice(Status.NOT_POSITIVE_DEFINITE)))
-        return self._accepted(duals(spectrum, K, Y, weights, alphas), K, Y, weights, alphas, report)
+        return self._accepted(duals(inverse, K, Y, weights, alphas), K, Y, weights, alphas, report)
 
     def _accepted(
         self,
@@ -194,18 +194,19 @@ class LeastSquares(Compressible):
         report.steps, report.tolerance, report.precision, report.status = 1, self.tol, "float64", "converged"
         return report.residual <= self.tol
 
-    def _spectrum(
-        self, K: KernelOperator, weights: np.ndarray | None, alphas: np.ndarray, report: Report
-    ) -> RidgeSpectrum:
-        """The eigendecomposition of K that serves all λ, within the memory budget."""
+    def _inverse(
+        self, K: KernelOperator, weights: np.ndarray | None, alphas: np.ndarray, report: Report, folds: bool = False
+    ) -> RidgeInverse:
+        """The decomposition of K that serves all λ, within the memory budget."""
         self._kernel_size(K)  # refuses values that are not finite
         report.reason = f"one for all {len(np.unique(alphas))} λ"
-        return ridge_spectrum(
+        return ridge_inverse(
             K,
             weights,
-            float(alphas.min()),
+            alphas,
             intercept=self.fit_intercept,
             mercer=self.kernel_.properties.definiteness.is_mercer,
+            folds=folds,
             report=report,
             require=lambda need: self._require(need, SAMPLE, report),
         )
@@ -225,21 +226,21 @@ class LeastSquares(Compressible):
 
 
 def duals(
-    spectrum: RidgeSpectrum, K: KernelOperator, Y: np.ndarray, weights: np.ndarray | None, alphas: np.ndarray
+    inverse: RidgeInverse, K: KernelOperator, Y: np.ndarray, weights: np.ndarray | None, alphas: np.ndarray
 ) -> np.ndarray:
-    """α = Sβ of every target with its λ, refined once: the spectrum may be that of a factor, K to 10⁻⁹ λ only."""
+    """α = Sβ of every target with its λ, refined once: P may be that of a factor, which is K to 10⁻⁹ λ only."""
     w = np.ones(len(Y)) if weights is None else weights
-    dual = _inverted(spectrum, Y, alphas)
+    dual = _inverted(inverse, Y, alphas)
     rest = Y - K @ dual - alphas * dual / w[:, None]  # without b, which P takes away
-    return dual + _inverted(spectrum, rest, alphas)
+    return dual + _inverted(inverse, rest, alphas)
 
 
-def _inverted(spectrum: RidgeSpectrum, Y: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+def _inverted(inverse: RidgeInverse, Y: np.ndarray, alphas: np.ndarray) -> np.ndarray:
     """S P S y of every column with its λ."""
     dual = np.empty(Y.shape)
     for value in np.unique(alphas):
         own = alphas == value
-        dual[:, own] = spectrum.roots[:, None] * spectrum.solve(Y[:, own], value)[:, 0]
+        dual[:, own] = inverse.roots[:, None] * inverse.solve(Y[:, own], value)[:, 0]
     return dual
 
 

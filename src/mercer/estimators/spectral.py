@@ -1,17 +1,17 @@
-"""The eigendecomposition of K for ridge regression with many λ: from a factor of small rank where K has one.
+"""P(λ) = (K + λI)⁻¹ for ridge regression with many λ, from one decomposition of K: which, and why.
 
-====================================================================  ===============================================
-first row that holds                                                  taken
-====================================================================  ===============================================
-the kernel is a Mercer kernel, every λ > 0, n ≥ 1000, and K = FFᵀ     singular values of F: O(n r²), 8nr bytes a copy
+==================================================================  ================================================
+first row that holds                                                taken
+==================================================================  ================================================
+the kernel is a Mercer kernel, every λ > 0, n ≥ 1000, and K = FFᵀ   singular values of F: O(n r²), 8nr bytes a copy
 with r < n/5 columns, but for less than its rounding or 10⁻⁹ λ
-otherwise                                                             LAPACK on the stored matrix: O(n³), 24n² bytes
-====================================================================  ===============================================
+no folds are left out, n ≥ 1500 and at most n/32 λ, and the native  a band, K = QBQᵀ: 8/3 n³ operations in products of
+core is there                                                       tiles, 100n² for each λ, 20n² bytes
+otherwise                                                           eigenvectors by LAPACK: O(n³), 24n² bytes
+==================================================================  ================================================
 
-Pivoted Cholesky finds F, or that there is none, in a fiftieth of the time of the second road (0.4 s against 20 s at
-n = 5000 on one core). A reduction of K to a band by matrix products, in place of LAPACK's to three diagonals, gains
-nothing in NumPy: with its orthogonal factor it takes 1.2 s at n = 2000, where LAPACK has all eigenvectors in 1.3 s, and
-16.6 s against 18.7 at n = 5000, before anything is solved (docs/benchmarks.md counts it).
+Pivoted Cholesky finds F, or that there is none, in a fiftieth of the time of the last road. The band takes half of the
+time of the eigenvectors at n = 3000 with 30 λ, two thirds at n = 2000, and as long at n = 1000 (two cores).
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ import numpy as np
 
 from mercer.approx import pivoted_cholesky
 from mercer.arrays import human
+from mercer.backend import is_native
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
-from mercer.select import RidgeSpectrum
+from mercer.select import RidgeBand, RidgeInverse, RidgeSpectrum
 
-__all__ = ["ridge_spectrum"]
+__all__ = ["ridge_inverse"]
 
 FACTOR_FROM = 1000
 """Rows below which LAPACK takes a fifth of a second."""
@@ -35,20 +36,26 @@ FACTOR_SHARE = 5
 SHARE_OF_LAMBDA = 1e-9
 """‖K − FFᵀ‖/λ bounds the relative change of P."""
 PROBES, STEPS = 8, 3
+BAND_FROM, BAND_SHARE = 1500, 32
+"""Rows from which a band is quicker than eigenvectors, for at most n/32 λ."""
 
 
-def ridge_spectrum(
+def ridge_inverse(
     K: KernelOperator,
     weights: np.ndarray | None,
-    least: float,
+    alphas: np.ndarray,
     *,
     intercept: bool,
     mercer: bool,
+    folds: bool,
     report: Report,
     require: Callable[[int], None],
-) -> RidgeSpectrum:
-    """The spectrum for all λ ≥ `least`, by the road of the table; `require` refuses what memory does not hold."""
-    n = K.shape[0]
+) -> RidgeInverse:
+    """P for all of the λ, by the road of the table; `require` refuses what memory does not hold.
+
+    With `folds` it is a `RidgeSpectrum`, which leaves out many rows at once.
+    """
+    n, least = K.shape[0], float(alphas.min())
     if mercer and least > 0 and n >= FACTOR_FROM:
         with report.stage("factor"):
             F = _factor(K, 1.0 if weights is None else float(weights.max()), least, report.memory_budget)
@@ -58,12 +65,15 @@ def ridge_spectrum(
             report.method = f"singular values of a factor of K of rank {F.shape[1]} ({human(F.nbytes)})"
             with report.stage("eigenvalues"):
                 return RidgeSpectrum.of_factor(F, weights, intercept=intercept)
-    report.method = f"eigendecomposition of the stored matrix ({human(8 * n * n)})"
-    require(RidgeSpectrum.bytes(n))
+    band = not folds and n >= BAND_FROM and len(np.unique(alphas)) * BAND_SHARE <= n and is_native()
+    road: type[RidgeBand] | type[RidgeSpectrum] = RidgeBand if band else RidgeSpectrum
+    report.method = ("reduction to a band" if band else "eigendecomposition") + " of the stored matrix"
+    report.method += f" ({human(8 * n * n)})"
+    require(road.bytes(n))
     with report.stage("kernel matrix"):
         matrix = K.fill(np.empty(K.shape, np.float64))
-    with report.stage("eigenvalues"):
-        return RidgeSpectrum.of(matrix, weights, intercept=intercept)
+    with report.stage("band" if band else "eigenvalues"):
+        return road.of(matrix, weights, intercept=intercept)
 
 
 def _most(n: int, budget: int) -> int:

@@ -15,7 +15,7 @@ from mercer.estimators.least_squares import LeastSquares, duals
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel, as_kernel
-from mercer.select import Judge, RidgeSpectrum, default_alphas
+from mercer.select import Judge, RidgeInverse, RidgeSpectrum, default_alphas
 
 __all__ = ["GivenLabels", "GivenValues", "ValidatedLeastSquares", "Validation", "by_scorer"]
 
@@ -79,7 +79,7 @@ class _Trial:
 
 
 class ValidatedLeastSquares(LeastSquares):
-    """Validation of every λ and kernel by one eigendecomposition for each kernel, then the fit of the best."""
+    """Validation of every λ and kernel by one decomposition for each kernel, then the fit of the best."""
 
     penalty: ClassVar[str] = "alphas"
     alphas: Any
@@ -177,14 +177,14 @@ class ValidatedLeastSquares(LeastSquares):
         """The scores of one kernel with every λ."""
         n, targets = task.Y.shape
         K, report = self._begin(task.X, task.weights, kernel)
-        self._require(RidgeSpectrum.answer_bytes(n, len(grid) * targets), "try fewer λ", report)
-        spectrum = self._spectrum(K, task.weights, grid, report)
-        usable = spectrum.solvable(grid)
+        self._require(RidgeInverse.answer_bytes(n, len(grid) * targets), "try fewer λ", report)
+        inverse = self._inverse(K, task.weights, grid, report, folds=task.folds is not None)
+        usable = inverse.solvable(grid)
         scores = np.full((len(grid), targets if self.alpha_per_target else 1), np.nan)
         predictions = np.full((n, len(grid), targets), np.nan) if self.cv is None else None
         with report.stage("validation"):
             if np.any(usable):
-                found, left_out = self._validated(spectrum, task, grid[usable])
+                found, left_out = self._validated(inverse, task, grid[usable])
                 scores[usable] = found if self.alpha_per_target else found.mean(axis=1, keepdims=True)
                 if predictions is not None:
                     predictions[:, usable] = left_out
@@ -196,20 +196,21 @@ class ValidatedLeastSquares(LeastSquares):
             return trial
         with report.stage("solve"):
             alphas = np.broadcast_to(grid[trial.chosen], targets)
-            return replace(trial, dual=duals(spectrum, K, task.Y, task.weights, alphas))
+            return replace(trial, dual=duals(inverse, K, task.Y, task.weights, alphas))
 
     def _validated(
-        self, spectrum: RidgeSpectrum, task: Validation, alphas: np.ndarray
+        self, inverse: RidgeInverse, task: Validation, alphas: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """The scores (λ, targets), and where one row is left out the predictions (n, λ, targets)."""
         if self.cv is None:
-            left_out = spectrum.leave_one_out(task.Y, alphas)
+            left_out = inverse.leave_one_out(task.Y, alphas)
             return task.judge(task.Y, left_out, task.weights), left_out
         if task.folds is None:
-            return -spectrum.generalised(task.Y, alphas), None
-        solved, scores = spectrum.solve(task.Y, alphas), []
+            return -inverse.generalised(task.Y, alphas), None
+        assert isinstance(inverse, RidgeSpectrum)  # asked for with the folds
+        solved, scores = inverse.solve(task.Y, alphas), []
         for fold in task.folds:
-            predicted = spectrum.leave_out(fold, task.Y, alphas, solved)
+            predicted = inverse.leave_out(fold, task.Y, alphas, solved)
             scores.append(task.judge(task.Y[fold], predicted, None if task.weights is None else task.weights[fold]))
         return np.mean(scores, axis=0), None
 

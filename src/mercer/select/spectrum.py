@@ -11,26 +11,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh, svd
 
-from mercer.errors import InvalidInput, message
+from mercer.select.inverse import RidgeInverse, columns, noise, reflected, reflection, weighted
 
 __all__ = ["RidgeSpectrum"]
 
 Floats = NDArray[np.float64]
 BLOCK, ENTRIES = 512, 1 << 21
-"""Rows of Q that are squared or mirrored at a time, or as many as have so many entries (16 MB)."""
+"""Rows of Q that are squared at a time, or as many as have so many entries (16 MB)."""
 
 
 @dataclass(frozen=True, eq=False)
-class RidgeSpectrum:
+class RidgeSpectrum(RidgeInverse):
     r"""P(λ) = Q diag(1/(Λ + λ)) Qᵀ, with QΛQᵀ the matrix S K S, S = diag(√w), on the complement of the intercept.
 
-    Ridge regression min Σ wᵢ (yᵢ − f(xᵢ) − b)² + λ‖f‖² has f = Σ αᵢ k(·, xᵢ) with S⁻¹α = β = P S y. Without an
-    intercept P = (SKS + λI)⁻¹. With one, sᵀβ = 0 for s = √w, and P is the inverse on the complement of s: a Householder
-    reflection takes s to the last axis, which is then left out, so that nothing large is ever subtracted.
-
-    The model that never saw the rows I has there the residuals S⁻¹ (P_II)⁻¹ β_I. For one row that is βᵢ/(√wᵢ Pᵢᵢ), the
-    textbook's (yᵢ − f(xᵢ))/(1 − hᵢᵢ) without its 0/0 where the model interpolates: 1 − hᵢᵢ = λPᵢᵢ, and Pᵢᵢ ≥ 1/(Λ₁ + λ)
-    stays away from 0. A row of weight 2 is two rows, left out together.
+    What P is for is told by `RidgeInverse`.
 
     Attributes
     ----------
@@ -45,11 +39,6 @@ class RidgeSpectrum:
     rest : int
         m − r eigenvalues more that are 0, with no vectors stored: P = Q diag(1/(Λ + λ) − 1/λ) Qᵀ + Π/λ, where Π is the
         projection on the complement of s.
-
-    References
-    ----------
-    G. Wahba (1990). Spline models for observational data. SIAM. Chapter 4.
-    R. M. Rifkin, R. A. Lippert (2007). Notes on regularized least squares. MIT-CSAIL-TR-2007-025.
 
     Examples
     --------
@@ -71,22 +60,16 @@ class RidgeSpectrum:
     @classmethod
     def of(cls, matrix: Floats, weights: ArrayLike | None = None, *, intercept: bool = False) -> RidgeSpectrum:
         """Of the kernel matrix, which is overwritten (C-contiguous, float64), and positive weights (1 by default)."""
-        if not np.isfinite(np.sum(matrix)):  # LAPACK may never return
-            raise InvalidInput(message("RidgeSpectrum", "a matrix that is not finite", "check the kernel and the rows"))
-        n = len(matrix)
-        roots = np.ones(n) if weights is None else np.sqrt(np.asarray(weights, np.float64))
-        if weights is not None:
-            matrix *= roots
-            matrix *= roots[:, None]
+        matrix, roots = weighted("RidgeSpectrum", matrix, weights)
         axis = None
         if intercept:
-            matrix, axis = _deflated(matrix, roots)
+            matrix, axis = reflected(matrix, roots)
+            matrix = _without_last(matrix)
         if not len(matrix):
             return cls(np.empty(0), np.empty((0, 0)), roots, axis)
         # The transpose of a symmetric row-major matrix is itself, in the order that LAPACK overwrites.
         values, vectors = eigh(matrix.T, overwrite_a=True, check_finite=False, driver="evd")
-        noise = _noise(values)
-        return cls(np.where(np.abs(values) <= noise, 0.0, values), vectors, roots, axis)
+        return cls(np.where(np.abs(values) <= _rounding(values), 0.0, values), vectors, roots, axis)
 
     @classmethod
     def of_factor(cls, F: Floats, weights: ArrayLike | None = None, *, intercept: bool = False) -> RidgeSpectrum:
@@ -101,7 +84,7 @@ class RidgeSpectrum:
         F *= roots[:, None]
         axis = None
         if intercept:
-            axis = _axis(roots)
+            axis = reflection(roots)
             F -= 2 * np.outer(axis, axis @ F)
             F = F[:-1]
         U, singular, _ = svd(F, full_matrices=False, overwrite_a=True, check_finite=False)
@@ -112,17 +95,10 @@ class RidgeSpectrum:
         """What `of` takes at its peak: the matrix, and LAPACK's two more."""
         return 3 * 8 * n * n
 
-    @staticmethod
-    def answer_bytes(n: int, columns: int) -> int:
-        """What the answers for so many λ × targets take."""
-        return 8 * n * 3 * columns
-
     def solvable(self, alphas: ArrayLike) -> NDArray[np.bool_]:
-        """Where SKS + λI is positive definite by more than the rounding of its eigenvalues."""
-        return np.asarray(self._least + np.asarray(alphas, np.float64) > _noise(self.values))
+        return np.asarray(self._least + np.asarray(alphas, np.float64) > _rounding(self.values))
 
     def solve(self, Y: ArrayLike, alphas: ArrayLike) -> Floats:
-        """β = P S y, of shape (n, λ, targets)."""
         scales, floor = self._parts(alphas)
         Z = self._projected(Y)
         coordinates = scales.T[:, :, None] * self._coordinates(Z)[:, None, :]  # (r, λ, targets)
@@ -141,31 +117,13 @@ class RidgeSpectrum:
             out[block] = np.square(Q) @ scales.T
         return out + np.outer(1 - self._unit**2, floor) if self.rest else out
 
-    def leave_one_out(self, Y: ArrayLike, alphas: ArrayLike) -> Floats:
-        """What the model fitted without a row predicts for it, of shape (n, λ, targets)."""
-        errors = self.solve(Y, alphas)
-        errors /= (self.roots[:, None] * self.diagonal(alphas))[:, :, None]
-        return _columns(Y)[:, None, :] - errors
-
     def leave_out(self, rows: NDArray[np.intp], Y: ArrayLike, alphas: ArrayLike, solved: Floats) -> Floats:
         """What the model fitted without `rows` predicts for them, (rows, λ, targets); `solved` is what `solve` gave."""
         Q, predicted, s = self.rows(rows), solved[rows], self._unit[rows]
         projection = np.eye(len(rows)) - np.outer(s, s)
         for i, (scale, floor) in enumerate(zip(*self._parts(alphas), strict=True)):
             predicted[:, i] = np.linalg.solve((Q * scale) @ Q.T + floor * projection, predicted[:, i])
-        return _columns(Y)[rows][:, None, :] - predicted / self.roots[rows, None, None]
-
-    def generalised(self, Y: ArrayLike, alphas: ArrayLike) -> Floats:
-        """n² ‖β‖²/(tr P)²/Σw, of shape (λ, targets): generalised cross-validation, all Pᵢᵢ taken as their mean."""
-        grid, Z = self._checked(alphas), self._projected(Y)
-        coordinates, inverses = self._coordinates(Z), 1 / (self.values + grid[:, None])
-        squares, traces = np.square(inverses) @ np.square(coordinates), inverses.sum(axis=1)  # ‖β‖²: Q is orthonormal
-        if self.rest:
-            outside = self._reflected(Z) - self.vectors @ coordinates
-            squares += np.sum(outside**2, axis=0) / grid[:, None] ** 2
-            traces += self.rest / grid
-        n = len(self.roots)
-        return np.asarray(n**2 * squares / traces[:, None] ** 2 / np.sum(self.roots**2))
+        return columns(Y)[rows][:, None, :] - predicted / self.roots[rows, None, None]
 
     def rows(self, index: Any) -> Floats:
         """Q[index]."""
@@ -182,11 +140,6 @@ class RidgeSpectrum:
             block = slice(start, start + height)
             yield block, self.rows(block)
 
-    def _projected(self, Y: ArrayLike) -> Floats:
-        """ΠSY."""
-        Z = self.roots[:, None] * _columns(Y)
-        return Z - np.outer(self._unit, self._unit @ Z) if self.axis is not None else Z
-
     def _reflected(self, Z: Floats) -> Floats:
         """Z in the coordinates of the vectors."""
         return Z if self.axis is None else (Z - 2 * np.outer(self.axis, self.axis @ Z))[:-1]
@@ -201,59 +154,29 @@ class RidgeSpectrum:
         assert self.axis is not None
         return np.asarray(self.axis[:-1] @ self.vectors)
 
-    @cached_property
-    def _unit(self) -> Floats:
-        """s/‖s‖ with an intercept, which Π takes away; 0 without."""
-        return np.zeros(len(self.roots)) if self.axis is None else self.roots / np.linalg.norm(self.roots)
-
     @property
     def _least(self) -> float:
         """The least eigenvalue."""
         return 0.0 if self.rest or not len(self.values) else float(self.values[0])
 
-    def _checked(self, alphas: ArrayLike) -> Floats:
-        grid = np.atleast_1d(np.asarray(alphas, np.float64))
-        if self.vectors.size and not self._least + grid.min(initial=np.inf) > 0:
-            given = f"λ = {grid.min():.3g} and {self._least:.3g} as the least eigenvalue of K"
-            do = "give a larger λ: K + λI must be positive definite"
-            raise InvalidInput(message("RidgeSpectrum", given, do))
-        return grid
-
     def _parts(self, alphas: ArrayLike) -> tuple[Floats, Floats]:
         """The (λ, r) and (λ,) with P = Q diag(the first) Qᵀ + Π · the second."""
-        grid = self._checked(alphas)[:, None]
+        grid = self._positive(alphas, lambda least: not self.vectors.size or self._least + least > 0, self._least)[
+            :, None
+        ]
         if self.rest:
             return -self.values / (grid * (self.values + grid)), 1 / grid[:, 0]
         return 1 / (self.values + grid), np.zeros(len(grid))
 
 
-def _noise(values: Floats) -> float:
-    """√n ε max|Λ|: what the eigenvalues' rounding amounts to (at worst it is n ε max|Λ|)."""
-    return float(np.sqrt(len(values)) * np.finfo(np.float64).eps * np.max(np.abs(values), initial=0.0))
+def _rounding(values: Floats) -> float:
+    return noise(len(values), float(np.max(np.abs(values), initial=0.0)))
 
 
-def _columns(Y: ArrayLike) -> Floats:
-    Y = np.asarray(Y, np.float64)
-    return Y[:, None] if Y.ndim == 1 else Y
-
-
-def _axis(s: Floats) -> Floats:
-    """v of the reflection I − 2vvᵀ that takes s to the last axis."""
-    v = s / np.linalg.norm(s)
-    v[-1] += 1.0  # s is positive: no cancellation
-    return np.asarray(v / np.linalg.norm(v))
-
-
-def _deflated(matrix: Floats, s: Floats) -> tuple[Floats, Floats]:
-    """(I − 2vvᵀ) A (I − 2vvᵀ) without its last row and column, in A's memory, and the v that takes s to that axis."""
-    n, v = len(s), _axis(s)
-    Av = matrix @ v
-    w = 2 * (Av - (v @ Av) * v)
-    for start in range(0, n, BLOCK):
-        block = slice(start, start + BLOCK)
-        matrix[block] -= np.outer(v[block], w)
-        matrix[block] -= np.outer(w[block], v)
+def _without_last(matrix: Floats) -> Floats:
+    """The matrix without its last row and column, in its memory."""
+    n = len(matrix)
     packed = matrix.reshape(-1)[: (n - 1) ** 2].reshape(n - 1, n - 1)
     for i in range(1, n - 1):  # each row moves towards the start, over what has been moved already
         packed[i] = matrix[i, :-1]
-    return packed, v
+    return packed

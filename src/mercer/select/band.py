@@ -1,0 +1,214 @@
+"""K = QBQᵀ with a band matrix B: leave-one-out errors for many λ without eigenvectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mercer.backend import engine, instruction_set
+from mercer.select.inverse import RidgeInverse, noise, reflected, subtract_outer, weighted
+
+__all__ = ["RidgeBand"]
+
+Floats = NDArray[np.float64]
+STRIPS, SHIFTS = 16, 8
+"""Blocks of columns of Q that are made, and λ that are factored, in one call."""
+POWERS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeBand(RidgeInverse):
+    r"""P(λ) = Q (B + λI)⁻¹ Qᵀ, with QBQᵀ the matrix S K S, S = diag(√w), on the complement of the intercept.
+
+    B has 48 diagonals on each side, so that LLᵀ = B + λI costs next to nothing, and Pᵢᵢ = ‖L⁻¹Qᵀeᵢ‖² takes 48 · 2n
+    operations for each i and λ. B and Q take 8/3 n³, all of them products of tiles, where half of LAPACK's reduction to
+    three diagonals reads what is left of the matrix once per column, and the eigenvectors of those come after it. From
+    n/16 or so λ on the eigenvectors (`RidgeSpectrum`) are cheaper; they serve folds too.
+
+    Attributes
+    ----------
+    diagonal_tiles, lower_tiles : arrays of shape (⌈n/48⌉, 48, 48) and (⌈n/48⌉ − 1, 48, 48)
+        Of B, which is block tridiagonal; those below the diagonal are upper triangular. Rows and columns that pad are
+        multiples of those of the identity.
+    vectors : array of shape (m, m), m = 48 ⌈n/48⌉
+        Qᵀ in its first n columns, of the reflected rows where there is an intercept, and zeros in rows that pad.
+    size : int
+        Rows of the matrix that was reduced: n, or n − 1 with an intercept.
+    roots, axis
+        As in `RidgeInverse`, where the formulas are.
+
+    References
+    ----------
+    C. Bischof, B. Lang, X. Sun (2000). A framework for symmetric band reduction. ACM Trans. Math. Softw. 26(4).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.select import RidgeSpectrum
+    >>> x = np.linspace(0.0, 1.0, 100)
+    >>> K, y = np.exp(-np.abs(np.subtract.outer(x, x))), np.sin(6 * x)
+    >>> band, spectrum = RidgeBand.of(K.copy(), intercept=True), RidgeSpectrum.of(K, intercept=True)
+    >>> bool(np.allclose(band.leave_one_out(y, [0.01, 1.0]), spectrum.leave_one_out(y, [0.01, 1.0])))
+    True
+    """
+
+    diagonal_tiles: Floats
+    lower_tiles: Floats
+    vectors: Floats
+    size: int
+    roots: Floats
+    axis: Floats | None = None
+
+    @classmethod
+    def of(cls, matrix: Floats, weights: ArrayLike | None = None, *, intercept: bool = False) -> RidgeBand:
+        """Of the kernel matrix, which is overwritten (C-contiguous, float64), and positive weights (1 by default)."""
+        matrix, roots = weighted("RidgeBand", matrix, weights)
+        n, axis = len(matrix), None
+        if intercept:
+            matrix, axis = reflected(matrix, roots)
+        size = n - intercept
+        diagonal, lower, vectors = _reduced(matrix, size)
+        vectors[size:] = 0.0  # with an intercept row n - 1 pads: its column is that of the axis that was left out
+        if axis is not None:
+            subtract_outer(vectors[:, :n], 2 * vectors[:, :size] @ axis[:size], axis)
+        return cls(diagonal, lower, vectors, size, roots, axis)
+
+    @staticmethod
+    def bytes(n: int) -> int:
+        """What `of` takes at its peak: the matrix, half of it in tiles, and Q; or Q with the factors of some λ."""
+        side = engine().BAND
+        return 8 * (n * n + 3 * (n + side) ** 2 // 2 + 2 * SHIFTS * side * n)
+
+    def solvable(self, alphas: ArrayLike) -> NDArray[np.bool_]:
+        shifts = np.asarray(alphas, np.float64) - self._rounding
+        if shifts.size and self._definite(np.array([shifts.min()]))[0]:
+            return np.ones(shifts.shape, bool)
+        return self._definite(shifts)
+
+    def solve(self, Y: ArrayLike, alphas: ArrayLike) -> Floats:
+        grid, Z = self._checked(alphas), self._coordinates(Y)
+        solved = np.empty((len(grid), *Z.shape))
+        for own, below, inverse, _ in self._factors(grid):
+            solved[own] = _solved(below, inverse, Z)
+        return self._back(solved)
+
+    def diagonal(self, alphas: ArrayLike) -> Floats:
+        """Pᵢᵢ = ‖L⁻¹Qᵀeᵢ‖², of shape (n, λ)."""
+        return self.solve_and_diagonal(np.empty((len(self.roots), 0)), alphas)[1]
+
+    def solve_and_diagonal(self, Y: ArrayLike, alphas: ArrayLike) -> tuple[Floats, Floats]:
+        grid, Z = self._checked(alphas), self._coordinates(Y)
+        solved, norms = np.empty((len(grid), *Z.shape)), np.zeros((len(grid), len(self.vectors)))
+        for own, below, inverse, _ in self._factors(grid):
+            solved[own] = _solved(below, inverse, Z)
+            engine().band_norms(self.vectors, below, inverse, norms[own], instruction_set())
+        return self._back(solved), np.ascontiguousarray(norms[:, : len(self.roots)].T)
+
+    # ---- L -----------------------------------------------------------------------------------------------------------
+
+    def _factors(self, grid: Floats) -> Iterator[tuple[slice, Floats, Floats, NDArray[np.bool_]]]:
+        """−L[k, k−1] and L[k, k]⁻¹ of LLᵀ = B + λI for some λ at a time, (λ, blocks, 48, 48), and which have an L."""
+        for start in range(0, len(grid), SHIFTS):
+            own = slice(start, min(start + SHIFTS, len(grid)))
+            below, inverse = (_aligned((own.stop - start, *self.diagonal_tiles.shape)) for _ in range(2))
+            definite = np.zeros(own.stop - start, bool)
+            tiles = self.diagonal_tiles, self.lower_tiles
+            engine().band_factors(*tiles, grid[own], below, inverse, definite, instruction_set())
+            yield own, below, inverse, definite
+
+    def _definite(self, shifts: Floats) -> NDArray[np.bool_]:
+        flat = np.ascontiguousarray(shifts).reshape(-1)
+        found = [definite for *_, definite in self._factors(flat)]
+        return np.concatenate([*found, np.zeros(0, bool)]).reshape(shifts.shape)
+
+    def _checked(self, alphas: ArrayLike) -> Floats:
+        return self._positive(alphas, lambda least: self._definite(np.array([least]))[0])
+
+    def _coordinates(self, Y: ArrayLike) -> Floats:
+        """QᵀΠSY."""
+        return np.asarray(self.vectors[:, : len(self.roots)] @ self._projected(Y))
+
+    def _back(self, inner: Floats) -> Floats:
+        """Q times what was solved, (λ, rows, targets), as (n, λ, targets)."""
+        count, rows, targets = inner.shape
+        flat = self.vectors[:, : len(self.roots)].T @ inner.transpose(1, 0, 2).reshape(rows, count * targets)
+        return np.asarray(flat.reshape(len(flat), count, targets))
+
+    @property
+    def _rounding(self) -> float:
+        """√n ε ‖B‖, the norm by power iteration."""
+        x = np.random.default_rng(0).standard_normal((*self.diagonal_tiles.shape[:2], 1))
+        x.reshape(-1)[self.size :] = 0.0
+        for _ in range(POWERS):
+            x = x / (float(np.linalg.norm(x)) or 1.0)
+            image = self.diagonal_tiles @ x
+            image[1:] += self.lower_tiles @ x[:-1]
+            image[:-1] += self.lower_tiles.swapaxes(1, 2) @ x[1:]
+            x = image
+        return noise(len(self.roots), float(np.linalg.norm(x)))
+
+
+def _solved(below: Floats, inverse: Floats, Z: Floats) -> Floats:
+    """(LLᵀ)⁻¹ Z, of shape (λ, rows, targets)."""
+    count, blocks, side = below.shape[:3]
+    x = np.empty((count, blocks, side, Z.shape[1]))
+    rows = Z.reshape(blocks, side, Z.shape[1])
+    for k in range(blocks):
+        x[:, k] = inverse[:, k] @ (rows[k] + below[:, k] @ x[:, k - 1] if k else rows[k])
+    for k in range(blocks - 1, -1, -1):
+        if k + 1 < blocks:
+            x[:, k] += below[:, k + 1].swapaxes(1, 2) @ x[:, k + 1]
+        x[:, k] = inverse[:, k].swapaxes(1, 2) @ x[:, k]
+    return x.reshape(count, *Z.shape)
+
+
+def _reduced(matrix: Floats, size: int) -> tuple[Floats, Floats, Floats]:
+    """B's tiles on and below the diagonal, and Qᵀ, of the first `size` rows and columns; padded with the identity."""
+    core, isa = engine(), instruction_set()
+    side = core.BAND
+    blocks = -(-len(matrix) // side)
+    scale = _scale(matrix)
+    slabs = _aligned((blocks * (blocks + 1) // 2 * side**2,))
+    own = _filled(slabs, matrix, size, side, 1.0 / scale)
+    lower, factors = (_aligned((blocks - 1, side, side)) for _ in range(2))
+    pending = _aligned((4 * blocks * side**2,))
+    for step in range(blocks):
+        core.band_step(slabs, lower, factors, pending, step, isa)
+    vectors = _aligned((blocks * side, blocks * side))
+    for first in range(0, blocks, STRIPS):
+        core.band_vectors(slabs, factors, vectors, first, min(first + STRIPS, blocks), isa)
+    diagonal = _aligned((blocks, side, side))
+    np.stack([scale * slab[:side] for slab in own], out=diagonal)
+    lower *= scale
+    return diagonal, lower, vectors
+
+
+def _filled(slabs: Floats, matrix: Floats, size: int, side: int, scale: float) -> list[Any]:
+    """The slabs of the lower triangle as views, filled; 1 on the diagonal beyond `size`."""
+    views, start, blocks = [], 0, -(-len(matrix) // side)
+    for j in range(blocks):
+        slab = slabs[start : start + (blocks - j) * side**2].reshape(-1, side)
+        first, width = j * side, min(side, size - j * side)
+        slab[: size - first, :width] = scale * matrix[first:size, first : first + width]
+        slab[range(width, side), range(width, side)] = 1.0
+        views.append(slab)
+        start += slab.size
+    return views
+
+
+def _scale(matrix: Floats) -> float:
+    """A power of two near the largest entry, so that no square in a norm is out of range."""
+    largest = max(float(matrix.max()), -float(matrix.min()))
+    return float(2.0 ** np.floor(np.log2(largest))) if largest > 0 else 1.0
+
+
+def _aligned(shape: tuple[int, ...]) -> Floats:
+    """Zeros that begin on a cache line, as the native code takes them."""
+    size = int(np.prod(shape))
+    whole = np.zeros(size + 8)
+    first = -whole.ctypes.data // 8 % 8
+    return whole[first : first + size].reshape(shape)

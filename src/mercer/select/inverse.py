@@ -1,0 +1,147 @@
+"""P = (SKS + λI)⁻¹ on the complement of the intercept: what ridge regression asks of it, however it is represented."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mercer.errors import InvalidInput, message
+
+__all__ = ["RidgeInverse", "columns", "noise", "reflected", "reflection", "subtract_outer", "weighted"]
+
+Floats = NDArray[np.float64]
+BLOCK = 512
+"""Rows of a matrix that are changed at a time."""
+
+
+class RidgeInverse(ABC):
+    r"""P(λ) for every λ, from one decomposition of the matrix S K S, S = diag(√w).
+
+    Ridge regression min Σ wᵢ (yᵢ − f(xᵢ) − b)² + λ‖f‖² has f = Σ αᵢ k(·, xᵢ) with S⁻¹α = β = P S y. Without an
+    intercept P = (SKS + λI)⁻¹. With one, sᵀβ = 0 for s = √w, and P is the inverse on the complement of s: a Householder
+    reflection takes s to the last axis, which is then left out, so that nothing large is ever subtracted.
+
+    The model that never saw the rows I has there the residuals S⁻¹ (P_II)⁻¹ β_I. For one row that is βᵢ/(√wᵢ Pᵢᵢ), the
+    textbook's (yᵢ − f(xᵢ))/(1 − hᵢᵢ) without its 0/0 where the model interpolates: 1 − hᵢᵢ = λPᵢᵢ, and Pᵢᵢ ≥ 1/(Λ₁ + λ)
+    stays away from 0. A row of weight 2 is two rows, left out together.
+
+    Attributes
+    ----------
+    roots : array of shape (n,)
+        √w.
+    axis : array of shape (n,) or None
+        v of the reflection I − 2vvᵀ; None without intercept.
+
+    References
+    ----------
+    G. Wahba (1990). Spline models for observational data. SIAM. Chapter 4.
+    R. M. Rifkin, R. A. Lippert (2007). Notes on regularized least squares. MIT-CSAIL-TR-2007-025.
+    """
+
+    roots: Floats
+    axis: Floats | None
+
+    @abstractmethod
+    def solvable(self, alphas: ArrayLike) -> NDArray[np.bool_]:
+        """Where SKS + λI is positive definite by more than the rounding of its eigenvalues."""
+
+    @abstractmethod
+    def solve(self, Y: ArrayLike, alphas: ArrayLike) -> Floats:
+        """β = P S y, of shape (n, λ, targets)."""
+
+    @abstractmethod
+    def diagonal(self, alphas: ArrayLike) -> Floats:
+        """Pᵢᵢ, of shape (n, λ)."""
+
+    def solve_and_diagonal(self, Y: ArrayLike, alphas: ArrayLike) -> tuple[Floats, Floats]:
+        """Both at once."""
+        return self.solve(Y, alphas), self.diagonal(alphas)
+
+    @staticmethod
+    def answer_bytes(n: int, columns: int) -> int:
+        """What the answers for so many λ × targets take."""
+        return 8 * n * 3 * columns
+
+    def leave_one_out(self, Y: ArrayLike, alphas: ArrayLike) -> Floats:
+        """What the model fitted without a row predicts for it, of shape (n, λ, targets)."""
+        errors, diagonal = self.solve_and_diagonal(Y, alphas)
+        errors /= (self.roots[:, None] * diagonal)[:, :, None]
+        return columns(Y)[:, None, :] - errors
+
+    def generalised(self, Y: ArrayLike, alphas: ArrayLike) -> Floats:
+        """n² ‖β‖²/(tr P)²/Σw, of shape (λ, targets): generalised cross-validation, all Pᵢᵢ taken as their mean."""
+        solved, diagonal = self.solve_and_diagonal(Y, alphas)
+        squares, traces = np.sum(solved**2, axis=0), np.sum(diagonal, axis=0)
+        return np.asarray(len(self.roots) ** 2 * squares / traces[:, None] ** 2 / np.sum(self.roots**2))
+
+    def _projected(self, Y: ArrayLike) -> Floats:
+        """ΠSY, Π the projection on the complement of s."""
+        Z = self.roots[:, None] * columns(Y)
+        return Z - np.outer(self._unit, self._unit @ Z) if self.axis is not None else Z
+
+    @cached_property
+    def _unit(self) -> Floats:
+        """s/‖s‖ with an intercept, which Π takes away; 0 without."""
+        return np.zeros(len(self.roots)) if self.axis is None else self.roots / np.linalg.norm(self.roots)
+
+    def _positive(self, alphas: ArrayLike, positive: Any, least: float | None = None) -> Floats:
+        """The λ as an array, which are refused unless `positive` says of the smallest that K + λI is definite."""
+        grid = np.atleast_1d(np.asarray(alphas, np.float64))
+        if len(grid) and not positive(grid.min()):
+            given = f"λ = {grid.min():.3g}" + (
+                "" if least is None else f" and {least:.3g} as the least eigenvalue of K"
+            )
+            do = "give a larger λ: K + λI must be positive definite"
+            raise InvalidInput(message(type(self).__name__, given, do))
+        return grid
+
+
+def columns(Y: ArrayLike) -> Floats:
+    """Y with a column for each target."""
+    Y = np.asarray(Y, np.float64)
+    return Y[:, None] if Y.ndim == 1 else Y
+
+
+def noise(n: int, largest: float) -> float:
+    """√n ε max|Λ|: what the eigenvalues' rounding amounts to (at worst it is n ε max|Λ|)."""
+    return float(np.sqrt(n) * np.finfo(np.float64).eps * largest)
+
+
+def weighted(who: str, matrix: Floats, weights: ArrayLike | None) -> tuple[Floats, Floats]:
+    """SKS in K's memory, and √w."""
+    if not np.isfinite(np.sum(matrix)):  # LAPACK may never return
+        raise InvalidInput(message(who, "a matrix that is not finite", "check the kernel and the rows"))
+    if weights is None:
+        return matrix, np.ones(len(matrix))
+    roots = np.sqrt(np.asarray(weights, np.float64))
+    matrix *= roots
+    matrix *= roots[:, None]
+    return matrix, roots
+
+
+def reflection(s: Floats) -> Floats:
+    """v of the reflection I − 2vvᵀ that takes s to the last axis."""
+    v = s / np.linalg.norm(s)
+    v[-1] += 1.0  # s is positive: no cancellation
+    return np.asarray(v / np.linalg.norm(v))
+
+
+def reflected(matrix: Floats, s: Floats) -> tuple[Floats, Floats]:
+    """(I − 2vvᵀ) A (I − 2vvᵀ) in A's memory, and the v that takes s to the last axis."""
+    v = reflection(s)
+    Av = matrix @ v
+    w = 2 * (Av - (v @ Av) * v)
+    subtract_outer(matrix, v, w)
+    subtract_outer(matrix, w, v)
+    return matrix, v
+
+
+def subtract_outer(matrix: Floats, u: Floats, v: Floats) -> None:
+    """A −= uvᵀ, without a second matrix of that size."""
+    for start in range(0, len(matrix), BLOCK):
+        block = slice(start, start + BLOCK)
+        matrix[block] -= np.outer(u[block], v)

@@ -1,0 +1,90 @@
+"""Ridge regression from K = QBQᵀ, of more than one block, against dense linear algebra and longer arithmetic."""
+
+import numpy as np
+import pytest
+
+from mercer.errors import InvalidInput
+from mercer.select import RidgeBand, RidgeSpectrum
+
+ALPHAS = np.array([1e-2, 0.3, 50.0])
+
+
+def problem(n, seed=0, scale=1.0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 6))
+    squares = np.sum((X[:, None] - X[None]) ** 2, axis=-1)
+    return scale * np.exp(-0.2 * squares), rng.standard_normal((n, 2)), rng.uniform(0.2, 3.0, n)
+
+
+@pytest.mark.parametrize("n", [47, 48, 49, 96, 97, 145, 250])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_answers_are_those_of_the_eigenvectors(n, intercept, weighted):
+    K, Y, w = problem(n)
+    weights = w if weighted else None
+    band = RidgeBand.of(K.copy(), weights, intercept=intercept)
+    spectrum = RidgeSpectrum.of(K.copy(), weights, intercept=intercept)
+    np.testing.assert_allclose(band.solve(Y, ALPHAS), spectrum.solve(Y, ALPHAS), atol=1e-10)
+    np.testing.assert_allclose(band.diagonal(ALPHAS), spectrum.diagonal(ALPHAS), rtol=1e-10)
+    np.testing.assert_allclose(band.leave_one_out(Y, ALPHAS), spectrum.leave_one_out(Y, ALPHAS), atol=1e-10)
+    np.testing.assert_allclose(band.generalised(Y, ALPHAS), spectrum.generalised(Y, ALPHAS), rtol=1e-10)
+
+
+def inverse_in_long_doubles(A):
+    """Gauss and Jordan without pivots: A is positive definite."""
+    n = len(A)
+    M = np.concatenate([A.astype(np.longdouble), np.eye(n, dtype=np.longdouble)], axis=1)
+    for k in range(n):
+        M[k] /= M[k, k]
+        others = np.arange(n) != k
+        M[others] -= np.outer(M[others, k], M[k])
+    return M[:, n:]
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="long double has no more digits than double here")
+@pytest.mark.parametrize("alpha", [1e-2, 1e-5, 1e-8])
+def test_errors_are_those_of_the_matrix_condition(alpha):
+    K, y, _ = problem(130)
+    exact = inverse_in_long_doubles(K + alpha * np.eye(130))
+    band = RidgeBand.of(K.copy())
+    bound = 4 * np.finfo(float).eps * np.linalg.norm(K, 2) / alpha
+    diagonal, solved = np.diag(exact).astype(float), (exact @ y).astype(float)
+    np.testing.assert_allclose(band.diagonal(alpha)[:, 0], diagonal, rtol=bound)
+    assert np.linalg.norm(band.solve(y, alpha)[:, 0] - solved) <= bound * np.linalg.norm(solved)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_no_square_leaves_the_range(scale):
+    K, y, _ = problem(100)
+    far, near = RidgeBand.of(scale * K, intercept=True), RidgeBand.of(K.copy(), intercept=True)
+    np.testing.assert_allclose(scale * far.diagonal(scale * ALPHAS), near.diagonal(ALPHAS), rtol=1e-12)
+    predicted = far.leave_one_out(y, scale * ALPHAS)
+    np.testing.assert_allclose(predicted, near.leave_one_out(y, ALPHAS), rtol=1e-9, atol=1e-12)
+
+
+def test_singular_matrices_need_a_lambda():
+    F = np.random.default_rng(0).standard_normal((120, 7))
+    singular, definite = RidgeBand.of(F @ F.T), RidgeBand.of(F @ F.T + np.eye(120))
+    assert singular.solvable([0.0, 1e-3, -1.0, 2.0]).tolist() == [False, True, False, True]
+    assert definite.solvable([0.0, -0.9, -1.1]).tolist() == [True, True, False]
+    assert RidgeBand.of(np.zeros((60, 60))).solvable([0.0, 1e-300]).tolist() == [False, True]
+    for answer in (singular.diagonal, lambda alpha: singular.leave_one_out(np.ones(120), alpha)):
+        with pytest.raises(InvalidInput, match=r"RidgeBand: .*larger λ"):
+            answer([1.0, -1e-3])
+
+
+def test_no_lambda_and_no_rows():
+    K, y, _ = problem(50)
+    band = RidgeBand.of(K)
+    assert band.diagonal([]).shape == (50, 0)
+    assert band.solve(y, []).shape == (50, 0, 2)
+    assert band.leave_one_out(y, []).shape == (50, 0, 2)
+    with pytest.raises(InvalidInput, match="not finite"):
+        RidgeBand.of(np.full((3, 3), np.nan))
+
+
+def test_more_lambdas_than_are_factored_at_once():
+    K, y, _ = problem(60)
+    band, spectrum = RidgeBand.of(K.copy()), RidgeSpectrum.of(K)
+    alphas = np.logspace(-2, 2, 19)
+    np.testing.assert_allclose(band.leave_one_out(y, alphas), spectrum.leave_one_out(y, alphas), atol=1e-10)
