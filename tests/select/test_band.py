@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mercer.errors import InvalidInput
+from mercer.operators import Dense
 from mercer.select import RidgeBand, RidgeSpectrum
 
 ALPHAS = np.array([1e-2, 0.3, 50.0])
@@ -22,7 +23,7 @@ def problem(n, seed=0, scale=1.0):
 def test_answers_are_those_of_the_eigenvectors(n, intercept, weighted):
     K, Y, w = problem(n)
     weights = w if weighted else None
-    band = RidgeBand.of(K.copy(), weights, intercept=intercept)
+    band = RidgeBand.of(Dense(K), weights, intercept=intercept)
     spectrum = RidgeSpectrum.of(K.copy(), weights, intercept=intercept)
     np.testing.assert_allclose(band.solve(Y, ALPHAS), spectrum.solve(Y, ALPHAS), atol=1e-10)
     np.testing.assert_allclose(band.diagonal(ALPHAS), spectrum.diagonal(ALPHAS), rtol=1e-10)
@@ -46,7 +47,7 @@ def inverse_in_long_doubles(A):
 def test_errors_are_those_of_the_matrix_condition(alpha):
     K, y, _ = problem(130)
     exact = inverse_in_long_doubles(K + alpha * np.eye(130))
-    band = RidgeBand.of(K.copy())
+    band = RidgeBand.of(Dense(K))
     bound = 4 * np.finfo(float).eps * np.linalg.norm(K, 2) / alpha
     diagonal, solved = np.diag(exact).astype(float), (exact @ y).astype(float)
     np.testing.assert_allclose(band.diagonal(alpha)[:, 0], diagonal, rtol=bound)
@@ -56,7 +57,7 @@ def test_errors_are_those_of_the_matrix_condition(alpha):
 @pytest.mark.parametrize("scale", [1e-200, 1e200])
 def test_no_square_leaves_the_range(scale):
     K, y, _ = problem(100)
-    far, near = RidgeBand.of(scale * K, intercept=True), RidgeBand.of(K.copy(), intercept=True)
+    far, near = RidgeBand.of(Dense(scale * K), intercept=True), RidgeBand.of(Dense(K), intercept=True)
     np.testing.assert_allclose(scale * far.diagonal(scale * ALPHAS), near.diagonal(ALPHAS), rtol=1e-12)
     predicted = far.leave_one_out(y, scale * ALPHAS)
     np.testing.assert_allclose(predicted, near.leave_one_out(y, ALPHAS), rtol=1e-9, atol=1e-12)
@@ -64,10 +65,12 @@ def test_no_square_leaves_the_range(scale):
 
 def test_singular_matrices_need_a_lambda():
     F = np.random.default_rng(0).standard_normal((120, 7))
-    singular, definite = RidgeBand.of(F @ F.T), RidgeBand.of(F @ F.T + np.eye(120))
+    singular, definite = RidgeBand.of(Dense(F @ F.T)), RidgeBand.of(Dense(F @ F.T + np.eye(120)))
     assert singular.solvable([0.0, 1e-3, -1.0, 2.0]).tolist() == [False, True, False, True]
     assert definite.solvable([0.0, -0.9, -1.1]).tolist() == [True, True, False]
-    assert RidgeBand.of(np.zeros((60, 60))).solvable([0.0, 1e-300]).tolist() == [False, True]
+    # What pads the last block is no less definite than the matrix.
+    assert RidgeBand.of(Dense(1.9 * np.eye(60))).solvable([-1.8, -2.0]).tolist() == [True, False]
+    assert RidgeBand.of(Dense(np.zeros((60, 60)))).solvable([0.0, 1e-300]).tolist() == [False, True]
     for answer in (singular.diagonal, lambda alpha: singular.leave_one_out(np.ones(120), alpha)):
         with pytest.raises(InvalidInput, match=r"RidgeBand: .*larger λ"):
             answer([1.0, -1e-3])
@@ -75,16 +78,16 @@ def test_singular_matrices_need_a_lambda():
 
 def test_no_lambda_and_no_rows():
     K, y, _ = problem(50)
-    band = RidgeBand.of(K)
+    band = RidgeBand.of(Dense(K))
     assert band.diagonal([]).shape == (50, 0)
     assert band.solve(y, []).shape == (50, 0, 2)
     assert band.leave_one_out(y, []).shape == (50, 0, 2)
     with pytest.raises(InvalidInput, match="not finite"):
-        RidgeBand.of(np.full((3, 3), np.nan))
+        RidgeBand.of(np.nan * Dense(np.eye(3)))
 
 
 def test_more_lambdas_than_are_factored_at_once():
     K, y, _ = problem(60)
-    band, spectrum = RidgeBand.of(K.copy()), RidgeSpectrum.of(K)
+    band, spectrum = RidgeBand.of(Dense(K)), RidgeSpectrum.of(K)
     alphas = np.logspace(-2, 2, 19)
     np.testing.assert_allclose(band.leave_one_out(y, alphas), spectrum.leave_one_out(y, alphas), atol=1e-10)

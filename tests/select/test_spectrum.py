@@ -6,6 +6,7 @@ import pytest
 from mercer import KernelRidge
 from mercer.errors import InvalidInput
 from mercer.kernels import Precomputed
+from mercer.operators import Dense
 from mercer.select import RidgeBand, RidgeSpectrum, r2
 
 N, ALPHAS = 40, np.array([1e-3, 0.1, 10.0])
@@ -21,8 +22,9 @@ def case(request):
     if request.param == "factor":
         return F @ F.T, lambda weights, intercept: RidgeSpectrum.of_factor(F.copy(), weights, intercept=intercept)
     K = F @ F.T + (np.diag(rng.uniform(0.1, 1.0, N)) if request.param == "definite" else 0.0)
-    road = RidgeBand if request.param == "band" else RidgeSpectrum
-    return K, lambda weights, intercept: road.of(K.copy(), weights, intercept=intercept)
+    if request.param == "band":
+        return K, lambda weights, intercept: RidgeBand.of(Dense(K), weights, intercept=intercept)
+    return K, lambda weights, intercept: RidgeSpectrum.of(K.copy(), weights, intercept=intercept)
 
 
 def dense(K, w, intercept, alpha):

@@ -6,7 +6,7 @@ first row that holds                                                taken
 the kernel is a Mercer kernel, every λ > 0, n ≥ 1000, and K = FFᵀ   singular values of F: O(n r²), 8nr bytes a copy
 with r < n/5 columns, but for less than its rounding or 10⁻⁹ λ
 no folds are left out, n ≥ 1500 and at most n/32 λ, and the native  a band, K = QBQᵀ: 8/3 n³ operations in products of
-core is there                                                       tiles, 100n² for each λ, 20n² bytes
+core is there                                                       tiles, 100n² for each λ, 12n² bytes
 otherwise                                                           eigenvectors by LAPACK: O(n³), 24n² bytes
 ==================================================================  ================================================
 
@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from scipy.linalg import cholesky
 
 from mercer.approx import pivoted_cholesky
 from mercer.arrays import human
@@ -66,14 +67,17 @@ def ridge_inverse(
             with report.stage("eigenvalues"):
                 return RidgeSpectrum.of_factor(F, weights, intercept=intercept)
     band = not folds and n >= BAND_FROM and len(np.unique(alphas)) * BAND_SHARE <= n and is_native()
-    road: type[RidgeBand] | type[RidgeSpectrum] = RidgeBand if band else RidgeSpectrum
-    report.method = ("reduction to a band" if band else "eigendecomposition") + " of the stored matrix"
-    report.method += f" ({human(8 * n * n)})"
-    require(road.bytes(n))
+    if band:
+        report.method = f"reduction to a band ({human(12 * n * n)})"
+        require(RidgeBand.bytes(n))
+        with report.stage("band"):
+            return RidgeBand.of(K, weights, intercept=intercept)
+    report.method = f"eigendecomposition of the stored matrix ({human(8 * n * n)})"
+    require(RidgeSpectrum.bytes(n))
     with report.stage("kernel matrix"):
         matrix = K.fill(np.empty(K.shape, np.float64))
-    with report.stage("band" if band else "eigenvalues"):
-        return road.of(matrix, weights, intercept=intercept)
+    with report.stage("eigenvalues"):
+        return RidgeSpectrum.of(matrix, weights, intercept=intercept)
 
 
 def _most(n: int, budget: int) -> int:
@@ -88,8 +92,10 @@ def _factor(K: KernelOperator, largest_weight: float, least: float, budget: int)
     within it: at n = 5000 and λ = 10⁻⁸‖K‖ that lowers the error of Pᵢᵢ from 2·10⁻⁷ to 3·10⁻⁹; LAPACK's is 8·10⁻⁸.
     """
     n = K.shape[0]
-    most = _most(n, budget)
-    found = pivoted_cholesky(K, most, tol=SHARE_OF_LAMBDA * least / largest_weight)
+    most, enough = _most(n, budget), SHARE_OF_LAMBDA * least / largest_weight
+    if not _may_have_rank(K, most, enough):
+        return None
+    found = pivoted_cholesky(K, most, tol=enough)
     if not 0 < found.rank < most:
         return None
     Q = np.linalg.qr(found.F)[0]
@@ -101,4 +107,20 @@ def _factor(K: KernelOperator, largest_weight: float, least: float, budget: int)
         V = np.linalg.qr(V)[0]
         V = K @ V - F @ (F.T @ V)
     rounding = np.sqrt(n) * np.finfo(np.float64).eps * float(values[-1])
-    return F if np.linalg.norm(V, 2) <= max(SHARE_OF_LAMBDA * least / largest_weight, rounding) else None
+    return F if np.linalg.norm(V, 2) <= max(enough, rounding) else None
+
+
+def _may_have_rank(K: KernelOperator, rank: int, error: float) -> bool:
+    """False where no matrix of a smaller rank is within `error` of K, by the eigenvalues of `rank` rows and columns.
+
+    They interlace with those of K (Cauchy): if all are above the error, K has as many that are.
+    """
+    rows = np.sort(np.random.default_rng(0).permutation(K.shape[0])[:rank])
+    block = np.asarray(K.block(rows, rows), np.float64)
+    rounding = np.sqrt(K.shape[0]) * np.finfo(np.float64).eps * K.shape[0] * float(np.max(np.diagonal(block)))
+    block[np.diag_indices(rank)] -= max(error, rounding)
+    try:
+        cholesky(block, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        return True
+    return False

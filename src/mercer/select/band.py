@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.backend import engine, instruction_set
-from mercer.select.inverse import RidgeInverse, noise, reflected, subtract_outer, weighted
+from mercer.errors import InvalidInput, message
+from mercer.operators import Operator
+from mercer.select.inverse import RidgeInverse, noise, reflection, subtract_outer
 
 __all__ = ["RidgeBand"]
 
 Floats = NDArray[np.float64]
 STRIPS, SHIFTS = 16, 8
 """Blocks of columns of Q that are made, and λ that are factored, in one call."""
+ROWS = 192
+"""Rows of the matrix that are made at a time."""
 POWERS = 12
+"""Steps of power iteration for ‖B‖, which sizes a rounding error."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +52,11 @@ class RidgeBand(RidgeInverse):
     Examples
     --------
     >>> import numpy as np
+    >>> from mercer.operators import Dense
     >>> from mercer.select import RidgeSpectrum
     >>> x = np.linspace(0.0, 1.0, 100)
     >>> K, y = np.exp(-np.abs(np.subtract.outer(x, x))), np.sin(6 * x)
-    >>> band, spectrum = RidgeBand.of(K.copy(), intercept=True), RidgeSpectrum.of(K, intercept=True)
+    >>> band, spectrum = RidgeBand.of(Dense(K), intercept=True), RidgeSpectrum.of(K, intercept=True)
     >>> bool(np.allclose(band.leave_one_out(y, [0.01, 1.0]), spectrum.leave_one_out(y, [0.01, 1.0])))
     True
     """
@@ -64,14 +69,12 @@ class RidgeBand(RidgeInverse):
     axis: Floats | None = None
 
     @classmethod
-    def of(cls, matrix: Floats, weights: ArrayLike | None = None, *, intercept: bool = False) -> RidgeBand:
-        """Of the kernel matrix, which is overwritten (C-contiguous, float64), and positive weights (1 by default)."""
-        matrix, roots = weighted("RidgeBand", matrix, weights)
-        n, axis = len(matrix), None
-        if intercept:
-            matrix, axis = reflected(matrix, roots)
-        size = n - intercept
-        diagonal, lower, vectors = _reduced(matrix, size)
+    def of(cls, K: Operator, weights: ArrayLike | None = None, *, intercept: bool = False) -> RidgeBand:
+        """Of a symmetric operator, of which blocks are asked for, and positive weights (1 by default)."""
+        n, size = K.shape[0], K.shape[0] - intercept
+        roots = np.ones(n) if weights is None else np.sqrt(np.asarray(weights, np.float64))
+        axis = reflection(roots) if intercept else None
+        diagonal, lower, vectors = _reduced(_Weighted(K.astype(np.float64), roots, axis), size)
         vectors[size:] = 0.0  # with an intercept row n - 1 pads: its column is that of the axis that was left out
         if axis is not None:
             subtract_outer(vectors[:, :n], 2 * vectors[:, :size] @ axis[:size], axis)
@@ -79,9 +82,9 @@ class RidgeBand(RidgeInverse):
 
     @staticmethod
     def bytes(n: int) -> int:
-        """What `of` takes at its peak: the matrix, half of it in tiles, and Q; or Q with the factors of some λ."""
+        """What `of` takes at its peak: half of the matrix in tiles, and Q; or Q with the factors of some λ."""
         side = engine().BAND
-        return 8 * (n * n + 3 * (n + side) ** 2 // 2 + 2 * SHIFTS * side * n)
+        return 8 * (3 * (n + side) ** 2 // 2 + max(2 * ROWS, 2 * SHIFTS * side) * n)
 
     def solvable(self, alphas: ArrayLike) -> NDArray[np.bool_]:
         shifts = np.asarray(alphas, np.float64) - self._rounding
@@ -166,14 +169,38 @@ def _solved(below: Floats, inverse: Floats, Z: Floats) -> Floats:
     return x.reshape(count, *Z.shape)
 
 
-def _reduced(matrix: Floats, size: int) -> tuple[Floats, Floats, Floats]:
-    """B's tiles on and below the diagonal, and Qᵀ, of the first `size` rows and columns; padded with the identity."""
+@dataclass(frozen=True)
+class _Weighted:
+    """HSKSH with the reflection H = I − 2vvᵀ, or SKS where there is no v."""
+
+    K: Operator
+    roots: Floats
+    axis: Floats | None
+
+    def lower(self) -> Iterator[tuple[int, Floats]]:
+        """Some rows at a time, up to the diagonal."""
+        n, v, w = len(self.roots), self.axis, np.empty(0)
+        if v is not None:
+            image = self.roots * (self.K @ (self.roots * v))
+            w = 2 * (image - (v @ image) * v)
+        for start in range(0, n, ROWS):
+            stop = min(start + ROWS, n)
+            block = np.array(self.K.block(slice(start, stop), slice(0, stop)), np.float64)
+            block *= self.roots[start:stop, None] * self.roots[:stop]
+            if v is not None:
+                block -= np.outer(v[start:stop], w[:stop])
+                block -= np.outer(w[start:stop], v[:stop])
+            yield start, block
+
+
+def _reduced(matrix: _Weighted, size: int) -> tuple[Floats, Floats, Floats]:
+    """B's tiles on and below the diagonal, and Qᵀ, of the first `size` rows and columns; padded on the diagonal."""
     core, isa = engine(), instruction_set()
     side = core.BAND
-    blocks = -(-len(matrix) // side)
-    scale = _scale(matrix)
+    blocks = -(-len(matrix.roots) // side)
     slabs = _aligned((blocks * (blocks + 1) // 2 * side**2,))
-    own = _filled(slabs, matrix, size, side, 1.0 / scale)
+    own = _views(slabs, blocks, side)
+    scale = _fill(own, matrix, size, side)
     lower, factors = (_aligned((blocks - 1, side, side)) for _ in range(2))
     pending = _aligned((4 * blocks * side**2,))
     for step in range(blocks):
@@ -187,23 +214,36 @@ def _reduced(matrix: Floats, size: int) -> tuple[Floats, Floats, Floats]:
     return diagonal, lower, vectors
 
 
-def _filled(slabs: Floats, matrix: Floats, size: int, side: int, scale: float) -> list[Any]:
-    """The slabs of the lower triangle as views, filled; 1 on the diagonal beyond `size`."""
-    views, start, blocks = [], 0, -(-len(matrix) // side)
+def _views(slabs: Floats, blocks: int, side: int) -> list[Floats]:
+    """Block columns of the lower triangle, each from its diagonal tile downwards."""
+    views, start = [], 0
     for j in range(blocks):
-        slab = slabs[start : start + (blocks - j) * side**2].reshape(-1, side)
-        first, width = j * side, min(side, size - j * side)
-        slab[: size - first, :width] = scale * matrix[first:size, first : first + width]
-        slab[range(width, side), range(width, side)] = 1.0
-        views.append(slab)
-        start += slab.size
+        views.append(slabs[start : start + (blocks - j) * side**2].reshape(-1, side))
+        start += views[-1].size
     return views
 
 
-def _scale(matrix: Floats) -> float:
-    """A power of two near the largest entry, so that no square in a norm is out of range."""
-    largest = max(float(matrix.max()), -float(matrix.min()))
-    return float(2.0 ** np.floor(np.log2(largest))) if largest > 0 else 1.0
+def _fill(own: list[Floats], matrix: _Weighted, size: int, side: int) -> float:
+    """Write the matrix into the slabs; the power of two that it was divided by, so that no square is out of range."""
+    largest = 0.0
+    for start, block in matrix.lower():
+        largest = max(largest, float(np.max(np.abs(block))))
+        if not np.isfinite(np.sum(block)):
+            raise InvalidInput(message("RidgeBand", "a matrix that is not finite", "check the kernel and the rows"))
+        stop = min(start + len(block), size)
+        for j, slab in enumerate(own[: -(-stop // side)]):
+            first = j * side
+            top, width = max(start, first), min(side, stop - first)
+            slab[top - first : stop - first, :width] = block[top - start : stop - start, first : first + width]
+    scale = 2.0 ** np.floor(np.log2(largest)) if largest > 0 else 1.0
+    for slab in own:
+        slab /= scale
+        slab[:side] = np.tril(slab[:side]) + np.tril(slab[:side], -1).T  # tiles on the diagonal are whole
+    for row in range(
+        size, len(own[0])
+    ):  # no less than the least eigenvalue, so that these rows never decide what is definite
+        own[row // side][row % side, row % side] = max(largest / scale, 1.0)
+    return float(scale)
 
 
 def _aligned(shape: tuple[int, ...]) -> Floats:
