@@ -65,5 +65,5 @@ def leave_one_out(setting: Setting, d: int) -> Row:
         tolerance=SAME_ERRORS,
         once=True,
         note="Leave-one-out: the error is that of the mean squared errors of three α, relative to explicit inverses. "
-        "At d = 3 K has a factor of small rank; at d = 20 it has none, and most of ours is LAPACK's eigenvectors.",
+        "At d = 3 K has a factor of small rank; at d = 20 it has none and is reduced to a band.",
     )

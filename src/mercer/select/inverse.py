@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import InvalidInput, message
 
-__all__ = ["RidgeInverse", "columns", "noise", "reflected", "reflection", "subtract_outer", "weighted"]
+__all__ = ["RidgeInverse", "columns", "noise", "reflection", "subtract_outer"]
 
 Floats = NDArray[np.float64]
 BLOCK = 512
@@ -92,9 +92,8 @@ class RidgeInverse(ABC):
         """The λ as an array, which are refused unless `positive` says of the smallest that K + λI is definite."""
         grid = np.atleast_1d(np.asarray(alphas, np.float64))
         if len(grid) and not positive(grid.min()):
-            given = f"λ = {grid.min():.3g}" + (
-                "" if least is None else f" and {least:.3g} as the least eigenvalue of K"
-            )
+            known = "" if least is None else f" and {least:.3g} as the least eigenvalue of K"
+            given = f"λ = {grid.min():.3g}{known}"
             do = "give a larger λ: K + λI must be positive definite"
             raise InvalidInput(message(type(self).__name__, given, do))
         return grid
@@ -111,33 +110,11 @@ def noise(n: int, largest: float) -> float:
     return float(np.sqrt(n) * np.finfo(np.float64).eps * largest)
 
 
-def weighted(who: str, matrix: Floats, weights: ArrayLike | None) -> tuple[Floats, Floats]:
-    """SKS in K's memory, and √w."""
-    if not np.isfinite(np.sum(matrix)):  # LAPACK may never return
-        raise InvalidInput(message(who, "a matrix that is not finite", "check the kernel and the rows"))
-    if weights is None:
-        return matrix, np.ones(len(matrix))
-    roots = np.sqrt(np.asarray(weights, np.float64))
-    matrix *= roots
-    matrix *= roots[:, None]
-    return matrix, roots
-
-
 def reflection(s: Floats) -> Floats:
     """v of the reflection I − 2vvᵀ that takes s to the last axis."""
     v = s / np.linalg.norm(s)
     v[-1] += 1.0  # s is positive: no cancellation
     return np.asarray(v / np.linalg.norm(v))
-
-
-def reflected(matrix: Floats, s: Floats) -> tuple[Floats, Floats]:
-    """(I − 2vvᵀ) A (I − 2vvᵀ) in A's memory, and the v that takes s to the last axis."""
-    v = reflection(s)
-    Av = matrix @ v
-    w = 2 * (Av - (v @ Av) * v)
-    subtract_outer(matrix, v, w)
-    subtract_outer(matrix, w, v)
-    return matrix, v
 
 
 def subtract_outer(matrix: Floats, u: Floats, v: Floats) -> None:

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh, svd
 
-from mercer.select.inverse import RidgeInverse, columns, noise, reflected, reflection, weighted
+from mercer.errors import InvalidInput, message
+from mercer.select.inverse import RidgeInverse, columns, noise, reflection, subtract_outer
 
 __all__ = ["RidgeSpectrum"]
 
@@ -60,10 +61,10 @@ class RidgeSpectrum(RidgeInverse):
     @classmethod
     def of(cls, matrix: Floats, weights: ArrayLike | None = None, *, intercept: bool = False) -> RidgeSpectrum:
         """Of the kernel matrix, which is overwritten (C-contiguous, float64), and positive weights (1 by default)."""
-        matrix, roots = weighted("RidgeSpectrum", matrix, weights)
+        matrix, roots = _weighted(matrix, weights)
         axis = None
         if intercept:
-            matrix, axis = reflected(matrix, roots)
+            matrix, axis = _mirrored(matrix, roots)
             matrix = _without_last(matrix)
         if not len(matrix):
             return cls(np.empty(0), np.empty((0, 0)), roots, axis)
@@ -171,6 +172,28 @@ class RidgeSpectrum(RidgeInverse):
 
 def _rounding(values: Floats) -> float:
     return noise(len(values), float(np.max(np.abs(values), initial=0.0)))
+
+
+def _weighted(matrix: Floats, weights: ArrayLike | None) -> tuple[Floats, Floats]:
+    """SKS in K's memory, and √w."""
+    if not np.isfinite(np.sum(matrix)):  # LAPACK may never return
+        raise InvalidInput(message("RidgeSpectrum", "a matrix that is not finite", "check the kernel and the rows"))
+    if weights is None:
+        return matrix, np.ones(len(matrix))
+    roots = np.sqrt(np.asarray(weights, np.float64))
+    matrix *= roots
+    matrix *= roots[:, None]
+    return matrix, roots
+
+
+def _mirrored(matrix: Floats, s: Floats) -> tuple[Floats, Floats]:
+    """(I − 2vvᵀ) A (I − 2vvᵀ) in A's memory, and the v that takes s to the last axis."""
+    v = reflection(s)
+    Av = matrix @ v
+    w = 2 * (Av - (v @ Av) * v)
+    subtract_outer(matrix, v, w)
+    subtract_outer(matrix, w, v)
+    return matrix, v
 
 
 def _without_last(matrix: Floats) -> Floats:
