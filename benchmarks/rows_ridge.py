@@ -63,7 +63,7 @@ def leave_one_out(setting: Setting, d: int) -> Row:
         target=at_least(20),
         error=error,
         tolerance=SAME_ERRORS,
-        once=True,
+        rounds=3,
         note="Leave-one-out: the error is that of the mean squared errors of three α, relative to explicit inverses. "
         "At d = 3 K has a factor of small rank; at d = 20 it has none and is reduced to a band.",
     )
