@@ -31,7 +31,7 @@ class RidgeBand(RidgeInverse):
     B has 48 diagonals on each side, so that LLᵀ = B + λI costs next to nothing, and Pᵢᵢ = ‖L⁻¹Qᵀeᵢ‖² takes 48 · 2n
     operations for each i and λ. B and Q take 8/3 n³, all of them products of tiles, where half of LAPACK's reduction to
     three diagonals reads what is left of the matrix once per column, and the eigenvectors of those come after it. From
-    n/16 or so λ on the eigenvectors (`RidgeSpectrum`) are cheaper; they serve folds too.
+    n/25 or so λ on the eigenvectors (`RidgeSpectrum`) are cheaper; they serve folds too.
 
     Attributes
     ----------
@@ -186,7 +186,8 @@ class _Weighted:
         for start in range(0, n, ROWS):
             stop = min(start + ROWS, n)
             block = np.array(self.K.block(slice(start, stop), slice(0, stop)), np.float64)
-            block *= self.roots[start:stop, None] * self.roots[:stop]
+            block *= self.roots[:stop]
+            block *= self.roots[start:stop, None]
             if v is not None:
                 block -= np.outer(v[start:stop], w[:stop])
                 block -= np.outer(w[start:stop], v[:stop])
@@ -227,7 +228,7 @@ def _fill(own: list[Floats], matrix: _Weighted, size: int, side: int) -> float:
     """Write the matrix into the slabs; the power of two that it was divided by, so that no square is out of range."""
     largest = 0.0
     for start, block in matrix.lower():
-        largest = max(largest, float(np.max(np.abs(block))))
+        largest = max(largest, float(block.max()), -float(block.min()))
         if not np.isfinite(np.sum(block)):
             raise InvalidInput(message("RidgeBand", "a matrix that is not finite", "check the kernel and the rows"))
         stop = min(start + len(block), size)
