@@ -10,8 +10,9 @@ core is there                                                       tiles, 100n�
 otherwise                                                           eigenvectors by LAPACK: O(n³), 24n² bytes
 ==================================================================  ================================================
 
-Pivoted Cholesky finds F, or that there is none, in a fiftieth of the time of the last road; where the least eigenvalue of
-n/5 rows and columns says that there is none, it is not tried. The band takes half of the time of the eigenvectors at n = 3000 with 30 λ, two thirds at n = 2000, and as long at n = 1000 (two cores).
+Pivoted Cholesky finds F, or that there is none, in a fiftieth of the time of the last road; where the least eigenvalue
+of n/5 rows and columns says that there is none, it is not tried. The band takes half of the time of the eigenvectors at
+n = 3000 with 30 λ, two thirds at n = 2000, and as long at n = 1000 (two cores).
 """
 
 from __future__ import annotations
