@@ -82,9 +82,9 @@ class RidgeBand(RidgeInverse):
 
     @staticmethod
     def bytes(n: int) -> int:
-        """What `of` takes at its peak: half of the matrix in tiles, and Q; or Q with the factors of some λ."""
+        """What `of` takes at its peak: half of the matrix in tiles, Q, and strips of it; later factors of some λ."""
         side = engine().BAND
-        return 8 * (3 * (n + side) ** 2 // 2 + max(2 * ROWS, 2 * SHIFTS * side) * n)
+        return 8 * (3 * (n + side) ** 2 // 2 + (4 * engine().threads() + 2 * SHIFTS) * side * n)
 
     def solvable(self, alphas: ArrayLike) -> NDArray[np.bool_]:
         shifts = np.asarray(alphas, np.float64) - self._rounding
@@ -240,9 +240,8 @@ def _fill(own: list[Floats], matrix: _Weighted, size: int, side: int) -> float:
     for slab in own:
         slab /= scale
         slab[:side] = np.tril(slab[:side]) + np.tril(slab[:side], -1).T  # tiles on the diagonal are whole
-    for row in range(
-        size, len(own[0])
-    ):  # no less than the least eigenvalue, so that these rows never decide what is definite
+    # No less than the least eigenvalue, so that the rows that pad never decide what is definite.
+    for row in range(size, len(own[0])):
         own[row // side][row % side, row % side] = max(largest / scale, 1.0)
     return float(scale)
 
