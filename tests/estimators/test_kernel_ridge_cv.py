@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from mercer import KernelRidge, KernelRidgeClassifier, KernelRidgeClassifierCV, KernelRidgeCV, backend
 from mercer.errors import InvalidInput, MemoryExceeded
 from mercer.estimators import least_squares, spectral, validated
-from mercer.kernels import Constant, Gaussian, Linear, Precomputed
+from mercer.kernels import Constant, Gaussian, Linear, Precomputed, Spectrum
 from mercer.select import RidgeSpectrum
 
 KERNEL = Gaussian(gamma=0.1)
@@ -177,6 +177,19 @@ def test_a_band_leads_to_the_same_place(data, weights, monkeypatch, intercept, c
 
 
 @pytest.mark.skipif(not backend.is_native(), reason="the band is a road of the compiled module only")
+def test_a_band_of_a_matrix_that_is_made_at_once(monkeypatch):
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice(list("acgt"), 12)) for _ in range(100)]
+    y, kernel = np.array([word.count("a") for word in words], float), Spectrum(2)
+    assert kernel.whole
+    full = KernelRidgeCV(kernel, [0.1, 1.0]).fit(words, y)
+    monkeypatch.setattr(spectral, "BAND_FROM", 96)
+    band = KernelRidgeCV(kernel, [0.1, 1.0]).fit(words, y)
+    assert "reduction to a band" in band.report_.method
+    np.testing.assert_allclose(band.loo_predictions_, full.loo_predictions_, atol=1e-9)
+
+
+@pytest.mark.skipif(not backend.is_native(), reason="the band is a road of the compiled module only")
 def test_a_band_says_where_k_is_singular(monkeypatch):
     monkeypatch.setattr(spectral, "BAND_FROM", 96)
     F = np.random.default_rng(0).standard_normal((120, 4))
@@ -185,6 +198,18 @@ def test_a_band_says_where_k_is_singular(monkeypatch):
     assert np.isnan(model.cv_results_["score"]).tolist() == [True, False, False]
     with pytest.raises(InvalidInput, match="singular"):
         KernelRidgeCV(Linear(), [0.0]).fit(F, F[:, 0])
+
+
+def test_no_factor_is_sought_where_interlacing_excludes_it(data, monkeypatch):
+    def never(*_, **__):
+        raise AssertionError("pivoted Cholesky was tried")
+
+    X, y = data
+    monkeypatch.setattr(spectral, "FACTOR_FROM", 100)
+    monkeypatch.setattr(spectral, "pivoted_cholesky", never)
+    assert "eigendecomposition" in KernelRidgeCV(Gaussian(gamma=1.0)).fit(X, y).report_.method
+    with pytest.raises(AssertionError, match="was tried"):
+        KernelRidgeCV(Linear()).fit(X, y)
 
 
 def test_a_factor_is_refused_where_there_is_none(data, monkeypatch):

@@ -42,7 +42,8 @@ class KernelRidgeCV(LeastSquaresRegressor, ValidatedLeastSquares):
     store_cv_results : bool, default False
         Keep all leave-one-out predictions in `cv_results_` (with cv=None only).
     memory : int, str or None
-        Budget in bytes or as "2GB"; None is half of what is free. About 24n² bytes are needed.
+        Budget in bytes or as "2GB"; None is half of what is free. About 24n² bytes are needed at most, 12n²
+        where K is reduced to a band.
 
     Attributes
     ----------

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from mercer.backend import engine, instruction_set
 from mercer.errors import InvalidInput, message
 from mercer.operators import Operator
-from mercer.select.inverse import RidgeInverse, noise, reflection, subtract_outer
+from mercer.select.inverse import RidgeInverse, noise, partner, reflection, subtract_outer
 
 __all__ = ["RidgeBand"]
 
@@ -181,8 +181,7 @@ class _Weighted:
         """Some rows at a time, up to the diagonal."""
         n, v, w = len(self.roots), self.axis, np.empty(0)
         if v is not None:
-            image = self.roots * (self.K @ (self.roots * v))
-            w = 2 * (image - (v @ image) * v)
+            w = partner(self.roots * (self.K @ (self.roots * v)), v)
         for start in range(0, n, ROWS):
             stop = min(start + ROWS, n)
             block = np.array(self.K.block(slice(start, stop), slice(0, stop)), np.float64)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import InvalidInput, message
 
-__all__ = ["RidgeInverse", "columns", "noise", "reflection", "subtract_outer"]
+__all__ = ["RidgeInverse", "columns", "noise", "partner", "reflection", "subtract_outer"]
 
 Floats = NDArray[np.float64]
 BLOCK = 512
@@ -115,6 +115,11 @@ def reflection(s: Floats) -> Floats:
     v = s / np.linalg.norm(s)
     v[-1] += 1.0  # s is positive: no cancellation
     return np.asarray(v / np.linalg.norm(v))
+
+
+def partner(image: Floats, v: Floats) -> Floats:
+    """w with (I − 2vvᵀ) A (I − 2vvᵀ) = A − vwᵀ − wvᵀ, from Av."""
+    return np.asarray(2 * (image - (v @ image) * v))
 
 
 def subtract_outer(matrix: Floats, u: Floats, v: Floats) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh, svd
 
 from mercer.errors import InvalidInput, message
-from mercer.select.inverse import RidgeInverse, columns, noise, reflection, subtract_outer
+from mercer.select.inverse import RidgeInverse, columns, noise, partner, reflection, subtract_outer
 
 __all__ = ["RidgeSpectrum"]
 
@@ -162,9 +162,8 @@ class RidgeSpectrum(RidgeInverse):
 
     def _parts(self, alphas: ArrayLike) -> tuple[Floats, Floats]:
         """The (λ, r) and (λ,) with P = Q diag(the first) Qᵀ + Π · the second."""
-        grid = self._positive(alphas, lambda least: not self.vectors.size or self._least + least > 0, self._least)[
-            :, None
-        ]
+        least = self._least
+        grid = self._positive(alphas, lambda alpha: not self.vectors.size or least + alpha > 0, least)[:, None]
         if self.rest:
             return -self.values / (grid * (self.values + grid)), 1 / grid[:, 0]
         return 1 / (self.values + grid), np.zeros(len(grid))
@@ -189,8 +188,7 @@ def _weighted(matrix: Floats, weights: ArrayLike | None) -> tuple[Floats, Floats
 def _mirrored(matrix: Floats, s: Floats) -> tuple[Floats, Floats]:
     """(I − 2vvᵀ) A (I − 2vvᵀ) in A's memory, and the v that takes s to the last axis."""
     v = reflection(s)
-    Av = matrix @ v
-    w = 2 * (Av - (v @ Av) * v)
+    w = partner(matrix @ v, v)
     subtract_outer(matrix, v, w)
     subtract_outer(matrix, w, v)
     return matrix, v
