@@ -68,6 +68,10 @@ def test_singular_matrices_need_a_lambda():
     singular, definite = RidgeBand.of(Dense(F @ F.T)), RidgeBand.of(Dense(F @ F.T + np.eye(120)))
     assert singular.solvable([0.0, 1e-3, -1.0, 2.0]).tolist() == [False, True, False, True]
     assert definite.solvable([0.0, -0.9, -1.1]).tolist() == [True, True, False]
+    # A λ below the rounding of the eigenvalues, which are 0 here, says nothing.
+    spectrum = RidgeSpectrum.of(F @ F.T)
+    tiny = np.finfo(float).eps * spectrum.values[-1] * np.array([0.01, 1.0, 9.0, 14.0])
+    assert singular.solvable(tiny).tolist() == spectrum.solvable(tiny).tolist() == [False, False, False, True]
     # What pads the last block is no less definite than the matrix.
     assert RidgeBand.of(Dense(1.9 * np.eye(60))).solvable([-1.8, -2.0]).tolist() == [True, False]
     assert RidgeBand.of(Dense(np.zeros((60, 60)))).solvable([0.0, 1e-300]).tolist() == [False, True]
