@@ -146,3 +146,24 @@ def test_float32_rows_with_float64_entries_have_a_float64_diagonal():
     X = np.random.default_rng(0).standard_normal((50, 5)).astype(np.float32)
     K = KernelOperator("linear", X, dtype=np.float64)
     np.testing.assert_array_max_ulp(K.diagonal(), np.diagonal(K.toarray()), 4)
+
+
+def test_correlation_of_what_is_left_and_the_norm_of_the_factor():
+    rng = np.random.default_rng(3)
+    W = rng.standard_normal((60, 90))
+    A = W @ W.T
+    found = pivoted_cholesky(Dense(A, symmetric=True), 5)
+    E = A - found.F @ found.F.T
+    np.testing.assert_allclose(found.left, np.maximum(np.diagonal(E), 0), atol=1e-9)
+    there = np.flatnonzero(found.left)
+    rho = E[np.ix_(there, there)] / np.sqrt(np.outer(found.left[there], found.left[there]))
+    every = np.sum(rho**2, axis=1) - 1
+    assert every.min() <= found.correlation(Dense(A, symmetric=True)) <= every.max()
+    assert (
+        pivoted_cholesky(Dense(np.diag(np.arange(1.0, 9.0))), 3).correlation(Dense(np.diag(np.arange(1.0, 9.0)))) == 0
+    )
+    assert pivoted_cholesky(Dense(np.eye(4)), 4).correlation(Dense(np.eye(4))) == 0
+    s = rng.uniform(0.5, 2.0, 60)
+    exact = np.linalg.norm(s[:, None] * found.F, 2) ** 2
+    assert 0.5 * exact < found.norm(s) <= exact * (1 + 1e-9)
+    assert pivoted_cholesky(Dense(np.zeros((4, 4))), 4).norm() == 0.0

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from mercer import KernelOperator
-from mercer.approx import LowRankInverse, pivoted_cholesky, preconditioner
+from mercer.approx import LowRankInverse, SpectralInverse, pivoted_cholesky, preconditioner
+from mercer.approx.preconditioner import rest
 from mercer.errors import InvalidInput
 from mercer.kernels import Gaussian
 from mercer.operators import Dense
@@ -15,39 +16,87 @@ rng = np.random.default_rng(0)
 F = rng.standard_normal((12, 4))
 
 
+def inverse(F, shift):
+    return np.linalg.inv(F @ F.T + np.diag(np.broadcast_to(shift, len(F))))
+
+
 @pytest.mark.parametrize("overwrite", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_is_the_inverse_and_keeps_the_operators_contract(dtype, overwrite):
-    given = np.asfortranarray(F, dtype)
-    M = LowRankInverse.of(given, 0.3, overwrite=overwrite)
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_is_the_inverse_and_keeps_the_operators_contract(dtype, overwrite, order):
+    given = np.array(F, dtype, order=order)
+    check_operator_contract(LowRankInverse(given), inverse(F, 1.0))
+    check_operator_contract(SpectralInverse.of(given, overwrite=overwrite), inverse(F, 1.0))
     assert overwrite or np.array_equal(given, F.astype(dtype))
-    check_operator_contract(M, np.linalg.inv(F @ F.T + 0.3 * np.eye(12)))
 
 
-def test_a_shift_for_each_row():
-    shift = rng.uniform(0.1, 3.0, 12)
-    expected = np.linalg.inv(F @ F.T + np.diag(shift))
-    np.testing.assert_allclose(preconditioner(F.copy(), shift).toarray(), expected, rtol=1e-10, atol=1e-12)
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("shift", [0.3, rng.uniform(0.1, 3.0, 12)], ids=["number", "rows"])
+def test_a_shift(shift, overwrite):
+    given = F.copy()
+    M = preconditioner(given, shift, overwrite=overwrite)
+    np.testing.assert_allclose(M.toarray(), inverse(F, shift), rtol=1e-10, atol=1e-12)
+    assert overwrite or np.array_equal(given, F)
 
 
 def test_rank_deficient_factors_and_none():
-    doubled = np.hstack([F, F])
-    np.testing.assert_allclose(
-        LowRankInverse.of(doubled, 0.5).toarray(), np.linalg.inv(2 * F @ F.T + 0.5 * np.eye(12)), atol=1e-12
-    )
-    np.testing.assert_allclose(LowRankInverse.of(F[:, :0], 0.5).toarray(), 2 * np.eye(12))
-    with pytest.raises(InvalidInput, match="mu"):
-        LowRankInverse.of(F, 0.0)
+    doubled, none = np.hstack([F, F]), F[:, :0]
+    for make in (LowRankInverse, SpectralInverse.of):
+        np.testing.assert_allclose(make(doubled).toarray(), inverse(doubled, 1.0), atol=1e-12)
+        np.testing.assert_allclose(make(none).toarray(), np.eye(12))
+    np.testing.assert_allclose(preconditioner(none, 0.5).toarray(), 2 * np.eye(12))
+
+
+@pytest.mark.parametrize("shift", [0.0, -1.0, np.nan, np.inf, np.r_[np.ones(11), 0.0]])
+def test_a_shift_that_is_not_positive_is_refused(shift):
+    with pytest.raises(InvalidInput, match="shift"):
+        preconditioner(F, shift)
+
+
+def test_the_form_is_that_which_rounding_allows():
+    forms = [preconditioner(scale * np.asarray(F, np.float32), 1.0).A for scale in (1.0, 1e3)]
+    assert [type(form) for form in forms] == [LowRankInverse, SpectralInverse]
+    assert type(preconditioner(1e3 * F, 1.0).A) is LowRankInverse  # in float64
+
+
+@pytest.mark.parametrize("shift", [1e-300, 1e-60])
+def test_a_shift_beyond_the_range_of_float32_is_taken_as_the_rounding_of_f(shift):
+    M = preconditioner(np.asarray(F, np.float32), shift)
+    V = M @ rng.standard_normal((12, 3))
+    assert np.all(np.isfinite(V))
+    assert np.any(V != 0)
 
 
 def test_stays_positive_definite_in_float32_where_the_shift_is_tiny():
     big = np.asarray(1e3 * F, np.float32)
-    M = LowRankInverse.of(big, 0.01)
+    M = preconditioner(big, 0.01)
     V = big.astype(np.float64) @ rng.standard_normal((4, 50))
     V /= np.linalg.norm(V, axis=0)
     exact = np.linalg.eigh(big.astype(np.float64) @ big.T + 0.01 * np.eye(12))
     expected = np.sum((exact[1].T @ V) ** 2 / exact[0][:, None], axis=0)
     np.testing.assert_allclose(np.sum(V * (M @ V), axis=0), expected, rtol=0.2)
+
+
+def left_over(d, pivots, n=1500):
+    X = np.random.default_rng(4).standard_normal((n, d))
+    K = KernelOperator(Gaussian(1 / d), X)
+    return X, K, pivoted_cholesky(K.astype(np.float32), pivots)
+
+
+def test_a_part_of_the_diagonal_that_is_left_saves_steps():
+    X, K, found = left_over(d=12, pivots=150)
+    assert np.array_equal(rest(K, found), 0.1 * found.left)
+    steps = [
+        solve(ConjugateGradients(1e-6), LinearSystem(K, np.sin(X[:, 0]), 1e-3, preconditioner=M)).steps
+        for M in (preconditioner(found.F, 1e-3), preconditioner(found.F, 1e-3 + rest(K, found)))
+    ]
+    assert steps[1] < 0.85 * steps[0]
+
+
+def test_nothing_is_added_where_the_rows_that_are_left_are_alike():
+    _, K, found = left_over(d=2, pivots=15)
+    assert found.correlation(K) > 8
+    assert rest(K, found) == 0.0
 
 
 def system(shift, narrow=False, n=400):

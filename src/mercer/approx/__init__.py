@@ -2,7 +2,7 @@
 
 from mercer.approx.monomials import MonomialFeatures
 from mercer.approx.pivoted_cholesky import PivotedCholesky, pivoted_cholesky
-from mercer.approx.preconditioner import LowRankInverse, preconditioner
+from mercer.approx.preconditioner import LowRankInverse, SpectralInverse, preconditioner
 from mercer.approx.restricted import RestrictedSystem, restricted_factor
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "MonomialFeatures",
     "PivotedCholesky",
     "RestrictedSystem",
+    "SpectralInverse",
     "pivoted_cholesky",
     "preconditioner",
     "restricted_factor",

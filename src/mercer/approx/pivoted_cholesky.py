@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from mercer.errors import InvalidInput, message
 from mercer.operators import Operator
@@ -15,6 +15,12 @@ __all__ = ["PivotedCholesky", "pivoted_cholesky"]
 
 BLOCK = 120
 """Pivots proposed at once; the rows of those accepted are computed together."""
+
+POWERS = 4
+"""Power iterations for a norm, of which the order is wanted."""
+
+ROWS = 64
+"""Rows from which correlations are estimated."""
 
 NOISE = 8.0
 """A diagonal entry below this many roundings of what it was at first is 0: it can be no pivot."""
@@ -30,8 +36,8 @@ class PivotedCholesky:
         Stored by columns.
     pivots : array of shape (r,)
         In the order in which they were taken.
-    residual_trace : float
-        tr(A − F Fᵀ) = ‖A − F Fᵀ‖₁, the sum of its eigenvalues, all ≥ 0.
+    left : array of shape (n,)
+        The diagonal of A − F Fᵀ, ≥ 0.
     trace : float
         tr A.
     proposed : int
@@ -40,7 +46,7 @@ class PivotedCholesky:
 
     F: NDArray[Any]
     pivots: NDArray[np.intp]
-    residual_trace: float
+    left: NDArray[np.float64]
     trace: float
     proposed: int
 
@@ -48,6 +54,34 @@ class PivotedCholesky:
     def rank(self) -> int:
         """The number of pivots r."""
         return len(self.pivots)
+
+    @property
+    def residual_trace(self) -> float:
+        """tr(A − F Fᵀ) = ‖A − F Fᵀ‖₁, the sum of its eigenvalues, all ≥ 0."""
+        return float(self.left.sum())
+
+    def correlation(self, A: Operator, seed: int = 0) -> float:
+        """The median over some rows i, drawn like pivots, of Σ ρᵢⱼ² over j ≠ i, ρ the correlations of A − FFᵀ.
+
+        It is 0 where A − FFᵀ is diagonal, and n/p − 1 for n rows that are evenly spread in p dimensions.
+        """
+        there = np.flatnonzero(self.left)
+        if not len(there):
+            return 0.0
+        some = np.unique(_proposals(self.left, ROWS, np.random.default_rng(seed)))
+        # Of all rows, for those of F that are there would be a copy of F.
+        rest = np.asarray(A.rows(some), np.float64) - self.F[some] @ self.F.T
+        squares = rest[:, there] ** 2 / self.left[there] / self.left[some, None]
+        return float(np.median(np.sum(squares, axis=1) - 1.0))
+
+    def norm(self, s: ArrayLike = 1.0) -> float:
+        """‖diag(s) F Fᵀ diag(s)‖ to its order, by a few power iterations."""
+        v = np.asarray(s, np.float64) * np.sqrt(np.einsum("ij,ij->i", self.F, self.F, dtype=np.float64))
+        size = float(np.linalg.norm(v))
+        for _ in range(POWERS):
+            v = s * (self.F @ (self.F.T @ (s * v / (size or 1.0)).astype(self.F.dtype)))
+            size = float(np.linalg.norm(v))
+        return size
 
 
 def pivoted_cholesky(
@@ -128,7 +162,7 @@ def pivoted_cholesky(
         left[T] = 0.0
         pivots[r : r + len(T)] = T
         r += len(T)
-    return PivotedCholesky(Ft[:r].T, pivots[:r], float(left.sum()), float(start.sum()), proposed)
+    return PivotedCholesky(Ft[:r].T, pivots[:r], left, float(start.sum()), proposed)
 
 
 def _checked(A: Operator, max_rank: int, tol: float, block: int) -> int:

@@ -1,30 +1,93 @@
-"""The inverse of a low-rank approximation plus a shift: the preconditioner of regularised kernel systems."""
+"""The inverse of a low-rank approximation plus a diagonal: the preconditioner of regularised kernel systems."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
+from mercer.approx.pivoted_cholesky import PivotedCholesky
 from mercer.errors import InvalidInput, message
 from mercer.operators import Operator, Weighted
 
-__all__ = ["LowRankInverse", "preconditioner"]
+__all__ = ["LowRankInverse", "SpectralInverse", "preconditioner", "rest"]
 
-CHUNK = 1 << 22
-"""Entries of F that are worked on at once in float64."""
+CHUNK = 1 << 23
+"""Entries of F that are worked on at once."""
 
 SAFE = 0.05
-"""ε s²/μ up to which the plain formula is used. Measured (float32, s²/μ = 170 000, ε s²/μ = 0.02): as many steps of
-conjugate gradients as the other one takes."""
+"""ε‖FFᵀ‖ up to which ``LowRankInverse`` is taken. Measured (float32, ‖FFᵀ‖ = 170 000, ε‖FFᵀ‖ = 0.02): as many steps
+of conjugate gradients as with the other form."""
+
+EXACT = 0.25
+"""ε tr FFᵀ up to which FᵀF is summed in the dtype of F: it bounds the norm of what rounding adds to FᵀF + I."""
+
+REST = 0.1
+"""The part of the diagonal of A − FFᵀ that goes to the preconditioner. Steps to six digits for a part of 0, 0.03, 0.1,
+0.2, 0.5 and 1 (Gaussian, d = 20, λ = 1e-6 n): 66, 58, 53, 51, 52, 56 at n = 20 000 with 2000 pivots; 93, 65, 59, 61, 70
+with 0 to 0.5 at n = 10 000 with 1000."""
+
+CORRELATED = 8.0
+"""``PivotedCholesky.correlation`` up to which that is done. Steps for a part of 0, 0.1 and 0.2 at n = 8000: where it is
+1.3 to 5.0, in five cases of six, 31, 29, 30; 47, 40, 42; 83, 63, 68; 102, 81, 82; 79, 65, 66 (digits); in the sixth
+87, 101, 103. From 7.6 to 9.2 82, 76, 81; 67, 62, 73; 61, 61, 67; beyond 53, 65, 75; 73, 83, 86; 18, 20, 22."""
+
+POWERS = 8
+"""Power iterations for ‖FFᵀ‖, which has to be known to its order."""
 
 
 class LowRankInverse(Operator):
-    r"""V ↦ (FFᵀ + μI)⁻¹ V = U (1/(s² + μ) − 1/μ) UᵀV + V/μ with the singular values s and left vectors U of F.
+    r"""V ↦ (FFᵀ + I)⁻¹ V = V − F (FᵀF + I)⁻¹ FᵀV, with a Cholesky factor of FᵀF + I in float64.
 
-    Where ε s²/μ > 1/20 it is applied as ((I − U c Uᵀ)/√μ)² V with 1 − c = √(μ/(s² + μ)), which reads U four times
-    instead of twice: in this form it stays positive definite where U is in float32 and s²/μ up to some 10⁹.
+    Its least eigenvalues, 1/(s² + 1) for the singular values s of F, are differences of numbers near 1: ε s² has to be
+    small, ε the rounding of F. ``SpectralInverse`` has no such limit.
+
+    Parameters
+    ----------
+    F : array of shape (n, r)
+
+    References
+    ----------
+    M. Díaz, E. N. Epperly, Z. Frangella, J. A. Tropp, R. J. Webber (2023). Robust, randomized preconditioning for
+    kernel ridge regression. arXiv:2304.12465.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> LowRankInverse(np.array([[1.0], [1.0]])).toarray().round(4)
+    array([[ 0.6667, -0.3333],
+           [-0.3333,  0.6667]])
+    """
+
+    def __init__(self, F: NDArray[Any], gram: NDArray[np.float64] | None = None) -> None:
+        n = len(F)
+        self.F = F
+        C = _gram(F) if gram is None else gram
+        C[np.diag_indices_from(C)] += 1.0
+        # C is symmetric: its transpose is C in LAPACK's order, to be overwritten.
+        self._factor = scipy.linalg.cholesky(C.T, lower=True, overwrite_a=True, check_finite=False) if C.size else C
+        super().__init__((n, n), F.dtype, symmetric=True)
+
+    def _matmat(self, V: NDArray[Any]) -> NDArray[Any]:
+        wide = np.asarray(V, np.float64)
+        if not self.F.shape[1]:
+            return V.copy()
+        inner = _times(self.F.T, wide)
+        inner = scipy.linalg.cho_solve((self._factor, True), inner, check_finite=False)
+        return (wide - _times(self.F, inner)).astype(V.dtype, copy=False)
+
+    def _astype(self, dtype: np.dtype[Any]) -> Operator:
+        return LowRankInverse(self.F.astype(dtype))
+
+
+class SpectralInverse(Operator):
+    r"""V ↦ (FFᵀ + I)⁻¹ V = (I − U c Uᵀ)² V, 1 − c = (s² + 1)^(−½), singular values s and left vectors U of F.
+
+    It stays positive definite with U in float32 and s² up to some 10⁹. It reads U four times where ``LowRankInverse``
+    reads F twice, and takes r³ operations for eigenvectors where that takes r³/3.
 
     Parameters
     ----------
@@ -32,93 +95,130 @@ class LowRankInverse(Operator):
         Orthonormal columns.
     squares : array of shape (r,)
         s², the eigenvalues of FFᵀ that are not 0.
-    mu : float > 0
 
     References
     ----------
-    M. Díaz, E. N. Epperly, Z. Frangella, J. A. Tropp, R. J. Webber (2023). Robust, randomized preconditioning for
-    kernel ridge regression. arXiv:2304.12465.
     Z. Frangella, J. A. Tropp, M. Udell (2023). Randomized Nyström preconditioning. SIAM J. Matrix Anal. Appl. 44.
 
     Examples
     --------
     >>> import numpy as np
-    >>> LowRankInverse(np.array([[1.0], [0.0]]), [3.0], mu=1.0).toarray()
+    >>> SpectralInverse(np.array([[1.0], [0.0]]), [3.0]).toarray()
     array([[0.25, 0.  ],
            [0.  , 1.  ]])
     """
 
-    def __init__(self, U: NDArray[Any], squares: ArrayLike, mu: float) -> None:
-        self.U, self.squares, self.mu = U, np.asarray(squares, np.float64), float(mu)
+    def __init__(self, U: NDArray[Any], squares: ArrayLike) -> None:
+        self.U, self.squares = U, np.asarray(squares, np.float64)
         n, r = U.shape
-        if self.squares.shape != (r,) or not (np.isfinite(self.mu) and self.mu > 0):
-            given = f"U of shape {U.shape}, {self.squares.shape} squares, mu={mu}"
-            raise InvalidInput(message("LowRankInverse", given, "give one square for each column, and mu > 0"))
-        kept = self.mu / (self.squares + self.mu)
-        self._times = 1 if np.finfo(U.dtype).eps * np.max(self.squares, initial=0.0) <= SAFE * self.mu else 2
-        self._shrink = 1.0 - (kept if self._times == 1 else np.sqrt(kept))
+        if self.squares.shape != (r,):
+            given = f"U of shape {U.shape}, {self.squares.shape} squares"
+            raise InvalidInput(message("SpectralInverse", given, "give one square for each column"))
+        self._shrink = 1.0 - 1.0 / np.sqrt(self.squares + 1.0)
         super().__init__((n, n), U.dtype, symmetric=True)
 
     @classmethod
-    def of(cls, F: NDArray[Any], mu: float, *, overwrite: bool = False) -> LowRankInverse:
-        """(FFᵀ + μI)⁻¹ by the eigenvalues of FᵀF in float64; F's memory is reused for U if `overwrite`.
+    def of(
+        cls, F: NDArray[Any], gram: NDArray[np.float64] | None = None, *, overwrite: bool = False
+    ) -> SpectralInverse:
+        """(FFᵀ + I)⁻¹ by the eigenvalues of FᵀF in float64; F's memory is reused for U if `overwrite`.
 
         >>> import numpy as np
-        >>> LowRankInverse.of(np.array([[1.0], [1.0]]), mu=2.0).toarray()
-        array([[ 0.375, -0.125],
-               [-0.125,  0.375]])
+        >>> SpectralInverse.of(np.array([[1.0], [1.0]])).toarray().round(4)
+        array([[ 0.6667, -0.3333],
+               [-0.3333,  0.6667]])
         """
         n, r = F.shape
-        chunks = [slice(i, i + max(1, CHUNK // max(r, 1))) for i in range(0, n, max(1, CHUNK // max(r, 1)))]
-        G = np.zeros((r, r))
-        for some in chunks:
-            part = F[some].astype(np.float64)
-            G += part.T @ part
-        squares, V = np.linalg.eigh(G)
+        squares, V = np.linalg.eigh(_gram(F) if gram is None else gram)
         # Below this s² is rounding, and F V/s no orthonormal column.
         kept = squares > max(r, 1) * np.finfo(np.float64).eps * float(np.max(squares, initial=0.0))
         rotation = np.asarray(V[:, kept] / np.sqrt(squares[kept]), F.dtype)
         U = F[:, : rotation.shape[1]] if overwrite else np.empty((n, rotation.shape[1]), F.dtype, order="F")
-        for some in chunks:
+        for some in _chunks(F):
             U[some] = F[some] @ rotation
-        return cls(U, squares[kept], mu)
+        return cls(U, squares[kept])
 
     def _matmat(self, V: NDArray[Any]) -> NDArray[Any]:
-        out = np.asarray(V, np.float64) / self.mu
-        for _ in range(self._times):
-            out -= self._project(out)
+        out = np.asarray(V, np.float64)
+        for _ in range(2):
+            out = out - _times(self.U, self._shrink[:, None] * _times(self.U.T, out))
         return out.astype(V.dtype, copy=False)
 
-    def _project(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
-        """U c Uᵀ V, the products in the dtype of U, on columns scaled to fit it."""
-        largest = np.max(np.abs(V), axis=0, initial=0.0)
-        scale = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
-        inner = np.asarray(self.U.T @ np.asarray(V / scale, self.U.dtype), np.float64)
-        return np.asarray(self.U @ np.asarray(self._shrink[:, None] * inner, self.U.dtype), np.float64) * scale
-
-    def diagonal(self) -> NDArray[Any]:
-        weight = 1 / (self.squares + self.mu) - 1 / self.mu
-        d = 1 / self.mu + np.einsum("ij,ij,j->i", self.U, self.U, weight)
-        return np.asarray(d, self.dtype)
-
     def _astype(self, dtype: np.dtype[Any]) -> Operator:
-        return LowRankInverse(self.U.astype(dtype), self.squares, self.mu)
+        return SpectralInverse(self.U.astype(dtype), self.squares)
 
 
-def preconditioner(F: NDArray[Any], shift: Any, *, overwrite: bool = False) -> Operator:
-    """(FFᵀ + diag(shift))⁻¹ for a positive number or one for each row, by D^(−½)(D^(−½)FFᵀD^(−½) + I)⁻¹D^(−½).
+def preconditioner(F: NDArray[Any], shift: ArrayLike, *, overwrite: bool = False) -> Operator:
+    r"""(FFᵀ + D)⁻¹ = D^(−½)(D^(−½)FFᵀD^(−½) + I)⁻¹D^(−½) with D = diag(shift), a positive number or one for each row.
+
+    F's memory may be used if `overwrite`.
 
     Examples
     --------
     >>> import numpy as np
     >>> M = preconditioner(np.array([[1.0], [2.0]]), np.array([1.0, 4.0]))
-    >>> np.round(M @ np.array([[2.0, 2.0], [2.0, 8.0]]), 12)
+    >>> np.abs(M @ np.array([[2.0, 2.0], [2.0, 8.0]])).round(12)
     array([[1., 0.],
            [0., 1.]])
     """
-    shift = np.asarray(shift, np.float64)
-    if not shift.ndim:
-        return LowRankInverse.of(F, float(shift), overwrite=overwrite)
-    root = 1 / np.sqrt(shift)
+    diagonal = np.broadcast_to(np.asarray(shift, np.float64), len(F))
+    if not (np.all(np.isfinite(diagonal)) and np.min(diagonal, initial=1.0) > 0):
+        raise InvalidInput(message("preconditioner", "a shift that is not positive", "give shift > 0"))
+    # A shift below the rounding of FFᵀ is none; D^(−½)F stays within the range of float32.
+    largest = float(np.max(np.einsum("ij,ij->i", F, F, dtype=np.float64), initial=0.0))
+    root = 1 / np.sqrt(np.maximum(diagonal, np.finfo(np.float64).eps * largest))
     scaled = np.multiply(F, root[:, None], out=F if overwrite else None, dtype=F.dtype, casting="same_kind")
-    return Weighted(LowRankInverse.of(scaled, 1.0, overwrite=True), root)
+    gram = _gram(scaled)
+    if np.finfo(F.dtype).eps * _largest(gram) <= SAFE:
+        return Weighted(LowRankInverse(scaled, gram), root)
+    return Weighted(SpectralInverse.of(scaled, gram, overwrite=True), root)
+
+
+def rest(A: Operator, found: PivotedCholesky) -> NDArray[np.float64] | float:
+    """What of the diagonal of A − FFᵀ is to be added to the preconditioner's shift.
+
+    A row that is far from all pivots, and so nearly orthogonal to all others, would stand alone at the upper end of the
+    preconditioned spectrum; rows that are left but alike would come to its lower end by this.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.operators import Dense
+    >>> from mercer.approx import pivoted_cholesky
+    >>> A = Dense(np.diag([4.0, 1.0, 1.0]), symmetric=True)
+    >>> np.sort(rest(A, pivoted_cholesky(A, 1)))[1:] > 0
+    array([ True,  True])
+    """
+    return REST * found.left if found.correlation(A) <= CORRELATED else 0.0
+
+
+def _chunks(F: NDArray[Any]) -> Iterator[slice]:
+    """Runs of rows of F."""
+    height = max(1, CHUNK // max(F.shape[1], 1))
+    return (slice(i, i + height) for i in range(0, len(F), height))
+
+
+def _gram(F: NDArray[Any]) -> NDArray[np.float64]:
+    """FᵀF, summed in float64 where rounding of F's dtype could be felt beside I."""
+    trace = sum(float(np.einsum("ij,ij->", F[some], F[some], dtype=np.float64)) for some in _chunks(F))
+    kind = F.dtype if np.finfo(F.dtype).eps * trace <= EXACT else np.dtype(np.float64)
+    G = np.zeros((F.shape[1], F.shape[1]))
+    for some in _chunks(F):
+        part = F[some].astype(kind, copy=False)
+        G += part.T @ part
+    return G
+
+
+def _largest(G: NDArray[np.float64]) -> float:
+    """The largest eigenvalue of a positive semi-definite G, to its order."""
+    v = np.sqrt(np.maximum(np.diagonal(G), 0.0))
+    for _ in range(POWERS):
+        v = G @ (v / max(float(np.linalg.norm(v)), np.finfo(np.float64).tiny))
+    return float(np.linalg.norm(v))
+
+
+def _times(A: NDArray[Any], V: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A V in the dtype of A, on columns scaled to fit it."""
+    largest = np.max(np.abs(V), axis=0, initial=0.0)
+    scale = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
+    return np.asarray(A @ np.asarray(V / scale, A.dtype), np.float64) * scale

@@ -27,12 +27,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from mercer.approx.pivoted_cholesky import pivoted_cholesky
-from mercer.approx.preconditioner import preconditioner
+from mercer.approx.pivoted_cholesky import PivotedCholesky, pivoted_cholesky
+from mercer.approx.preconditioner import preconditioner, rest
 from mercer.arrays import human, require
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
-from mercer.operators import Operator, Quantised, Weighted
+from mercer.operators import Operator, Quantised
 from mercer.solvers import ASkotch, Cholesky, LinearSystem, RefinedConjugateGradients, Solution, solve
 from mercer.solvers.askotch import block_size
 from mercer.solvers.choose import STORED_SHARE, choose_linear
@@ -43,8 +43,9 @@ DIRECT_BELOW = 5000
 """Rows below which Cholesky takes a fraction of a second."""
 PROBE = 240
 """Pivots of the approximation from which the steps are predicted."""
-MOST_RANK = 2000
-"""Beyond it the preconditioner's own eigenvalues (r³) and memory (n r) take over."""
+MOST_RANK = 3500
+"""Beyond it the memory n r is the limit. At n = 100 000 (d = 20, λ = 1e-6 n) 2000 pivots took 23 s and 74 steps of
+3.9 s, 3000 32 s and 48, 4000 47 s and 34."""
 PASS = 2.5
 """Float64 products that a pass of ASkotch costs with float32 entries; 1.6 to 2.5 measured (d = 10)."""
 SMALLEST_BLOCK = 100
@@ -75,12 +76,12 @@ class Plan(NamedTuple):
 def plan(
     n: int, d: int, trace: float, shift: float, tol: float, most: int, stored: bool = False, columns: int = 1
 ) -> Plan:
-    r"""The rank r with the least 0.2 r²/p + `iterations`, p = n(1 + d/20), for s = ½ √(1 + t/(2rμ)) ln(2/tol) steps.
+    r"""The rank r with the least (r²/20 + 80 r)/p + `iterations`, for s = ½ √(1 + t/(2rμ)) ln(2/tol) steps.
 
     t is the residual trace of a smaller approximation, μ the shift. The largest eigenvalue that r pivots leave is taken
     as t/(2r): within a factor of two of what was measured for r from 100 to 1000 at n = 10 000 (d = 20, Gaussian). The
-    first term is the building of the preconditioner; measured on two cores. `stored` says whether entries may be kept
-    in 16 bits, `columns` is the number of right-hand sides.
+    first term is the building of the preconditioner, p = n(1 + d/20); measured on two cores. `stored` says whether
+    entries may be kept in 16 bits, `columns` is the number of right-hand sides.
 
     Examples
     --------
@@ -93,7 +94,7 @@ def plan(
     while True:
         steps = predicted_steps(trace, rank, shift, tol)
         cost = min(iterations(n, d, rank, steps, kept, columns) for kept in {False, stored})
-        plans.append(Plan(rank, steps, 0.2 * rank**2 / (n * (1 + d / 20)) + cost))
+        plans.append(Plan(rank, steps, (rank**2 / 20 + 80 * rank) / (n * (1 + d / 20)) + cost))
         if rank >= most:
             return min(plans, key=lambda p: p.products)
         rank = min(2 * rank, most)
@@ -226,26 +227,32 @@ class RegularisedSolve:
         if rank:
             with report.stage("preconditioner"):
                 found = pivoted_cholesky(self._entries(), rank, tol=float(np.min(self.shift)))
-                helpers["preconditioner"] = M = preconditioner(found.F, self.shift, overwrite=True)
+                rounding = float(np.finfo(np.float32).eps) * found.norm(1 / np.sqrt(self.shift))
+                shift = self.shift + rest(self._entries(), found)
+                helpers["preconditioner"] = preconditioner(found.F, shift, overwrite=True)
             report.method += f", preconditioned by {found.rank} pivots"
-            solver = self._narrowed(helpers, solver, M.A if isinstance(M, Weighted) else M, found.residual_trace, held)
+            if self.narrow:
+                solver = self._narrowed(helpers, solver, found, rounding, held)
         # One BLAS thread: the idle ones of a pool spin for longer than a product takes, and take its cores (2.5 times
         # slower products at n = 10 000 on two cores). What BLAS does here is bound by memory anyway.
         with report.stage("solve"), threadpool_limits(1, user_api="blas"):
             return solve(solver, LinearSystem(self.K, self.B, self.shift, **helpers))
 
     def _narrowed(
-        self, helpers: dict[str, Operator], solver: RefinedConjugateGradients, M: Any, trace: float, held: int
+        self,
+        helpers: dict[str, Operator],
+        solver: RefinedConjugateGradients,
+        found: PivotedCholesky,
+        rounding: float,
+        held: int,
     ) -> RefinedConjugateGradients:
         """Add what multiplies with little precision: entries in 16 bits, or products with float32 ones, or neither.
 
-        The rounding of float32 sums, ε‖K‖/μ, must be small, and without a known error to refine against also where it
+        The `rounding` of float32 sums, ε‖K‖/μ, must be small, and without a known error to refine against also where it
         has grown by the steps that κ asks for.
         """
-        if not self.narrow:
-            return solver
-        n, d, rank, shift = len(self.B), max(self.report.d, 1), len(M.squares), self._mean_shift()
-        rounding = float(np.finfo(np.float32).eps) * float(np.max(M.squares, initial=0.0)) / M.mu
+        n, d, rank, shift = len(self.B), max(self.report.d, 1), found.rank, self._mean_shift()
+        trace = found.residual_trace
         steps = predicted_steps(trace, rank, shift, self.tol)
         stored, made = (iterations(n, d, rank, steps, kept, self.B.size // n) for kept in (True, False))
         if rounding <= MOST_ROUNDING and self._may_store(held) and stored < made:
