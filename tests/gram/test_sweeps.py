@@ -39,6 +39,7 @@ def small_pieces(monkeypatch):
 SWEEPS = {
     "one vector": lambda K: K @ np.ones(K.shape[1]),
     "many vectors": lambda K: K @ np.ones((K.shape[1], 7)),
+    "normal product": lambda K: K.normal_product(np.ones(K.shape[1]), np.ones(K.shape[0])),
     "toarray": lambda K: K.toarray(),
     "group_sums": lambda K: K.group_sums(np.zeros(K.shape[1], int)),
     "row_max": lambda K: K.row_max(),
