@@ -62,6 +62,8 @@ KERNELS = {"traced": Gaussian(gamma=0.5), "not traced": ByBlock()}
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("columns", [None, X[:700]], ids=["square", "rectangle"])
 def test_pieces_tell_how_far_they_are(name, kernel, columns, small_pieces):
+    if name == "normal product" and columns is None:
+        pytest.skip("of a symmetric matrix it is two products, one sweep after the other")
     K = KernelOperator(KERNELS[kernel], X, columns)
     whole = KernelOperator(KERNELS[kernel], X, columns)
     listener = Listener()
