@@ -43,6 +43,9 @@ class Engine {
     // out (float64, r wide) += K[i0:i1, j0:j1] v[j0:j1], v being m x r. `symmetric`: out is n x r; of this piece, entries left of the
     // diagonal blocks are not visited, and those right of them add to both of their rows. All ranges end on row blocks, or at the end.
     virtual void multiply(int64_t i0, int64_t i1, int64_t j0, int64_t j1, const void* v, int64_t r, double* out, bool symmetric) = 0;
+    // out (float64, m x r) += transpose of K[i0:i1, :] times diag(w[i0:i1]) K[i0:i1, :] v, each entry computed once; w is n long and
+    // may be null. Ranges end on row blocks, or at the end.
+    virtual void normal_product(int64_t i0, int64_t i1, const void* v, int64_t r, const double* w, double* out) = 0;
     // out[i - i0, g] += sum of w_j K[i, j] over columns start[g] <= j < start[g + 1]
     virtual void group_sums(int64_t i0, int64_t i1, const int64_t* start, int64_t groups, const void* w, double* out) = 0;
     // the largest entry of each row and its first column; NaN counts as the largest

@@ -49,6 +49,10 @@ class TileEngine final : public Engine {
         products_.multiply({i0, i1, j0, j1, r, symmetric}, static_cast<const T*>(v), out);
     }
 
+    void normal_product(int64_t i0, int64_t i1, const void* v, int64_t r, const double* w, double* out) override {
+        products_.normal(i0, i1, static_cast<const T*>(v), r, w, out);
+    }
+
     void group_sums(int64_t i0, int64_t i1, const int64_t* start, int64_t groups, const void* w_, double* out) override {
         const T* w = static_cast<const T*>(w_);
         const int64_t m = strips_.columns();

@@ -62,6 +62,7 @@ namespace {
 using PairingArgument = std::tuple<int, Input, Input>;
 using OperandArgument = std::tuple<int, int>;
 using InstructionArgument = std::tuple<int, int, OperandArgument, OperandArgument, OperandArgument, double, double>;
+using DoubleVector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using DoubleMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 constexpr int kOperations = 24, kFirstUnary = 9, kPowInteger = 18, kLastUnary = 20, kMaxRegisters = 64;
@@ -170,6 +171,16 @@ class Tiles final : public Planned {
         engine_->multiply(i0, i1, j0, j1, v.data(), int64_t(v.shape(1)), out.data(), symmetric);
     }
 
+    void normal_product(int64_t i0, int64_t i1, Input v, std::optional<DoubleVector> weights, DoubleMatrix out) {
+        range(i0, i1, n_);
+        require(on_block(i0, n_) && on_block(i1, n_), "a product starts and ends on blocks");
+        require(has_type(v, double_) && v.ndim() == 2 && int64_t(v.shape(0)) == m_ && v.shape(1) >= 1, "the vectors do not fit");
+        require(!weights || int64_t(weights->shape(0)) == n_, "one weight per row");
+        require(int64_t(out.shape(0)) == m_ && out.shape(1) == v.shape(1), "the output does not fit");
+        nb::gil_scoped_release free;
+        engine_->normal_product(i0, i1, v.data(), int64_t(v.shape(1)), weights ? weights->data() : nullptr, out.data());
+    }
+
     void group_sums(int64_t i0, int64_t i1, Index start, std::optional<Input> weights, DoubleMatrix out) {
         range(i0, i1, n_);
         const int64_t groups = int64_t(start.shape(0)) - 1;
@@ -243,6 +254,7 @@ NB_MODULE(_core, m) {
         .def("block", &Tiles::block, "i0"_a, "i1"_a, "j0"_a, "j1"_a, "out"_a.noconvert())
         .def("gram", &Tiles::gram, "i0"_a, "i1"_a, "out"_a.noconvert())
         .def("multiply", &Tiles::multiply, "i0"_a, "i1"_a, "j0"_a, "j1"_a, "v"_a, "out"_a.noconvert(), "symmetric"_a)
+        .def("normal_product", &Tiles::normal_product, "i0"_a, "i1"_a, "v"_a, "weights"_a.none(), "out"_a.noconvert())
         .def("group_sums", &Tiles::group_sums, "i0"_a, "i1"_a, "start"_a.noconvert(), "weights"_a.none(), "out"_a.noconvert())
         .def("row_max", &Tiles::row_max, "i0"_a, "i1"_a, "index"_a.noconvert(), "value"_a.noconvert());
     mercer::bind_sequences(m);

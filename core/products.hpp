@@ -2,8 +2,12 @@
 //
 // A symmetric sweep takes each pair once: entry (i, j), j beyond i's block, adds to rows i and j. The second part goes to a
 // buffer per group of blocks; which block is in which group, and the order of all sums, depends on the team's size only.
+//
+// A normal product takes each entry once for K and for its transpose: the strips of a run of rows are kept while u = K v is
+// added up for these rows, and read again, from L2, for the transpose times u. The groups of runs are as those of blocks.
 
 constexpr int64_t kMaxOthers = int64_t(256) << 20;  // bytes of all groups' buffers: beyond it, fewer groups
+constexpr int64_t kKeptBytes = 640 * 1024;          // strips of a run: they stay in L2 beside what the next ones are made of
 
 // A piece of a product: rows [i0, i1) against columns [j0, j1), with r vectors.
 struct Piece {
@@ -14,17 +18,45 @@ struct Piece {
 template <class T>
 class Products {
     static constexpr int W = Strips<T>::W, M = Strips<T>::M, N = Strips<T>::N;
+    // Vectors from which on they are padded and multiplied together: below, one at a time re-reads the strip from L1, where
+    // padding would waste lanes.
+    static constexpr int64_t kMany = 4;
 
    public:
     explicit Products(const Strips<T>& strips) : strips_(strips), tile_(strips.tile()), stride_(strips.stride()) {}
 
     // out += K[i0:i1, j0:j1] v[j0:j1]; symmetric: out is whole, and out[j] += K[i, j] v[i] too for j beyond i's block.
     void multiply(const Piece& p, const T* v, double* out) const {
-        // one vector at a time re-reads the strip from L1, r padded to a vector wastes lanes: the crossover is about 4
-        if (p.r < 4)
+        if (p.r < kMany)
             multiply_few(p, v, out);
         else
             multiply_many(p, v, out);
+    }
+
+    // out (m x r) += transpose of K[i0:i1, :] times diag(w) K[i0:i1, :] v, each entry computed once; w null: ones.
+    void normal(int64_t i0, int64_t i1, const T* v, int64_t r, const double* w, double* out) const {
+        const int64_t m = strips_.columns();
+        const Layout of(m, r);
+        const int64_t bytes = of.size * int64_t(sizeof(double)) + strips_.kept_size(M) * int64_t(sizeof(T));
+        const int64_t most = max64(1, min64(threads(), kMaxOthers / bytes));
+        const int64_t height = run_height(i1 - i0, most, r), runs = ceil_div(i1 - i0, height), groups = min64(most, runs);
+        Buffer<T> right(of.size);
+        for (int64_t j = 0; j < m; ++j)
+            for (int64_t q = 0; q < r; ++q) right[of.at(j, q)] = v[j * r + q];
+        Buffer<double> sums(groups * of.size);
+        parallel(groups, [&](int64_t g) {
+            Run run(strips_, height, r);
+            for (int64_t b = g; b < runs; b += groups) {
+                const int64_t begin = i0 + b * height;
+                normal_run({begin, min64(begin + height, i1)}, right.get(), r, w, run, sums.get() + g * of.size);
+            }
+        });
+        const int64_t step = 1 << 12;
+        parallel(ceil_div(m, step), [&](int64_t task) {
+            for (int64_t g = 0; g < groups; ++g)
+                for (int64_t j = task * step; j < min64(m, (task + 1) * step); ++j)
+                    for (int64_t q = 0; q < r; ++q) out[j * r + q] += sums[g * of.size + (few(r) ? of.at(j, q) : j * r + q)];
+        });
     }
 
    private:
@@ -99,15 +131,16 @@ class Products {
                 const int64_t valid = min64(M, rows.end - i);
                 for (int64_t q = 0; q < p.r; ++q) {
                     const T* x = vectors.get() + q * length + j - p.j0;
-                    double sums[M];
-                    if (others) {
-                        T own[M] = {};
-                        for (int64_t k = 0; k < valid; ++k) own[k] = v[(i + k) * p.r + q];
-                        dot_both(strip, x, columns, own, carry.get() + q * tile_, sums);
-                    } else {
-                        dot_rows(strip, x, columns, sums);
+                    double* to = mine + (i - rows.begin) * p.r + q;
+                    if (!others) {
+                        add_one(strip, x, columns, valid, to, p.r);
+                        continue;
                     }
-                    for (int64_t k = 0; k < valid; ++k) mine[(i - rows.begin + k) * p.r + q] += sums[k];
+                    T own[M] = {};
+                    for (int64_t k = 0; k < valid; ++k) own[k] = v[(i + k) * p.r + q];
+                    double sums[M];
+                    dot_both(strip, x, columns, own, carry.get() + q * tile_, sums);
+                    for (int64_t k = 0; k < valid; ++k) to[k * p.r] += sums[k];
                 }
             }, [&](int64_t j, int columns) {
                 if (others) hand_over(carry.get(), 1, tile_, p, j, columns, others);
@@ -123,6 +156,13 @@ class Products {
                 others[(j - p.j0 + c) * p.r + q] += double(x);
                 x = T(0);
             }
+    }
+
+    // mine[k] += strip x for `valid` rows
+    void add_one(const T* strip, const T* x, int columns, int64_t valid, double* mine, int64_t stride) const {
+        double sums[M];
+        dot_rows(strip, x, columns, sums);
+        for (int64_t k = 0; k < valid; ++k) mine[k * stride] += sums[k];
     }
 
     void dot_rows(const T* strip, const T* x, int columns, double* sums) const {
@@ -174,20 +214,26 @@ class Products {
         products(p, out, [&](Rows rows, Columns cols, double* mine, double* others) {
             Scratch<T> s;
             strips_.prepare(s);
-            Buffer<T> carry(others ? rp * tile_ : 1), sums(M * N);
+            Buffer<T> carry(others ? rp * tile_ : 1);
             strips_.sweep(s, rows, cols, [&](int64_t i, int64_t j, int columns, const T* strip) {
                 const int64_t valid = min64(M, rows.end - i);
                 for (int64_t q = 0; q < rp; q += N) {
-                    times_many(strip, right.get() + (j - p.j0) * rp + q, rp, columns, sums.get());
-                    for (int64_t k = 0; k < valid; ++k)
-                        for (int64_t c = 0; c < min64(N, r - q); ++c)
-                            mine[(i - rows.begin + k) * r + q + c] += double(sums[k * N + c]);
+                    add_many(strip, right.get() + (j - p.j0) * rp + q, rp, columns, valid, mine + (i - rows.begin) * r + q, r,
+                             min64(N, r - q));
                     if (others) transposed_times_many(strip, left.get() + (i - p.i0) * rp + q, rp, columns, carry.get() + q);
                 }
             }, [&](int64_t j, int columns) {
                 if (others) hand_over(carry.get(), rp, 1, p, j, columns, others);
             });
         });
+    }
+
+    // mine[k, c] += strip v for `valid` rows and `count` of N vectors
+    void add_many(const T* strip, const T* v, int64_t rp, int columns, int64_t valid, double* mine, int64_t stride, int64_t count) const {
+        alignas(64) T sums[M * N];
+        times_many(strip, v, rp, columns, sums);
+        for (int64_t k = 0; k < valid; ++k)
+            for (int64_t c = 0; c < count; ++c) mine[k * stride + c] += double(sums[k * N + c]);
     }
 
     void times_many(const T* strip, const T* v, int64_t rp, int columns, T* sums) const {
@@ -223,6 +269,114 @@ class Products {
             store<T>(carry + c * rp, t0);
             store<T>(carry + c * rp + W, t1);
         }
+    }
+
+    // ---- both halves of a normal product, on the strips of one run of rows --------------------------------------------------
+
+    // One vector at a time: both halves find the strip in cache, and padding would waste more lanes. The crossover was measured.
+    static bool few(int64_t r) { return r < max64(kMany, N / 2); }
+
+    // Where the element of row j and vector q is: few vectors one after the other, many row by row and padded.
+    struct Layout {
+        Layout(int64_t rows, int64_t r)
+            : by_row(few(r) ? 1 : round_up(r, N)), by_vector(few(r) ? round_up(rows, N) : 1),
+              size(round_up(rows, N) * (few(r) ? r : by_row)) {}
+        int64_t at(int64_t j, int64_t q) const { return j * by_row + q * by_vector; }
+        int64_t by_row, by_vector, size;
+    };
+
+    // What a thread has for its runs of rows.
+    struct Run {
+        Run(const Strips<T>& strips, int64_t height, int64_t r)
+            : of(height, r), kept(strips.kept_size(height)), own(of.size), carry(Layout(strips.tile(), r).size), u(height * r),
+              unit(round_up(r, N)) {
+            strips.prepare(s);
+        }
+        Layout of;
+        Scratch<T> s;
+        Buffer<T> kept, own, carry;  // own: w u, each vector divided by its unit
+        Buffer<double> u, unit;
+    };
+
+    // As many rows as leave their strips in L2, and more where what each run reads anew, columns and sums, is larger.
+    int64_t run_height(int64_t rows, int64_t groups, int64_t r) const {
+        const int64_t across = round_up(strips_.columns(), N) * int64_t(sizeof(T));
+        const int64_t wanted = max64(kKeptBytes / across, min64(kTallRows, max64(strips_.depth() / 2, 2 * r)));
+        return min64(max64(M, min64(kRowBlock, wanted) / M * M), round_up(ceil_div(rows, groups), M));
+    }
+
+    void normal_run(Rows rows, const T* right, int64_t r, const double* w, Run& run, double* sums) const {
+        const int64_t m = strips_.columns(), count = rows.end - rows.begin;
+        const Layout of(m, r);
+        std::memset(run.u.get(), 0, size_t(count * r) * sizeof(double));
+        run.s.kept = run.kept.get();
+        strips_.sweep(run.s, rows, {0, m}, [&](int64_t i, int64_t j, int columns, const T* strip) {
+            const int64_t valid = min64(M, rows.end - i);
+            double* u = run.u.get() + (i - rows.begin) * r;
+            if (few(r))
+                for (int64_t q = 0; q < r; ++q) add_one(strip, right + of.at(j, q), columns, valid, u + q, r);
+            else
+                for (int64_t q = 0; q < r; q += N)
+                    add_many(strip, right + of.at(j, q), of.by_row, columns, valid, u + q, r, min64(N, r - q));
+        });
+        for (int64_t q = 0; q < r; ++q) weigh(run, count, q, r, w ? w + rows.begin : nullptr);
+        const T* strip = run.kept.get();
+        for (int64_t j = 0; j < m; j += tile_) {
+            const int columns = int(min64(tile_, round_up(m - j, N)));
+            for (int64_t i = 0; i < count; i += M, strip += M * stride_) transposed(strip, run, i, columns, r);
+            hand_over(run, columns, r, sums + (few(r) ? j : j * r), of.by_vector);
+        }
+    }
+
+    // own = w u over a power of two that brings its largest element below 1: in T nothing is too large, or lost.
+    static void weigh(Run& run, int64_t count, int64_t q, int64_t r, const double* w) {
+        double largest = 0;
+        for (int64_t i = 0; i < count; ++i) {
+            double& u = run.u[i * r + q];
+            if (w) u *= w[i];
+            const double size = __builtin_fabs(u);
+            if (size > largest && size < __builtin_inf()) largest = size;
+        }
+        int power = 0;
+        if (sizeof(T) < sizeof(double)) __builtin_frexp(largest, &power);
+        power = power < -1000 ? -1000 : power > 1000 ? 1000 : power;
+        const double inverse = __builtin_ldexp(1.0, -power);
+        run.unit[q] = __builtin_ldexp(1.0, power);
+        for (int64_t i = 0; i < count; ++i) run.own[run.of.at(i, q)] = T(run.u[i * r + q] * inverse);
+        for (int64_t i = count; i < round_up(count, M); ++i) run.own[run.of.at(i, q)] = T(0);
+    }
+
+    void transposed(const T* strip, Run& run, int64_t i, int columns, int64_t r) const {
+        const T* own = run.own.get() + run.of.at(i, 0);
+        if (few(r))
+            for (int64_t q = 0; q < r; ++q) transposed_times_one(strip, own + q * run.of.by_vector, columns, run.carry.get() + q * tile_);
+        else
+            for (int64_t q = 0; q < r; q += N)
+                transposed_times_many(strip, own + q, run.of.by_row, columns, run.carry.get() + q);
+    }
+
+    // carry[c] += sum over the strip's rows of strip[k, c] v[k]
+    void transposed_times_one(const T* strip, const T* v, int columns, T* carry) const {
+        for (int c = 0; c < columns; c += W) {
+            Vec<T> t = load(carry + c);
+#pragma GCC unroll 16
+            for (int k = 0; k < M; ++k) t += load(strip + k * stride_ + c) * v[k];
+            store<T>(carry + c, t);
+        }
+    }
+
+    // sums += carry, each vector times its unit; carry becomes zero
+    void hand_over(Run& run, int columns, int64_t r, double* sums, int64_t by_vector) const {
+        T* carry = run.carry.get();
+        const double* unit = run.unit.get();
+        const int64_t rp = run.of.by_row;
+        if (few(r))
+            for (int64_t q = 0; q < r; ++q)
+                for (int c = 0; c < columns; ++c) sums[q * by_vector + c] += unit[q] * double(carry[q * tile_ + c]);
+        else
+            for (int c = 0; c < columns; ++c)
+                for (int64_t q = 0; q < r; ++q) sums[c * r + q] += unit[q] * double(carry[c * rp + q]);
+        std::memset(static_cast<void*>(carry), 0, size_t(few(r) ? r * tile_ : columns * rp) * sizeof(T));
     }
 
     const Strips<T>& strips_;

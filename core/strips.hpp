@@ -51,6 +51,7 @@ template <class T>
 struct Scratch {
     Buffer<T> registers, tall, lanes;
     T* reg[kMaxRegisters];
+    T* kept = nullptr;  // where the next strips are left, one after the other; null: each replaces the last, in L1
 };
 
 template <class T>
@@ -75,6 +76,7 @@ class Strips {
 
     int64_t rows() const { return n_; }
     int64_t columns() const { return m_; }
+    int64_t depth() const { return depth_; }  // features of all pairings together
     int64_t tile() const { return tile_; }
     int64_t stride() const { return stride_; }  // from one row of a strip to the next
 
@@ -84,6 +86,9 @@ class Strips {
         s.lanes.reset(max64(1, row_values_ * M * W));
         if (any_blocked_) s.tall.reset(pairings_ * kTallRows * stride_);
     }
+
+    // Entries of the strips of so many rows against all columns, as Scratch::kept takes them.
+    int64_t kept_size(int64_t rows) const { return ceil_div(columns_padded_, tile_) * round_up(rows, M) * stride_; }
 
     // The slice's run of the columns [j0, j1), cut on panel borders.
     Columns cut(int64_t j0, int64_t j1, int64_t slice, int64_t slices) const {
@@ -124,6 +129,7 @@ class Strips {
             PackedPairing<T>& q = pairing_[i];
             q.kernel = micro_kernel_for<T>(s.kind);
             q.depth = s.depth;
+            depth_ += s.depth;
             q.blocked = s.depth * int64_t(sizeof(T)) > kMaxDepth;
             q.a.reset(rows_padded_ * s.depth);
             q.b.reset(columns_padded_ * s.depth);
@@ -172,6 +178,8 @@ class Strips {
     }
 
     const T* evaluate(Scratch<T>& s, int64_t i, int64_t offset, int64_t j, int columns) const {
+        T* const kept = s.kept;
+        if (kept) s.reg[result_] = kept, s.kept += M * stride_;
         for (int p = 0; p < pairings_; ++p) {
             const PackedPairing<T>& q = pairing_[p];
             if (q.blocked) {
@@ -188,7 +196,9 @@ class Strips {
         for (int x = 0; x < instructions_; ++x) run(program_[x], s, i, j, columns);
         T* result = s.reg[result_];
         clear_padding(result, i, j, columns);
-        return result;
+        if (!kept || result == kept) return result;
+        std::memcpy(static_cast<void*>(kept), result, size_t(M * stride_) * sizeof(T));  // it was the tall buffer's
+        return kept;
     }
 
     Operand<T> operand(const Instruction& x, int which, const Scratch<T>& s, int k, int64_t j) const {
@@ -219,7 +229,7 @@ class Strips {
             std::memset(static_cast<void*>(strip + k * stride_), 0, size_t(columns) * sizeof(T));
     }
 
-    int64_t n_, m_, rows_padded_, columns_padded_, tile_ = 0, stride_ = 0;
+    int64_t n_, m_, rows_padded_, columns_padded_, depth_ = 0, tile_ = 0, stride_ = 0;
     int pairings_, registers_, row_values_, instructions_, result_;
     bool any_blocked_ = false, pinned_ = false;
     Owned<PackedPairing<T>> pairing_;

@@ -117,6 +117,97 @@ def test_products_piece_by_piece(make_plan, full, isa, dtype, symmetric, r):
         np.testing.assert_allclose(out, expected, atol=4 * plan.eps * n)
 
 
+# Runs are of up to 192 rows, in panels of 6 or 12; tiles have up to 512 columns, in panels of 4 to 32.
+NORMAL_SHAPES = [(1, 1), (1, 600), (600, 1), (11, 13), (12, 31), (13, 33), (193, 192), (385, 511), (250, 1100)]
+
+
+def normal_product(tiles, V, weights, n, height=None):
+    out = np.ones(V.shape)
+    for i in range(0, n, height or n):
+        tiles.normal_product(i, min(i + (height or n), n), V, weights, out)
+    return out - 1
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("r", [1, 2, 3, 4, 5, 26])
+def test_normal_products(make_plan, full, isa, dtype, r, weighted):
+    for n, m in NORMAL_SHAPES:
+        plan = make_plan(dtype, n, m)
+        V, weights = vectors(m, r, dtype), np.random.default_rng(1).standard_normal(n) if weighted else None
+        whole, w = full(plan.twin(), n, m, np.float64), np.ones((n, 1)) if weights is None else weights[:, None]
+        expected = whole.T @ (w * (whole @ V))
+        bound = 4 * plan.eps * (whole.T @ (np.abs(w) * (whole @ np.abs(V))) + 1)
+        for height in (None, 192):
+            got = normal_product(plan.tiles(isa), V, weights, n, height)
+            assert (np.abs(got - expected) <= bound).all(), (n, m, height)
+
+
+@pytest.mark.parametrize("r", [1, 3, 20])
+@pytest.mark.parametrize("depth", [300, 700, 3000])
+def test_normal_products_of_many_features(make_plan, full, isa, dtype, r, depth):
+    """Deep rows are paired block by block in a buffer of their own; a program without operations leaves them there."""
+    n, m = 205, 530
+    for program in (None, []):
+        plan = make_plan(dtype, n, m, depth=depth, program=program)
+        V, whole = np.abs(vectors(m, r, dtype)), full(plan.twin(), n, m, np.float64)
+        got = normal_product(plan.tiles(isa), V, None, n)
+        np.testing.assert_allclose(got, whole.T @ (whole @ V), rtol=20 * plan.eps)
+
+
+@pytest.mark.parametrize("size", [1e-30, 1.0, 1e30])
+@pytest.mark.parametrize("weight", [1e-30, 1e30, 1e200])
+@pytest.mark.parametrize("r", [1, 5, 26])
+def test_normal_products_of_any_size(make_plan, full, isa, dtype, size, weight, r):
+    """What is between the two products is in double: float32 could hold none of it."""
+    n, m = 30, 50
+    plan = make_plan(dtype, n, m)
+    V = (size * (1 + np.abs(vectors(m, r, np.float64)))).astype(dtype)
+    V[:, 0] *= 1e-4
+    weights, whole = np.full(n, weight), full(plan.twin(), n, m, np.float64)
+    expected = whole.T @ (weights[:, None] * (whole @ V.astype(np.float64)))
+    np.testing.assert_allclose(normal_product(plan.tiles(isa), V, weights, n), expected, rtol=20 * plan.eps, atol=1)
+
+
+@pytest.mark.parametrize("r", [1, 5, 26])
+def test_normal_products_of_nan_and_infinity(make_plan, isa, dtype, r):
+    """They reach every column of their vector, and no other vector."""
+    plan, V = make_plan(dtype, 40, 70), np.ones((70, r + 1), dtype)
+    for bad in (np.nan, np.inf):
+        V[7, 0] = bad
+        got = normal_product(plan.tiles(isa), V, None, 40)
+        assert not np.isfinite(got[:, 0]).any()
+        assert np.isfinite(got[:, 1:]).all()
+    weights = np.ones(40)
+    weights[3] = np.nan
+    assert np.isnan(normal_product(plan.tiles(isa), np.ones((70, r), dtype), weights, 40)).all()
+
+
+def test_normal_products_with_foreign_rows(make_plan, isa, dtype):
+    """A run ends with the piece: the rows after it may be infinite."""
+    A, B = np.ones((385, 1)), np.ones((40, 1))
+    A[192:] = np.inf
+    plan = make_plan(dtype, 385, 40, program=[], pairings=[(int(Pairing.DOT), A, B)])
+    for r in (1, 26):
+        out = np.zeros((40, r))
+        plan.tiles(isa).normal_product(0, 192, np.ones((40, r), dtype), None, out)
+        np.testing.assert_array_equal(out, 192 * 40)
+
+
+def test_normal_products_compute_each_entry_once():
+    from mercer import _twin
+
+    n, m, seen = 2000, 300, []
+
+    def evaluate(i0, i1, j0, j1):
+        seen.append((i1 - i0) * (j1 - j0))
+        return np.ones((i1 - i0, j1 - j0))
+
+    out = np.zeros((m, 1))
+    _twin.BlockTiles(n, m, evaluate).normal_product(0, n, np.ones((m, 1)), None, out)
+    np.testing.assert_array_equal(out, n * m)
+    assert sum(seen) == n * m
+
+
 def test_infinite_entries_stay_where_they_are(make_plan, isa, dtype):
     """Padding and foreign rows must not turn them into NaN elsewhere."""
     n = 300

@@ -41,6 +41,10 @@ def outputs(tiles, n, dtype):
         "block": (lambda out: tiles.block(0, n, 0, n, out), np.zeros((n, n), dtype)),
         "gram": (lambda out: tiles.gram(0, n, out), np.zeros((n, n), dtype)),
         "multiply": (lambda out: tiles.multiply(0, n, 0, n, np.ones((n, 2), dtype), out, True), np.zeros((n, 2))),
+        "normal_product": (
+            lambda out: tiles.normal_product(0, n, np.ones((n, 2), dtype), None, out),
+            np.zeros((n, 2)),
+        ),
         "group_sums": (lambda out: tiles.group_sums(0, n, np.array([0, n]), None, out), np.zeros((n, 1))),
         "row_max index": (lambda out: tiles.row_max(0, n, out, np.zeros(n)), np.zeros(n, I64)),
         "row_max value": (lambda out: tiles.row_max(0, n, np.zeros(n, I64), out), np.zeros(n, F64)),
@@ -91,6 +95,16 @@ def test_ranges_and_vectors_that_do_not_fit_are_refused(native, make_plan, dtype
     square = make_plan(dtype, n).tiles("")
     with pytest.raises(ValueError, match="blocks"):
         square.multiply(0, 100, 0, n, np.ones((n, 1), dtype), out, True)
+    images = np.zeros((m, 1))
+    for cut in ((1, n), (0, 100)):
+        with pytest.raises(ValueError, match="blocks"):
+            tiles.normal_product(*cut, V, None, images)
+    for weights in (np.ones(n - 1), np.ones((n, 1)), np.ones(m)):
+        with pytest.raises(REFUSED):
+            tiles.normal_product(0, n, V, weights, images)
+    for vectors in (V[:-1], np.ones((m, 0), dtype), V[:, 0]):
+        with pytest.raises(REFUSED):
+            tiles.normal_product(0, n, vectors, None, images)
     for start in ([0, 10], [1, m], [0, 20, 10, m], [m], []):
         with pytest.raises(ValueError):
             tiles.group_sums(0, n, np.array(start, np.int64), None, np.zeros((n, max(len(start) - 1, 1))))
@@ -225,13 +239,17 @@ def test_same_bits_at_every_run(make_plan, isa, dtype, team):
     rng = np.random.default_rng(0)
     V, W = rng.standard_normal((n, 5)).astype(dtype), rng.standard_normal((m, 5)).astype(dtype)
 
+    weights = rng.random(n)
+
     def results():
         found = []
         for r in (1, 5):
             out, other = np.zeros((n, r)), np.zeros((n, r))
             square.multiply(0, n, 0, n, V[:, :r].copy(), out, True)
             rectangle.multiply(0, n, 0, m, W[:, :r].copy(), other, False)
-            found += [out, other]
+            normal = np.zeros((m, r))
+            rectangle.normal_product(0, n, W[:, :r].copy(), weights, normal)
+            found += [out, other, normal]
         sums = np.zeros((n, 3))
         rectangle.group_sums(0, n, np.array([0, 100, 555, m]), None, sums)
         return [*found, sums]
@@ -241,6 +259,19 @@ def test_same_bits_at_every_run(make_plan, isa, dtype, team):
         for _ in range(4):
             for one, again in zip(first, results(), strict=True):
                 np.testing.assert_array_equal(one, again)
+
+
+def test_normal_products_of_any_team_agree(make_plan, isa, dtype):
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    n, m = 1500, 700
+    plan, found = make_plan(dtype, n, m), []
+    for team in (1, 2, 5):
+        with threadpoolctl.threadpool_limits(team):
+            out = np.zeros((m, 2))
+            plan.tiles(isa).normal_product(0, n, np.ones((m, 2), dtype), None, out)
+            found.append(out)
+    for out in found[1:]:
+        np.testing.assert_allclose(out, found[0], rtol=plan.eps)
 
 
 def test_threads_are_those_of_openmp(native):

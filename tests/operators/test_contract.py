@@ -141,6 +141,11 @@ class WrongBlockProducts(Bare):
         return super()._block_times(rows, columns, V)[::-1]
 
 
+class WrongNormalProduct(Bare):
+    def _normal_product(self, V, weights):
+        return super()._normal_product(V, None)
+
+
 class WrongFill(Bare):
     def fill(self, out):
         out[...] = self.array
@@ -181,6 +186,7 @@ PLANTED = {
     "check_products": WrongProduct(M),
     "check_dtypes": AlwaysFloat64(M),
     "check_dtypes (input)": ChangesInput(M),
+    "check_normal_product": WrongNormalProduct(M),
     "check_transpose": WrongTranspose(M),
     "check_symmetry": Bare(M, symmetric=True),
     "check_entries": WrongDiagonal(M),

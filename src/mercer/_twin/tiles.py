@@ -92,6 +92,18 @@ class BlockTiles:
                 out[j:end] += values.T @ wide[top:bottom]
 
     @np.errstate(all="ignore")
+    def normal_product(self, i0: int, i1: int, v: Array, weights: Array | None, out: Array) -> None:
+        """`out` += Kᵀ diag(w) K v with K the rows [i0, i1), each entry computed once; w has the weights of all rows."""
+        wide, height = v.astype(np.float64, copy=False), max(1, min(self.row_block, self._entries // self.columns))
+        for top in range(i0, i1, height):
+            bottom = min(top + height, i1)
+            values = self._evaluate(top, bottom, 0, self.columns)
+            images = values @ wide
+            if weights is not None:
+                images *= weights[top:bottom, None]
+            out += values.T @ images
+
+    @np.errstate(all="ignore")
     def group_sums(self, i0: int, i1: int, start: Array, weights: Array | None, out: Array) -> None:
         """`out[i − i0, g]` += Σ wⱼ Kᵢⱼ over the columns start[g] ≤ j < start[g + 1]."""
         for j, end in self._tiles(i0, i1, 0, self.columns):

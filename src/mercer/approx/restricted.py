@@ -30,7 +30,8 @@ class RestrictedSystem(Operator):
     r"""V ↦ C⁻ᵀ (K_nmᵀ W K_nm + λ K_mm) C⁻¹ V for an upper triangular C with CᵀC ≈ K_nmᵀ W K_nm + λ K_mm.
 
     The coefficients are β = C⁻¹ z. In the coordinates z the operator is close to the identity, and a relative residual
-    is, within the square root of its condition number, the relative error in the energy norm ‖f‖²_W + λ‖f‖²_H.
+    is, within the square root of its condition number, the relative error in the energy norm ‖f‖²_W + λ‖f‖²_H. A
+    product takes one `Operator.normal_product`: each entry of a kernel matrix K_nm is computed once.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ class RestrictedSystem(Operator):
 
     def _matmat(self, V: NDArray[Any]) -> NDArray[Any]:
         beta = self.coefficients(np.asarray(V, np.float64))
-        images = self.moments(self.K_nm.matmat(beta)) + self.alpha * (self.K_mm @ beta)
+        images = self.K_nm.normal_product(beta, self.weights) + self.alpha * (self.K_mm @ beta)
         return self._left(images).astype(V.dtype, copy=False)
 
     def coefficients(self, Z: Floats) -> Floats:

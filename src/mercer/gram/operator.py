@@ -172,6 +172,14 @@ class KernelOperator(Operator):
         out = sweep.multiply(self._plan_for(index, None), own, len(index), self._work(V.shape[1]), symmetric=False)
         return np.ldexp(out, scale, out=out).astype(V.dtype, copy=False)
 
+    def _normal_product(self, V: Array, weights: Array | None) -> Array:
+        """Kᵀ diag(w) K V with each entry computed once; of a symmetric K two products take no more of them."""
+        if self.symmetric or self.folds:
+            return super()._normal_product(V, weights)
+        own, scale = narrowed(V, self.dtype)
+        out = sweep.normal_product(self._tiles(), own, weights, self.shape[0], self._work(2 * V.shape[1]))
+        return np.ldexp(out, scale, out=out).astype(V.dtype, copy=False)
+
     def _block_times(self, rows: NDArray[np.intp], columns: NDArray[np.intp], V: Array) -> Array:
         """K[I, J] V by tiles: the block is never there at once."""
         if len(np.unique(columns)) < len(columns) or not (len(rows) and len(columns) and V.shape[1]):

@@ -17,7 +17,7 @@ from mercer.kernels import Kernel
 from mercer.kernels.expression import Expression, evaluate
 from mercer.kernels.pairing import trace
 
-__all__ = ["block_tiles", "multiply", "pieces", "program_tiles"]
+__all__ = ["block_tiles", "multiply", "normal_product", "pieces", "program_tiles"]
 
 Array: TypeAlias = Any
 Tiles: TypeAlias = Any
@@ -219,6 +219,15 @@ def multiply(tiles: Tiles, V: Array, rows: int, work: float, symmetric: bool) ->
             j1 = min(j0 + width, m)
             tiles.multiply(i0, i1, j0, j1, V, out if symmetric else out[i0:i1], symmetric)
             emit(TilesDone("tiles", i0 + (i1 - i0) * j1 // m, rows))
+    return out
+
+
+def normal_product(tiles: Tiles, V: Array, weights: Array | None, rows: int, work: float) -> Array:
+    """Kᵀ diag(w) K V in float64, each entry computed once; V as for `multiply`, w float64."""
+    out = np.zeros(V.shape)
+    if out.size:
+        for i0, i1 in pieces(tiles, rows, len(V), work, align=tiles.row_block):
+            tiles.normal_product(i0, i1, V, weights, out)
     return out
 
 

@@ -87,6 +87,8 @@ class Foreign(Operator):
         return np.asarray(self.A.matmat(V), V.dtype)
 
     def _rmatmat(self, U: Array) -> Array:
+        if U.shape[1] == 0:
+            return np.empty((self.shape[1], 0), U.dtype)
         try:
             return np.asarray(self.A.rmatmat(U), U.dtype)
         except (NotImplementedError, TypeError):  # SciPy's two ways to say that no adjoint was given

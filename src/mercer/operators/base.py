@@ -37,7 +37,7 @@ class Operator(GroupSums, LinearOperator):  # type: ignore[misc]
 
     A subclass owes ``_matmat(V)``: V is a 2-D array of float32 or float64, and the result has V's dtype. All else is
     derived from it, at a cost, and may be overridden: ``_transpose()``, ``diagonal()``, ``rows(I)``,
-    ``_rows_times(index, V)``, ``principal(I)``, ``fill(out)``, ``group_sums(labels)``,
+    ``_rows_times(index, V)``, ``_normal_product(V, weights)``, ``principal(I)``, ``fill(out)``, ``group_sums(labels)``,
     ``several_group_sums(labellings)``, ``moved_sums(sums, ...)``, ``_astype(dtype)``.
 
     **Dtype.** ``A @ V`` has the dtype of V: float32 for a float32 V, float64 for every other real one, and a float64
@@ -144,6 +144,30 @@ class Operator(GroupSums, LinearOperator):  # type: ignore[misc]
         for some in row_blocks(len(rows), max(len(columns), self.shape[1] // 8)):
             out[some] = np.asarray(self.block(rows[some], columns), np.result_type(self.dtype, V.dtype)) @ V
         return out
+
+    def normal_product(self, V: ArrayLike, weights: ArrayLike | None = None) -> Array:
+        """Aᵀ diag(w) A V, the product of the normal equations; of V's dtype.
+
+        Two products unless the class can have both from entries that are there once.
+
+        >>> from mercer.operators import Dense
+        >>> Dense([[1.0, 2.0], [3.0, 4.0]]).normal_product([1.0, 0.0], weights=[1.0, 10.0])
+        array([ 91., 122.])
+        """
+        X = _real(V, type(self).__name__)
+        if X.ndim not in (1, 2) or X.shape[0] != self.shape[1]:
+            raise self._invalid(f"shape {self.shape} times an array of shape {X.shape}", f"give {self.shape[1]} rows")
+        w = None if weights is None else _real(weights, type(self).__name__)
+        if w is not None and w.shape != self.shape[:1]:
+            raise self._invalid(f"weights of shape {w.shape}", f"give one for each of {self.shape[0]} rows")
+        w = None if w is None else np.ascontiguousarray(w, np.float64)
+        return self._normal_product(X.reshape(len(X), -1) if X.ndim == 1 else X, w).reshape(X.shape)
+
+    def _normal_product(self, V: Array, weights: NDArray[np.float64] | None) -> Array:
+        images = self._matmat(V)
+        if weights is not None:  # in float64: a float32 image times a weight may be beyond its range
+            images = weights[:, None] * images
+        return np.asarray(self._transpose()._matmat(images), V.dtype)
 
     def row_space(self, I: ArrayLike | slice) -> Array:
         """Vectors of the row space of A from its rows I, one for each: the rows, or what is cheaper than those."""

@@ -67,6 +67,21 @@ def check_transpose(A: Operator, matrix: Array) -> None:
     _equal(A.T.T @ _vectors(A.shape[1]), matrix @ _vectors(A.shape[1]), A, "A.T.T @ V")
 
 
+def check_normal_product(A: Operator, matrix: Array) -> None:
+    """normal_product(V, w) is Aᵀ diag(w) A V, of V's shape and dtype, and without w Aᵀ A V."""
+    m, n = A.shape
+    w = 0.5 + np.arange(m) % 3
+    size = 1 + float(np.max(np.abs(matrix).T @ (w[:, None] * np.abs(matrix)), initial=0.0)) * n
+    for dtype in (np.float32, np.float64):
+        V = _vectors(n).astype(dtype)
+        for v in (V, V[:, 0], V[:, :1], V[:, :0], np.asfortranarray(V)):
+            for weights, scales in ((None, np.ones(m)), (w, w), (w.astype(np.float32), w)):
+                given = A.normal_product(v, weights)
+                _hold(given.dtype == dtype, f"normal_product(V) for {np.dtype(dtype)} V gave {given.dtype}")
+                wanted = matrix.T @ (np.diag(scales) @ (matrix @ v.astype(np.float64)))
+                _equal(given, wanted, A, "normal_product(V, w)", dtype, size)
+
+
 def check_symmetry(A: Operator, matrix: Array) -> None:
     """An operator that says it is symmetric is."""
     if A.symmetric:
@@ -181,6 +196,8 @@ def check_messages(A: Operator, matrix: Array) -> None:
         "rows of floats": lambda: A.rows([0.5]),
         "rows_times with a row too many": lambda: A.rows_times([0], np.ones((n + 1, 2))),
         "block_times with a row too many": lambda: A.block_times([0], [0], np.ones((2, 2))),
+        "normal_product with a row too many": lambda: A.normal_product(np.ones(n + 1)),
+        "normal_product with a weight too many": lambda: A.normal_product(np.ones(n), np.ones(m + 1)),
         "fill of another shape": lambda: A.fill(np.empty((m + 1, n))),
         "group_sums of a group too many": lambda: A.group_sums(np.zeros(n + 1, int)),
         "astype(int)": lambda: A.astype(int),
@@ -199,6 +216,7 @@ OPERATOR_CHECKS = (
     check_products,
     check_dtypes,
     check_transpose,
+    check_normal_product,
     check_symmetry,
     check_entries,
     check_group_sums,
