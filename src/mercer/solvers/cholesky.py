@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import blas, lapack
+from threadpoolctl import ThreadpoolController
 
 from mercer.errors import InvalidInput, message
 from mercer.operators import Operator
@@ -30,6 +32,12 @@ segmentation fault in `potrf` with two threads from 16 000 rows of float64 on (0
 LARGE = 200
 """Rows from which on one column is solved for by `trsv`: `potrs` makes blocks for many columns (0.21 ms against 0.09
 for 300 rows in float32, 1.6 against 0.6 for 1000, 14 against 4 for 3200). Their errors are the same.
+"""
+
+MANY_ROWS, FEW = 2000, 64
+"""Rows and columns from and up to which a factor is applied by one thread: 11 columns of 8000 rows take 0.18 s in
+float32 with one as with two, but 0.4 to 1.0 with two between products of the tile engine, whose threads wait for the
+same cores.
 """
 
 BLOCK = 4096
@@ -75,7 +83,8 @@ class CholeskyFactor:
             solved = trsv(self.buffer.T, trsv(self.buffer.T, scaled[:, 0], lower=1), lower=1, trans=1)[:, None]
         else:
             potrs = lapack.spotrs if single else lapack.dpotrs
-            solved, _ = potrs(self.buffer.T, scaled, lower=True, overwrite_b=True)
+            with _one_thread(len(scaled), scaled.shape[1]):
+                solved, _ = potrs(self.buffer.T, scaled, lower=True, overwrite_b=True)
         return np.ascontiguousarray(solved * scale).reshape(b.shape)
 
     @cached_property
@@ -87,6 +96,16 @@ class CholeskyFactor:
     def inverse(self) -> Operator:
         """V ↦ (A + diag(shift))⁻¹ V as an operator, for a preconditioner."""
         return _Inverse(self)
+
+
+def _one_thread(n: int, columns: int) -> AbstractContextManager[Any]:
+    """One BLAS thread where memory is the limit and a second one only waits, or is waited for: see `FEW`."""
+    return _blas().limit(limits=1, user_api="blas") if n >= MANY_ROWS and columns <= FEW else nullcontext()
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def _factor(buffer: NDArray[Any]) -> bool:
