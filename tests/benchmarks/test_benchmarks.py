@@ -78,6 +78,7 @@ def test_list_names_the_rows():
 
 
 def test_the_median_ratio_of_a_race(harness, monkeypatch):
+    monkeypatch.setattr(harness.machine, "crowd", lambda: lambda: 0.0)  # a busy machine has its rounds again
     times = iter([1.0, 8.0, 2.0, 8.0, 1.0, 5.0])
     monkeypatch.setattr(harness, "clock", lambda call, rest: next(times))
     result = measured(harness, harness.Row("", lambda: 0.0, lambda: 0.0, target=harness.at_least(5)))

@@ -107,8 +107,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
         float32, or not stored where it doesn't fit the memory budget or its entries are computed as fast as read (up
         to 100 columns); "nystroem" the PCA of features that landmarks span, an approximation. "auto" chooses by size
         between the exact ones, and takes the last only where one matrix-free product costs more than 2e13
-        multiply-adds (n²(d + 3k + 16), so n of some 650 000 at d = 20 and k = 3) or its vectors don't fit the budget;
-        it warns where the residual is then above `tol`.
+        multiply-adds (n²(d + b) with the block of b ≈ 3k + 16 columns of `BlockKrylov`, so n of some 620 000 at d = 20
+        and k = 10) or its vectors don't fit the budget; it warns where the residual is then above `tol`.
     n_landmarks : int or None, default None
         Of "nystroem"; None is max(5k, √n log n), or what fits the budget.
     landmarks : {"pivoted", "uniform", "kmeans"} or array, default "pivoted"
