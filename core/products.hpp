@@ -33,29 +33,28 @@ class Products {
             multiply_many(p, v, out);
     }
 
-    // out (m x r) += transpose of K[i0:i1, :] times diag(w) K[i0:i1, :] v, each entry computed once; w null: ones.
+    // out (m x r) += transpose of K[i0:i1, :] times diag(w) K[i0:i1, :] v, each entry computed once; w null: ones. One vector at
+    // a time: padded for several at once, two products are as fast.
     void normal(int64_t i0, int64_t i1, const T* v, int64_t r, const double* w, double* out) const {
-        const int64_t m = strips_.columns();
-        const Layout of(m, r);
-        const int64_t bytes = of.size * int64_t(sizeof(double)) + strips_.kept_size(M) * int64_t(sizeof(T));
+        const int64_t m = strips_.columns(), length = round_up(m, N);
+        const int64_t bytes = r * length * int64_t(sizeof(double)) + strips_.kept_size(M) * int64_t(sizeof(T));
         const int64_t most = max64(1, min64(threads(), kMaxOthers / bytes));
-        const int64_t height = run_height(i1 - i0, most, r), runs = ceil_div(i1 - i0, height), groups = min64(most, runs);
-        Buffer<T> right(of.size);
-        for (int64_t j = 0; j < m; ++j)
-            for (int64_t q = 0; q < r; ++q) right[of.at(j, q)] = v[j * r + q];
-        Buffer<double> sums(groups * of.size);
+        const int64_t height = run_height(i1 - i0, most), runs = ceil_div(i1 - i0, height), groups = min64(most, runs);
+        Buffer<T> right;
+        one_by_one(v, 0, m, r, right);
+        Buffer<double> sums(groups * r * length);
         parallel(groups, [&](int64_t g) {
             Run run(strips_, height, r);
             for (int64_t b = g; b < runs; b += groups) {
                 const int64_t begin = i0 + b * height;
-                normal_run({begin, min64(begin + height, i1)}, right.get(), r, w, run, sums.get() + g * of.size);
+                normal_run({begin, min64(begin + height, i1)}, right.get(), r, w, run, sums.get() + g * r * length);
             }
         });
         const int64_t step = 1 << 12;
         parallel(ceil_div(m, step), [&](int64_t task) {
             for (int64_t g = 0; g < groups; ++g)
                 for (int64_t j = task * step; j < min64(m, (task + 1) * step); ++j)
-                    for (int64_t q = 0; q < r; ++q) out[j * r + q] += sums[g * of.size + (few(r) ? of.at(j, q) : j * r + q)];
+                    for (int64_t q = 0; q < r; ++q) out[j * r + q] += sums[(g * r + q) * length + j];
         });
     }
 
@@ -118,11 +117,18 @@ class Products {
 
     // ---- one vector at a time over the strip, which is still in L1 ----------------------------------------------------------
 
+    // The rows [begin, end) of v, one vector after the other, each padded to whole panels.
+    static void one_by_one(const T* v, int64_t begin, int64_t end, int64_t r, Buffer<T>& out) {
+        const int64_t length = round_up(end - begin, N);
+        out.reset(r * length);
+        for (int64_t j = begin; j < end; ++j)
+            for (int64_t q = 0; q < r; ++q) out[q * length + j - begin] = v[j * r + q];
+    }
+
     void multiply_few(const Piece& p, const T* v, double* out) const {
         const int64_t length = round_up(p.j1 - p.j0, N);
-        Buffer<T> vectors(p.r * length);
-        for (int64_t j = p.j0; j < p.j1; ++j)
-            for (int64_t q = 0; q < p.r; ++q) vectors[q * length + j - p.j0] = v[j * p.r + q];
+        Buffer<T> vectors;
+        one_by_one(v, p.j0, p.j1, p.r, vectors);
         products(p, out, [&](Rows rows, Columns cols, double* mine, double* others) {
             Scratch<T> s;
             strips_.prepare(s);
@@ -273,68 +279,55 @@ class Products {
 
     // ---- both halves of a normal product, on the strips of one run of rows --------------------------------------------------
 
-    // One vector at a time: both halves find the strip in cache, and padding would waste more lanes. The crossover was measured.
-    static bool few(int64_t r) { return r < max64(kMany, N / 2); }
-
-    // Where the element of row j and vector q is: few vectors one after the other, many row by row and padded.
-    struct Layout {
-        Layout(int64_t rows, int64_t r)
-            : by_row(few(r) ? 1 : round_up(r, N)), by_vector(few(r) ? round_up(rows, N) : 1),
-              size(round_up(rows, N) * (few(r) ? r : by_row)) {}
-        int64_t at(int64_t j, int64_t q) const { return j * by_row + q * by_vector; }
-        int64_t by_row, by_vector, size;
-    };
-
-    // What a thread has for its runs of rows.
+    // What a thread has for its runs of rows; of each vector one after the other.
     struct Run {
-        Run(const Strips<T>& strips, int64_t height, int64_t r)
-            : of(height, r), kept(strips.kept_size(height)), own(of.size), carry(Layout(strips.tile(), r).size), u(height * r),
-              unit(round_up(r, N)) {
+        Run(const Strips<T>& strips, int64_t rows, int64_t r)
+            : height(rows), kept(strips.kept_size(rows)), own(r * rows), carry(r * strips.tile()), u(r * rows), unit(r) {
             strips.prepare(s);
         }
-        Layout of;
+        int64_t height;  // a multiple of M
         Scratch<T> s;
         Buffer<T> kept, own, carry;  // own: w u, each vector divided by its unit
         Buffer<double> u, unit;
     };
 
-    // As many rows as leave their strips in L2, and more where what each run reads anew, columns and sums, is larger.
-    int64_t run_height(int64_t rows, int64_t groups, int64_t r) const {
+    // As many rows as leave their strips in L2, and more where what each run reads anew, the columns, is larger.
+    int64_t run_height(int64_t rows, int64_t groups) const {
         const int64_t across = round_up(strips_.columns(), N) * int64_t(sizeof(T));
-        const int64_t wanted = max64(kKeptBytes / across, min64(kTallRows, max64(strips_.depth() / 2, 2 * r)));
+        const int64_t wanted = max64(kKeptBytes / across, min64(kTallRows, strips_.depth() / 2));
         return min64(max64(M, min64(kRowBlock, wanted) / M * M), round_up(ceil_div(rows, groups), M));
     }
 
     void normal_run(Rows rows, const T* right, int64_t r, const double* w, Run& run, double* sums) const {
-        const int64_t m = strips_.columns(), count = rows.end - rows.begin;
-        const Layout of(m, r);
-        std::memset(run.u.get(), 0, size_t(count * r) * sizeof(double));
+        const int64_t m = strips_.columns(), length = round_up(m, N), count = rows.end - rows.begin;
+        std::memset(run.u.get(), 0, size_t(r * run.height) * sizeof(double));
         run.s.kept = run.kept.get();
         strips_.sweep(run.s, rows, {0, m}, [&](int64_t i, int64_t j, int columns, const T* strip) {
-            const int64_t valid = min64(M, rows.end - i);
-            double* u = run.u.get() + (i - rows.begin) * r;
-            if (few(r))
-                for (int64_t q = 0; q < r; ++q) add_one(strip, right + of.at(j, q), columns, valid, u + q, r);
-            else
-                for (int64_t q = 0; q < r; q += N)
-                    add_many(strip, right + of.at(j, q), of.by_row, columns, valid, u + q, r, min64(N, r - q));
+            for (int64_t q = 0; q < r; ++q)
+                add_one(strip, right + q * length + j, columns, min64(M, rows.end - i), run.u.get() + q * run.height + i - rows.begin, 1);
         });
-        for (int64_t q = 0; q < r; ++q) weigh(run, count, q, r, w ? w + rows.begin : nullptr);
+        for (int64_t q = 0; q < r; ++q) weigh(run, count, q, w ? w + rows.begin : nullptr);
         const T* strip = run.kept.get();
         for (int64_t j = 0; j < m; j += tile_) {
             const int columns = int(min64(tile_, round_up(m - j, N)));
-            for (int64_t i = 0; i < count; i += M, strip += M * stride_) transposed(strip, run, i, columns, r);
-            hand_over(run, columns, r, sums + (few(r) ? j : j * r), of.by_vector);
+            for (int64_t i = 0; i < count; i += M, strip += M * stride_)
+                for (int64_t q = 0; q < r; ++q)
+                    transposed_times_one(strip, run.own.get() + q * run.height + i, columns, run.carry.get() + q * tile_);
+            for (int64_t q = 0; q < r; ++q)
+                for (int c = 0; c < columns; ++c) {
+                    T& x = run.carry[q * tile_ + c];
+                    sums[q * length + j + c] += run.unit[q] * double(x);
+                    x = T(0);
+                }
         }
     }
 
     // own = w u over a power of two that brings its largest element below 1: in T nothing is too large, or lost.
-    static void weigh(Run& run, int64_t count, int64_t q, int64_t r, const double* w) {
-        double largest = 0;
+    static void weigh(Run& run, int64_t count, int64_t q, const double* w) {
+        double *u = run.u.get() + q * run.height, largest = 0;
         for (int64_t i = 0; i < count; ++i) {
-            double& u = run.u[i * r + q];
-            if (w) u *= w[i];
-            const double size = __builtin_fabs(u);
+            if (w) u[i] *= w[i];
+            const double size = __builtin_fabs(u[i]);
             if (size > largest && size < __builtin_inf()) largest = size;
         }
         int power = 0;
@@ -342,17 +335,7 @@ class Products {
         power = power < -1000 ? -1000 : power > 1000 ? 1000 : power;
         const double inverse = __builtin_ldexp(1.0, -power);
         run.unit[q] = __builtin_ldexp(1.0, power);
-        for (int64_t i = 0; i < count; ++i) run.own[run.of.at(i, q)] = T(run.u[i * r + q] * inverse);
-        for (int64_t i = count; i < round_up(count, M); ++i) run.own[run.of.at(i, q)] = T(0);
-    }
-
-    void transposed(const T* strip, Run& run, int64_t i, int columns, int64_t r) const {
-        const T* own = run.own.get() + run.of.at(i, 0);
-        if (few(r))
-            for (int64_t q = 0; q < r; ++q) transposed_times_one(strip, own + q * run.of.by_vector, columns, run.carry.get() + q * tile_);
-        else
-            for (int64_t q = 0; q < r; q += N)
-                transposed_times_many(strip, own + q, run.of.by_row, columns, run.carry.get() + q);
+        for (int64_t i = 0; i < run.height; ++i) run.own[q * run.height + i] = T(u[i] * inverse);
     }
 
     // carry[c] += sum over the strip's rows of strip[k, c] v[k]
@@ -363,20 +346,6 @@ class Products {
             for (int k = 0; k < M; ++k) t += load(strip + k * stride_ + c) * v[k];
             store<T>(carry + c, t);
         }
-    }
-
-    // sums += carry, each vector times its unit; carry becomes zero
-    void hand_over(Run& run, int columns, int64_t r, double* sums, int64_t by_vector) const {
-        T* carry = run.carry.get();
-        const double* unit = run.unit.get();
-        const int64_t rp = run.of.by_row;
-        if (few(r))
-            for (int64_t q = 0; q < r; ++q)
-                for (int c = 0; c < columns; ++c) sums[q * by_vector + c] += unit[q] * double(carry[q * tile_ + c]);
-        else
-            for (int c = 0; c < columns; ++c)
-                for (int64_t q = 0; q < r; ++q) sums[c * r + q] += unit[q] * double(carry[c * rp + q]);
-        std::memset(static_cast<void*>(carry), 0, size_t(few(r) ? r * tile_ : columns * rp) * sizeof(T));
     }
 
     const Strips<T>& strips_;

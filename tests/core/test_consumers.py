@@ -129,7 +129,7 @@ def normal_product(tiles, V, weights, n, height=None):
 
 
 @pytest.mark.parametrize("weighted", [True, False])
-@pytest.mark.parametrize("r", [1, 2, 3, 4, 5, 26])
+@pytest.mark.parametrize("r", [1, 5])
 def test_normal_products(make_plan, full, isa, dtype, r, weighted):
     for n, m in NORMAL_SHAPES:
         plan = make_plan(dtype, n, m)
@@ -142,11 +142,10 @@ def test_normal_products(make_plan, full, isa, dtype, r, weighted):
             assert (np.abs(got - expected) <= bound).all(), (n, m, height)
 
 
-@pytest.mark.parametrize("r", [1, 3, 20])
 @pytest.mark.parametrize("depth", [300, 700, 3000])
-def test_normal_products_of_many_features(make_plan, full, isa, dtype, r, depth):
+def test_normal_products_of_many_features(make_plan, full, isa, dtype, depth):
     """Deep rows are paired block by block in a buffer of their own; a program without operations leaves them there."""
-    n, m = 205, 530
+    n, m, r = 205, 530, 3
     for program in (None, []):
         plan = make_plan(dtype, n, m, depth=depth, program=program)
         V, whole = np.abs(vectors(m, r, dtype)), full(plan.twin(), n, m, np.float64)
@@ -154,12 +153,10 @@ def test_normal_products_of_many_features(make_plan, full, isa, dtype, r, depth)
         np.testing.assert_allclose(got, whole.T @ (whole @ V), rtol=20 * plan.eps)
 
 
-@pytest.mark.parametrize("size", [1e-30, 1.0, 1e30])
-@pytest.mark.parametrize("weight", [1e-30, 1e30, 1e200])
-@pytest.mark.parametrize("r", [1, 5, 26])
-def test_normal_products_of_any_size(make_plan, full, isa, dtype, size, weight, r):
+@pytest.mark.parametrize(("size", "weight"), [(1e-30, 1e-30), (1e-30, 1e200), (1.0, 1e200), (1e30, 1e30)])
+def test_normal_products_of_any_size(make_plan, full, isa, dtype, size, weight):
     """What is between the two products is in double: float32 could hold none of it."""
-    n, m = 30, 50
+    n, m, r = 30, 50, 3
     plan = make_plan(dtype, n, m)
     V = (size * (1 + np.abs(vectors(m, r, np.float64)))).astype(dtype)
     V[:, 0] *= 1e-4
@@ -168,10 +165,9 @@ def test_normal_products_of_any_size(make_plan, full, isa, dtype, size, weight, 
     np.testing.assert_allclose(normal_product(plan.tiles(isa), V, weights, n), expected, rtol=20 * plan.eps, atol=1)
 
 
-@pytest.mark.parametrize("r", [1, 5, 26])
-def test_normal_products_of_nan_and_infinity(make_plan, isa, dtype, r):
+def test_normal_products_of_nan_and_infinity(make_plan, isa, dtype):
     """They reach every column of their vector, and no other vector."""
-    plan, V = make_plan(dtype, 40, 70), np.ones((70, r + 1), dtype)
+    plan, V = make_plan(dtype, 40, 70), np.ones((70, 3), dtype)
     for bad in (np.nan, np.inf):
         V[7, 0] = bad
         got = normal_product(plan.tiles(isa), V, None, 40)
@@ -179,7 +175,7 @@ def test_normal_products_of_nan_and_infinity(make_plan, isa, dtype, r):
         assert np.isfinite(got[:, 1:]).all()
     weights = np.ones(40)
     weights[3] = np.nan
-    assert np.isnan(normal_product(plan.tiles(isa), np.ones((70, r), dtype), weights, 40)).all()
+    assert np.isnan(normal_product(plan.tiles(isa), np.ones((70, 2), dtype), weights, 40)).all()
 
 
 def test_normal_products_with_foreign_rows(make_plan, isa, dtype):
@@ -187,10 +183,9 @@ def test_normal_products_with_foreign_rows(make_plan, isa, dtype):
     A, B = np.ones((385, 1)), np.ones((40, 1))
     A[192:] = np.inf
     plan = make_plan(dtype, 385, 40, program=[], pairings=[(int(Pairing.DOT), A, B)])
-    for r in (1, 26):
-        out = np.zeros((40, r))
-        plan.tiles(isa).normal_product(0, 192, np.ones((40, r), dtype), None, out)
-        np.testing.assert_array_equal(out, 192 * 40)
+    out = np.zeros((40, 2))
+    plan.tiles(isa).normal_product(0, 192, np.ones((40, 2), dtype), None, out)
+    np.testing.assert_array_equal(out, 192 * 40)
 
 
 def test_normal_products_compute_each_entry_once():

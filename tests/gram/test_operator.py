@@ -10,7 +10,8 @@ import scipy.sparse as sp
 
 from mercer import KernelOperator, _twin
 from mercer.errors import InvalidInput
-from mercer.gram import inputs
+from mercer.gram import inputs, tiles
+from mercer.gram.operator import MOST_TOGETHER
 from mercer.kernels import Cosine, Function, Gaussian, Laplace, Linear, Matern, Polynomial, Precomputed
 from mercer.testing import check_operator_contract
 
@@ -240,6 +241,19 @@ def test_vectors_beyond_the_range_of_float32(size):
     mixed = K @ (V * [1.0, c])
     np.testing.assert_array_equal(mixed, (K @ V) * [1.0, c])
     assert np.isnan(K @ np.full(37, np.nan)).all()
+
+
+@pytest.mark.parametrize("r", [1, MOST_TOGETHER, MOST_TOGETHER + 1])
+def test_normal_products_of_few_and_many_vectors(r, monkeypatch):
+    """Few in one sweep, many by two products: both are Kᵀ diag(w) K V."""
+    sweeps = []
+    one = tiles.normal_product
+    monkeypatch.setattr(tiles, "normal_product", lambda *given: sweeps.append(1) or one(*given))
+    K, w = KernelOperator(Gaussian(gamma=0.3), X, Z), RNG.standard_normal(len(X))
+    V = RNG.standard_normal((len(Z), r))
+    dense = K.toarray()
+    np.testing.assert_allclose(K.normal_product(V, w), dense.T @ (w[:, None] * (dense @ V)), rtol=1e-10, atol=1e-10)
+    assert len(sweeps) == (r <= MOST_TOGETHER)
 
 
 def test_many_right_hand_sides():

@@ -25,6 +25,7 @@ from mercer.operators import (
     Weighted,
     as_operator,
     center_cross,
+    estimate_norm,
     product,
 )
 
@@ -231,3 +232,15 @@ def test_products_beside_lapack_are_numpys_for_every_layout(dtype, columns):
     np.testing.assert_allclose(beside @ V, A @ V, atol=1e-5)
     assert beside.T.beside_lapack
     assert beside.astype(np.float64).beside_lapack
+
+
+def test_a_norm_by_power_iteration():
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.standard_normal((30, 30)))[0]
+    for largest in (3.0, -3.0):
+        A = Q @ np.diag(np.r_[largest, rng.uniform(-1, 1, 29)]) @ Q.T
+        few, many = (estimate_norm(lambda x: A @ x, np.ones(30), steps) for steps in (4, 40))  # noqa: B023
+        assert 1.5 < few <= 3 + 1e-12
+        assert many == pytest.approx(3.0, rel=1e-10)
+    assert estimate_norm(lambda x: A @ x, np.zeros(30), 5) == 0.0
+    assert estimate_norm(lambda x: 1e100 * x, np.full(3, 1e-100), 5) == pytest.approx(1e100)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from mercer.errors import InvalidInput, message
-from mercer.operators import Operator
+from mercer.operators import Operator, estimate_norm
 
 __all__ = ["PivotedCholesky", "pivoted_cholesky"]
 
@@ -76,12 +76,9 @@ class PivotedCholesky:
 
     def norm(self, s: ArrayLike = 1.0) -> float:
         """‖diag(s) F Fᵀ diag(s)‖ to its order, by a few power iterations."""
-        v = np.asarray(s, np.float64) * np.sqrt(np.einsum("ij,ij->i", self.F, self.F, dtype=np.float64))
-        size = float(np.linalg.norm(v))
-        for _ in range(POWERS):
-            v = s * (self.F @ (self.F.T @ (s * v / (size or 1.0)).astype(self.F.dtype)))
-            size = float(np.linalg.norm(v))
-        return size
+        s = np.broadcast_to(np.asarray(s, np.float64), len(self.F))
+        start = s * np.sqrt(np.einsum("ij,ij->i", self.F, self.F, dtype=np.float64))
+        return estimate_norm(lambda v: s * (self.F @ (self.F.T @ (s * v).astype(self.F.dtype))), start, POWERS)
 
 
 def pivoted_cholesky(

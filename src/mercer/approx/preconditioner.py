@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.approx.pivoted_cholesky import PivotedCholesky
 from mercer.errors import InvalidInput, message
-from mercer.operators import Operator, Weighted
+from mercer.operators import Operator, Weighted, estimate_norm
 
 __all__ = ["LowRankInverse", "SpectralInverse", "preconditioner", "rest"]
 
@@ -31,9 +31,11 @@ REST = 0.1
 with 0 to 0.5 at n = 10 000 with 1000."""
 
 CORRELATED = 8.0
-"""``PivotedCholesky.correlation`` up to which that is done. Steps for a part of 0, 0.1 and 0.2 at n = 8000: where it is
-1.3 to 5.0, in five cases of six, 31, 29, 30; 47, 40, 42; 83, 63, 68; 102, 81, 82; 79, 65, 66 (digits); in the sixth
-87, 101, 103. From 7.6 to 9.2 82, 76, 81; 67, 62, 73; 61, 61, 67; beyond 53, 65, 75; 73, 83, 86; 18, 20, 22."""
+"""``PivotedCholesky.correlation`` up to which that is done. Steps to six digits for a part of 0, 0.1 and 0.2 of twenty
+systems of 7000 or 8000 rows (housing, digits, letters, adult, random rows; 240 to 800 pivots) in order of correlation.
+From 1.3 to 5.2: 31, 29, 30; 47, 40, 42; 79, 65, 66; beyond 400, 332, 347; 44, 42, 43; 83, 63, 68; 87, 101, 103;
+102, 81, 82; 59, 59, 61. From 6.7 to 9.8: 33, 34, 33; 67, 62, 73; 57, 53, 53; 73, 81, 86; 82, 76, 81; 19, 18, 19;
+61, 61, 67. From 15 to 35: 16, 16, 16; 18, 20, 22; 25, 25, 27; 53, 65, 75."""
 
 POWERS = 8
 """Power iterations for ‖FFᵀ‖, which has to be known to its order."""
@@ -48,6 +50,8 @@ class LowRankInverse(Operator):
     Parameters
     ----------
     F : array of shape (n, r)
+    gram : float64 array of shape (r, r), optional
+        FᵀF where it is there; its memory is taken for the factor.
 
     References
     ----------
@@ -121,7 +125,9 @@ class SpectralInverse(Operator):
     def of(
         cls, F: NDArray[Any], gram: NDArray[np.float64] | None = None, *, overwrite: bool = False
     ) -> SpectralInverse:
-        """(FFᵀ + I)⁻¹ by the eigenvalues of FᵀF in float64; F's memory is reused for U if `overwrite`.
+        """(FFᵀ + I)⁻¹ by the eigenvalues of FᵀF in float64, `gram` where it is there.
+
+        F's memory becomes that of U if `overwrite`.
 
         >>> import numpy as np
         >>> SpectralInverse.of(np.array([[1.0], [1.0]])).toarray().round(4)
@@ -169,7 +175,8 @@ def preconditioner(F: NDArray[Any], shift: ArrayLike, *, overwrite: bool = False
     root = 1 / np.sqrt(np.maximum(diagonal, np.finfo(np.float64).eps * largest))
     scaled = np.multiply(F, root[:, None], out=F if overwrite else None, dtype=F.dtype, casting="same_kind")
     gram = _gram(scaled)
-    if np.finfo(F.dtype).eps * _largest(gram) <= SAFE:
+    norm = estimate_norm(gram.__matmul__, np.sqrt(np.diagonal(gram)), POWERS)
+    if np.finfo(F.dtype).eps * norm <= SAFE:
         return Weighted(LowRankInverse(scaled, gram), root)
     return Weighted(SpectralInverse.of(scaled, gram, overwrite=True), root)
 
@@ -207,14 +214,6 @@ def _gram(F: NDArray[Any]) -> NDArray[np.float64]:
         part = F[some].astype(kind, copy=False)
         G += part.T @ part
     return G
-
-
-def _largest(G: NDArray[np.float64]) -> float:
-    """The largest eigenvalue of a positive semi-definite G, to its order."""
-    v = np.sqrt(np.maximum(np.diagonal(G), 0.0))
-    for _ in range(POWERS):
-        v = G @ (v / max(float(np.linalg.norm(v)), np.finfo(np.float64).tiny))
-    return float(np.linalg.norm(v))
 
 
 def _times(A: NDArray[Any], V: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -45,7 +45,7 @@ PROBE = 240
 """Pivots of the approximation from which the steps are predicted."""
 MOST_RANK = 3500
 """Beyond it the memory n r is the limit, 1.6 GB in all at n = 100 000. There (d = 20, λ = 1e-6 n) 2000 pivots took 23 s
-with their eigenvectors and 74 steps of 3.9 s, 3000 32 s without and 48 steps."""
+with their eigenvectors and 74 steps of 3.9 s, 3000 without 48 steps (and 32 s beside another job)."""
 PASS = 2.5
 """Float64 products that a pass of ASkotch costs with float32 entries; 1.6 to 2.5 measured (d = 10)."""
 SMALLEST_BLOCK = 100

@@ -13,6 +13,7 @@ from mercer.operators.algebra import (
 from mercer.operators.caching import CachedRows, Submatrix
 from mercer.operators.centering import Centered, Weighted, center_cross
 from mercer.operators.dense import Bordered, Dense, Diagonal, Identity, LowRank, product
+from mercer.operators.norm import estimate_norm
 from mercer.operators.quantised import Quantised
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "Weighted",
     "as_operator",
     "center_cross",
+    "estimate_norm",
     "product",
     "row_blocks",
 ]

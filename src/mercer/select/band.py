@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.backend import engine, instruction_set
 from mercer.errors import InvalidInput, message
-from mercer.operators import Operator
+from mercer.operators import Operator, estimate_norm
 from mercer.select.inverse import RidgeInverse, noise, partner, reflection, subtract_outer
 
 __all__ = ["RidgeBand"]
@@ -146,13 +146,14 @@ class RidgeBand(RidgeInverse):
         """√n ε ‖B‖, the norm by power iteration."""
         x = np.random.default_rng(0).standard_normal((*self.diagonal_tiles.shape[:2], 1))
         x.reshape(-1)[self.size :] = 0.0
-        for _ in range(POWERS):
-            x = x / (float(np.linalg.norm(x)) or 1.0)
-            image = self.diagonal_tiles @ x
-            image[1:] += self.lower_tiles @ x[:-1]
-            image[:-1] += self.lower_tiles.swapaxes(1, 2) @ x[1:]
-            x = image
-        return noise(len(self.roots), float(np.linalg.norm(x)))
+        return noise(len(self.roots), estimate_norm(self._times_band, x, POWERS))
+
+    def _times_band(self, x: Floats) -> Floats:
+        """B x, of shape (blocks, rows of a block, 1)."""
+        image = self.diagonal_tiles @ x
+        image[1:] += self.lower_tiles @ x[:-1]
+        image[:-1] += self.lower_tiles.swapaxes(1, 2) @ x[1:]
+        return image
 
 
 def _solved(below: Floats, inverse: Floats, Z: Floats) -> Floats:

@@ -16,7 +16,7 @@ __all__ = ["BlockKrylov", "KrylovState"]
 
 _JITTER = 0.01  # norm of the random part of each direction that comes from sampled rows; 0.1 cost a third of a step
 _SAMPLES = 3  # rows sampled for each column of the block
-_LANES = 32  # columns that a product takes at once: 42 or 46 cost as much as 48 to 64, half as much again as 32
+_LANES = 32  # columns that a product takes at once: 42 to 48 cost half as much again as 32, 64 twice as much
 _MORE = 16  # Ritz pairs at least, beyond those asked for, whose residuals make the next block
 _DECAY = 0.9  # share of the sampled rows' squares that their leading directions must hold, or the start is random
 _PATIENCE = 8  # steps with neither a smaller residual nor larger values before the run counts as stalled

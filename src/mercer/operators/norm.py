@@ -1,0 +1,39 @@
+"""The size of an operator, from a few products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["estimate_norm"]
+
+
+def estimate_norm(product: Callable[[NDArray[Any]], NDArray[Any]], start: NDArray[Any], steps: int) -> float:
+    r"""‖A xₛ₋₁‖ ≤ ‖A‖₂ by power iteration, xᵢ = A xᵢ₋₁/‖A xᵢ₋₁‖, for a symmetric A.
+
+    The eigenvalue is that of the largest magnitude: to its order after few steps, unless `start` is orthogonal to the
+    leading eigenvectors.
+
+    Parameters
+    ----------
+    product : callable
+        x ↦ A x.
+    start : array
+        x₀, of any shape that the product takes.
+    steps : int
+        Products.
+
+    Examples
+    --------
+    >>> A = np.diag([1.0, 3.0])
+    >>> round(estimate_norm(lambda x: A @ x, np.ones(2), 8), 3)
+    3.0
+    """
+    x, norm = start, float(np.linalg.norm(start))
+    for _ in range(steps):
+        x = product(x / (norm or 1.0))
+        norm = float(np.linalg.norm(x))
+    return norm
