@@ -47,6 +47,32 @@ def test_rank_deficient_factors_and_none():
     np.testing.assert_allclose(preconditioner(none, 0.5).toarray(), 2 * np.eye(12))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_directions_of_f_that_are_rounding_are_those_of_the_identity(dtype):
+    """Pairs of equal columns of size 1e9: of the s² of their difference nothing but rounding is left."""
+    big = 1e9 * np.asarray(np.hstack([F, F]), dtype)
+    M, outside = SpectralInverse.of(big), np.linalg.svd(F)[0][:, 4:]
+    np.testing.assert_allclose(M @ outside, outside, atol=1e-6)
+    np.testing.assert_allclose(M @ F, 0.0, atol=1e-6)
+
+
+def test_columns_nearly_alike_are_summed_in_float64():
+    """s² = 2.4e6 and 0.6: in float32 the rounding of the one's sums is a hundredth of the other's 0.6 + 1."""
+    x, e = np.random.default_rng(0).standard_normal((2, 3000))
+    given = np.column_stack([20 * x, 20 * x + 0.02 * e]).astype(np.float32)
+    U, s = np.linalg.svd(given.astype(np.float64), full_matrices=False)[:2]
+    M = LowRankInverse(given)
+    np.testing.assert_allclose(U[:, 1] @ (M @ U[:, 1]), 1 / (s[1] ** 2 + 1), rtol=1e-4)
+
+
+@pytest.mark.parametrize("size", [1e-60, 1e60])
+@pytest.mark.parametrize("make", [LowRankInverse, SpectralInverse.of])
+def test_vectors_beyond_the_range_of_float32(make, size):
+    M, V = make(np.asarray(F, np.float32)), np.random.default_rng(1).standard_normal((12, 3))
+    V[:, 2] = 0.0
+    np.testing.assert_allclose(M @ (size * V) / size, M @ V, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("shift", [0.0, -1.0, np.nan, np.inf, np.r_[np.ones(11), 0.0]])
 def test_a_shift_that_is_not_positive_is_refused(shift):
     with pytest.raises(InvalidInput, match="shift"):

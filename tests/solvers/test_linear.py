@@ -64,6 +64,15 @@ def test_mixed_precision_reaches_float64_where_float32_alone_cannot():
     assert np.abs(factor.solve(np.ones(n)) / wanted - 1).max() > 1e-4
 
 
+def test_the_residual_of_a_run_that_was_cut_off_is_the_true_one():
+    """The recurrence goes on falling where rounding has stopped the true residual."""
+    problem = LinearSystem(Dense(spd(60, 1e6)), rng.standard_normal(60))
+    solution = solve(ConjugateGradients(tol=1e-30, max_steps=600, recompute_every=1000), problem)
+    assert solution.status is Status.MAX_STEPS
+    assert solution.state.residual < 0.01 * solution.residual
+    assert solution.residual == pytest.approx(problem.residual(solution.x))
+
+
 def test_the_residual_is_that_of_the_operator_and_not_of_the_copy_that_was_factored():
     A = spd(40)
     coarse = (A * (1 + 1e-3 * np.sign(A))).astype(np.float32)
