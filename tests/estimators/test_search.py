@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,7 @@ from mercer.errors import Cancelled, InvalidInput
 from mercer.estimators import held_out
 from mercer.estimators.held_out import Split, held_out_predictions
 from mercer.events import Cancel, TilesDone
-from mercer.kernels import Function, Gaussian, Laplace, Precomputed
+from mercer.kernels import Function, Gaussian, Kernel, Laplace, Precomputed
 
 GRID = {"kernel__gamma": [0.01, 0.1, 1.0], "alpha": [1e-3, 0.1, 10.0]}
 
@@ -102,6 +103,27 @@ def test_groups(data):
 def test_kernels_themselves_and_bandwidths_that_depend_on_the_fold(data):
     grid = {"kernel": [Gaussian(), Laplace("median"), Gaussian(0.1)], "alpha": [0.1, 1.0]}
     searched(KernelRidge(), grid, *data)
+
+
+@dataclass(frozen=True)
+class Powers(Kernel):
+    """Parameters of any kind."""
+
+    coefficients: object
+    inner: object = None
+
+    def formula(self, pair):
+        first, second = np.ravel(self.coefficients)
+        return first * pair.dot + second * pair.dot**2 + (0.0 if self.inner is None else self.inner.formula(pair))
+
+
+@pytest.mark.parametrize("kind", [tuple, list, np.array, lambda pair: np.array([pair])])
+def test_parameters_without_a_hash(data, kind):
+    """Equal ones are of one kernel, whose matrix all λ share; one element makes another."""
+    kernels = [Powers(kind([1.0, 2.0])), Powers(kind([1.0, 3.0])), Powers(kind([1.0, 0.0]), Powers(kind([0.0, 4.0])))]
+    search = searched(KernelRidge(), {"kernel": kernels, "alpha": [0.1, 1.0]}, *data)
+    assert "2 λ of each kernel" in search.road_
+    assert len(np.unique(search.cv_results_["mean_test_score"])) == 6
 
 
 def test_several_targets_and_float32(data):

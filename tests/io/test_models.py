@@ -26,6 +26,7 @@ from mercer import (
     KernelRidgeClassifier,
     KernelRidgeClassifierCV,
     KernelRidgeCV,
+    KernelSearchCV,
     KernelSpectralClustering,
     NuSVC,
     NuSVR,
@@ -254,6 +255,9 @@ def test_what_cannot_be_saved_is_said(tmp_path):
         save(KernelRidge(Function(lambda a, b: a @ b.T)).fit(X, Y[:, 0]), tmp_path / "m")
     with pytest.raises(InvalidInput, match="one of mercer's own models"):
         save(Ridge(), tmp_path / "m")
+    search = KernelSearchCV(KernelRidge(), {"alpha": [0.1, 1.0]}, cv=2).fit(X, Y[:, 0])
+    with pytest.raises(InvalidInput, match="save its best_estimator_"):
+        save(search, tmp_path / "m")
     with pytest.raises(InvalidInput, match="only data can be saved"):
         save(KernelPCA(random_state=np.random.RandomState(0)), tmp_path / "m")
     with pytest.raises(InvalidInput, match="cannot be written"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from time import perf_counter
 from typing import Any, Self
 
@@ -20,6 +21,7 @@ from mercer.estimators.search_ledger import Ledger, distinct, fingerprint
 from mercer.estimators.search_results import as_table, chosen_row
 from mercer.estimators.shared_search import SharedRidge, shared_ridge, why_not_shared
 from mercer.events import StageDone, TilesDone, emit
+from mercer.kernels import Kernel
 
 __all__ = ["KernelSearchCV"]
 
@@ -248,10 +250,10 @@ class KernelSearchCV(GridSearchCV):
             yield from self._fitted(X, y, splits, candidates, which, fit_params)
             return
         groups = _by_kernel(road, candidates, which)
-        most = max(len(group) for group in groups.values())
+        most = max(len(group) for _, group in groups)
         self.road_ = f"shared: one kernel matrix for {len(splits)} folds and {most} λ of each kernel"
         done = 0
-        for kernel, group in groups.items():
+        for kernel, group in groups:
             start = perf_counter()
             yield from self._shared(road, kernel, group, candidates, inner)
             done += len(group)
@@ -313,11 +315,27 @@ def _split(splitter: Any, X: Any, y: Any, groups: Any) -> Any:
     return splitter.split(X, y) if groups is None else splitter.split(X, y, groups)
 
 
-def _by_kernel(road: SharedRidge, candidates: list[Any], which: list[int]) -> dict[Any, list[int]]:
-    groups: dict[Any, list[int]] = {}
+def _by_kernel(road: SharedRidge, candidates: list[Any], which: list[int]) -> list[tuple[Kernel, list[int]]]:
+    groups: dict[Any, tuple[Kernel, list[int]]] = {}
     for i in which:
-        groups.setdefault(road.kernel_of(candidates[i]), []).append(i)
-    return groups
+        kernel = road.kernel_of(candidates[i])
+        groups.setdefault(_key(kernel), (kernel, []))[1].append(i)
+    return list(groups.values())
+
+
+def _key(value: Any) -> Any:
+    """What equal parameters share: those of a kernel may be lists and arrays, which have no hash."""
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, np.ndarray | list | tuple):
+        return type(value), *map(_key, value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return type(value), *(_key(getattr(value, one.name)) for one in fields(value))
+    try:
+        hash(value)
+    except TypeError:
+        return id(value)
+    return value
 
 
 def _drawn(estimator: Any, y: Any, n: int, size: int, seed: int) -> np.ndarray:

@@ -58,6 +58,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     True
     """
     codec = _safetensors("save")
+    if hasattr(model, "best_estimator_"):
+        raise InvalidInput(message("save", f"a {type(model).__name__}", "save its best_estimator_"))
     encoder = Encoder()
     if encoder.classes.get(type(model).__name__) is not type(model):
         known = ", ".join(sorted(encoder.classes))
