@@ -170,7 +170,7 @@ def leverages(F: np.ndarray, rest: np.ndarray, weights: np.ndarray, delta: float
     V = scipy.linalg.solve_triangular(np.linalg.cholesky(S).astype(F.dtype), G.T, lower=True, overwrite_b=True)
     diagonal = np.maximum(1.0 - np.einsum("ij,ij->j", V, V, dtype=np.float64), 0.0) / e
     ones = 1 / np.sqrt(e)
-    ones = (ones - V.T @ (V @ ones)) / np.sqrt(e)
+    ones = (ones - V.T @ (V @ ones.astype(F.dtype))) / np.sqrt(e)
     free = delta / weights * (diagonal - ones**2 / ones.sum())
     return np.asarray(1.0 - np.clip(free, np.finfo(np.float64).eps, 1.0))
 

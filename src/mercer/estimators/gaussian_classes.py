@@ -51,10 +51,9 @@ class GaussianClasses(ClassifierMixin, LeastSquares):
                 room = max((report.memory_budget - report.memory_planned) // (4 * 8 * n), 1)
                 rank = int(min(n, LEVERAGE_RANK, room))
                 # What fewer pivots than rows leave out is far more than the rounding of float32.
-                F = pivoted_cholesky(K if rank == n else K.astype(np.float32), rank).F
+                approximation = pivoted_cholesky(K if rank == n else K.astype(np.float32), rank)
+                F, rest = approximation.F, approximation.left
                 report.memory_planned += 3 * F.nbytes
-                explained = np.einsum("ij,ij->i", F, F, dtype=np.float64)
-                rest = np.maximum(np.asarray(K.diagonal(), np.float64) - explained, 0.0)
             h = leverages(F, rest, weights, self.delta_)
             out = leave_one_out_scores(found.scores, labels, weights, self.eigenvalues_, h)
         scatter = ClassScatter.of(out, labels, weights)
