@@ -131,7 +131,8 @@ def _factor_blocks(buffer: NDArray[Any]) -> bool:
         for j in range(own.stop, n, BLOCK):
             right = slice(j, min(j + BLOCK, n))
             rest = buffer[own, right] - above @ buffer[:k, right]
-            buffer[own, right] = trsm(1.0, block.T, np.asfortranarray(rest), lower=1, trans_a=0)
+            # As Xᵀ U_kk = Rᵀ, for the transpose of a row-major R is what LAPACK wants.
+            buffer[own, right] = trsm(1.0, block.T, rest.T, side=1, lower=1, trans_a=1, overwrite_b=1).T
     return True
 
 
