@@ -22,7 +22,7 @@ from mercer import SVC, KernelPCA, KernelRidge, KernelRidgeClassifier, KernelSea
 from mercer.errors import Cancelled, InvalidInput
 from mercer.estimators import held_out
 from mercer.estimators.held_out import Split, held_out_predictions
-from mercer.events import Cancel, TilesDone
+from mercer.events import Cancel, StageDone, TilesDone
 from mercer.kernels import Function, Gaussian, Kernel, Laplace, Precomputed
 
 GRID = {"kernel__gamma": [0.01, 0.1, 1.0], "alpha": [1e-3, 0.1, 10.0]}
@@ -117,12 +117,22 @@ class Powers(Kernel):
         return first * pair.dot + second * pair.dot**2 + (0.0 if self.inner is None else self.inner.formula(pair))
 
 
-@pytest.mark.parametrize("kind", [tuple, list, np.array, lambda pair: np.array([pair])])
+@pytest.mark.parametrize("kind", [tuple, list, np.array, lambda pair: np.array([pair], object)])
 def test_parameters_without_a_hash(data, kind):
     """Equal ones are of one kernel, whose matrix all λ share; one element makes another."""
-    kernels = [Powers(kind([1.0, 2.0])), Powers(kind([1.0, 3.0])), Powers(kind([1.0, 0.0]), Powers(kind([0.0, 4.0])))]
-    search = searched(KernelRidge(), {"kernel": kernels, "alpha": [0.1, 1.0]}, *data)
+
+    def kernels():
+        return [Powers(kind([1.0, 2.0])), Powers(kind([1.0, 3.0])), Powers(kind([1.0, 0.0]), Powers(kind([0.0, 4.0])))]
+
+    grid = [{"kernel": kernels(), "alpha": [alpha]} for alpha in (0.1, 1.0)]
+    search = searched(KernelRidge(), grid, *data)
     assert "2 λ of each kernel" in search.road_
+    heard = Heard()
+    with mercer.observe(heard):
+        KernelSearchCV(KernelRidge(), grid).fit(*data)
+    assert (
+        sum(isinstance(one, StageDone) and one.name.startswith("KernelSearchCV: Powers") for one in heard.events) == 3
+    )
     assert len(np.unique(search.cv_results_["mean_test_score"])) == 6
 
 

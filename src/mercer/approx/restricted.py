@@ -31,7 +31,7 @@ class RestrictedSystem(Operator):
 
     The coefficients are β = C⁻¹ z. In the coordinates z the operator is close to the identity, and a relative residual
     is, within the square root of its condition number, the relative error in the energy norm ‖f‖²_W + λ‖f‖²_H. A
-    product takes one `Operator.normal_product`: each entry of a kernel matrix K_nm is computed once.
+    product takes one `Operator.normal_product`: up to ten targets compute each entry of a kernel matrix K_nm once.
 
     Parameters
     ----------

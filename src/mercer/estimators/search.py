@@ -325,9 +325,9 @@ def _by_kernel(road: SharedRidge, candidates: list[Any], which: list[int]) -> li
 
 def _key(value: Any) -> Any:
     """What equal parameters share: those of a kernel may be lists and arrays, which have no hash."""
-    if isinstance(value, np.ndarray) and value.dtype != object:
-        return value.dtype.str, value.shape, value.tobytes()
-    if isinstance(value, np.ndarray | list | tuple):
+    if isinstance(value, np.ndarray):
+        return _key(value.tolist()) if value.dtype == object else (value.dtype.str, value.shape, value.tobytes())
+    if isinstance(value, list | tuple):
         return type(value), *map(_key, value)
     if is_dataclass(value) and not isinstance(value, type):
         return type(value), *(_key(getattr(value, one.name)) for one in fields(value))

@@ -12,19 +12,23 @@ __all__ = ["estimate_norm"]
 
 
 def estimate_norm(product: Callable[[NDArray[Any]], NDArray[Any]], start: NDArray[Any], steps: int) -> float:
-    r"""‖A xₛ₋₁‖ ≤ ‖A‖₂ by power iteration, xᵢ = A xᵢ₋₁/‖A xᵢ₋₁‖, for a symmetric A.
+    r"""‖A xₛ₋₁‖ ≤ ‖A‖₂ by power iteration, x₀ = `start`/‖`start`‖ and xᵢ = A xᵢ₋₁/‖A xᵢ₋₁‖, for a symmetric A.
 
-    The eigenvalue is that of the largest magnitude: to its order after few steps, unless `start` is orthogonal to the
-    leading eigenvectors.
+    It grows with each step, to the largest |λ|; a few steps give its order, unless `start` is orthogonal to the leading
+    eigenvectors. Squares of the elements have to be in range.
 
     Parameters
     ----------
     product : callable
         x ↦ A x.
     start : array
-        x₀, of any shape that the product takes.
+        Of any shape that the product takes.
     steps : int
-        Products.
+        Products s, at least one.
+
+    References
+    ----------
+    G. H. Golub, C. F. Van Loan (2013). Matrix Computations, 4th edition. Section 7.3.
 
     Examples
     --------
