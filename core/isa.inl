@@ -30,11 +30,12 @@ namespace {
 #include "online.hpp"
 #include "quantised.hpp"
 #include "band.hpp"
+#include "triangular.hpp"
 }  // namespace
 
 InstructionSet MERCER_ISA() {
     return {MERCER_ISA_NAME, make, evaluate, Simd<double>::W, subsequences, alignments, coordinates, smo, merge_pass, quantise,
-            quantised_product, add_rows, nearest_means, band_step, band_vectors, band_factors, band_norms};
+            quantised_product, add_rows, nearest_means, band_step, band_vectors, band_factors, band_norms, cholesky_solve};
 }
 
 }  // namespace mercer

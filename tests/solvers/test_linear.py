@@ -268,15 +268,16 @@ def test_what_does_not_fit_is_refused_with_advice(attempt):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_one_column_of_a_large_factor_is_as_exact_as_several(monkeypatch, dtype):
-    rng, B = np.random.default_rng(0), np.random.default_rng(1).normal(size=(90, 1))
+def test_one_few_and_many_columns_are_solved_for_equally_well(monkeypatch, dtype):
+    rng, B = np.random.default_rng(0), np.random.default_rng(1).normal(size=(90, 5))
     A = np.asarray(rng.normal(size=(90, 90)), dtype)
     A = A @ A.T / 90 + np.eye(90, dtype=dtype)
     exact, factor = np.linalg.solve(A.astype(np.float64), B), CholeskyFactor.of(A.copy())
-    several = factor.solve(np.hstack([B, B]))[:, :1]
-    monkeypatch.setattr("mercer.solvers.cholesky.LARGE", 90)
-    single = factor.solve(B)
-    assert np.abs(single - exact).max() <= 2 * np.abs(several - exact).max() < 100 * np.finfo(dtype).eps
+    one, few = np.hstack([factor.solve(b)[:, None] for b in B.T]), factor.solve(B)
+    monkeypatch.setattr("mercer.solvers.cholesky.FEW", 4)
+    many = factor.solve(B)
+    errors = [np.abs(found - exact).max() for found in (one, few, many)]
+    assert max(errors) <= 2 * min(errors) < 100 * np.finfo(dtype).eps
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -294,8 +295,8 @@ def test_a_factor_by_blocks_is_that_of_lapack(monkeypatch, dtype, n):
     below = np.tril_indices(n, -1)
     assert np.array_equal(blocks.buffer[below], A[below])  # the other triangle is left as it was
     b = np.arange(n) + 1.0
-    assert np.allclose(
-        blocks.solve(b), np.linalg.solve(A.astype(float) + 0.5 * np.eye(n), b), rtol=1e3 * np.finfo(dtype).eps
-    )
+    exact = np.linalg.solve(A.astype(float) + 0.5 * np.eye(n), b)
+    # Of the largest entry: it is the norm that a factor is good in, and the smallest entry may be 600 times smaller.
+    assert np.abs(blocks.solve(b) - exact).max() <= 50 * np.finfo(dtype).eps * np.abs(exact).max()
     A[n // 2, n // 2] = -1e3
     assert CholeskyFactor.of(A.copy()) is None

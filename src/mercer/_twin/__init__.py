@@ -18,10 +18,11 @@ from mercer._twin.sequences import (
     substring_product,
 )
 from mercer._twin.tiles import PAIRINGS, BlockTiles, Tiles, instruction_sets, threads
+from mercer._twin.triangular import cholesky_solve
 
 __all__ = [
     "BAND", "PAIRINGS", "QUANTISED_ROWS", "BlockTiles", "Tiles", "add_products", "add_rows", "alignment_kernel",
-    "band_factors", "band_norms", "band_step", "band_vectors", "coordinates", "count_kmers", "forget_pass",
-    "instruction_sets", "merge_pass", "nearest_means", "quantise", "quantised_product", "smo", "subsequence_kernel",
-    "substring_kernel", "substring_product", "threads",
+    "band_factors", "band_norms", "band_step", "band_vectors", "cholesky_solve", "coordinates", "count_kmers",
+    "forget_pass", "instruction_sets", "merge_pass", "nearest_means", "quantise", "quantised_product", "smo",
+    "subsequence_kernel", "substring_kernel", "substring_product", "threads",
 ]  # fmt: skip

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import blas, lapack
-from threadpoolctl import ThreadpoolController
 
+from mercer import backend
 from mercer.errors import InvalidInput, message
 from mercer.operators import Operator
 from mercer.solvers.base import Solver, State, Status
@@ -29,15 +28,11 @@ LARGEST_LAPACK = 96 * 1024
 segmentation fault in `potrf` with two threads from 16 000 rows of float64 on (0.3.30; 12 000 were well), whoever calls.
 """
 
-LARGE = 200
-"""Rows from which on one column is solved for by `trsv`: `potrs` makes blocks for many columns (0.21 ms against 0.09
-for 300 rows in float32, 1.6 against 0.6 for 1000, 14 against 4 for 3200). Their errors are the same.
-"""
-
-MANY_ROWS, FEW = 2000, 64
-"""Rows and columns from and up to which a factor is applied by one thread: 11 columns of 8000 rows take 0.18 s in
-float32 with one as with two, but 0.4 to 1.0 with two between products of the tile engine, whose threads wait for the
-same cores.
+FEW = 64
+"""Columns up to which the engine substitutes, which reads the factor twice, rather than LAPACK's `potrs`: 11 columns of
+8000 rows in float32 take 0.04 s instead of 0.18, 64 columns 0.10 instead of 0.24 (float64: 0.07 instead of 0.12 and
+0.23 instead of 0.24); 128 columns of float64 are LAPACK's. Its threads are those of the products before and after it,
+while LAPACK's would wait for the same cores. One column is for `trsv`, which reads as fast: 0.03 s.
 """
 
 BLOCK = 4096
@@ -77,15 +72,19 @@ class CholeskyFactor:
         # A residual of 1e-50 is no number in float32; its direction is.
         scale = np.max(np.abs(X), axis=0, initial=0.0)
         scale = np.where((scale > 0) & np.isfinite(scale), scale, 1.0)
-        scaled, single = np.asfortranarray(X / scale, self.buffer.dtype), self.buffer.dtype == np.float32
-        if scaled.shape[1] == 1 and len(scaled) >= LARGE:
+        return np.ascontiguousarray(self._substituted((X / scale).astype(self.buffer.dtype)) * scale).reshape(b.shape)
+
+    def _substituted(self, X: NDArray[Any]) -> NDArray[Any]:
+        single = self.buffer.dtype == np.float32
+        if X.shape[1] == 1:
             trsv = blas.strsv if single else blas.dtrsv
-            solved = trsv(self.buffer.T, trsv(self.buffer.T, scaled[:, 0], lower=1), lower=1, trans=1)[:, None]
-        else:
-            potrs = lapack.spotrs if single else lapack.dpotrs
-            with _one_thread(len(scaled), scaled.shape[1]):
-                solved, _ = potrs(self.buffer.T, scaled, lower=True, overwrite_b=True)
-        return np.ascontiguousarray(solved * scale).reshape(b.shape)
+            return np.asarray(trsv(self.buffer.T, trsv(self.buffer.T, X[:, 0], lower=1), lower=1, trans=1)[:, None])
+        if X.shape[1] <= FEW:
+            solved = np.ascontiguousarray(X)
+            backend.engine().cholesky_solve(self.buffer, solved, backend.instruction_set())
+            return solved
+        potrs = lapack.spotrs if single else lapack.dpotrs
+        return np.asarray(potrs(self.buffer.T, np.asfortranarray(X), lower=True, overwrite_b=True)[0])
 
     @cached_property
     def log_determinant(self) -> float:
@@ -96,16 +95,6 @@ class CholeskyFactor:
     def inverse(self) -> Operator:
         """V ↦ (A + diag(shift))⁻¹ V as an operator, for a preconditioner."""
         return _Inverse(self)
-
-
-def _one_thread(n: int, columns: int) -> AbstractContextManager[Any]:
-    """One BLAS thread where memory is the limit and a second one only waits, or is waited for: see `FEW`."""
-    return _blas().limit(limits=1, user_api="blas") if n >= MANY_ROWS and columns <= FEW else nullcontext()
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()
 
 
 def _factor(buffer: NDArray[Any]) -> bool:
