@@ -287,7 +287,8 @@ class BandStrip {
 };
 
 void band_vectors(const VectorSpec& p) {
-    parallel(ceil_div(p.last - p.first, BandStrip::kStrip), [&](int64_t s) { BandStrip(p, p.first + s * BandStrip::kStrip).run(); });
+    const int64_t strips = ceil_div(p.last - p.first, BandStrip::kStrip);  // the last ones take longest, and come first
+    parallel(strips, [&](int64_t s) { BandStrip(p, p.first + (strips - 1 - s) * BandStrip::kStrip).run(); });
 }
 
 // ---- L Lᵀ = B + λI -----------------------------------------------------------------------------------------------------------

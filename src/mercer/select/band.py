@@ -16,8 +16,10 @@ from mercer.select.inverse import RidgeInverse, noise, partner, reflection, subt
 __all__ = ["RidgeBand"]
 
 Floats = NDArray[np.float64]
-STRIPS, SHIFTS = 16, 8
-"""Blocks of columns of Q that are made, and λ that are factored, in one call."""
+TILES, LEAST, SHIFTS = 1 << 21, 32, 8
+"""One call makes some columns of Q: about as many as take TILES tiles of reflectors, some seconds, and LEAST blocks at
+least, because threads wait for each other at its end. λ that are factored in one call.
+"""
 ROWS = 192
 """Rows of the matrix that are made at a time."""
 POWERS = 12
@@ -207,8 +209,9 @@ def _reduced(matrix: _Weighted, size: int) -> tuple[Floats, Floats, Floats]:
     for step in range(blocks):
         core.band_step(slabs, lower, factors, pending, step, isa)
     vectors = _aligned((blocks * side, blocks * side))
-    for first in range(0, blocks, STRIPS):
-        core.band_vectors(slabs, factors, vectors, first, min(first + STRIPS, blocks), isa)
+    together = max(LEAST, TILES // blocks**2)
+    for last in range(blocks, 0, -together):
+        core.band_vectors(slabs, factors, vectors, max(last - together, 0), last, isa)
     diagonal = _aligned((blocks, side, side))
     np.stack([scale * slab[:side] for slab in own], out=diagonal)
     lower *= scale
