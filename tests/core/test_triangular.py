@@ -18,8 +18,8 @@ def task(dtype, n, columns, seed=0):
     return U, B, inverse @ (inverse.T @ B.astype(np.float64))
 
 
-@pytest.mark.parametrize("columns", [1, 2, 7, 16, 17, 64])
-@pytest.mark.parametrize("n", [1, 2, 11, 12, 13, 47, 48, 49, 96, 97, 331])
+@pytest.mark.parametrize("columns", [1, 7, 16, 17, 64])
+@pytest.mark.parametrize("n", [1, 2, 12, 13, 48, 49, 97, 331])
 def test_both_substitutions(native, isa, dtype, n, columns):
     U, B, exact = task(dtype, n, columns)
     X, twin = B.copy(), B.copy()
