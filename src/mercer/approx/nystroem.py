@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.approx.pivoted_cholesky import pivoted_cholesky
+from mercer.backend import one_blas_thread
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel
 from mercer.operators import Operator
@@ -38,10 +39,11 @@ def inverse_root(K: NDArray[Any], eps: float) -> tuple[NDArray[np.float64], int]
            [0. , 0. ]]), 1)
     """
     K = np.asarray(K, np.float64)
-    values, V = np.linalg.eigh((K + K.T) / 2)
-    top = float(np.max(values, initial=0.0))
-    kept = (values >= eps * len(K) * top) & (values > 0)
-    return np.asarray((V[:, kept] / np.sqrt(values[kept])) @ V[:, kept].T), int(kept.sum())
+    with one_blas_thread(9.0 * len(K) ** 3):
+        values, V = np.linalg.eigh((K + K.T) / 2)
+        top = float(np.max(values, initial=0.0))
+        kept = (values >= eps * len(K) * top) & (values > 0)
+        return np.asarray((V[:, kept] / np.sqrt(values[kept])) @ V[:, kept].T), int(kept.sum())
 
 
 def landmark_indices(K: Operator, count: int, how: str, seed: int) -> NDArray[np.intp]:
@@ -71,8 +73,9 @@ def nystroem_features(K: KernelOperator, root: NDArray[np.float64], chunk: int =
     n, m = K.shape
     out, right = np.empty((n, root.shape[1]), K.dtype), root.astype(K.dtype)
     step = max(1, chunk // max(m, 1))
-    for i in range(0, n, step):
-        np.matmul(K.rows(slice(i, i + step)), right, out=out[i : i + step])
+    with one_blas_thread(2.0 * min(step, n) * right.size):
+        for i in range(0, n, step):
+            np.matmul(K.rows(slice(i, i + step)), right, out=out[i : i + step])
     return out
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from mercer.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.operators import Operator, estimate_norm
 
@@ -137,6 +138,15 @@ def pivoted_cholesky(
         given = "a diagonal with a negative or infinite entry"
         raise InvalidInput(message("pivoted_cholesky", given, "give a positive semi-definite operator"))
     cap = min(int(max_rank), n)
+    with one_blas_thread(2.0 * min(block, cap) * cap * n):
+        return _pivots(A, start, cap, tol, seed, block, kind)
+
+
+def _pivots(
+    A: Operator, start: NDArray[np.float64], cap: int, tol: float, seed: int, block: int, kind: np.dtype[Any]
+) -> PivotedCholesky:
+    """From the diagonal of A, `cap` pivots at most."""
+    n = len(start)
     Ft, pivots = np.empty((cap, n), kind), np.empty(cap, np.intp)  # rows, so that a pivot's part of F is contiguous
     rng, left, r, proposed = np.random.default_rng(seed), start.copy(), 0, 0
     while r < cap:

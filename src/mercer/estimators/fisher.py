@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.linalg
 
+from mercer.backend import one_blas_thread
 from mercer.solvers import DensePencil, Pencil, Solution, solve
 
 __all__ = [
@@ -168,7 +169,9 @@ def leverages(F: np.ndarray, rest: np.ndarray, weights: np.ndarray, delta: float
     S = np.asarray(G.T @ G, np.float64)
     np.einsum("ii->i", S)[...] += 1.0
     # A product with the small inverse: substitution for so many columns takes LAPACK twice as long, and is as exact.
-    V = G @ scipy.linalg.lapack.dtrtri(np.linalg.cholesky(S), lower=1)[0].astype(F.dtype).T
+    with one_blas_thread():  # SciPy's threads would take the cores from NumPy's
+        inverse = scipy.linalg.lapack.dtrtri(np.linalg.cholesky(S), lower=1)[0]
+    V = G @ inverse.astype(F.dtype).T
     diagonal = np.maximum(1.0 - np.einsum("ij,ij->i", V, V, dtype=np.float64), 0.0) / e
     ones = 1 / np.sqrt(e)
     ones = (ones - V @ (V.T @ ones.astype(F.dtype))) / np.sqrt(e)

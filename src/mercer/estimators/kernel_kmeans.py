@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from mercer.arrays import human, require
+from mercer.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.estimators.clusterer import Clusterer
 from mercer.estimators.landmark_clusters import LandmarkClusters
@@ -197,7 +198,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
         exact = K if A.dtype == np.float32 and road.name != "given" else None
         problem = Clustering(A, np.zeros(K.shape[0], np.intp), k, weights, exact)
         report.precision = f"{A.dtype} entries, sums in float64" + (", confirmed by entries in float64" * bool(exact))
-        with report.stage("clusters"):
+        with report.stage("clusters"), one_blas_thread():
             given = not (isinstance(self.init, str) and self.init == "k-means++")
             best = self._best(problem, [self._given_start(K, k)] if given else None, self.tol)
         self._account(report, best, self.tol)

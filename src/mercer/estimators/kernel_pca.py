@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from mercer.arrays import human, require
+from mercer.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base import KernelSize
 from mercer.estimators.expansion import Expansion, expansion_of
@@ -275,9 +275,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
         if "stored" in report.method and K.shape[0] ** 2 * np.dtype(dtype).itemsize <= 0.8 * report.memory_budget:
             with report.stage("kernel matrix"):
                 operator = Dense(operator.fill(np.empty(K.shape, dtype)), symmetric=True)
-        # The idle threads of BLAS spin for longer than a product takes, and take the tile engine's cores.
-        alone = isinstance(operator, KernelOperator)
-        with threadpool_limits(1, user_api="blas") if alone else nullcontext():
+        with one_blas_thread() if isinstance(operator, KernelOperator) else nullcontext():
             solution, found = self._iterated(Eigenproblem(Centered(operator), k, self._seed()), operator, K, report)
         self._account(report, solution, self.tol)
         report.precision = _precision(np.dtype(dtype).name, K.cheap, found)

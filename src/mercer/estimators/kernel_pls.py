@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, MultiOutputMixin, Regr
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.arrays import human, require
+from mercer.backend import one_blas_thread
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.expansion import Expansion, expansion_of
 from mercer.estimators.report import Report
@@ -113,8 +115,9 @@ class KernelPLS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMi
         away = root[:, None] * (Y - mean)
         # Targets that are constant but for the rounding of their mean are constant.
         away[:, np.ptp(Y, axis=0) <= 4 * np.finfo(np.float64).eps * np.abs(mean)] = 0.0
-        A = Centered(self._stored(K, Y.shape[1], k, report), weights)
-        with report.stage("components"):
+        matrix = self._stored(K, Y.shape[1], k, report)
+        A = Centered(matrix, weights)
+        with report.stage("components"), one_blas_thread() if matrix is K else nullcontext():
             problem = ScoreProblem(A if weights is None else Weighted(A, root), away, min(k, len(Y)))
             solution = solve(KernelNipals(), problem)
         self._account(report, solution, WELL_DETERMINED)

@@ -25,11 +25,11 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from mercer.approx.pivoted_cholesky import PivotedCholesky, pivoted_cholesky
 from mercer.approx.preconditioner import preconditioner, rest
 from mercer.arrays import human, require
+from mercer.backend import one_blas_thread
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 from mercer.operators import Operator, Quantised
@@ -225,7 +225,7 @@ class RegularisedSolve:
         helpers: dict[str, Operator] = {}
         solver = RefinedConjugateGradients(tol=self.tol, max_steps=max_steps)
         if rank:
-            with report.stage("preconditioner"):
+            with report.stage("preconditioner"), one_blas_thread(2.0 * len(self.B) * rank**2):
                 found = pivoted_cholesky(self._entries(), rank, tol=float(np.min(self.shift)))
                 rounding = float(np.finfo(np.float32).eps) * found.norm(1 / np.sqrt(self.shift))
                 shift = self.shift + rest(self._entries(), found)
@@ -233,9 +233,8 @@ class RegularisedSolve:
             report.method += f", preconditioned by {found.rank} pivots"
             if self.narrow:
                 solver = self._narrowed(helpers, solver, found, rounding, held)
-        # One BLAS thread: the idle ones of a pool spin for longer than a product takes, and take its cores (2.5 times
-        # slower products at n = 10 000 on two cores). What BLAS does here is bound by memory anyway.
-        with report.stage("solve"), threadpool_limits(1, user_api="blas"):
+        # What BLAS does here is bound by memory anyway.
+        with report.stage("solve"), one_blas_thread():
             return solve(solver, LinearSystem(self.K, self.B, self.shift, **helpers))
 
     def _narrowed(
@@ -272,7 +271,7 @@ class RegularisedSolve:
         block = max(self._block(), min(SMALLEST_BLOCK, len(self.B)))
         held = self._block_bytes(block) + 8 * self.B.size * MORE_VECTORS
         self._account(f"ASkotch, matrix-free, blocks of {block} rows", reason, held)
-        with self.report.stage("solve"), threadpool_limits(1, user_api="blas"):  # as above
+        with self.report.stage("solve"), one_blas_thread():  # as above
             return solve(ASkotch(tol=self.tol, block=block), self._system())
 
     def _system(self) -> LinearSystem:

@@ -11,6 +11,7 @@ import scipy.linalg
 from mercer.approx.landmarks import choose_landmarks
 from mercer.approx.restricted import RestrictedSystem, jittered_cholesky, restricted_factor
 from mercer.arrays import human, require
+from mercer.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
@@ -99,7 +100,7 @@ class RestrictedSolve:
             if jitter:
                 report.notes.append(f"the preconditioner's factor was jittered by {jitter:.0e}; the system was not")
             system = RestrictedSystem(K_nm, K_mm, float(value), C, self.weights)
-            with report.stage("solve"):
+            with report.stage("solve"), one_blas_thread():
                 solution, found.coefficients[:, own], found.intercept[own] = self._solved(system, self.Y[:, own])
             if found.solution is None or solution.residual > found.solution.residual:
                 found = found._replace(solution=solution)

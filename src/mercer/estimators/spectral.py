@@ -24,7 +24,7 @@ from scipy.linalg import cholesky
 
 from mercer.approx import pivoted_cholesky
 from mercer.arrays import human
-from mercer.backend import is_native
+from mercer.backend import is_native, one_blas_thread
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 from mercer.operators import Dense
@@ -101,15 +101,25 @@ def _factor(K: KernelOperator, largest_weight: float, least: float, budget: int)
     found = pivoted_cholesky(K, most, tol=enough)
     if not 0 < found.rank < most:
         return None
-    Q = np.linalg.qr(found.F)[0]
+    with one_blas_thread(2.0 * found.rank * found.F.size):
+        return _checked(K, *_ritz(K, found.F), enough)
+
+
+def _ritz(K: KernelOperator, F: np.ndarray) -> tuple[np.ndarray, float]:
+    """Columns whose products are the best approximation of K in the span of F, and the largest eigenvalue there."""
+    Q = np.linalg.qr(F)[0]
     B = Q.T @ (K @ Q)
     values, W = np.linalg.eigh((B + B.T) / 2)
-    F = Q @ (W * np.sqrt(np.maximum(values, 0.0)))
-    V = np.random.default_rng(0).standard_normal((n, PROBES))
+    return Q @ (W * np.sqrt(np.maximum(values, 0.0))), float(values[-1])
+
+
+def _checked(K: KernelOperator, F: np.ndarray, largest: float, enough: float) -> np.ndarray | None:
+    """F, if ‖K − FFᵀ‖ is within `enough` or rounding, by power iteration on a random block."""
+    V = np.random.default_rng(0).standard_normal((len(F), PROBES))
     for _ in range(STEPS):
         V = np.linalg.qr(V)[0]
         V = K @ V - F @ (F.T @ V)
-    rounding = np.sqrt(n) * np.finfo(np.float64).eps * float(values[-1])
+    rounding = np.sqrt(len(F)) * np.finfo(np.float64).eps * largest
     return F if np.linalg.norm(V, 2) <= max(enough, rounding) else None
 
 
@@ -123,7 +133,8 @@ def _may_have_rank(K: KernelOperator, rank: int, error: float) -> bool:
     rounding = np.sqrt(K.shape[0]) * np.finfo(np.float64).eps * K.shape[0] * float(np.max(np.diagonal(block)))
     block[np.diag_indices(rank)] -= max(error, rounding)
     try:
-        cholesky(block, overwrite_a=True, check_finite=False)
+        with one_blas_thread(rank**3 / 3):
+            cholesky(block, overwrite_a=True, check_finite=False)
     except np.linalg.LinAlgError:
         return True
     return False

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import blas, lapack
 
 from mercer import backend
+from mercer.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.operators import Operator
 from mercer.solvers.base import Solver, State, Status
@@ -204,7 +205,8 @@ class Cholesky(Solver[LinearSystem, CholeskyState]):
         if state.buffer is None:
             return self._factor(problem, state, steps)
         assert state.refinement is not None
-        refinement = self._cg.step(self._preconditioned(problem, state.buffer), state.refinement)
+        with one_blas_thread(2.0 * state.buffer.size * problem.columns.shape[1]):
+            refinement = self._cg.step(self._preconditioned(problem, state.buffer), state.refinement)
         ended = refinement.status
         given_up = ended in (Status.STALLED, Status.BREAKDOWN) or (ended is None and refinement.steps >= _REFINEMENTS)
         if given_up and state.precision == "float32":
@@ -219,7 +221,8 @@ class Cholesky(Solver[LinearSystem, CholeskyState]):
             buffer = problem.A.fill(np.empty(problem.A.shape, dtype))
         factor = CholeskyFactor.of(buffer, problem.shift)
         if factor is not None:
-            refinement = self._cg.start(self._preconditioned(problem, factor.buffer))
+            with one_blas_thread(2.0 * buffer.size * problem.columns.shape[1]):
+                refinement = self._cg.start(self._preconditioned(problem, factor.buffer))
             return CholeskyState(steps, state.precision, factor.buffer, refinement)
         if state.precision == "float32":
             return CholeskyState(steps, "float64")

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from mercer.backend import one_blas_thread
 from mercer.operators import Operator
 from mercer.solvers.cholesky import CholeskyFactor
 from mercer.solvers.linear import Floats
@@ -90,7 +91,8 @@ class Blocks:
         for s in np.sqrt(T.w * T.P * (1 - T.P)).T:
             G = s[:, None] * F
             L = np.linalg.cholesky(G.T @ G + penalty * np.eye(G.shape[1]))
-            self.parts.append(scipy.linalg.solve_triangular(L, G.T, lower=True, check_finite=False).T)
+            with one_blas_thread(2.0 * L.size * len(G)):  # the products are NumPy's, which has threads of its own
+                self.parts.append(scipy.linalg.solve_triangular(L, G.T, lower=True, check_finite=False).T)
 
     def __call__(self, V: Floats) -> Floats:
         out = V.copy()

@@ -1,0 +1,97 @@
+"""BLAS on one thread where its calls alternate with the engine's."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from threadpoolctl import ThreadpoolController
+
+from mercer import KernelRidge
+from mercer.backend import WORTH_WAKING, one_blas_thread
+from mercer.kernels import Gaussian
+from mercer.operators import Dense
+from mercer.solvers import Cholesky, LinearSystem, solve
+
+
+def threads() -> list[int]:
+    """Of each BLAS in this process."""
+    return [one["num_threads"] for one in ThreadpoolController().select(user_api="blas").info()]
+
+
+@pytest.fixture(autouse=True)
+def two_threads() -> Any:
+    with ThreadpoolController().limit(limits=2, user_api="blas"):
+        if not threads() or min(threads()) < 2:
+            pytest.skip("this BLAS has no threads of its own to set")
+        yield
+
+
+def test_there_is_one_thread_inside_and_as_many_as_before_outside() -> None:
+    with one_blas_thread():
+        assert set(threads()) == {1}
+        with one_blas_thread(WORTH_WAKING / 2):
+            assert set(threads()) == {1}
+        assert set(threads()) == {1}
+    assert set(threads()) == {2}
+
+
+def test_large_calls_keep_their_threads() -> None:
+    with one_blas_thread(WORTH_WAKING):
+        assert set(threads()) == {2}
+
+
+def test_an_error_inside_sets_the_threads_back() -> None:
+    with pytest.raises(KeyError), one_blas_thread():
+        raise KeyError
+    assert set(threads()) == {2}
+
+
+def test_sections_of_two_threads_that_overlap_leave_the_threads_as_they_were() -> None:
+    """The second one finds one thread: if it set back what it found, one would stay for good."""
+    inside, leave = threading.Event(), threading.Event()
+
+    def longer() -> None:
+        with one_blas_thread():
+            inside.set()
+            leave.wait(60)
+
+    other = threading.Thread(target=longer)
+    with one_blas_thread():
+        other.start()
+        assert inside.wait(60)
+    leave.set()
+    other.join(60)
+    assert set(threads()) == {2}
+    with one_blas_thread():
+        assert set(threads()) == {1}
+
+
+def test_a_fit_leaves_the_threads_as_they_were() -> None:
+    rows = np.random.default_rng(0).standard_normal((1500, 3))
+    KernelRidge(Gaussian(0.5), alpha=1.0, solver="cg").fit(rows, rows[:, 0])
+    assert set(threads()) == {2}
+
+
+def test_conjugate_gradients_of_few_columns_refine_on_one_thread_and_of_many_on_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What refines a factor is a product by the engine and a substitution, whose size says which."""
+    monkeypatch.setattr("mercer.backend.WORTH_WAKING", 2.0 * 50**2 * 8)
+    seen: list[set[int]] = []
+
+    class Watched(Dense):
+        def _matmat(self, V: Any) -> Any:
+            seen.append(set(threads()))
+            return super()._matmat(V)
+
+    A = np.random.default_rng(0).standard_normal((50, 60))
+    for columns, expected in ((7, {1}), (8, {2})):
+        seen.clear()
+        system = LinearSystem(Watched(A @ A.T, symmetric=True), A[:, :columns], 1.0)
+        solve(Cholesky(), system)
+        # The last product, outside of the steps, is none of theirs.
+        assert expected in seen
+        assert seen[0] == expected
