@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
 
 from mercer.backend import one_blas_thread
+from mercer.operators import row_blocks
 from mercer.solvers import DensePencil, Pencil, Solution, solve
 
 __all__ = [
@@ -165,18 +167,28 @@ def leverages(F: np.ndarray, rest: np.ndarray, weights: np.ndarray, delta: float
     True
     """
     e = rest + delta / weights
-    G = F / np.sqrt(e).astype(F.dtype)[:, None]
-    S = np.asarray(G.T @ G, np.float64)
-    np.einsum("ii->i", S)[...] += 1.0
+    root = np.sqrt(e)
+    S, share = np.eye(F.shape[1]), np.zeros(F.shape[1])
+    for some, G in _over(F, root):
+        S += G.T @ G
+        share += G.T @ (1 / root[some]).astype(F.dtype)
     # A product with the small inverse: substitution for so many columns takes LAPACK twice as long, and is as exact.
     with one_blas_thread():  # SciPy's threads would take the cores from NumPy's
         inverse = scipy.linalg.lapack.dtrtri(np.linalg.cholesky(S), lower=1)[0]
-    V = G @ inverse.astype(F.dtype).T
-    diagonal = np.maximum(1.0 - np.einsum("ij,ij->i", V, V, dtype=np.float64), 0.0) / e
-    ones = 1 / np.sqrt(e)
-    ones = (ones - V @ (V.T @ ones.astype(F.dtype))) / np.sqrt(e)
+    explained, image = np.empty(len(F)), np.empty(len(F))
+    right, share = inverse.astype(F.dtype).T, (inverse.T @ (inverse @ share)).astype(F.dtype)
+    for some, G in _over(F, root):
+        V = G @ right
+        explained[some], image[some] = np.einsum("ij,ij->i", V, V, dtype=np.float64), G @ share
+    diagonal, ones = np.maximum(1.0 - explained, 0.0) / e, (1 / root - image) / root
     free = delta / weights * (diagonal - ones**2 / ones.sum())
     return np.asarray(1.0 - np.clip(free, np.finfo(np.float64).eps, 1.0))
+
+
+def _over(F: np.ndarray, root: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    """diag(root)⁻¹F, some rows at a time: a copy of F would take as long to get as to fill."""
+    for some in row_blocks(*F.shape, elements=1 << 19):
+        yield some, F[some] / root[some, None].astype(F.dtype)
 
 
 def leave_one_out_scores(

@@ -53,7 +53,7 @@ class GaussianClasses(ClassifierMixin, LeastSquares):
                 # What fewer pivots than rows leave out is far more than the rounding of float32.
                 approximation = pivoted_cholesky(K if rank == n else K.astype(np.float32), rank)
                 F, rest = approximation.F, approximation.left
-                report.memory_planned += 3 * F.nbytes
+                report.memory_planned += 2 * F.nbytes
             h = leverages(F, rest, weights, self.delta_)
             out = leave_one_out_scores(found.scores, labels, weights, self.eigenvalues_, h)
         scatter = ClassScatter.of(out, labels, weights)
