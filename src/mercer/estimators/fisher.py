@@ -186,7 +186,7 @@ def leverages(F: np.ndarray, rest: np.ndarray, weights: np.ndarray, delta: float
 
 
 def _over(F: np.ndarray, root: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-    """diag(root)⁻¹F, some rows at a time: a copy of F would take as long to get as to fill."""
+    """diag(root)⁻¹F, some rows at a time, so that there is no second F."""
     for some in row_blocks(*F.shape, elements=1 << 19):
         yield some, F[some] / root[some, None].astype(F.dtype)
 
