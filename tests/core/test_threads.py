@@ -13,7 +13,7 @@ from mercer import KernelRidge
 from mercer.backend import WORTH_WAKING, one_blas_thread
 from mercer.kernels import Gaussian
 from mercer.operators import Dense
-from mercer.solvers import Cholesky, LinearSystem, solve
+from mercer.solvers import Cholesky, CholeskyFactor, LinearSystem, solve
 
 
 def threads() -> list[int]:
@@ -80,18 +80,25 @@ def test_conjugate_gradients_of_few_columns_refine_on_one_thread_and_of_many_on_
 ) -> None:
     """What refines a factor is a product by the engine and a substitution, whose size says which."""
     monkeypatch.setattr("mercer.backend.WORTH_WAKING", 2.0 * 50**2 * 8)
-    seen: list[set[int]] = []
+    substituted = CholeskyFactor._substituted
+    products: list[set[int]] = []
+    substitutions: list[set[int]] = []
+
+    def watched(self: CholeskyFactor, X: Any) -> Any:
+        substitutions.append(set(threads()))
+        return substituted(self, X)
 
     class Watched(Dense):
         def _matmat(self, V: Any) -> Any:
-            seen.append(set(threads()))
+            products.append(set(threads()))
             return super()._matmat(V)
 
+    monkeypatch.setattr(CholeskyFactor, "_substituted", watched)
     A = np.random.default_rng(0).standard_normal((50, 60))
     for columns, expected in ((7, {1}), (8, {2})):
-        seen.clear()
-        system = LinearSystem(Watched(A @ A.T, symmetric=True), A[:, :columns], 1.0)
-        solve(Cholesky(), system)
-        # The last product, outside of the steps, is none of theirs.
-        assert expected in seen
-        assert seen[0] == expected
+        products.clear()
+        substitutions.clear()
+        solve(Cholesky(), LinearSystem(Watched(A @ A.T, symmetric=True), A[:, :columns], 1.0))
+        assert products
+        assert len(substitutions) > 1  # of the start, and of a step
+        assert all(seen == expected for seen in [*products, *substitutions])

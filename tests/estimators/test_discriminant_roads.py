@@ -140,7 +140,9 @@ def test_leave_one_out_scores_are_those_of_the_regression_without_the_row(weight
     np.testing.assert_allclose(found, Z + (without - f) @ T, atol=2e-6)
 
 
-def test_leverages_are_the_diagonal_of_the_hat_matrix_and_near_it_from_fewer_pivots(digits):
+@pytest.mark.parametrize("run", [1 << 30, 20_011])
+def test_leverages_are_the_diagonal_of_the_hat_matrix_and_near_it_from_fewer_pivots(digits, monkeypatch, run):
+    monkeypatch.setattr("mercer.estimators.fisher.RUN", run)  # all rows at once, or some and then fewer
     X = digits[0]
     K, n = Gaussian(0.02)(X), len(X)
     centred = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()

@@ -24,6 +24,10 @@ __all__ = [
 ]
 
 
+RUN = 1 << 19
+"""Entries of F that are worked on at once."""
+
+
 class Directions(NamedTuple):
     """w = Σⱼ aⱼ φ(anchor j): a in columns, the scores wᵀφ(xᵢ) of the rows, and the inner products of the w."""
 
@@ -187,7 +191,7 @@ def leverages(F: np.ndarray, rest: np.ndarray, weights: np.ndarray, delta: float
 
 def _over(F: np.ndarray, root: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
     """diag(root)⁻¹F, some rows at a time, so that there is no second F."""
-    for some in row_blocks(*F.shape, elements=1 << 19):
+    for some in row_blocks(*F.shape, elements=RUN):
         yield some, F[some] / root[some, None].astype(F.dtype)
 
 
