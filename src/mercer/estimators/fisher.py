@@ -191,7 +191,7 @@ def leverages(F: np.ndarray, rest: np.ndarray, weights: np.ndarray, delta: float
 
 def _over(F: np.ndarray, root: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
     """diag(root)⁻¹F, some rows at a time, so that there is no second F."""
-    for some in row_blocks(*F.shape, elements=RUN):
+    for some in row_blocks(len(F), F.shape[1], RUN):
         yield some, F[some] / root[some, None].astype(F.dtype)
 
 
