@@ -61,7 +61,8 @@ class CholeskyFactor:
         if not buffer.flags.c_contiguous:
             raise InvalidInput(message("CholeskyFactor", "a matrix that is not contiguous", "give a contiguous buffer"))
         np.einsum("ii->i", buffer)[...] += np.asarray(shift)
-        definite = _factor_blocks(buffer) if len(buffer) > LARGEST_LAPACK // buffer.itemsize else _factor(buffer)
+        with one_blas_thread(len(buffer) ** 3 / 3):
+            definite = _factor_blocks(buffer) if len(buffer) > LARGEST_LAPACK // buffer.itemsize else _factor(buffer)
         return cls(buffer) if definite and np.all(np.isfinite(np.diagonal(buffer))) else None
 
     def solve(self, B: ArrayLike) -> Floats:
