@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from mercer.approx import pivoted_cholesky
+from mercer.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.estimators.calibration import probabilities
 from mercer.estimators.fisher import ClassScatter, Directions, leave_one_out_scores, leverages
@@ -45,7 +46,7 @@ class GaussianClasses(ClassifierMixin, LeastSquares):
         if self.calibration == "training":
             return
         n, c = len(labels), len(self.classes_)
-        with report.stage("leave one out"):
+        with report.stage("leave one out"), one_blas_thread(2.0 * n * LEVERAGE_RANK**2):
             F, rest = features, np.zeros(n)
             if F is None:
                 room = max((report.memory_budget - report.memory_planned) // (4 * 8 * n), 1)
