@@ -10,6 +10,7 @@ from sklearn.utils import Tags, check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.arrays import require
+from mercer.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base import FLOATS, KernelEstimator
 from mercer.estimators.canonical import View, canonical_pairs, landmark_view, spectral_view
@@ -174,7 +175,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         self._kernel_size(K)
         self.n_features_y_ = int(Y.shape[1]) if self.kernel_y_.domain != "any" else 0
         road, m = self._plan(K.shape[0], report)
-        with report.stage("views"):
+        with report.stage("views"), one_blas_thread(2.0 * K.shape[0] * m**2):
             x, second = self._view(K, road, m, "X"), self._view(L, road, m, "y")
         self._keep(x, second, report)
         return self
@@ -204,7 +205,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             raise InvalidInput(message(type(self).__name__, given, do))
         shifts = float(self.regularization) * float(x.s.sum()), float(self.regularization) * float(y.s.sum())
         self.regularization_x_, self.regularization_y_ = (shift / n for shift in shifts)
-        with report.stage("pairs"):
+        with report.stage("pairs"), one_blas_thread(2.0 * n * len(x.s) * len(y.s)):
             rho, p, q = canonical_pairs(x, y, shifts, int(self.n_components))
             Z, W = (view.U * np.sqrt(view.s) @ c for view, c in ((x, p), (y, q)))
             signs = np.where(Z[np.abs(Z).argmax(axis=0), np.arange(len(rho))] < 0, -1.0, 1.0)
@@ -213,7 +214,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         self.dual_coef_, self.dual_coef_y_ = x.lift @ p, y.lift @ q
         self.offset_, self.offset_y_ = x.origin @ p, y.origin @ q
         self.X_fit_, self.Y_fit_ = x.anchors, y.anchors
-        with report.stage("check"):
+        with report.stage("check"), one_blas_thread(2.0 * n * len(x.s) * len(y.s)):
             off = [
                 view.stationarity(own, other, rho, shift * (view.U @ (c / np.sqrt(view.s)[:, None])))
                 for view, own, other, shift, c in ((x, Z, W, shifts[0], p), (y, W, Z, shifts[1], q))
