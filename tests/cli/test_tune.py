@@ -12,7 +12,7 @@ testing = pytest.importorskip("typer.testing")
 
 from mercer.cli import app as commands  # noqa: E402
 from mercer.cli import fitting, tuning  # noqa: E402
-from mercer.io import read_table  # noqa: E402
+from mercer.io import load, read_table  # noqa: E402
 from mercer.kernels import Gaussian, Laplace  # noqa: E402
 
 runner = testing.CliRunner()
@@ -138,3 +138,39 @@ def test_a_race_that_is_none_is_said(sorted_by_entry, tmp_path):
     assert "no effect" not in mercer(*long, "--halving", 2).output
     assert "no effect: 13 candidates are too few for a round that keeps 1/20" in mercer(*long, "--halving", 20).output
     assert "no effect" not in mercer("tune", sorted_by_entry, *asked).output
+
+
+@pytest.fixture
+def rare(tmp_path):
+    """A category that only held-out rows show: encoders of the training rows and of all rows differ in width."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"town": rng.choice(["a", "b"], 120), "x": np.linspace(0, 6, 120)})
+    frame["y"] = np.sin(2 * frame["x"]) + 0.02 * rng.normal(size=120)
+    held = fitting.prepare(_written(frame, tmp_path), "y", "auto", 0, True).held
+    frame.loc[np.flatnonzero(held)[:2], "town"] = "rare"
+    _written(frame, tmp_path)
+    return tmp_path / "rare.csv"
+
+
+def _written(frame, folder):
+    frame.to_csv(folder / "rare.csv", index=False)
+    return read_table(folder / "rare.csv")
+
+
+@pytest.mark.parametrize("command", ["fit", "tune"])
+def test_the_model_in_the_file_is_the_one_that_was_scored(rare, tmp_path, command):
+    out = tmp_path / "m.mercer"
+    done = mercer(
+        command, rare, "--target", "y", "--kernel", 'gaussian(gamma=2.0).on(["x"])', "--out", out,
+        *(["--alpha", 0.001] if command == "fit" else []),
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert float(done.output.split("mercer    R² ")[1].split(",")[0]) > 0.95
+    assert load(out).score(pd.read_csv(rare)) > 0.95
+
+
+def test_length_scales_are_those_of_the_saved_columns(rare, tmp_path):
+    out = tmp_path / "m.mercer"
+    done = mercer("tune", rare, "--target", "y", "--per-column", "--kernel", "gaussian", "--out", out)
+    assert done.exit_code == 0, done.output
+    assert load(out).score(pd.read_csv(rare)) > 0.95

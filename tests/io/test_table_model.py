@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer import KernelRidge, KernelRidgeClassifier
+from mercer import KernelRidge, KernelRidgeClassifier, explain
 from mercer.errors import InvalidInput, ModelFileError
 
 pd = pytest.importorskip("pandas")
@@ -55,3 +55,27 @@ def test_parts_that_do_not_fit_are_refused(tmp_path, frame):
     save(model, tmp_path / "m")
     with pytest.raises(ModelFileError, match="the encoder makes 1 columns and the estimator takes"):
         load(tmp_path / "m")
+
+
+def test_scores_and_explanations(frame):
+    y = np.arange(80.0)
+    model = TableModel(TableEncoder(), KernelRidge("laplace", 0.1, fit_intercept=True), "y").fit(frame, y)
+    expected = 1 - np.sum((y - model.predict(frame)) ** 2) / np.sum((y - y.mean()) ** 2)
+    assert model.score(frame, y) == pytest.approx(expected)
+    assert model.score(frame.assign(y=y)) == pytest.approx(expected)
+    assert model.score(Table(frame.assign(y=y), "a.csv")) == pytest.approx(expected)
+    with pytest.raises(InvalidInput, match="no column 'y'"):
+        model.score(frame)
+    found = explain(model, frame[:3])
+    np.testing.assert_allclose(found.prediction, model.predict(frame[:3]), rtol=1e-9)
+    with pytest.raises(AttributeError, match="fit a classifier"):
+        model.decision_function(frame)
+
+
+def test_classes_are_compared_by_their_names(frame):
+    y = (frame["k"] == "a").astype(int)
+    model = TableModel(TableEncoder(), KernelRidgeClassifier("gaussian", 0.1), "y").fit(frame, y)
+    assert model.score(frame, y) == model.score(frame, y.astype(float)) == model.score(frame, y.astype(str)) == 1.0
+    assert model.decision_function(frame).shape == (80,)
+    assert model.classes_.tolist() == [0, 1]
+    assert explain(model, frame[:2]).prediction.shape == (2,)

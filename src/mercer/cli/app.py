@@ -14,6 +14,7 @@ from mercer.arrays import parse_memory
 from mercer.arrays.columns import as_text
 from mercer.cli import fitting, show, tuning
 from mercer.cli.guard import BAD_INPUT, FAILED, INTERRUPTED, guarded
+from mercer.cli.places import check_model_place, check_predictions_place, check_scores_place, write_predictions
 from mercer.cli.scores import guess, score
 from mercer.cli.targets import Task
 from mercer.errors import InvalidInput, message
@@ -90,10 +91,10 @@ def fit(
     debug: Debug = False,
 ) -> None:
     """Fit a model of one column of a table by the others; choose kernel and penalty; score on rows held out."""
-    _check_place(out)
+    check_model_place(out, [table])
     parse_memory(memory)
     with _working(threads):
-        data = fitting.prepare(read_table(table), target, task, seed, holdout)
+        data = fitting.prepare(read_table(table, memory=memory), target, task, seed, holdout)
         show.show_data(data)
         choice = fitting.choose(data, kernel, alpha, seed)
         show.show_choice(choice)
@@ -125,10 +126,11 @@ def tune(
 ) -> None:
     """Choose a kernel and its parameters: a shortlist, then a search around the best; score on rows held out."""
     tuning.refuse_contradictions(per_column, halving, resume)
-    _check_place(out)
+    check_model_place(out, [table])
+    check_scores_place(resume, [table, out])
     parse_memory(memory)
     with _working(threads):
-        data = fitting.prepare(read_table(table), target, task, seed, True)
+        data = fitting.prepare(read_table(table, memory=memory), target, task, seed, True)
         show.show_data(data)
         found = tuning.tune(data, kernel, per_column, halving, resume, seed)
         show.show_tuned(found)
@@ -151,8 +153,9 @@ def predict(
     """Predict the target of each row: one column of a CSV file, in the order of the table."""
     import pandas as pd
 
-    _check_place(out)
-    fitted, rows = _load(model), read_table(table)
+    fitted = _load(model)
+    check_predictions_place(out, [model, table], [fitted.target])
+    rows = read_table(table)
     with _working(threads):
         predicted = fitted.predict(rows)
     _tell(rows, fitted)
@@ -160,11 +163,7 @@ def predict(
     if out is None:
         typer.echo(frame.to_csv(index=False), nl=False)
         return
-    try:
-        frame.to_csv(out, index=False)
-    except OSError as error:
-        given = f"{out.name} cannot be written ({error.strerror})"
-        raise InvalidInput(message("--out", given, "choose another place")) from error
+    write_predictions(frame, out)
     typer.echo(f"{len(frame)} predictions of {fitted.target} in {out}", err=True)
 
 
@@ -262,16 +261,6 @@ def _working(threads: int | None) -> Iterator[None]:
             stack.enter_context(threadpool_limits(threads))
         stack.enter_context(observe(Progress()))
         yield
-
-
-def _check_place(out: Path | None) -> None:
-    """Before hours of work, is there a folder to write to?"""
-    if out is None:
-        return
-    if out.is_dir():
-        raise InvalidInput(message("--out", f"{out} is a folder", "name a file in it"))
-    if not out.parent.is_dir():
-        raise InvalidInput(message("--out", f"there is no folder {out.parent}", "make it, or choose another"))
 
 
 def _load(path: Path) -> TableModel:

@@ -39,6 +39,8 @@ class Data:
     task: Task
     why_task: str
     held: NDArray[np.bool_]
+    encoder: TableEncoder | SequenceEncoder
+    """Fitted once, on the rows that are not held out: choice, fit, refit and file share it."""
 
     @property
     def frame(self) -> Any:
@@ -50,9 +52,14 @@ class Data:
         """Whether the rows are sequences, not columns."""
         return self.table.format == "fasta"
 
-    def encoder(self) -> TableEncoder | SequenceEncoder:
-        """What makes rows of the columns."""
-        return SequenceEncoder() if self.of_sequences else TableEncoder()
+    def encoded(self, rows: NDArray[np.bool_]) -> Any:
+        """Some of the rows, as the kernel sees them."""
+        return self.encoder.transform(self.frame[rows])
+
+    @property
+    def training(self) -> Any:
+        """The rows that are not held out, as the kernel sees them."""
+        return self.encoded(~self.held)
 
 
 @dataclass(frozen=True)
@@ -82,16 +89,16 @@ def prepare(table: Table, target: str | None, task: str, seed: int, holdout: boo
         raise InvalidInput(message(table.path, f"{len(column)} rows with a target", f"give {FEWEST} or more"))
     y = as_target(table.path, column, found)
     held = quarter(y, found, seed) if holdout else np.zeros(len(y), bool)
-    return Data(rest, name, y, found, why, held)
+    encoder = SequenceEncoder() if rest.format == "fasta" else TableEncoder()
+    return Data(rest, name, y, found, why, held, encoder.fit(rest.frame[~held]))
 
 
 def choose(data: Data, kernel: str | None, alpha: float | None, seed: int) -> Choice:
     """The kernel and α by cross-validation on the training rows, or what was given of them."""
     if alpha is not None and not (np.isfinite(alpha) and alpha > 0):
         raise InvalidInput(message("--alpha", f"{alpha}", "give a positive number"))
-    encoder = data.encoder()
-    X = encoder.fit_transform(data.frame[~data.held])
-    given = None if kernel is None else given_kernel(kernel, data, X, encoder)
+    X = data.training
+    given = None if kernel is None else given_kernel(kernel, data, X)
     if given is not None and alpha is not None:
         return Choice(given, alpha, None)
     kernels = _defaults(data, X, seed) if given is None else [given]
@@ -114,7 +121,7 @@ def _defaults(data: Data, X: Any, seed: int) -> list[Kernel]:
     return default_sequence_kernels(X) if data.of_sequences else default_kernels(X, random_state=seed)
 
 
-def given_kernel(text: str, data: Data, X: Any, encoder: TableEncoder | SequenceEncoder) -> Kernel:
+def given_kernel(text: str, data: Data, X: Any) -> Kernel:
     """The kernel that was asked for, resolved, if it is one of such rows."""
     kernel = as_kernel(text)
     wanted = "any" if data.of_sequences else "vectors"
@@ -122,7 +129,7 @@ def given_kernel(text: str, data: Data, X: Any, encoder: TableEncoder | Sequence
         rows, such = ("sequences", "spectrum(k=3)") if data.of_sequences else ("the rows of a table", "gaussian()")
         advice = f"choose a kernel of those, such as {such}; others are for mercer in Python"
         raise InvalidInput(message("--kernel", f"{text} is no kernel of {rows}", advice))
-    kernel = kernel.resolve(X, feature_names=encoder.feature_names_out_)
+    kernel = kernel.resolve(X, feature_names=data.encoder.feature_names_out_)
     kernel.check_data(X)
     return kernel
 
@@ -145,4 +152,4 @@ def fit(data: Data, choice: Choice, memory: str | None, *, refit: bool) -> Outco
 def _fitted(data: Data, choice: Choice, memory: str | None, rows: NDArray[np.bool_]) -> TableModel:
     estimator = KernelRidgeClassifier if data.task == "classification" else KernelRidge
     ridge = estimator(choice.kernel, choice.alpha, fit_intercept=True, memory=memory)
-    return TableModel(data.encoder(), ridge, data.target).fit(data.frame[rows], data.y[rows])
+    return TableModel.of(data.encoder, ridge.fit(data.encoded(rows), data.y[rows]), data.target, int(rows.sum()))

@@ -49,10 +49,9 @@ class Tuned:
 def tune(data: Data, kernel: str | None, per_column: bool, halving: int | None, resume: Any, seed: int) -> Tuned:
     """A kernel from the shortlist, or the one given, and its parameters by a search or by the marginal likelihood."""
     _refuse_per_column(data, per_column)
-    encoder = data.encoder()
-    X, y = encoder.fit_transform(data.frame[~data.held]), data.y[~data.held]
-    names, chosen = list(encoder.feature_names_out_), _sampled(y, data.task, seed)
-    given = None if kernel is None else given_kernel(kernel, data, X, encoder)
+    X, y = data.training, data.y[~data.held]
+    names, chosen = list(data.encoder.feature_names_out_), _sampled(y, data.task, seed)
+    given = None if kernel is None else given_kernel(kernel, data, X)
     shortlist, families = None, None
     if given is None and not data.of_sequences:
         shortlist = suggest(X, y, task=data.task, random_state=seed)

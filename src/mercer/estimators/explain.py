@@ -98,7 +98,7 @@ def explain(model: Any, X: Any, output: int | None = None) -> Explanation:
 
     Parameters
     ----------
-    model : fitted estimator, or a pipeline or search that ends with one
+    model : fitted estimator, or a pipeline, search or model of a table (of ``mercer fit``) that ends with one
         One whose output is a kernel expansion f(x) = b + Σⱼ αⱼ k(x, xⱼ): ridge regression and classification (the
         decision function), least mean squares, discriminants, kernel PCA, partial least squares, canonical correlation
         (first view), support vector machines (each pair of classes), online learners. On landmarks the points are
@@ -133,11 +133,7 @@ def explain(model: Any, X: Any, output: int | None = None) -> Explanation:
     >>> bool(np.isclose(found.intercept + found.contributions.sum(), model.predict([[1.5]])[0]))
     True
     """
-    while hasattr(model, "steps") or hasattr(model, "best_estimator_"):
-        if hasattr(model, "best_estimator_"):
-            model = model.best_estimator_
-        else:
-            X, model = (model[:-1].transform(X) if len(model.steps) > 1 else X), model[-1]
+    model, X = _innermost(model, X)
     who = f"explain({type(model).__name__})"
     expansion: Expansion | None = model._expansion() if hasattr(model, "_expansion") else None
     if expansion is None:
@@ -163,6 +159,19 @@ def explain(model: Any, X: Any, output: int | None = None) -> Explanation:
         points=expansion.points,
         parts=_parts(model, rows, alpha),
     )
+
+
+def _innermost(model: Any, X: Any) -> tuple[Any, Any]:
+    """The estimator within searches, pipelines and models of tables, and the rows as it sees them."""
+    while True:
+        if hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        elif hasattr(model, "steps"):
+            X, model = (model[:-1].transform(X) if len(model.steps) > 1 else X), model[-1]
+        elif hasattr(model, "_explained"):
+            model, X = model._explained(X)
+        else:
+            return model, X
 
 
 def _rows(model: Any, X: Any) -> Any:

@@ -6,6 +6,8 @@ import csv
 import io
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
@@ -71,7 +73,14 @@ def _delimiter(text: str, name: str) -> str:
             best, most = delimiter, (counts[0] > 1, usual)
     if best == ",":
         best = next((other for other in ";\t|" if _all_numbers(_split(lines, other))), best)
-    if best is None:
+    return best if best is not None else _of_the_header(lines, name)
+
+
+def _of_the_header(lines: list[str], name: str) -> str:
+    """The delimiter that splits the first line into the most fields; the rows that it splits otherwise are ragged."""
+    counts = {delimiter: len(_split(lines[:1], delimiter)[0]) for delimiter in DELIMITERS if delimiter != " "}
+    best = max(counts, key=counts.__getitem__)
+    if counts[best] < 2:
         names = ", ".join(DELIMITERS.values())
         given = f"no delimiter splits its lines alike (tried {names})"
         raise InvalidInput(message(name, given, "give a table of at least two columns, such as a CSV file"))
@@ -88,30 +97,40 @@ def _split(lines: list[str], delimiter: str) -> list[list[str]]:
     if delimiter == " ":
         return [line.split() for line in lines]
     try:
-        return [row for row in csv.reader(lines, delimiter=delimiter, skipinitialspace=True) if row]
+        with _long_fields():
+            return [row for row in csv.reader(lines, delimiter=delimiter, skipinitialspace=True) if row]
     except csv.Error:
         return [[""]]
 
 
-def _rows(text: str, delimiter: str, name: str) -> Any:
-    """(line number, fields) of each row that is not blank."""
+@contextmanager
+def _long_fields() -> Iterator[None]:
+    """Fields of any length: by default the csv module refuses those beyond 128 kB."""
     limit = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-    reader = csv.reader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True)
     try:
-        for row in reader:
-            if row and not (len(row) == 1 and not row[0].strip()):
-                yield reader.line_num, row
-    except csv.Error as error:
-        raise InvalidInput(message(name, f"line {reader.line_num}: {error}", "check its quotes")) from error
+        yield
     finally:
         csv.field_size_limit(limit)
+
+
+def _rows(text: str, delimiter: str, name: str) -> Any:
+    """(line number, fields) of each row that is not blank."""
+    reader = csv.reader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True)
+    try:
+        with _long_fields():
+            for row in reader:
+                if row and not (len(row) == 1 and not row[0].strip()):
+                    yield reader.line_num, row
+    except csv.Error as error:
+        raise InvalidInput(message(name, f"line {reader.line_num}: {error}", "check its quotes")) from error
 
 
 def _check_rows(text: str, delimiter: str, width: int, name: str) -> None:
     ragged = [(line, len(row)) for line, row in _rows(text, delimiter, name) if len(row) != width]
     if ragged:
         line, found = ragged[0]
-        given = f"line {line} has {found} fields and the first line has {width}, split by {DELIMITERS[delimiter]}s"
+        given = f"line {line} has {found} field{'s' * (found != 1)} and the first line has {width}, "
+        given += f"split by {DELIMITERS[delimiter]}s"
         given += f", and {len(ragged) - 1} more lines differ" if len(ragged) > 1 else ""
         raise InvalidInput(
             message(

@@ -5,9 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +14,13 @@ import numpy as np
 from mercer.errors import InvalidInput, MercerError, ModelFileError, message
 from mercer.io.codec import Decoder, Encoder
 from mercer.io.consistency import check_consistent
+from mercer.io.outputs import refuse_other_kind, write_whole
 from mercer.kernels import Kernel
 
-__all__ = ["load", "save"]
+__all__ = ["is_model_file", "load", "save"]
 
 FORMAT, FORMAT_VERSION = "mercer-model", 1
+LONGEST_HEADER = 1 << 30
 OURS = "give a file that mercer.save or mercer fit --out wrote"
 
 
@@ -37,13 +37,13 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     model : estimator
         One of mercer's.
     path : path-like
-        An existing file is replaced.
+        An existing model file is replaced, and a file of any other kind is refused.
 
     Raises
     ------
     InvalidInput
         For a model of another library, a kernel that is a Python function or a class that is no dataclass, a folder
-        that is not there, or where safetensors is not installed.
+        that is not there, an existing file that is not a model, or where safetensors is not installed.
 
     Examples
     --------
@@ -58,6 +58,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     True
     """
     codec = _safetensors("save")
+    refuse_other_kind("save", Path(path), "a model of mercer", is_model_file)
     if hasattr(model, "best_estimator_"):
         raise InvalidInput(message("save", f"a {type(model).__name__}", "save its best_estimator_"))
     encoder = Encoder()
@@ -69,7 +70,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     # safetensors wants at least one array.
     arrays = encoder.arrays or {"none": np.zeros(1)}
     header["sha256"] = _digest(header["model"], arrays)
-    _write(Path(path), codec.save(arrays, metadata=header))
+    write_whole(Path(path), codec.save(arrays, metadata=header), "save")
 
 
 def load(path: str | os.PathLike[str], *, kernels: Iterable[type[Kernel]] = ()) -> Any:
@@ -168,28 +169,19 @@ def _check_header(header: dict[str, str], name: str) -> None:
         raise ModelFileError(message(name, f"has no readable format version ({version!r})", "save the model again"))
 
 
-def _write(path: Path, data: bytes) -> None:
-    """Beside its place, then renamed over it."""
+def is_model_file(path: Path) -> bool:
+    """Whether a file begins as our model files do, if only in part.
+
+    >>> is_model_file(Path("nowhere.mercer"))
+    False
+    """
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    except OSError as error:
-        given = f"the folder of {path.name} cannot be written ({error.strerror})"
-        raise InvalidInput(message("save", given, "make it, or choose another")) from error
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, path)
-    except OSError as error:
-        given = f"{path.name} cannot be written ({error.strerror})"
-        raise InvalidInput(message("save", given, "choose another place, or make room")) from error
-    finally:
-        with suppress(OSError):
-            os.unlink(temporary)
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            start = file.read(min(length, LONGEST_HEADER))
+    except OSError:
+        return False
+    return start[:1] == b"{" and FORMAT.encode() in start
 
 
 def _safetensors(who: str) -> Any:

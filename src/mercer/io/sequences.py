@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
-from mercer.io.raw import read_text
+from mercer.io.raw import read_text, shown_name
 from mercer.kernels.sequences import as_sequences
 
 __all__ = ["SequenceEncoder", "SequenceFile", "looks_like_fasta", "parse_fasta", "read_sequences"]
@@ -40,8 +40,8 @@ class SequenceFile:
     notes: tuple[str, ...] = ()
 
 
-def read_sequences(path: str | Path, *, upper: bool | None = None) -> SequenceFile:
-    """Read a FASTA file, or plain text with one sequence in each line, gzipped or not.
+def read_sequences(path: str | Path, *, upper: bool | None = None, memory: Any = None) -> SequenceFile:
+    """Read a FASTA file, or plain text with one sequence in each line, gzipped or not, or standard input as "-".
 
     In FASTA a line that begins with ">" is the header of the sequence in the lines below it; lines that begin with ";"
     are comments. Blank lines of plain text are left out.
@@ -52,11 +52,15 @@ def read_sequences(path: str | Path, *, upper: bool | None = None) -> SequenceFi
     upper : bool, optional
         Whether letters become upper case. By default those of FASTA do, because lower case there marks repeats and is
         the same letter, and those of plain text don't.
+    memory : int or str, optional
+        The budget, such as "2GB"; by default half of what is free.
 
     Raises
     ------
     InvalidInput
         For a file that is missing, empty or not text, and for FASTA with a header that no sequence follows.
+    MemoryExceeded
+        For one that is, or unpacks to, more text than the budget has room for.
 
     Examples
     --------
@@ -67,8 +71,8 @@ def read_sequences(path: str | Path, *, upper: bool | None = None) -> SequenceFi
     >>> file.sequences.tolist(), file.headers.tolist()
     (['ACGTAC', 'TTTT'], ['1', '0'])
     """
-    name = Path(path).name
-    text, notes = read_text(Path(path))
+    name = shown_name(Path(path))
+    text, notes = read_text(Path(path), memory)
     fasta = looks_like_fasta(text)
     headers, sequences = parse_fasta(text, name) if fasta else _lines(text)
     if (upper is None and fasta) or upper:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.arrays.columns import as_text
 from mercer.errors import InvalidInput, message
 from mercer.estimators import KernelRidge, KernelRidgeClassifier
 from mercer.io.encoder import TableEncoder
@@ -60,6 +61,13 @@ class TableModel(BaseEstimator):
         self.n_rows_ = len(frame)
         return self
 
+    @classmethod
+    def of(cls, encoder: Any, estimator: Any, target: str, rows: int) -> Self:
+        """The model whose parts are fitted already, the estimator on that many rows as the encoder makes them."""
+        model = cls(encoder, estimator, target)
+        model.n_rows_ = rows
+        return model
+
     @property
     def task(self) -> str:
         """What the target asked for: "regression" or "classification"."""
@@ -67,10 +75,55 @@ class TableModel(BaseEstimator):
 
     def predict(self, frame: Any) -> NDArray[Any]:
         """The target of each row of a data frame or `Table`."""
+        rows = self._rows(frame)
+        assert self.estimator is not None
+        return np.asarray(self.estimator.predict(rows))
+
+    def predict_proba(self, frame: Any) -> NDArray[np.float64]:
+        """The probability of each of `classes_` for each row, where the estimator has probabilities."""
+        return np.asarray(self._of_classifier("predict_proba")(self._rows(frame)))
+
+    def decision_function(self, frame: Any) -> NDArray[np.float64]:
+        """The score of each of `classes_` for each row; of two classes the score of the second."""
+        return np.asarray(self._of_classifier("decision_function")(self._rows(frame)))
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes of the target."""
+        return np.asarray(self._of_classifier("classes_"))
+
+    def score(self, frame: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """R², or the accuracy, of the predictions; `y` is by default the frame's column of the target.
+
+        Classes are compared by their names, as the command line does.
+        """
+        from sklearn.metrics import accuracy_score, r2_score
+
+        predicted = self.predict(frame)
+        table = getattr(frame, "frame", frame)
+        if y is None and self.target not in table.columns:
+            given = f"no column {self.target!r} to compare the predictions with"
+            raise InvalidInput(message("TableModel.score", given, "give y"))
+        y = table[self.target] if y is None else y
+        if self.task == "regression":
+            return float(r2_score(np.asarray(y, np.float64), predicted, sample_weight=sample_weight))
+        names, told = (as_text(one)[0].astype(str) for one in (y, predicted))
+        return float(accuracy_score(names, told, sample_weight=sample_weight))
+
+    def _explained(self, X: Any) -> tuple[Any, Any]:
+        """The estimator, and the rows as it sees them, for `explain`."""
+        return self.estimator, self._rows(X)
+
+    def _of_classifier(self, name: str) -> Any:
+        if not hasattr(self.estimator, name):
+            given = f"a {type(self.estimator).__name__} has no {name}"
+            raise AttributeError(message("TableModel", given, "fit a classifier, or use predict"))
+        return getattr(self.estimator, name)
+
+    def _rows(self, frame: Any) -> Any:
         check_is_fitted(self, "n_rows_")
         assert self.encoder is not None
-        assert self.estimator is not None
-        return np.asarray(self.estimator.predict(self.encoder.transform(self._frame(frame))))
+        return self.encoder.transform(self._frame(frame))
 
     def ignored(self, frame: Any) -> list[str]:
         """The columns of a data frame or `Table` that have no part in the prediction."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer.errors import InvalidInput, message
 from mercer.io.delimited import parse_delimited
-from mercer.io.raw import read_text
+from mercer.io.raw import read_text, shown_name
 from mercer.io.sequences import looks_like_fasta, parse_fasta
 from mercer.io.svmlight import looks_like_svmlight, parse_svmlight
 
@@ -88,8 +88,8 @@ class Table:
         return replace(self, frame=rest[present], notes=(*self.notes, note)), self.frame[target][present]
 
 
-def read_table(path: str | Path) -> Table:
-    """Read a CSV, TSV, svmlight or FASTA file, gzipped or not; the format is found from what is in it.
+def read_table(path: str | Path, *, memory: Any = None) -> Table:
+    """Read a CSV, TSV, svmlight or FASTA file, gzipped or not, or standard input as "-"; the format is found.
 
     The delimiter is the comma, semicolon, tab, bar or space that splits all lines alike. Where it is no comma and no
     space, numbers may have decimal commas, and a note says so. A first line of numbers only is no header: the columns
@@ -97,10 +97,18 @@ def read_table(path: str | Path) -> Table:
     tells of. In svmlight files the target is `label` and the features are named by their indices, f1, f2, .... In FASTA
     files the header line is `label`, and the other column is `sequence`.
 
+    Parameters
+    ----------
+    path : path-like
+    memory : int or str, optional
+        The budget, such as "2GB"; by default half of what is free.
+
     Raises
     ------
     InvalidInput
         For a file that is missing, empty, not text, not what its name says, or not a table.
+    MemoryExceeded
+        For one that is, or unpacks to, more text than the budget has room for.
 
     Examples
     --------
@@ -113,8 +121,8 @@ def read_table(path: str | Path) -> Table:
     1      5    NaN
     """
     _require_pandas()
-    name = Path(path).name
-    text, notes = read_text(Path(path))
+    name = shown_name(Path(path))
+    text, notes = read_text(Path(path), memory)
     if looks_like_fasta(text):
         return _fasta_table(text, name, notes)
     if looks_like_svmlight(text):

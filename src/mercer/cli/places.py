@@ -1,0 +1,58 @@
+"""Where commands write to: refused before the work if it would destroy an input or a file of another kind."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from mercer.io.models import is_model_file
+from mercer.io.outputs import check_output, write_whole
+
+__all__ = ["check_model_place", "check_predictions_place", "check_scores_place", "write_predictions"]
+
+COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip"}
+
+
+def check_model_place(out: Path | None, inputs: Iterable[Path | None]) -> None:
+    """Whether a model may be written here."""
+    if out is not None:
+        check_output("--out", out, _given(inputs), "a model of mercer", is_model_file)
+
+
+def check_scores_place(resume: Path | None, others: Iterable[Path | None]) -> None:
+    """Whether the scores of a search may be kept here; what an existing file is, the search itself asks."""
+    if resume is not None:
+        check_output("--resume", resume, _given(others), "a file of scores", lambda _: True)
+
+
+def check_predictions_place(out: Path | None, inputs: Iterable[Path | None], columns: list[str]) -> None:
+    """Whether a table of predictions with these columns may be written here."""
+    if out is not None:
+        what = f"a table of predictions (a CSV file with the columns {', '.join(columns[:3])} alone)"
+        check_output("--out", out, _given(inputs), what, lambda path: _header(path) == columns, to_devices=True)
+
+
+def write_predictions(frame: Any, out: Path) -> None:
+    """A CSV file, compressed as its name says, whole or not at all; to devices and pipes as it comes."""
+    buffer = io.BytesIO()
+    frame.to_csv(buffer, index=False, compression=COMPRESSED.get(out.suffix.lower()))
+    if out.exists() and not out.is_file():
+        out.write_bytes(buffer.getvalue())
+    else:
+        write_whole(out, buffer.getvalue(), "--out")
+
+
+def _given(paths: Iterable[Path | None]) -> list[Path]:
+    return [path for path in paths if path is not None]
+
+
+def _header(path: Path) -> list[str]:
+    """The names of the columns of a CSV file; none if it is not one."""
+    import pandas as pd
+
+    try:
+        return [str(name) for name in pd.read_csv(path, nrows=0).columns]
+    except (OSError, ValueError, EOFError):
+        return []

@@ -1,0 +1,104 @@
+"""Files that are written: never an input, never a file of another kind, and whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from mercer.errors import InvalidInput, message
+from mercer.io.raw import STANDARD_INPUT
+
+__all__ = ["check_output", "refuse_other_kind", "write_whole"]
+
+
+def check_output(
+    who: str,
+    path: Path,
+    inputs: Iterable[Path],
+    what: str,
+    is_such: Callable[[Path], bool],
+    *,
+    to_devices: bool = False,
+) -> None:
+    """Raise InvalidInput unless a file of this kind may be written here: called before hours of work.
+
+    Parameters
+    ----------
+    who : str
+        What the message calls the output, such as "--out".
+    path : Path
+    inputs : iterable of Path
+        The files that the command reads; the output must be none of them, by whatever name or link.
+    what, is_such : str and callable
+        What the file will be, and whether an existing file is one, which may be replaced.
+    to_devices : bool
+        Whether pipes and devices may be written to.
+    """
+    if path.is_dir():
+        raise InvalidInput(message(who, f"{path} is a folder", "name a file in it"))
+    if not path.parent.is_dir():
+        raise InvalidInput(message(who, f"there is no folder {path.parent}", "make it, or choose another"))
+    for given in inputs:
+        if _same(path, given):
+            raise InvalidInput(message(who, f"{path} is also the file {given} of this command", "name another file"))
+    refuse_other_kind(who, path, what, is_such, to_devices=to_devices)
+
+
+def refuse_other_kind(
+    who: str, path: Path, what: str, is_such: Callable[[Path], bool], *, to_devices: bool = False
+) -> None:
+    """Raise InvalidInput if the path is taken by something else than such a file, or an empty one."""
+    if not path.exists():
+        return
+    if not path.is_file():
+        if not to_devices and not path.is_dir():
+            raise InvalidInput(message(who, f"{path.name} is a device or a pipe, not a file", "name a file"))
+        return
+    if path.stat().st_size and not is_such(path):
+        given = f"{path.name} exists and is not {what}: it would be lost"
+        raise InvalidInput(message(who, given, "name another file, or remove this one"))
+
+
+def _same(path: Path, other: Path) -> bool:
+    """Whether two names are of one file, through links and case; of files that are not there yet, by their paths."""
+    with suppress(OSError, ValueError):
+        if other == STANDARD_INPUT:
+            return os.path.samestat(os.fstat(sys.stdin.fileno()), os.stat(path))
+        return os.path.samefile(path, other)
+    return os.path.realpath(path) == os.path.realpath(other)
+
+
+def write_whole(path: Path, data: bytes, who: str) -> None:
+    """Write beside its place, then rename over it; through a symbolic link, and with the permissions that it had."""
+    path = Path(os.path.realpath(path))
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".part")
+    except OSError as error:
+        given = f"the folder of {path.name} cannot be written ({error.strerror})"
+        raise InvalidInput(message(who, given, "make it, or choose another")) from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, _mode(path))
+        os.replace(temporary, path)
+    except OSError as error:
+        given = f"{path.name} cannot be written ({error.strerror})"
+        raise InvalidInput(message(who, given, "choose another place, or make room")) from error
+    finally:
+        with suppress(OSError):
+            os.unlink(temporary)
+
+
+def _mode(path: Path) -> int:
+    """The permissions of the file that is there, or those of a new one."""
+    with suppress(OSError):
+        return path.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
