@@ -28,6 +28,7 @@ from mercer.kernels import (
     Sigmoid,
     Spectrum,
 )
+from mercer.testing import assert_close
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((300, 3))
@@ -158,8 +159,8 @@ def test_names_seeds_and_refusals():
 
 def test_the_features_are_the_rows_of_the_kernel_matrix():
     model = EmpiricalKernelMap(KERNEL)
-    np.testing.assert_allclose(model.fit_transform(X), rbf_kernel(X, gamma=0.3), rtol=1e-12)
-    np.testing.assert_allclose(model.transform(NEW), rbf_kernel(NEW, X, gamma=0.3), rtol=1e-12)
+    assert_close(model.fit_transform(X), rbf_kernel(X, gamma=0.3), rtol=1e-12)
+    assert_close(model.transform(NEW), rbf_kernel(NEW, X, gamma=0.3), rtol=1e-12)
     assert model.get_feature_names_out().tolist() == [f"empiricalkernelmap{i}" for i in range(300)]
     assert "exact" in str(model.report_)
     given = EmpiricalKernelMap(Precomputed()).fit(KERNEL(X))
@@ -170,15 +171,15 @@ def test_the_features_are_the_rows_of_the_kernel_matrix():
 @pytest.mark.parametrize("landmarks", ["pivoted", "uniform", "kmeans", np.arange(5, 45), NEW])
 def test_landmarks_are_the_columns(landmarks):
     model = EmpiricalKernelMap(KERNEL, 40, landmarks=landmarks).fit(X)
-    np.testing.assert_allclose(model.transform(NEW), rbf_kernel(NEW, model.components_, gamma=0.3), rtol=1e-12)
-    np.testing.assert_allclose(model.fit_transform(X), model.transform(X), rtol=1e-12)
+    assert_close(model.transform(NEW), rbf_kernel(NEW, model.components_, gamma=0.3), rtol=1e-12)
+    assert_close(model.fit_transform(X), model.transform(X), rtol=1e-12)
     assert model.transform(X).shape == (300, 40)
 
 
 def test_given_landmarks_are_all_taken():
-    np.testing.assert_allclose(EmpiricalKernelMap(KERNEL, landmarks=[7, 3]).fit_transform(X), KERNEL(X, X[[7, 3]]))
+    assert_close(EmpiricalKernelMap(KERNEL, landmarks=[7, 3]).fit_transform(X), KERNEL(X, X[[7, 3]]))
     swapped = np.arange(300)[::-1]
-    np.testing.assert_allclose(EmpiricalKernelMap(KERNEL, landmarks=swapped).fit_transform(X), KERNEL(X, X[::-1]))
+    assert_close(EmpiricalKernelMap(KERNEL, landmarks=swapped).fit_transform(X), KERNEL(X, X[::-1]))
 
 
 def test_a_linear_machine_on_the_rows_of_a_matrix_of_strings():
@@ -199,7 +200,7 @@ def test_any_function_will_do_and_precision_is_kept():
     np.testing.assert_allclose(model.transform(NEW), np.tanh(NEW @ X.T - 2.0), atol=1e-12)
     one_way = Function(lambda x, z: float(x[0] - 2 * z[0]), mode="pair", symmetric=False)
     expected = X[:, :1] - 2 * X[:5, 0]
-    np.testing.assert_allclose(EmpiricalKernelMap(one_way, landmarks=np.arange(5)).fit_transform(X), expected)
+    assert_close(EmpiricalKernelMap(one_way, landmarks=np.arange(5)).fit_transform(X), expected)
     narrow = X.astype(np.float32)
     for features in (
         EmpiricalKernelMap(KERNEL).fit_transform(narrow),
@@ -290,7 +291,7 @@ def test_the_report_and_the_estimator():
     assert 0.7 * true < model.report_.residual < 1.4 * true
     assert "measured on a random block" in str(model.report_)
     assert Phi.shape == (300, 2000)
-    np.testing.assert_allclose(np.sum(Phi**2, axis=1), 2.0, rtol=1e-12)
+    assert_close(np.sum(Phi**2, axis=1), 2.0, rtol=1e-12)
     assert model.transform(X.astype(np.float32)).dtype == np.float32
     np.testing.assert_allclose(model.transform(sp.csr_array(X)), Phi, atol=1e-12)
     assert model.get_feature_names_out()[1999] == "randomfourierfeatures1999"

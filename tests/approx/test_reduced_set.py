@@ -8,6 +8,7 @@ import pytest
 from mercer.approx.reduced_set import moved_vectors, pairing_slopes, projection, select_vectors
 from mercer.gram import KernelOperator
 from mercer.kernels import Cauchy, Function, Gaussian, Laplace, Linear, Matern, Periodic, Polynomial
+from mercer.testing import assert_close
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((40, 3))
@@ -29,16 +30,16 @@ def test_each_vector_is_the_one_that_takes_the_most():
         best = min((p for p in range(40) if p not in before), key=lambda p: left([*before, p]))
         assert best == found.places[m]
     whole = np.sum(A * (K @ A))
-    np.testing.assert_allclose(found.losses, [left(found.places[: m + 1]) / whole for m in range(6)], rtol=1e-8)
+    assert_close(found.losses, [left(found.places[: m + 1]) / whole for m in range(6)], rtol=1e-8)
 
 
 def test_coefficients_are_least_squares_in_feature_space():
     found = select_vectors(KernelOperator(Gaussian(0.3), X), A, 6)
     S = found.places
-    np.testing.assert_allclose(found.coefficients, np.linalg.solve(K[np.ix_(S, S)], K[S] @ A), rtol=1e-9)
+    assert_close(found.coefficients, np.linalg.solve(K[np.ix_(S, S)], K[S] @ A), rtol=1e-9)
     B, (losses, wholes) = projection(Gaussian(0.3), X, A, X[S])
-    np.testing.assert_allclose(B, found.coefficients, rtol=1e-8)
-    np.testing.assert_allclose(losses.sum() / wholes.sum(), found.losses[-1], rtol=1e-8)
+    assert_close(B, found.coefficients, rtol=1e-8)
+    assert_close(losses.sum() / wholes.sum(), found.losses[-1], rtol=1e-8)
 
 
 def test_it_ends_at_the_tolerance_at_the_rank_and_with_all():

@@ -16,6 +16,7 @@ from mercer import SVC, NuSVC, load, save
 from mercer.errors import InvalidInput
 from mercer.estimators.calibration import coupled, fit_sigmoid, probabilities
 from mercer.kernels import Gaussian, Precomputed
+from mercer.testing import assert_close
 
 X, Y = load_iris(return_X_y=True)
 X = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -54,7 +55,7 @@ def test_a_sigmoid_is_the_minimum_of_the_cross_entropy(shift):
 def test_sigmoids_of_hard_decisions():
     separated = fit_sigmoid(np.r_[-np.ones(5), np.ones(5)], np.arange(10) > 4, np.ones(10))
     assert np.all(np.isfinite(separated))
-    np.testing.assert_allclose(1 / (1 + np.exp(-separated[0] - separated[1])), 6 / 7, rtol=1e-6)
+    assert_close(1 / (1 + np.exp(-separated[0] - separated[1])), 6 / 7, rtol=1e-6)
     constant = fit_sigmoid(np.zeros(10), np.arange(10) > 6, np.ones(10))
     assert constant[0] == 0
     huge = fit_sigmoid(1e12 * np.r_[-1.0, -0.5, 0.5, 1.0], np.array([False, True, False, True]), np.ones(4))
@@ -77,7 +78,7 @@ def test_coupling_is_the_minimum_on_the_simplex():
             tol=1e-14,
         )  # fmt: skip
         np.testing.assert_allclose(p, best.x, atol=1e-6)
-    np.testing.assert_allclose(P.sum(axis=1), 1)
+    assert_close(P.sum(axis=1), 1)
     assert np.all(coupled(np.full((1, 6), 1e3), 4) > 0)
 
 
@@ -100,12 +101,12 @@ def test_labels_scores_and_probabilities_agree(machine, y, tmp_path):
     model = machine.fit(X, y)
     rows = np.random.default_rng(0).uniform(-3, 3, (500, 4))
     P, scores = model.predict_proba(rows), model.decision_function(rows)
-    np.testing.assert_allclose(P.sum(axis=1), 1)
+    assert_close(P.sum(axis=1), 1)
     np.testing.assert_array_equal(model.classes_[P.argmax(axis=1)], model.predict(rows))
     order = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
     np.testing.assert_array_equal(model.classes_[order], model.predict(rows))
     np.testing.assert_allclose(probabilities(scores), P, rtol=1e-8, atol=1e-12)
-    np.testing.assert_allclose(np.exp(model.predict_log_proba(rows)), P)
+    assert_close(np.exp(model.predict_log_proba(rows)), P)
     save(model, tmp_path / "m")
     np.testing.assert_array_equal(load(tmp_path / "m").predict_proba(rows), P)
 

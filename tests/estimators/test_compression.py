@@ -24,6 +24,7 @@ from mercer import (
 )
 from mercer.errors import InvalidInput, MemoryExceeded
 from mercer.kernels import Function, Gaussian, Precomputed, Spectrum
+from mercer.testing import assert_close
 
 X, Y = load_iris(return_X_y=True)
 X = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -79,7 +80,7 @@ def test_the_loss_is_the_distance_in_feature_space(move):
     rows, coefficients = np.vstack([X, small.X_fit_]), np.vstack([model.dual_coef_, -small.dual_coef_])
     apart = np.sum(coefficients * (KERNEL(rows) @ coefficients))
     whole = np.sum(model.dual_coef_ * (KERNEL(X) @ model.dual_coef_))
-    np.testing.assert_allclose(small.compression_loss_, np.sqrt(apart / whole), rtol=1e-6)
+    assert_close(small.compression_loss_, np.sqrt(apart / whole), rtol=1e-6)
     report = str(small.report_)
     assert "8 of 150 vectors" in report
     assert f"{small.compression_loss_:.2e}" in report

@@ -34,6 +34,7 @@ from mercer import (
 )
 from mercer.errors import InvalidInput, MemoryExceeded
 from mercer.kernels import Function, Gaussian, Linear, Polynomial, Precomputed
+from mercer.testing import assert_close
 
 ALL = (
     KernelRidge,
@@ -96,7 +97,7 @@ def test_named_columns_reach_the_kernel(data):
     frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
     by_name = KernelRidge(Gaussian().on(["c", "a"])).fit(frame, y)
     by_index = KernelRidge(Gaussian().on([2, 0])).fit(X, y)
-    np.testing.assert_allclose(by_name.predict(frame), by_index.predict(X), rtol=1e-12)
+    assert_close(by_name.predict(frame), by_index.predict(X), rtol=1e-12)
 
 
 def test_set_output_gives_frames(data):
@@ -347,7 +348,7 @@ def test_class_weights_that_are_none_are_refused_alike(kind, weight, said, data)
 def test_class_weights_are_scikit_learns(weight, data):
     X, y = data[0][30:], data[1][30:]
     expected = compute_class_weight(weight, classes=np.unique(y), y=y)
-    np.testing.assert_allclose(mercer.SVC(class_weight=weight).fit(X, y).class_weight_, expected)
+    assert_close(mercer.SVC(class_weight=weight).fit(X, y).class_weight_, expected)
     one = KernelLogisticRegression(class_weight=weight).fit(X, y)
     two = KernelLogisticRegression().fit(X, y, sample_weight=expected[y])
     np.testing.assert_allclose(one.decision_function(X), two.decision_function(X), atol=1e-6)

@@ -11,6 +11,7 @@ from mercer import KernelDiscriminantAnalysis
 from mercer.errors import InvalidInput, MemoryExceeded
 from mercer.estimators.fisher import class_targets
 from mercer.kernels import Gaussian, Laplace, Linear, Precomputed
+from mercer.testing import assert_close
 
 KERNEL = Gaussian(gamma=0.1)
 
@@ -53,7 +54,7 @@ def test_equals_the_generalised_eigenproblem_of_the_chapter(solver, data):
     M, N = chapter(K, y)
     A = model.dual_coef_
     np.testing.assert_allclose(M @ A, (N + 0.3 * K) @ A * model.eigenvalues_, atol=1e-8 * np.abs(M @ A).max())
-    np.testing.assert_allclose(np.diag(A.T @ K @ A), 1.0, rtol=1e-9)
+    assert_close(np.diag(A.T @ K @ A), 1.0, rtol=1e-9)
     np.testing.assert_allclose(A.sum(axis=0), 0.0, atol=1e-8)
     np.testing.assert_allclose(model.means_, [(K @ A)[y == c].mean(axis=0) for c in range(5)], atol=1e-9)
 
@@ -72,7 +73,7 @@ def test_two_classes_are_the_chapters_formula(solver):
     a = np.linalg.solve(N + 0.2 * K, m1 - m2)
     lam = (m1 - m2) @ a
     np.testing.assert_allclose(model.dual_coef_[:, 0], a / np.sqrt(a @ K @ a), rtol=1e-7, atol=1e-10)
-    np.testing.assert_allclose(model.eigenvalues_[0] * 120 / 60 / 60, lam, rtol=1e-9)
+    assert_close(model.eigenvalues_[0] * 120 / 60 / 60, lam, rtol=1e-9)
 
 
 def test_four_points_by_hand():
@@ -82,8 +83,8 @@ def test_four_points_by_hand():
         model = KernelDiscriminantAnalysis(Linear(), delta=0.25, solver=solver, calibration="training").fit(X, y)
         np.testing.assert_allclose(model.transform(X)[:, 0], X[:, 0], atol=1e-9)
         np.testing.assert_allclose(model.means_[:, 0], [-0.5, 1.5], atol=1e-9)
-        np.testing.assert_allclose(model.eigenvalues_, 4 / 1.25, rtol=1e-8)  # n₁n₂/n = 1
-        np.testing.assert_allclose(model.covariance_, [[1.25 / 4]], rtol=1e-8)
+        assert_close(model.eigenvalues_, 4 / 1.25, rtol=1e-8)  # n₁n₂/n = 1
+        assert_close(model.covariance_, [[1.25 / 4]], rtol=1e-8)
         # log odds of two Gaussians with means −½ and 3/2: slope 2/Σ, zero half way
         np.testing.assert_allclose(model.decision_function([[0.5], [1.5]]), [0.0, 2 / (1.25 / 4)], atol=1e-7)
 
@@ -96,7 +97,7 @@ def test_both_roads_span_the_same_space():
     slow = KernelDiscriminantAnalysis(kernel, solver="eigen").fit(X[:700], y[:700])
     K = kernel(X[:700])
     assert angle(fast.dual_coef_, slow.dual_coef_, K) < 1e-6
-    np.testing.assert_allclose(fast.eigenvalues_, slow.eigenvalues_, rtol=1e-7)
+    assert_close(fast.eigenvalues_, slow.eigenvalues_, rtol=1e-7)
     np.testing.assert_allclose(fast.transform(X[700:]), slow.transform(X[700:]), atol=1e-7)
     assert fast.score(X[700:], y[700:]) > 0.95
 
@@ -139,7 +140,7 @@ def test_weight_two_is_a_repeated_row_and_weight_zero_an_absent_one(solver, opti
     repeated = model.fit(X[rows], y[rows])
     expected, delta, scores = repeated.transform(X), repeated.delta_, repeated.predict_proba(X)
     model.fit(X, y, w)
-    np.testing.assert_allclose(model.delta_, delta, rtol=1e-12)
+    assert_close(model.delta_, delta, rtol=1e-12)
     np.testing.assert_allclose(model.transform(X), expected, atol=1e-8)
     np.testing.assert_allclose(model.predict_proba(X), scores, atol=1e-8)
 
@@ -162,7 +163,7 @@ def test_leave_one_out_is_brute_force(weighted, data):
             A[:n, n] = A[n, :n] = 1.0
             x = np.linalg.solve(A, np.vstack([Y[rows], np.zeros((1, 4))]))
             error += w[i] * np.sum((Y[i] - K[i, rows] @ x[:n] - x[n]) ** 2)
-        np.testing.assert_allclose(model.leave_one_out_errors_[j], error / w.sum(), rtol=1e-8)
+        assert_close(model.leave_one_out_errors_[j], error / w.sum(), rtol=1e-8)
     assert model.delta_ == model.leave_one_out_deltas_[model.leave_one_out_errors_.argmin()]
     assert any("leave-one-out" in note for note in model.report_.notes)
 
@@ -182,7 +183,7 @@ def test_probabilities_agree_with_labels(data):
         model = KernelDiscriminantAnalysis(KERNEL).fit(X, labels)
         new = np.random.default_rng(1).normal(size=(500, 4)) * 3
         P = model.predict_proba(new)
-        np.testing.assert_allclose(P.sum(axis=1), 1.0)
+        assert_close(P.sum(axis=1), 1.0)
         np.testing.assert_array_equal(model.classes_[P.argmax(axis=1)], model.predict(new))
         scores = model.decision_function(new)
         assert scores.shape == ((500,) if len(model.classes_) == 2 else (500, 5))
@@ -200,7 +201,7 @@ def test_probabilities_are_those_of_gaussian_classes(data):
 def test_priors_move_the_boundary_not_the_directions(data):
     X, y = data
     plain = KernelDiscriminantAnalysis(KERNEL).fit(X, y)
-    np.testing.assert_allclose(plain.priors_, np.bincount(y) / 200)
+    assert_close(plain.priors_, np.bincount(y) / 200)
     rare = KernelDiscriminantAnalysis(KERNEL, priors=[0.96, 0.01, 0.01, 0.01, 0.01]).fit(X, y)
     np.testing.assert_array_equal(rare.dual_coef_, plain.dual_coef_)
     assert np.mean(rare.predict(X) == 0) > np.mean(plain.predict(X) == 0)

@@ -16,6 +16,7 @@ from mercer.errors import InvalidInput, MemoryExceeded
 from mercer.estimators import discriminant, gaussian_classes
 from mercer.estimators.fisher import class_targets, leave_one_out_scores, leverages
 from mercer.kernels import Gaussian, Precomputed
+from mercer.testing import assert_close
 
 KERNEL = Gaussian(gamma=0.1)
 
@@ -53,7 +54,7 @@ def test_all_rows_as_landmarks_are_the_exact_road(weighted, data):
     w = np.random.default_rng(1).integers(1, 4, 200).astype(float) if weighted else None
     exact = KernelDiscriminantAnalysis(KERNEL).fit(X, y, w)
     model = KernelDiscriminantAnalysis(KERNEL, solver="nystroem", n_landmarks=200).fit(X, y, w)
-    np.testing.assert_allclose(model.eigenvalues_, exact.eigenvalues_, rtol=1e-6)
+    assert_close(model.eigenvalues_, exact.eigenvalues_, rtol=1e-6)
     new = X + 0.3
     means = exact.transform(new) - model.transform(new)
     np.testing.assert_allclose(means, 0.0, atol=1e-5)
@@ -72,9 +73,7 @@ def test_few_landmarks_are_close_and_carry_the_transform(digits):
         found = KernelDiscriminantAnalysis(Gaussian(0.02), solver="nystroem", n_landmarks=m).fit(X, y)
         angles.append(scipy.linalg.subspace_angles(exact.transform(new), found.transform(new)).mean())
     assert 0 < angles[2] < angles[1] < angles[0]
-    np.testing.assert_allclose(
-        np.diag(model.dual_coef_.T @ Gaussian(0.02)(model.X_fit_) @ model.dual_coef_), 1.0, rtol=1e-6
-    )
+    assert_close(np.diag(model.dual_coef_.T @ Gaussian(0.02)(model.X_fit_) @ model.dual_coef_), 1.0, rtol=1e-6)
     assert "200 landmarks" in model.report_.method
     assert any("leave out" in note for note in model.report_.notes)
 
@@ -195,7 +194,7 @@ def test_fewer_pivots_than_rows_calibrate_as_well(digits, monkeypatch):
         monkeypatch.setattr(gaussian_classes, "LEVERAGE_RANK", rank)
         model = KernelDiscriminantAnalysis(Gaussian(0.02), delta=1e-3).fit(X, y)
         losses.append(log_loss(truth, model.predict_proba(new)))
-    np.testing.assert_allclose(losses[1], losses[0], rtol=0.05)
+    assert_close(losses[1], losses[0], rtol=0.05)
 
 
 def test_priors_move_the_calibrated_boundary_too(data):

@@ -13,6 +13,7 @@ from mercer import KernelKMeans
 from mercer.errors import ConvergenceWarning, InvalidInput, MemoryExceeded
 from mercer.estimators import kernel_kmeans, landmark_clusters, landmarks
 from mercer.kernels import Function, Gaussian, Laplace, Linear, Polynomial, Precomputed
+from mercer.testing import assert_close
 
 X, CLOUD = make_blobs(300, 3, centers=4, cluster_std=1.5, random_state=0)
 NEW = X[::7] + 0.3
@@ -41,9 +42,9 @@ def test_the_linear_kernel_is_k_means(solver, weighted):
     np.testing.assert_array_equal(model.labels_, reference.labels_)
     assert model.inertia_ == pytest.approx(reference.inertia_, rel=1e-10)
     np.testing.assert_array_equal(model.predict(NEW), reference.predict(NEW))
-    np.testing.assert_allclose(model.transform(NEW), reference.transform(NEW), rtol=1e-9)
+    assert_close(model.transform(NEW), reference.transform(NEW), rtol=1e-9)
     assert model.score(NEW) == pytest.approx(reference.score(NEW), rel=1e-10)
-    np.testing.assert_allclose(model.center_norms_, (reference.cluster_centers_**2).sum(axis=1), rtol=1e-10)
+    assert_close(model.center_norms_, (reference.cluster_centers_**2).sum(axis=1), rtol=1e-10)
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(0.1), Laplace(0.3), Polynomial(degree=2)])
@@ -101,7 +102,7 @@ def test_weight_2_is_a_repeated_row_weight_0_an_absent_one_in_any_order():
     weighted = KernelKMeans(5, Gaussian(0.1)).fit(X[order], sample_weight=w[order])
     repeated = KernelKMeans(5, Gaussian(0.1)).fit(np.repeat(X, w.astype(int), axis=0))
     np.testing.assert_array_equal(weighted.predict(NEW), repeated.predict(NEW))
-    np.testing.assert_allclose(weighted.transform(NEW), repeated.transform(NEW), rtol=1e-9)
+    assert_close(weighted.transform(NEW), repeated.transform(NEW), rtol=1e-9)
     assert weighted.inertia_ == pytest.approx(repeated.inertia_, rel=1e-10)
 
 
@@ -250,7 +251,7 @@ def test_landmarks_with_precomputed_kernels_and_weights():
     given = KernelKMeans(4, Precomputed(), **options).fit(kernel(X), sample_weight=w)
     np.testing.assert_array_equal(given.labels_, direct.labels_)
     np.testing.assert_array_equal(given.predict(kernel(NEW, X)), direct.predict(NEW))
-    np.testing.assert_allclose(direct.cluster_weights_, np.bincount(direct.labels_, w))
+    assert_close(direct.cluster_weights_, np.bincount(direct.labels_, w))
 
 
 def test_features_that_do_not_fit_are_taken_in_mini_batches(monkeypatch):

@@ -10,6 +10,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 from mercer import KernelRidge, KernelRidgeClassifier
 from mercer.errors import ConvergenceWarning, InvalidInput
 from mercer.kernels import Gaussian, Linear, Precomputed
+from mercer.testing import assert_close
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def test_equals_scikit_learn(solver, data):
     ours = KernelRidge(Gaussian(gamma=0.1), alpha=0.5, solver=solver).fit(X, y)
     theirs = Reference(kernel="rbf", gamma=0.1, alpha=0.5).fit(X, y)
     np.testing.assert_allclose(ours.dual_coef_, theirs.dual_coef_, rtol=1e-7, atol=1e-7)
-    np.testing.assert_allclose(ours.predict(X[:50] + 0.1), theirs.predict(X[:50] + 0.1), rtol=1e-9)
+    assert_close(ours.predict(X[:50] + 0.1), theirs.predict(X[:50] + 0.1), rtol=1e-9)
 
 
 def test_equals_high_precision_where_the_system_is_nearly_singular():
@@ -50,8 +51,8 @@ def test_the_linear_kernel_is_ridge_regression(data):
     for intercept in (False, True):
         ours = KernelRidge(Linear(), alpha=3.0, fit_intercept=intercept).fit(X, y)
         theirs = Ridge(alpha=3.0, fit_intercept=intercept).fit(X, y)
-        np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-7)
-    np.testing.assert_allclose(ours.intercept_, y.mean() - X.mean(axis=0) @ theirs.coef_, rtol=1e-7)
+        assert_close(ours.predict(X), theirs.predict(X), rtol=1e-7)
+    assert_close(ours.intercept_, y.mean() - X.mean(axis=0) @ theirs.coef_, rtol=1e-7)
     assert abs(ours.dual_coef_.sum()) < 1e-6 * np.abs(ours.dual_coef_).sum()
 
 
@@ -60,7 +61,7 @@ def test_weights_with_intercept_are_weighted_ridge(data):
     w = np.random.default_rng(0).uniform(0.1, 3.0, len(y))
     ours = KernelRidge(Linear(), alpha=3.0, fit_intercept=True).fit(X, y, w)
     theirs = Ridge(alpha=3.0).fit(X, y, w)
-    np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-6)
+    assert_close(ours.predict(X), theirs.predict(X), rtol=1e-6)
 
 
 @pytest.mark.parametrize("estimator", [KernelRidge, KernelRidgeClassifier])
@@ -100,7 +101,7 @@ def test_alpha_zero_interpolates_a_definite_kernel_and_is_refused_on_a_singular_
 def test_duplicate_rows_and_constant_targets(data):
     X = np.repeat(data[0][:20], 5, axis=0)
     model = KernelRidge(alpha=1e-3, fit_intercept=True).fit(X, np.full(100, 7.0))
-    np.testing.assert_allclose(model.predict(X), 7.0, rtol=1e-9)
+    assert_close(model.predict(X), 7.0, rtol=1e-9)
 
 
 def test_a_tolerance_out_of_reach_warns_and_says_so():
@@ -123,7 +124,7 @@ def test_two_classes_are_least_squares_on_signs():
     names = np.array(["no", "yes"])[y]
     model = KernelRidgeClassifier(Linear(), alpha=1.0).fit(X, names)
     signs = Ridge(alpha=1.0).fit(X, np.where(y == 1, 1.0, -1.0)).predict(X)
-    np.testing.assert_allclose(model.decision_function(X), signs, rtol=1e-7)
+    assert_close(model.decision_function(X), signs, rtol=1e-7)
     assert set(model.predict(X)) <= {"no", "yes"}
     assert model.dual_coef_.shape == (100, 1)
 
@@ -133,7 +134,7 @@ def test_many_classes_and_balanced_weights():
     model = KernelRidgeClassifier(class_weight="balanced").fit(X, y)
     assert model.decision_function(X).shape == (200, 4)
     by_hand = KernelRidgeClassifier().fit(X, y, 200 / (4 * np.bincount(y)[y]))
-    np.testing.assert_allclose(model.decision_function(X), by_hand.decision_function(X), rtol=1e-9)
+    assert_close(model.decision_function(X), by_hand.decision_function(X), rtol=1e-9)
 
 
 def test_one_class_is_refused():

@@ -14,6 +14,7 @@ from mercer.errors import InvalidInput, MemoryExceeded
 from mercer.estimators import least_squares, spectral, validated
 from mercer.kernels import Constant, Gaussian, Linear, Precomputed, Spectrum
 from mercer.select import RidgeSpectrum
+from mercer.testing import assert_close
 
 KERNEL = Gaussian(gamma=0.1)
 
@@ -50,7 +51,7 @@ def test_leave_one_out_is_that_of_n_refits(data, weights, intercept, weighted):
     honest = refitted(X, y, w, alpha=0.05, fit_intercept=intercept)
     results = model.cv_results_
     np.testing.assert_allclose(results["predictions"][0], honest, rtol=0, atol=1e-8)
-    np.testing.assert_allclose(results["score"][0], -np.average((y - honest) ** 2, weights=w), rtol=1e-8)
+    assert_close(results["score"][0], -np.average((y - honest) ** 2, weights=w), rtol=1e-8)
     chosen = results["predictions"][results["alpha"] == model.alpha_][0]
     np.testing.assert_array_equal(model.loo_predictions_, chosen)
 
@@ -83,7 +84,7 @@ def test_generalised_cross_validation_is_its_formula(data, weights, intercept):
         left = np.sqrt(weights) * y
         left = left - H @ left
         gcv = n * (left @ left) / np.trace(np.eye(n) - H) ** 2 * n / weights.sum()
-        np.testing.assert_allclose(-score, gcv, rtol=1e-9)
+        assert_close(-score, gcv, rtol=1e-9)
     assert not hasattr(model, "loo_predictions_")
 
 
@@ -103,14 +104,14 @@ def test_folds_are_those_of_honest_fits(data, weights, cv):
             .score(X[test], Y[test], weights[test])
             for train, test in splits
         ]
-        np.testing.assert_allclose(score, np.mean(scores), rtol=1e-8)
+        assert_close(score, np.mean(scores), rtol=1e-8)
 
 
 def test_folds_of_one_row_are_leaving_one_out(data):
     X, y = data
     by_folds = KernelRidgeCV(KERNEL, [0.1, 1.0], cv=LeaveOneOut(), scoring="neg_mean_squared_error").fit(X, y)
     in_one = KernelRidgeCV(KERNEL, [0.1, 1.0]).fit(X, y)
-    np.testing.assert_allclose(by_folds.cv_results_["score"], in_one.cv_results_["score"], rtol=1e-10)
+    assert_close(by_folds.cv_results_["score"], in_one.cv_results_["score"], rtol=1e-10)
 
 
 @pytest.mark.parametrize("intercept", [False, True])
@@ -120,8 +121,8 @@ def test_the_linear_kernel_is_scikit_learns_ridge_cv(data, weights, intercept):
     alphas = np.logspace(-2, 4, 9)
     ours = KernelRidgeCV(Linear(), alphas, fit_intercept=intercept, alpha_per_target=True).fit(X, Y)
     theirs = RidgeCV(alphas, fit_intercept=intercept, alpha_per_target=True).fit(X, Y)
-    np.testing.assert_allclose(ours.alpha_, theirs.alpha_)
-    np.testing.assert_allclose(ours.best_score_, theirs.best_score_, rtol=1e-8)
+    assert_close(ours.alpha_, theirs.alpha_)
+    assert_close(ours.best_score_, theirs.best_score_, rtol=1e-8)
     np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-6, atol=1e-8)
 
 
@@ -150,7 +151,7 @@ def test_a_factor_of_small_rank_leads_to_the_same_place(data, weights, monkeypat
     low = KernelRidgeCV(kernel, [1e-2, 1.0, 30.0], cv=cv, fit_intercept=intercept).fit(X, Y, weights)
     assert "eigendecomposition" in full.report_.method
     assert "factor of K of rank" in low.report_.method
-    np.testing.assert_allclose(low.cv_results_["score"], full.cv_results_["score"], rtol=1e-8)
+    assert_close(low.cv_results_["score"], full.cv_results_["score"], rtol=1e-8)
     if cv is None:
         np.testing.assert_allclose(low.loo_predictions_, full.loo_predictions_, rtol=0, atol=1e-8)
 
@@ -166,7 +167,7 @@ def test_a_band_leads_to_the_same_place(data, weights, monkeypatch, intercept, c
     band = KernelRidgeCV(KERNEL, alphas, cv=cv, fit_intercept=intercept).fit(X, Y, weights)
     assert "eigendecomposition" in full.report_.method
     assert "reduction to a band" in band.report_.method
-    np.testing.assert_allclose(band.cv_results_["score"], full.cv_results_["score"], rtol=1e-10)
+    assert_close(band.cv_results_["score"], full.cv_results_["score"], rtol=1e-10)
     np.testing.assert_allclose(band.predict(X), full.predict(X), atol=1e-8)
     if cv is None:
         np.testing.assert_allclose(band.loo_predictions_, full.loo_predictions_, rtol=0, atol=1e-10)
@@ -255,7 +256,7 @@ def test_what_the_decomposition_leaves_inexact_is_solved_for(data, monkeypatch):
     monkeypatch.setattr(KernelRidgeCV, "tol", 1e-17)
     model = KernelRidgeCV(KERNEL, [0.1, 1.0]).fit(X, y)
     assert "then Cholesky" in model.report_.method
-    np.testing.assert_allclose(model.predict(X), KernelRidge(KERNEL, model.alpha_).fit(X, y).predict(X), rtol=1e-10)
+    assert_close(model.predict(X), KernelRidge(KERNEL, model.alpha_).fit(X, y).predict(X), rtol=1e-10)
     # Rounding of a nearly singular system, which only a refined factorisation removes.
     twice, targets = np.repeat(X[:60], 3, axis=0), np.repeat(y[:60], 3)
     monkeypatch.undo()
@@ -282,7 +283,7 @@ def test_a_lambda_for_each_target_is_a_fit_for_each(data, weights, intercept, sp
     assert model.report_.residual <= 1e-10
     for j, alpha in enumerate(alphas):
         one = KernelRidge(KERNEL, alpha, fit_intercept=intercept).fit(X, Y[:, j], weights)
-        np.testing.assert_allclose(model.predict(X)[:, j], one.predict(X), rtol=1e-8)
+        assert_close(model.predict(X)[:, j], one.predict(X), rtol=1e-8)
 
 
 def test_many_lambdas_take_one_eigendecomposition(data):
@@ -326,7 +327,7 @@ def test_left_out_decisions_are_those_of_honest_fits(classes, balanced):
         honest[i] = one.decision_function(X[i : i + 1])[0]
     np.testing.assert_allclose(model.loo_decision_function_, honest, atol=1e-8)
     guessed = model.classes_[(honest > 0).astype(int) if classes == 2 else honest.argmax(axis=1)]
-    np.testing.assert_allclose(model.best_score_, np.average(guessed == y, weights=w), rtol=1e-12)
+    assert_close(model.best_score_, np.average(guessed == y, weights=w), rtol=1e-12)
 
 
 def test_classes_by_scorers_folds_and_gcv():
@@ -334,7 +335,7 @@ def test_classes_by_scorers_folds_and_gcv():
     X = StandardScaler().fit_transform(X)
     model = KernelRidgeClassifierCV("gaussian", scoring="balanced_accuracy").fit(X, y)
     labels = model.classes_[model.loo_decision_function_.argmax(axis=1)]
-    np.testing.assert_allclose(model.best_score_, balanced_accuracy_score(y, labels))
+    assert_close(model.best_score_, balanced_accuracy_score(y, labels))
     assert KernelRidgeClassifierCV(cv=5).fit(X, y).best_score_ > 0.95
     assert KernelRidgeClassifierCV(cv="gcv").fit(X, y).score(X, y) > 0.95
     two = KernelRidgeClassifierCV(scoring="roc_auc").fit(X, y == 1)
@@ -347,7 +348,7 @@ def test_scorers_of_several_targets(data, weights):
     Y = np.column_stack([y, X[:, 0]])
     by_name = KernelRidgeCV(KERNEL, [0.1, 1.0], scoring="neg_mean_squared_error").fit(X, Y, weights)
     default = KernelRidgeCV(KERNEL, [0.1, 1.0]).fit(X, Y, weights)
-    np.testing.assert_allclose(by_name.cv_results_["score"], default.cv_results_["score"])
+    assert_close(by_name.cv_results_["score"], default.cv_results_["score"])
     each = KernelRidgeCV(KERNEL, [0.1, 1.0], scoring="r2", alpha_per_target=True).fit(X, Y)
     assert each.best_score_.shape == each.alpha_.shape == (2,)
     assert each.loo_predictions_.shape == Y.shape
@@ -368,7 +369,7 @@ def test_weight_zero_is_an_absent_row_also_of_the_folds(data, weights):
             kept = [(place[a[there[a]]], place[b[there[b]]]) for a, b in splits]
         short = KernelRidgeCV(KERNEL, cv=kept if cv == 4 else splits).fit(X[there], y[there], weights[there])
         model = KernelRidgeCV(KERNEL, cv=splits).fit(X, y, weights)
-        np.testing.assert_allclose(model.cv_results_["score"], short.cv_results_["score"], rtol=1e-10)
+        assert_close(model.cv_results_["score"], short.cv_results_["score"], rtol=1e-10)
 
 
 def test_rows_in_any_form(data):
@@ -409,12 +410,12 @@ def test_duplicates_constants_and_a_kernel_of_rank_one(data):
     twice = KernelRidgeCV(KERNEL, [1e-6, 1.0]).fit(np.repeat(X[:40], 3, axis=0), np.repeat(y[:40], 3))
     assert np.all(np.isfinite(twice.loo_predictions_))
     flat = KernelRidgeCV(KERNEL, fit_intercept=True).fit(X, np.full(200, 7.0))
-    np.testing.assert_allclose(flat.loo_predictions_, 7.0, rtol=1e-9)
+    assert_close(flat.loo_predictions_, 7.0, rtol=1e-9)
     # Without features the row left out is predicted by the mean of the others.
     mean = KernelRidgeCV(Constant(1.0), [1.0], fit_intercept=True).fit(X, y)
-    np.testing.assert_allclose(mean.loo_predictions_, (y.sum() - y) / 199, rtol=1e-9)
+    assert_close(mean.loo_predictions_, (y.sum() - y) / 199, rtol=1e-9)
     two = KernelRidgeCV(KERNEL, [1.0], fit_intercept=True).fit(X[:2], y[:2])
-    np.testing.assert_allclose(two.loo_predictions_, y[1::-1])
+    assert_close(two.loo_predictions_, y[1::-1])
 
 
 def test_an_indefinite_matrix_is_refused_where_lambda_does_not_outweigh_it():

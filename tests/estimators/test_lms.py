@@ -12,6 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from mercer import KernelLMS, MonomialFeatures
 from mercer.errors import ConvergenceWarning, InvalidInput, MemoryExceeded
 from mercer.kernels import Gaussian, Linear, MonomialSum, Polynomial, Precomputed
+from mercer.testing import assert_close
 
 MAPS = [
     (MonomialSum(3), MonomialFeatures(3)),
@@ -90,7 +91,7 @@ def test_passes_over_the_rows_are_those_of_the_explicit_features(mode, data):
         if mode == "batch":
             theta = theta + alpha * Phi.T @ (y - Phi @ theta)
         model = KernelLMS(MonomialSum(3), mode=mode, step_size=alpha, max_iter=t + 1, tol=None, random_state=7)
-        np.testing.assert_allclose(model.fit(X, y).predict(X), Phi @ theta, rtol=1e-9)
+        assert_close(model.fit(X, y).predict(X), Phi @ theta, rtol=1e-9)
 
 
 def test_it_converges_to_least_squares():
@@ -187,7 +188,7 @@ def test_partial_fit_goes_on_from_fit(data):
     assert len(model.X_fit_) == 30
     first_error = y[20] - before[20]
     largest = np.diag(MonomialSum(3)(X)).max()
-    np.testing.assert_allclose(model.dual_coef_[20], first_error / largest, rtol=1e-9)
+    assert_close(model.dual_coef_[20], first_error / largest, rtol=1e-9)
     assert "one pass" in str(model.report_)
     assert model.report_.n == 30
 
@@ -199,7 +200,7 @@ def test_rows_of_many_kinds_join(data):
     np.testing.assert_allclose(thin.predict(X), dense.predict(X), rtol=1e-9, atol=1e-12)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     framed = KernelLMS().partial_fit(frame[:15], y[:15]).partial_fit(frame[15:], y[15:])
-    np.testing.assert_allclose(framed.predict(frame), dense.predict(X), rtol=1e-12)
+    assert_close(framed.predict(frame), dense.predict(X), rtol=1e-12)
     called = KernelLMS(lambda A, B: Linear()(A, B)).partial_fit(X[:15], y[:15]).partial_fit(X[15:], y[15:])
     np.testing.assert_allclose(called.predict(X), dense.predict(X), rtol=1e-6, atol=1e-8)
     with pytest.raises(InvalidInput, match="precomputed"):
@@ -229,7 +230,7 @@ def test_it_keeps_its_budget(data):
     X, y = np.random.default_rng(0).normal(size=(400, 3)), np.random.default_rng(1).normal(size=400)
     free = KernelLMS(tol=None, max_iter=5, memory="1MB").fit(X, y)
     assert "matrix-free" in free.report_.method
-    np.testing.assert_allclose(free.predict(X), KernelLMS(tol=None, max_iter=5).fit(X, y).predict(X), rtol=1e-6)
+    assert_close(free.predict(X), KernelLMS(tol=None, max_iter=5).fit(X, y).predict(X), rtol=1e-6)
     with pytest.raises(MemoryExceeded, match="memory="):
         KernelLMS(memory=1000).fit(*data)
 

@@ -24,6 +24,7 @@ from mercer.estimators import held_out
 from mercer.estimators.held_out import Split, held_out_predictions
 from mercer.events import Cancel, StageDone, TilesDone
 from mercer.kernels import Function, Gaussian, Kernel, Laplace, Precomputed
+from mercer.testing import assert_close
 
 GRID = {"kernel__gamma": [0.01, 0.1, 1.0], "alpha": [1e-3, 0.1, 10.0]}
 
@@ -72,7 +73,7 @@ def test_against_grid_search_of_the_peers_own_ridge(data):
         ours.cv_results_["mean_test_score"], peer.cv_results_["mean_test_score"], rtol=1e-8, atol=1e-9
     )
     assert ours.best_params_["alpha"] == peer.best_params_["alpha"]
-    np.testing.assert_allclose(ours.predict(X), peer.predict(X), rtol=1e-6)
+    assert_close(ours.predict(X), peer.predict(X), rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -251,7 +252,7 @@ def test_one_inverse_serves_the_penalties_of_a_decade(monkeypatch, factors, inve
     alphas = 0.01 * np.array(factors)
     found = held_out_predictions(K, Y, splits, alphas, intercept=intercept)
     assert len(made) == len(inverses)
-    np.testing.assert_allclose(made_of, 0.01 * np.array(inverses), rtol=1e-12)
+    assert_close(made_of, 0.01 * np.array(inverses), rtol=1e-12)
     for (train, test), predicted in zip(splits, found, strict=True):
         for own, alpha in enumerate(alphas):
             inverse = np.linalg.inv(K[np.ix_(train, train)] + alpha * np.eye(len(train)))
@@ -356,7 +357,7 @@ def test_progress_and_resumption(data, tmp_path):
         search.fit(X, y)
     done = [event for event in heard.events if isinstance(event, TilesDone) and event.what == "KernelSearchCV"]
     assert done[-1].done == done[-1].total < 9
-    np.testing.assert_allclose(search.cv_results_["mean_test_score"], whole.cv_results_["mean_test_score"], rtol=1e-12)
+    assert_close(search.cv_results_["mean_test_score"], whole.cv_results_["mean_test_score"], rtol=1e-12)
     with pytest.raises(InvalidInput, match="other data"):
         search.fit(X + 1, y)
     file.write_text("nothing")

@@ -32,6 +32,7 @@ from mercer.kernels import (
     trace,
 )
 from mercer.kernels.expression import Expression
+from mercer.testing import assert_close
 
 PAIR = SymbolPair()
 
@@ -203,9 +204,9 @@ def test_shared_subexpressions_cost_no_exponential_time():
 def test_kept_programs_follow_parameters_and_what_a_formula_reads():
     X = np.random.default_rng(0).standard_normal((9, 3))
     kernel = Sigmoid(gamma=0.5, coef0=-1.0)
-    np.testing.assert_allclose(KernelOperator(kernel, X).fill(np.empty((9, 9))), np.tanh(0.5 * X @ X.T - 1), rtol=1e-12)
+    assert_close(KernelOperator(kernel, X).fill(np.empty((9, 9))), np.tanh(0.5 * X @ X.T - 1), rtol=1e-12)
     kernel.set_params(coef0=-2.0)  # whose hash is that of -1.0
-    np.testing.assert_allclose(KernelOperator(kernel, X).fill(np.empty((9, 9))), np.tanh(0.5 * X @ X.T - 2), rtol=1e-12)
+    assert_close(KernelOperator(kernel, X).fill(np.empty((9, 9))), np.tanh(0.5 * X @ X.T - 2), rtol=1e-12)
     factor = [2.0]
 
     @dataclass(frozen=True, repr=False)
@@ -215,7 +216,7 @@ def test_kept_programs_follow_parameters_and_what_a_formula_reads():
 
     for factor[0] in (2.0, 3.0):
         filled = KernelOperator(Reader(), X).fill(np.empty((9, 9)))
-        np.testing.assert_allclose(filled, factor[0] * X @ X.T, rtol=1e-12)
+        assert_close(filled, factor[0] * X @ X.T, rtol=1e-12)
 
 
 def test_a_program_is_compiled_once_for_a_formula_and_a_width(monkeypatch):
@@ -231,7 +232,7 @@ def test_a_program_is_compiled_once_for_a_formula_and_a_width(monkeypatch):
     for d, kernel in [(3, kernels[0]), (3, kernels[1]), (40, kernels[0]), (3, kernels[2]), (40, kernels[1])]:
         X = rng.standard_normal((9, d))
         reference = np.exp(-kernel.gamma * np.square(X[:, None] - X).sum(axis=2))
-        np.testing.assert_allclose(KernelOperator(kernel, X).fill(np.empty((9, 9))), reference, rtol=1e-12)
+        assert_close(KernelOperator(kernel, X).fill(np.empty((9, 9))), reference, rtol=1e-12)
     assert compiled_for == [trace(kernels[0]), trace(kernels[0]), trace(kernels[2])]
 
 
@@ -241,7 +242,7 @@ def test_programs_follow_the_parameters_of_kernels_within():
     for gamma, degree in ((0.3, 2), (0.9, 2), (0.9, 3), (0.3, 2)):
         kernel.set_params(left__kernel__gamma=gamma, right__degree=degree)
         expected = 0.5 * np.exp(-gamma * np.square(X[:, None] - X).sum(axis=2)) + (0.1 * X @ X.T + 1) ** degree
-        np.testing.assert_allclose(KernelOperator(kernel, X).toarray(), expected, rtol=1e-12)
+        assert_close(KernelOperator(kernel, X).toarray(), expected, rtol=1e-12)
 
 
 def test_structures_are_those_of_formulas():

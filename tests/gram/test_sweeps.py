@@ -16,6 +16,7 @@ from mercer.errors import Cancelled
 from mercer.events import TilesDone, observe
 from mercer.gram import tiles
 from mercer.kernels import Gaussian, Kernel, Linear
+from mercer.testing import assert_close
 
 X = np.random.default_rng(0).standard_normal((2000, 3))
 
@@ -77,7 +78,7 @@ def test_pieces_tell_how_far_they_are(name, kernel, columns, small_pieces):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tiles, "PIECE", 1e12)
         for a, b in zip(np.atleast_1d(got), np.atleast_1d(SWEEPS[name](whole)), strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-10)
+            assert_close(a, b, rtol=1e-10)
 
 
 def test_a_product_can_be_cancelled(small_pieces):

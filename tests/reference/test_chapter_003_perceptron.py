@@ -6,6 +6,7 @@ from sklearn.datasets import make_circles
 
 from mercer import KernelPerceptron
 from mercer.kernels import Gaussian, Linear, Polynomial
+from mercer.testing import assert_close
 
 X, LABELS = make_circles(24, noise=0.1, factor=0.5, random_state=0)
 Y = 2.0 * LABELS - 1
@@ -56,7 +57,7 @@ def test_the_classifier_is_a_sum_over_the_examples_and_the_dummy(kernel):
     alpha = np.r_[model.intercept_, model.dual_coef_[:, 0]]
     new = np.random.default_rng(1).normal(size=(9, 2))
     expected = alpha @ np.vstack([np.ones(9), kernel(X, new)])
-    np.testing.assert_allclose(model.decision_function(new), expected, rtol=1e-10)
+    assert_close(model.decision_function(new), expected, rtol=1e-10)
     np.testing.assert_array_equal(model.predict(new), expected > 0)
 
 

@@ -6,6 +6,7 @@ import pytest
 from mercer import KernelPCA
 from mercer.kernels import Gaussian, Laplace, Polynomial
 from mercer.select import cross_validate_kernel_pca
+from mercer.testing import assert_close
 
 T = np.linspace(0, 4 * np.pi, 200)
 HELIX = np.column_stack([np.cos(T), np.sin(T), T])  # regularly spaced points
@@ -18,8 +19,8 @@ def test_variances_of_the_helix(kernel):
     H = np.eye(200) - np.full((200, 200), 1 / 200)
     values = np.linalg.eigvalsh(H @ kernel(HELIX) @ H)[::-1]
     model = KernelPCA(10, kernel).fit(HELIX)
-    np.testing.assert_allclose(model.explained_variance_, values[:10] / 200, rtol=1e-9)
-    np.testing.assert_allclose(model.explained_variance_ratio_, values[:10] / values.sum(), rtol=1e-9)
+    assert_close(model.explained_variance_, values[:10] / 200, rtol=1e-9)
+    assert_close(model.explained_variance_ratio_, values[:10] / values.sum(), rtol=1e-9)
 
 
 def test_only_the_polynomial_kernel_finds_one_dimension():
@@ -43,9 +44,9 @@ def test_scores_are_scaled_so_that_their_variance_is_the_one_the_chapter_states(
     """UΛ^½ has the variance λ/N that the chapter states; divided by √N, as it writes, it would have λ/N²."""
     model = KernelPCA(3, POLYNOMIAL)
     scores = model.fit_transform(HELIX)
-    np.testing.assert_allclose(scores, model.eigenvectors_ * np.sqrt(model.eigenvalues_), rtol=1e-12)
-    np.testing.assert_allclose(scores.var(axis=0), model.eigenvalues_ / 200, rtol=1e-10)
-    np.testing.assert_allclose((scores / np.sqrt(200)).var(axis=0), model.eigenvalues_ / 200**2, rtol=1e-10)
+    assert_close(scores, model.eigenvectors_ * np.sqrt(model.eigenvalues_), rtol=1e-12)
+    assert_close(scores.var(axis=0), model.eigenvalues_ / 200, rtol=1e-10)
+    assert_close((scores / np.sqrt(200)).var(axis=0), model.eigenvalues_ / 200**2, rtol=1e-10)
 
 
 def test_cross_validation_tunes_a_kernel():

@@ -7,6 +7,7 @@ from scipy.optimize import minimize
 from mercer.errors import InvalidInput
 from mercer.kernels import Gaussian, Linear, Precomputed
 from mercer.select import alignment_weights, centered_alignment
+from mercer.testing import assert_close
 
 
 @pytest.fixture
@@ -75,7 +76,7 @@ def test_sparse_weights_and_useless_kernels(data):
     assert w[0] == w.max()
     assert np.count_nonzero(w) < 4
     assert alignment_weights([np.ones((60, 60)), matrices[0]], y)[0] == 0
-    np.testing.assert_allclose(alignment_weights([np.ones((60, 60))] * 2, y), 0.5)
-    np.testing.assert_allclose(alignment_weights([matrices[0]] * 2, y).sum(), 1.0)
+    assert_close(alignment_weights([np.ones((60, 60))] * 2, y), 0.5)
+    assert_close(alignment_weights([matrices[0]] * 2, y).sum(), 1.0)
     with pytest.raises(InvalidInput):
         alignment_weights([], y)

@@ -9,6 +9,7 @@ from mercer import KernelKMeans, KernelOperator
 from mercer.errors import InvalidInput
 from mercer.kernels import Gaussian, Precomputed
 from mercer.select import choose_n_clusters, silhouettes, simplified_silhouettes
+from mercer.testing import assert_close
 
 RNG = np.random.default_rng(0)
 X, CLOUD = make_blobs(200, 2, centers=[[0, 0], [7, 0], [0, 7], [7, 7]], random_state=0)
@@ -43,7 +44,7 @@ def test_simplified_silhouettes_by_hand():
     model = KernelKMeans(4, KERNEL).fit(X)
     D = model.transform(X)
     two = np.sort(D, axis=1)[:, :2]
-    np.testing.assert_allclose(simplified_silhouettes(D, model.labels_), 1 - two[:, 0] / two[:, 1], rtol=1e-12)
+    assert_close(simplified_silhouettes(D, model.labels_), 1 - two[:, 0] / two[:, 1], rtol=1e-12)
     assert simplified_silhouettes([[0.0, 0.0]], [1]).tolist() == [0.0]
 
 
@@ -63,8 +64,8 @@ def test_weights_and_precomputed_matrices():
     direct = choose_n_clusters(X, KERNEL, [3, 4, 5], sample_weight=w)
     given = choose_n_clusters(KERNEL(X), Precomputed(), [5, 4, 3], sample_weight=w)
     repeated = choose_n_clusters(np.repeat(X, w.astype(int), axis=0), KERNEL, [3, 4, 5])
-    np.testing.assert_allclose(given.scores, direct.scores, rtol=1e-9)
-    np.testing.assert_allclose(repeated.scores, direct.scores, rtol=1e-9)
+    assert_close(given.scores, direct.scores, rtol=1e-9)
+    assert_close(repeated.scores, direct.scores, rtol=1e-9)
 
 
 def test_fewer_distinct_rows_than_clusters_lose():

@@ -8,6 +8,7 @@ from mercer.errors import InvalidInput
 from mercer.kernels import Precomputed
 from mercer.operators import Dense
 from mercer.select import RidgeBand, RidgeSpectrum, r2
+from mercer.testing import assert_close
 
 N, ALPHAS = 40, np.array([1e-3, 0.1, 10.0])
 rng = np.random.default_rng(0)
@@ -59,7 +60,7 @@ def test_one_minus_the_hat_matrix_is_lambda_p(case, weights, intercept):
     diagonal = make(weights, intercept).diagonal(ALPHAS)
     for i, alpha in enumerate(ALPHAS):
         P = dense(K, w, intercept, alpha)
-        np.testing.assert_allclose(diagonal[:, i], np.diag(P), rtol=1e-9)
+        assert_close(diagonal[:, i], np.diag(P), rtol=1e-9)
         # The j-th column of H is what the fit makes of the j-th unit vector.
         root, H = np.sqrt(w), np.eye(N) - alpha * P
         j = 3
@@ -93,14 +94,14 @@ def test_generalised_cross_validation(case, weights, intercept):
     for i, alpha in enumerate(ALPHAS):
         left = alpha * dense(K, w, intercept, alpha)  # I − H
         squares = np.sum((left @ (np.sqrt(w)[:, None] * Y)) ** 2, axis=0)
-        np.testing.assert_allclose(found[i], (N / np.trace(left)) ** 2 * squares / w.sum(), rtol=1e-9)
+        assert_close(found[i], (N / np.trace(left)) ** 2 * squares / w.sum(), rtol=1e-9)
 
 
 def test_rank_zero_and_one_row_with_intercept():
     nothing = RidgeSpectrum.of(np.zeros((3, 3)))
     np.testing.assert_array_equal(nothing.leave_one_out([1.0, 2.0, 3.0], 1.0)[:, 0, 0], 0.0)
     mean = RidgeSpectrum.of(np.zeros((3, 3)), intercept=True).leave_one_out([1.0, 2.0, 6.0], 1.0)[:, 0, 0]
-    np.testing.assert_allclose(mean, [4.0, 3.5, 1.5])
+    assert_close(mean, [4.0, 3.5, 1.5])
     assert RidgeSpectrum.of(np.ones((1, 1)), intercept=True).solve([2.0], 1.0).tolist() == [[[0.0]]]
 
 

@@ -10,6 +10,7 @@ from sklearn.svm import LinearSVC, LinearSVR
 from mercer import backend
 from mercer.errors import InvalidInput
 from mercer.solvers import DualCoordinateDescent, LinearFamily, LinearPoint, Status, solve
+from mercer.testing import assert_close
 
 many_passes = pytest.mark.skipif(not backend.is_native(), reason="the twin would take minutes for so many passes")
 
@@ -56,7 +57,7 @@ def test_insensitive_loss_equals_liblinear(epsilon):
         return 0.5 * w @ w + C * np.sum(np.maximum(0, np.abs(y - X @ w) - epsilon))
 
     assert abs(objective(found.x.w[0]) / objective(theirs.coef_) - 1) < 1e-6
-    np.testing.assert_allclose(problem.objectives(found.x)[0], objective(found.x.w[0]), rtol=1e-12)
+    assert_close(problem.objectives(found.x)[0], objective(found.x.w[0]), rtol=1e-12)
 
 
 @many_passes
@@ -83,9 +84,9 @@ def test_many_machines_are_as_if_alone():
         alone = solve(DualCoordinateDescent(tol=1e-9), hinge(X[part], y[part], 1.0))
         np.testing.assert_allclose(found.x.w[p], alone.x.w[0], atol=1e-3)
         some = family.part(np.array([p]))
-        np.testing.assert_allclose(some.objectives(alone.x), family.objectives(found.x)[0][p : p + 1][0], rtol=1e-7)
+        assert_close(some.objectives(alone.x), family.objectives(found.x)[0][p : p + 1][0], rtol=1e-7)
     primal, dual = family.objectives(found.x)
-    np.testing.assert_allclose(found.residual, np.max((primal - dual) / primal))
+    assert_close(found.residual, np.max((primal - dual) / primal))
 
 
 @many_passes
@@ -93,7 +94,7 @@ def test_degenerate_machines():
     X = np.zeros((4, 3))
     zero = solve(DualCoordinateDescent(), hinge(X, np.array([1.0, -1.0, 1.0, 1.0]), 2.0))
     assert zero.converged
-    np.testing.assert_allclose(zero.x.beta, [2, -2, 2, 2])
+    assert_close(zero.x.beta, [2, -2, 2, 2])
     free = solve(DualCoordinateDescent(), machine(np.eye(3), np.ones(3), np.zeros(3), np.zeros(3)))
     assert free.converged
     assert not free.x.beta.any()

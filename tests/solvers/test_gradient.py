@@ -8,6 +8,7 @@ import pytest
 from mercer.errors import InvalidInput
 from mercer.operators import Dense, LowRank
 from mercer.solvers import BatchLMS, LeastSquares, Status, StochasticLMS, solve
+from mercer.testing import assert_close
 from mercer.testing import solvers as suite
 
 rng = np.random.default_rng(0)
@@ -40,7 +41,7 @@ def test_batch_steps_are_the_rule():
     beta, problem = np.zeros_like(NOISY), LeastSquares(Dense(K, symmetric=True), NOISY)
     for t in range(1, 8):
         beta = beta + 0.01 * (NOISY - K @ beta)
-        np.testing.assert_allclose(solve(BatchLMS(0.01, tol=0.0), problem, max_steps=t).x, beta, rtol=1e-11)
+        assert_close(solve(BatchLMS(0.01, tol=0.0), problem, max_steps=t).x, beta, rtol=1e-11)
 
 
 @pytest.mark.parametrize("shuffle", [False, True])
@@ -64,8 +65,8 @@ def test_weights_are_rows_that_stand_several_times():
     for solver in (BatchLMS(0.1 * LIMIT, tol=0.0), StochasticLMS(0.5 / K.max(), tol=0.0, shuffle=False)):
         f, g = solve(solver, again, max_steps=9), solve(solver, once, max_steps=9)
         np.testing.assert_allclose(K @ g.x, K[:, rows] @ f.x, rtol=1e-9, atol=1e-10)
-        np.testing.assert_allclose(g.residual, f.residual, rtol=1e-9)
-        np.testing.assert_allclose(g.state.error, f.state.error, rtol=1e-9)
+        assert_close(g.residual, f.residual, rtol=1e-9)
+        assert_close(g.state.error, f.state.error, rtol=1e-9)
 
 
 def test_the_limit_is_sharp():

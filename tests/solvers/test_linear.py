@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from mercer.errors import InvalidInput
 from mercer.operators import Dense, Diagonal, Identity, Operator, Scaled
 from mercer.solvers import Cholesky, CholeskyFactor, ConjugateGradients, LinearSystem, Status, solve
+from mercer.testing import assert_close
 
 rng = np.random.default_rng(3)
 SOLVERS = [Cholesky(), Cholesky(precision="float64"), ConjugateGradients(tol=1e-10)]
@@ -59,7 +60,7 @@ def test_mixed_precision_reaches_float64_where_float32_alone_cannot():
     solution = solve(Cholesky(tol=1e-13), LinearSystem(Dense(H), np.ones(n), 1e-5))
     assert solution.converged
     assert solution.state.precision == "float32"
-    np.testing.assert_allclose(solution.x, wanted, rtol=1e-9)
+    assert_close(solution.x, wanted, rtol=1e-9)
     factor = CholeskyFactor.of(H.astype(np.float32), 1e-5)
     assert np.abs(factor.solve(np.ones(n)) / wanted - 1).max() > 1e-4
 
@@ -125,7 +126,7 @@ def test_a_given_buffer_becomes_the_factor_and_is_used_again():
     assert factor.log_determinant == pytest.approx(np.linalg.slogdet(shifted)[1], abs=1e-4)
     B = rng.standard_normal((50, 2))
     np.testing.assert_allclose(factor.solve(B), np.linalg.solve(shifted, B), rtol=1e-3, atol=1e-4)
-    np.testing.assert_allclose(factor.inverse @ B, factor.solve(B))
+    assert_close(factor.inverse @ B, factor.solve(B))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -133,7 +134,7 @@ def test_a_given_buffer_becomes_the_factor_and_is_used_again():
 def test_a_factor_of_either_order_and_dtype(dtype, order):
     A = spd(20)
     factor = CholeskyFactor.of(np.array(A, dtype, order=order), 0.1)
-    np.testing.assert_allclose(factor.solve(np.ones(20)), np.linalg.solve(A + 0.1 * np.eye(20), np.ones(20)), rtol=1e-3)
+    assert_close(factor.solve(np.ones(20)), np.linalg.solve(A + 0.1 * np.eye(20), np.ones(20)), rtol=1e-3)
     with pytest.raises(InvalidInput, match="contiguous"):
         CholeskyFactor.of(np.ones((8, 8), dtype)[::2, ::2])
 
@@ -154,7 +155,7 @@ def test_a_singular_system_has_no_factor_but_a_consistent_one_has_a_solution():
     assert solve(Cholesky(), LinearSystem(Dense(A), np.ones(4))).status is Status.NOT_POSITIVE_DEFINITE
     solution = solve(ConjugateGradients(), LinearSystem(Dense(A), np.ones(4)))
     assert solution.converged
-    np.testing.assert_allclose(solution.x, 0.25)
+    assert_close(solution.x, 0.25)
     inconsistent = solve(ConjugateGradients(), LinearSystem(Dense(A), [1.0, 0.0, 0.0, 0.0]))
     assert not inconsistent.converged
     assert np.isfinite(inconsistent.x).all()

@@ -1,6 +1,7 @@
 """Public contract suites: a new class earns all of them with one line."""
 
+from mercer.testing.comparison import assert_close
 from mercer.testing.operators import check_operator_contract
 from mercer.testing.solvers import check_solver_contract
 
-__all__ = ["check_operator_contract", "check_solver_contract"]
+__all__ = ["assert_close", "check_operator_contract", "check_solver_contract"]
