@@ -14,6 +14,7 @@ __all__ = [
     "MercerError",
     "ModelFileError",
     "NotAKernel",
+    "UnknownParameter",
     "message",
 ]
 
@@ -41,6 +42,10 @@ class InvalidInput(MercerError, ValueError):
 
 class NotAKernel(MercerError, ValueError):
     """A composition or a parameter that cannot be positive semi-definite."""
+
+
+class UnknownParameter(MercerError, TypeError, ValueError):
+    """A name that is no parameter: a TypeError as Python's constructors raise, a ValueError as `set_params` does."""
 
 
 class CannotTrace(MercerError, TypeError):

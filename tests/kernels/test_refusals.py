@@ -41,7 +41,7 @@ REFUSED = [
       for value in (0, -1.0, math.nan, math.inf)),
     *((cls, {"gamma": value}, InvalidInput, "give a")
       for cls in (Gaussian, Laplace, Cauchy, RationalQuadratic, Chi2, Hamming, Polynomial, Sigmoid)
-      for value in ("auto", None, True, [1.0], 1j)),
+      for value in ("wide", None, True, [1.0], 1j)),
     (Polynomial, {"degree": 0}, NotAKernel, "1, 2, 3"),
     (Polynomial, {"degree": 2.5}, NotAKernel, "1, 2, 3"),
     (Polynomial, {"degree": math.nan}, NotAKernel, "finite"),
@@ -52,7 +52,7 @@ REFUSED = [
     (Matern, {"nu": 0}, NotAKernel, "positive"),
     (Matern, {"nu": math.nan}, NotAKernel, "finite"),
     (Matern, {"length_scale": -2}, NotAKernel, "positive"),
-    (Matern, {"length_scale": "auto"}, InvalidInput, "median"),
+    (Matern, {"length_scale": "wide"}, InvalidInput, "median"),
     (RationalQuadratic, {"alpha": 0}, NotAKernel, "positive"),
     (Periodic, {"period": 0}, NotAKernel, "positive"),
     (Periodic, {"length_scale": -1}, NotAKernel, "positive"),

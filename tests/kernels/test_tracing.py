@@ -109,7 +109,7 @@ def test_self_pairs_and_views_are_in_the_leaves():
     assert SymbolPair().xx == SymbolPair().x.dot == Expression("self_x", (), ("dot", ()))
     assert SymbolPair().zz == Expression("self_z", (), ("dot", ()))
     assert SymbolPair().x.sqdist == SymbolPair().z.chi2 == constant(0.0)
-    assert SymbolPair().x.z == SymbolPair().x.x == SymbolPair().x
+    assert SymbolPair().x.z.dot == SymbolPair().x.x.dot == SymbolPair().x.dot
     leaf = trace(Periodic(period=2.0).on([3])).args[0].args[1]
     assert leaf.value == ("sqdist", (Columns((3,)), Circle(2.0)))
 

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from mercer.arrays import parse_memory, require
+from mercer.arrays import parse_memory, require, require_table
 from mercer.errors import InvalidInput, message
 
 __all__ = ["MonomialFeatures"]
@@ -80,6 +80,7 @@ class MonomialFeatures(TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Count the features of the rows of X, and refuse more than the budget holds; y is ignored."""
         self._check_parameters()
+        require_table(X, "MonomialFeatures")
         X = validate_data(self, X, dtype=(np.float64, np.float32))
         self.n_output_features_ = sum(self._count(j) for j, _ in self._orders())
         if self.n_output_features_ > MOST_FEATURES:
@@ -92,6 +93,7 @@ class MonomialFeatures(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> np.ndarray:
         """φ of each row: of shape (m, features), in the dtype of X."""
         check_is_fitted(self)
+        require_table(X, "MonomialFeatures")
         X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
         self._require(X)
         blocks, weights = {0: np.ones((len(X), 1), X.dtype)}, dict(self._orders())

@@ -2,6 +2,17 @@
 
 from mercer.arrays.budget import available_memory, human, parse_memory, require
 from mercer.arrays.randomness import as_seed
-from mercer.arrays.validate import as_rows, is_torch, same_columns
+from mercer.arrays.validate import as_rows, is_torch, require_collection, require_table, same_columns
 
-__all__ = ["as_rows", "as_seed", "available_memory", "human", "is_torch", "parse_memory", "require", "same_columns"]
+__all__ = [
+    "as_rows",
+    "as_seed",
+    "available_memory",
+    "human",
+    "is_torch",
+    "parse_memory",
+    "require",
+    "require_collection",
+    "require_table",
+    "same_columns",
+]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Mapping, Sequence, Set, ValuesView
+from numbers import Number
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -13,7 +15,7 @@ from mercer.errors import InvalidInput, message
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-__all__ = ["as_rows", "is_torch", "same_columns"]
+__all__ = ["as_rows", "is_torch", "require_collection", "require_table", "same_columns"]
 
 KeepFloat = Literal["keep-float"]
 
@@ -93,6 +95,61 @@ def is_torch(X: object) -> bool:
     return torch is not None and isinstance(X, torch.Tensor)
 
 
+ARRAY_PROTOCOLS = ("__array__", "__array_interface__", "__dlpack__", "__dataframe__", "__arrow_c_stream__", "to_numpy")
+"""By which arrays, tensors, series and data frames of all libraries are known."""
+
+
+def is_array_like(X: object) -> bool:
+    """Is it an array, a tensor or a data frame of some library? Of no other object do we know what its rows are.
+
+    >>> is_array_like(np.ones(3)), is_array_like([1.0]), is_array_like({1.0})
+    (True, False, False)
+    """
+    if scipy.sparse.issparse(X) or isinstance(X, memoryview):
+        return True
+    return any(hasattr(X, name) for name in ARRAY_PROTOCOLS)
+
+
+def require_collection(X: object, who: str) -> None:
+    """Refuse what is neither an array nor a list or another sequence.
+
+    The order of a dict or a set says nothing, and an iterator can be read only once.
+
+    >>> require_collection({"a": 1}, "SVC")
+    Traceback (most recent call last):
+        ...
+    mercer.errors.InvalidInput: SVC: rows of type dict; give its values as a list, in the order of the targets.
+    """
+    if is_array_like(X) or (isinstance(X, Sequence) and not isinstance(X, str | bytes)):
+        return
+    given = f"rows of type {type(X).__name__}"
+    if isinstance(X, Mapping):
+        raise InvalidInput(message(who, given, "give its values as a list, in the order of the targets"))
+    if isinstance(X, Set | Iterator | ValuesView):
+        raise InvalidInput(message(who, given, "give a list or an array, whose order is that of the targets"))
+    raise InvalidInput(message(who, given, "give a list, an array or a data frame of one row or object each"))
+
+
+def require_table(X: object, who: str) -> None:
+    """Refuse graphs, dicts, sets and other objects, by themselves or in a list: NumPy reads some of them as numbers.
+
+    >>> require_table([{"a": 1.0}], "SVC")
+    Traceback (most recent call last):
+        ...
+    mercer.errors.InvalidInput: SVC: a list of objects of type dict; give rows of numbers, or a kernel of such objects.
+    """
+    require_collection(X, who)
+    if is_array_like(X):
+        return
+    assert isinstance(X, Sequence)
+    kinds = {type(row): row for row in X}
+    for kind, row in kinds.items():
+        if row is None or isinstance(row, Number | Sequence) or is_array_like(row) or hasattr(kind, "__float__"):
+            continue
+        do = "give rows of numbers, or a kernel of such objects"
+        raise InvalidInput(message(who, f"a {type(X).__name__} of objects of type {kind.__name__}", do))
+
+
 def _dense(X: Any, who: str) -> NDArray[Any]:
     array = _from_frame(X, who)
     if array is None:
@@ -134,6 +191,7 @@ def _target(given: np.dtype[Any], dtype: KeepFloat | DTypeLike, who: str) -> np.
 def _from_anything(X: Any, who: str) -> NDArray[Any]:
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise InvalidInput(message(who, "has masked entries", "fill them in, X.filled(...), or leave those rows out"))
+    require_table(X, who)
     try:
         return np.asarray(X)
     except (ValueError, TypeError) as error:
@@ -176,7 +234,10 @@ def _check_kind(array: Any, X: Any, who: str) -> None:
         return
     given, advice = {
         "c": ("holds complex numbers", "give the real and the imaginary parts as columns of their own"),
-        "O": (f"a {type(X).__name__} of Python objects", "convert it, X.astype(float), or encode what is not a number"),
+        "O": (
+            f"an array of Python objects (of a {type(X).__name__})",
+            "give numbers, X.astype(float), or encode what is not a number",
+        ),
         "M": ("holds dates", "give numbers, such as days since a date of your choice"),
         "m": ("holds lengths of time", "give numbers, such as X / np.timedelta64(1, 's')"),
         "V": ("is a structured array", "give its fields as columns"),

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -18,15 +17,17 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from mercer.arrays import as_seed, parse_memory
+from mercer.arrays import as_seed, parse_memory, require_collection, require_table
 from mercer.errors import ConvergenceWarning, InvalidInput, message
 from mercer.estimators.advice import advice
 from mercer.estimators.expansion import Expansion
 from mercer.estimators.indefinite import examine
+from mercer.estimators.parameters import NamedParameters
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 from mercer.gram.inputs import dtype_of
 from mercer.kernels import Kernel, as_kernel
+from mercer.kernels.conventions import PAIRWISE, Names
 from mercer.solvers import Solution, Status
 
 __all__ = ["KernelEstimator", "KernelSize"]
@@ -47,7 +48,7 @@ class KernelSize(NamedTuple):
         return self.largest_entry < 1e30 and self.largest_row < 1e15
 
 
-class KernelEstimator(BaseEstimator):
+class KernelEstimator(NamedParameters):
     """scikit-learn's contract for an estimator with a `kernel` and a `memory` budget.
 
     `kernel` may be a Kernel, a name, an expression as text, or a callable; `kernel__gamma` and the like reach into it
@@ -58,6 +59,8 @@ class KernelEstimator(BaseEstimator):
     memory: Any
     kernel_parameters: tuple[str, ...] = ("kernel",)
     """The parameters that are kernels."""
+    named_kernels: ClassVar[Names] = PAIRWISE
+    """What scikit-learn's names of kernels mean: the defaults of the estimator's counterpart."""
     indefinite_meaning: ClassVar[str] = (
         "the method takes its values for inner products of features, which they are not: squared lengths may be "
         "negative"
@@ -80,7 +83,7 @@ class KernelEstimator(BaseEstimator):
         for which in own:
             change = {name.removeprefix(f"{which}__"): inner[name] for name in inner if name.startswith(f"{which}__")}
             if change:
-                setattr(self, which, as_kernel(getattr(self, which)).replace(**change))
+                setattr(self, which, self._as_kernel(getattr(self, which)).replace(**change))
         return self
 
     def __sklearn_tags__(self) -> Tags:
@@ -90,8 +93,12 @@ class KernelEstimator(BaseEstimator):
         tags.input_tags.pairwise = domain == "precomputed"
         return tags
 
+    @classmethod
+    def _as_kernel(cls, given: Any) -> Kernel:
+        return as_kernel(given, cls.named_kernels)
+
     def _domain(self) -> str:
-        return as_kernel(self.kernel).domain
+        return self._as_kernel(self.kernel).domain
 
     def _refuse(self, name: str, do: str) -> NoReturn:
         raise InvalidInput(message(type(self).__name__, f"{name}={getattr(self, name)!r}", do))
@@ -127,6 +134,8 @@ class KernelEstimator(BaseEstimator):
 
     def _validate_both(self, X: Any, y: Any, **options: Any) -> tuple[Any, Any]:
         """The rows and the targets of a fit."""
+        if y is not None:
+            require_collection(y, f"{type(self).__name__}, y")
         if self._domain() == "any":
             wanted = {name: options[name] for name in ("multi_output", "y_numeric") if name in options}
             X, y = self._as_objects(X), _check_y(y, **wanted, estimator=self)
@@ -139,9 +148,13 @@ class KernelEstimator(BaseEstimator):
 
     def _numbers(self, *data: Any, **options: Any) -> Any:
         """A table of numbers, and targets, as scikit-learn checks them."""
+        require_table(data[0], type(self).__name__)
         try:
             return validate_data(self, *data, accept_sparse="csr", dtype=FLOATS, order="C", **options)
         except ValueError as error:
+            if "array element with a sequence" in str(error):
+                do = "give rows of equal length, all of numbers, or a kernel of such objects"
+                raise InvalidInput(message(type(self).__name__, "objects that are not numbers", do)) from error
             if "could not convert string" not in str(error):
                 raise
             do = "choose a kernel of sequences, such as 'spectrum(k=3)', or mercer.table_kernel(df) for a data frame"
@@ -150,7 +163,7 @@ class KernelEstimator(BaseEstimator):
 
     def _as_objects(self, X: Any) -> Any:
         """What is no table of numbers, in the form that the kernel reads."""
-        return as_kernel(self.kernel).as_objects(X)
+        return self._as_kernel(self.kernel).as_objects(X)
 
     def _check_precomputed(self, K: Any) -> None:
         """A precomputed matrix must be a kernel's: square and symmetric. Its definiteness is the solver's to find."""
@@ -194,7 +207,7 @@ class KernelEstimator(BaseEstimator):
         """The kernel (the estimator's own, unless given) resolved on the rows, its operator, and an empty report."""
         names = getattr(self, "feature_names_in_", None)
         given = self.kernel if kernel is None else kernel
-        self.kernel_: Kernel = as_kernel(given).resolve(X, names, weights)
+        self.kernel_: Kernel = self._as_kernel(given).resolve(X, names, weights)
         K = KernelOperator(self.kernel_, X, dtype=np.float64)
         self.X_fit_ = np.arange(K.shape[0]) if self.kernel_.domain == "precomputed" else K.X
         report = Report(

@@ -24,8 +24,9 @@ class EmpiricalKernelMap(_FeatureMap):
     Parameters
     ----------
     kernel : Kernel, str or callable, default "gaussian"
-        Of rows of any kind. A name means its bandwidth by scikit-learn's rule "scale". Where k(x, x) differs much from
-        row to row, as for sequences, `normalized()` keeps long ones from having all the weight.
+        A name is the kernel class of that name with its defaults; scikit-learn's names "rbf", "poly", "sigmoid"
+        and "laplacian" have the defaults of its pairwise functions. Of rows of any kind. Where k(x, x) differs
+        much from row to row, as for sequences, `normalized()` keeps long ones from having all the weight.
     n_components : int, optional
         How many landmarks; None is every training row, in its order (or every landmark, where they are given).
     landmarks : {"pivoted", "uniform", "kmeans"} or array, default "pivoted"

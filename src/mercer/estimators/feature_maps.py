@@ -75,7 +75,8 @@ class Nystroem(_FeatureMap):
     Parameters
     ----------
     kernel : Kernel, str or callable, default "gaussian"
-        A name means its bandwidth by scikit-learn's rule "scale".
+        A name is the kernel class of that name with its defaults; scikit-learn's names "rbf", "poly", "sigmoid"
+        and "laplacian" have the defaults of its pairwise functions.
     n_components : int, default 100
         m; fewer where there are fewer rows, or fewer independent ones.
     landmarks : {"pivoted", "uniform", "kmeans"} or array, default "pivoted"

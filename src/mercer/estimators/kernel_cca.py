@@ -9,7 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags, check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.arrays import require
+from mercer.arrays import require, require_table
 from mercer.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base import FLOATS, KernelEstimator
@@ -19,7 +19,7 @@ from mercer.estimators.indefinite import examine
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 from mercer.gram.inputs import dtype_of
-from mercer.kernels import Kernel, as_kernel
+from mercer.kernels import Kernel
 from mercer.kernels.rows import column_names
 from mercer.solvers import Solution, Status
 
@@ -46,7 +46,8 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     n_components : int, default 2
         Pairs of directions.
     kernel : Kernel, str or callable, default "gaussian"
-        Of the first view; a name means its bandwidth by scikit-learn's rule "scale".
+        A name is the kernel class of that name with its defaults; scikit-learn's names "rbf", "poly", "sigmoid"
+        and "laplacian" have the defaults of its pairwise functions. Of the first view.
     kernel_y : Kernel, str, callable or None, default None
         Of the second view; None takes `kernel`, with parameters resolved on the second view.
     regularization : float ≥ 0, default 0.03
@@ -241,7 +242,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     # ---- parameters -------------------------------------------------------------------------------------------------
 
     def _second(self) -> Kernel:
-        return as_kernel(self.kernel if self.kernel_y is None else self.kernel_y)
+        return self._as_kernel(self.kernel if self.kernel_y is None else self.kernel_y)
 
     def _validated_view(self, Y: Any, fitted: bool = False) -> Any:
         """The rows of the second view; a vector is one column."""
@@ -249,6 +250,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         if kernel.domain == "any":
             return kernel.as_objects(Y)
         options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "input_name": "y", "estimator": self}
+        require_table(Y, type(self).__name__)
         Y = check_array(Y, ensure_2d=False, **options)
         Y = check_array(Y.reshape(-1, 1) if Y.ndim == 1 else Y, **options)
         if fitted and Y.shape[1] != self.n_features_y_:

@@ -66,7 +66,8 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
     n_clusters : int, default 8
         k. Fewer are found where fewer rows are distinct in feature space.
     kernel : Kernel, str or callable, default "gaussian"
-        A name means its bandwidth by scikit-learn's rule "scale".
+        A name is the kernel class of that name with its defaults; scikit-learn's names "rbf", "poly", "sigmoid"
+        and "laplacian" have the defaults of its pairwise functions.
     init : "k-means++" or array, default "k-means++"
         Or where to start: k places of training rows, the labels of all n rows, or k rows, whose images are the first
         means. Clusters keep the numbers that an array gives them; else they are numbered by falling weight.

@@ -101,7 +101,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
     n_components : int or None, default None
         How many components; None keeps all whose eigenvalue is above rounding, by a full decomposition.
     kernel : Kernel, str or callable, default "gaussian"
-        A name means its bandwidth by scikit-learn's rule "scale".
+        A name is the kernel class of that name with its defaults; scikit-learn's names "rbf", "poly", "sigmoid"
+        and "laplacian" have the defaults of its pairwise functions.
     solver : {"auto", "dense", "krylov", "nystroem"}, default "auto"
         "dense" is LAPACK on the n × n matrix in float64; "krylov" a randomized block Krylov method with K stored in
         float32, or not stored where it doesn't fit the memory budget or its entries are computed as fast as read (up

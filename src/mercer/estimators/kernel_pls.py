@@ -41,7 +41,8 @@ class KernelPLS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMi
     n_components : int, default 2
         k, by which the fit is regularised: choose it by a search such as ``GridSearchCV``.
     kernel : Kernel, str or callable, default "gaussian"
-        A name means its bandwidth by scikit-learn's rule "scale".
+        A name is the kernel class of that name with its defaults; scikit-learn's names "rbf", "poly", "sigmoid"
+        and "laplacian" have the defaults of its pairwise functions.
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free. K is computed anew for each component, unless its
         entries are dear (more than 100 columns, or no formula for the native engine) and it fits in 40 % of the budget.

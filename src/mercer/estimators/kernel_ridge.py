@@ -20,8 +20,9 @@ class KernelRidge(LeastSquaresRegressor):
     Parameters
     ----------
     kernel : Kernel, str or callable, default "gaussian"
-        A name means its bandwidth by scikit-learn's rule "scale"; ``Gaussian(gamma="median")`` and expressions such as
-        ``"gaussian() + 0.1*linear()"`` work too.
+        A name is the kernel class of that name with its defaults; scikit-learn's names "rbf", "poly", "sigmoid"
+        and "laplacian" have the defaults of its pairwise functions. ``Gaussian(gamma="median")`` and
+        expressions such as ``"gaussian() + 0.1*linear()"`` work too.
     alpha : float or array-like of shape (targets,), default 1.0
         λ ≥ 0, of all targets or of each; `KernelRidgeCV` chooses it. At 0 the fit interpolates, if K is positive
         definite in float64, and is refused otherwise.

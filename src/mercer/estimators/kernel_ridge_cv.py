@@ -26,7 +26,9 @@ class KernelRidgeCV(LeastSquaresRegressor, ValidatedLeastSquares):
     Parameters
     ----------
     kernel : Kernel, str or callable, or a list of them, default "gaussian"
-        Of several the best one is taken, and of equals the first.
+        A name is the kernel class of that name with its defaults; scikit-learn's names "rbf", "poly", "sigmoid"
+        and "laplacian" have the defaults of its pairwise functions. Of several the best one is taken, and of
+        equals the first.
     alphas : array-like of numbers ≥ 0, optional
         The λ to choose from; 10⁻⁴, …, 10², two a decade, unless given: for kernels with k(x, x) near 1.
     fit_intercept : bool, default False

@@ -45,7 +45,8 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
     Parameters
     ----------
     kernel : Kernel, str or callable, default "linear"
-        ``MonomialSum(3)`` is the chapter's (5.9).
+        A name is the kernel class of that name with its defaults; scikit-learn's names "rbf", "poly", "sigmoid"
+        and "laplacian" have the defaults of its pairwise functions. ``MonomialSum(3)`` is the chapter's (5.9).
     mode : {"batch", "stochastic"}, default "batch"
     step_size : float or "auto", default "auto"
         α. In batch mode "auto" is 1.9/λmax(K): each α < 2/λmax makes the errors fall in each step, and λmax comes from

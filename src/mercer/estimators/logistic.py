@@ -34,7 +34,8 @@ class KernelLogisticRegression(ScoreClassifier):
     Parameters
     ----------
     kernel : Kernel, str or callable, default "gaussian"
-        A name means its bandwidth by scikit-learn's rule "scale".
+        A name is the kernel class of that name with its defaults; scikit-learn's names "rbf", "poly", "sigmoid"
+        and "laplacian" have the defaults of its pairwise functions.
     alpha : float, default 1.0
         λ > 0; 1/C of scikit-learn's `LogisticRegression`, which this is with the linear kernel.
     fit_intercept : bool, default True

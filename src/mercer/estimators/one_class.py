@@ -24,6 +24,8 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     Parameters
     ----------
     kernel : Kernel, str or callable, default "gaussian"
+        A name is the kernel class of that name with its defaults; scikit-learn's names "rbf", "poly", "sigmoid"
+        and "laplacian" have the defaults of its `SVC`.
     nu : float, default 0.5
         ν in (0, 1]: an upper bound of the share of rows outside, and a lower one of that of support vectors.
     tol, max_iter, memory

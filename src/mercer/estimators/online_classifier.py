@@ -14,7 +14,7 @@ from mercer.errors import InvalidInput, message
 from mercer.estimators.stream import CHUNK, Stream
 from mercer.gram import KernelOperator
 from mercer.gram.inputs import densified, may_be_dense, take
-from mercer.kernels import Gaussian, Kernel, as_kernel
+from mercer.kernels import Gaussian, Kernel
 from mercer.solvers import BudgetedDescent, BudgetedState, Forgetron, Learner, Projectron
 
 __all__ = ["OnlineKernelClassifier"]
@@ -58,7 +58,9 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
     Parameters
     ----------
     kernel : Kernel, str or callable, default "gaussian"
-        A bandwidth that depends on data is that of the rows of the first call.
+        A name is the kernel class of that name with its defaults; scikit-learn's names "rbf", "poly", "sigmoid"
+        and "laplacian" have the defaults of its pairwise functions. A bandwidth that depends on data is that of
+        the rows of the first call.
     budget : int, default 1000
         Rows of the dictionary at most.
     strategy : {"auto", "merge", "project", "forget"}, default "auto"
@@ -210,7 +212,7 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
         """The strategy, chosen by the kernel where nobody did."""
         if self.strategy != "auto":
             return self.strategy
-        return "merge" if type(as_kernel(self.kernel)) is Gaussian else "project"
+        return "merge" if type(self._as_kernel(self.kernel)) is Gaussian else "project"
 
     def _learner(self, room: int) -> Learner[Any] | Any:
         if self._rule == "merge":

@@ -33,7 +33,9 @@ class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, Stream):
     Parameters
     ----------
     kernel : Kernel, str or callable, default "gaussian"
-        A bandwidth that depends on data is that of the rows of the first call.
+        A name is the kernel class of that name with its defaults; scikit-learn's names "rbf", "poly", "sigmoid"
+        and "laplacian" have the defaults of its pairwise functions. A bandwidth that depends on data is that of
+        the rows of the first call.
     method : {"krls", "qklms"}, default "krls"
         With a dictionary of B rows in d columns, "krls" costs O(B² + Bd) a row, "qklms" O(Bd), and learns less from it.
     budget : int, default 1000

@@ -72,6 +72,8 @@ class KernelPerceptron(LeastSquaresClassifier):
     Parameters
     ----------
     kernel : Kernel, str or callable, default "gaussian"
+        A name is the kernel class of that name with its defaults; scikit-learn's names "rbf", "poly", "sigmoid"
+        and "laplacian" have the defaults of its pairwise functions.
     method : {"gradient", "plain", "voted", "averaged"}, default "gradient"
         "plain" keeps the last α; "averaged" the mean of α over all visits; "voted" lets every α that there was vote,
         once for each visit that it stood for, which takes a kernel value and a sum for each update in every prediction.

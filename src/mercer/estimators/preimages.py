@@ -10,12 +10,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from mercer.approx.preimages import NEIGHBOURS, fixed_point, fixed_point_weight, neighbour_location
-from mercer.arrays import parse_memory, require
+from mercer.arrays import parse_memory, require, require_table
 from mercer.errors import InvalidInput, message
 from mercer.estimators.kernel_ridge import KernelRidge
 from mercer.estimators.monitoring import ProcessMonitoring
 from mercer.estimators.report import Report
-from mercer.kernels import as_kernel
 from mercer.kernels.products import is_linear
 
 __all__ = ["PreImages"]
@@ -28,7 +27,7 @@ ENTRIES = 1 << 22
 
 
 def _can_invert(model: Any) -> bool:
-    free = model.preimage == "auto" and is_linear(as_kernel(model.kernel))
+    free = model.preimage == "auto" and is_linear(model._as_kernel(model.kernel))
     return bool(model.fit_inverse_transform or model.preimage == "kwok_tsang" or free)
 
 
@@ -71,6 +70,7 @@ class PreImages(ProcessMonitoring):
         """
         check_is_fitted(self)
         self._check_rows()
+        require_table(X, type(self).__name__)
         Y, k = check_array(X, dtype=np.float64, ensure_min_features=0), self.dual_coef_.shape[1]
         if Y.shape[1] != k:
             given = f"scores of {Y.shape[1]} columns for {k} components"

@@ -17,6 +17,7 @@ from sklearn.utils import Tags, _safe_indexing, get_tags, indexable
 
 from mercer.errors import InvalidInput, message
 from mercer.estimators.held_out import Split
+from mercer.estimators.parameters import NamedParameters
 from mercer.estimators.search_ledger import Ledger, distinct, fingerprint
 from mercer.estimators.search_results import as_table, chosen_row
 from mercer.estimators.shared_search import SharedRidge, shared_ridge, why_not_shared
@@ -28,7 +29,7 @@ __all__ = ["KernelSearchCV"]
 WHO = "KernelSearchCV"
 
 
-class KernelSearchCV(GridSearchCV):
+class KernelSearchCV(NamedParameters, GridSearchCV):
     """scikit-learn's `GridSearchCV` for kernels: the same candidates, folds, scores and winner, from shared work.
 
     Where the estimator is `KernelRidge` or `KernelRidgeClassifier`, by itself or as the last step of a pipeline, and

@@ -18,7 +18,7 @@ from mercer.estimators.held_out import Buffers, Split, held_out_bytes, held_out_
 from mercer.estimators.kernel_ridge import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.validated import GivenLabels, GivenValues
 from mercer.gram import KernelOperator
-from mercer.kernels import Kernel, as_kernel
+from mercer.kernels import Kernel
 
 __all__ = ["SharedRidge", "shared_ridge", "why_not_shared"]
 
@@ -109,7 +109,7 @@ class SharedRidge:
         """The kernel of a candidate."""
         own = {name.removeprefix(self.prefix): value for name, value in params.items()}
         own.pop("alpha", None)
-        return as_kernel(clone(self.ridge).set_params(**own).kernel)
+        return self.ridge._as_kernel(clone(self.ridge).set_params(**own).kernel)
 
     def alpha_of(self, params: dict[str, Any]) -> float:
         """The λ of a candidate."""

@@ -13,6 +13,7 @@ from mercer.errors import InvalidInput, message
 from mercer.estimators.clusterer import Clusterer
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
+from mercer.kernels.conventions import AFFINITIES, Names
 from mercer.operators import Dense, LowRank, Operator, Weighted
 from mercer.solvers import BlockKrylov, Clustering, Eigenpairs, Eigenproblem, Solution, rayleigh_ritz, solve
 from mercer.solvers.choose import choose_eigen
@@ -33,9 +34,10 @@ class KernelSpectralClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     n_clusters : int, default 8
         k.
     kernel : Kernel, str or callable, default "gaussian"
-        One without negative values on the rows: the degrees must be positive. A name means its bandwidth by
-        scikit-learn's rule "scale", which is wide for this purpose; "gaussian(gamma='median')" or larger finds finer
-        clusters.
+        A name is the kernel class of that name with its defaults; scikit-learn's names "rbf", "poly", "sigmoid"
+        and "laplacian" have the defaults of its `SpectralClustering`. One without negative values on the rows:
+        the degrees must be positive. The width of "gaussian" is large for this purpose;
+        "gaussian(gamma='median')" or larger finds finer clusters.
     n_components : int or None, default None
         Eigenvectors; None is n_clusters.
     n_init : int, default 3
@@ -92,6 +94,7 @@ class KernelSpectralClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     True
     """
 
+    named_kernels: ClassVar[Names] = AFFINITIES
     step_limit: ClassVar[str] = ""  # max_iter is of k-means, not of the eigenvectors
     indefinite_meaning: ClassVar[str] = (
         "its values are the weights of a graph, which need not be definite but may not be negative"

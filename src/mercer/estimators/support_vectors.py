@@ -23,6 +23,7 @@ from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 from mercer.gram.inputs import count, take
 from mercer.kernels import Linear
+from mercer.kernels.conventions import MACHINES, Names
 from mercer.operators import CachedRows, Dense, Operator
 from mercer.solvers import SMO, DualFamily, DualPoint, Solution, Status, WorkingSet, solve
 
@@ -74,6 +75,7 @@ class SupportVectorMachine(Compressible):
     dual_coef_: np.ndarray
     intercept_: np.ndarray
     restricted_: bool
+    named_kernels: ClassVar[Names] = MACHINES
     indefinite_meaning: ClassVar[str] = (
         "the solution is a stationary point of the dual, and separates convex hulls in a pseudo-Euclidean space, "
         "where there is no margin (Haasdonk 2005)"

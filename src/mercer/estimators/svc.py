@@ -30,7 +30,8 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
     C : float, default 1.0
         What an error costs; larger is less regularised.
     kernel : Kernel, str or callable, default "gaussian"
-        A name means its bandwidth by scikit-learn's rule "scale"; expressions, precomputed matrices and functions work
+        A name is the kernel class of that name with its defaults; scikit-learn's names "rbf", "poly", "sigmoid"
+        and "laplacian" have the defaults of its `SVC`. Expressions, precomputed matrices and functions work
         too.
     tol : float, default 1e-3
         On m − M, the largest violation of the conditions of optimality.

@@ -14,7 +14,7 @@ from mercer.errors import InvalidInput, message
 from mercer.estimators.least_squares import LeastSquares, duals
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
-from mercer.kernels import Kernel, as_kernel
+from mercer.kernels import Kernel
 from mercer.select import Judge, RidgeInverse, RidgeSpectrum, default_alphas
 
 __all__ = ["GivenLabels", "GivenValues", "ValidatedLeastSquares", "Validation", "by_scorer"]
@@ -98,7 +98,7 @@ class ValidatedLeastSquares(LeastSquares):
         return list(self.kernel) if several else [self.kernel]
 
     def _domain(self) -> str:
-        found = {as_kernel(kernel).domain for kernel in self._kernels()}
+        found = {self._as_kernel(kernel).domain for kernel in self._kernels()}
         if len(found) > 1:
             given = f"kernels of {' and of '.join(sorted(found))}"
             raise InvalidInput(message(type(self).__name__, given, "give kernels of the same rows"))
@@ -106,7 +106,7 @@ class ValidatedLeastSquares(LeastSquares):
 
     def _as_objects(self, X: Any) -> Any:
         for kernel in self._kernels():
-            X = as_kernel(kernel).as_objects(X)
+            X = self._as_kernel(kernel).as_objects(X)
         return X
 
     def _grid(self) -> np.ndarray:

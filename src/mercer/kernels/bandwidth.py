@@ -1,4 +1,4 @@
-"""Rules that choose γ from the training rows: "scale" and "median"."""
+"""Rules that choose γ from the training rows: "scale", "median" and "auto"."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
     "spread",
 ]
 
-RULES = ("scale", "median")
+RULES = ("scale", "median", "auto")
 _SAMPLE = 1000
 _WORK = 2e9
 """Differences that the median may cost: fewer rows are looked at where there are very many columns."""
@@ -60,15 +60,20 @@ def from_data(rule: str, measure: str, X: Any, weights: Any = None, *, seed: int
     "scale" is 1/(d·Var(X)) for squared distances and inner products (scikit-learn's rule), 1/√(d·Var(X)) for the
     Euclidean distance, 1/(d·std(X)) for city-block and χ² distances, 1/d for mismatches. "median" is 1/(2m²) with m
     the median distance of distinct rows for squared distances, 1/m for the others, m by the kernel's own distance.
-    A row of weight 2 counts as two rows.
+    "auto" is 1/d, the default of scikit-learn's pairwise functions, whatever the size of the numbers. A row of weight 2
+    counts as two rows.
 
     >>> from_data("scale", "sqdist", np.array([[0.0], [4.0]]))
     0.25
     >>> from_data("median", "sqdist", np.array([[0.0], [0.0], [0.0], [2.0]]))
     0.125
+    >>> from_data("auto", "sqdist", np.ones((3, 4)))
+    0.25
     """
     if X.shape[0] == 0 or X.shape[1] == 0:
         raise InvalidInput(message("gamma", f"the rule {rule!r} for data of shape {X.shape}", "give rows, or a number"))
+    if rule == "auto":
+        return 1.0 / X.shape[1]
     with np.errstate(all="ignore"):
         median = _median(MEASURES[measure], X, weights, seed) if rule == "median" else None
         gamma = _scale(MEASURES[measure], X, weights) if median is None else median

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
-from mercer.arrays import as_rows, as_seed, is_torch
+from mercer.arrays import as_rows, as_seed, is_torch, require_collection
 from mercer.errors import CannotTrace, InvalidInput, message
 from mercer.kernels import bandwidth, evaluation
 from mercer.kernels.comparable import require_value
@@ -53,7 +53,7 @@ class Kernel:
 
     __array_ufunc__: ClassVar[None] = None  # np.float64(0.5) * kernel is the kernel's own product.
     rule_parameter: ClassVar[str] = "gamma"
-    """The parameter that may be the rule "scale" or "median" until `resolve`."""
+    """The parameter that may be the rule "scale", "median" or "auto" until `resolve`."""
 
     def __new__(cls, *args: Any, **params: Any) -> Self:
         require_value(cls, Kernel)
@@ -90,6 +90,7 @@ class Kernel:
         """What is no table of numbers, checked and in the form that `block` reads; as it is, unless a kernel asks
         more.
         """
+        require_collection(X, type(self).__name__)
         for child in self._children().values():
             X = child.as_objects(X)
         return X
@@ -109,13 +110,13 @@ class Kernel:
         """All k(x, z) of validated rows, in their dtype; pass the same object twice for X with itself."""
         self._require_resolved()
         pair = ArrayPair(X, Z)
-        return full(self.formula(pair), (X.shape[0], Z.shape[0]), pair.X)
+        return full(evaluation.on_arrays(self, pair), (X.shape[0], Z.shape[0]), pair.X)
 
     def diagonal(self, X: Array) -> Array:
         """All k(x, x), without the matrix."""
         self._require_resolved()
         X = self._rows(X)
-        return full(self.formula(ArrayPair(X, X).x), (X.shape[0], 1), X).reshape(-1)
+        return full(evaluation.on_arrays(self, ArrayPair(X, X).x), (X.shape[0], 1), X).reshape(-1)
 
     @property
     def folds(self) -> bool:
@@ -173,7 +174,7 @@ class Kernel:
         sample_weight: Array | None = None,
         random_state: Any = 0,
     ) -> Kernel:
-        """The kernel with "scale", "median" and column names replaced by numbers found in X.
+        """The kernel with "scale", "median", "auto" and column names replaced by numbers found in X.
 
         Parameters
         ----------
@@ -336,7 +337,8 @@ class Kernel:
     def _refuse_unknown(self, names: set[str]) -> None:
         unknown = sorted(names - set(self._params()))
         if unknown:
-            advice = f"valid names are {sorted(self.get_params())}"
+            known = sorted(self.get_params())
+            advice = f"valid names are {known}" if known else "it has none; choose another kernel, or leave it out"
             raise InvalidInput(message(type(self).__name__, f"no parameter {unknown[0]!r}", advice))
 
     def set_params(self, **params: Any) -> Self:
@@ -376,6 +378,9 @@ def full(values: Any, shape: tuple[int, int], like: Array) -> Array:
         values = values if is_torch(values) else like.new_tensor(values)
         return values.to(like.dtype).expand(shape).contiguous()
     values = np.asarray(values)
+    if values.dtype.kind not in "fiub":
+        given = f"the formula returned {values if values.ndim else values.item()!r:.60}"
+        raise InvalidInput(message("Kernel", given, "return numbers, one for each pair"))
     if values.shape != shape:
         # Copied: a broadcast view would share its entries.
         values = np.array(np.broadcast_to(values, shape))

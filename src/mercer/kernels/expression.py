@@ -34,6 +34,12 @@ def tracing() -> Iterator[None]:
         _is_tracing.reset(token)
 
 
+WRITE_WHERE = (
+    "write where(pair.sqdist > 1, a, b), maximum(a, b) or minimum(a, b), of mercer.kernels.functions, which take all "
+    "pairs at once"
+)
+
+
 def _cannot(what: str) -> NoReturn:
     advice = "use the functions of mercer.kernels.functions, or override block(X, Z)"
     raise CannotTrace(message("Expression", what, advice))
@@ -144,7 +150,8 @@ class Expression:
     # ---- what would need a number -----------------------------------------------------------------------------------
 
     def __bool__(self) -> bool:
-        _cannot("a condition on symbols has no truth value (use where)")
+        what = "a condition on symbols has no truth value, in if, and, or, max and min"
+        raise CannotTrace(message("Expression", what, WRITE_WHERE))
 
     def __float__(self) -> float:
         _cannot("float() of a symbol")

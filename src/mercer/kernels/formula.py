@@ -89,7 +89,7 @@ class Formula(Kernel):
                 self._refuse(self.text, f"has the unknown name {name[:40]!r}", _meant(name, (*_NAMES, "pi")))
             case ast.Call(func=ast.Name(id=name)) if name not in _FUNCTIONS:
                 self._refuse(self.text, f"has the unknown function {name[:40]!r}", _meant(name, _FUNCTIONS))
-        self._refuse(ast.unparse(tree), "is not read here")
+        self._refuse(ast.unparse(tree), "is not read here", _instead(tree))
 
     def _refuse(self, part: str, why: str, meant: str = "") -> NoReturn:
         shown = part if len(part) <= 60 else part[:57] + "..."
@@ -98,6 +98,18 @@ class Formula(Kernel):
 
     def __repr__(self) -> str:
         return f"Formula({self.text!r})"
+
+
+def _instead(tree: ast.expr) -> str:
+    """What to write for Python's own way."""
+    match tree:
+        case ast.IfExp():
+            return "write where(condition, value, other). Otherwise "
+        case ast.BoolOp(op=op):
+            return "write minimum(a, b). Otherwise " if isinstance(op, ast.And) else "write maximum(a, b). Otherwise "
+        case ast.Call(func=ast.Attribute(attr=name)) | ast.Attribute(attr=name) if name in (*_NAMES, *_FUNCTIONS):
+            return f"write {name} alone. Otherwise "
+    return ""
 
 
 def _meant(name: str, known: tuple[str, ...]) -> str:

@@ -33,7 +33,7 @@ class Chi2(_NonNegative):
 
     Parameters
     ----------
-    gamma : float > 0, "scale" or "median", default 1.0
+    gamma : float > 0, "scale", "median" or "auto", default 1.0
         "scale" is 1/(d·std(X)), "median" 1/(median χ² distance).
 
     Strictly positive definite, as a Gaussian of the metric √χ², which embeds in a Hilbert space (Fuglede & Topsøe
@@ -110,7 +110,7 @@ class Hamming(Kernel):
 
     Parameters
     ----------
-    gamma : float > 0, "scale" or "median", default 1.0
+    gamma : float > 0, "scale", "median" or "auto", default 1.0
         "scale" is 1/d, "median" 1/(median number of mismatches).
 
     Strictly positive definite: a tensor product of e^(−γ) + (1 − e^(−γ))·[xᵢ = zᵢ] (Kondor & Lafferty 2002).

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from mercer.errors import InvalidInput, message
 from mercer.kernels.base import Kernel
+from mercer.kernels.conventions import PAIRWISE, Names, completed
 from mercer.kernels.formula import Formula, is_formula
 from mercer.kernels.histograms import AdditiveChi2, Chi2, Hamming, Intersection
 from mercer.kernels.pairing import PAIRINGS
@@ -36,9 +37,7 @@ _CLASSES: tuple[type[Kernel], ...] = (
     Spectrum, GappedKmer, Mismatch, Subsequence, AllSubstrings, GlobalAlignment, SetKernel,
 )  # fmt: skip
 _NAMES: dict[str, type[Kernel]] = {cls.__name__.lower(): cls for cls in _CLASSES} | {
-    "rbf": Gaussian,
-    "poly": Polynomial,
-    "laplacian": Laplace,
+    name: type(kernel) for name, kernel in PAIRWISE.items()
 }
 _METHODS = ("normalized", "on", "with_length_scales")
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -62,11 +61,15 @@ def kernel_names() -> tuple[str, ...]:
     return tuple(sorted(_NAMES))
 
 
-def as_kernel(given: Any) -> Kernel:
+def as_kernel(given: Any, names: Names = PAIRWISE) -> Kernel:
     """A kernel of a kernel, a name or expression, a formula over pairings, or a function f(X, Z) of blocks.
 
-    >>> as_kernel("rbf")
-    Gaussian()
+    A name stands for the class of that name with its own defaults; but "rbf", "poly", "sigmoid" and "laplacian" are
+    scikit-learn's names and have scikit-learn's defaults, in expressions too: those of its pairwise functions, or in
+    an estimator those of its counterpart (`names`).
+
+    >>> as_kernel("gaussian"), as_kernel("rbf"), as_kernel("poly(degree=2)")
+    (Gaussian(), Gaussian(gamma='auto'), Polynomial(degree=2, gamma='auto'))
     >>> as_kernel("1 / (1 + sqdist)")
     Formula('1 / (1 + sqdist)')
 
@@ -78,19 +81,19 @@ def as_kernel(given: Any) -> Kernel:
     if isinstance(given, Kernel):
         return given
     if isinstance(given, str):
-        return Formula(given) if is_formula(given) and given.strip().lower() not in _NAMES else parse(given)
+        return Formula(given) if is_formula(given) and given.strip().lower() not in _NAMES else parse(given, names)
     if callable(given) and not isinstance(given, type):
         return Function(given)
     advice = f"give a Kernel, a function f(X, Z), or a name: {', '.join(kernel_names())}"
     raise InvalidInput(message("kernel", f"{given!r} is no kernel", advice))
 
 
-def parse(text: str) -> Kernel:
+def parse(text: str, names: Names = PAIRWISE) -> Kernel:
     """The kernel that an expression such as "0.5*gaussian(gamma=0.1)+linear()" describes; nothing is evaluated.
 
     Names in either case, `+ * / **`, numbers, and the methods on, normalized, with_length_scales.
 
-    >>> parse("gaussian(gamma='median').on([0, 2]) + 2*poly(degree=2)")
+    >>> parse("gaussian(gamma='median').on([0, 2]) + 2*polynomial(degree=2)")
     Gaussian(gamma='median').on([0, 2]) + 2.0 * Polynomial(degree=2)
     """
     if not isinstance(text, str):
@@ -103,7 +106,7 @@ def parse(text: str) -> Kernel:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         advice = "write it as in Python: 0.5*gaussian(gamma=0.1) + linear()"
         raise InvalidInput(message("parse", f"{_short(text)} is no expression ({error})", advice)) from error
-    kernel = _Reader(text).value(tree, 0)
+    kernel = _Reader(text, names).value(tree, 0)
     if not isinstance(kernel, Kernel):
         raise InvalidInput(message("parse", f"{_short(text)} is no kernel", "name at least one kernel"))
     return kernel
@@ -116,8 +119,8 @@ def _short(text: str) -> str:
 class _Reader:
     """Walks the syntax tree of one text; every node that is not listed is refused."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str, names: Names) -> None:
+        self.text, self.names = text, names
 
     def refuse(self, tree: ast.AST, why: str, advice: str) -> NoReturn:
         part = ast.get_source_segment(self.text.strip(), tree) if isinstance(tree, ast.expr) else None
@@ -133,9 +136,9 @@ class _Reader:
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return -self.value(operand, depth + 1)
             case ast.Name(id=name):
-                return self.kernel_class(tree, name)()
+                return self.builder(tree, name)()
             case ast.Call(func=ast.Name(id=name)):
-                return self.call(tree, self.kernel_class(tree, name), depth)
+                return self.call(tree, self.builder(tree, name), depth)
             case ast.Call(func=ast.Attribute(value=inner, attr=method)):
                 return self.call(tree, self.method(tree, inner, method, depth), depth)
             case ast.Constant(value=bool() | complex()):
@@ -152,8 +155,11 @@ class _Reader:
         except (TypeError, OverflowError) as error:
             self.refuse(tree, f"cannot be combined ({error})", "write kernel + kernel, 2 * kernel, kernel ** 2")
 
-    def kernel_class(self, tree: ast.expr, name: str) -> type[Kernel]:
+    def builder(self, tree: ast.expr, name: str) -> Callable[..., Kernel]:
+        """What makes the kernel of this name."""
         key = name.lower().replace("_", "")
+        if key in self.names:
+            return completed(self.names[key])
         if key in _NAMES:
             return _NAMES[key]
         if key == "function":
@@ -161,7 +167,9 @@ class _Reader:
         bare = isinstance(tree, ast.Name)  # what is called is no pairing
         near = get_close_matches(key, [*_NAMES, *PAIRINGS] if bare else _NAMES, n=1)
         advice = f"did you mean {near[0]!r}" if near else f"the names are {', '.join(kernel_names())}"
-        if bare and not near:
+        if name in ("x", "z", "X", "Z"):
+            advice = "write dot for ⟨x, z⟩, sqdist for ‖x − z‖², xx for ⟨x, x⟩ and zz for ⟨z, z⟩"
+        elif bare and not near:
             advice += f", and the pairings of a formula {', '.join(PAIRINGS)}"
         self.refuse(tree, f"has the unknown {'kernel or pairing' if bare else 'kernel'} {name[:40]!r}", advice)
 

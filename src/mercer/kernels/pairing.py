@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from mercer.errors import CannotTrace, InvalidInput, MercerError, message
 from mercer.kernels import distances
@@ -18,7 +18,9 @@ PAIRINGS = ("dot", "sqdist", "l1", "min_sum", "chi2", "mismatches")
 
 
 class _Pairings:
-    """Refuses what is no pairing by the names of those that there are."""
+    """Refuses what is no pairing by the names of those that there are, and arithmetic with rows by what to write."""
+
+    __hash__ = object.__hash__
 
     def __getattr__(self, name: str) -> Any:
         # What is there, and failed within, says so itself; names of Python's own protocols are nobody's mistake.
@@ -28,6 +30,20 @@ class _Pairings:
         do = f"did you mean {near[0]!r}? The pairings are" if near else "the pairings are"
         text = message("pair", f"no pairing {name!r}", f"{do} {', '.join(PAIRINGS)}, xx and zz")
         raise AttributeError(text, name=name, obj=self)
+
+    def _refused(self, *_: Any, **__: Any) -> NoReturn:
+        do = (
+            "write pair.dot for ⟨x, z⟩, pair.sqdist for ‖x − z‖², pair.l1 for Σ|xᵢ − zᵢ|, pair.mismatches for xᵢ ≠ zᵢ, "
+        )
+        do += "pair.x.dot for ⟨x, x⟩; kernel.on([0]) sees some of the columns"
+        given = "a formula computes with pairings of two rows, and not with pair, pair.x or pair.z themselves"
+        raise CannotTrace(message("pair", given, do))
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __matmul__ = __rmatmul__ = _refused
+    __truediv__ = __rtruediv__ = __pow__ = __rpow__ = __neg__ = __abs__ = _refused
+    __lt__ = __le__ = __gt__ = __ge__ = __getitem__ = __iter__ = __len__ = __float__ = __array__ = _refused
+    __array_ufunc__ = __array_function__ = _refused
+    __eq__ = __ne__ = _refused  # type: ignore[assignment]
 
 
 class Pair(Protocol):
@@ -190,7 +206,7 @@ class _SelfArrays(_Pairings):
         return _SelfArrays(view.apply(self.rows), self.shape)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SymbolPair(_Pairings):
     """The pair as symbols: each pairing is a leaf `Expression` that carries its kind and the views it is seen through.
 

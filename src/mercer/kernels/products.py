@@ -43,7 +43,7 @@ class Polynomial(Kernel):
     Parameters
     ----------
     degree : int ≥ 1, default 3
-    gamma : float > 0, "scale" or "median", default 1.0
+    gamma : float > 0, "scale", "median" or "auto", default 1.0
         The rules are those of a squared distance, which grows with the data as an inner product does.
     coef0 : float ≥ 0, default 1.0
         c; negative values would give the expansion negative coefficients, and no kernel.
@@ -113,7 +113,7 @@ class Sigmoid(Kernel):
 
     Parameters
     ----------
-    gamma : float > 0, "scale" or "median", default 1.0
+    gamma : float > 0, "scale", "median" or "auto", default 1.0
     coef0 : float, default 0.0
 
     For no γ and c is it positive semi-definite on all of the space (Smola, Óvári & Williamson 2000).
@@ -135,6 +135,10 @@ class Sigmoid(Kernel):
 
     def formula(self, pair: Any) -> Any:
         return tanh(self.gamma * pair.dot + self.coef0)
+
+    def __repr__(self) -> str:
+        # Spelled out, because the name "sigmoid" stands for scikit-learn's defaults in a text.
+        return f"{type(self).__name__}(gamma={self.gamma!r}, coef0={self.coef0!r})"
 
     @property
     def properties(self) -> Properties:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from mercer.arrays import as_rows, is_torch
-from mercer.errors import InvalidInput, message
+from mercer.errors import InvalidInput, MercerError, message
 from mercer.kernels import parameters
 from mercer.kernels.base import Array, Kernel
 from mercer.kernels.properties import Definiteness, Properties
@@ -151,6 +152,12 @@ class Function(Kernel):
     def __post_init__(self) -> None:
         if not callable(self.func):
             raise InvalidInput(message("Function", f"func={self.func!r} cannot be called", "give f(x, z)"))
+        if not _takes_two(self.func):
+            do = (
+                "give f(X, Z) of two blocks of rows; for a formula of a pair write text, 'exp(-sqdist)', or a subclass "
+            )
+            do += "of Kernel with formula(self, pair)"
+            raise InvalidInput(message("Function", f"func={self.func!r} does not take two arguments", do))
         self._set("mode", parameters.one_of("Function", "mode", self.mode, ("block", "pair")))
         if not isinstance(self.symmetric, (bool, np.bool_)):
             raise InvalidInput(message("Function", f"symmetric={self.symmetric!r}", "give True or False"))
@@ -161,7 +168,7 @@ class Function(Kernel):
 
     def block(self, X: Array, Z: Array) -> Array:
         """func on all pairs, checked for shape and finite values, in the dtype of the rows where they have one."""
-        values = self._pairs(X, Z) if self.mode == "pair" else self.func(X, Z)
+        values = self._pairs(X, Z) if self.mode == "pair" else self._whole(X, Z)
         return _checked(values, (rows_of(X), rows_of(Z)), X)
 
     def diagonal(self, X: Array) -> Array:
@@ -169,6 +176,16 @@ class Function(Kernel):
         if self.mode == "pair":
             return _checked([self.func(X[i], X[i]) for i in count], (len(count),), X)
         return _checked([np.asarray(self.func(X[i : i + 1], X[i : i + 1])).item() for i in count], (len(count),), X)
+
+    def _whole(self, X: Array, Z: Array) -> Any:
+        try:
+            return self.func(X, Z)
+        except (TypeError, ValueError, IndexError) as error:
+            if isinstance(error, MercerError):
+                raise
+            given = f"func failed on blocks of {rows_of(X)} and {rows_of(Z)} rows ({error})"
+            do = "return all values k(x, z) of the two arrays, or give Function(f, mode='pair') for f of two rows"
+            raise InvalidInput(message("Function", given, do)) from error
 
     def _pairs(self, X: Array, Z: Array) -> Any:
         values = np.empty((rows_of(X), rows_of(Z)))
@@ -184,6 +201,16 @@ class Function(Kernel):
         name = getattr(self.func, "__qualname__", repr(self.func))
         mode = "" if self.mode == "block" else f", mode={self.mode!r}"
         return f"Function({name}{mode}{'' if self.symmetric else ', symmetric=False'})"
+
+
+def _takes_two(func: Callable[..., Any]) -> bool:
+    try:
+        signature(func).bind(None, None)
+    except TypeError:
+        return False
+    except ValueError:
+        return True  # a builtin that says nothing of its arguments
+    return True
 
 
 def _checked(values: Any, shape: tuple[int, ...], X: Any) -> Any:

@@ -29,8 +29,9 @@ class Gaussian(Kernel):
 
     Parameters
     ----------
-    gamma : float > 0, "scale" or "median", default "scale"
-        "scale" is 1/(d·Var(X)), which suits standardised columns; "median" is 1/(2m²), m the median distance.
+    gamma : float > 0, "scale", "median" or "auto", default "scale"
+        "scale" is 1/(d·Var(X)), which suits standardised columns; "median" is 1/(2m²), m the median distance;
+        "auto" is 1/d.
 
     Strictly positive definite (Micchelli 1986, Constr. Approx. 2, 11) and infinitely divisible (Schoenberg 1938).
 
@@ -69,7 +70,7 @@ class Laplace(Kernel):
 
     Parameters
     ----------
-    gamma : float > 0, "scale" or "median", default "scale"
+    gamma : float > 0, "scale", "median" or "auto", default "scale"
         "scale" is 1/√(d·Var(X)) for norm 2 and 1/(d·std(X)) for norm 1; "median" is 1/(median distance).
     norm : 1 or 2, default 2
         scikit-learn's laplacian_kernel has norm 1.
@@ -111,7 +112,7 @@ class Matern(Kernel):
     nu : float > 0 or inf, default 1.5
         Smoothness: sample paths have ⌈ν⌉ − 1 derivatives. 0.5 is Laplace, inf is Gaussian. Half-integers up to 9.5 are
         closed forms that the native engine runs; other values go through SciPy's Bessel function.
-    length_scale : float > 0, "scale" or "median", default 1.0
+    length_scale : float > 0, "scale", "median" or "auto", default 1.0
         A rule means 1/√(2γ) with the γ of that rule for the Gaussian kernel, which is the limit.
 
     Strictly positive definite (Rasmussen & Williams 2006, 4.2.1); infinitely divisible, being a mixture of Gaussians
@@ -186,7 +187,7 @@ class RationalQuadratic(Kernel):
     ----------
     alpha : float > 0, default 1.0
         The larger, the nearer to the Gaussian.
-    gamma : float > 0, "scale" or "median", default "scale"
+    gamma : float > 0, "scale", "median" or "auto", default "scale"
 
     Strictly positive definite and infinitely divisible (Rasmussen & Williams 2006, 4.19).
 
@@ -217,7 +218,7 @@ class Cauchy(Kernel):
 
     Parameters
     ----------
-    gamma : float > 0, "scale" or "median", default 1.0
+    gamma : float > 0, "scale", "median" or "auto", default 1.0
 
     Strictly positive definite and infinitely divisible: RationalQuadratic with α = 1 (Basak 2008, ICPR).
 

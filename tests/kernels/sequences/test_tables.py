@@ -36,7 +36,8 @@ def test_set_kernel_in_small_blocks(monkeypatch):
 
 
 def test_set_kernel_of_a_name():
-    assert SetKernel("gaussian") == SetKernel(Gaussian()) == parse("setkernel('gaussian')") == parse("setkernel(rbf)")
+    assert SetKernel("rbf") == parse("setkernel(rbf)") == SetKernel(Gaussian("auto"))
+    assert SetKernel("gaussian") == SetKernel(Gaussian()) == parse("setkernel('gaussian')")
     assert SetKernel("2*laplace(gamma=0.5) + linear()", "sum") == SetKernel(2 * Laplace(0.5) + Linear(), "sum")
     np.testing.assert_array_equal(SetKernel("linear")(X, Z), SetKernel(Linear())(X, Z))
     with pytest.raises(errors.InvalidInput, match="did you mean 'gaussian'"):

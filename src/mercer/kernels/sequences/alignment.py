@@ -33,7 +33,7 @@ class GlobalAlignment(Kernel):
 
     Parameters
     ----------
-    gamma : float, "median" or "scale", default "median"
+    gamma : float, "median", "scale" or "auto", default "median"
         γ > 0. "median" is 1/(2m²ℓ) with m the median distance of two points of the series and ℓ the median length, so
         that σ is Cuturi's m√ℓ; "scale" is scikit-learn's rule on the points, over ℓ.
     normalize : bool, default True

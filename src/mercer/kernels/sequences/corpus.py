@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.arrays import require_collection
 from mercer.errors import InvalidInput, message
 
 __all__ = ["Corpus", "as_array", "as_sequences", "both_strands", "encoded", "reordered", "tokens", "without_gaps"]
@@ -57,6 +58,7 @@ def as_array(items: Sequence[Any]) -> NDArray[Any]:
 def _items(X: Any, who: str) -> Iterable[Any]:
     if isinstance(X, str | bytes):
         raise InvalidInput(message(who, "one string instead of several", "give a list of strings"))
+    require_collection(X, who)
     X = X.to_numpy() if hasattr(X, "to_numpy") else X  # a series or data frame
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUT" and X.shape[1] == 1:
         X = X[:, 0]

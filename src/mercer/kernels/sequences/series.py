@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.arrays import as_rows
+from mercer.arrays import as_rows, require_collection
 from mercer.errors import InvalidInput, message
 from mercer.kernels.sequences.corpus import as_array, reordered
 
@@ -33,9 +33,7 @@ def as_tables(X: Any, who: str) -> NDArray[Any]:
     if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1 and all(_is_table(x) for x in X):
         tables = list(X)
     else:
-        if isinstance(X, str) or not hasattr(X, "__iter__"):
-            given = f"a {type(X).__name__}"
-            raise InvalidInput(message(who, given, "give a list of arrays, one for each object"))
+        require_collection(X, who)
         items = X.to_numpy() if hasattr(X, "to_numpy") else X
         tables = [_table(x, f"{who}: object {place}") for place, x in enumerate(items)]
     if not tables:

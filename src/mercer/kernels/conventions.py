@@ -1,0 +1,51 @@
+"""scikit-learn's names of kernels: its kernels with its defaults, which differ between its estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from inspect import signature
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from mercer.kernels.base import Kernel
+from mercer.kernels.products import Polynomial, Sigmoid
+from mercer.kernels.stationary import Gaussian, Laplace
+
+__all__ = ["AFFINITIES", "MACHINES", "PAIRWISE", "Names", "completed"]
+
+Names: TypeAlias = Mapping[str, Kernel]
+"""What "rbf", "poly", "sigmoid" and "laplacian" stand for. Other names are the same in both libraries."""
+
+PAIRWISE: Names = MappingProxyType({
+    "rbf": Gaussian("auto"),
+    "poly": Polynomial(3, "auto", 1.0),
+    "sigmoid": Sigmoid("auto", 1.0),
+    "laplacian": Laplace("auto", 1),
+})  # fmt: skip
+"""Of `sklearn.metrics.pairwise`, which `KernelRidge`, `KernelPCA` and `Nystroem` call."""
+
+MACHINES: Names = MappingProxyType({
+    **PAIRWISE,
+    "rbf": Gaussian("scale"),
+    "poly": Polynomial(3, "scale", 0.0),
+    "sigmoid": Sigmoid("scale", 0.0),
+})  # fmt: skip
+"""Of `sklearn.svm`."""
+
+AFFINITIES: Names = MappingProxyType({name: kernel.replace(gamma=1.0) for name, kernel in PAIRWISE.items()})
+"""Of `sklearn.cluster.SpectralClustering`."""
+
+
+def completed(default: Kernel) -> Callable[..., Kernel]:
+    """The kernel's class as a function whose defaults are the parameters of `default`.
+
+    >>> completed(Polynomial(3, "scale", 0.0))(degree=2)
+    Polynomial(degree=2, gamma='scale', coef0=0.0)
+    """
+    parameters = signature(type(default))
+
+    def build(*args: Any, **kwargs: Any) -> Kernel:
+        return default.replace(**parameters.bind_partial(*args, **kwargs).arguments)
+
+    build.__signature__ = parameters  # type: ignore[attr-defined]
+    return build
