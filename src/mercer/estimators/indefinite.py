@@ -24,11 +24,13 @@ def examine(K: KernelOperator, who: str, meaning: str, report: Report) -> None:
         report.definiteness = "positive semidefinite, proved from its formula"
         return
     report.notes.append("the kernel is not proved positive semi-definite; the method may have no meaning for it")
+    if found.verdict == "undefined":
+        report.notes.append(f"{found.gap}; {found.gap.advice}" if found.gap else "")
     if found.witness is None:
         report.notes.append(f"no witness against the kernel was found on {found.domain}")
         return
     report.definiteness = "indefinite"
-    given = f"{K.kernel!r} is no Mercer kernel: {found.witness.line}"
+    given = f"{K.kernel!r} is not a Mercer kernel: {found.witness.line}"
     advice = f"{meaning}; see mercer.check_kernel, or repair it: kernel=mercer.RepairedKernel(kernel, 'clip')"
     report.warnings.append(message(who, given, advice))
     warnings.warn(report.warnings[-1], IndefiniteKernelWarning, stacklevel=4)

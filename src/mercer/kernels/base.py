@@ -387,11 +387,11 @@ def full(values: Any, shape: tuple[int, int], like: Array) -> Array:
     return values.astype(like.dtype, copy=False)
 
 
-def trace_or_none(kernel: Kernel) -> Expression | None:
-    """The traced formula, or None where it cannot be traced."""
+def trace_or_none(kernel: Kernel, exact: bool = False) -> Expression | None:
+    """The traced formula, with its numbers as they are written if `exact`; None where it cannot be traced."""
     # Not kept from call to call: a kernel may be changed in place, and its formula may read what changes.
     try:
-        return trace(kernel if kernel.is_resolved else kernel._resolved(None, blank()))
+        return trace(kernel if kernel.is_resolved else kernel._resolved(None, blank()), exact)
     except CannotTrace:
         return None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import numbers
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from mercer.errors import CannotTrace, message
+from mercer.kernels.exactness import is_exact, rounds_nothing
 
 __all__ = ["BINARY", "LEAVES", "UNARY", "Expression", "constant", "evaluate", "integer_power", "node", "tracing"]
 
@@ -25,13 +25,17 @@ _is_tracing: ContextVar[bool] = ContextVar("mercer_tracing", default=False)
 
 
 @contextmanager
-def tracing() -> Iterator[None]:
-    """While a formula is traced, `==` between expressions is refused instead of answered."""
-    token = _is_tracing.set(True)
+def tracing(exact: bool = False) -> Iterator[None]:
+    """While a formula is traced, `==` between expressions is refused instead of answered.
+
+    With `exact` numbers are put together only where that rounds nothing.
+    """
+    tokens = _is_tracing.set(True), is_exact.set(exact)
     try:
         yield
     finally:
-        _is_tracing.reset(token)
+        _is_tracing.reset(tokens[0])
+        is_exact.reset(tokens[1])
 
 
 WRITE_WHERE = (
@@ -209,7 +213,10 @@ def node(op: str, *args: Any) -> Expression:
     if op == "where":
         return _where(*terms)
     if all(term.op == "const" for term in terms):
-        return constant(_fold(op, *(term.value for term in terms)))
+        values = [term.value for term in terms]
+        found = _fold(op, *values)
+        if rounds_nothing(op, found, *values):
+            return constant(found)
     simplify = _SIMPLIFY.get(op)
     simpler = simplify(*terms) if simplify else None
     return Expression(op, terms) if simpler is None else simpler
@@ -232,8 +239,10 @@ def _scaled(factor: float, term: Expression) -> Expression:
         return node("neg", term)
     if term.op == "neg":
         return _scaled(-factor, term.args[0])
-    if term.op == "mul" and term.args[0].op == "const" and _is_ordinary(factor * term.args[0].value):
-        return _scaled(factor * term.args[0].value, term.args[1])
+    if term.op == "mul" and term.args[0].op == "const":
+        inner = term.args[0].value
+        if _is_ordinary(factor * inner) and rounds_nothing("mul", factor * inner, factor, inner):
+            return _scaled(factor * inner, term.args[1])
     return Expression("mul", (constant(factor), term))
 
 
@@ -264,7 +273,7 @@ def _mul(a: Expression, b: Expression) -> Expression | None:
 
 
 def _div(a: Expression, b: Expression) -> Expression | None:
-    if b.op == "const" and _is_ordinary(b.value):
+    if b.op == "const" and _is_ordinary(b.value) and rounds_nothing("div", 1.0 / b.value, 1.0, b.value):
         return _scaled(1.0 / b.value, a)
     return None
 
@@ -284,19 +293,32 @@ def _where(condition: Expression, a: Expression, b: Expression) -> Expression:
 
 
 def _pow(a: Any, b: Any) -> Expression:
-    base, exponent = constant(a), constant(b)
+    base, exponent = constant(a), _settled(constant(b))
     if exponent.op == "const":
         power = float(exponent.value)
         if base.op == "const":
-            return constant(_fold("power", base.value, power))
+            found = _fold("power", base.value, power)
+            if rounds_nothing("power", found, base.value, power):
+                return constant(found)
         if power == 1.0:
             return base
         return constant(1.0) if power == 0.0 else Expression("pow", (base,), power)
     if base.op == "const" and base.value > 0:
-        return node("exp", node("mul", math.log(base.value), exponent))
+        return node("exp", node("mul", node("log", base), exponent))
     if _is_parametric(exponent):
         return node("exp", node("mul", exponent, node("log", base)))
     _cannot("a power whose exponent is not a number")
+
+
+def _settled(e: Expression) -> Expression:
+    """An exponent of numbers alone, which a formula traced exactly has not put together, as a number."""
+    if e.op in LEAVES or not is_exact.get() or not (_is_parametric(e) and not _has_parameter(e)):
+        return e
+    return constant(float(evaluate(e, lambda leaf: leaf.value)))
+
+
+def _has_parameter(e: Expression) -> bool:
+    return e.op == "param" or any(map(_has_parameter, e.args))
 
 
 def _is_parametric(e: Expression) -> bool:

@@ -8,11 +8,13 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any, NoReturn
 
 from mercer.errors import InvalidInput, MercerError, message
 from mercer.kernels import functions
 from mercer.kernels.base import Kernel
+from mercer.kernels.exactness import is_exact
 from mercer.kernels.expression import constant
 from mercer.kernels.pairing import PAIRINGS, SymbolPair
 
@@ -52,8 +54,8 @@ class Formula(Kernel):
     text: str = "dot"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.text, str) or len(self.text) > _MAX_LENGTH:
-            given = f"text of type {type(self.text).__name__}, or longer than {_MAX_LENGTH} characters"
+        if not isinstance(self.text, str):
+            given = f"text of type {type(self.text).__name__}"
             raise InvalidInput(message("Formula", given, "give a formula such as 'exp(-0.5 * sqdist)'"))
         try:
             constant(self.formula(SymbolPair()))
@@ -72,7 +74,7 @@ class Formula(Kernel):
             case ast.Constant(value=bool() | complex()):
                 pass
             case ast.Constant(value=int() | float() as number):
-                return float(number)
+                return _literal(float(number), pair)
             case ast.Name(id="pi"):
                 return math.pi
             case ast.Name(id=name) if name in _NAMES:
@@ -112,12 +114,21 @@ def _instead(tree: ast.expr) -> str:
     return ""
 
 
+def _literal(value: float, pair: Any) -> Any:
+    """A number: a node where the formula is traced exactly, so that even numbers alone are not rounded together."""
+    return constant(value) if is_exact.get() and isinstance(pair, SymbolPair) else value
+
+
 def _meant(name: str, known: tuple[str, ...]) -> str:
     near = get_close_matches(name.lower(), known, n=1, cutoff=0.7)
     return f"did you mean {near[0]!r}? Otherwise " if near else ""
 
 
+@lru_cache(maxsize=64)
 def _tree(text: str) -> ast.expr:
+    if len(text) > _MAX_LENGTH:
+        given = f"a formula of {len(text)} characters"
+        raise InvalidInput(message("Formula", given, f"at most {_MAX_LENGTH} are read; write the kernel as a class"))
     try:
         return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:

@@ -275,8 +275,10 @@ class HasFormula(Protocol):
         """The value of the kernel on a pair."""
 
 
-def trace(kernel: HasFormula) -> Expression:
+def trace(kernel: HasFormula, exact: bool = False) -> Expression:
     """The kernel's formula as an `Expression`; raises CannotTrace where the formula needs numbers.
+
+    With `exact`, for proofs, the numbers in it are put together only where nothing is rounded.
 
     >>> from mercer.kernels import Gaussian
     >>> trace(Gaussian(gamma=0.5))
@@ -287,7 +289,7 @@ def trace(kernel: HasFormula) -> Expression:
     if not getattr(kernel, "is_resolved", True):
         raise InvalidInput(message(name, f"{kernel!r} has parameters that depend on data", "call .resolve(X) first"))
     try:
-        with tracing():
+        with tracing(exact):
             return constant(kernel.formula(SymbolPair()))
     except MercerError:
         raise

@@ -7,11 +7,12 @@ from mercer.validity.ranges import Domain
 from mercer.validity.repair import RepairedKernel, SpectralRepair, repair_kernel
 from mercer.validity.report import KernelReport
 from mercer.validity.spectrum import Spectrum, spectrum_of
-from mercer.validity.witness import Witness
+from mercer.validity.witness import Gap, Witness
 
 __all__ = [
     "Derivation",
     "Domain",
+    "Gap",
     "KernelReport",
     "Proof",
     "RepairedKernel",

@@ -13,8 +13,10 @@ from mercer.gram.compiler import structure
 from mercer.kernels import Kernel
 from mercer.kernels.base import trace_or_none
 from mercer.kernels.expression import Expression
-from mercer.validity.check import check_kernel, check_values, of_histograms
+from mercer.validity.check import check_values, check_vectors
+from mercer.validity.ranges import Domain
 from mercer.validity.report import KernelReport
+from mercer.validity.rows import domain_of, of_histograms
 
 __all__ = ["brief_check"]
 
@@ -27,6 +29,9 @@ SINGLE = float(np.finfo(np.float32).eps)
 MOST_COLUMNS = 8
 """Columns in which points are drawn: zeros in further ones change no pairing."""
 
+MOST_WORK = 1e9
+"""What the search may cost, in nanoseconds or so."""
+
 
 def brief_check(K: KernelOperator, seed: int = 0) -> KernelReport:
     """What is known of the kernel of an operator, from its formula if it has one, otherwise from a sample of its rows.
@@ -38,9 +43,10 @@ def brief_check(K: KernelOperator, seed: int = 0) -> KernelReport:
     'refuted'
     """
     kernel, n = K.kernel, K.shape[0]
-    e = trace_or_none(kernel) if kernel.domain == "vectors" else None
+    e = trace_or_none(kernel, exact=True) if kernel.domain == "vectors" else None
     if e is not None:
-        return _of_formula(kernel, e, min(int(K.X.shape[1]), MOST_COLUMNS), of_histograms(e, K.X) or None)
+        domain = domain_of(kernel, None, e, int(K.X.shape[1]), of_histograms(e, K.X) or None)
+        return _of_formula(kernel, e, domain)
     most = MOST_OBJECTS if kernel.domain == "any" else MOST_ROWS
     index = np.sort(np.random.default_rng(seed).permutation(n)[:most])
     if kernel.domain == "precomputed":
@@ -54,14 +60,15 @@ def brief_check(K: KernelOperator, seed: int = 0) -> KernelReport:
     return check_values(kernel, matrix, named, f"{len(index)} of {n} training points", SINGLE)
 
 
-def _of_formula(kernel: Kernel, e: Expression, columns: int, non_negative: bool | None) -> KernelReport:
+def _of_formula(kernel: Kernel, e: Expression, domain: Domain) -> KernelReport:
     """Once for each formula, name and kind of rows: searches fit the same one again and again."""
     try:
-        kept = _reports(structure(e), str(type(kernel)), repr(kernel), kernel.properties, columns, non_negative)
+        kept = _reports(structure(e), str(type(kernel)), repr(kernel), kernel.properties, domain)
     except TypeError:  # a view that cannot be hashed
         kept = {}
     if "report" not in kept:
-        kept["report"] = check_kernel(kernel, n_features=columns, non_negative=non_negative)
+        # What is proved is about all columns; points are drawn in a few.
+        kept["report"] = check_vectors(kernel, domain, None, most_columns=MOST_COLUMNS, work=MOST_WORK)
     return kept["report"]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -12,20 +12,22 @@ import scipy.sparse as sp
 from mercer.arrays import as_seed
 from mercer.errors import InvalidInput, MercerError, NotAKernel, message
 from mercer.gram import KernelOperator
-from mercer.kernels import Expression, Kernel, OnColumns, Rescaled, TableKernel, as_kernel
+from mercer.kernels import Kernel, TableKernel, as_kernel
 from mercer.kernels.base import trace_or_none
 from mercer.kernels.resolution import blank
 from mercer.operators import Dense
+from mercer.validity.budget import MOST_WORK, Budget
 from mercer.validity.known import known_ranges
 from mercer.validity.points import DIMENSIONS, adversarial, large, spread, subsets
 from mercer.validity.proof import Proof, prove
 from mercer.validity.ranges import Domain
 from mercer.validity.report import KernelReport
+from mercer.validity.rows import domain_of, needs_columns, widths_to_draw
 from mercer.validity.search import Search, Subject
 from mercer.validity.spectrum import Spectrum, spectrum_of
-from mercer.validity.witness import Witness
+from mercer.validity.witness import Gap, Witness
 
-__all__ = ["check_kernel", "check_values"]
+__all__ = ["check_kernel", "check_values", "check_vectors"]
 
 MOST_OBJECTS = 200
 """Objects whose matrix is searched: each pair is a call of the function."""
@@ -120,13 +122,19 @@ def check_kernel(
     if kernel.domain == "any" and not (kernel.is_resolved and trace_or_none(kernel)):
         return _check_objects(kernel, X, seed)
     kernel, rows = _resolved(kernel, X)
-    e = trace_or_none(kernel)
-    domain = _domain(kernel, rows, e, n_features, non_negative)
+    domain = domain_of(kernel, rows, trace_or_none(kernel), n_features, non_negative)
+    return check_vectors(kernel, domain, rows, seed)
+
+
+def check_vectors(
+    kernel: Kernel, domain: Domain, rows: Any, seed: int = 0, most_columns: int = MOST_COLUMNS, work: float = MOST_WORK
+) -> KernelReport:
+    """A report on a kernel of rows of numbers; points are drawn in no more than so many columns, for so much work."""
+    found = Search(Subject(kernel, trace_or_none(kernel, exact=True), domain=domain, budget=Budget(work)))
     proof = prove(kernel, domain)
-    subject = Subject(kernel, e, non_negative=domain.non_negative)
-    found = Search(subject)
     spectrum, notes = (None, []) if rows is None else _on_rows(kernel, rows, found, seed)
-    _search(found, domain, 1.0 if rows is None else spread(_dense(rows[:1000])), proof.psd is not None, seed)
+    scale = 1.0 if rows is None else spread(_dense(rows[:1000]))
+    _search(found, domain, scale, proof.psd is not None, seed, most_columns)
     return _report(kernel, str(domain), proof, found, spectrum, notes)
 
 
@@ -160,60 +168,9 @@ def _resolved(kernel: Kernel, X: Any) -> tuple[Kernel, Any]:
         return K.kernel, K.X
     if kernel.is_resolved:
         return kernel, None
-    if any(isinstance(column, str) for column in _columns(kernel)):
+    if needs_columns(kernel):
         raise InvalidInput(message("check_kernel", f"{kernel!r} names columns", "give X, a data frame that has them"))
     return kernel._resolved(None, blank()), None
-
-
-def _columns(kernel: Kernel) -> Iterable[Any]:
-    """All columns that are chosen within."""
-    if isinstance(kernel, OnColumns):
-        yield from kernel.columns
-    for child in kernel._children().values():
-        yield from _columns(child)
-
-
-def _sees_columns(kernel: Kernel) -> bool:
-    """Whether columns are chosen or scaled within, so that their number matters."""
-    return bool(next(iter(_columns(kernel)), None) is not None or next(iter(_widths(kernel)), None) is not None)
-
-
-def _widths(kernel: Kernel) -> Iterable[int]:
-    """The numbers of columns that length-scales ask for."""
-    if isinstance(kernel, Rescaled):
-        yield len(kernel.scales)
-    elif not isinstance(kernel, OnColumns):
-        for child in kernel._children().values():
-            yield from _widths(child)
-
-
-def _domain(
-    kernel: Kernel, rows: Any, e: Expression | None, n_features: int | None, non_negative: bool | None
-) -> Domain:
-    """Non-negative rows where the kernel refuses others, or where its formula is meant for such and X has no others."""
-    d = int(rows.shape[1]) if rows is not None else n_features
-    if d is None:
-        d = next(iter(_widths(kernel)), None)
-    try:
-        kernel.check_data(np.full((2, max(d or 1, 1 + max(_integers(kernel), default=0))), -1.0))
-    except InvalidInput:
-        return Domain(True, d)
-    if non_negative is None:
-        non_negative = rows is not None and of_histograms(e, rows)
-    return Domain(non_negative, d)
-
-
-def of_histograms(e: Expression | None, rows: Any) -> bool:
-    """Whether a formula has pairings that are meant for rows without negative entries, and these have none."""
-    return e is not None and any(_has(e, kind) for kind in ("min_sum", "chi2")) and bool(rows.min() >= 0)
-
-
-def _integers(kernel: Kernel) -> list[int]:
-    return [column for column in _columns(kernel) if isinstance(column, int)]
-
-
-def _has(e: Expression, kind: str) -> bool:
-    return (e.op == "pairing" and e.value[0] == kind) or any(_has(arg, kind) for arg in e.args)
 
 
 def _dense(rows: Any) -> Any:
@@ -221,24 +178,21 @@ def _dense(rows: Any) -> Any:
     return np.ascontiguousarray(rows.toarray() if sp.issparse(rows) else rows, np.float64)
 
 
-def _search(found: Search, domain: Domain, scale: float, proved: bool, seed: int) -> None:
+def _search(found: Search, domain: Domain, scale: float, proved: bool, seed: int, most: int = MOST_COLUMNS) -> None:
     """Adversarial points, more of them where nothing is proved and nothing found."""
-    least = 1 + max(_integers(found.subject.kernel), default=0)
-    plain = found.subject.expression is not None and not _sees_columns(found.subject.kernel)
-    if domain.d:
-        widths = [min(domain.d, MOST_COLUMNS) if plain else domain.d]
-    else:
-        widths = [d for d in DIMENSIONS if d >= least] or [least]
+    kernel = found.subject.kernel
+    most = most if found.subject.expression is not None else domain.d or most
+    widths = widths_to_draw(kernel, domain.d, DIMENSIONS, most)
     for d in widths:
-        sets = adversarial(d, seed, domain.non_negative, scales=(1.0,) if proved else (1.0, 0.3, 3.0, 0.1, 10.0, 0.6))
+        sets = adversarial(d, seed, domain, scales=(1.0,) if proved else (1.0, 0.3, 3.0, 0.1, 10.0, 0.6))
         found.look(sets)
         if scale != 1.0:
-            found.look(scale * points for points in adversarial(d, seed + 1, domain.non_negative, scales=(1.0, 0.3)))
+            found.look(scale * points for points in adversarial(d, seed + 1, domain, scales=(1.0, 0.3)))
         if not proved and scale == 1.0:
-            found.look(adversarial(d, seed + 2, domain.non_negative, scales=(0.03, 30.0, 1.7)))
+            found.look(adversarial(d, seed + 2, domain, scales=(0.03, 30.0, 1.7)))
     if not proved and not found.suspicious:
         for d in widths[:3]:
-            found.look(large(d, seed, domain.non_negative, scale))
+            found.look(large(d, seed, domain, scale))
 
 
 def _on_rows(kernel: Kernel, rows: Any, found: Search, seed: int) -> tuple[Spectrum, list[str]]:
@@ -258,12 +212,15 @@ def _on_rows(kernel: Kernel, rows: Any, found: Search, seed: int) -> tuple[Spect
 def _report(
     kernel: Kernel, domain: str, proof: Proof, found: Search, spectrum: Spectrum | None, notes: list[str]
 ) -> KernelReport:
-    witness = found.witness()
-    if witness is not None and not witness.matrix and proof.psd is not None:
-        notes.append(f"{witness.line}: the proof is about points where it has one")
-        witness = None
-    elif witness is None and found.suspicious:
+    witness, gap = found.witness(), found.gap()
+    if gap is not None and (witness is not None or proof.psd is not None):
+        notes.append(f"{gap}: the {'witness' if witness else 'proof'} is about points where it has one; {gap.advice}")
+    if witness is None and found.suspicious:
         notes.append(f"λmin/λmax = {found.worst:.1e} on a point set could not be confirmed beyond rounding")
+    if found.subject.budget.spent and witness is None:
+        notes.append(
+            f"the search was cut short: not decided within the work that a formula of {_nodes(found)} may take"
+        )
     if witness is None and spectrum is not None and spectrum.is_indefinite:
         notes.append(
             f"on X the matrix in {spectrum.dtype} has λmin/λmax = {spectrum.ratio:.1e}, which the formula in higher "
@@ -273,9 +230,10 @@ def _report(
     return KernelReport(
         kernel=kernel,
         domain=domain,
-        verdict=_verdict(proof, witness),
+        verdict=_verdict(proof, witness, gap, found.sets),
         derivation=None if witness else proof.psd,
         witness=witness,
+        gap=gap,
         conditional=proof.conditional,
         spectrum=spectrum,
         sets=found.sets,
@@ -289,9 +247,15 @@ def _report(
     )
 
 
-def _verdict(proof: Proof, witness: Witness | None) -> str:
+def _nodes(found: Search) -> str:
+    return f"{found.subject.nodes} operation{'s' * (found.subject.nodes != 1)}"
+
+
+def _verdict(proof: Proof, witness: Witness | None, gap: Gap | None, sets: int) -> str:
     if witness is not None:
         return "refuted"
+    if gap is not None and (proof.psd is None or not sets):  # of what has no value anywhere, anything is true
+        return "undefined"
     if proof.psd is None:
         return "supported"
     return "declared" if proof.declared else "proved"

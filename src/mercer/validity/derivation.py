@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 
 from mercer.kernels import Expression
 
-__all__ = ["Derivation", "pretty"]
+__all__ = ["Derivation", "pretty", "short"]
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,8 @@ class Derivation:
     rule : str
         A closure rule, or the theorem at a leaf.
     premises : tuple of Derivation
+    declared : bool
+        Whether the claim rests on the word of a class outside mercer, and on no theorem.
 
     Examples
     --------
@@ -31,6 +34,12 @@ class Derivation:
     claim: str
     rule: str
     premises: tuple[Derivation, ...] = ()
+    declared: bool = False
+
+    @property
+    def rests_on_declaration(self) -> bool:
+        """Whether any claim within rests on the word of a class outside mercer."""
+        return self.declared or any(premise.rests_on_declaration for premise in self.premises)
 
     def lines(self) -> Iterator[str]:
         """The tree, a line for each claim."""
@@ -71,7 +80,7 @@ def pretty(e: Expression) -> str:
     ('exp(−0.5·‖x − z‖²)', '(⟨x, z⟩ + 1)²')
     """
     if e.op == "const":
-        return f"{e.value:.6g}".replace("-", "−")
+        return short(e.value)
     if e.op in ("pairing", "self_x", "self_z"):
         return _leaf(e)
     if e.op in _INFIX:
@@ -85,7 +94,7 @@ def pretty(e: Expression) -> str:
         return norm
     if e.op == "pow":
         whole = e.value == int(e.value) and 0 < e.value < 100
-        exponent = str(int(e.value)).translate(_SUPERSCRIPT) if whole else f"^{e.value:.6g}".replace("-", "−")
+        exponent = str(int(e.value)).translate(_SUPERSCRIPT) if whole else f"^{short(e.value)}"
         return _in(e.args[0], 4) + exponent
     names = {"sqrt": "√", "minimum": "min", "maximum": "max"}
     return f"{names.get(e.op, e.op)}({', '.join(map(pretty, e.args))})"
@@ -100,7 +109,15 @@ def _norm(e: Expression) -> str | None:
     text = _leaf(leaf)
     if not text.endswith("‖²"):
         return None
-    return text[:-1] + ("" if power == 0.5 else f"^{2 * power:.6g}".replace("-", "−"))
+    return text[:-1] + ("" if power == 0.5 else f"^{short(2 * power)}")
+
+
+def short(value: float | Fraction) -> str:
+    """Six digits."""
+    try:
+        return f"{float(value):.6g}".replace("-", "−")
+    except OverflowError:  # a rational number beyond all floats
+        return "−∞" if value < 0 else "∞"
 
 
 def _in(e: Expression, level: int) -> str:

@@ -1,68 +1,90 @@
-"""Expressions as sums of products: the shape in which closure rules look at them."""
+"""Exact formulas as sums of products: the shape in which closure rules look at them."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
 from mercer.kernels import Expression
-from mercer.kernels.expression import LEAVES, constant, node
+from mercer.kernels.expression import LEAVES
+from mercer.validity.exact import ZERO, build, is_known, number, power, rational_power, scaled
 from mercer.validity.ranges import Domain, range_of
 
-__all__ = ["Factor", "Linear", "Term", "diagonal", "key", "linear", "mirror", "product", "sides", "substitute"]
+__all__ = ["Factor", "Linear", "Term", "diagonal", "key", "linear", "mirror", "plus", "product", "substitute"]
 
 
 class Factor(NamedTuple):
     """base^power."""
 
     base: Expression
-    power: float
+    power: Fraction
+
+    def expression(self) -> Expression:
+        """As it is shown: a root or a quotient where it is one."""
+        if self.power == Fraction(1, 2):
+            return build("sqrt", [self.base])
+        return build("div", [number(1), self.base]) if self.power == -1 else power(self.base, self.power)
 
 
 class Term(NamedTuple):
-    """coefficient · expression; the expression is no constant."""
+    """coefficient · expression; the expression is no rational number."""
 
-    coefficient: float
+    coefficient: Fraction
     expression: Expression
 
 
 class Linear(NamedTuple):
     """constant + Σ terms, each expression once."""
 
-    constant: float
+    constant: Fraction
     terms: tuple[Term, ...]
 
     def expression(self) -> Expression:
         """The sum as an expression."""
-        total = constant(self.constant)
+        total = number(self.constant)
         for coefficient, e in self.terms:
-            total = total + coefficient * e
+            total = plus(total, scaled(coefficient, e))
         return total
+
+    @property
+    def single(self) -> Term | None:
+        """The one term of a sum that has no other, and no constant."""
+        return self.terms[0] if self.constant == 0 and len(self.terms) == 1 else None
+
+
+def plus(a: Expression, b: Expression) -> Expression:
+    """a + b."""
+    if a == ZERO:
+        return b
+    if b == ZERO:
+        return a
+    return build("sub", [a, b.args[0]]) if b.op == "neg" else build("add", [a, b])
 
 
 @lru_cache(maxsize=4096)
 def linear(e: Expression) -> Linear:
     """The sum that an expression is, constants and equal terms gathered, products not multiplied out.
 
+    >>> from mercer.validity.exact import exactly
     >>> s = Expression("pairing", (), ("dot", ()))
-    >>> linear(3 + 2 * s - s)
-    Linear(constant=3.0, terms=(Term(coefficient=1.0, expression=dot),))
+    >>> linear(exactly(3 + 2 * s - s))
+    Linear(constant=Fraction(3, 1), terms=(Term(coefficient=Fraction(1, 1), expression=dot),))
     """
     found: dict[str, Term] = {}
-    total = 0.0
-    for coefficient, part in _summands(e, 1.0):
+    total = Fraction(0)
+    for coefficient, part in _summands(e, Fraction(1)):
         if part is None:
             total += coefficient
             continue
         name = key(part)
-        before = found[name].coefficient if name in found else 0.0
+        before = found[name].coefficient if name in found else Fraction(0)
         found[name] = Term(before + coefficient, part)
     return Linear(total, tuple(term for term in found.values() if term.coefficient != 0))
 
 
-def _summands(e: Expression, scale: float) -> Iterable[tuple[float, Expression | None]]:
+def _summands(e: Expression, scale: Fraction) -> Iterable[tuple[Fraction, Expression | None]]:
     if e.op == "const":
         yield scale * e.value, None
     elif e.op in ("add", "sub"):
@@ -76,7 +98,7 @@ def _summands(e: Expression, scale: float) -> Iterable[tuple[float, Expression |
         yield scale, e
 
 
-def _outer(e: Expression, scale: float) -> Iterable[tuple[float, Expression | None]]:
+def _outer(e: Expression, scale: Fraction) -> Iterable[tuple[Fraction, Expression | None]]:
     """A product or quotient with the constant factors of its two parts taken out."""
     (a, b), divides = e.args, e.op == "div"
     left, right = linear(a), linear(b)
@@ -86,75 +108,64 @@ def _outer(e: Expression, scale: float) -> Iterable[tuple[float, Expression | No
     if not left.terms and not divides:
         yield from _summands(b, scale * left.constant)
         return
-    parts = []
-    for arg, form in ((a, left), (b, right)):
-        single = form.constant == 0 and len(form.terms) == 1
-        factor, part = form.terms[0] if single else (1.0, arg)
-        scale = scale / factor if divides and arg is b else scale * factor
-        parts.append(part)
-    yield scale, e if parts == [a, b] else node(e.op, *parts)
+    above, below = left.single or Term(Fraction(1), a), right.single or Term(Fraction(1), b)
+    scale = scale * above.coefficient
+    scale = scale / below.coefficient if divides else scale * below.coefficient
+    parts = (above.expression, below.expression)
+    yield scale, e if parts == (a, b) else Expression(e.op, parts)
 
 
-def product(e: Expression, domain: Domain) -> tuple[float, list[Factor]]:
-    """The coefficient (NaN where it has no value) and the powers that an expression is the product of."""
-    coefficient, factors = 1.0, []
-    for base, power in _powers(e, 1.0, domain):
-        single = linear(base)
-        if not single.terms:
-            coefficient *= _to_power(single.constant, power)
-        elif single.constant == 0 and len(single.terms) == 1 and single.terms[0].expression is not base:
-            (scale, inner) = single.terms[0]
-            if scale < 0 and power != int(power):
-                factors.append(Factor(base, power))
-                continue
-            inner_scale, inner_factors = product(node_power(inner, power), domain)
-            coefficient *= _to_power(scale, power) * inner_scale
-            factors += inner_factors
+def product(e: Expression, domain: Domain) -> tuple[Fraction, list[Factor]]:
+    """The rational coefficient and the powers that an expression is the product of.
+
+    The product is what the expression is wherever that has a value; it may have values where that has none.
+    """
+    coefficient, factors = Fraction(1), list[Factor]()
+    for base, exponent in _powers(e, Fraction(1), domain):
+        form = linear(base)
+        scale, inner = form.single or Term(form.constant, base)
+        has_scale = inner is not base and inner != base
+        outside = rational_power(scale, exponent) if has_scale or not form.terms else None
+        if has_scale and (outside is not None or scale > 0):
+            if outside is None:  # an irrational power of a positive number
+                factors.append(Factor(number(scale), exponent))
+            more, others = product(power(inner, exponent), domain)
+            coefficient *= more if outside is None else outside * more
+            factors += others
+        elif not form.terms and outside is not None:
+            coefficient *= outside
         else:
-            factors.append(Factor(base, power))
+            factors.append(Factor(base, exponent))
     return coefficient, factors
 
 
-def _to_power(value: float, power: float) -> float:
-    """value^power, NaN where that is no real number."""
-    try:
-        result = value**power
-    except (ZeroDivisionError, OverflowError):
-        return math.nan
-    return result if isinstance(result, float) else math.nan
-
-
-def node_power(e: Expression, power: float) -> Expression:
-    """e^power as an expression."""
-    return e if power == 1 else e**power
-
-
-def _powers(e: Expression, power: float, domain: Domain) -> list[Factor]:
-    whole = power == int(power)
-    if e.op in ("mul", "div") and (whole or all(range_of(arg, domain)[0] >= 0 for arg in e.args)):
+def _powers(e: Expression, exponent: Fraction, domain: Domain) -> list[Factor]:
+    whole = exponent.denominator == 1
+    if e.op in ("mul", "div") and (whole or all(range_of(arg, domain).lo >= 0 for arg in e.args)):
         sign = 1 if e.op == "mul" else -1
-        return _powers(e.args[0], power, domain) + _powers(e.args[1], sign * power, domain)
-    if e.op == "pow" and (whole or range_of(e.args[0], domain)[0] >= 0):
-        return _powers(e.args[0], power * e.value, domain)
+        return _powers(e.args[0], exponent, domain) + _powers(e.args[1], sign * exponent, domain)
+    if e.op == "pow" and (whole or range_of(e.args[0], domain).lo >= 0):
+        return _powers(e.args[0], exponent * e.value, domain)
     if e.op == "sqrt":  # of what is real, so the square root of it is no negative number
-        return _powers(e.args[0], power / 2, domain)
-    if e.op == "abs" and range_of(e.args[0], domain)[0] >= 0:
-        return _powers(e.args[0], power, domain)
+        return _powers(e.args[0], exponent / 2, domain)
+    if e.op == "abs" and range_of(e.args[0], domain).lo >= 0:
+        return _powers(e.args[0], exponent, domain)
     if e.op == "neg" and whole:
-        return [Factor(constant(-1.0), power), *_powers(e.args[0], power, domain)]
-    return [Factor(e, power)]
+        return [Factor(number(-1), exponent), *_powers(e.args[0], exponent, domain)]
+    return [Factor(e, exponent)]
 
 
 @lru_cache(maxsize=4096)
 def key(e: Expression) -> str:
-    """A text that is the same for expressions which differ in the order of sums and products only.
+    """A text that is the same only for equal functions: those which differ in the order of sums and products.
 
+    >>> from mercer.validity.exact import exactly
     >>> s, t = (Expression("pairing", (), (kind, ())) for kind in ("dot", "l1"))
-    >>> key(s * t + 1) == key(1 + t * s)
+    >>> key(s * t + exactly(1 + s)) == key(exactly(s + 1) + t * s)
     True
     """
     if e.op in LEAVES:
-        return repr(e)
+        return repr(e) if e.op == "const" else _leaf(e)
     if e.op in ("add", "sub", "neg", "mul", "div") and not _is_atom(e):
         form = linear(e)
         parts = sorted((key(part), coefficient) for coefficient, part in form.terms)
@@ -166,9 +177,16 @@ def key(e: Expression) -> str:
     return f"{e.op}[{e.value}]({','.join(map(key, e.args))})"
 
 
+def _leaf(e: Expression) -> str:
+    """A pairing by its kind and its views; those that are not ours by what they are, as they may be shown anyhow."""
+    kind, views = e.value
+    seen = "".join(f"[{view!r}]" if is_known(view) else f"[view {id(view)}]" for view in views)
+    return f"{e.op} {kind}{seen}"
+
+
 def _is_atom(e: Expression) -> bool:
     """Whether an expression is no sum of others and no multiple of another."""
-    (coefficient, part), *more = _summands(e, 1.0)
+    (coefficient, part), *more = _summands(e, Fraction(1))
     return not more and part is not None and coefficient == 1 and part == e
 
 
@@ -178,12 +196,9 @@ def _chain(e: Expression) -> list[Expression]:
 
 def substitute(e: Expression, leaf: Callable[[Expression], Expression]) -> Expression:
     """The expression with its leaves replaced."""
-    if e.op == "const":
-        return e
     if e.op in LEAVES:
-        return leaf(e)
-    args = [substitute(arg, leaf) for arg in e.args]
-    return args[0] ** e.value if e.op == "pow" else node(e.op, *args)
+        return e if e.op == "const" else leaf(e)
+    return build(e.op, [substitute(arg, leaf) for arg in e.args], e.value)
 
 
 def mirror(e: Expression) -> Expression:
@@ -197,12 +212,6 @@ def diagonal(e: Expression) -> Expression:
 
     def of_itself(leaf: Expression) -> Expression:
         kind, _ = leaf.value
-        return Expression("self_x", (), leaf.value) if kind in ("dot", "min_sum") else constant(0.0)
+        return Expression("self_x", (), leaf.value) if kind in ("dot", "min_sum") else ZERO
 
     return substitute(e, of_itself)
-
-
-def sides(e: Expression) -> frozenset[str]:
-    """Which rows a value depends on: "x", "z", both, or none."""
-    own = {"pairing": {"x", "z"}, "self_x": {"x"}, "self_z": {"z"}}.get(e.op, set())
-    return frozenset(own).union(*(sides(arg) for arg in e.args))

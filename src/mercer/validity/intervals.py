@@ -11,6 +11,8 @@ from typing import NamedTuple
 __all__ = ["Arithmetic", "Interval", "Undecided", "Undefined", "enclosing", "exactly"]
 
 _WIDEST = 999_999
+_MOST_TURNS = 400
+"""Digits of a number up to which its sine is computed; of a larger one it is anything from −1 to 1."""
 
 
 class Undefined(ArithmeticError):
@@ -125,10 +127,7 @@ class Arithmetic:
         if exponent < 0:
             return self.div(exactly(1), self.power(a, -exponent))
         if exponent == int(exponent):
-            result = exactly(1)
-            for _ in range(int(exponent) // 2):
-                result = self.mul(result, self.square(a))
-            return self.mul(result, a) if int(exponent) % 2 else result
+            return self._repeated(a, int(exponent))
         if a.lo < 0:
             raise Undefined("a fractional power of a negative number") if a.hi < 0 else Undecided("a base near 0")
         if a.hi == 0:
@@ -136,6 +135,23 @@ class Arithmetic:
         top = self.exp(self.mul(enclosing(exponent), self.log(exactly(a.hi))))
         low = self.exp(self.mul(enclosing(exponent), self.log(exactly(a.lo)))) if a.lo > 0 else exactly(0)
         return Interval(low.lo, top.hi)
+
+    def _repeated(self, a: Interval, exponent: int) -> Interval:
+        """a^exponent by repeated squaring; the odd power is increasing, and the even one that of |a|."""
+        if exponent % 2 == 0:
+            a = self.abs(a)
+        if a.lo < 0 < a.hi:
+            low, high = (
+                self._repeated(self.neg(Interval(a.lo, Decimal(0))), exponent),
+                self._repeated(Interval(Decimal(0), a.hi), exponent),
+            )
+            return Interval(self.neg(low).lo, high.hi)
+        result, square = exactly(1), a
+        while exponent:
+            result = self.mul(result, square) if exponent & 1 else result
+            exponent >>= 1
+            square = self.square(square) if exponent else square
+        return result
 
     # ---- transcendental ----------------------------------------------------------------------------------------------
 
@@ -186,7 +202,9 @@ class Arithmetic:
 
     def sin(self, a: Interval) -> Interval:
         """The Taylor series about 0 of the midpoint's remainder, widened by the half-width (|sin′| ≤ 1)."""
-        fine = Arithmetic(self.digits + max(0, a.lo.adjusted(), a.hi.adjusted()) + 10)
+        if (beyond := max(a.lo.adjusted(), a.hi.adjusted())) > _MOST_TURNS:
+            return Interval(Decimal(-1), Decimal(1))
+        fine = Arithmetic(self.digits + max(0, beyond) + 10)
         middle = fine._near.divide(fine._near.add(a.lo, a.hi), Decimal(2))
         radius = max(fine._up.subtract(a.hi, middle), fine._up.subtract(middle, a.lo))
         turn = fine.mul(pi(fine.digits), exactly(2))

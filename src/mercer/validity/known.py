@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from mercer.kernels import Expression
+from mercer.validity.derivation import short
+from mercer.validity.exact import small_and_exact
 from mercer.validity.forms import linear, product
 from mercer.validity.ranges import Domain
 
@@ -19,9 +23,10 @@ def known_ranges(e: Expression | None) -> list[str]:
     ['tanh(γ⟨x, z⟩ + c) is PSD on all of ℝᵈ for no γ and c (Smola, Óvári & Williamson 2000)']
     """
     found = dict[str, None]()
-    if e is not None:
-        _walk(e, found)
-        _conditional(e, found)
+    exact = small_and_exact(e)
+    if exact is not None:
+        _walk(exact, found)
+        _conditional(exact, found)
     return list(found)
 
 
@@ -29,7 +34,9 @@ def _walk(e: Expression, found: dict[str, None]) -> None:
     if e.op == "tanh" and _over(e.args[0], "dot"):
         found["tanh(γ⟨x, z⟩ + c) is PSD on all of ℝᵈ for no γ and c (Smola, Óvári & Williamson 2000)"] = None
     if e.op == "exp" and (power := _power_of_distance(e.args[0], -1)) is not None:
-        found[f"exp(−γ‖x − z‖ᵖ) is PSD on every ℝᵈ exactly for 0 < p ≤ 2 (Schoenberg 1938); here p = {power:g}"] = None
+        found[
+            f"exp(−γ‖x − z‖ᵖ) is PSD on every ℝᵈ exactly for 0 < p ≤ 2 (Schoenberg 1938); here p = {short(power)}"
+        ] = None
     if e.op in ("cos", "sin") and _power_of_distance(e.args[0], 1) == 1:
         found[f"{e.op} of ‖x − z‖ belongs to one column; in more, sum sin² over the columns, as Periodic does"] = None
     if e.op == "maximum" and _over(e, "sqdist"):
@@ -44,7 +51,7 @@ def _conditional(e: Expression, found: dict[str, None]) -> None:
     """The power and the log kernel."""
     if (power := _power_of_distance(e, -1)) is not None:
         text = "−‖x − z‖ᵖ is conditionally positive exactly for 0 < p ≤ 2, and PSD for no p (Schoenberg 1938)"
-        found[f"{text}; here p = {power:g}"] = None
+        found[f"{text}; here p = {short(power)}"] = None
     form = linear(e)
     if len(form.terms) == 1 and form.terms[0].coefficient < 0 and form.terms[0].expression.op == "log":
         inner = linear(form.terms[0].expression.args[0])
@@ -52,7 +59,7 @@ def _conditional(e: Expression, found: dict[str, None]) -> None:
             found["−log(1 + ‖x − z‖ᵖ) is conditionally positive exactly for 0 < p ≤ 2, and PSD for no p"] = None
 
 
-def _power_of_distance(e: Expression, sign: int) -> float | None:
+def _power_of_distance(e: Expression, sign: int) -> Fraction | None:
     """p where e is sign·c·‖x − z‖ᵖ, c > 0."""
     form = linear(e)
     if form.constant != 0 or len(form.terms) != 1 or form.terms[0].coefficient * sign <= 0:

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DIMENSIONS", "adversarial", "large", "spread", "subsets"]
+from mercer.validity.ranges import Domain
+
+__all__ = ["DIMENSIONS", "adversarial", "large", "spread", "subsets", "within"]
 
 DIMENSIONS = (1, 2, 3, 5, 8)
 """Numbers of columns that are tried where none is given."""
@@ -23,8 +25,22 @@ _SCALES = (1.0, 0.3, 3.0, 0.1, 10.0, 0.03, 30.0, 0.6, 1.7)
 _LARGE = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8)
 
 
+def within(points: NDArray[np.float64], domain: Domain) -> NDArray[np.float64]:
+    """The points with the sign of an entry left out where the domain has no negative ones.
+
+    >>> within(np.array([[-1.0, -2.0]]), Domain(frozenset({1}), 2))
+    array([[-1.,  2.]])
+    """
+    if isinstance(domain.non_negative, bool):
+        return np.abs(points) if domain.non_negative else points
+    columns = [column for column in domain.non_negative if column < points.shape[1]]
+    moved = points.copy()
+    moved[:, columns] = np.abs(moved[:, columns])
+    return moved
+
+
 def adversarial(
-    d: int, seed: int = 0, non_negative: bool = False, scales: tuple[float, ...] = _SCALES
+    d: int, seed: int = 0, domain: Domain | None = None, scales: tuple[float, ...] = _SCALES
 ) -> Iterator[NDArray[np.float64]]:
     """Point sets of d columns, each at every scale.
 
@@ -34,7 +50,7 @@ def adversarial(
     rng = np.random.default_rng([seed, d])
     for scale in scales:
         for points in _shapes(min(d, WIDEST), rng):
-            drawn = np.abs(scale * points) if non_negative else scale * points
+            drawn = within(scale * points, domain or Domain())
             yield drawn if d <= WIDEST else np.pad(drawn, ((0, 0), (0, d - WIDEST)))
 
 
@@ -57,7 +73,7 @@ def _shapes(d: int, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
     yield np.vstack([few, few, 100 * few[:2]])
 
 
-def large(d: int, seed: int = 0, non_negative: bool = False, scale: float = 1.0) -> Iterator[NDArray[np.float64]]:
+def large(d: int, seed: int = 0, domain: Domain | None = None, scale: float = 1.0) -> Iterator[NDArray[np.float64]]:
     """Larger sets, where formulas fail by little: long lines, square and triangular lattices, clouds."""
     rng = np.random.default_rng([seed, d, 1])
     shapes = [rng.standard_normal((64, d)), np.arange(64)[:, None] / 4 * np.eye(1, d)]
@@ -67,7 +83,7 @@ def large(d: int, seed: int = 0, non_negative: bool = False, scale: float = 1.0)
     for factor in _LARGE:
         for points in shapes:
             moved = scale * factor * points
-            yield moved - moved.min(axis=0) if non_negative else moved
+            yield within(moved - moved.min(axis=0), domain) if domain and domain.non_negative else moved
 
 
 def _padded(u: NDArray[np.float64], v: NDArray[np.float64], d: int) -> NDArray[np.float64]:

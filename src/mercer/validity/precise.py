@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, TypeAlias
 
-from mercer.kernels import Circle, Columns, Expression, LengthScales
+from mercer.kernels import Columns, Expression, LengthScales
+from mercer.validity.exact import is_known, leaves, size
 from mercer.validity.intervals import Arithmetic, Interval, Undecided, enclosing, exactly, pi
 
 __all__ = ["Point", "can_evaluate", "kernel_value", "quadratic_form"]
@@ -15,12 +16,14 @@ Point: TypeAlias = tuple[Decimal, ...]
 _Row: TypeAlias = tuple[Interval, ...]
 ZERO = exactly(0)
 
+DEEPEST = 200
+"""Of a formula whose values are computed node by node, a call for each."""
+
 
 def can_evaluate(e: Expression) -> bool:
-    """Whether all views of the rows are ones that are known here."""
-    if e.op in ("pairing", "self_x", "self_z"):
-        return all(isinstance(view, (Columns, LengthScales, Circle)) for view in e.value[1])
-    return all(map(can_evaluate, e.args))
+    """Whether all views of the rows are ones that are known here, and the formula is not nested too deeply."""
+    found = leaves(e)
+    return all(leaf.op != "param" and all(map(is_known, leaf.value[1])) for leaf in found) and size(e).depth <= DEEPEST
 
 
 def quadratic_form(e: Expression, points: Sequence[Point], z: Sequence[Decimal], digits: int) -> Interval:

@@ -11,7 +11,7 @@ from mercer.errors import NotAKernel, message
 from mercer.kernels import Kernel
 from mercer.validity.derivation import Derivation
 from mercer.validity.spectrum import Spectrum
-from mercer.validity.witness import Witness
+from mercer.validity.witness import Gap, Witness
 
 __all__ = ["KernelReport"]
 
@@ -19,7 +19,8 @@ _VERDICTS = {
     "proved": "a Mercer kernel: proved",
     "declared": "a Mercer kernel by what its class declares, which was not derived here; no witness was found",
     "measured": "positive semi-definite to rounding: all eigenvalues of this matrix were computed",
-    "refuted": "no Mercer kernel: refuted by a witness",
+    "refuted": "not a Mercer kernel: refuted by a witness",
+    "undefined": "not defined everywhere: the formula has no value at some points; nothing else was found against it",
     "supported": "undecided: no proof by the rules, and no witness against it was found",
 }
 
@@ -34,12 +35,16 @@ class KernelReport:
         With its parameters as numbers.
     domain : str
         The rows that the answer is about.
-    verdict : {"proved", "declared", "measured", "refuted", "supported"}
-        "measured" is of a given matrix; "supported" is undecided: no proof and no witness.
+    verdict : {"proved", "declared", "measured", "refuted", "undefined", "supported"}
+        "measured" is of a given matrix; "undefined" is a formula that has no value at `gap`, of which nothing is proved
+        or refuted where it has values; "supported" is undecided: no proof and no witness.
     derivation : Derivation or None
         The proof, a tree of closure rules.
     witness : Witness or None
         The refutation.
+    gap : Gap or None
+        Points at which the formula has no value: 0/0, the logarithm of a negative number. A proof or a witness is about
+        points where it has values.
     conditional : Derivation or None
         Of conditional positive definiteness (Σ cᵢ = 0), for what is no Mercer kernel.
     spectrum : Spectrum or None
@@ -66,6 +71,7 @@ class KernelReport:
     verdict: str
     derivation: Derivation | None = None
     witness: Witness | None = None
+    gap: Gap | None = None
     conditional: Derivation | None = None
     spectrum: Spectrum | None = None
     sets: int = 0
@@ -91,7 +97,7 @@ class KernelReport:
         'proved'
         """
         if self.witness is not None:
-            given = f"{self.kernel!r} is no Mercer kernel. {self.witness}"
+            given = f"{self.kernel!r} is not a Mercer kernel. {self.witness}"
             advice = "choose another kernel, or mercer.repair_kernel(k, X, policy='clip')"
             raise NotAKernel(message("check_kernel", given, advice))
         return self
@@ -104,6 +110,8 @@ class KernelReport:
             yield "proof", str(self.derivation)
         if self.witness is not None:
             yield "witness", str(self.witness)
+        if self.verdict == "undefined" and self.gap is not None:
+            yield "undefined", f"{self.gap}\n{self.gap.advice}"
         if self.is_mercer is not True:
             yield "conditional", self._conditional()
         if self.sets:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -14,7 +15,11 @@ from numpy.typing import NDArray
 
 from mercer.errors import MercerError
 from mercer.kernels import Expression, Kernel
-from mercer.validity.witness import Witness, confirm, confirm_asymmetry, confirm_undefined
+from mercer.validity.budget import Budget, Spent
+from mercer.validity.exact import leaves, size
+from mercer.validity.points import within
+from mercer.validity.ranges import Domain
+from mercer.validity.witness import Gap, Witness, confirm, confirm_asymmetry, confirm_gap
 
 __all__ = ["Search", "Subject"]
 
@@ -47,13 +52,28 @@ class Subject:
     expression: Expression | None
     matrix: Floats | None = None
     objects: Any = None
-    non_negative: bool = False
+    domain: Domain = field(default_factory=Domain)
     unit: float = float(np.finfo(np.float64).eps)
+    budget: Budget = field(default_factory=Budget)
+
+    @cached_property
+    def nodes(self) -> int:
+        """Of the formula, each of which is computed for each entry; a text has shared ones each time."""
+        if self.expression is None:
+            return 1
+        found = size(self.expression)
+        return found.written if found.is_small else found.different
+
+    def confirmed(self, points: Sequence[Any], K: Floats, z: Sequence[Decimal]) -> Witness | None:
+        """The witness, if it is one beyond doubt."""
+        self.budget.of_intervals(self.nodes * len(points) ** 2)
+        return confirm(self.expression, points, K, z, self.unit)
 
     def gram(self, points: Any) -> Floats:
         """K of the points in float64; NaN where the function has no value."""
         if self.matrix is not None:
             return np.asarray(self.matrix[np.ix_(points, points)], np.float64)
+        self.budget.of_arrays(self.nodes, len(points) ** 2)
         with np.errstate(all="ignore"):
             try:
                 return np.asarray(self.kernel.block(points, points), np.float64)
@@ -103,7 +123,10 @@ class Search:
     def look(self, sets: Iterable[Any]) -> None:
         """Remember the sets on which the matrix has a negative eigenvalue beyond rounding."""
         for points in sets:
-            K = self.subject.gram(points)
+            try:
+                K = self.subject.gram(points)
+            except Spent:
+                return
             sound = np.isfinite(np.diagonal(K))
             sound[sound] = np.isfinite(K[np.ix_(sound, sound)]).all(axis=1)
             if not sound.all():
@@ -149,25 +172,34 @@ class Search:
 
     def witness(self) -> Witness | None:
         """The smallest confirmed witness of the most negative sets, None where none can be confirmed."""
-        if self._lopsided is not None and (found := self._asymmetric(self._lopsided)):
-            return found
+        self.subject.budget.renew()
         best: Witness | None = None
-        for points in self._ordered():
-            found = Reduction(self.subject, points).witness()
-            if found and (best is None or found.m < best.m):
-                best = found
-            if best and best.m <= 3:
-                break
-        return best or self._undefined()
+        try:
+            if self._lopsided is not None and (found := self._asymmetric(self._lopsided)):
+                return found
+            for points in self._ordered():
+                found = Reduction(self.subject, points).witness()
+                if found and (best is None or found.m < best.m):
+                    best = found
+                if best and best.m <= 3:
+                    break
+        except Spent:
+            pass
+        return best
 
-    def _undefined(self) -> Witness | None:
-        for points in self._gaps:
-            for decimals in (1, 2, 3, 17):
-                rounded = _rounded(points, decimals)
-                if not np.all(np.isfinite(self.subject.gram(rounded))):
-                    names = self.subject.exact(rounded, decimals)
-                    if found := confirm_undefined(self.subject.expression, names):
-                        return found
+    def gap(self) -> Gap | None:
+        """A point without a value, with as few digits as will do."""
+        self.subject.budget.renew()
+        try:
+            for points in self._gaps:
+                for decimals in (1, 2, 3, 17):
+                    rounded = _rounded(points, decimals)
+                    if not np.all(np.isfinite(self.subject.gram(rounded))):
+                        names = self.subject.exact(rounded, decimals)
+                        if found := confirm_gap(self.subject.expression, names):
+                            return found
+        except Spent:
+            pass
         return None
 
     def _ordered(self) -> Iterable[Any]:
@@ -213,10 +245,10 @@ class Reduction:
     def _small(self) -> list[int] | None:
         """One, two or three of the points, where so few do."""
         n = len(self.K)
-        for size in (1, 2, 3):
-            if n < size or n > (1000, 300, 40)[size - 1]:
+        for few in (1, 2, 3):
+            if n < few or n > (1000, 300, 40)[few - 1]:
                 return None
-            index = np.array(list(combinations(range(n), size)))
+            index = np.array(list(combinations(range(n), few)))
             ratios = _ratios(self.K[index[:, :, None], index[:, None, :]])
             if ratios.min() < self.floor:
                 return [int(i) for i in index[int(np.argmin(ratios))]]
@@ -273,12 +305,12 @@ class Reduction:
         return moved if found.fun < _ratio(self.subject.gram(points)) else points
 
     def _inside(self, points: Floats) -> Floats:
-        return np.abs(points) if self.subject.non_negative else points
+        return within(points, self.subject.domain)
 
     def _is_stationary(self) -> bool:
         """Whether distances are all that the formula sees, in whatever place the points are."""
         e = self.subject.expression
-        return e is not None and not self.subject.non_negative and _of_distances(e)
+        return e is not None and not self.subject.domain.non_negative and _of_distances(e)
 
     def _confirmed(self, points: Any, movable: bool) -> Witness | None:
         """The first confirmed one as digits are added, to the points and to z."""
@@ -294,7 +326,7 @@ class Reduction:
                 if v @ K @ v > 0.1 * values[0] * (v @ v):
                     continue
                 names = self.subject.exact(rounded, decimals)
-                found = confirm(self.subject.expression, names, K, [Decimal(one) for one in z], self.subject.unit)
+                found = self.subject.confirmed(names, K, [Decimal(one) for one in z])
                 if found:
                     return found
                 failed += 1
@@ -320,9 +352,8 @@ def _ratios(K: Floats) -> Floats:
 
 
 def _of_distances(e: Expression) -> bool:
-    if e.op in ("pairing", "self_x", "self_z"):
-        return e.op == "pairing" and e.value[0] in ("sqdist", "l1", "mismatches") and not e.value[1]
-    return all(map(_of_distances, e.args))
+    kinds = [(leaf.op, *leaf.value) for leaf in leaves(e)]
+    return all(op == "pairing" and kind in ("sqdist", "l1", "mismatches") and not views for op, kind, views in kinds)
 
 
 def _rounded(points: Any, decimals: int) -> Any:

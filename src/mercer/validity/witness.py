@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -16,7 +15,7 @@ from mercer.kernels import Expression
 from mercer.validity.intervals import Interval, Undecided, Undefined
 from mercer.validity.precise import can_evaluate, kernel_value, quadratic_form
 
-__all__ = ["Witness", "confirm", "confirm_asymmetry", "confirm_undefined"]
+__all__ = ["Gap", "Witness", "confirm", "confirm_asymmetry", "confirm_gap"]
 
 DIGITS = (30, 60, 120)
 """Of the interval arithmetic, the next where the one before cannot decide."""
@@ -37,7 +36,7 @@ class Witness:
     points : tuple
         Rows as tuples of exact decimals; the objects themselves; or the indices of rows of a precomputed matrix.
     z : tuple of Decimal
-        The coefficients. For a function that is not symmetric, or has no value at the points, there are none.
+        The coefficients. For a function that is not symmetric there are none.
     matrix : tuple of tuples of float
         K, for reading.
     value : float
@@ -75,8 +74,6 @@ class Witness:
     def line(self) -> str:
         """The witness in one line."""
         points = ", ".join(f"x{_subscript(i + 1)} = {_point(point)}" for i, point in enumerate(self.points[:4]))
-        if not self.matrix:
-            return f"k has no value ({self.how}) at {points}"
         if not self.z:
             return f"k(x₁, x₂) = {self.matrix[0][1]:.6g} and k(x₂, x₁) = {self.matrix[1][0]:.6g} for {points}"
         more = f" (and {self.m - 4} more)" if self.m > 4 else ""
@@ -88,8 +85,6 @@ class Witness:
         shown = [f"  x{_subscript(i + 1)} = {_point(point)}" for i, point in enumerate(self.points[:12])]
         if m > 12:
             shown.append(f"  … and {m - 12} more (.points)")
-        if not self.matrix:
-            return "\n".join([f"k(x₁, x{_subscript(m)}) has no value for", *shown, f"  {self.how}"])
         if not self.z:
             title = "k(x₁, x₂) ≠ k(x₂, x₁) for"
             last = f"  k(x₁, x₂) = {self.matrix[0][1]:.6g}, k(x₂, x₁) = {self.matrix[1][0]:.6g} ({self.how})"
@@ -100,6 +95,38 @@ class Witness:
         bound = f"{self.how}: at most {self.upper_bound!r}"
         title = f"{m} point{'s' * (m > 1)} with zᵀKz < 0:"
         return "\n".join([title, *shown, f"  zᵀKz = {self.value:.6g} ({bound})"])
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A point x, or two points x and z, at which a function has no value.
+
+    Attributes
+    ----------
+    points : tuple
+        One row, or two, as tuples of exact decimals.
+    why : str
+        What has no value there.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> print(mercer.check_kernel("1 / sqdist").gap)
+    k has no value (division by 0) at x₁ = (0)
+    """
+
+    points: tuple[Any, ...]
+    why: str
+
+    @property
+    def advice(self) -> str:
+        """How a formula gets a value there."""
+        condition = {"division by 0": "the denominator is not 0"}.get(self.why, "there is one")
+        return f"say what k is there: where(condition, value, other), the condition that {condition}"
+
+    def __str__(self) -> str:
+        points = " and ".join(f"x{_subscript(i + 1)} = {_point(point)}" for i, point in enumerate(self.points))
+        return f"k has no value ({self.why}) at {points}"
 
 
 def _subscript(number: int) -> str:
@@ -168,14 +195,14 @@ def _sure(bounds: Any) -> tuple[Interval, int] | None:
     return None
 
 
-def confirm_undefined(e: Expression | None, points: Sequence[Any]) -> Witness | None:
-    """k has no real value at a point with itself, or at a pair: a logarithm or root of a negative number, 1/0."""
+def confirm_gap(e: Expression | None, points: Sequence[Any]) -> Gap | None:
+    """That a point with itself, or a pair, has no real value: the root of a negative number, 1/0."""
     if e is None or not can_evaluate(e):
         return None
     try:
         kernel_value(e, points[0], points[-1], DIGITS[-1])
     except Undefined as reason:
-        return Witness(tuple(points), (), (), math.nan, math.nan, str(reason))
+        return Gap(tuple(points), str(reason))
     except ArithmeticError:
         pass
     return None
