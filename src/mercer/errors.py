@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+
 from sklearn.exceptions import ConvergenceWarning
 
 __all__ = [
@@ -16,7 +19,11 @@ __all__ = [
     "NotAKernel",
     "UnknownParameter",
     "message",
+    "warn",
 ]
+
+LIBRARIES = ("mercer", "sklearn", "joblib")
+"""Whose lines a warning never points to."""
 
 
 def message(who: str, given: str, do: str) -> str:
@@ -26,6 +33,14 @@ def message(who: str, given: str, do: str) -> str:
     'Gaussian: gamma=-1.0 is not positive; give a positive number.'
     """
     return f"{who}: {given}; {do}."
+
+
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the user's line: the last one outside of mercer, and of the libraries that call it for the user."""
+    level, frame = 2, sys._getframe(1).f_back
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in LIBRARIES:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, category, stacklevel=2 if frame is None else level + 1)
 
 
 class IndefiniteKernelWarning(UserWarning):
@@ -60,5 +75,8 @@ class ModelFileError(MercerError, ValueError):
     """A file that is not a model of ours, or not of a version that this one reads."""
 
 
-class Cancelled(MercerError):
-    """An observer asked a long computation to stop."""
+class Cancelled(BaseException):
+    """An observer asked a long computation to stop.
+
+    It is no `Exception`, as `KeyboardInterrupt` is none: a search takes those of a fit for a bad candidate.
+    """

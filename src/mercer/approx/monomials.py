@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from mercer.arrays import parse_memory, require, require_table
+from mercer.atomic import Atomic
 from mercer.errors import InvalidInput, message
 
 __all__ = ["MonomialFeatures"]
@@ -20,7 +21,7 @@ MOST_FEATURES = 10_000_000
 """Columns beyond which even their names are a burden."""
 
 
-class MonomialFeatures(TransformerMixin, BaseEstimator):
+class MonomialFeatures(Atomic, TransformerMixin, BaseEstimator):
     r"""φ(x) = all monomials of x of some degrees, so weighed that ⟨φ(x), φ(z)⟩ = k(x, z).
 
     ========  ==========================  ==========================================================================

@@ -43,7 +43,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             # The reader (such as `head`) has enough; Python must not complain about it when it closes the pipe.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(FAILED) from None
-        except (Exception, KeyboardInterrupt) as error:
+        except (Exception, KeyboardInterrupt, Cancelled) as error:
             if kwargs.get("debug"):
                 raise
             status, text = _line(error)
@@ -57,8 +57,8 @@ def _line(error: BaseException) -> tuple[int, str]:
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED, "stopped."
     text = " ".join(str(error).split())
-    if isinstance(error, MercerError):
-        bad = isinstance(error, ValueError | TypeError) and not isinstance(error, Cancelled)
+    if isinstance(error, MercerError | Cancelled):
+        bad = isinstance(error, ValueError | TypeError)
         return (BAD_INPUT if bad else FAILED), text
     if isinstance(error, MemoryError):
         return FAILED, message("memory", text or "there is not enough of it", "give fewer rows, or --memory")

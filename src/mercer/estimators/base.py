@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
@@ -18,7 +17,8 @@ from sklearn.utils.validation import (
 )
 
 from mercer.arrays import as_seed, parse_memory, require_collection, require_table
-from mercer.errors import ConvergenceWarning, InvalidInput, message
+from mercer.atomic import Atomic
+from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.advice import advice
 from mercer.estimators.expansion import Expansion
 from mercer.estimators.indefinite import examine
@@ -48,7 +48,7 @@ class KernelSize(NamedTuple):
         return self.largest_entry < 1e30 and self.largest_row < 1e15
 
 
-class KernelEstimator(NamedParameters):
+class KernelEstimator(Atomic, NamedParameters):
     """scikit-learn's contract for an estimator with a `kernel` and a `memory` budget.
 
     `kernel` may be a Kernel, a name, an expression as text, or a callable; `kernel__gamma` and the like reach into it
@@ -267,4 +267,4 @@ class KernelEstimator(NamedParameters):
         elif not solution.converged:
             given = f"{report.method} ended with a relative residual of {report.residual:.1e}, not {tolerance:.0e}"
             report.warnings.append(message(type(self).__name__, given, self._advice(solution.status)))
-            warnings.warn(report.warnings[-1], ConvergenceWarning, stacklevel=3)
+            warn(report.warnings[-1], ConvergenceWarning)

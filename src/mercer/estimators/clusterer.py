@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClusterMixin
 
-from mercer.errors import ConvergenceWarning, InvalidInput, message
+from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.report import Report
 from mercer.solvers import Clustering, Lloyd, Partition, Solution, best_of_starts, drawn_starts
@@ -70,5 +69,5 @@ class Clusterer(ClusterMixin, KernelEstimator):
         if len(filled) < len(found.sizes):
             given = f"n_clusters={len(found.sizes)}, but the rows have {len(filled)} distinct images"
             report.warnings.append(message(type(self).__name__, given, "lower n_clusters"))
-            warnings.warn(report.warnings[-1], ConvergenceWarning, stacklevel=3)
+            warn(report.warnings[-1], ConvergenceWarning)
         return filled

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-
-from mercer.errors import IndefiniteKernelWarning, message
+from mercer.errors import IndefiniteKernelWarning, message, warn
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 from mercer.validity.brief import brief_check
@@ -33,4 +31,4 @@ def examine(K: KernelOperator, who: str, meaning: str, report: Report) -> None:
     given = f"{K.kernel!r} is not a Mercer kernel: {found.witness.line}"
     advice = f"{meaning}; see mercer.check_kernel, or repair it: kernel=mercer.RepairedKernel(kernel, 'clip')"
     report.warnings.append(message(who, given, advice))
-    warnings.warn(report.warnings[-1], IndefiniteKernelWarning, stacklevel=4)
+    warn(report.warnings[-1], IndefiniteKernelWarning)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral
 from typing import Any, Self
 
@@ -11,7 +10,7 @@ import numpy as np
 from mercer.approx.landmarks import choose_landmarks
 from mercer.approx.nystroem import inverse_root, nystroem_features
 from mercer.arrays import human, require
-from mercer.errors import ConvergenceWarning, InvalidInput, message
+from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.report import Report
 from mercer.estimators.support_vectors import LEAST_SET, SupportVectorMachine, Training
 from mercer.gram import KernelOperator
@@ -122,7 +121,7 @@ class LandmarkMachine(SupportVectorMachine):
         if lost > TOO_MUCH:
             given = f"{len(root)} landmarks leave out {lost:.0%} of the trace of K: rows may be far from all of them"
             report.warnings.append(message(type(self).__name__, given, "raise n_landmarks, or widen the kernel"))
-            warnings.warn(report.warnings[-1], ConvergenceWarning, stacklevel=5)
+            warn(report.warnings[-1], ConvergenceWarning)
         return landmarks, root, features
 
     def _planned(self, data: Training, family: DualFamily, wide: bool, report: Report) -> int:
@@ -157,4 +156,4 @@ class LandmarkMachine(SupportVectorMachine):
             given = f"{report.reason}, so f is restricted to {len(self.X_fit_)} landmarks, an approximation"
             do = 'compare other n_landmarks=, or set solver="exact"'
             report.warnings.append(message(type(self).__name__, given, do))
-            warnings.warn(report.warnings[-1], ConvergenceWarning, stacklevel=5)
+            warn(report.warnings[-1], ConvergenceWarning)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from mercer.approx.landmarks import choose_landmarks, taken_rows
 from mercer.approx.nystroem import FeatureMoments, feature_moments, inverse_root, row_chunks
 from mercer.arrays import human, require
-from mercer.errors import ConvergenceWarning, InvalidInput, message
+from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.preimages import DECODER, PreImages
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
@@ -178,7 +177,7 @@ class LandmarkComponents(PreImages):
             given = f"Nyström's approximation has a residual of {report.residual:.1e}, not {self.tol:.0e}"
             do = 'raise n_landmarks, or set solver="krylov" for the exact answer'
             report.warnings.append(message("KernelPCA", given, do))
-            warnings.warn(report.warnings[-1], ConvergenceWarning, stacklevel=4)
+            warn(report.warnings[-1], ConvergenceWarning)
 
     def _residuals_on(self, X: Any, some: np.ndarray) -> np.ndarray:
         """‖(K̃V − VΛ)[some]‖ of each component, from all columns, a few at a time."""
@@ -233,7 +232,7 @@ class LandmarkComponents(PreImages):
         X = self._validate(X, **({} if self._domain() == "any" else {"reset": first}))
         if first or not hasattr(self, "_feature_moments"):
             self._start_landmarks(X if first else self.X_fit_)
-        report = self.report_
+        report = self.report_ = self.report_.continued()
         report.method, report.reason = f"Nyström, {len(self.dual_coef_)} landmarks, by chunks", "partial_fit"
         if not first:
             self._gather(X, report)

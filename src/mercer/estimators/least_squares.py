@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
 from mercer.arrays import require
-from mercer.errors import ConvergenceWarning, InvalidInput, message
+from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.classifier import ScoreClassifier
 from mercer.estimators.compression import Compressible
 from mercer.estimators.regularised import RegularisedSolve
@@ -161,7 +160,7 @@ class LeastSquares(Compressible):
             given = f"{reason}, so f is restricted to {len(self.dual_coef_)} landmarks, an approximation"
             do = 'compare other n_landmarks=, or set solver="cg" for the exact answer'
             report.warnings.append(message(type(self).__name__, given, do))
-            warnings.warn(report.warnings[-1], ConvergenceWarning, stacklevel=4)
+            warn(report.warnings[-1], ConvergenceWarning)
 
     def _by_inverse(
         self, K: KernelOperator, Y: np.ndarray, weights: np.ndarray | None, alphas: np.ndarray, report: Report

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from mercer.arrays import human, require
-from mercer.errors import ConvergenceWarning, InvalidInput, message
+from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.compression import Compressible
 from mercer.estimators.descent import EARLY, largest_eigenvalue
 from mercer.estimators.report import Report
@@ -242,7 +241,7 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
             self.step_size_ = 1.0 / (largest or 1.0)
         else:
             self.step_size_ = float(self.step_size)
-        report, rates = self.report_, update_rates(self.step_size_, diagonal, weights)
+        report, rates = self.report_.continued(), update_rates(self.step_size_, diagonal, weights)
         Y, known = y.reshape(n, -1), self.dual_coef_.reshape(old, y.size // n)
         report.method, report.reason = "stochastic least mean squares, one pass", "partial_fit"
         report.memory_planned, report.precision = 8 * 256 * (old + n), "float64"
@@ -258,11 +257,12 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
             report.status, report.residual = "diverged", float("inf")
             given = f"these rows made the error grow without end (step size {self.step_size_:.3g})"
             report.warnings.append(message("KernelLMS", f"{given}; f is as before", self._advice(Status.DIVERGED)))
-            warnings.warn(report.warnings[-1], ConvergenceWarning, stacklevel=3)
+            warn(report.warnings[-1], ConvergenceWarning)
             dual = np.vstack([known, np.zeros((n, Y.shape[1]))])
         else:
             report.status = "one pass made; the residual is the error of the rows before they were learned"
-        self.X_fit_, self.dual_coef_, report.n = together, dual.reshape(-1, *y.shape[1:]), old + n
+        report.n, self.report_ = old + n, report
+        self.X_fit_, self.dual_coef_ = together, dual.reshape(-1, *y.shape[1:])
 
     # ---- parameters and new rows ------------------------------------------------------------------------------------
 

@@ -180,7 +180,7 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
         if first:
             self._open(X, np.unique(y if classes is None else classes))
         else:
-            self._check_same()
+            self._go_on()
         if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             given = f"classes={np.unique(classes).tolist()} after {self.classes_.tolist()}"
             raise InvalidInput(message("OnlineKernelClassifier", given, "give those of the first call, or none"))

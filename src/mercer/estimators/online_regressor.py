@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from mercer.errors import ConvergenceWarning, InvalidInput, message
+from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.stream import Stream
 from mercer.gram import KernelOperator
 from mercer.solvers import Learner, QuantisedLMS, QuantisedState, RecursiveLeastSquares, RecursiveState, Status
@@ -159,7 +158,7 @@ class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, Stream):
         if first:
             self._open(X, Y.shape[1])
         else:
-            self._check_same()
+            self._go_on()
         if not first and self.dual_coef_.shape[1:] != shape:
             given = f"targets of shape {np.shape(y)} after coefficients of shape {self.dual_coef_.shape}"
             raise InvalidInput(message("OnlineKernelRegressor", given, "give as many targets as before"))
@@ -209,7 +208,7 @@ class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, Stream):
             return True
         given = f"these rows made the error grow without end (step size {self.step_size_:.3g}); f is as before"
         self.report_.warnings.append(message("OnlineKernelRegressor", given, self._advice(Status.DIVERGED)))
-        warnings.warn(self.report_.warnings[-1], ConvergenceWarning, stacklevel=4)
+        warn(self.report_.warnings[-1], ConvergenceWarning)
         return False
 
     def _check_parameters(self) -> None:

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mercer.arrays import human
@@ -80,6 +80,16 @@ class Report:
         yield
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
         emit(StageDone(name, self.seconds[name]))
+
+    def continued(self) -> Report:
+        """A copy for a fit that goes on: what it adds is not in the account of the former fit.
+
+        >>> before = Report(notes=["a"])
+        >>> before.continued().notes.append("b")
+        >>> before.notes
+        ['a']
+        """
+        return replace(self, seconds=dict(self.seconds), notes=list(self.notes), warnings=list(self.warnings))
 
     def lines(self) -> list[tuple[str, str]]:
         """The report as (label, text) pairs, in reading order."""

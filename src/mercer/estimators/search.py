@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from time import perf_counter
@@ -15,7 +14,8 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
 from sklearn.utils import Tags, _safe_indexing, get_tags, indexable
 
-from mercer.errors import InvalidInput, message
+from mercer.atomic import Atomic
+from mercer.errors import InvalidInput, message, warn
 from mercer.estimators.held_out import Split
 from mercer.estimators.parameters import NamedParameters
 from mercer.estimators.search_ledger import Ledger, distinct, fingerprint
@@ -29,7 +29,7 @@ __all__ = ["KernelSearchCV"]
 WHO = "KernelSearchCV"
 
 
-class KernelSearchCV(NamedParameters, GridSearchCV):
+class KernelSearchCV(Atomic, NamedParameters, GridSearchCV):
     """scikit-learn's `GridSearchCV` for kernels: the same candidates, folds, scores and winner, from shared work.
 
     Where the estimator is `KernelRidge` or `KernelRidgeClassifier`, by itself or as the last step of a pipeline, and
@@ -285,7 +285,7 @@ class KernelSearchCV(NamedParameters, GridSearchCV):
         text = message(WHO, given, "give a larger alpha")
         if isinstance(self.error_score, str):
             raise InvalidInput(text)
-        warnings.warn(text, FitFailedWarning, stacklevel=5)
+        warn(text, FitFailedWarning)
 
     def _fitted(
         self, X: Any, y: Any, splits: list[Split], candidates: list[Any], which: list[int], fit_params: Any
@@ -302,7 +302,7 @@ class KernelSearchCV(NamedParameters, GridSearchCV):
                 failures.append(error)
                 if len(failures) == len(which):  # a mistake in the settings, rather than a bad candidate
                     raise
-                warnings.warn(str(error), FitFailedWarning, stacklevel=5)
+                warn(str(error), FitFailedWarning)
                 names = [f"test_{one}" for one in self.scoring] if self.multimetric_ else ["test_score"]
                 yield i, {name: [float(self.error_score)] * len(splits) for name in names}
                 continue

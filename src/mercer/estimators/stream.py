@@ -57,8 +57,6 @@ class Stream(KernelEstimator):
             given = "a precomputed kernel"
             do = "give the kernel itself: rows are met one by one, and few of them are kept"
             raise InvalidInput(message(type(self).__name__, given, do))
-        if self._known():
-            del self.dual_coef_  # a fit that does not come to its end leaves no model
         _, self.report_ = self._begin(X)
         self.X_fit_ = take(self.X_fit_, np.arange(0))
         self._keep(self._learner(int(self.budget)).start(outputs))
@@ -86,11 +84,12 @@ class Stream(KernelEstimator):
             and all(one.dtype.kind in "iu" and np.all((one >= 0) & (one < classes)) for one in named)
         )
 
-    def _check_same(self) -> None:
-        """Refuse to go on with parameters that are not those of the state."""
+    def _go_on(self) -> None:
+        """The account of another call; refuses parameters that are not those of the state."""
         if not self._state_fits() or count(self.X_fit_) > int(self.budget):
             given = f"parameters that changed since the first call ({self!r})"
             raise InvalidInput(message(type(self).__name__, given, "set them back, or start again with fit"))
+        self.report_ = self.report_.continued()
 
     def _plan(self, need: int) -> None:
         """Refuse what goes beyond the budget of memory before anything is allocated."""
@@ -119,10 +118,7 @@ class Stream(KernelEstimator):
             emit(TilesDone("rows", min(i + size, len(order)), len(order)))
 
     def _follow(self, X: Any, targets: np.ndarray, order: np.ndarray) -> None:
-        """Visit the rows in this order, one after the other, their kernel values made a chunk at a time.
-
-        A call that ends early leaves everything as it was before.
-        """
+        """Visit the rows in this order, one after the other, their kernel values made a chunk at a time."""
         room, size, kept = self._room(len(order)), self._rows_at_once, self.X_fit_
         learner = self._learner(room)
         squares = [one.shape for one in learner.start(1).to_arrays().values()].count((0, 0))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -16,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer import backend
 from mercer.arrays import human, require
-from mercer.errors import ConvergenceWarning, InvalidInput, message
+from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.compression import Compressible
 from mercer.estimators.expansion import Expansion, expansion_of
 from mercer.estimators.report import Report
@@ -247,7 +246,7 @@ class SupportVectorMachine(Compressible):
             given += f"; primal and dual objective differ by {relative:.1e} of their size"
             do = "raise max_iter" if solution.status is Status.MAX_STEPS else "standardise the columns, or lower C"
             report.warnings.append(message(type(self).__name__, given, do))
-            warnings.warn(report.warnings[-1], ConvergenceWarning, stacklevel=4)
+            warn(report.warnings[-1], ConvergenceWarning)
 
     # ---- what stays --------------------------------------------------------------------------------------------------
 
@@ -306,8 +305,7 @@ class SupportVectorMachine(Compressible):
         for before, one in zip([None, *machines], machines, strict=False):
             for name, value in state.items():
                 setattr(one, name, value)
-            report = state["report_"]
-            one.report_ = replace(report, notes=list(report.notes), seconds=dict(report.seconds), warnings=[])
+            one.report_ = replace(state["report_"].continued(), warnings=[])
             one._solve(data, None if before is None else one._from(before, data))._calibrate(data)
         return machines
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Literal, Self
 
 import numpy as np
 
-from mercer.errors import ConvergenceWarning, InvalidInput, message
+from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.landmark_machines import LandmarkMachine
 from mercer.estimators.support_vector_classes import SupportVectorClassifier
 from mercer.estimators.support_vectors import Training, filled
@@ -326,7 +325,7 @@ class NuSVC(SupportVectorClassifier):
                 raise InvalidInput(
                     message("NuSVC", given, "lower nu, or give the rows of the smaller class more weight")
                 )
-            warnings.warn(message("NuSVC", f"{given} with their class_weight", "it is lowered for them"), stacklevel=6)
+            warn(message("NuSVC", f"{given} with their class_weight", "it is lowered for them"))
         return np.asarray(np.minimum(total, most))
 
     def _read(self, data: Training, family: DualFamily, x: DualPoint) -> None:
@@ -339,7 +338,7 @@ class NuSVC(SupportVectorClassifier):
             given = f"nu={self.nu:g} finds no margin between two classes"
             do = "lower nu, or take a kernel that tells their rows apart"
             self.report_.warnings.append(message("NuSVC", given, do))
-            warnings.warn(self.report_.warnings[-1], ConvergenceWarning, stacklevel=4)
+            warn(self.report_.warnings[-1], ConvergenceWarning)
         margin = np.where(margin > 0, margin, 1.0)
         self._read_pairs(data, family, x.beta / margin[family.owner], (first + second) / 2 / margin)
 

@@ -11,12 +11,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.arrays.columns import ColumnPlan, as_frame, as_numbers, as_text, plan_column
+from mercer.atomic import Atomic
 from mercer.errors import InvalidInput, message
 
 __all__ = ["TableEncoder"]
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):
+class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
     """Columns by name ↦ a float64 matrix: numbers standardised, categories one-hot, missing values filled in.
 
     * A number: missing (and infinite) values become the median; z = (x − mean)/std. A column skewed to the right is

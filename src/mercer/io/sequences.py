@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.atomic import Atomic
 from mercer.errors import InvalidInput, message
 from mercer.io.raw import read_text, shown_name
 from mercer.kernels.sequences import as_sequences
@@ -124,7 +125,7 @@ def _lines(text: str) -> tuple[list[str], list[str]]:
     return [""] * len(lines), lines
 
 
-class SequenceEncoder(TransformerMixin, BaseEstimator):
+class SequenceEncoder(Atomic, TransformerMixin, BaseEstimator):
     """The column "sequence" of a data frame as it is, for kernels on sequences: the part of `TableEncoder` in a model.
 
     Attributes

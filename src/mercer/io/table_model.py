@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.arrays.columns import as_text
+from mercer.atomic import Atomic
 from mercer.errors import InvalidInput, message
 from mercer.estimators import KernelRidge, KernelRidgeClassifier
 from mercer.io.encoder import TableEncoder
@@ -19,7 +21,7 @@ from mercer.io.tables import Table
 __all__ = ["TableModel"]
 
 
-class TableModel(BaseEstimator):
+class TableModel(Atomic, BaseEstimator):
     """A `TableEncoder`, then an estimator, for one target column: what `mercer fit` fits and saves.
 
     Parameters
@@ -54,9 +56,9 @@ class TableModel(BaseEstimator):
 
     def fit(self, frame: Any, y: Any) -> Self:
         """Fit the encoder to the data frame, and the estimator to what it makes of it."""
-        # Fitted in place: the two are this model's own.
-        self.encoder = TableEncoder() if self.encoder is None else self.encoder
-        self.estimator = KernelRidge() if self.estimator is None else self.estimator
+        # Copies, so that the parts of a model that stays as it is are not fitted.
+        self.encoder = TableEncoder() if self.encoder is None else copy(self.encoder)
+        self.estimator = KernelRidge() if self.estimator is None else copy(self.estimator)
         self.estimator.fit(self.encoder.fit_transform(frame), np.asarray(y))
         self.n_rows_ = len(frame)
         return self

@@ -1,7 +1,8 @@
 """Public contract suites: a new class earns all of them with one line."""
 
 from mercer.testing.comparison import assert_close
+from mercer.testing.estimators import check_atomic
 from mercer.testing.operators import check_operator_contract
 from mercer.testing.solvers import check_solver_contract
 
-__all__ = ["assert_close", "check_operator_contract", "check_solver_contract"]
+__all__ = ["assert_close", "check_atomic", "check_operator_contract", "check_solver_contract"]
