@@ -41,8 +41,7 @@ from mercer.hypotheses import herd, hsic_test, mmd_test, thin
 from mercer.io import load, save
 from mercer.kernels import table_kernel
 from mercer.validity import KernelReport, RepairedKernel, check_kernel, repair_kernel
-
-__version__ = "0.1.0"
+from mercer.version import __version__ as __version__
 
 __all__ = [
     "SVC",

@@ -27,6 +27,7 @@ class Atomic:
     (an error, `Cancelled`, Ctrl-C) leaves the estimator as it was: the former model, or an unfitted one. The methods of
     subclasses, and those that are inherited from elsewhere, are wrapped when the class is made.
 
+    The draft of a `partial_fit`, or with `warm_start`, has the attributes of the former fit; any other has none.
     The draft is a shallow copy, so methods replace the arrays and objects that the estimator has, and never change
     them in place. A generator in a parameter is copied, and advanced when the method returns.
 
@@ -54,8 +55,14 @@ class Atomic:
                 setattr(cls, name, _whole(vars(owner)[name]))
 
 
+def _unfitted(estimator: Any) -> dict[str, Any]:
+    """The attributes but for those of a former fit, of which one with other parameters would leave some behind."""
+    return {name: one for name, one in vars(estimator).items() if name[:1] == "_" or name[-1:] != "_"}
+
+
 def _whole(method: Callable[..., Any]) -> Callable[..., Any]:
     """The method on a draft, whose attributes become the estimator's when it returns."""
+    goes_on = method.__name__ == "partial_fit"
 
     @wraps(method)
     def whole(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -63,7 +70,7 @@ def _whole(method: Callable[..., Any]) -> Callable[..., Any]:
         if id(self) in under_way:
             return method(self, *args, **kwargs)
         draft = object.__new__(type(self))
-        draft.__dict__.update(vars(self))
+        draft.__dict__.update(vars(self) if goes_on or getattr(self, "warm_start", False) else _unfitted(self))
         generators = {name: one for name, one in vars(self).items() if isinstance(one, np.random.RandomState)}
         draft.__dict__.update(deepcopy(generators))
         token = _drafts.set((*under_way, id(draft)))

@@ -126,7 +126,7 @@ def test_a_fit_that_refuses_its_data_leaves_the_model(example):
                         getattr(model, name)(*data)
                 refused += 1
                 assert pickle.dumps(model) == before
-    assert refused > 3
+    assert refused > 1
 
 
 def test_a_fit_beyond_the_memory_leaves_the_model(example):

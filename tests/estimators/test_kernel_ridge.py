@@ -1,5 +1,7 @@
 """Kernel ridge against closed forms, scikit-learn and high precision."""
 
+import warnings
+
 import mpmath
 import numpy as np
 import pytest
@@ -9,7 +11,9 @@ from sklearn.linear_model import LinearRegression, Ridge
 
 from mercer import KernelRidge, KernelRidgeClassifier
 from mercer.errors import ConvergenceWarning, InvalidInput
+from mercer.estimators.regularised import RegularisedSolve
 from mercer.kernels import Gaussian, Linear, Precomputed
+from mercer.solvers import Solution, Status
 from mercer.testing import assert_close
 
 
@@ -153,3 +157,36 @@ def test_no_regularisation_and_a_wide_feature_space_is_least_squares():
     X, y = rng.standard_normal((50, 3)), rng.standard_normal(50)
     ours = KernelRidge(Linear(), alpha=1e-6, fit_intercept=True).fit(X, y).predict(X)
     np.testing.assert_allclose(ours, LinearRegression().fit(X, y).predict(X), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("status", "residual", "says"),
+    [
+        (Status.STALLED, 3.6e-10, "converged to rounding"),
+        (Status.STALLED, 1e-6, "stalled"),
+        (Status.MAX_STEPS, 3.6e-10, "max steps"),
+    ],
+)
+def test_a_sum_of_many_terms_is_as_good_as_float64_carries(monkeypatch, status, residual, says):
+    n = 195_000
+
+    def run(self):
+        return Solution(0.5 * self.B, status, 100, residual, None)
+
+    monkeypatch.setattr(RegularisedSolve, "run", run)
+    X = np.linspace(0, 1, n).reshape(-1, 1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = KernelRidge("gaussian(gamma=1.0)", memory="8GB").fit(X, X[:, 0])
+    assert model.report_.status == says
+    assert bool(caught) == (says != "converged to rounding")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("alpha", [1.0, 1e-3])
+def test_landmarks_are_solved_to_rounding(alpha):
+    X = np.random.default_rng(0).standard_normal((800, 5))
+    options = {"solver": "nystroem", "n_landmarks": 60, "tol": 1e-16}
+    model = KernelRidge("gaussian(gamma=0.1)", alpha, **options).fit(X, np.sin(X[:, 0]))
+    assert model.report_.status == "converged to rounding"
+    assert model.report_.residual < 1e-11

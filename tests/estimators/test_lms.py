@@ -9,6 +9,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import mercer
 from mercer import KernelLMS, MonomialFeatures
 from mercer.errors import ConvergenceWarning, InvalidInput, MemoryExceeded
 from mercer.kernels import Gaussian, Linear, MonomialSum, Polynomial, Precomputed
@@ -252,3 +253,25 @@ def test_it_keeps_its_budget(data):
 def test_bad_parameters(options, data):
     with pytest.raises(InvalidInput, match=next(iter(options))):
         KernelLMS(**options).fit(*data)
+
+
+@pytest.mark.parametrize("mode", ["batch", "stochastic"])
+@pytest.mark.parametrize("targets", [(), (2,)])
+def test_staged_predictions_are_those_of_shorter_runs(mode, targets, tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((30, 2)), rng.standard_normal((30, *targets))
+    options = {"mode": mode, "step_size": 0.05, "tol": None}
+    model = KernelLMS("gaussian", max_iter=6, keep_history=2, **options).fit(X, y)
+    stages = list(model.staged_predict(X))
+    assert model.history_.shape == (4, 30, *targets)
+    assert not np.any(stages[0])
+    for stage, steps in zip(stages[1:], (2, 4, 6), strict=True):
+        shorter = KernelLMS("gaussian", max_iter=steps, **options).fit(X, y)
+        np.testing.assert_allclose(stage, shorter.predict(X), atol=1e-12)
+    np.testing.assert_array_equal(stages[-1], model.predict(X))
+    mercer.save(model, tmp_path / "model")
+    np.testing.assert_array_equal(list(mercer.load(tmp_path / "model").staged_predict(X)), stages)
+    for without in (KernelLMS(max_iter=1, tol=None).fit(X, y), model.partial_fit(X, y)):
+        with pytest.raises(InvalidInput, match="without a history"):
+            next(without.staged_predict(X))
+    assert not hasattr(model.set_params(keep_history=False).fit(X, y), "history_")

@@ -212,3 +212,13 @@ def test_bad_data_are_refused(rings):
         KernelPerceptron(Linear()).fit(X * 1e200, y)
     with pytest.raises(MemoryExceeded, match="keep_history"):
         KernelPerceptron(keep_history=True, max_iter=10**6, memory="10MB").fit(X, y)
+
+
+@pytest.mark.parametrize("labels", [2, 3])
+def test_staged_classes(labels):
+    X = np.random.default_rng(0).standard_normal((30, 2))
+    model = KernelPerceptron("gaussian", keep_history=True, max_iter=5, tol=None).fit(X, np.arange(30) % labels)
+    stages = list(model.staged_predict(X))
+    assert len(stages) == 6
+    np.testing.assert_array_equal(stages[-1], model.predict(X))
+    assert not hasattr(model.set_params(keep_history=False).fit(X, np.arange(30) % labels), "history_")

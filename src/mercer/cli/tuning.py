@@ -13,6 +13,7 @@ from mercer.cli.targets import Task, dealt
 from mercer.errors import InvalidInput, message
 from mercer.estimators import KernelRidge, KernelRidgeClassifier, KernelSearchCV
 from mercer.kernels import Kernel
+from mercer.kernels.comparable import comparable
 from mercer.kernels.derivatives import tunable_parameters
 from mercer.select import (
     MarginalLikelihood,
@@ -153,7 +154,7 @@ def _family(kernel: Kernel) -> Any:
     """What kernels have in common that differ in their bandwidth only."""
     params = kernel.get_params(deep=False)
     params.pop(kernel.rule_parameter, None)
-    return type(kernel), repr(params)
+    return type(kernel), comparable(params)
 
 
 def _sampled(y: NDArray[Any], task: Task, seed: int, most: int = SAMPLE) -> NDArray[np.intp]:

@@ -262,7 +262,7 @@ class KernelEstimator(Atomic, NamedParameters):
         if not solution.converged and report.residual <= rounding:
             report.status = "converged to rounding"
             report.notes.append(
-                f"the system is nearly singular: float64 carries a residual of {report.residual:.1e}, no less"
+                f"float64 carries a residual of {report.residual:.1e}, no less: the system is large or nearly singular"
             )
         elif not solution.converged:
             given = f"{report.method} ended with a relative residual of {report.residual:.1e}, not {tolerance:.0e}"

@@ -66,6 +66,7 @@ class LandmarkComponents(PreImages):
     landmarks: Any
     n_landmarks: int | None
     tol: float
+    report_: Report
 
     def _checked_components(self, n: int) -> int:
         raise NotImplementedError

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.arrays import human, require
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
@@ -18,6 +21,7 @@ from mercer.operators import Dense, Operator
 from mercer.solvers import (
     BatchLMS,
     LeastSquares,
+    LMSState,
     Solution,
     Status,
     StochasticLMS,
@@ -56,6 +60,8 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
     tol : float or None, default 1e-3
         On the norm of the gradient, relative to that at β = 0. With None all of `max_iter` steps are made, and that is
         no failure.
+    keep_history : int or bool, default False
+        Keep β before the first step, and after each step or pass (1 or True) or each so many, for `staged_predict`.
     shuffle : bool, default True
         A new order in each pass of the stochastic mode.
     random_state : int, RandomState or None, default 0
@@ -67,6 +73,8 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
     ----------
     dual_coef_ : array of shape (n,) or (n, targets)
         β.
+    history_ : array of shape (frames, n) or (frames, n, targets)
+        β as `keep_history` asks.
     step_size_ : float
         α as used.
     n_iter_ : int
@@ -106,6 +114,7 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
         step_size: float | str = "auto",
         max_iter: int = 1000,
         tol: float | None = 1e-3,
+        keep_history: int | bool = False,
         shuffle: bool = True,
         random_state: int = 0,
         memory: float | str | None = None,
@@ -115,6 +124,7 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
         self.step_size = step_size
         self.max_iter = max_iter
         self.tol = tol
+        self.keep_history = keep_history
         self.shuffle = shuffle
         self.random_state = random_state
         self.memory = memory
@@ -147,9 +157,17 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
             self.step_size_ = BATCH_SHARE / (largest_eigenvalue(operator, weights, report, self._seed()) or 1.0)
         else:
             self.step_size_ = 1.0 / (largest or 1.0)
+        frames, every = list[np.ndarray](), int(self.keep_history)
+
+        def keep(state: LMSState) -> None:
+            if every and state.steps % every == 0:
+                frames.append(state.X.reshape(y.shape))
+
         with report.stage("descent"):
-            solution = solve(self._rule(), LeastSquares(operator, y, weights))
+            solution = solve(self._rule(), LeastSquares(operator, y, weights), each=keep)
         self.dual_coef_, self.n_iter_ = np.asarray(solution.x), solution.steps
+        if every:
+            self.history_ = np.array(frames)
         self._judge(solution, operator, weights, largest, report)
         return self
 
@@ -162,10 +180,11 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
     def _stored(self, K: KernelOperator, y: np.ndarray, report: Report) -> Operator:
         """K in memory where it fits, for it is read in every step; the plan comes before the allocation."""
         n, targets = K.shape[0], y.size // len(y)
-        stored, vectors = 8 * n * n, 8 * n * (6 * targets + 2 * max(report.d, 1) + 64)
+        frames = 1 + int(self.max_iter) // int(self.keep_history) if self.keep_history else 0
+        stored, vectors = 8 * n * n, 8 * n * ((6 + 2 * frames) * targets + 2 * max(report.d, 1) + 64)
         fits = stored <= STORED_SHARE * report.memory_budget
         report.memory_planned = vectors + (stored if fits else 0)
-        require(report.memory_planned, report.memory_budget, f"KernelLMS of {n} rows", "fewer rows or targets")
+        require(report.memory_planned, report.memory_budget, f"KernelLMS of {n} rows", "fewer rows, targets or frames")
         report.precision = "float64"
         report.method = f"{self.mode} least mean squares, " + (f"stored ({human(stored)})" if fits else "matrix-free")
         report.reason = f"the matrix takes {human(stored)}, {human(STORED_SHARE * report.memory_budget)} may be taken"
@@ -243,6 +262,7 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
             self.step_size_ = float(self.step_size)
         report, rates = self.report_.continued(), update_rates(self.step_size_, diagonal, weights)
         Y, known = y.reshape(n, -1), self.dual_coef_.reshape(old, y.size // n)
+        self.__dict__.pop("history_", None)  # of fewer rows
         report.method, report.reason = "stochastic least mean squares, one pass", "partial_fit"
         report.memory_planned, report.precision = 8 * 256 * (old + n), "float64"
         require(report.memory_planned, report.memory_budget, f"KernelLMS of {old + n} rows", "fewer rows at a time")
@@ -274,6 +294,40 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
         if self.tol is not None:
             self._checked_number("tol", or_equal=True, otherwise=", or None for all max_iter steps")
         self._checked_count("max_iter")
+        if not isinstance(self.keep_history, Integral) or int(self.keep_history) < 0:
+            self._refuse("keep_history", "give False, True for every step, or a number of steps")
+
+    def _restate(self, vectors: Any, B: np.ndarray) -> None:
+        super()._restate(vectors, B)
+        self.__dict__.pop("history_", None)  # of other vectors
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """f(x) = Σᵢ βᵢ k(xᵢ, x) for each β that `history_` has, one after the other: what was learned when.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (m, d)
+
+        Yields
+        ------
+        array of shape (m,) or (m, targets)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import KernelLMS
+        >>> X = np.linspace(-1, 1, 20).reshape(-1, 1)
+        >>> model = KernelLMS("linear", max_iter=3, tol=None, keep_history=True, step_size=0.1).fit(X, X[:, 0])
+        >>> [round(float(f[0]), 2) for f in model.staged_predict([[1.0]])]
+        [0.0, 0.74, 0.93, 0.98]
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "history_"):
+            given, do = "staged_predict without a history", "set keep_history=True before fit"
+            raise InvalidInput(message("KernelLMS", given, do))
+        K = self._cross(X)
+        for frame in self.history_:
+            yield np.asarray(K @ frame)
 
     def predict(self, X: Any) -> np.ndarray:
         """f(x) = Σᵢ βᵢ k(xᵢ, x) for each row, in float64."""

@@ -351,3 +351,8 @@ class KernelPerceptron(LeastSquaresClassifier):
         for frame in self.history_:
             scores = np.asarray(K @ frame[1:]) + frame[0]
             yield scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """The class of the largest score, for each α that `history_` kept: see `staged_decision_function`."""
+        for scores in self.staged_decision_function(X):
+            yield self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
 from time import perf_counter
 from typing import Any, Self
 
@@ -14,15 +13,18 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
 from sklearn.utils import Tags, _safe_indexing, get_tags, indexable
 
+from mercer.arrays import fingerprint
 from mercer.atomic import Atomic
 from mercer.errors import InvalidInput, message, warn
 from mercer.estimators.held_out import Split
 from mercer.estimators.parameters import NamedParameters
-from mercer.estimators.search_ledger import Ledger, distinct, fingerprint
+from mercer.estimators.search_ledger import Ledger, distinct
 from mercer.estimators.search_results import as_table, chosen_row
 from mercer.estimators.shared_search import SharedRidge, shared_ridge, why_not_shared
 from mercer.events import StageDone, TilesDone, emit
 from mercer.kernels import Kernel
+from mercer.kernels.comparable import comparable
+from mercer.version import __version__
 
 __all__ = ["KernelSearchCV"]
 
@@ -52,8 +54,8 @@ class KernelSearchCV(Atomic, NamedParameters, GridSearchCV):
     min_rows : int, default 200
         Of the first round of a race.
     resume : str or Path, optional
-        A file for the scores so far (JSON). Where it is there from an earlier search that was stopped, of the same
-        data, folds and candidates, that one is continued.
+        A file for the scores so far (JSON). If it is there from an earlier search that was stopped, that search goes
+        on; a file of other data, weights, folds, candidates or settings, or of another version of mercer, is refused.
     memory : int, str or None
         Budget in bytes or as "2GB" of the shared road, which needs 32n² bytes; None is half of what is free. Beyond it
         candidates are fitted one by one.
@@ -146,7 +148,7 @@ class KernelSearchCV(Atomic, NamedParameters, GridSearchCV):
         splits = [Split(np.asarray(a), np.asarray(b)) for a, b in _split(splitter, X, y, groups)]
         candidates = list(ParameterGrid(self.param_grid))
         self.n_splits_ = len(splits)
-        key = fingerprint(X, y, *(part for split in splits for part in split), self._settings(), candidates)
+        key = "" if self.resume is None else self._key(X, y, splits, candidates, fit_params)
         ledger = Ledger(self.resume, key)
         found, rounds = self._race(X, y, splits, candidates, fit_params, ledger)
         self.cv_results_ = as_table(candidates, found, rounds if self.halving is not None else None)
@@ -169,9 +171,10 @@ class KernelSearchCV(Atomic, NamedParameters, GridSearchCV):
             given = f"refit={self.refit!r} with the scorers {', '.join(names)}"
             raise InvalidInput(message(WHO, given, "name the one that chooses, or set refit=False"))
 
-    def _settings(self) -> str:
-        own = (self.scoring, self.halving, self.min_rows, self.random_state)
-        return f"{self.estimator!r} {own!r}"
+    def _key(self, X: Any, y: Any, splits: list[Split], candidates: list[Any], fit_params: dict[str, Any]) -> str:
+        """All that the scores depend on."""
+        own = [self.estimator, self.scoring, self.error_score, self.halving, self.min_rows, self.random_state]
+        return fingerprint(__version__, X, y, [tuple(split) for split in splits], candidates, fit_params, own)
 
     def _refit(self, X: Any, y: Any, fit_params: dict[str, Any]) -> None:
         start = perf_counter()
@@ -320,23 +323,8 @@ def _by_kernel(road: SharedRidge, candidates: list[Any], which: list[int]) -> li
     groups: dict[Any, tuple[Kernel, list[int]]] = {}
     for i in which:
         kernel = road.kernel_of(candidates[i])
-        groups.setdefault(_key(kernel), (kernel, []))[1].append(i)
+        groups.setdefault(comparable(kernel), (kernel, []))[1].append(i)
     return list(groups.values())
-
-
-def _key(value: Any) -> Any:
-    """What equal parameters share: those of a kernel may be lists and arrays, which have no hash."""
-    if isinstance(value, np.ndarray):
-        return _key(value.tolist()) if value.dtype == object else (value.dtype.str, value.shape, value.tobytes())
-    if isinstance(value, list | tuple):
-        return type(value), *map(_key, value)
-    if is_dataclass(value) and not isinstance(value, type):
-        return type(value), *(_key(getattr(value, one.name)) for one in fields(value))
-    try:
-        hash(value)
-    except TypeError:
-        return id(value)
-    return value
 
 
 def _drawn(estimator: Any, y: Any, n: int, size: int, seed: int) -> np.ndarray:

@@ -2,46 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
-
 from mercer.errors import InvalidInput, message
 
-__all__ = ["Ledger", "distinct", "fingerprint"]
-
-
-def fingerprint(*things: Any) -> str:
-    """A digest of arrays, tables and of the text of everything else.
-
-    >>> fingerprint(np.arange(3), "a") == fingerprint(np.arange(3), "a") != fingerprint(np.arange(3), "b")
-    True
-    """
-    digest = hashlib.blake2b(digest_size=16)
-    for thing in things:
-        for part in _parts(thing):
-            digest.update(part)
-            digest.update(b"\0")
-    return digest.hexdigest()
-
-
-def _parts(thing: Any) -> list[bytes]:
-    if sp.issparse(thing):
-        plain = thing.tocsr()
-        return [repr(plain.shape).encode(), *(np.ascontiguousarray(a).tobytes() for a in (plain.data, plain.indices))]
-    if hasattr(thing, "columns") and hasattr(thing, "shape"):
-        return [repr(list(thing.columns)).encode(), *_parts(np.asarray(thing))]
-    if isinstance(thing, np.ndarray) and thing.dtype != object:
-        return [f"{thing.shape}{thing.dtype}".encode(), np.ascontiguousarray(thing).tobytes()]
-    if isinstance(thing, np.ndarray | list | tuple):
-        return [part for one in thing for part in _parts(one)]
-    return [repr(thing).encode()]
+__all__ = ["Ledger", "distinct"]
 
 
 def distinct(texts: list[str]) -> list[str]:
@@ -89,7 +58,7 @@ class Ledger:
             given = f"resume={str(path)!r} is no file of a search ({type(error).__name__})"
             raise InvalidInput(message("KernelSearchCV", given, "name another file, or delete it")) from error
         if key != self.key:
-            given = f"resume={str(path)!r} is of other data, folds, candidates or settings"
+            given = f"resume={str(path)!r} is of other data, weights, folds, candidates or settings, or another version"
             raise InvalidInput(message("KernelSearchCV", given, "name another file, or delete it"))
         self.found = found
 

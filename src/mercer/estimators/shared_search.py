@@ -93,7 +93,7 @@ class SharedRidge:
         self.ridge, self.prefix = _last(self.estimator)
         self.ridge = clone(self.ridge)
         self.before = self.estimator[:-1] if self.prefix and len(self.estimator) > 1 else None
-        self._transformed: dict[bytes, Any] = {}
+        self._transformed: dict[tuple[bytes, bytes], Any] = {}
         self.judged: BaseEstimator
         check_array(self.y, ensure_2d=False, dtype=None, input_name="y")
         if type(self.ridge) is KernelRidge:
@@ -154,7 +154,7 @@ class SharedRidge:
 
     def _fold(self, ridge: Any, split: Split) -> Any:
         """The rows of a split, those to fit first, through the steps before, fitted to these alone."""
-        key = split.train.tobytes() + b"|" + split.test.tobytes()
+        key = split.train.tobytes(), split.test.tobytes()
         if key not in self._transformed:
             train, test = _safe_indexing(self.X, split.train), _safe_indexing(self.X, split.test)
             if self.before is not None:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from mercer.errors import ModelFileError, message
-from mercer.estimators import Report
+from mercer.estimators import KernelPerceptron, Report
 from mercer.estimators.stream import Stream
 from mercer.io.encoder import TableEncoder
 from mercer.io.sequences import SequenceEncoder
@@ -167,7 +167,8 @@ def _check_training(model: Any, state: dict[str, Any], path: str) -> None:
         _refuse(path, f"the state of a learner that is none of {n} rows")
     if "votes_" in state:
         _check_votes(model, n, path)
-    if "history_" in state and model.history_.shape[1:] != (1 + n, *model.dual_coef_.shape[1:]):
+    bias = int(isinstance(model, KernelPerceptron))  # α₀, which a frame begins with
+    if "history_" in state and model.history_.shape[1:] != (bias + n, *model.dual_coef_.shape[1:]):
         _refuse(path, f"a history of shape {model.history_.shape} for {n} training rows")
     decoder = state.get("decoder_")
     if decoder is not None and decoder.n_features_in_ != model.dual_coef_.shape[-1]:

@@ -16,6 +16,7 @@ from mercer.io.codec import Decoder, Encoder
 from mercer.io.consistency import check_consistent
 from mercer.io.outputs import refuse_other_kind, write_whole
 from mercer.kernels import Kernel
+from mercer.version import __version__
 
 __all__ = ["is_model_file", "load", "save"]
 
@@ -66,7 +67,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         known = ", ".join(sorted(encoder.classes))
         raise InvalidInput(message("save", f"a {type(model).__name__}", f"give one of mercer's own models: {known}"))
     document = encoder.value(model, type(model).__name__)
-    header = {"format": FORMAT, "version": str(FORMAT_VERSION), "mercer": _version(), "model": json.dumps(document)}
+    header = {"format": FORMAT, "version": str(FORMAT_VERSION), "mercer": __version__, "model": json.dumps(document)}
     # safetensors wants at least one array.
     arrays = encoder.arrays or {"none": np.zeros(1)}
     header["sha256"] = _digest(header["model"], arrays)
@@ -191,12 +192,6 @@ def _safetensors(who: str) -> Any:
         given = "safetensors is not installed"
         raise InvalidInput(message(who, given, 'pip install "mercer[io]"')) from None
     return safetensors.numpy
-
-
-def _version() -> str:
-    import mercer
-
-    return str(getattr(mercer, "__version__", "unknown"))
 
 
 def _first_line(error: BaseException) -> str:

@@ -15,6 +15,7 @@ from mercer.errors import InvalidInput, message
 from mercer.events import StageDone, emit
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel, as_kernel
+from mercer.kernels.comparable import comparable
 from mercer.select.judges import Judge, accuracy, r2
 from mercer.select.spectrum import RidgeSpectrum
 
@@ -203,7 +204,7 @@ def _finalists(trials: list[_Trial]) -> list[_Trial]:
     for trial in sorted(trials, key=lambda trial: -trial.best):
         params = trial.kernel.get_params(deep=False)
         params.pop(trial.kernel.rule_parameter, None)
-        families.setdefault((type(trial.kernel), repr(params)), trial)
+        families.setdefault((type(trial.kernel), comparable(params)), trial)
     best = list(families.values())[:FINALISTS]
     return [trial for trial in trials if trial in best]
 
