@@ -92,3 +92,20 @@ __all__ = [
     "table_kernel",
     "thin",
 ]
+
+PACKAGES = (
+    "approx",
+    "estimators",
+    "events",
+    "hypotheses",
+    "io",
+    "operators",
+    "select",
+    "solvers",
+    "testing",
+    "validity",
+)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__", *(name for name in PACKAGES if name in globals())])

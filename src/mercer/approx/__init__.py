@@ -15,3 +15,7 @@ __all__ = [
     "preconditioner",
     "restricted_factor",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -18,3 +18,7 @@ __all__ = [
     "require_table",
     "same_columns",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -20,3 +20,7 @@ def main() -> None:
     from mercer.cli.app import run
 
     sys.exit(run(sys.argv[1:]))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -53,3 +53,7 @@ __all__ = [
     "Report",
     "explain",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

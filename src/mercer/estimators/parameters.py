@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 from difflib import get_close_matches
-from inspect import Parameter, signature
+from inspect import Parameter, getattr_static, signature
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator
@@ -68,6 +68,15 @@ class NamedParameters(BaseEstimator):
     def __new__(cls, *args: Any, **params: Any) -> Self:
         _refuse_unknown(cls, params)
         return super().__new__(cls)
+
+    def __dir__(self) -> list[str]:
+        """What completion offers: no plain values of the class, which are what its methods are made with."""
+        own = vars(self)
+        return [
+            one
+            for one in super().__dir__()
+            if one[:1] == "_" or one in own or hasattr(type(getattr_static(self, one, None)), "__get__")
+        ]
 
     def set_params(self, **params: Any) -> Self:
         own = {name.partition("__")[0]: value for name, value in params.items()}

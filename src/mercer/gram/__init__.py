@@ -7,3 +7,7 @@ __all__ = ["KernelOperator"]
 
 # From here on kernel(X, Z) runs on the tile engine; kernels/ itself is a floor below and cannot know it.
 evaluation.set_engine(dense)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -7,3 +7,7 @@ from mercer.hypotheses.thinning import thin
 from mercer.hypotheses.two_sample import mmd_test
 
 __all__ = ["Herd", "TestResult", "herd", "hsic_test", "mmd_test", "thin"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -17,3 +17,7 @@ __all__ = [
     "read_table",
     "save",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -98,3 +98,7 @@ __all__ = [
     "trace",
     "where",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -40,3 +40,7 @@ __all__ = [
     "product",
     "row_blocks",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -48,3 +48,7 @@ __all__ = [
     "simplified_silhouettes",
     "suggest",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -112,3 +112,7 @@ __all__ = [
     "solve",
     "update_rates",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -6,3 +6,7 @@ from mercer.testing.operators import check_operator_contract
 from mercer.testing.solvers import check_solver_contract
 
 __all__ = ["assert_close", "check_atomic", "check_operator_contract", "check_solver_contract"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

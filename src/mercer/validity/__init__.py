@@ -24,3 +24,7 @@ __all__ = [
     "repair_kernel",
     "spectrum_of",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -20,3 +20,7 @@ __all__ = [
     "kmer_weights",
     "position_weights",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
