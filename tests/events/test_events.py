@@ -6,13 +6,16 @@ import builtins
 import dataclasses
 import io
 import logging
+import sys
 import threading
 import timeit
+import types
 
 import pytest
 
 from mercer.errors import Cancelled, InvalidInput
 from mercer.events import Cancel, Log, Observer, Progress, SolverStep, StageDone, TilesDone, emit, observe, observed
+from mercer.events.notebook import NotebookBars
 from mercer.events.progress import share_done
 
 STEP = SolverStep("cg", step=1, residual=1e-2, tolerance=1e-8)
@@ -236,6 +239,52 @@ def show_everything():
             emit(SolverStep("cg[1]", step, residual=10.0**-step, tolerance=1e-8))
             emit(TilesDone("K @ V", step, 3))
         emit(STAGE)
+
+
+class Output:
+    """A cell's output in a notebook, drawn again and again."""
+
+    def __init__(self, monkeypatch):
+        self.drawn = []
+        shown = types.SimpleNamespace(display=self.display)
+        shell = types.SimpleNamespace(kernel=object())
+        monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell, display=shown))
+        monkeypatch.setitem(sys.modules, "IPython.display", shown)
+
+    def display(self, thing, display_id):
+        assert display_id
+        self.update(thing)
+        return self
+
+    def update(self, thing):
+        self.drawn.append(thing._repr_html_())
+
+
+def test_progress_draws_in_a_notebook(monkeypatch, capsys):
+    output = Output(monkeypatch)
+    show_everything()
+    assert len(output.drawn) >= 2
+    last = output.drawn[-1]
+    assert last.count("<progress") == 2
+    assert "<td>cg[1]</td>" in last
+    assert "3 of 3" in last
+    assert "solve: 0.25 s" in last
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_bars_of_a_notebook_show_the_time_left(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("mercer.events.notebook.time.monotonic", lambda: now[0])
+    bars = NotebookBars()
+    task = bars.add_task("<solve>", 4, "")
+    bars.update(task, 1, 4, "1 of 4")
+    now[0] = 30.0
+    assert "<td>&lt;solve&gt;</td>" in bars._repr_html_()
+    assert "<td>1 of 4, 1:30 left</td>" in bars._repr_html_()
+    bars.update(task, 0, 4, "0 of 4")  # the same work once more
+    now[0] = 40.0
+    bars.update(task, 2, 4, "2 of 4")
+    assert "2 of 4, 0:10 left" in bars._repr_html_()
 
 
 def test_progress_says_nothing_where_there_is_no_terminal(monkeypatch, capsys, caplog):

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from mercer.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
+from mercer.events import TilesDone, emit
 from mercer.operators import Operator, estimate_norm
 
 __all__ = ["PivotedCholesky", "pivoted_cholesky"]
@@ -169,6 +170,7 @@ def _pivots(
         left[T] = 0.0
         pivots[r : r + len(T)] = T
         r += len(T)
+        emit(TilesDone("pivots", r, cap))
     return PivotedCholesky(Ft[:r].T, pivots[:r], left, float(start.sum()), proposed)
 
 

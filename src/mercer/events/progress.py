@@ -1,4 +1,4 @@
-"""Progress bars by rich, on terminals only."""
+"""Progress bars: by rich on terminals, as HTML in notebooks, and nowhere else."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from mercer.events.event import Event, SolverStep, StageDone, TilesDone
+from mercer.events.notebook import NotebookBars, in_notebook
 from mercer.events.observers import Pace
 
 __all__ = ["Progress", "share_done"]
@@ -28,10 +29,10 @@ def share_done(first: float, residual: float, tolerance: float) -> float:
 
 
 class Progress:
-    """A bar for each solver and each sweep, on standard error, and only where that is a terminal.
+    """A bar for each solver and each sweep with the time it has left, in notebooks, and on terminals.
 
-    A solver's bar is log(r₀/r) / log(r₀/tol) long. The bars are drawn by rich (`pip install "mercer[progress]"`);
-    without it, one line says so and nothing is drawn.
+    A solver's bar is log(r₀/r) / log(r₀/tol) long. On a terminal the bars are drawn on standard error by rich
+    (`pip install "mercer[progress]"`); without it, one line says so and nothing is drawn. Elsewhere nothing is drawn.
 
     Examples
     --------
@@ -47,8 +48,10 @@ class Progress:
         self._pace = Pace(every=0.1)
 
     def __enter__(self) -> Self:
-        """Open the display if standard error is a terminal."""
-        if sys.stderr is not None and sys.stderr.isatty():
+        """Open the display in a notebook, and if standard error is a terminal."""
+        if in_notebook():
+            self._bars = NotebookBars()
+        elif sys.stderr is not None and sys.stderr.isatty():
             self._bars = _rich_bars()
         if self._bars is not None:
             self._bars.start()
@@ -78,9 +81,15 @@ class Progress:
             case TilesDone(what, done, total):
                 self._move(what, done, total, f"{done} of {total}")
             case StageDone(name, seconds):
-                self._bars.console.print(f"{name}: {seconds:.3g} s", markup=False, highlight=False)
+                self._say(f"{name}: {seconds:.3g} s")
         if self._pace.due():
             self._bars.refresh()
+
+    def _say(self, line: str) -> None:
+        if isinstance(self._bars, NotebookBars):
+            self._bars.say(line)
+        else:
+            self._bars.console.print(line, markup=False, highlight=False)
 
     def _move(self, name: str, completed: float, total: float, note: str) -> None:
         if name not in self._tasks:
@@ -92,7 +101,7 @@ def _rich_bars() -> Any:
     """rich's display, refreshed by hand: no thread of its own that a fork could lose."""
     try:
         from rich.console import Console
-        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
         from rich.progress import Progress as Bars
     except ImportError:
         advice = 'Progress: rich is not installed, so no bar is drawn; pip install "mercer[progress]".'
@@ -103,4 +112,5 @@ def _rich_bars() -> Any:
         BarColumn(),
         TextColumn("{task.fields[note]}", markup=False),
     )
-    return Bars(*columns, TimeElapsedColumn(), console=Console(stderr=True), auto_refresh=False, transient=True)
+    times = TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()
+    return Bars(*columns, *times, console=Console(stderr=True), auto_refresh=False, transient=True)
