@@ -14,13 +14,12 @@ from typing import Any
 
 import numpy as np
 
-import mercer
 from mercer.errors import Cancelled
 from mercer.events import Event, observe
 
 __all__ = ["check_atomic"]
 
-SOURCE = str(Path(mercer.__file__).parent)
+SOURCE = str(Path(__file__).parents[1])
 
 
 class _Events:
