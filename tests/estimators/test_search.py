@@ -230,7 +230,10 @@ def test_each_road_by_brute_force(monkeypatch, road, gamma, alpha, tolerance):
             )
             dual = np.linalg.solve(system, np.vstack([Y[train], np.zeros((1, 2))]))
             expected = K[np.ix_(test, train)] @ dual[:-1] + dual[-1]
-            np.testing.assert_allclose(predicted[:, own], expected, atol=tolerance * np.abs(expected).max())
+            # A residual r moves the predictions by up to ‖r‖ or so, however small they are beside the targets.
+            backward = held_out.TOL * np.linalg.norm(Y[train])
+            atol = max(tolerance * np.abs(expected).max(), backward)
+            np.testing.assert_allclose(predicted[:, own], expected, atol=atol)
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,9 @@ OPERATORS = {
     "not traced": lambda: KernelOperator(Matern(nu=1.2), X),
     "not traced, rectangular": lambda: KernelOperator(Matern(nu=1.2), X, Z),
     "sparse": lambda: KernelOperator(Gaussian(gamma=0.3), sp.csr_array(X * (X > 0.5))),
-    "sparse, wide": lambda: KernelOperator(Cosine(), sp.random_array((20, 9000), density=0.01, rng=1, format="csr")),
+    "sparse, wide": lambda: KernelOperator(
+        Cosine(), sp.random_array((20, 9000), density=0.01, random_state=1, format="csr")
+    ),
     "sparse against dense": lambda: KernelOperator(Linear(), sp.csr_array(X * (X > 0.5)), Z),
     "precomputed": lambda: KernelOperator(Precomputed(), M),
     "precomputed, columns": lambda: KernelOperator(Precomputed(), M, [3, 0, 7]),
@@ -326,7 +328,7 @@ def test_mixed_precisions_take_the_wider():
 
 
 def test_sparse_rows_take_both_roads(monkeypatch):
-    rows = sp.random_array((60, 40), density=0.2, rng=0, format="csr")
+    rows = sp.random_array((60, 40), density=0.2, random_state=0, format="csr")
     dense = KernelOperator(Gaussian(gamma=0.5), rows)
     assert not isinstance(dense._tiles(), _twin.BlockTiles) or isinstance(dense._tiles(), _twin.Tiles)
     expected = KernelOperator(Gaussian(gamma=0.5), rows.toarray()).toarray()
@@ -337,5 +339,5 @@ def test_sparse_rows_take_both_roads(monkeypatch):
     assert_close(sparse.toarray(), expected, rtol=1e-12)
     monkeypatch.setattr(inputs, "DENSE_COLUMNS", 4096)
     monkeypatch.setattr(inputs, "DENSE_BYTES", 10)
-    big = sp.random_array((200, 400), density=0.001, rng=0, format="csr")
+    big = sp.random_array((200, 400), density=0.001, random_state=0, format="csr")
     assert type(KernelOperator(Linear(), big)._tiles()) is _twin.BlockTiles

@@ -40,7 +40,7 @@ SPARSE = [
 @pytest.mark.parametrize("format_", [sp.csr_array, sp.csr_matrix, sp.coo_array, sp.csc_matrix])
 @pytest.mark.parametrize("kernel", SPARSE, ids=repr)
 def test_sparse(kernel, format_, dtype, no_engine):
-    X = sp.random_array((12, 5), density=0.4, rng=np.random.default_rng(0)).toarray().astype(dtype)
+    X = sp.random_array((12, 5), density=0.4, random_state=np.random.default_rng(0)).toarray().astype(dtype)
     tolerance = 1e-6 if dtype == np.float32 else 1e-12
     K = kernel(format_(X))
     assert isinstance(K, np.ndarray)

@@ -123,9 +123,9 @@ def test_wide_data_do_not_cost_more(monkeypatch):
 
 def test_spread():
     assert spread(X) == pytest.approx(X.std())
-    assert spread(sp.random_array((30, 8), density=0.2, rng=np.random.default_rng(0)).tocsr()) == pytest.approx(
-        sp.random_array((30, 8), density=0.2, rng=np.random.default_rng(0)).toarray().std()
-    )
+    assert spread(
+        sp.random_array((30, 8), density=0.2, random_state=np.random.default_rng(0)).tocsr()
+    ) == pytest.approx(sp.random_array((30, 8), density=0.2, random_state=np.random.default_rng(0)).toarray().std())
     assert spread(1e9 + X) == pytest.approx(X.std(), rel=1e-6)
 
 
