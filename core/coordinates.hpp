@@ -89,13 +89,11 @@ void descend(const CoordinateFamily& f, int64_t p) {
 }
 
 void coordinates(const CoordinateFamily& f) {
-    const int team = threads();
-#pragma omp parallel for num_threads(team) schedule(dynamic, 1)
-    for (int64_t p = 0; p < f.problems; ++p) {
-        if (f.ended[p]) continue;
+    parallel(f.problems, [&](int64_t p) {
+        if (f.ended[p]) return;
         if (f.is_double)
             descend<double>(f, p);
         else
             descend<float>(f, p);
-    }
+    });
 }

@@ -2,6 +2,8 @@
 #pragma once
 #include <cstdint>
 
+#include "team.hpp"
+
 namespace mercer {
 
 struct PairingSpec {
@@ -219,7 +221,5 @@ InstructionSet baseline();
 InstructionSet x86_64_v3();
 InstructionSet x86_64_v4();
 #endif
-
-int threads();  // 1 in a forked child, where the OpenMP pool is gone
 
 }  // namespace mercer

@@ -1,5 +1,5 @@
-// Memory that is aligned and owned, and tasks for the team of threads. Included inside an instruction set's own namespace, and
-// no std containers: see simd.hpp on shared symbols.
+// Memory that is aligned and owned. Included inside an instruction set's own namespace, and no std containers: see simd.hpp on
+// shared symbols.
 
 inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 inline int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
@@ -43,25 +43,3 @@ class Owned {
    private:
     T* at_;
 };
-
-// Runs f(task) for every task on the team; one thread runs them in place, so that a forked child never meets the lost pool.
-// An exception must not cross the parallel region: memory is the only cause here.
-template <class F>
-void parallel(int64_t tasks, F f) {
-    const int team = int(min64(threads(), tasks));
-    if (team <= 1) {
-        for (int64_t t = 0; t < tasks; ++t) f(t);
-        return;
-    }
-    bool failed = false;
-#pragma omp parallel for num_threads(team) schedule(dynamic, 1)
-    for (int64_t t = 0; t < tasks; ++t) {
-        try {
-            f(t);
-        } catch (...) {
-#pragma omp atomic write
-            failed = true;
-        }
-    }
-    if (failed) throw std::bad_alloc();
-}

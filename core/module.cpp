@@ -1,5 +1,4 @@
 // The Python face of the tile engine: arrays in, arrays out, the interpreter lock released, Python never called back.
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -7,30 +6,11 @@
 #include <tuple>
 #include <vector>
 
-#if defined(_OPENMP)
-#include <omp.h>
-#endif
-#if defined(__unix__) || defined(__APPLE__)
-#include <pthread.h>
-#endif
-
 #include "bindings.hpp"
 
 namespace mercer {
 
-namespace {
-std::atomic<bool> forked{false};
-}
-
 Engine::~Engine() = default;
-
-int threads() {
-#if defined(_OPENMP)
-    return forked.load(std::memory_order_relaxed) ? 1 : omp_get_max_threads();
-#else
-    return 1;
-#endif
-}
 
 namespace {
 
@@ -230,12 +210,9 @@ NB_MODULE(_core, m) {
     using namespace nanobind::literals;
     namespace nb = nanobind;
     using mercer::Tiles;
-#if defined(__unix__) || defined(__APPLE__)
-    // The OpenMP pool does not survive a fork, and waiting for it would last for ever.
-    pthread_atfork(nullptr, nullptr, [] { mercer::forked.store(true); });
-#endif
     m.def("instruction_sets", &mercer::isa_names, "Names of the instruction sets that this machine can run, the best one last.");
     m.def("threads", &mercer::threads, "How many threads the next call uses.");
+    m.def("bound_threads", &mercer::bound_threads, "most"_a, "Use no more threads than this, whatever is set elsewhere.");
     m.def("evaluate", &mercer::evaluate_array, "op"_a, "k0"_a, "k1"_a, "x"_a, "out"_a.noconvert(), "isa"_a = "");
     mercer::bind_band(m);
     mercer::bind_coordinates(m);

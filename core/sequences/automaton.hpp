@@ -140,8 +140,8 @@ class Automaton {
 // out[i, j] for all sequences i of x and [j0, j1) of z; `triangle`: z is x, and only i <= j.
 inline void substring_kernel(const Corpus& x, const Corpus& z, int32_t alphabet, double decay, bool triangle, int64_t j0, int64_t j1, double* out) {
     const double one = 1;
-    on_team(j0, j1, [&](int64_t j) {
-        const int64_t size = z.starts[j + 1] - z.starts[j];
+    parallel(j1 - j0, [&](int64_t task) {
+        const int64_t j = j0 + task, size = z.starts[j + 1] - z.starts[j];
         Automaton automaton(alphabet, 1, size);
         automaton.add(z.symbols + z.starts[j], size, &one);
         automaton.finish(decay);
@@ -158,8 +158,7 @@ inline void substring_product(const Corpus& x, const Corpus& z, int32_t alphabet
     Automaton automaton(alphabet, columns, z.starts[z.count]);
     for (int64_t j = 0; j < z.count; ++j) automaton.add(z.symbols + z.starts[j], z.starts[j + 1] - z.starts[j], v + j * columns);
     automaton.finish(decay);
-#pragma omp parallel for schedule(static) num_threads(threads())
-    for (int64_t i = 0; i < x.count; ++i) automaton.walk(x.symbols + x.starts[i], x.starts[i + 1] - x.starts[i], out + i * columns);
+    parallel(x.count, [&](int64_t i) { automaton.walk(x.symbols + x.starts[i], x.starts[i + 1] - x.starts[i], out + i * columns); });
 }
 
 }  // namespace mercer

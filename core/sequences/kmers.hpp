@@ -1,30 +1,12 @@
 // Windows of sequences, those that agree on some of their places grouped together; and the kernel matrix of such counts.
 #pragma once
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
-#include <new>
 #include <vector>
 
 #include "../engine.hpp"
 
 namespace mercer {
-
-// f(i) for first <= i < last on the team. An exception must not cross the parallel region: memory is the only cause here.
-template <class F>
-void on_team(int64_t first, int64_t last, const F& f) {
-    std::atomic<bool> failed{false};
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads())
-    for (int64_t i = first; i < last; ++i) {
-        if (failed) continue;
-        try {
-            f(i);
-        } catch (const std::bad_alloc&) {
-            failed = true;
-        }
-    }
-    if (failed) throw std::bad_alloc();
-}
 
 // Sequences end to end: sequence i is symbols[starts[i], starts[i + 1]).
 struct Corpus {
@@ -147,8 +129,8 @@ struct Sparse {
 
 // out[i, j] += weight * sum over features f of x[i, f] z[f, j], rows [i0, i1); `triangle`: z is x, and only j >= i are wanted.
 inline void add_products(const Sparse& x, const Sparse& z, double weight, bool triangle, int64_t i0, int64_t i1, double* out, int64_t stride) {
-#pragma omp parallel for schedule(dynamic, 4) num_threads(threads())
-    for (int64_t i = i0; i < i1; ++i) {
+    parallel(i1 - i0, [&](int64_t task) {
+        const int64_t i = i0 + task;
         double* row = out + i * stride;
         for (int64_t e = x.start[i]; e < x.start[i + 1]; ++e) {
             const double c = weight * x.value[e];
@@ -158,7 +140,7 @@ inline void add_products(const Sparse& x, const Sparse& z, double weight, bool t
             const int32_t* value = z.value + (begin - z.index);
             for (; begin < end; ++begin, ++value) row[*begin] += c * *value;
         }
-    }
+    });
 }
 
 }  // namespace mercer

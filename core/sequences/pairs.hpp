@@ -37,8 +37,8 @@ inline int64_t longest(const int64_t* starts, int64_t count, int64_t first, int 
 template <class Make, class F>
 void by_groups(int64_t i0, int64_t i1, int64_t columns, int lanes, bool triangle, const Make& make, const F& f) {
     const int64_t first = triangle ? i0 / lanes : 0, last = (columns + lanes - 1) / lanes;
-    on_team(first, last, [&](int64_t g) {
-        const int64_t j = g * lanes, end = triangle ? std::min(i1, j + lanes) : i1;
+    parallel(last - first, [&](int64_t task) {
+        const int64_t j = (first + task) * lanes, end = triangle ? std::min(i1, j + lanes) : i1;
         const auto group = make(j);
         for (int64_t i = i0; i < end; ++i) f(i, j, *group);
     });

@@ -38,10 +38,25 @@ def test_parse_memory(memory, size):
 
 
 def test_no_memory_given_is_half_of_what_is_free(monkeypatch):
-    monkeypatch.setattr(budget, "available_memory", lambda: 1000)
-    assert parse_memory(None) == 500
-    monkeypatch.setattr(budget, "available_memory", lambda: 0)
-    assert parse_memory(None) == 1
+    for free, expected in ((1000, 500), (0, 1)):
+        monkeypatch.setattr(budget, "available_memory", lambda free=free: free)
+        budget._lately_available.cache_clear()
+        assert parse_memory(None) == expected
+    budget._lately_available.cache_clear()
+
+
+def test_what_is_free_is_looked_up_once_in_a_while(monkeypatch):
+    looks, now = [], [100.0]
+    monkeypatch.setattr(budget, "available_memory", lambda: looks.append(1) or 1000)
+    monkeypatch.setattr(budget.time, "monotonic", lambda: now[0])
+    budget._lately_available.cache_clear()
+    parse_memory(None)
+    parse_memory(None)
+    assert len(looks) == 1
+    now[0] += budget.LATELY
+    parse_memory(None)
+    assert len(looks) == 2
+    budget._lately_available.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController
 
-from mercer import KernelRidge
-from mercer.backend import WORTH_WAKING, one_blas_thread
+from mercer import KernelRidge, processors
+from mercer.backend import WORTH_WAKING, engine, fixed_threads, is_native, one_blas_thread, spare_threads
 from mercer.kernels import Gaussian
 from mercer.operators import Dense
 from mercer.solvers import Cholesky, CholeskyFactor, LinearSystem, solve
@@ -22,7 +22,9 @@ def threads() -> list[int]:
 
 
 @pytest.fixture(autouse=True)
-def two_threads() -> Any:
+def two_threads(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(processors, "chosen", lambda: False)
+    monkeypatch.setattr(processors, "free", lambda: 2)
     with ThreadpoolController().limit(limits=2, user_api="blas"):
         if not threads() or min(threads()) < 2:
             pytest.skip("this BLAS has no threads of its own to set")
@@ -67,6 +69,71 @@ def test_sections_of_two_threads_that_overlap_leave_the_threads_as_they_were() -
     assert set(threads()) == {2}
     with one_blas_thread():
         assert set(threads()) == {1}
+
+
+def test_of_large_calls_and_stages_others_leave_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processors, "free", lambda: 1)
+    for section in (spare_threads(), one_blas_thread(WORTH_WAKING)):
+        with section:
+            assert set(threads()) == {1}
+    assert set(threads()) == {2}
+
+
+def test_a_section_within_another_finds_out_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processors, "free", lambda: 1)
+    with spare_threads():
+        assert set(threads()) == {1}
+        monkeypatch.setattr(processors, "free", lambda: 2)
+        with spare_threads():
+            assert set(threads()) == {2}
+        assert set(threads()) == {2}
+
+
+def test_a_number_that_was_chosen_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processors, "free", lambda: 1)
+    with fixed_threads(2), spare_threads():
+        assert set(threads()) == {2}
+    with spare_threads():
+        assert set(threads()) == {1}
+    monkeypatch.setattr(processors, "chosen", lambda: True)
+    with spare_threads():
+        assert set(threads()) == {2}
+
+
+def test_a_fixed_number_is_the_engines_too() -> None:
+    before = engine().threads()
+    with fixed_threads(3):
+        assert engine().threads() == (3 if is_native() else 1)
+    assert engine().threads() == before
+
+
+def test_the_environment_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    assert not processors.chosen()
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    assert processors.chosen()
+
+
+def test_a_fit_asks_what_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[set[int]] = []
+    substituted = CholeskyFactor._substituted
+
+    def watched(self: CholeskyFactor, X: Any) -> Any:
+        seen.append(set(threads()))
+        return substituted(self, X)
+
+    monkeypatch.setattr(CholeskyFactor, "_substituted", watched)
+    monkeypatch.setattr("mercer.backend.WORTH_WAKING", 1.0)
+    rows = np.random.default_rng(0).standard_normal((50, 3))
+    for free in (1, 2):
+        monkeypatch.setattr(processors, "free", lambda free=free: free)
+        seen.clear()
+        KernelRidge(Gaussian(0.5)).fit(rows, rows[:, 0])
+        assert seen
+        assert all(one == {free} for one in seen)
+    assert set(threads()) == {2}
 
 
 def test_a_fit_leaves_the_threads_as_they_were() -> None:

@@ -5,6 +5,7 @@ import pytest
 
 from mercer import KernelOperator, KernelRidge, KernelRidgeClassifier
 from mercer.approx import pivoted_cholesky
+from mercer.backend import is_native
 from mercer.errors import InvalidInput
 from mercer.estimators import regularised
 from mercer.kernels import Gaussian, Precomputed
@@ -216,4 +217,30 @@ def test_entries_beyond_float32_are_solved_in_float64(data):
     X, y = data
     model = KernelRidge("polynomial(degree=9, gamma=1, coef0=1)", alpha=1e80, solver="cg").fit(X * 1e4, y)
     assert "float64" in model.report_.precision
+    assert model.report_.residual <= 1e-10
+
+
+@pytest.mark.parametrize(("n", "d", "kept"), [(300, 3, True), (700, 3, False), (700, 150, True)])
+def test_dear_entries_and_few_rows_are_made_once(n: int, d: int, kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Residuals by stored float64 entries: no product makes them anew, and the plan counts them."""
+    X = np.random.default_rng(0).standard_normal((n, d))
+    products: list[int] = []
+    plain = KernelOperator._matmat
+    monkeypatch.setattr(KernelOperator, "_matmat", lambda self, V: (products.append(1), plain(self, V))[1])
+    model = KernelRidge(Gaussian(1 / d), alpha=1e-2, solver="cholesky").fit(X, X[:, 0])
+    report = model.report_
+    if is_native():
+        assert bool(products) != kept
+        assert (report.memory_planned >= 12 * n * n) == kept
+    assert report.residual <= 1e-10
+    K = Gaussian(1 / d)(X) + 1e-2 * np.eye(n)
+    assert np.linalg.norm(K @ model.dual_coef_ - X[:, 0]) <= 2e-10 * np.linalg.norm(X[:, 0])
+
+
+def test_without_room_entries_are_made_anew() -> None:
+    n, d = 700, 150
+    X = np.random.default_rng(0).standard_normal((n, d))
+    model = KernelRidge(Gaussian(1 / d), alpha=1e-2, solver="cholesky", memory=14 * n * n).fit(X, X[:, 0])
+    assert model.report_.memory_planned <= 14 * n * n
+    assert "float64 (" not in model.report_.method
     assert model.report_.residual <= 1e-10

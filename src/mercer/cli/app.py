@@ -12,6 +12,7 @@ import typer
 
 from mercer.arrays import parse_memory
 from mercer.arrays.columns import as_text
+from mercer.backend import fixed_threads, spare_threads
 from mercer.cli import fitting, show, tuning
 from mercer.cli.guard import BAD_INPUT, FAILED, INTERRUPTED, guarded
 from mercer.cli.places import check_model_place, check_predictions_place, check_scores_place, write_predictions
@@ -33,7 +34,7 @@ app = typer.Typer(
 )
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show where an error came from.")]
-Threads = Annotated[Optional[int], typer.Option(help="Threads to compute with; all by default.", min=1)]  # noqa: UP045
+Threads = Annotated[Optional[int], typer.Option(help="By default all that other work leaves free.", min=1)]  # noqa: UP045
 TableFile = Annotated[Path, typer.Argument(metavar="TABLE", help="CSV, TSV, svmlight or FASTA, gzipped or not.")]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that mercer fit --out wrote.")]
 Text = Optional[str]  # noqa: UP045  (typer reads the annotations)
@@ -253,12 +254,9 @@ def demo(threads: Threads = None, debug: Debug = False) -> None:
 
 @contextmanager
 def _working(threads: int | None) -> Iterator[None]:
-    """Progress on terminals, and no more threads than asked for."""
+    """Progress on terminals; as many threads as asked for, or as other work leaves free."""
     with ExitStack() as stack:
-        if threads is not None:
-            from threadpoolctl import threadpool_limits
-
-            stack.enter_context(threadpool_limits(threads))
+        stack.enter_context(spare_threads() if threads is None else fixed_threads(threads))
         stack.enter_context(observe(Progress()))
         yield
 

@@ -29,7 +29,7 @@ from mercer.solvers import (
     rayleigh_ritz,
     solve,
 )
-from mercer.solvers.choose import STORED_SHARE, choose_eigen
+from mercer.solvers.choose import DENSE_BELOW, STORED_SHARE, choose_eigen
 
 __all__ = ["KernelPCA"]
 
@@ -252,8 +252,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
         return self._basis_scores() if hasattr(self, "eigenvectors_") else self.transform(X)
 
     def _by_lapack(self, K: KernelOperator, k: int, report: Report) -> _Found:
-        centered = Centered(K)
-        with report.stage("eigenvalues"):
+        n = K.shape[0]
+        # Of few rows one stored matrix serves LAPACK, the means and the residuals: to make entries anew costs more.
+        few = n <= DENSE_BELOW
+        centered = Centered(Dense(K.fill(np.empty(K.shape)), symmetric=True) if few else K)
+        with report.stage("eigenvalues"), one_blas_thread(9.0 * n**3):
             solution = solve(DenseEigen(), Eigenproblem(centered, k))
         report.precision = "float64"
         self._account(report, solution, self.tol)
@@ -329,7 +332,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
             report.reason = too_dear or report.reason
             return "nystroem"
         if name == "dense":
-            report.method, report.memory_planned = "LAPACK, float64", 8 * n * n + 8 * n * k
+            report.method, report.memory_planned = "LAPACK, float64", 8 * n * (n * (1 + (n <= DENSE_BELOW)) + k)
         elif choice.stored or (not cheap and 4 * n * n + vectors <= STORED_SHARE * report.memory_budget):
             report.method = f"block Krylov, stored in float32 ({human(4 * n * n)})"
             report.memory_planned = 4 * n * n + vectors

@@ -32,7 +32,7 @@ from mercer.arrays import human, require
 from mercer.backend import one_blas_thread
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
-from mercer.operators import Operator, Quantised
+from mercer.operators import Dense, Operator, Quantised
 from mercer.solvers import ASkotch, Cholesky, LinearSystem, RefinedConjugateGradients, Solution, solve
 from mercer.solvers.askotch import block_size
 from mercer.solvers.choose import STORED_SHARE, choose_linear
@@ -41,6 +41,8 @@ __all__ = ["Plan", "RegularisedSolve", "plan"]
 
 DIRECT_BELOW = 5000
 """Rows below which Cholesky takes a fraction of a second."""
+SMALL = 500
+"""Rows up to which float64 alone is the quickest: one step of refinement, on entries that are made once."""
 PROBE = 240
 """Pivots of the approximation from which the steps are predicted."""
 MOST_RANK = 3500
@@ -210,12 +212,24 @@ class RegularisedSolve:
 
     def _direct(self, reason: str) -> Solution[Any]:
         n, report = len(self.B), self.report
-        self._account(f"Cholesky of the stored matrix ({human(4 * n * n)})", reason, 4 * n * n)
-        solver = Cholesky(tol=self.tol, precision="mixed" if self.narrow else "float64")
+        kept = self._keeps_entries()
+        narrow = self.narrow and not (kept and n <= SMALL)
+        need = (4 if narrow else 8) * n * n
+        self._account(f"Cholesky of the stored matrix ({human(need)})", reason, need + 8 * n * n * kept)
+        K: Operator = self.K
         with report.stage("kernel matrix"):
-            matrix = self.K.fill(np.empty(self.K.shape, np.float32 if self.narrow else np.float64))
+            if kept:
+                K = Dense(self._float64_entries(), symmetric=True, beside_lapack=True)
+                report.method += f", refined by its entries in float64 ({human(8 * n * n)})"
+            matrix = K.fill(np.empty(K.shape, np.float32 if narrow else np.float64))
+        solver = Cholesky(tol=self.tol, precision="mixed" if narrow else "float64")
         with report.stage("solve"):
-            return solve(solver, LinearSystem(self.K, self.B, self.shift, matrix=matrix))
+            return solve(solver, LinearSystem(K, self.B, self.shift, matrix=matrix))
+
+    def _float64_entries(self) -> np.ndarray:
+        if self.K.kernel.domain == "precomputed":
+            return np.asarray(self.K.X, np.float64)
+        return self.K.fill(np.empty(self.K.shape))
 
     def _iterative(self, reason: str, rank: int | None, max_steps: int | None = None) -> Solution[Any]:
         report, most = self.report, self._most_rank()
@@ -294,6 +308,16 @@ class RegularisedSolve:
         budget, size = self.report.memory_budget, Quantised.bytes(len(self.B))
         fits = size <= STORED_SHARE * budget and held + size + self._vectors(direct=False) <= budget
         return fits and self.narrow and self.mercer and not self.K.folds and self.K.kernel.domain != "precomputed"
+
+    def _keeps_entries(self) -> bool:
+        """Whether Cholesky's residuals are products with stored float64 entries.
+
+        There are three or four. Where entries are dear, all of them take the time of one that makes the entries, and of
+        a few readings of 8 n² bytes: at n = 7000, d = 784 a quarter. Small problems need no float32 beside them.
+        """
+        n, budget = len(self.B), self.report.memory_budget
+        fits = 8 * n * n <= STORED_SHARE * budget and 16 * n * n + self._vectors(direct=True) <= budget
+        return fits and (n <= SMALL or not (self.K.cheap or self.K.folds))
 
     def _few_columns(self) -> bool:
         """Whether a preconditioner may have too few columns, and a block has the memory it needs."""

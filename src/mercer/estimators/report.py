@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mercer.arrays import human
+from mercer.backend import spare_threads
 from mercer.events import StageDone, emit
 
 __all__ = ["Report"]
@@ -75,9 +76,10 @@ class Report:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Time a stage, and say when it is over."""
+        """Time a stage, on the processors that are free, and say when it is over."""
         start = time.perf_counter()
-        yield
+        with spare_threads():
+            yield
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
         emit(StageDone(name, self.seconds[name]))
 

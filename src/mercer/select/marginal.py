@@ -14,6 +14,7 @@ from scipy.linalg import lapack
 from scipy.optimize import minimize
 
 from mercer.arrays import as_rows, as_seed, available_memory, require
+from mercer.backend import spare_threads
 from mercer.errors import InvalidInput, message
 from mercer.events import SolverStep, StageDone, emit
 from mercer.kernels import Kernel, Scaled, as_kernel
@@ -58,6 +59,7 @@ class MarginalLikelihood:
     notes: tuple[str, ...] = ()
 
 
+@spare_threads()
 def log_marginal_likelihood(
     kernel: Kernel | str,
     X: Any,
@@ -111,6 +113,7 @@ def log_marginal_likelihood(
     return float(found[0]), dict(zip((*chosen, NOISE), map(float, found[1]), strict=True))
 
 
+@spare_threads()
 def maximise_marginal_likelihood(
     kernel: Kernel | str,
     X: Any,

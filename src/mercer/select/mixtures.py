@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.arrays import as_rows, as_seed, available_memory, require
+from mercer.backend import spare_threads
 from mercer.errors import InvalidInput, message
 from mercer.events import StageDone, TilesDone, emit
 from mercer.gram import KernelOperator
@@ -100,6 +101,7 @@ def _rounded(kernel: Kernel) -> Kernel:
     return kernel.replace(**{name: float(f"{value:.6g}") for name, value in inner.items()})
 
 
+@spare_threads()
 def combine_kernels(
     kernels: Iterable[Kernel | str],
     X: Any,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from mercer.arrays import as_rows, as_seed, available_memory, require
+from mercer.backend import spare_threads
 from mercer.errors import InvalidInput, message
 from mercer.events import StageDone, emit
 from mercer.gram import KernelOperator
@@ -85,6 +86,7 @@ class ReconstructionSearch:
         return min((row for row in self.table if row.mean <= limit), key=lambda row: (row.n_components, row.mean))
 
 
+@spare_threads()
 def cross_validate_kernel_pca(
     X: Any,
     kernels: Iterable[Kernel | str],

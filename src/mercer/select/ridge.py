@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.arrays import as_rows, as_seed, available_memory, require
+from mercer.backend import spare_threads
 from mercer.errors import InvalidInput, message
 from mercer.events import StageDone, emit
 from mercer.gram import KernelOperator
@@ -83,6 +84,7 @@ class RidgeSearch:
         return tuple(seen.values())
 
 
+@spare_threads()
 def cross_validate_ridge(
     X: Any,
     y: ArrayLike,

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array
 
 from mercer.errors import InvalidInput, message
 from mercer.operators import CachedRows, Operator
@@ -139,18 +138,21 @@ class DualFamily:
         out, n = np.zeros(len(beta)), self.A.shape[0]
         if not np.any(beta):
             return out
-        coefficients = csc_array((beta, (self.rows, self.owner)), (n, self.problems))
-        coefficients.eliminate_zeros()
+        used = np.flatnonzero(beta)
         block = np.zeros(n, np.int64) if self.blocks is None else self.blocks
         of_variable = block[self.rows]
         order = np.argsort(of_variable, kind="stable")
         for some in np.split(order, np.flatnonzero(np.diff(of_variable[order])) + 1):
             problems, column = _distinct(self.owner[some], self.problems)
             rows, place = _distinct(self.rows[some], n)
-            V = coefficients[:, problems]
-            support = _distinct(V.indices, n)[0]
+            own = np.full(self.problems, -1)
+            own[problems] = np.arange(len(problems))
+            these = used[own[self.owner[used]] >= 0]
+            support, at = _distinct(self.rows[these], n)
             if len(support):
-                out[some] = operator.block_times(rows, support, V.toarray()[support])[place, column]
+                shape = len(support), len(problems)
+                V = np.bincount(at * shape[1] + own[self.owner[these]], beta[these], shape[0] * shape[1])
+                out[some] = operator.block_times(rows, support, V.reshape(shape))[place, column]
         return out
 
     def gradient(self, beta: Floats) -> Floats:
