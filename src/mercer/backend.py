@@ -29,7 +29,8 @@ def _load() -> ModuleType | None:
         native = importlib.import_module("mercer._core")
     except ImportError:
         return None
-    native.bound_threads(_most_threads())
+    if _most_threads() < MOST_THREADS:
+        native.bound_threads(_most_threads())
     return native
 
 
