@@ -15,12 +15,17 @@ from mercer.errors import InvalidInput, message
 from mercer.estimators.kernel_ridge import KernelRidge
 from mercer.estimators.monitoring import ProcessMonitoring
 from mercer.estimators.report import Report
+from mercer.kernels import Gaussian, Kernel, Linear
 from mercer.kernels.products import is_linear
+from mercer.select.decoders import choose_decoder, reads_scores
 
 __all__ = ["PreImages"]
 
 DECODER = "decoder:"
 """How its note in the report begins."""
+
+LEAST_ROWS = 12
+"""Below, three folds say nothing, and the decoder is Gaussian."""
 
 ENTRIES = 1 << 22
 """Of a matrix between scores and basis rows, or of neighbours, at a time."""
@@ -183,10 +188,27 @@ class PreImages(ProcessMonitoring):
         self.decoder_mean_ = rows.mean(axis=0)
         self.decoder_ = None
         if scores.shape[1]:
-            decoder = KernelRidge(self.decoder_kernel, self.alpha, memory=self.memory)
+            decoder = KernelRidge(self._chosen_decoder(rows, report), self.alpha, memory=self.memory)
             with report.stage("decoder"):
                 self.decoder_ = decoder.fit(scores, rows - self.decoder_mean_)
             report.notes.append(f"{DECODER} {decoder.report_.method}, {decoder.kernel_!r}, alpha={self.alpha:g}")
+
+    def _chosen_decoder(self, rows: np.ndarray, report: Report) -> Any:
+        """`decoder_kernel`, or of three candidates the one of the smallest estimated error."""
+        if not (isinstance(self.decoder_kernel, str) and self.decoder_kernel == "auto"):
+            return self.decoder_kernel
+        candidates: list[Kernel] = [Gaussian("median"), Linear()]
+        if reads_scores(self.kernel_) and not is_linear(self.kernel_):
+            candidates.insert(1, self.kernel_)
+        alpha = self._checked_number("alpha", or_equal=True)
+        if len(rows) < LEAST_ROWS:
+            return candidates[0]
+        with report.stage("choice of the decoder"):
+            k = self.dual_coef_.shape[1]
+            found = choose_decoder(self.kernel_, rows, k, candidates, alpha, self._seed())
+        shown = ", ".join(f"{each!r} {error:.3g}" for each, error in zip(candidates, found.errors, strict=True))
+        report.notes.append(f"estimated squared errors of decoders, noise {found.noise:.2g} a column: {shown}")
+        return found.kernel
 
 
 def _dense(rows: Any) -> np.ndarray:
