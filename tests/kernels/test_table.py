@@ -9,6 +9,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import mercer
 from mercer import (
+    SVC,
     EmpiricalKernelMap,
     KernelPCA,
     KernelRidge,
@@ -16,10 +17,11 @@ from mercer import (
     KernelRidgeCV,
     KernelSearchCV,
     Nystroem,
+    check_kernel,
     table_kernel,
 )
 from mercer.errors import InvalidInput
-from mercer.kernels import Cosine, Gaussian, Linear, TableKernel
+from mercer.kernels import Cosine, GappedKmer, Gaussian, Linear, Spectrum, TableKernel
 
 RNG = np.random.default_rng(0)
 WORDS = ["kernel", "matrix", "vector", "garden", "winter", "summer"]
@@ -176,3 +178,83 @@ def test_within_other_kernels(frame, target):
     np.testing.assert_allclose(kernel(frame), 2 * table_kernel(frame)(frame) + 0.5, rtol=1e-12)
     assert KernelRidge(kernel, 0.1).fit(frame, target).predict(frame[:3]).shape == (3,)
     assert Linear() != kernel
+
+
+@pytest.fixture(scope="module")
+def reads():
+    """Sequences that tell the class, and numbers that do not."""
+    rng = np.random.default_rng(1)
+    n = 80
+    seq = ["".join(rng.choice(list("acgt" if i % 2 else "aact"), 30)) for i in range(n)]
+    notes = [f"read {i} of the {'first' if i % 3 else 'second'} run" for i in range(n)]
+    table = pd.DataFrame({"size": rng.normal(size=n), "seq": seq, "notes": notes})
+    return table, np.arange(n) % 2
+
+
+def test_sequences_reach_a_kernel_of_sequences(reads, tmp_path):
+    table, y = reads
+    kernel = table_kernel(table)
+    assert [part.name for part in kernel.parts] == ["numbers", "seq", "notes"]
+    assert "GappedKmer" in str(kernel)
+    kernel = kernel.with_part("seq", GappedKmer(6, 4).normalized()).without("notes")
+    K = kernel(table)
+    own = kernel.parts[0].kernel(kernel.rows(table)[:, :1].astype(float))
+    upper = [one.upper() for one in table["seq"]]
+    np.testing.assert_allclose(K, own * GappedKmer(6, 4).normalized()(upper), rtol=1e-12)
+    np.testing.assert_allclose(kernel.diagonal(table), np.diagonal(K), rtol=1e-12)
+    assert check_kernel(kernel).verdict == "proved"
+    for model in (
+        KernelRidgeClassifier(kernel, 0.1),
+        SVC(kernel=kernel),
+        KernelRidgeClassifier(kernel * 2.0 + 0.5, 0.1),
+    ):
+        model.fit(table[:60], y[:60])
+        assert model.score(table[60:], y[60:]) > 0.8
+        mercer.save(model, tmp_path / "m")
+        again = mercer.load(tmp_path / "m")
+        assert again.decision_function(table).tobytes() == model.decision_function(table).tobytes()
+    assert Nystroem(kernel, 10).fit_transform(table).shape == (80, 10)
+    assert KernelPCA(2, kernel).fit_transform(table).shape == (80, 2)
+    assert len(cross_val_score(KernelRidgeClassifier(kernel, 0.1), table, y, cv=3)) == 3
+
+
+def test_a_part_is_read_as_its_kernel_reads_it(reads):
+    table, _ = reads
+    kernel = table_kernel(table).with_part("notes", Spectrum(3).normalized())
+    assert kernel.rows(table).dtype == object
+    back = kernel.with_part("notes", Cosine()).without("seq")
+    np.testing.assert_allclose(back(table), table_kernel(table).with_part("notes", Cosine()).without("seq")(table))
+    missing = table.assign(notes=[None, *table["notes"][1:]])
+    assert np.isfinite(kernel(missing)).all()
+    with pytest.raises(InvalidInput, match="on one column of texts"):
+        table_kernel(table.assign(more=table["size"] ** 2)).with_part("numbers", Spectrum(3))
+    with pytest.raises(InvalidInput, match=r"no column 'seq'"):
+        kernel(table.drop(columns="seq"))
+
+
+def test_dates_and_percentages_in_words(tmp_path):
+    n = 60
+    days = pd.Timestamp("2019-01-01") + pd.to_timedelta(np.arange(n) * 25, unit="D")
+    frame = pd.DataFrame({"when": days.strftime("%d.%m.%Y"), "share": [f"{i / 2} %" for i in range(n)]})
+    kernel = table_kernel(frame)
+    assert [part.name for part in kernel.parts] == ["numbers", "when, season"]
+    same = table_kernel(pd.DataFrame({"when": days, "share": np.arange(n) / 2}))
+    np.testing.assert_allclose(kernel(frame), same(frame.assign(when=days, share=np.arange(n) / 2)), rtol=1e-12)
+    with pytest.raises(InvalidInput, match=r"'some day' in row 2 .* is no date"):
+        kernel(frame.assign(when=["1.2.2020", "some day", *frame["when"][2:]]))
+
+
+def test_kernels_on_columns_of_mixed_rows():
+    rows = [[2.0, "abab", ("a", "b")], [1.0, "ab", ("b", "b")]]
+    kernel = Linear().on([0]) + Spectrum(2).on([1]) * Spectrum(1).on([2])
+    np.testing.assert_array_equal(kernel(rows), [[4 + 5 * 2, 2 + 2 * 2], [2 + 2 * 2, 1 + 1 * 4]])
+    assert (Spectrum(2).on([1]) + Spectrum(1).on([2])).folds
+    for wrong, words in (
+        (lambda: (Linear() + Spectrum(2).on([1]))(rows), r"Linear\(\) reads all columns"),
+        (lambda: (Linear().on([1]) + Spectrum(2).on([1]))(rows), "not of numbers"),
+        (lambda: Spectrum(2).on([0])(rows), "among the sequences"),
+        (lambda: Spectrum(2).on([0, 1]), "on one column"),
+        (lambda: Spectrum(2).on([7])(rows), "8 columns or more"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            wrong()

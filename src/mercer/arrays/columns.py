@@ -10,9 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.arrays.texts import PERCENT, date_form, in_form, is_prose, letters_of, percent_form
 from mercer.errors import InvalidInput, message
 
-__all__ = ["ColumnPlan", "as_frame", "as_numbers", "as_text", "given_numbers", "plan_column"]
+__all__ = [
+    "OBJECTS",
+    "ColumnPlan",
+    "as_frame",
+    "as_numbers",
+    "as_text",
+    "dropped",
+    "given_numbers",
+    "plan_column",
+    "read_form",
+]
 
 Floats = NDArray[np.float64]
 MISSING = "missing"
@@ -21,16 +32,16 @@ ABSENT = frozenset({"", "na", "n/a", "#n/a", "nan", "-nan", "nat", "null", "none
 SKEWED = 1.0
 """Skewness from which on a column is skewed."""
 MOSTLY_NUMBERS = 0.95
-MOSTLY_DISTINCT = 0.9
+OBJECTS = ("sequence", "text")
 
 
 @dataclass(frozen=True)
 class ColumnPlan:
     """How one column becomes columns of numbers.
 
-    `kind` is "number", "flag", "category" or "dropped". `numbers` is (fill, mean, std, minimum, scale): what a missing
-    value becomes, then z = (g(x) − mean)/std with g(x) = log(1 + max(x − minimum, 0)/scale), or g(x) = x where
-    scale is 0.
+    `kind` is "number", "flag", "category", "sequence", "text" or "dropped"; sequences and texts stay objects, for
+    kernels on these. `numbers` is (fill, mean, std, minimum, scale): what a missing value becomes, then
+    z = (g(x) − mean)/std with g(x) = log(1 + max(x − minimum, 0)/scale), or g(x) = x where scale is 0.
 
     >>> plan = ColumnPlan("size", "number", (2.0, 2.0, 1.0, 0.0, 0.0))
     >>> plan.encode([1.0, None])
@@ -45,6 +56,13 @@ class ColumnPlan:
     flag: str = ""
     """ "" or "missing" (a column that says where it was missing), "other" (rare categories are pooled), or both."""
     said: str = ""
+    form: str = ""
+    """How texts are read: those of numbers as `in_form` has it, "lower" and "upper" case of sequences and texts."""
+
+    @property
+    def of_objects(self) -> bool:
+        """Whether the column stays one of objects."""
+        return self.kind in OBJECTS
 
     @property
     def features(self) -> list[str]:
@@ -56,16 +74,26 @@ class ColumnPlan:
             named = [self.name]
         return named + ([f"{self.name} is missing"] if MISSING in self.flag else [])
 
-    def encode(self, values: Any) -> Floats:
+    def encode(self, values: Any) -> NDArray[Any]:
         """One row for each value, one column for each of `features`."""
+        if self.of_objects:
+            return self._objects(values)
         if self.kind == "category":
             return self._one_hot(values)
-        x = given_numbers(self.name, values, self.categories)
+        x = given_numbers(self.name, values, self.categories, self.form)
         absent = np.isnan(x)
         fill, mean, std, minimum, scale = self.numbers
         x = np.where(absent, fill, x)
         z = (_log(x, minimum, scale) if scale > 0 else x) / std - mean / std
         return np.column_stack([z, absent]) if MISSING in self.flag else z[:, None]
+
+    def _objects(self, values: Any) -> NDArray[Any]:
+        """Texts in a column of objects; a missing one is empty."""
+        text, absent = as_text(values)
+        change = {"lower": str.lower, "upper": str.upper}.get(self.form, str)
+        out = np.empty((len(text), 1), dtype=object)
+        out[:, 0] = [change(one) if not gone else "" for one, gone in zip(text, absent, strict=True)]
+        return out
 
     def _one_hot(self, values: Any) -> Floats:
         text, absent = as_text(values)
@@ -103,7 +131,17 @@ def plan_column(name: str, values: Any, most: int, indicator: float, log_skewed:
         )
         plan = _plan_numbers(name, x, indicator, log_skewed, said)
         return plan if plan.kind == "dropped" else replace(plan, categories=tuple(odd))
-    return _plan_categories(name, text, absent, most)
+    form, doubt = read_form(text[~absent])
+    if form:
+        said = "percentages as numbers; " if form == PERCENT else "dates as days since 1970; "
+        plan = _plan_numbers(name, as_numbers(values, form), indicator, log_skewed, said)
+        return plan if plan.kind == "dropped" else replace(plan, form=form)
+    return _plan_categories(name, text, absent, most, doubt)
+
+
+def read_form(text: NDArray[Any]) -> tuple[str, str]:
+    """The form in which texts are percentages or dates, or ""; and the doubt, if they may be dates in two ways."""
+    return (PERCENT, "") if percent_form(text) else date_form(text)
 
 
 def as_frame(frame: Any, who: str) -> Any:
@@ -124,8 +162,11 @@ def as_frame(frame: Any, who: str) -> Any:
     return frame if all(isinstance(name, str) for name in frame.columns) else frame.rename(columns=str)
 
 
-def as_numbers(values: Any) -> Floats:
-    """Numbers in float64; what is none, or infinite, is NaN. Dates are days, true and false 1 and 0."""
+def as_numbers(values: Any, form: str = "") -> Floats:
+    """Numbers in float64; what is none, or infinite, is NaN. Dates are days, true and false 1 and 0.
+
+    Texts are read in the `form` of `read_form`, if there is one.
+    """
     import pandas as pd
 
     series = values if isinstance(values, pd.Series) else pd.Series(values)
@@ -136,8 +177,12 @@ def as_numbers(values: Any) -> Floats:
         x = (series / pd.Timedelta(days=1)).to_numpy(np.float64, na_value=np.nan)
     elif _is_numeric(series):
         x = series.to_numpy(np.float64, na_value=np.nan)
+    elif form and form != PERCENT:
+        return as_numbers(pd.Series(in_form(as_text(series)[0], form)))
     else:
         text = series.astype(object).where(series.notna(), None)
+        if form == PERCENT:
+            text = pd.Series([_without_percent(one) for one in text], index=text.index, dtype=object)
         text = text.map(lambda one: _TRUTH.get(str(one).strip().lower(), one))
         x = pd.to_numeric(text, errors="coerce").to_numpy(np.float64, na_value=np.nan)
     x = np.array(x, np.float64)
@@ -146,7 +191,12 @@ def as_numbers(values: Any) -> Floats:
     return x
 
 
-def given_numbers(name: str, values: Any, stand_for_missing: tuple[str, ...] = ()) -> Floats:
+def _without_percent(value: Any) -> Any:
+    found = in_form(np.array([str(value).strip()], dtype=object), PERCENT)[0]
+    return value if np.isnan(found) else found
+
+
+def given_numbers(name: str, values: Any, stand_for_missing: tuple[str, ...] = (), form: str = "") -> Floats:
     """The numbers of a column that the fit found to be one of numbers; a text that is none is refused, not missing.
 
     >>> import pandas as pd
@@ -157,7 +207,7 @@ def given_numbers(name: str, values: Any, stand_for_missing: tuple[str, ...] = (
     """
     import pandas as pd
 
-    x = as_numbers(values)
+    x = as_numbers(values, form)
     series = values if isinstance(values, pd.Series) else pd.Series(values)
     if series.dtype.kind in "biufmM" or _is_numeric(series) or not np.isnan(x).any():
         return x
@@ -166,7 +216,8 @@ def given_numbers(name: str, values: Any, stand_for_missing: tuple[str, ...] = (
     odd = [i for i in np.flatnonzero(np.isnan(x) & ~absent) if text[i].lower() not in known and not _is_huge(text[i])]
     if odd:
         more = f", and {len(odd) - 1} more" if odd[1:] else ""
-        given = f"{text[odd[0]][:40]!r} in row {odd[0] + 1} (counted from 1){more} is no number, as it was at the fit"
+        kind = "date" if form and form != PERCENT else "number"
+        given = f"{text[odd[0]][:40]!r} in row {odd[0] + 1} (counted from 1){more} is no {kind}, as it was at the fit"
         do = "mend it, leave it empty or NaN if it is missing, or give dates as dates (pandas.to_datetime)"
         raise InvalidInput(message(f"the column {name!r}", given, do))
     return x
@@ -203,6 +254,31 @@ def as_text(values: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         series = series.astype("Int64")
     text = np.array([str(one).strip() for one in series.astype(object)], dtype=object)
     return text, absent | (text == "")
+
+
+def _plan_objects(
+    name: str, text: NDArray[Any], absent: NDArray[np.bool_], distinct: int, doubt: str
+) -> ColumnPlan | None:
+    """Sequences, or text of which nearly all values are distinct; None for categories."""
+    present = text[~absent]
+    letters = letters_of(present)
+    missing = f", {absent.mean():.1%} missing, taken for empty" if absent.any() else ""
+    if letters:
+        lengths = [len(one) for one in present]
+        said = f"sequences of {min(lengths)} to {max(lengths)} {letters}{missing}"
+        return ColumnPlan(name, "sequence", said=said, form="upper")
+    if not is_prose(present, distinct):
+        return None
+    if doubt:
+        return _dropped(name, f"dates in doubt, for {doubt}: write them as 2024-03-31")
+    words = np.mean([" " in one for one in present]) > 0.5
+    said = f"text, {distinct} distinct values in {len(text)} rows{missing}"
+    return ColumnPlan(name, "text", said=said, form="lower" if words else "")
+
+
+def dropped(plan: ColumnPlan) -> ColumnPlan:
+    """The plan of a column that is left out, with its reason."""
+    return _dropped(plan.name, plan.said)
 
 
 def _dropped(name: str, why: str) -> ColumnPlan:
@@ -258,17 +334,20 @@ def _skewness(x: Floats) -> float:
     return float((z**3).mean()) / std**3 if std > 0 else 0.0
 
 
-def _plan_categories(name: str, text: NDArray[Any], absent: NDArray[np.bool_], most: int) -> ColumnPlan:
+def _plan_categories(name: str, text: NDArray[Any], absent: NDArray[np.bool_], most: int, doubt: str) -> ColumnPlan:
     names, counts = np.unique(text[~absent].astype(str), return_counts=True)
-    if len(names) > MOSTLY_DISTINCT * (~absent).sum() and len(names) > most:
-        return _dropped(name, f"text, {len(names)} distinct values in {len(text)} rows")
+    if len(names) > most:
+        objects = _plan_objects(name, text, absent, len(names), doubt)
+        if objects is not None:
+            return objects
     if len(names) == 1 and not absent.any():
         return _dropped(name, "constant")
     order = np.argsort(-counts, kind="stable")
     pooled = len(names) > most
     kept = np.sort(names[order[: most - 1]]) if pooled else names
     share = counts[order[most - 1 :]].sum() / len(text) if pooled else 0.0
-    said = f"{len(names)} categories"
+    said = f"dates in doubt, for {doubt} (write them as 2024-03-31); " if doubt else ""
+    said += f"{len(names)} categories"
     said += (
         f", the {len(kept)} most frequent one-hot, the others ({share:.1%} of the rows) pooled"
         if pooled

@@ -13,9 +13,11 @@ from typing import Any, NoReturn
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
+from sklearn.compose import make_column_selector
 
 from mercer.arrays.columns import ColumnPlan
 from mercer.errors import InvalidInput, MercerError, ModelFileError, message
+from mercer.io.transformers import FUNCTIONS, TYPES, peers, refused_parameter
 from mercer.kernels import (
     Function,
     Kernel,
@@ -45,7 +47,8 @@ _DEPTH = 40
 
 
 def registry() -> dict[str, type]:
-    """The classes that a file may name: mercer's own estimators, the table model and its parts, and the report.
+    """The classes that a file may name: mercer's own estimators, the table model and its parts, the report, and the
+    transformers of scikit-learn that `transformers` lists.
 
     >>> "KernelRidge" in registry()
     True
@@ -61,7 +64,9 @@ def registry() -> dict[str, type]:
     ]
     tables = (TableEncoder, TableModel, TableKernel, TablePart, ColumnPlan, SeasonPlan, TextPlan)
     kernels = (*_COMPOSED, RepairedKernel, SpectralRepair)
-    return {one.__name__: one for one in (*classes, approx.MonomialFeatures, SequenceEncoder, *tables, *kernels)}
+    return peers() | {
+        one.__name__: one for one in (*classes, approx.MonomialFeatures, SequenceEncoder, *tables, *kernels)
+    }
 
 
 class Encoder:
@@ -104,6 +109,17 @@ class Encoder:
             return {kind: [self.value(one, where) for one in value]}
         if isinstance(value, dict):
             return {"dict": [[self.value(key, where), self.value(one, where)] for key, one in value.items()]}
+        if isinstance(value, slice):
+            return {"slice": [value.start, value.stop, value.step]}
+        if isinstance(value, np.dtype):
+            return {"dtype": value.str}
+        if isinstance(value, type) and (name := next((key for key, one in TYPES.items() if one is value), None)):
+            return {"type": name}
+        if type(value) is make_column_selector:
+            chosen = (value.pattern, value.dtype_include, value.dtype_exclude)
+            return {"selector": [self.value(one, where) for one in chosen]}
+        if isinstance(value, np.ufunc) and FUNCTIONS.get(value.__name__) is value:
+            return {"function": value.__name__}
         if isinstance(value, Kernel) and _reads_back(value):
             return {"kernel": repr(value)}
         if isinstance(value, Kernel) and self.classes.get(type(value).__name__) is not type(value):
@@ -168,6 +184,10 @@ class Encoder:
         model: BaseEstimator = value
         params = model.get_params(deep=False)
         state = {key: one for key, one in vars(value).items() if key not in params}
+        if refused := refused_parameter(name, params):
+            self._refuse(where, f"{name}({refused[0]})", refused[1])
+        if strange := next((key for key in state if not _is_state(type(value), key)), None):
+            self._refuse(where, f"the attribute {strange!r}, which no fitted {name} has", "delete it")
         encoded = {
             part: {key: self.value(one, f"{name}.{key}") for key, one in values.items()}
             for part, values in (("params", params), ("state", state))
@@ -208,8 +228,9 @@ class Decoder:
         self.depth += 1
         if not isinstance(given, dict) or self.depth > _DEPTH:
             self._refuse("a value that is none")
-        kinds = ("float", "array", "texts", "csr", "list", "tuple", "dict", "kernel", "class", "record", "model")
-        kind = next((one for one in kinds if one in given), None)
+        kinds = ("float", "array", "texts", "csr", "list", "tuple", "dict", "slice", "dtype", "type")
+        more = ("function", "selector", "kernel", "class", "record", "model")
+        kind = next((one for one in (*kinds, *more) if one in given), None)
         if kind is None:
             self._refuse(f"a value of unknown kind {sorted(map(str, given))[:3]}")
         result = getattr(self, f"_{kind}")(given[kind], given)
@@ -267,6 +288,30 @@ class Decoder:
             self._refuse("no pairs where they should be")
         return {self.value(key): self.value(one) for key, one in pairs}
 
+    def _slice(self, ends: Any, _: dict[str, Any]) -> slice:
+        if not isinstance(ends, list) or len(ends) != 3 or not all(one is None or type(one) is int for one in ends):
+            self._refuse("a slice without its ends")
+        return slice(*ends)
+
+    def _dtype(self, name: Any, _: dict[str, Any]) -> Any:
+        if not isinstance(name, str) or np.dtype(name).kind not in "biufOU":
+            self._refuse("a dtype that is none of numbers and texts")
+        return np.dtype(name)
+
+    def _type(self, name: Any, _: dict[str, Any]) -> type:
+        if not isinstance(name, str) or name not in TYPES:
+            self._refuse(f"the type {name!r:.40}, which is not on the list")
+        return TYPES[name]
+
+    def _selector(self, chosen: Any, given: dict[str, Any]) -> make_column_selector:
+        pattern, include, exclude = self._list(chosen, given)
+        return make_column_selector(pattern, dtype_include=include, dtype_exclude=exclude)
+
+    def _function(self, name: Any, _: dict[str, Any]) -> Any:
+        if not isinstance(name, str) or name not in FUNCTIONS:
+            self._refuse(f"the function {name!r:.40}, which is not on the list")
+        return FUNCTIONS[name]
+
     def _kernel(self, text: Any, _: dict[str, Any]) -> Kernel:
         if not isinstance(text, str):
             self._refuse("a kernel that is no text")
@@ -304,13 +349,20 @@ class Decoder:
         cls = self._named(name)
         if not issubclass(cls, BaseEstimator):
             self._refuse(f"a {name} that is no model")
-        model = cls(**self._fields(given.get("params")))
-        state = self._fields(given.get("state"))
+        params, state = self._fields(given.get("params")), self._fields(given.get("state"))
+        if refused := refused_parameter(name, params):
+            self._refuse(f"{name}({refused[0]})")
+        model = cls(**params)
         for key, value in state.items():
-            if key.startswith("__") or not (key.startswith("_") or key.endswith("_")) or hasattr(cls, key):
+            if not _is_state(cls, key):
                 self._refuse(f"the attribute {key!r}, which no fitted {name} has")
             setattr(model, key, value)
         return model
+
+
+def _is_state(cls: type, key: str) -> bool:
+    """Whether an attribute may be part of what a fit leaves: what is written is what is read."""
+    return (key.startswith("_") or key.endswith("_")) and not key.startswith("__") and not hasattr(cls, key)
 
 
 def _is_shape(shape: Any) -> bool:

@@ -15,6 +15,7 @@ from mercer.estimators.stream import Stream
 from mercer.io.encoder import TableEncoder
 from mercer.io.sequences import SequenceEncoder
 from mercer.io.table_model import TableModel
+from mercer.io.transformers import broken_part, is_peer
 from mercer.kernels import Kernel
 
 __all__ = ["check_consistent"]
@@ -35,9 +36,9 @@ def _count(value: Any) -> bool:
 
 
 def _rows(value: Any) -> bool:
-    """A table of numbers, sequences (texts and tuples of tokens), or tables of numbers."""
-    if isinstance(value, list) or (isinstance(value, np.ndarray) and value.dtype == object and value.ndim == 1):
-        return all(isinstance(one, str | tuple) or _numbers(one) for one in value)
+    """A table of numbers, or objects, of which the kernel knows more: see `_check_objects`."""
+    if isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.dtype == object and value.ndim > 0):
+        return True
     return _numbers(value) or sp.issparse(value)
 
 
@@ -119,12 +120,16 @@ _NEEDED: dict[str, tuple[str, ...]] = {
 def check_consistent(model: BaseEstimator, path: str) -> None:
     """Raise ModelFileError unless the fitted attributes are of their kinds, and of sizes that go together."""
     for name, value in vars(model).items():
-        if name in _KINDS and not _KINDS[name][1](value):
+        if name in _KINDS and not is_peer(model) and not _KINDS[name][1](value):
             _refuse(path, f"{type(model).__name__}.{name} is not {_KINDS[name][0]}")
     for one in vars(model).values():
-        if isinstance(one, BaseEstimator):
-            check_consistent(one, path)
-    if isinstance(model, TableModel):
+        for part in _parts(one):
+            check_consistent(part, path)
+    if is_peer(model):
+        broken = broken_part(model)
+        if broken is not None:
+            _refuse(path, broken)
+    elif isinstance(model, TableModel):
         _check_table_model(model, path)
     elif isinstance(model, TableEncoder):
         _check_encoder(model, path)
@@ -132,6 +137,15 @@ def check_consistent(model: BaseEstimator, path: str) -> None:
         return
     else:
         _check_rows(model, path)
+
+
+def _parts(value: Any) -> list[BaseEstimator]:
+    """The models in an attribute, and in its lists of steps."""
+    if isinstance(value, BaseEstimator):
+        return [value]
+    if isinstance(value, list | tuple):
+        return [part for one in value for part in _parts(one)]
+    return []
 
 
 def _check_rows(model: Any, path: str) -> None:
@@ -147,7 +161,10 @@ def _check_rows(model: Any, path: str) -> None:
 
 def _check_training(model: Any, state: dict[str, Any], path: str) -> None:
     X = model.X_fit_
-    n = len(X) if isinstance(X, list) else X.shape[0] if X.ndim else -1
+    n = len(X) if isinstance(X, list | tuple) else X.shape[0] if X.ndim else -1
+    _check_objects(model.kernel_, X, path)
+    if "Y_fit_" in state:
+        _check_objects(model.kernel_y_, model.Y_fit_, path)
     if "support_" in state:
         _check_support_vectors(model, state, n, path)
         return
@@ -173,6 +190,14 @@ def _check_training(model: Any, state: dict[str, Any], path: str) -> None:
     decoder = state.get("decoder_")
     if decoder is not None and decoder.n_features_in_ != model.dual_coef_.shape[-1]:
         _refuse(path, f"a decoder of {decoder.n_features_in_} scores for {model.dual_coef_.shape[-1]} components")
+
+
+def _check_objects(kernel: Kernel, X: Any, path: str) -> None:
+    """Objects are such as the kernel takes; rows of vectors and of kernel values are numbers."""
+    if kernel.domain == "any":
+        kernel.as_objects(X)
+    elif not (_numbers(X) or sp.issparse(X)):
+        _refuse(path, f"training rows of type {type(X).__name__} for {kernel!r:.60}")
 
 
 def _check_votes(model: Any, n: int, path: str) -> None:

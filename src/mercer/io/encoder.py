@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.arrays.columns import ColumnPlan, as_frame, as_numbers, as_text, plan_column
+from mercer.arrays.columns import OBJECTS, ColumnPlan, as_frame, as_numbers, as_text, dropped, plan_column
 from mercer.atomic import Atomic
 from mercer.errors import InvalidInput, message
 
@@ -25,7 +25,10 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
     * True and false, and numbers that are only 0 and 1: 0 and 1, missing ones the more frequent.
     * Text and categories: one 0/1 column for each of up to `max_categories`; rarer ones are pooled as "other", as are
       those that `fit` has not seen (all zeros where nothing was pooled). Missing is a category of its own. Text that is
-      nearly all numbers is read as numbers; text of which nearly all values are distinct is dropped.
+      nearly all numbers, percentages or dates (ISO, or in a form that can be read in one way only) is read as numbers;
+      dates are days.
+    * Sequences (of nucleotides, or of amino acids) and text of which nearly all values are distinct are dropped, or
+      with `keep_text` kept as objects, in columns after those of numbers, for kernels on these (`Kernel.on`).
     * In a column of numbers, empty texts, NA, N/A, NaN, null, None and ? are missing, and so are texts that were among
       the numbers at the fit; `transform` refuses any other, with its column and row.
     * A 0/1 column says where a number was missing, if at least `missing_indicator` of the rows miss it.
@@ -38,6 +41,8 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         The share of missing values from which on there is an indicator.
     log_skewed : bool
         Whether skewed columns are replaced by their logarithm.
+    keep_text : bool
+        Whether columns of text and of sequences are kept; `transform` then makes an array of objects, if there are any.
 
     Attributes
     ----------
@@ -58,10 +63,17 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
     array([[0., 0., 0., 1., 0.]])
     """
 
-    def __init__(self, max_categories: int = 20, missing_indicator: float = 0.01, log_skewed: bool = True) -> None:
+    def __init__(
+        self,
+        max_categories: int = 20,
+        missing_indicator: float = 0.01,
+        log_skewed: bool = True,
+        keep_text: bool = False,
+    ) -> None:
         self.max_categories = max_categories
         self.missing_indicator = missing_indicator
         self.log_skewed = log_skewed
+        self.keep_text = keep_text
 
     def fit(self, frame: Any, y: Any = None) -> Self:
         """Look at each column of a data frame and decide what becomes of it; y is ignored."""
@@ -72,21 +84,38 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
             plan_column(str(name), frame[name], self.max_categories, self.missing_indicator, self.log_skewed)
             for name in frame.columns
         ]
-        kept = [plan for plan in plans if plan.kind != "dropped"]
+        plans = [dropped(plan) if plan.of_objects and not self.keep_text else plan for plan in plans]
+        kept = sorted((plan for plan in plans if plan.kind != "dropped"), key=lambda plan: plan.of_objects)
         if not kept:
             reasons = "; ".join(plan.said for plan in plans)
             raise InvalidInput(message("TableEncoder", f"no column is left ({reasons})", "give columns that vary"))
+        self._keep(kept)
+        self.summary_ = _grouped(plans)
+        return self
+
+    def without(self, *names: str) -> Self:
+        """A copy, as it was fitted, that leaves these columns out."""
+        copy = type(self)(**self.get_params())
+        copy._keep([plan for plan in self._plans() if plan.name not in names])
+        copy.summary_ = [*self.summary_, f"{', '.join(names)}: not used by the kernel that was chosen"]
+        return copy
+
+    def _keep(self, kept: list[ColumnPlan]) -> None:
         self.columns_ = [plan.name for plan in kept]
         self.kinds_ = [plan.kind for plan in kept]
         self.numbers_: NDArray[np.float64] = np.array([plan.numbers for plan in kept])
         self.categories_ = [list(plan.categories) for plan in kept]
         self.flags_ = [plan.flag for plan in kept]
         self.feature_names_out_ = [feature for plan in kept for feature in plan.features]
+        self.forms_ = [plan.form for plan in kept]
         self.n_features_in_ = len(kept)
-        self.summary_ = _grouped(plans)
-        return self
 
-    def transform(self, frame: Any) -> NDArray[np.float64]:
+    @property
+    def text_columns_(self) -> list[str]:
+        """The columns that are kept as objects, the last ones of the matrix."""
+        return [name for name, kind in zip(self.columns_, self.kinds_, strict=True) if kind in OBJECTS]
+
+    def transform(self, frame: Any) -> NDArray[Any]:
         """The matrix of a data frame that has the columns of `fit`, in any order; others are ignored."""
         check_is_fitted(self)
         frame = as_frame(frame, "TableEncoder")
@@ -110,7 +139,10 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
     @property
     def heading(self) -> str:
         """Of `summary_`."""
-        return f"Columns (as {len(self.feature_names_out_)} columns of numbers)"
+        texts = len(self.text_columns_)
+        numbers = len(self.feature_names_out_) - texts
+        more = f" and {texts} of text" if texts else ""
+        return f"Columns (as {numbers} column{'s' * (numbers != 1)} of numbers{more})"
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The names of the columns of the matrix."""
@@ -122,10 +154,11 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         return [str(name) for name in frame.columns if str(name) not in set(self.columns_)]
 
     def _plans(self) -> list[ColumnPlan]:
-        fields = zip(self.columns_, self.kinds_, self.numbers_, self.categories_, self.flags_, strict=True)
+        forms = getattr(self, "forms_", [""] * len(self.columns_))  # files of earlier versions have none
+        fields = zip(self.columns_, self.kinds_, self.numbers_, self.categories_, self.flags_, forms, strict=True)
         return [
-            ColumnPlan(name, kind, tuple(map(float, numbers)), tuple(categories), flag)
-            for name, kind, numbers, categories, flag in fields
+            ColumnPlan(name, kind, tuple(map(float, numbers)), tuple(categories), flag, form=form)
+            for name, kind, numbers, categories, flag, form in fields
         ]
 
     def _refuse_missing_columns(self, frame: Any) -> None:
@@ -143,6 +176,9 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
 def _unlike(plan: ColumnPlan, values: Any) -> list[str]:
     """A column's categories that were not at the fit, and its missing values where it has no feature for them."""
     lines, rows = [], f"of {len(values)} rows"
+    if plan.of_objects:
+        absent = as_text(values)[1]
+        return [f"{plan.name}: missing in {absent.sum()} {rows}, taken for empty"] if absent.any() else []
     if plan.kind == "category":
         text, absent = as_text(values)
         new = ~absent & ~np.isin(text.astype(str), plan.categories)
@@ -153,7 +189,7 @@ def _unlike(plan: ColumnPlan, values: Any) -> list[str]:
             lines.append(f"{plan.name}: {shown}{more} in {new.sum()} {rows}, which the fit did not see")
         filled = "taken for none of its categories"
     else:
-        absent, filled = np.isnan(as_numbers(values)), f"filled by {plan.numbers[0]:g}"
+        absent, filled = np.isnan(as_numbers(values, plan.form)), f"filled by {plan.numbers[0]:g}"
     if absent.any() and "missing" not in plan.flag:
         lines.append(f"{plan.name}: missing in {absent.sum()} {rows}, {filled}")
     return lines

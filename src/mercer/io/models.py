@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import InvalidInput, MercerError, ModelFileError, message
+from mercer.io import transformers
 from mercer.io.codec import Decoder, Encoder
 from mercer.io.consistency import check_consistent
 from mercer.io.outputs import refuse_other_kind, write_whole
@@ -26,17 +28,20 @@ OURS = "give a file that mercer.save or mercer fit --out wrote"
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted estimator, or a `TableModel`, to one file. No pickle.
+    """Write a fitted estimator, a pipeline with one, or a `TableModel`, to one file. No pickle.
 
     The file is in the safetensors format: each array in its dtype; the class, the parameters, kernels as their text or
     by their parts, and all other values as JSON in the header, and a digest of it all, so that bytes that changed are
     found. It is written beside its place and then renamed, so that a reader never sees half of it. Of a kernel class
     that you wrote, the name and the parameters are saved, and not the code: `load` wants the class.
 
+    Of scikit-learn a pipeline may have scalers, encoders, imputers, PCA, vectorizers of text, column transformers and
+    `TransformedTargetRegressor`, by their parameters and fitted arrays.
+
     Parameters
     ----------
     model : estimator
-        One of mercer's.
+        One of mercer's, or a pipeline of scikit-learn's.
     path : path-like
         An existing model file is replaced, and a file of any other kind is refused.
 
@@ -66,8 +71,10 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     if encoder.classes.get(type(model).__name__) is not type(model):
         known = ", ".join(sorted(encoder.classes))
         raise InvalidInput(message("save", f"a {type(model).__name__}", f"give one of mercer's own models: {known}"))
+    _refuse_inconsistent(model)
     document = encoder.value(model, type(model).__name__)
     header = {"format": FORMAT, "version": str(FORMAT_VERSION), "mercer": __version__, "model": json.dumps(document)}
+    header["scikit-learn"] = transformers.version()
     # safetensors wants at least one array.
     arrays = encoder.arrays or {"none": np.zeros(1)}
     header["sha256"] = _digest(header["model"], arrays)
@@ -114,7 +121,26 @@ def load(path: str | os.PathLike[str], *, kernels: Iterable[type[Kernel]] = ()) 
     except (MercerError, ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
         given = f"its contents do not fit together ({_first_line(error)})"
         raise ModelFileError(message(file.name, given, "save the model again")) from error
+    if other := _other_version(model, header.get("scikit-learn", "")):
+        do = f"compare some predictions, and save it again with scikit-learn {transformers.version()}"
+        warnings.warn(message(file.name, other, do), UserWarning, stacklevel=2)
     return model
+
+
+def _refuse_inconsistent(model: Any) -> None:
+    """What `load` would refuse, `save` does not write: both ask the same questions."""
+    try:
+        check_consistent(model, type(model).__name__)
+    except (MercerError, ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
+        given = f"the model does not hold together ({_first_line(error)})"
+        raise InvalidInput(message("save", given, "fit it again, and leave its attributes alone")) from error
+
+
+def _other_version(model: Any, wrote: str) -> str | None:
+    """What to know of a file with parts of scikit-learn that another version of it wrote."""
+    if wrote == transformers.version() or not transformers.is_peer(model):
+        return None
+    return f"was saved with scikit-learn {wrote or '?'}, whose transformers may keep other attributes"
 
 
 def _by_name(kernels: Iterable[type[Kernel]]) -> dict[str, type[Kernel]]:

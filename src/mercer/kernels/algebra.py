@@ -11,6 +11,7 @@ from mercer.kernels import parameters, properties
 from mercer.kernels.base import Array, Kernel
 from mercer.kernels.functions import abs as absolute
 from mercer.kernels.functions import sqrt, where
+from mercer.kernels.mixed import of_mixed_rows, refuse_whole_rows
 from mercer.kernels.properties import Properties
 from mercer.kernels.special import Constant
 
@@ -92,8 +93,14 @@ class _Pairwise(Kernel):
 
     @property
     def domain(self) -> str:
+        if of_mixed_rows(self):
+            return "any"
         domains = {self.left.domain, self.right.domain}
         return "vectors" if "vectors" in domains else domains.pop()
+
+    def as_objects(self, X: Array) -> Array:
+        refuse_whole_rows(self)
+        return super().as_objects(X)
 
 
 @dataclass(frozen=True, repr=False)

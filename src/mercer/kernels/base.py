@@ -52,6 +52,7 @@ class Kernel:
     """
 
     __array_ufunc__: ClassVar[None] = None  # np.float64(0.5) * kernel is the kernel's own product.
+    reads: ClassVar[str] = "rows"  # or "columns", those chosen; or "objects", such as sequences and sets of points
     rule_parameter: ClassVar[str] = "gamma"
     """The parameter that may be the rule "scale", "median" or "auto" until `resolve`."""
 

@@ -6,7 +6,7 @@ import math
 import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from mercer.errors import InvalidInput, NotAKernel, message
 from mercer.kernels import parameters, properties
 from mercer.kernels.algebra import require_kernel, require_no_precomputed
 from mercer.kernels.base import Array, Kernel
+from mercer.kernels.mixed import as_mixed_rows, numbers_of, of_mixed_rows, of_objects
 from mercer.kernels.properties import Properties
 from mercer.kernels.resolution import Resolver
 from mercer.kernels.views import Columns, LengthScales, View
@@ -33,36 +34,73 @@ def _viewed(view: View, X: Array, Z: Array) -> tuple[Array, Array]:
 class OnColumns(Kernel):
     """k(x, z) = kernel(x[columns], z[columns]).
 
-    `columns` are indices from 0, or names, which `resolve` looks up.
+    `columns` are indices from 0, or names, which `resolve` looks up. A kernel on objects, such as sequences, is on one
+    column of an array of objects, and may be added to kernels on columns of numbers:
 
     Examples
     --------
-    >>> from mercer.kernels import Linear
+    >>> import numpy as np
+    >>> from mercer.kernels import Linear, Spectrum
     >>> Linear().on([1])([[5.0, 2.0]])
     array([[4.]])
+    >>> rows = np.array([[2.0, "abab"], [1.0, "ab"]], dtype=object)
+    >>> (Linear().on([0]) + Spectrum(k=2).on([1]))(rows)
+    array([[9., 4.],
+           [4., 2.]])
     """
 
     kernel: Kernel
     columns: Any
+    reads: ClassVar[str] = "columns"
 
     def __post_init__(self) -> None:
         require_kernel("on", self.kernel)
         require_no_precomputed("on", self.kernel)
         self._set("columns", _columns(self.columns))
+        if of_objects(self.kernel) and len(self.columns) > 1:
+            given = f"{self.kernel!r} on {len(self.columns)} columns"
+            raise InvalidInput(message("on", given, "a kernel of objects is on one column: give each its own kernel"))
+
+    @property
+    def domain(self) -> str:
+        return "any" if of_mixed_rows(self) else "vectors"
+
+    def as_objects(self, X: Array) -> Array:
+        rows = as_mixed_rows(X, max((c for c in self.columns if isinstance(c, int)), default=0) + 1)
+        if self.is_resolved:
+            self._seen(rows)
+        return rows
+
+    @property
+    def folds(self) -> bool:
+        return of_objects(self.kernel) and self.kernel.folds
+
+    def product(self, X: Array, Z: Array, V: Array) -> Array:
+        seen = self._seen(X)
+        return self.kernel.product(seen, seen if Z is X else self._seen(Z), V)
+
+    def _seen(self, X: Array) -> Array:
+        """The chosen columns: of objects the column itself, of numbers among objects a table of numbers."""
+        rows = Columns(self.columns).apply(X if hasattr(X, "shape") else as_mixed_rows(X))
+        if of_objects(self.kernel):
+            return self.kernel.as_objects(rows[:, 0])
+        return numbers_of(rows) if getattr(rows, "dtype", None) == np.dtype(object) else rows
 
     def formula(self, pair: Any) -> Any:
         return self.kernel.formula(pair.through(Columns(self.columns)))
 
     def block(self, X: Array, Z: Array) -> Array:
         self._require_resolved()
-        return self.kernel.block(*_viewed(Columns(self.columns), X, Z))
+        seen = self._seen(X)
+        return self.kernel.block(seen, seen if Z is X else self._seen(Z))
 
     def diagonal(self, X: Array) -> Array:
         self._require_resolved()
-        return self.kernel.diagonal(Columns(self.columns).apply(self._rows(X)))
+        mixed = getattr(X, "dtype", None) == np.dtype(object)
+        return self.kernel.diagonal(self._seen(X if mixed else self._rows(X)))
 
     def check_data(self, X: Array) -> None:
-        self.kernel.check_data(Columns(self.columns).apply(X))
+        self.kernel.check_data(self._seen(X))
 
     @property
     def is_resolved(self) -> bool:
@@ -72,7 +110,7 @@ class OnColumns(Kernel):
         indices = tuple(c if isinstance(c, int) else resolver.column(c) for c in self.columns)
         # A name inside is a name of the same table, but an index inside counts the columns chosen here.
         inside = replace(resolver, column=lambda name: _position(name, indices, resolver))
-        rows = None if X is None else Columns(indices).apply(X)
+        rows = None if X is None else OnColumns(self.kernel, indices)._seen(X)
         return OnColumns(self.kernel._resolved(rows, inside), indices)
 
     @property

@@ -14,19 +14,20 @@ from numpy.typing import NDArray
 
 from mercer.arrays import as_seed
 from mercer.arrays.columns import ColumnPlan, as_frame, as_numbers, as_text, given_numbers, plan_column
+from mercer.arrays.texts import PERCENT
 from mercer.errors import InvalidInput, message
 from mercer.kernels.base import Array, Kernel
+from mercer.kernels.mixed import of_objects as reads_objects
 from mercer.kernels.names import as_kernel
 from mercer.kernels.products import Cosine
 from mercer.kernels.properties import Properties
+from mercer.kernels.sequences import GappedKmer
 from mercer.kernels.stationary import Gaussian, Periodic
 
 __all__ = ["SeasonPlan", "TableKernel", "TablePart", "TextPlan", "table_kernel"]
 
 Floats = NDArray[np.float64]
 YEAR = 365.2425
-TEXT = "dropped: text"
-"""How a column's plan says that it is text of which nearly all values are distinct."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ class SeasonPlan:
 
     name: str
     fill: float = 0.0
+    form: str = ""
 
     @property
     def features(self) -> list[str]:
@@ -79,7 +81,7 @@ class SeasonPlan:
 
     def encode(self, values: Any) -> Floats:
         """One row for each value."""
-        days = given_numbers(self.name, values)
+        days = given_numbers(self.name, values, form=self.form)
         return np.remainder(np.where(np.isnan(days), self.fill, days) / YEAR, 1.0)[:, None]
 
 
@@ -105,6 +107,18 @@ class TablePart:
         """The names of the columns of numbers."""
         return [feature for plan in self.plans for feature in plan.features]
 
+    def with_kernel(self, kernel: Kernel) -> TablePart:
+        """The part with another kernel, and its column as that reads it: as texts, or as numbers."""
+        of_objects = [getattr(plan, "of_objects", False) for plan in self.plans]
+        if reads_objects(kernel) == any(of_objects):
+            return replace(self, kernel=kernel)
+        if len(self.columns) > 1:
+            given = f"{kernel!r} for the part {self.name!r} of {len(self.columns)} columns"
+            raise InvalidInput(message("TableKernel", given, "a kernel of sequences is on one column of texts"))
+        name = self.columns[0]
+        plan = ColumnPlan(name, "text") if reads_objects(kernel) else TextPlan(name)
+        return TablePart(self.name, (plan,), kernel)
+
     def __repr__(self) -> str:
         own = "" if self.columns == [self.name] else f" ({', '.join(self.columns)})"
         return f"{self.name}{own}: {self.kernel!r}"
@@ -115,7 +129,8 @@ class TableKernel(Kernel):
     """k(x, z) = Πₚ kₚ(x, z), or Σₚ kₚ(x, z): the product or the sum of a kernel for each part of a table's columns.
 
     It takes data frames (pandas or polars), whose columns it finds by name. Each row becomes numbers once, and from
-    there on it is a kernel of vectors, `vector_kernel`, with everything that these can. `table_kernel` makes one.
+    there on it is a kernel of vectors, `vector_kernel`, with everything that these can. A part with a kernel of
+    sequences keeps its column's texts beside the numbers. `table_kernel` makes one.
 
     Parameters
     ----------
@@ -150,14 +165,13 @@ class TableKernel(Kernel):
     # ---- to be changed -----------------------------------------------------------------------------------------------
 
     def with_part(self, name: str, kernel: Kernel | str) -> Self:
-        """Another kernel for a part, on the same columns."""
+        """Another kernel for a part, on the same columns; one of sequences reads the texts of a column as they are."""
         at, own = self._place(name), as_kernel(kernel)
         if not own.is_resolved or own.domain == "precomputed":
             given = f"{own!r} for the part {name!r}"
-            raise InvalidInput(
-                message("TableKernel", given, "give a kernel of vectors with numbers for its parameters")
-            )
-        parts = [replace(part, kernel=own) if i == at else part for i, part in enumerate(self.parts)]
+            do = "give a kernel of vectors or of sequences with numbers for its parameters"
+            raise InvalidInput(message("TableKernel", given, do))
+        parts = [part.with_kernel(own) if i == at else part for i, part in enumerate(self.parts)]
         return replace(self, parts=tuple(parts))
 
     def without(self, *names: str) -> Self:
@@ -178,8 +192,8 @@ class TableKernel(Kernel):
     # ---- what it computes --------------------------------------------------------------------------------------------
 
     def rows(self, frame: Any) -> Any:
-        """The numbers of a data frame's rows; numbers of that shape are taken as they are."""
-        if isinstance(frame, np.ndarray) and frame.dtype.kind == "f":
+        """The numbers of a data frame's rows, and texts for kernels of sequences; such rows are taken as they are."""
+        if isinstance(frame, np.ndarray) and frame.dtype.kind in "fO":
             if frame.ndim == 2 and frame.shape[1] == len(self.features):
                 return frame
             given = f"an array of shape {frame.shape}"
@@ -266,6 +280,8 @@ def table_kernel(
       distance of the numbers.
     * Dates are numbers too; where they span a year, times ½ + ½ of a periodic kernel of the part of the year.
     * Text, of which nearly all values are distinct: ½ + ½ of the cosine of its counts of three letters in a row.
+    * Sequences of nucleotides or of amino acids: ½ + ½ of a normalised kernel of k-mers with gaps. Any other kernel of
+      sequences on a column of texts: ``table_kernel(df).with_part("seq", Spectrum(5))``.
     * Constant columns, and those without values, are left out.
 
     Parameters
@@ -309,8 +325,10 @@ def table_kernel(
     numbers, categories, others = [], [], []
     for name in (column for column in frame.columns if column not in ignored):
         plan = plan_column(name, frame[name], max_categories, 0.01, True)
-        if name in named or plan.said.startswith(TEXT):
+        if name in named or plan.kind == "text":
             others.append(TablePart(name, (TextPlan(name),), 0.5 * Cosine() + 0.5))
+        elif plan.kind == "sequence":
+            others.append(TablePart(name, (plan,), 0.5 * _of_letters(plan).normalized() + 0.5))
         elif plan.kind == "category":
             categories.append(plan)
         elif plan.kind != "dropped":
@@ -320,6 +338,11 @@ def table_kernel(
     if not parts:
         raise InvalidInput(message("table_kernel", "no column is left", "give columns that vary"))
     return TableKernel(tuple(parts), combine)
+
+
+def _of_letters(plan: ColumnPlan) -> Kernel:
+    """K-mers with gaps: longer ones of four letters than of twenty."""
+    return GappedKmer(g=8, k=5) if "nucleotides" in plan.said else GappedKmer(g=5, k=3)
 
 
 def _numbers(plans: list[ColumnPlan], frame: Any, seed: int) -> list[TablePart]:
@@ -342,13 +365,13 @@ def _categories(plans: list[ColumnPlan], frame: Any, seed: int) -> list[TablePar
 
 def _season(plan: ColumnPlan, values: Any) -> list[TablePart]:
     """A periodic part for dates that span a year."""
-    if values.dtype.kind != "M":
+    if values.dtype.kind != "M" and plan.form in ("", PERCENT):
         return []
-    days = as_numbers(values)
+    days = as_numbers(values, plan.form)
     known = days[~np.isnan(days)]
     if np.ptp(known) < YEAR:
         return []
-    season = SeasonPlan(plan.name, float(np.median(known)))
+    season = SeasonPlan(plan.name, float(np.median(known)), plan.form)
     return [TablePart(f"{plan.name}, season", (season,), 0.5 * Periodic(1.0, 1.0) + 0.5)]
 
 

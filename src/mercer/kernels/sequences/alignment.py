@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +62,8 @@ class GlobalAlignment(Kernel):
 
     gamma: float | str = "median"
     normalize: bool = True
+
+    reads: ClassVar[str] = "objects"
 
     def __post_init__(self) -> None:
         self._set("gamma", parameters.bandwidth("GlobalAlignment", "gamma", self.gamma))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -35,6 +35,8 @@ def integer(who: str, name: str, value: Any, least: int = 1) -> int:
 @dataclass(frozen=True, repr=False)
 class SequenceKernel(Kernel):
     """k(x, z) of two sequences: strings, read as characters or as words, or lists of tokens."""
+
+    reads: ClassVar[str] = "objects"
 
     @property
     def domain(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,8 @@ class SetKernel(Kernel):
 
     kernel: Kernel = Gaussian()  # noqa: RUF009  (a value)
     aggregate: str = "mean"
+
+    reads: ClassVar[str] = "objects"
 
     def __post_init__(self) -> None:
         from mercer.kernels.names import as_kernel

@@ -1,0 +1,156 @@
+"""What the texts of a column are: sequences of letters, dates, percentages, identifiers, or prose."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["PERCENT", "date_form", "identifies", "in_form", "is_prose", "letters_of", "percent_form"]
+
+MOSTLY = 0.95
+LOOK = 2000
+"""Texts that are looked at, of a long column."""
+DATES = (
+    "ISO8601", "%Y/%m/%d", "%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S", "%Y%m%d", "%Y.%m.%d",
+    "%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S",
+    "%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%B %d %Y", "%b %Y", "%B %Y",
+    "%d/%m/%Y", "%m/%d/%Y", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S",
+    "%d-%m-%Y", "%m-%d-%Y", "%d/%m/%y", "%m/%d/%y",
+)  # fmt: skip
+"""As `pandas.to_datetime` reads them. Of %d/%m and %m/%d one is taken only if the other does not fit every value."""
+PERCENT = "%"
+_PERCENT = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)\s?%")
+_DATE = re.compile(r"(?=.*\d)[\w\s:.,/+\-]{6,40}")
+_NUCLEOTIDES = re.compile(r"[ACGTUN\-.]+")
+_LETTERS = re.compile(r"[A-Z*\-.]+")
+_NAMED = re.compile(r"(?:^|[\s_.\-])(?:id|ids|identifier|uuid|guid|key|index|idx|row|rownum|nr|no|number|#)$")
+_UUID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}|[0-9a-f]{16,}")
+
+
+def letters_of(texts: NDArray[Any]) -> str:
+    """Whether the texts are sequences: "nucleotides", "amino acids", or "" if they are neither.
+
+    >>> letters_of(np.array(["ACGTACGT", "ttgacc"])), letters_of(np.array(["MKVLAW", "GFDE"]))
+    ('nucleotides', 'amino acids')
+    >>> letters_of(np.array(["kernel", "matrix"]))
+    ''
+    """
+    looked = [text.upper() for text in texts[:LOOK] if text.isupper() or text.islower()]
+    if len(looked) < MOSTLY * min(len(texts), LOOK) or not looked:
+        return ""
+    length = float(np.median([len(text) for text in looked]))
+    if length >= 6 and _share(_NUCLEOTIDES, looked) >= MOSTLY:
+        return "nucleotides"
+    usual = [text for text in looked if _LETTERS.fullmatch(text)]
+    letters = "".join(usual)
+    proper = sum(letters.count(letter) for letter in "ACDEFGHIKLMNPQRSTVWY")
+    upper = sum(text.isupper() for text in texts[:LOOK])
+    if length >= 5 and len(usual) >= MOSTLY * len(looked) and upper >= MOSTLY * len(looked):
+        return "amino acids" if proper >= 0.98 * len(letters) else ""
+    return ""
+
+
+def is_prose(texts: NDArray[Any], distinct: int) -> bool:
+    """Whether the texts are worth reading as such: nearly all are distinct, or they have several words each.
+
+    >>> is_prose(np.array(["a b c d", "b c d e", "a b c d"]), 2)
+    True
+    """
+    words = float(np.mean([text.count(" ") + 1 for text in texts[:LOOK]]))
+    return distinct > 0.9 * len(texts) or (words >= 4 and distinct > 0.3 * len(texts))
+
+
+def identifies(name: str, texts: NDArray[Any], distinct: int) -> str:
+    """Why a column tells rows apart and measures nothing; "" if it does measure something.
+
+    >>> identifies("PassengerId", np.array(["7", "9", "4"]), 3)
+    'an identifier, by its name'
+    >>> identifies("code", np.array([f"AB-{i}" for i in range(30)]), 30)
+    'an identifier: all values are distinct and of one form, as AB-0'
+    """
+    if distinct < MOSTLY * len(texts):
+        return ""
+    spelled = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name.strip()).lower()
+    if _NAMED.search(spelled) or spelled in ("", "unnamed: 0"):
+        return "an identifier, by its name"
+    looked = texts[:LOOK].tolist()
+    if any(" " in text for text in looked) or distinct < len(texts):
+        return ""
+    if _share(_UUID, [text.lower() for text in looked]) >= MOSTLY:
+        return "an identifier: hexadecimal digits"
+    forms = {re.sub(r"\d+", "9", re.sub(r"[A-Za-z]+", "A", text)) for text in looked}
+    if len(forms) == 1 and len(looked) >= 20 and "9" in (form := forms.pop()) and "A" in form:
+        return f"an identifier: all values are distinct and of one form, as {looked[0][:20]}"
+    return ""
+
+
+def percent_form(texts: NDArray[Any]) -> str:
+    """PERCENT if the texts are percentages, else "".
+
+    >>> percent_form(np.array(["12.5%", "3 %"]))
+    '%'
+    """
+    return PERCENT if len(texts) and _share(_PERCENT, texts[:LOOK].tolist()) >= MOSTLY else ""
+
+
+def date_form(texts: NDArray[Any]) -> tuple[str, str]:
+    """The form of the dates that the texts are, or ""; and a doubt, if they are dates in two ways.
+
+    >>> date_form(np.array(["2024-03-01", "2024-12-24"])), date_form(np.array(["24.12.2024", "1.3.2024"]))
+    (('ISO8601', ''), ('%d.%m.%Y', ''))
+    >>> date_form(np.array(["3/4/2024", "12/24/2024"]))
+    ('%m/%d/%Y', '')
+    >>> date_form(np.array(["3/4/2024", "12/11/2024"]))
+    ('', "'3/4/2024' can be 2024-04-03 or 2024-03-04")
+    """
+    some = texts[:LOOK]
+    if not len(some) or _share(_DATE, some.tolist()) < MOSTLY or not _reasonable(some):
+        return "", ""
+    fits = [form for form in DATES if _share_of_dates(some[:20], form) >= MOSTLY]
+    fits = [form for form in fits if _share_of_dates(texts, form) >= MOSTLY]
+    if not fits:
+        return "", ""
+    swapped = fits[0].replace("%d", "%x").replace("%m", "%d").replace("%x", "%m")
+    if swapped != fits[0] and swapped in fits:
+        both = [str(in_form(some[:1], form)[0])[:10] for form in (fits[0], swapped)]
+        return "", f"{str(some[0])!r} can be {both[0]} or {both[1]}"
+    return fits[0], ""
+
+
+def in_form(texts: NDArray[Any], form: str) -> NDArray[Any]:
+    """The texts as numbers (of percentages) or as dates (`datetime64`); what is not in the form is missing.
+
+    >>> in_form(np.array(["12,5%", "x"], dtype=object), "%").tolist()
+    [12.5, nan]
+    """
+    import pandas as pd
+
+    if form == PERCENT:
+        plain = [text[:-1].strip().replace(",", ".") if _PERCENT.fullmatch(text) else "nan" for text in texts]
+        return np.array(plain, np.float64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = pd.to_datetime(pd.Series(texts, dtype=object), format=form, errors="coerce", utc=True)
+    return np.asarray(found.dt.tz_localize(None).to_numpy("datetime64[us]"))
+
+
+def _share(pattern: re.Pattern[str], texts: Iterable[str]) -> float:
+    hits = [pattern.fullmatch(text) is not None for text in texts]
+    return sum(hits) / len(hits)
+
+
+def _share_of_dates(texts: NDArray[Any], form: str) -> float:
+    return float(np.mean(~np.isnat(in_form(texts, form))))
+
+
+def _reasonable(texts: NDArray[Any]) -> bool:
+    """Dates have two separators or the name of a month; bare numbers are left to be numbers, but for 20240301."""
+    dated = re.compile(
+        r".*\d[-/.\s]\s?\w{1,9}[-/.,\s]\s?\d.*|.*[A-Za-z]{3}.*\d{4}|.*\d{4}-\d\d.*|(19|20)\d\d[01]\d[0-3]\d"
+    )
+    return _share(dated, texts.tolist()) >= MOSTLY
