@@ -16,6 +16,7 @@ from mercer.kernels import (
     Cauchy,
     Chi2,
     Cosine,
+    Dice,
     Gaussian,
     Hamming,
     Intersection,
@@ -28,6 +29,7 @@ from mercer.kernels import (
     Polynomial,
     RationalQuadratic,
     Sigmoid,
+    Tanimoto,
     inf,
     where,
 )
@@ -47,7 +49,7 @@ VECTORS = [
     Cosine(),
     Hamming(gamma=0.7),
 ]
-HISTOGRAMS = [Chi2(gamma=0.5), AdditiveChi2(), Intersection()]
+HISTOGRAMS = [Chi2(gamma=0.5), AdditiveChi2(), Intersection(), Tanimoto(), Dice()]
 TOLERANCE = {"float32": 4e-6, "float64": 1e-13}
 
 

@@ -11,6 +11,7 @@ from mercer.kernels import (
     Chi2,
     Constant,
     Cosine,
+    Dice,
     Gaussian,
     Hamming,
     Intersection,
@@ -22,6 +23,7 @@ from mercer.kernels import (
     Polynomial,
     RationalQuadratic,
     Sigmoid,
+    Tanimoto,
     inf,
 )
 
@@ -44,6 +46,8 @@ KERNELS = [
     Chi2(gamma=0.5),
     AdditiveChi2(),
     Intersection(),
+    Tanimoto(),
+    Dice(),
     Hamming(gamma=0.7),
     Constant(value=2.5),
 ]

@@ -77,6 +77,8 @@ DEFINITIONS = {
     "Chi2": lambda k, x, z: math.exp(-k.gamma * chi2(x, z)),
     "AdditiveChi2": lambda k, x, z: math.fsum(2 * a * b / (a + b) for a, b in zip(x, z, strict=True) if a + b > 0),
     "Intersection": lambda k, x, z: math.fsum(map(min, x, z)),
+    "Tanimoto": lambda k, x, z: math.fsum(map(min, x, z)) / math.fsum(map(max, x, z)) if any(x) or any(z) else 1.0,
+    "Dice": lambda k, x, z: 2 * math.fsum(map(min, x, z)) / math.fsum((*x, *z)) if any(x) or any(z) else 1.0,
     "Hamming": lambda k, x, z: math.exp(-k.gamma * sum(a != b for a, b in zip(x, z, strict=True))),
     "Constant": lambda k, x, z: k.value,
 }

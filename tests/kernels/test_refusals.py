@@ -15,6 +15,7 @@ from mercer.kernels import (
     Cauchy,
     Chi2,
     Constant,
+    Dice,
     Function,
     Gaussian,
     Hamming,
@@ -31,6 +32,7 @@ from mercer.kernels import (
     RationalQuadratic,
     Scaled,
     Sigmoid,
+    Tanimoto,
     Sum,
 )
 
@@ -137,7 +139,7 @@ def test_infinitely_divisible_kernels_have_fractional_powers(k, rows):
     assert isinstance((2 * k.on([0]) * k).normalized() ** 1.5, Kernel)
 
 
-@pytest.mark.parametrize("k", [Chi2(), AdditiveChi2(), Intersection()])
+@pytest.mark.parametrize("k", [Chi2(), AdditiveChi2(), Intersection(), Tanimoto(), Dice()])
 def test_negative_data(k):
     good, bad = np.ones((2, 2)), np.array([[1.0, -1e-9]])
     for kernel in (k, k + Linear(), 2 * k.normalized()):
@@ -185,7 +187,7 @@ def test_unresolved_kernels_have_no_block_and_no_diagonal(rows):
 
 
 @pytest.mark.parametrize(
-    "k", [Laplace(gamma=1.0, norm=1), Chi2(), AdditiveChi2(), Intersection(), Hamming(), Periodic()]
+    "k", [Laplace(gamma=1.0, norm=1), Chi2(), AdditiveChi2(), Intersection(), Tanimoto(), Dice(), Hamming(), Periodic()]
 )
 def test_sparse_data_that_must_be_dense(k, no_engine):
     with pytest.raises(InvalidInput, match="toarray"):

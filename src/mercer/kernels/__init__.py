@@ -11,7 +11,7 @@ from mercer.kernels.evaluation import dense, set_engine
 from mercer.kernels.expression import Expression, evaluate
 from mercer.kernels.formula import Formula, is_formula
 from mercer.kernels.functions import abs, cos, exp, log, maximum, minimum, sin, sqrt, tanh, where
-from mercer.kernels.histograms import AdditiveChi2, Chi2, Hamming, Intersection
+from mercer.kernels.histograms import AdditiveChi2, Chi2, Dice, Hamming, Intersection, Tanimoto
 from mercer.kernels.names import as_kernel, kernel_names, parse
 from mercer.kernels.pairing import ArrayPair, Pair, SymbolPair, trace
 from mercer.kernels.products import Cosine, Linear, MonomialSum, Polynomial, Sigmoid
@@ -41,6 +41,7 @@ __all__ = [
     "Constant",
     "Cosine",
     "Definiteness",
+    "Dice",
     "Expression",
     "Formula",
     "Function",
@@ -76,6 +77,7 @@ __all__ = [
     "SymbolPair",
     "TableKernel",
     "TablePart",
+    "Tanimoto",
     "View",
     "abs",
     "as_kernel",

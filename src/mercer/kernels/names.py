@@ -14,7 +14,7 @@ from mercer.errors import InvalidInput, message
 from mercer.kernels.base import Kernel
 from mercer.kernels.conventions import PAIRWISE, Names, completed
 from mercer.kernels.formula import Formula, is_formula
-from mercer.kernels.histograms import AdditiveChi2, Chi2, Hamming, Intersection
+from mercer.kernels.histograms import AdditiveChi2, Chi2, Dice, Hamming, Intersection, Tanimoto
 from mercer.kernels.pairing import PAIRINGS
 from mercer.kernels.products import Cosine, Linear, MonomialSum, Polynomial, Sigmoid
 from mercer.kernels.sequences import (
@@ -33,7 +33,7 @@ __all__ = ["as_kernel", "kernel_names", "parse"]
 
 _CLASSES: tuple[type[Kernel], ...] = (
     Linear, Polynomial, MonomialSum, Gaussian, Laplace, Matern, RationalQuadratic, Cauchy, Periodic, Sigmoid, Cosine,
-    Chi2, AdditiveChi2, Intersection, Hamming, Constant, Precomputed, Formula,
+    Chi2, AdditiveChi2, Intersection, Tanimoto, Dice, Hamming, Constant, Precomputed, Formula,
     Spectrum, GappedKmer, Mismatch, Subsequence, AllSubstrings, GlobalAlignment, SetKernel,
 )  # fmt: skip
 _NAMES: dict[str, type[Kernel]] = {cls.__name__.lower(): cls for cls in _CLASSES} | {
