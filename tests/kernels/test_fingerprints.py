@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from mercer import KernelRidge, OneClassSVM, check_kernel
+from mercer import KernelLMS, KernelRidge, OneClassSVM, check_kernel
 from mercer.errors import IndefiniteKernelWarning, InvalidInput
 from mercer.gram import KernelOperator
 from mercer.kernels import Dice, Kernel, Tanimoto, as_kernel
@@ -91,3 +91,8 @@ def test_fits_say_what_is_the_matter_with_it(estimator):
     with pytest.raises(InvalidInput, match=r"division by 0.*row 3.*where\(condition") as refusal:
         estimator.fit(fingerprints(), y)
     assert "standardise" not in str(refusal.value)
+
+
+def test_an_online_estimator_says_it_too():
+    with pytest.raises(InvalidInput, match=r"division by 0.*where\(condition"):
+        KernelLMS(Plain()).fit(fingerprints(), np.arange(40.0))

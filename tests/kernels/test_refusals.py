@@ -32,8 +32,8 @@ from mercer.kernels import (
     RationalQuadratic,
     Scaled,
     Sigmoid,
-    Tanimoto,
     Sum,
+    Tanimoto,
 )
 
 G = Gaussian(gamma=1.0)

@@ -21,7 +21,7 @@ from mercer.atomic import Atomic
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.advice import advice
 from mercer.estimators.expansion import Expansion
-from mercer.estimators.indefinite import examine
+from mercer.estimators.indefinite import examine, not_finite
 from mercer.estimators.parameters import NamedParameters
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
@@ -228,8 +228,7 @@ class KernelEstimator(Atomic, NamedParameters):
         with np.errstate(over="ignore", invalid="ignore"):
             diagonal = np.asarray(K.diagonal(), np.float64)
         if not np.all(np.isfinite(diagonal)):
-            given = f"{self.kernel_!r} has values that are not finite on these rows"
-            raise InvalidInput(message(type(self).__name__, given, "standardise the columns, or lower the degree"))
+            raise not_finite(K, type(self).__name__, "standardise the columns, or lower the degree")
         largest_row = 0.0
         if self.kernel_.domain != "any":
             values: np.ndarray = K.X.data if sp.issparse(K.X) else K.X

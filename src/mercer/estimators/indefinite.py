@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from mercer.errors import IndefiniteKernelWarning, message, warn
+from mercer.errors import IndefiniteKernelWarning, InvalidInput, message, warn
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
-from mercer.validity.brief import brief_check
+from mercer.validity.brief import brief_check, gap_on
 
-__all__ = ["examine"]
+__all__ = ["examine", "not_finite"]
 
 
 def examine(K: KernelOperator, who: str, meaning: str, report: Report) -> None:
@@ -23,7 +23,7 @@ def examine(K: KernelOperator, who: str, meaning: str, report: Report) -> None:
         return
     report.notes.append("the kernel is not proved positive semi-definite; the method may have no meaning for it")
     if found.verdict == "undefined":
-        report.notes.append(f"{found.gap}; {found.gap.advice}" if found.gap else "")
+        report.notes += [f"{found.gap}; {found.gap.advice}"] if found.gap else []
     if found.witness is None:
         report.notes.append(f"no witness against the kernel was found on {found.domain}")
         return
@@ -32,3 +32,12 @@ def examine(K: KernelOperator, who: str, meaning: str, report: Report) -> None:
     advice = f"{meaning}; see mercer.check_kernel, or repair it: kernel=mercer.RepairedKernel(kernel, 'clip')"
     report.warnings.append(message(who, given, advice))
     warn(report.warnings[-1], IndefiniteKernelWarning)
+
+
+def not_finite(K: KernelOperator, who: str, otherwise: str) -> InvalidInput:
+    """The error for kernel values that are not finite: the row where the formula has no value, or else `otherwise`."""
+    if found := gap_on(K):
+        row, gap = found
+        given = f"{K.kernel!r} has no value ({gap.why}) at row {row}"
+        return InvalidInput(message(who, given, gap.advice))
+    return InvalidInput(message(who, f"{K.kernel!r} has values that are not finite on these rows", otherwise))

@@ -12,6 +12,7 @@ from mercer.arrays import require
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.expansion import Expansion, expansion_of
+from mercer.estimators.indefinite import not_finite
 from mercer.estimators.report import Report
 from mercer.events import TilesDone, emit
 from mercer.gram import KernelOperator
@@ -145,14 +146,16 @@ class Stream(KernelEstimator):
         def values(p: int) -> np.ndarray:
             columns = joined(take(kept, np.arange(p)), rows) if p else rows
             K = KernelOperator(self.kernel_, both, columns, dtype=np.float64).toarray()
-            self._require_finite(K)
+            self._require_finite(K, rows=rows)
             return np.asarray(K)
 
         return Meeting(m, count(rows), values)
 
-    def _require_finite(self, *values: np.ndarray) -> None:
+    def _require_finite(self, *values: np.ndarray, rows: Any = None) -> None:
         # NaN is the largest and the smallest where there is one.
         if not all(np.isfinite(part.max()) and np.isfinite(part.min()) for part in values if part.size):
+            if rows is not None:
+                raise not_finite(KernelOperator(self.kernel_, rows), type(self).__name__, "standardise the columns")
             given = f"{self.kernel_!r} has values that are not finite on these rows (overflow)"
             raise InvalidInput(message(type(self).__name__, given, "standardise the columns"))
 

@@ -18,6 +18,7 @@ from mercer.arrays import human, require
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.compression import Compressible
 from mercer.estimators.expansion import Expansion, expansion_of
+from mercer.estimators.indefinite import not_finite
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
 from mercer.gram.inputs import count, take
@@ -176,7 +177,7 @@ class SupportVectorMachine(Compressible):
                 solution = solve(solver, replace(family, A=_stored(data.K, np.float64), start=solution.x.beta))
             if isinstance(data.A, Dense):
                 solution = self._sharpened(family, solver, solution)
-        self._account_for(family, solution)
+        self._account_for(data, family, solution)
         self._read(data, family, solution.x)
         return self
 
@@ -228,7 +229,7 @@ class SupportVectorMachine(Compressible):
         state = replace(further.state, iterations=taken + further.state.iterations)
         return replace(further, status=solution.status, state=state)
 
-    def _account_for(self, family: DualFamily, solution: Solution[Any]) -> None:
+    def _account_for(self, data: Training, family: DualFamily, solution: Solution[Any]) -> None:
         """What the solver says of itself, in the report, and as a warning where it fell short."""
         report, x = self.report_, solution.x
         self.n_iter_: Any = solution.state.iterations.astype(np.int32)
@@ -236,8 +237,7 @@ class SupportVectorMachine(Compressible):
         report.steps, report.residual, report.tolerance = int(self.n_iter_.sum()), solution.residual, self.tol
         report.status = solution.status.name.lower().replace("_", " ")
         if solution.status is Status.NOT_FINITE:
-            given = f"{self.kernel_!r} has values that are not finite on these rows"
-            raise InvalidInput(message(type(self).__name__, given, "standardise the columns, or lower the degree"))
+            raise not_finite(data.K, type(self).__name__, "standardise the columns, or lower the degree")
         gap, value = family.duality_gaps(x), np.abs(family.objectives(x))
         relative = float(np.max(gap / np.maximum(value, np.finfo(float).tiny), initial=0.0))
         report.notes.append(f"primal and dual objective differ by {relative:.1e} of their size at most")

@@ -108,9 +108,9 @@ class Intersection(_NonNegative):
 class Tanimoto(_NonNegative):
     """k(x, z) = Σᵢ min(xᵢ, zᵢ)/Σᵢ max(xᵢ, zᵢ), for non-negative data, where 0/0 = 1.
 
-    Of fingerprints, rows of 0 and 1, it is the number of common bits by the number of all that are set (Jaccard's index);
-    of counts it is also called MinMax. Positive semi-definite (Gower 1971, Biometrics 27, 857; Ralaivola et al. 2005,
-    Neural Networks 18, 1093).
+    Of fingerprints, rows of 0 and 1, it is the number of common bits by the number of all that are set, Jaccard's
+    index; of counts it is also called MinMax. Positive semi-definite (Gower 1971, Biometrics 27, 857; Ralaivola et al.
+    2005, Neural Networks 18, 1093).
 
     Examples
     --------

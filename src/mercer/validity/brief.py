@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -17,8 +18,9 @@ from mercer.validity.check import check_values, check_vectors
 from mercer.validity.ranges import Domain
 from mercer.validity.report import KernelReport
 from mercer.validity.rows import domain_of, of_histograms
+from mercer.validity.witness import Gap, confirm_gap
 
-__all__ = ["brief_check"]
+__all__ = ["brief_check", "gap_on"]
 
 MOST_ROWS, MOST_OBJECTS = 200, 40
 """Rows of a fit whose matrix is looked at; objects, each pair of which is a call of a Python function."""
@@ -28,6 +30,9 @@ SINGLE = float(np.finfo(np.float32).eps)
 
 MOST_COLUMNS = 8
 """Columns in which points are drawn: zeros in further ones change no pairing."""
+
+MOST_GAPS = 5
+"""Rows without a finite value of which it is asked why."""
 
 MOST_WORK = 1e9
 """What the search may cost, in nanoseconds or so."""
@@ -76,3 +81,22 @@ def _of_formula(kernel: Kernel, e: Expression, domain: Domain) -> KernelReport:
 def _reports(*key: Any) -> dict[str, KernelReport]:
     """Where the report on a kernel is kept: by all that it says of it, and not by the kernel, which may be changed."""
     return {}
+
+
+def gap_on(K: KernelOperator) -> tuple[int, Gap] | None:
+    """The first row of which the formula has no value with itself, and why; None where that is not the matter.
+
+    >>> from mercer.kernels import Formula
+    >>> found = gap_on(KernelOperator(Formula("dot / xx"), [[1.0], [0.0]]))
+    >>> print(found[0], found[1])
+    1 k has no value (division by 0) at x₁ = (0)
+    """
+    e = trace_or_none(K.kernel, exact=True) if K.kernel.domain == "vectors" else None
+    with np.errstate(all="ignore"):
+        bad = np.flatnonzero(~np.isfinite(np.asarray(K.diagonal(), np.float64)))
+    for row in bad[:MOST_GAPS]:
+        values = K.X[[row]].toarray()[0] if sp.issparse(K.X) else np.asarray(K.X[row])
+        point = tuple(Decimal(float(value)).normalize() for value in values)
+        if gap := confirm_gap(e, [point]):
+            return int(row), gap
+    return None
