@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
@@ -16,6 +17,11 @@ from mercer.kernels.columns import OnColumns, Rescaled
 __all__ = ["KNOWN", "Frequencies", "draw_frequencies", "fourier_features"]
 
 Floats = NDArray[np.float64]
+
+PHASE = 1e-5
+"""Error of a phase that is small beside that of a random approximation."""
+LOST = 1e-3
+"""Error of a phase in float64 that is not."""
 
 KNOWN = "Gaussian, Laplace, Matern, Cauchy, RationalQuadratic"
 """The kernels with a spectral measure that is drawn from here."""
@@ -119,13 +125,32 @@ def fourier_features(
     """
     m = len(W) if offset is None else len(W) - 1
     out = np.empty((X.shape[0], 2 * m + (offset is not None)), X.dtype)
-    phase = np.asarray(X @ W.T.astype(X.dtype))
+    phase = _phases(X, W)
     np.cos(phase[:, :m], out=out[:, :m])
     np.sin(phase[:, :m], out=out[:, m : 2 * m])
     if offset is not None:
         np.cos(phase[:, m] + out.dtype.type(offset), out=out[:, 2 * m])
     out *= out.dtype.type(math.sqrt(2 * scale / out.shape[1]))
     return out
+
+
+def _phases(X: NDArray[np.floating], W: Floats) -> NDArray[np.floating]:
+    """Wx in the dtype of X, less whole turns where it is too large to be held there to `PHASE`."""
+    # The median of the frequencies: of some laws a few are very large, and their features noise anyway.
+    reach = float(np.sqrt(np.max(_squares(X), initial=0.0) * np.median(_squares(W))))
+    if float(np.finfo(X.dtype).eps) * reach <= PHASE:
+        return np.asarray(X @ W.T.astype(X.dtype))
+    if float(np.finfo(np.float64).eps) * reach > LOST:
+        given = f"phases ⟨w, x⟩ of up to {reach:.0e}, whose cosines are rounding noise"
+        raise InvalidInput(message("RandomFourierFeatures", given, "standardise the columns, or lower gamma"))
+    phase = np.asarray(X.astype(np.float64) @ W.T)
+    phase -= 2 * np.pi * np.rint(phase / (2 * np.pi))
+    return phase.astype(X.dtype)
+
+
+def _squares(X: Any) -> Floats:
+    """‖x‖² of each row."""
+    return np.asarray(X.power(2).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X, dtype=np.float64))
 
 
 def _refused(given: str, do: str) -> InvalidInput:

@@ -47,7 +47,7 @@ def _pivots(K: KernelOperator, X: Any, count: int, seed: int, pool: int | None) 
     n, kernel = K.shape[0], K.kernel
     narrow = getattr(X, "dtype", None) == np.float32
     if pool is None or pool >= n:
-        return landmark_indices(K.astype(np.float32 if narrow else np.float64), count, "pivoted", seed)
+        return landmark_indices(K.in_float32() if narrow else K.astype(np.float64), count, "pivoted", seed)
     some = np.sort(np.random.default_rng([seed, 2]).choice(n, pool, replace=False))
     rows = K.block(some, some) if kernel.domain == "precomputed" else taken_rows(X, some)
     return np.asarray(some[landmark_indices(KernelOperator(kernel, rows), count, "pivoted", seed)])

@@ -68,14 +68,19 @@ def kmeans_landmarks(X: Any, count: int, seed: int) -> NDArray[Any]:
     return np.unique(np.asarray(model.cluster_centers_, X.dtype), axis=0)
 
 
-def nystroem_features(K: KernelOperator, root: NDArray[np.float64], chunk: int = 1 << 22) -> NDArray[Any]:
-    """Φ = K root for K = k(rows, landmarks), in the dtype of K, a few rows at a time."""
+def nystroem_features(
+    K: KernelOperator, root: NDArray[np.float64], dtype: Any = None, chunk: int = 1 << 22
+) -> NDArray[Any]:
+    """Φ = K root for K = k(rows, landmarks), in the precision of K, a few rows at a time; kept in `dtype`.
+
+    The root of small eigenvalues is large and multiplies the rounding of the entries: see `inverse_root`'s `eps`.
+    """
     n, m = K.shape
-    out, right = np.empty((n, root.shape[1]), K.dtype), root.astype(K.dtype)
+    out, right = np.empty((n, root.shape[1]), dtype or K.dtype), root.astype(K.dtype)
     step = max(1, chunk // max(m, 1))
     with one_blas_thread(2.0 * min(step, n) * right.size):
         for i in range(0, n, step):
-            np.matmul(K.rows(slice(i, i + step)), right, out=out[i : i + step])
+            out[i : i + step] = K.rows(slice(i, i + step)) @ right
     return out
 
 

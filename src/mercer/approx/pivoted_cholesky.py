@@ -151,7 +151,7 @@ def _pivots(
     Ft, pivots = np.empty((cap, n), kind), np.empty(cap, np.intp)  # rows, so that a pivot's part of F is contiguous
     rng, left, r, proposed = np.random.default_rng(seed), start.copy(), 0, 0
     while r < cap:
-        noise = NOISE * np.finfo(kind).eps * np.sqrt(r + 1.0) * start
+        noise = NOISE * float(np.finfo(kind).eps) * np.sqrt(r + 1.0) * start
         left[left <= noise] = 0.0
         total = float(left.sum())
         if total <= tol or total == 0.0:

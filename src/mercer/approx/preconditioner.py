@@ -176,7 +176,7 @@ def preconditioner(F: NDArray[Any], shift: ArrayLike, *, overwrite: bool = False
     scaled = np.multiply(F, root[:, None], out=F if overwrite else None, dtype=F.dtype, casting="same_kind")
     gram = _gram(scaled)
     norm = estimate_norm(gram.__matmul__, np.sqrt(np.diagonal(gram)), POWERS)
-    if np.finfo(F.dtype).eps * norm <= SAFE:
+    if float(np.finfo(F.dtype).eps) * norm <= SAFE:
         return Weighted(LowRankInverse(scaled, gram), root)
     return Weighted(SpectralInverse.of(scaled, gram, overwrite=True), root)
 
@@ -208,7 +208,7 @@ def _chunks(F: NDArray[Any]) -> Iterator[slice]:
 def _gram(F: NDArray[Any]) -> NDArray[np.float64]:
     """FᵀF, summed in float64 where rounding of F's dtype could be felt beside I."""
     trace = sum(float(np.einsum("ij,ij->", F[some], F[some], dtype=np.float64)) for some in _chunks(F))
-    kind = F.dtype if np.finfo(F.dtype).eps * trace <= EXACT else np.dtype(np.float64)
+    kind = F.dtype if float(np.finfo(F.dtype).eps) * trace <= EXACT else np.dtype(np.float64)
     G = np.zeros((F.shape[1], F.shape[1]))
     for some in _chunks(F):
         part = F[some].astype(kind, copy=False)

@@ -6,7 +6,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -36,16 +35,11 @@ FLOATS = (np.float64, np.float32)
 
 
 class KernelSize(NamedTuple):
-    """tr K, the largest entry of K, and the largest number in the rows."""
+    """tr K, the largest entry of K, and whether float32 can hold the entries and their sums."""
 
     trace: float
     largest_entry: float
-    largest_row: float
-
-    @property
-    def fits_float32(self) -> bool:
-        """Whether float32 can hold the entries and the distances of rows."""
-        return self.largest_entry < 1e30 and self.largest_row < 1e15
+    fits_float32: bool
 
 
 class KernelEstimator(Atomic, NamedParameters):
@@ -229,12 +223,8 @@ class KernelEstimator(Atomic, NamedParameters):
             diagonal = np.asarray(K.diagonal(), np.float64)
         if not np.all(np.isfinite(diagonal)):
             raise not_finite(K, type(self).__name__, "standardise the columns, or lower the degree")
-        largest_row = 0.0
-        if self.kernel_.domain != "any":
-            values: np.ndarray = K.X.data if sp.issparse(K.X) else K.X
-            # Not of |values|, which would be a copy of the data.
-            largest_row = float(max(np.max(values, initial=0.0), -np.min(values, initial=0.0)))
-        return KernelSize(float(diagonal.sum()), float(np.abs(diagonal).max()), largest_row)
+        top = float(np.abs(diagonal).max())
+        return KernelSize(float(diagonal.sum()), top, top < 1e30 and K.fits_float32)
 
     def _seed(self) -> int:
         """`random_state` where it is a whole number, else one drawn from the generator that it stands for."""
@@ -245,9 +235,23 @@ class KernelEstimator(Atomic, NamedParameters):
         return None
 
     def _cross(self, X: Any) -> KernelOperator:
-        """k(new row, training row) as an operator."""
+        """k(new row, training row) as an operator.
+
+        Its entries are in float64, as those of the fit: coefficients may be large against what they add up to, by
+        residual/λ for instance, and multiply the rounding of the entries.
+        """
         rows = self._validate_new(X)
-        return KernelOperator(self.kernel_, rows, self.X_fit_)
+        return KernelOperator(self.kernel_, rows, self.X_fit_, dtype=np.float64)
+
+    def _expanded(self, X: Any, coefficients: str = "dual_coef_") -> np.ndarray:
+        """Σⱼ αⱼ k(x, xⱼ) of new rows, α the attribute of that name; what overflows is refused."""
+        values = np.asarray(self._cross(X) @ getattr(self, coefficients))
+        if not np.all(np.isfinite(values)):
+            row = int(np.argmin(np.isfinite(values.reshape(len(values), -1)).all(axis=1)))
+            given = f"{self.kernel_!r} has values that are not finite on row {row}"
+            do = "standardise the columns, as those of the training rows, or lower the degree"
+            raise InvalidInput(message(type(self).__name__, given, do))
+        return values
 
     def _advice(self, status: Status) -> str:
         """What the status means, and what to do about it in the estimator's own parameters."""

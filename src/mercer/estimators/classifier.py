@@ -76,7 +76,7 @@ class ScoreClassifier(ClassifierMixin, Compressible):
         return X, labels, weights
 
     def _decide(self, X: Any) -> np.ndarray:
-        return np.asarray(self._cross(X) @ self.dual_coef_) + self.intercept_
+        return np.asarray(self._expanded(X) + self.intercept_)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """f(x) + b: of shape (m,) for two classes (positive: the second), of shape (m, c) otherwise."""

@@ -253,7 +253,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             trace = float(np.sum(weights * K.diagonal()))
             rounding = np.finfo(np.float64).eps * trace / np.sqrt(len(Y))  # of a row of K a, over ‖a‖, times √n
             noise = solution.residual * trace / (trace + self.delta_) + rounding * np.linalg.norm(A, axis=0).max()
-            keep = order[nu[order] > 10 * max(noise, np.finfo(report.dtype).eps * float(nu.max()))]
+            keep = order[nu[order] > 10 * max(noise, float(np.finfo(report.dtype).eps) * float(nu.max()))]
         A, F = A @ b[:, keep], F @ b[:, keep]
         # Where K has no full rank, a has a part of size 1/δ that w does not see; its rounding must not drown aᵀKa.
         if np.all(np.sum(A * F, axis=0) > 100 * rounding * np.sum(A**2, axis=0)):
@@ -281,7 +281,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             given = f"K + δI with δ={self.delta_:.3g} and a smallest eigenvalue of K of {least:.3g}"
             raise InvalidInput(message(type(self).__name__, given, self._advice(Status.NOT_POSITIVE_DEFINITE)))
         self._account(report, solution, self.tol, rounding=1e-8)
-        keep = solution.x.values > 10 * np.finfo(report.dtype).eps * max(float(solution.x.values[0]), 1.0)
+        keep = solution.x.values > 10 * float(np.finfo(report.dtype).eps) * max(float(solution.x.values[0]), 1.0)
         A = A[:, keep]
         F = np.asarray(K @ A)
         return Directions(A, F, A.T @ F)
@@ -381,7 +381,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def transform(self, X: Any) -> np.ndarray:
         """wᵀφ(x) = Σᵢ aᵢ k(xᵢ, x) for each direction (21.61): of shape (m, k), float64."""
-        return np.asarray(self._cross(X) @ self.dual_coef_)
+        return self._expanded(X)
 
     @property
     def _n_features_out(self) -> int:

@@ -99,7 +99,8 @@ class EmpiricalKernelMap(_FeatureMap):
         if self.component_indices_ is None or not np.array_equal(self.component_indices_, np.arange(K.shape[0])):
             return self._features(X)
         self._afford(X)
-        return np.array(K.astype(np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64).toarray())
+        narrow = getattr(X, "dtype", None) == np.float32
+        return np.array((K.in_float32() if narrow else K).toarray())
 
     def _fit(self, X: Any) -> KernelOperator:
         m, seed = None if self.n_components is None else self._checked_count("n_components"), self._seed()

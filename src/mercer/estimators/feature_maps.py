@@ -14,7 +14,7 @@ from mercer.arrays import parse_memory, require
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
-from mercer.gram.inputs import count
+from mercer.gram.inputs import count, dtype_of
 
 __all__ = ["Nystroem", "RandomFourierFeatures"]
 
@@ -34,7 +34,7 @@ class _FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstim
         some = np.sort(np.random.default_rng([seed, 1]).choice(n, min(n, MEASURED), replace=False))
         with report.stage("measure"):
             rows = X[some] if hasattr(X, "shape") else [X[i] for i in some]
-            Phi = np.asarray(self._map(rows), np.float64)
+            Phi = np.asarray(self._map(self._held(rows)), np.float64)
             exact = np.asarray(K.block(some, some), np.float64)
             off = np.abs(exact - Phi @ Phi.T)
         scale = float(np.linalg.norm(exact))
@@ -50,13 +50,18 @@ class _FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstim
         raise NotImplementedError
 
     def transform(self, X: Any) -> np.ndarray:
-        """φ of each row: of shape (m, features), in the dtype of X."""
+        """φ of each row: of shape (m, features), in the dtype of X unless the kernel's values overflow there."""
         return self._features(self._validate_new(X))
 
     def _features(self, X: Any) -> np.ndarray:
         """φ of validated rows, where there is memory for it."""
         self._afford(X)
-        return self._map(X)
+        return self._map(self._held(X))
+
+    def _held(self, X: Any) -> Any:
+        """The rows in a dtype that holds their kernel values."""
+        vectors = self.kernel_.domain == "vectors"
+        return X.astype(KernelOperator(self.kernel_, X).dtype, copy=False) if vectors else X
 
     def _afford(self, X: Any) -> None:
         n, itemsize = count(X), getattr(getattr(X, "dtype", None), "itemsize", 8)
@@ -164,7 +169,9 @@ class Nystroem(_FeatureMap):
         return KernelOperator(self.kernel_, self.components_, dtype=np.float64).toarray()
 
     def _map(self, X: Any) -> np.ndarray:
-        return nystroem_features(KernelOperator(self.kernel_, X, self.components_), self.normalization_)
+        K = KernelOperator(self.kernel_, X, self.components_, dtype=np.float64)
+        narrow = dtype_of(K.X) == np.float32 and K.fits_float32
+        return nystroem_features(K, self.normalization_, np.float32 if narrow else np.float64)
 
     @property
     def _n_features_out(self) -> int:

@@ -52,7 +52,7 @@ class GaussianClasses(ClassifierMixin, LeastSquares):
                 room = max((report.memory_budget - report.memory_planned) // (4 * 8 * n), 1)
                 rank = int(min(n, LEVERAGE_RANK, room))
                 # What fewer pivots than rows leave out is far more than the rounding of float32.
-                approximation = pivoted_cholesky(K if rank == n else K.astype(np.float32), rank)
+                approximation = pivoted_cholesky(K if rank == n else K.in_float32(), rank)
                 F, rest = approximation.F, approximation.left
                 report.memory_planned += 2 * F.nbytes
             h = leverages(F, rest, weights, self.delta_)

@@ -299,7 +299,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     def transform(self, X: Any, y: Any = None) -> Any:
         """The scores of new rows: of shape (m, k), float64; with y a pair, those of the second view too."""
-        Z = np.asarray(self._cross(X) @ self.dual_coef_) - self.offset_
+        Z = self._expanded(X) - self.offset_
         if y is None:
             return Z
         K = KernelOperator(self.kernel_y_, self._validated_view(y, fitted=True), self.Y_fit_)

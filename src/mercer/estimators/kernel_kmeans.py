@@ -189,8 +189,8 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
         if hasattr(self, "dual_coef_"):
             del self.dual_coef_
         self.report_, self.sample_weight_ = report, weights
-        k, largest = self._count(K.shape[0], weights), self._kernel_size(K).largest_entry
-        road = self._choose(K, k, largest, report)
+        k, size = self._count(K.shape[0], weights), self._kernel_size(K)
+        road = self._choose(K, k, size.fits_float32, report)
         if road.name == "nystroem":
             self._by_landmarks(K, X, weights, k, report)
             return None
@@ -208,7 +208,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
         self.center_norms_, self.inertia_ = found.norms[kept], found.inertia
         return found.distances[:, kept]
 
-    def _choose(self, K: KernelOperator, k: int, largest: float, report: Report) -> _Road:
+    def _choose(self, K: KernelOperator, k: int, narrow: bool, report: Report) -> _Road:
         """The road, and the memory it will take, before anything is allocated."""
         if self.solver not in ("auto", "stored", "matrix_free", "nystroem"):
             given = f"solver={self.solver!r}"
@@ -216,7 +216,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
             raise InvalidInput(message("KernelKMeans", given, do))
         n, vectors = K.shape[0], 64 * K.shape[0] * k
         precomputed = self.kernel_.domain == "precomputed"
-        dtype = np.dtype(np.float64 if n <= SMALL or largest > 1e30 else np.float32)
+        dtype = np.dtype(np.float32 if narrow and n > SMALL else np.float64)
         dtype = K.X.dtype if precomputed else dtype
         if self.solver == "nystroem":
             road = _Road("nystroem", dtype, 0, "asked for")
@@ -284,8 +284,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
         """⟨φ(x), m_c⟩ for each row and mean."""
         K = self._cross(X)
         if hasattr(self, "dual_coef_"):
-            return np.asarray(K.astype(np.float64) @ self.dual_coef_)
-        K = K.astype(np.float64)
+            return np.asarray(K @ self.dual_coef_)
         return K.group_sums(self.labels_, self.n_clusters_, self.sample_weight_) / self.cluster_weights_
 
     def predict(self, X: Any) -> np.ndarray:

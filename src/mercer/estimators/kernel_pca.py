@@ -266,10 +266,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
 
     def _by_krylov(self, K: KernelOperator, k: int, size: KernelSize, report: Report) -> _Found:
         """With float32 entries where their rounding stays below the tolerance, else with float64 ones."""
-        narrow = self.tol >= 1e-6 and size.largest_entry < 1e30
+        narrow = self.tol >= 1e-6 and size.fits_float32
         found, largest = self._krylov(K, k, np.float32 if narrow else np.float64, report)
         # Rounding moves the eigenvalues by the norm of a random matrix of this size.
-        rounding = np.finfo(np.float32).eps * np.sqrt(len(found.column_means)) * size.largest_entry
+        rounding = float(np.finfo(np.float32).eps) * np.sqrt(len(found.column_means)) * size.largest_entry
         if narrow and rounding > 0.1 * self.tol * largest:
             report.notes.append(f"float32 entries would shift eigenvalues by {rounding:.0e}, so float64 ones were used")
             found, _ = self._krylov(K, k, np.float64, report)
@@ -362,7 +362,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
         dtype = np.dtype(report.dtype)
         largest = max(float(values[0]), 0.0)
         # Where all rows are the same, even λ₁ is rounding: that of K before it was centred.
-        kept = values > max(np.finfo(dtype).eps * n * largest, 4 * np.finfo(np.float64).eps * trace)
+        kept = values > max(float(np.finfo(dtype).eps) * n * largest, 4 * np.finfo(np.float64).eps * trace)
         values, vectors = values[kept], vectors[:, kept]
         vectors = vectors - vectors.mean(axis=0)
         top = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]

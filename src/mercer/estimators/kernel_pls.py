@@ -176,11 +176,11 @@ class KernelPLS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMi
 
     def predict(self, X: Any) -> np.ndarray:
         """f(x) for each row, in float64."""
-        return np.asarray(self._cross(X) @ self.dual_coef_) + self.intercept_
+        return np.asarray(self._expanded(X) + self.intercept_)
 
     def transform(self, X: Any) -> np.ndarray:
         """The scores k̃(x)ᵀR of each row: of shape (m, k), float64."""
-        return np.asarray(self._cross(X) @ self.dual_rotations_) - self.score_offset_
+        return np.asarray(self._expanded(X, "dual_rotations_") - self.score_offset_)
 
     @property
     def _n_features_out(self) -> int:

@@ -106,7 +106,8 @@ class LandmarkMachine(SupportVectorMachine):
             else:
                 among = KernelOperator(self.kernel_, landmarks, dtype=np.float64).toarray()
                 entries = getattr(landmarks, "dtype", np.dtype(np.float64))
-            root, rank = inverse_root(among, float(np.finfo(entries).eps))
+            eps = max(float(np.finfo(kind).eps) for kind in (entries, dtype))  # of what the root will multiply
+            root, rank = inverse_root(among, eps)
         with report.stage("features"):
             between = KernelOperator(self.kernel_, K.X, landmarks, dtype=dtype)
             features = np.empty((K.shape[0], len(root) + 1), dtype)

@@ -141,7 +141,7 @@ class LandmarkComponents(PreImages):
         k = m if self.n_components is None else min(int(self.n_components), m)
         with report.stage("eigenvalues"):
             values, W = leading_pairs(moments.scatter, k)
-        cut = np.finfo(report.dtype).eps * m * max(float(values[0]), 0.0)
+        cut = float(np.finfo(report.dtype).eps) * m * max(float(values[0]), 0.0)
         kept = values > max(cut, 4 * np.finfo(np.float64).eps * moments.trace)
         K_mm = self._between_landmarks()
         A = root @ W[:, kept]

@@ -225,7 +225,7 @@ class LeastSquares(Compressible):
         require(need, report.memory_budget, f"{type(self).__name__} on {report.n} rows", [alternative, "fewer rows"])
 
     def _decide(self, X: Any) -> np.ndarray:
-        return np.asarray(self._cross(X) @ self.dual_coef_) + self.intercept_
+        return self._expanded(X) + self.intercept_
 
 
 def duals(

@@ -331,4 +331,4 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
 
     def predict(self, X: Any) -> np.ndarray:
         """f(x) = Σᵢ βᵢ k(xᵢ, x) for each row, in float64."""
-        return np.asarray(self._cross(X) @ self.dual_coef_)
+        return self._expanded(X)

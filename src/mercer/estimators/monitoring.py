@@ -61,11 +61,7 @@ class ProcessMonitoring(KernelEstimator):
 
     def _scores(self, X: Any) -> np.ndarray:
         """yⱼ = Σᵢ Aᵢⱼ k(bᵢ, x) − k̄ᵀAⱼ of new rows."""
-        K = self._cross(X)
-        # The coefficients of landmarks are large and of both signs; those of training rows are small.
-        exact = hasattr(self, "eigenvectors_")
-        products = (K if exact else K.astype(np.float64)) @ self.dual_coef_
-        return np.asarray(products) - self.column_means_ @ self.dual_coef_
+        return np.asarray(self._expanded(X) - self.column_means_ @ self.dual_coef_)
 
     def _position(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
         """Scores, and SPE = ‖φ(x) − m‖² − ‖y‖² with m = Σ cᵢ φ(bᵢ), of validated rows: one product."""

@@ -182,7 +182,7 @@ class KernelSpectralClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         largest = max(float(np.abs(pairs.values).max()), np.finfo(float).tiny)
         found = Solution(pairs, solution.status, solution.steps, float(pairs.residuals.max()) / largest, solution.state)
         self._account(report, found, self.tol)
-        kept = pairs.values > np.finfo(report.dtype).eps * len(s) * largest
+        kept = pairs.values > float(np.finfo(report.dtype).eps) * len(s) * largest
         if not np.all(kept):
             report.notes.append(f"{q} eigenvectors were asked for, {int(kept.sum())} have eigenvalues above rounding")
         self.eigenvalues_, U = pairs.values[kept], pairs.vectors[:, kept]
@@ -200,7 +200,7 @@ class KernelSpectralClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         report.memory_planned = vectors + (8 if small else 4) * n * n * choice.stored + 64 * n * self.n_clusters
         what = f"KernelSpectralClustering of {n} rows and {q} eigenvectors"
         require(report.memory_planned, report.memory_budget, what, ["fewer components", "fewer rows"])
-        operator: Operator = K if small else K.astype(np.float32 if self.tol >= 1e-6 else np.float64)
+        operator: Operator = K.in_float32() if self.tol >= 1e-6 and not small else K
         report.precision = f"{operator.dtype} entries, float64 eigenvalues and residual"
         if choice.stored and not small:
             with report.stage("kernel matrix"):
@@ -224,7 +224,7 @@ class KernelSpectralClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def transform(self, X: Any) -> np.ndarray:
         """The embedded rows, of shape (m, n_components)."""
-        K = self._cross(X).astype(np.float64)
+        K = self._cross(X)
         return self._normalised(K, self._degrees(K))
 
     def predict(self, X: Any) -> np.ndarray:

@@ -173,4 +173,4 @@ class Stream(KernelEstimator):
         check_is_fitted(self)
         if not count(self.X_fit_):  # k(x, x) = 0 for all that was seen
             return np.zeros((count(self._validate_new(X)), *self.dual_coef_.shape[1:]))
-        return np.asarray(self._cross(X) @ self.dual_coef_)
+        return self._expanded(X)

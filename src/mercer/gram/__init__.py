@@ -1,6 +1,7 @@
 """Kernels × operators: programs, tiles, and the kernel matrix as an operator."""
 
-from mercer.gram.operator import KernelOperator, dense
+from mercer.gram.dense import dense
+from mercer.gram.operator import KernelOperator
 from mercer.kernels import evaluation
 
 __all__ = ["KernelOperator"]

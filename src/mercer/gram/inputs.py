@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,10 +18,12 @@ __all__ = [
     "count",
     "densified",
     "dtype_of",
+    "index_runs",
     "is_symmetric",
     "joined",
     "may_be_dense",
     "narrowed",
+    "run_ends",
     "take",
     "validated",
 ]
@@ -86,7 +89,7 @@ def commutes(kernel: Kernel) -> bool:
 
 def _is_symmetric_matrix(X: Array, step: int = 512) -> bool:
     """Up to the rounding errors of whoever computed it."""
-    bound = 64 * np.finfo(X.dtype).eps * abs(X).max()
+    bound = 64 * float(np.finfo(X.dtype).eps) * abs(X).max()
     starts = range(0, X.shape[0], step)
     tiles = ((slice(i, i + step), slice(j, j + step)) for i in starts for j in starts if i <= j)
     return all(abs(X[rows, columns] - X[columns, rows].T).max() <= bound for rows, columns in tiles)
@@ -136,3 +139,16 @@ def joined(first: Array, second: Array) -> Array:
     if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
         return np.concatenate([first, second])
     return [*first, *second]
+
+
+def index_runs(index: NDArray[np.intp]) -> Iterator[tuple[int, int]]:
+    """(first, last) places of each run of consecutive numbers."""
+    first = 0
+    for last in run_ends(index):
+        yield first, int(last)
+        first = int(last) + 1
+
+
+def run_ends(index: NDArray[np.intp]) -> list[int]:
+    """The last place of each run of consecutive numbers."""
+    return [*np.flatnonzero(np.diff(index) != 1), len(index) - 1] if len(index) else []

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from mercer import backend
@@ -19,18 +17,23 @@ from mercer.gram.inputs import (
     count,
     densified,
     dtype_of,
+    index_runs,
     is_symmetric,
     may_be_dense,
     narrowed,
+    run_ends,
     take,
     validated,
 )
+from mercer.gram.reach import holds, not_held
 from mercer.gram.registers import DoesNotFit
 from mercer.kernels import Kernel, as_kernel
+from mercer.kernels.base import trace_or_none
+from mercer.kernels.expression import Expression
 from mercer.operators import Operator
 from mercer.operators.base import row_blocks
 
-__all__ = ["KernelOperator", "dense"]
+__all__ = ["KernelOperator"]
 
 Array: TypeAlias = Any
 
@@ -65,8 +68,8 @@ class KernelOperator(Operator):
         A kernel, its name, or an expression as the command line writes them. Parameters that depend on data are
         resolved on X when Z is omitted, and must be resolved otherwise.
     X : array-like of shape (n, d)
-        Rows; float32 rows give float32 entries, everything else float64. For a precomputed kernel the rows of kernel
-        values; for a `Function` kernel any sequence.
+        Rows; float32 rows give float32 entries, unless the kernel overflows or underflows there, and everything else
+        float64. For a precomputed kernel the rows of kernel values; for a `Function` kernel any sequence.
     Z : array-like of shape (m, d), optional
         Columns; for a precomputed kernel the indices of its columns.
     dtype : float32 or float64, optional
@@ -76,7 +79,8 @@ class KernelOperator(Operator):
     Raises
     ------
     InvalidInput
-        For data that the kernel has no value for, and for parameters that depend on data when Z is given.
+        For data that the kernel has no value for, or whose values overflow or underflow in float64, and for parameters
+        that depend on data when Z is given.
 
     Notes
     -----
@@ -115,10 +119,23 @@ class KernelOperator(Operator):
             columns = self.X.shape[1]
         entries = dtype_of(self.X) if dtype is None else dtype
         symmetric = Z is None and rows == columns and is_symmetric(kernel, self.X)
+        if entries == np.float32 and dtype is None and not self.fits_float32:
+            entries = np.dtype(np.float64)
         super().__init__((rows, columns), entries, symmetric=symmetric)
         self._plan: Any = None
+        if entries == np.float64 and not self._holds(np.float64):
+            raise not_held(kernel, (self.X, self.Z))
 
     # ---- the operator's contract ------------------------------------------------------------------------------------
+
+    @cached_property
+    def fits_float32(self) -> bool:
+        """Whether float32 can hold the entries, and what the formula makes on the way to them."""
+        return self._holds(np.float32)
+
+    def _holds(self, dtype: DTypeLike) -> bool:
+        e = self._expression
+        return e is None or holds(e, (self.X,) if self.Z is None else (self.X, self.Z), dtype)
 
     def _matmat(self, V: Array) -> Array:
         if V.shape[1] == 0:
@@ -163,7 +180,7 @@ class KernelOperator(Operator):
         if runs > 1 and (runs > MOST_RUNS or len(index) * sweep.PANEL > self.shape[0]):
             return self._cross(index, None)
         # Of the whole plan, which is there already or will be wanted again: to make one costs as much as some rows.
-        for first, last in _runs(index):
+        for first, last in index_runs(index):
             self._write(slice(index[first], index[last] + 1), out[first : last + 1])
         return out
 
@@ -183,6 +200,8 @@ class KernelOperator(Operator):
             return super()._normal_product(V, weights)
         own, scale = narrowed(V, self.dtype)
         out = sweep.normal_product(self._tiles(), own, weights, self.shape[0], self._work(2 * V.shape[1]))
+        if not np.all(np.isfinite(out)):  # K V may be beyond float32, in which the engine keeps it
+            return super()._normal_product(V, weights)
         return np.ldexp(out, scale, out=out).astype(V.dtype, copy=False)
 
     def _block_times(self, rows: NDArray[np.intp], columns: NDArray[np.intp], V: Array) -> Array:
@@ -222,7 +241,7 @@ class KernelOperator(Operator):
         """Whether a block is a run of rows and columns of the whole plan, which is there or worth its making."""
         if not (len(rows) and len(columns)) or (self._plan is None and 2 * len(columns) < self.shape[1]):
             return False
-        return len(_ends(rows)) == 1 == len(_ends(columns))
+        return len(run_ends(rows)) == 1 == len(run_ends(columns))
 
     def fill(self, out: Array) -> Array:
         """Write K into `out`; in place and exactly symmetric where `out` is contiguous and of K's dtype."""
@@ -257,6 +276,10 @@ class KernelOperator(Operator):
         if np.dtype(dtype) == self.dtype:
             return self
         return self._like(self.X, self.Z, self.shape, dtype, self.symmetric)
+
+    def in_float32(self) -> Operator:
+        """With entries in float32, where these hold the kernel's values; else as it is."""
+        return self.astype(np.float32) if self.fits_float32 else self
 
     def _like(self, X: Any, Z: Any, shape: tuple[int, int], dtype: DTypeLike, symmetric: bool) -> KernelOperator:
         """The same kernel on rows that were validated before."""
@@ -334,10 +357,11 @@ class KernelOperator(Operator):
         else:
             x, z, pins = take(self.X, rows), take(Z, columns), self._pins(rows, columns)
         same = z is x
-        if self._runs_as_program:
+        if self._expression is not None and self._runs_as_program:
             x = densified(x)
             with contextlib.suppress(DoesNotFit):
-                return sweep.program_tiles(self.kernel, x, x if same else densified(z), pins, self.dtype)
+                z = x if same else densified(z)
+                return sweep.program_tiles(self._expression, x, z, pins, self.dtype)
         if self.kernel.domain == "vectors" and x.dtype.itemsize < self.dtype.itemsize:
             x = x.astype(self.dtype)
             z = x if same else z.astype(self.dtype)
@@ -358,10 +382,13 @@ class KernelOperator(Operator):
         return self._runs_as_program and backend.is_native() and self.X.shape[1] <= CHEAP_COLUMNS
 
     @cached_property
+    def _expression(self) -> Expression | None:
+        """The traced formula of a kernel of vectors."""
+        return trace_or_none(self.kernel) if self.kernel.domain == "vectors" else None
+
+    @property
     def _runs_as_program(self) -> bool:
-        if self.kernel.domain != "vectors" or not self.kernel.traceable:
-            return False
-        return may_be_dense(self.X) and (self.Z is None or may_be_dense(self.Z))
+        return self._expression is not None and may_be_dense(self.X) and (self.Z is None or may_be_dense(self.Z))
 
     def _work(self, r: int) -> float:
         """Nanoseconds an entry on a slow core: only for how much to do between two looks at the keyboard."""
@@ -371,24 +398,3 @@ class KernelOperator(Operator):
         if not self._runs_as_program:
             return 20.0 + 0.5 * width
         return (1.0 + 0.05 * width + 0.05 * r) * self.dtype.itemsize / 4
-
-
-def dense(kernel: Kernel, X: Array, Z: Array | None = None) -> Any:
-    """All k(x, z) as an array: what ``kernel(X, Z)`` runs on. Tensors are left to the kernel's own formula."""
-    plain = all(rows is None or isinstance(rows, np.ndarray) or sp.issparse(rows) for rows in (X, Z))
-    if kernel.domain != "vectors" or not kernel.traceable or not plain:
-        return NotImplemented
-    return KernelOperator(kernel, X, Z).toarray()
-
-
-def _runs(index: NDArray[np.intp]) -> Iterator[tuple[int, int]]:
-    """(first, last) places of each run of consecutive numbers."""
-    first = 0
-    for last in _ends(index):
-        yield first, int(last)
-        first = int(last) + 1
-
-
-def _ends(index: NDArray[np.intp]) -> list[int]:
-    """The last place of each run of consecutive numbers."""
-    return [*np.flatnonzero(np.diff(index) != 1), len(index) - 1] if len(index) else []

@@ -15,7 +15,7 @@ from mercer.gram.compiler import compile_expression, structure
 from mercer.gram.program import Pairing, Program, RowValue, Views
 from mercer.kernels import Kernel
 from mercer.kernels.expression import Expression, evaluate
-from mercer.kernels.pairing import trace
+from mercer.kernels.views import Columns
 
 __all__ = ["block_tiles", "multiply", "normal_product", "pieces", "program_tiles"]
 
@@ -29,12 +29,18 @@ class Side:
     """One side of the pairs: its rows through every view that the program names, each computed once."""
 
     rows: Array
+    dtype: np.dtype[Any]
     seen: dict[Views, Array] = field(default_factory=dict)
 
     def through(self, views: Views) -> Array:
         if views not in self.seen:
-            self.seen[views] = views[-1].apply(self.through(views[:-1])) if views else self.rows
+            self.seen[views] = self._shown(self.through(views[:-1]), views[-1]) if views else self.rows
         return self.seen[views]
+
+    def _shown(self, rows: Array, view: Any) -> Array:
+        """What a view shows, in the dtype of the entries where the rows have a narrower one: it may round."""
+        wider = self.dtype.itemsize > rows.dtype.itemsize and not isinstance(view, Columns)
+        return view.apply(rows.astype(self.dtype) if wider else rows)
 
 
 @dataclass
@@ -97,15 +103,15 @@ def _self_pairing(leaf: Expression, side: Side) -> Array:
     return _squared_norms(rows) if kind == "dot" else rows.sum(axis=1, dtype=np.float64)
 
 
-def program_tiles(kernel: Kernel, X: Array, Z: Array, pins: Array | None, dtype: np.dtype[Any]) -> Tiles:
-    """The tile engine's plan, with entries of `dtype`, for a traceable, resolved kernel on dense rows.
+def program_tiles(expression: Expression, X: Array, Z: Array, pins: Array | None, dtype: np.dtype[Any]) -> Tiles:
+    """The tile engine's plan, with entries of `dtype`, for a traced formula on dense rows.
 
     `pins` names, for each row of X, the row of Z that is the same point (−1: none).
     """
     same = Z is X
-    x = Side(X)
-    data = Data(x, x if same else Side(Z), dtype)
-    return _build(_program(kernel, data.z), data, pins)
+    x = Side(X, dtype)
+    data = Data(x, x if same else Side(Z, dtype), dtype)
+    return _build(_program(expression, data.z), data, pins)
 
 
 @lru_cache(maxsize=256)
@@ -114,9 +120,8 @@ def _programs(shape: Hashable, columns: int) -> dict[str, Program]:
     return {}
 
 
-def _program(kernel: Kernel, side: Side) -> Program:
+def _program(expression: Expression, side: Side) -> Program:
     # Kept by the formula and not by the kernel, whose formula may read what changes: a global variable, its own state.
-    expression = trace(kernel)
     try:
         kept = _programs(structure(expression), int(side.rows.shape[1]))
     except TypeError:  # a view that cannot be hashed

@@ -304,7 +304,8 @@ class Normalized(Kernel):
 
     def diagonal(self, X: Array) -> Array:
         d = self.kernel.diagonal(X)
-        return d * _inverse_root(d) ** 2
+        root = _inverse_root(d)
+        return d * root * root  # in this order: the square of the root may overflow
 
     @property
     def folds(self) -> bool:

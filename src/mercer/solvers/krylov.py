@@ -225,7 +225,7 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
         if not state.finite:
             return Status.NOT_FINITE
         if len(state.values) == problem.k and state.residual <= self.tol:
-            cut = np.finfo(problem.A.dtype).eps * problem.n * state.scale
+            cut = float(np.finfo(problem.A.dtype).eps) * problem.n * state.scale
             return Status.CONVERGED if float(np.min(np.abs(state.values))) > cut else Status.RANK_DEFICIENT
         if state.steps and (len(state.V) == problem.n or state.idle >= _PATIENCE):
             return Status.STALLED
@@ -259,7 +259,7 @@ def _leading_rows(problem: Eigenproblem, block: int, rng: np.random.Generator) -
     e, U = e[-block:], U[:, -block:]
     if float(np.sum(e)) <= _DECAY * float(np.trace(G)):
         return np.empty((0, problem.n))
-    sound = e > np.finfo(C.dtype).eps * float(e[-1])
+    sound = e > float(np.finfo(C.dtype).eps) * float(e[-1])
     return np.asarray((U[:, sound] / np.sqrt(e[sound])).T.astype(C.dtype) @ C)
 
 

@@ -1,0 +1,224 @@
+"""Whether a precision holds what a formula makes of rows of a given size: overflow and underflow, found beforehand.
+
+A formula is tried on pairs of rows of the smallest and of the largest norm, in the precision that is asked about and in
+extended precision. It is held where the two agree. The sizes are bounds first, one number for all rows; the norms
+themselves are computed only where the bounds raise an alarm, or where the formula has values of one row alone, which
+may be as small as the smallest row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.errors import InvalidInput, message
+from mercer.gram.compiler import structure
+from mercer.gram.program import Views
+from mercer.kernels.expression import LEAVES, Expression, evaluate
+
+__all__ = ["holds", "not_held"]
+
+Array: TypeAlias = Any
+Key: TypeAlias = Any
+"""A formula's `structure`."""
+Size: TypeAlias = tuple[float, float, float, float, int]
+"""The smallest and the largest norm of a row, on the left and on the right, and the number of columns."""
+Sizes: TypeAlias = tuple[tuple[Views, Size], ...]
+"""These of the rows seen through each chain of views."""
+
+AGREEMENT = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-9}
+"""Difference from extended precision, relative to √(k(x, x) k(z, z)), that is not rounding. exp(80) in float32 is wrong
+by 5e-6."""
+ROOM = 4.0
+"""How far the pairings stay from the ends of the range: norms are rounded, and differences are twice as large."""
+
+
+def holds(expression: Expression, rows: tuple[Array, ...], dtype: Any) -> bool:
+    """Whether entries of `dtype` hold the values of a formula on pairs of these rows.
+
+    Parameters
+    ----------
+    expression : Expression
+        A traced formula.
+    rows : tuple of arrays or CSR matrices
+        X, or X and Z.
+    dtype : float32 or float64
+
+    Examples
+    --------
+    >>> from mercer.kernels import Polynomial, trace
+    >>> tenth = trace(Polynomial(degree=10, gamma=1.0))
+    >>> X = np.array([[1e4, 0.0], [1.0, 1.0]])
+    >>> holds(tenth, (X,), np.float32), holds(tenth, (X,), np.float64)
+    (False, True)
+    """
+    sizes = [largest(part) for part in (rows[0], rows[-1])]
+    if not max(sizes) < np.inf:
+        return True
+    key, kind = structure(expression), np.dtype(dtype)
+    chains, alone = _leaves(key)
+    width = rows[0].shape[1]
+    if not alone and all(chain == () for chain in chains):
+        # Up and down to powers of two, so that the answer is kept for rows of that size.
+        bounds = [bound for size in sizes for bound in _powers(size, size * width**0.5)]
+        if _tried(key, (((), (*bounds, width)),), kind):
+            return True
+    return _tried(key, tuple((chain, _norms(rows, chain)) for chain in chains), kind)
+
+
+def not_held(kernel: Any, rows: tuple[Array | None, ...]) -> InvalidInput:
+    """What to say of rows on which float64 does not hold a kernel's values."""
+    size = max(largest(part) for part in rows if part is not None)
+    given = f"{kernel!r} has values that are not finite, or lost, in float64 on rows of up to {size:.1e}"
+    return InvalidInput(message("KernelOperator", given, "standardise the columns, or lower the degree"))
+
+
+def largest(rows: Array) -> float:
+    """The largest |number| in the rows."""
+    values: Array = rows.data if sp.issparse(rows) else rows
+    # Not of |values|, which would be a copy of the data.
+    return float(max(np.max(values, initial=0.0), -np.min(values, initial=0.0)))
+
+
+@lru_cache(maxsize=256)
+def _leaves(key: Key) -> tuple[tuple[Views, ...], bool]:
+    """The chains of views that a formula sees the rows through, and whether it has values of one row alone."""
+    own = [(op, value) for op, value, _ in key if op in LEAVES and op != "const"]
+    return tuple(dict.fromkeys(value[1] for _, value in own)), any(op != "pairing" for op, _ in own)
+
+
+def _norms(rows: tuple[Array, ...], chain: Views) -> Size:
+    """The sizes of the rows seen through a chain of views."""
+    (low, high, width), (other, top, _) = (_range(part, chain) for part in (rows[0], rows[-1]))
+    return low, high, other, top, width
+
+
+def _powers(low: float, high: float) -> tuple[float, float]:
+    """The powers of two around a range; 0 for 0."""
+    return (2.0 ** np.floor(np.log2(low)), 2.0 ** np.ceil(np.log2(high))) if high else (0.0, 0.0)
+
+
+def _range(rows: Array, chain: Views) -> tuple[float, float, int]:
+    """The smallest norm that is not 0, the largest, and the number of columns."""
+    low, high, width = np.inf, 0.0, 0
+    for part in _pieces(rows):
+        seen = part.astype(np.float64)
+        for view in chain:
+            seen = view.apply(seen)
+        width = seen.shape[1]
+        size = largest(seen)
+        if not (0 < size < np.inf):
+            continue
+        seen = seen / size
+        squares = seen.multiply(seen).sum(axis=1) if sp.issparse(seen) else np.einsum("ij,ij->i", seen, seen)
+        norms = size * np.sqrt(np.asarray(squares).ravel())
+        low, high = min(low, float(norms.min(where=norms > 0, initial=np.inf))), max(high, float(norms.max()))
+    return min(low, high), high, width
+
+
+def _pieces(rows: Array) -> Iterator[Array]:
+    """Runs of a few megabytes each."""
+    height = max(1, (1 << 19) // max(1, rows.shape[1]))
+    for i in range(0, rows.shape[0], height):
+        yield rows[i : i + height]
+
+
+@lru_cache(maxsize=1024)
+def _tried(key: Key, sizes: Sizes, kind: np.dtype[Any]) -> bool:
+    """Whether pairs of rows of these sizes raise no alarm in this precision, or agree with a wider one."""
+    known, alarms, range_ = dict(sizes), set[str](), np.finfo(kind)
+    constants = [abs(value) for op, value, _ in key if op == "const" and value]
+    if constants and not float(range_.tiny) <= min(constants) <= max(constants) <= float(range_.max):
+        alarms.add("underflow")
+    try:
+        expression = _rebuilt(key)
+        with np.errstate(all="call", call=lambda what, _: alarms.add(what)):
+            mine, room = _values(expression, known, kind, alarms, kind)
+        if not (room and alarms):
+            return room
+        return _agrees(mine, expression, known, kind, "overflow" in alarms)
+    except RecursionError:  # a formula of many levels is evaluated by its kernel
+        return True
+
+
+def _agrees(mine: Array, expression: Expression, known: dict[Views, Size], kind: np.dtype[Any], over: bool) -> bool:
+    """Whether the values are those of extended precision."""
+    wide = np.dtype(np.longdouble)
+    if wide.itemsize == kind.itemsize and over:  # nothing wider to compare with
+        return False
+    with np.errstate(all="ignore"):
+        theirs, _ = _values(expression, known, wide, set(), kind)
+        root = np.sqrt(np.abs(theirs[SAME]))
+        own, size = root[FIRST] * root[SECOND], np.abs(theirs)
+        most = np.max(size[CROSS], where=np.isfinite(size[CROSS]), initial=0.0)
+        # Of a formula that is 0 where the rows coincide, such as a distance, the largest value is the measure.
+        near = np.abs(mine - theirs) <= AGREEMENT[kind] * np.where(own > 0, np.maximum(own, size), most)
+    # What no precision has a number for, such as 0/0, is the formula's own affair.
+    undefined = ~np.isfinite(theirs) & ~np.isfinite(mine) & (not over)
+    return bool(np.all((near | undefined)[CROSS]))
+
+
+CLOSE = 2.0
+"""In the place of a cosine: rows in one direction, whose distance is lost."""
+FIRST, SECOND, COSINE = (
+    part.ravel() for part in np.meshgrid(range(4), range(4), [1.0, 0.0, -1.0, CLOSE], indexing="ij")
+)
+"""The pairs: which size each of the two has, of x and then of z, and the cosine of their angle."""
+SAME = np.array([np.flatnonzero((i == FIRST) & (i == SECOND) & (COSINE == 1.0))[0] for i in range(4)])
+"""Where a row of each size meets itself."""
+CROSS = (FIRST < 2) & (SECOND >= 2)
+"""Pairs of an x and a z."""
+
+
+def _values(
+    expression: Expression, sizes: dict[Views, Size], kind: np.dtype[Any], alarms: set[str], narrow: np.dtype[Any]
+) -> tuple[Array, bool]:
+    """The formula on all pairs in one precision, and whether it has all pairings; what `narrow` loses is 0 there."""
+    top, room = float(np.finfo(kind).max) / ROOM, True
+
+    def leaf(e: Expression) -> Array:
+        nonlocal room
+        name, views = e.value
+        *norms, width = sizes[views]
+        # What is below is rounded by more than a relative error.
+        least = ROOM * width * float(np.finfo(narrow).tiny)
+        exact = _pairing(e.op, name, np.array(norms, np.longdouble), int(width), least)
+        room = room and bool(np.all(np.abs(exact[CROSS]) <= top))
+        lost = (exact != 0) & (np.abs(exact) < least)
+        if kind != narrow or not np.any(lost):
+            return exact.astype(kind)
+        alarms.add("underflow")
+        return np.where(lost, 0, exact).astype(kind)
+
+    value = evaluate(expression, leaf)
+    return np.broadcast_to(np.asarray(value, kind), FIRST.shape), room
+
+
+def _pairing(op: str, name: str, norms: Array, width: int, least: float) -> Array:
+    """A pairing of all pairs, or its bound: of what is not Euclidean with the largest ratio of the norms."""
+    x, z, root = norms[FIRST], norms[SECOND], np.sqrt(np.longdouble(width))
+    if op != "pairing":
+        own = x if op == "self_x" else z
+        return own * own if name == "dot" else root * own
+    cosine = np.minimum(COSINE, 1.0)
+    if name == "dot":
+        return cosine * x * z
+    if name == "min_sum":
+        return root * np.where(cosine == 1.0, np.minimum(x, z), np.where(cosine == 0.0, 0.0, -np.maximum(x, z)))
+    apart = np.where(cosine == 1.0, np.abs(x - z), np.where(cosine == 0.0, np.hypot(x, z), x + z))
+    if name == "mismatches":
+        return np.where(apart > 0, width, 0.0)
+    apart = apart * apart if name == "sqdist" else root * apart
+    return np.where(COSINE == CLOSE, np.minimum(apart, np.longdouble(least) / 2), apart)
+
+
+def _rebuilt(key: Key) -> Expression:
+    """The expression of a structure."""
+    nodes: list[Expression] = []
+    for op, value, args in key:
+        nodes.append(Expression(op, tuple(nodes[i] for i in args), value))
+    return nodes[-1]

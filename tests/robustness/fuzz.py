@@ -1,0 +1,467 @@
+"""Kernels × rows of all sizes × what is computed, against an oracle in extended precision that shares no code.
+
+``python tests/robustness/fuzz.py --cases 200000 --seed 0`` prints what is wrong without a warning or an error, and how
+many cases there were of each outcome. The oracle has long doubles where the library has float32 or float64: entries by
+the textbook's formula on all pairs, sums, and ridge regression by Cholesky's method. Of the other estimators the
+outputs are compared with the expansion that their own coefficients state.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+import mercer
+from mercer import KernelOperator
+from mercer import kernels as mk
+from mercer.errors import MercerError
+
+Wide = np.longdouble
+EXTENDED = np.finfo(Wide).max > np.finfo(np.float64).max
+"""Whether there is an extended precision; long doubles are float64 on some machines."""
+
+
+# ---- the oracle -----------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Oracle:
+    """k(x, z) and the condition of its formula on all pairs, from rows in extended precision."""
+
+    name: str
+    kernel: Any
+    value: Callable[[Any, Any], Any]
+    condition: Callable[[Any, Any], Any] = lambda X, Z: Wide(1)
+
+    def entries(self, X: Any, Z: Any) -> tuple[Any, Any]:
+        """K, and what an error of one rounding may be in each entry."""
+        K, left = self.value(X, Z), self.own(X)
+        size = np.sqrt(left[:, None] * (left if Z is X else self.own(Z))[None, :])
+        return K, np.maximum(size, np.abs(K)) * self.condition(X, Z)
+
+    def own(self, X: Any) -> Any:
+        """|k(x, x)| of each row."""
+        return np.abs(self.value(X, X).diagonal())
+
+
+def dot(X: Any, Z: Any) -> Any:
+    return (X[:, None, :] * Z[None, :, :]).sum(axis=2)
+
+
+def sqdist(X: Any, Z: Any) -> Any:
+    return ((X[:, None, :] - Z[None, :, :]) ** 2).sum(axis=2)
+
+
+def l1(X: Any, Z: Any) -> Any:
+    return np.abs(X[:, None, :] - Z[None, :, :]).sum(axis=2)
+
+
+def chi2(X: Any, Z: Any) -> Any:
+    total = X[:, None, :] + Z[None, :, :]
+    return ((X[:, None, :] - Z[None, :, :]) ** 2 / np.where(total > 0, total, 1)).sum(axis=2)
+
+
+def lengths(X: Any, Z: Any) -> Any:
+    return np.sqrt(dot(X, X).diagonal()[:, None] * dot(Z, Z).diagonal()[None, :])
+
+
+def normalized(value: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def cosine(X: Any, Z: Any) -> Any:
+        size = np.sqrt(np.outer(value(X, X).diagonal(), value(Z, Z).diagonal()))
+        return np.where(size > 0, value(X, Z) / np.where(size > 0, size, 1), 0)
+
+    return cosine
+
+
+def oracles(rng: np.random.Generator, X: Any) -> Oracle:
+    """A kernel with random parameters, most of them fit to the size of the rows."""
+    apart = float(np.median(sqdist(X, X)[~np.eye(len(X), dtype=bool)])) if len(X) > 1 else 0.0
+    apart = apart if 1e-290 < apart < 1e290 else 1.0
+    own = float(np.mean(dot(X, X).diagonal()))
+    own = own if 1e-290 < own < 1e290 else 1.0
+    fit, degree, c = rng.random() < 0.8, int(rng.integers(1, 11)), float(rng.choice([0.0, 1.0]))
+    factor = float(10.0 ** rng.uniform(-2, 1))
+    g, gd = (factor / apart, factor / own) if fit else (factor, factor)
+    root = float(np.sqrt(g))
+
+    def poly(A: Any, B: Any) -> Any:
+        return (Wide(gd) * dot(A, B) + Wide(c)) ** degree
+
+    def gauss(A: Any, B: Any) -> Any:
+        return np.exp(-Wide(g) * sqdist(A, B))
+
+    def matern(A: Any, B: Any) -> Any:
+        s = np.sqrt(Wide(3)) * Wide(root) * np.sqrt(sqdist(A, B))
+        return (1 + s) * np.exp(-s)
+
+    def sums(A: Any, B: Any) -> Any:
+        s = dot(A, B)
+        return sum(s**j for j in range(degree + 1))
+
+    def steep(A: Any, B: Any) -> Any:
+        return 1 + Wide(gd) * lengths(A, B)
+
+    columns = [int(i) for i in rng.choice(X.shape[1], max(1, X.shape[1] // 2), replace=False)]
+    scales = [float(s) for s in 10.0 ** rng.uniform(-2, 2, X.shape[1])]
+    width = np.array(scales, Wide)
+
+    def rational(A: Any, B: Any) -> Any:
+        return (1 + Wide(g) / Wide(2.5) * sqdist(A, B)) ** -Wide(2.5)
+
+    def sigmoid(A: Any, B: Any) -> Any:
+        return np.tanh(Wide(gd) * dot(A, B) + Wide(c))
+
+    def exponential(A: Any, B: Any) -> Any:
+        return np.exp(Wide(gd) * dot(A, B))
+
+    def some_columns(A: Any, B: Any) -> Any:
+        return poly(A[:, columns], B[:, columns])
+
+    def scaled(A: Any, B: Any) -> Any:
+        return dot(A / width, B / width)
+
+    P, G = mk.Polynomial(degree, gamma=gd, coef0=c), mk.Gaussian(g)
+    some: list[Callable[[], Oracle]] = [
+        lambda: Oracle("linear", mk.Linear(), dot),
+        lambda: Oracle("polynomial", P, poly, lambda A, B: Wide(degree)),
+        lambda: Oracle("gaussian", G, gauss),
+        lambda: Oracle("laplace 2", mk.Laplace(root), lambda A, B: np.exp(-Wide(root) * np.sqrt(sqdist(A, B)))),
+        lambda: Oracle("laplace 1", mk.Laplace(root, norm=1), lambda A, B: np.exp(-Wide(root) * l1(A, B))),
+        lambda: Oracle("cauchy", mk.Cauchy(g), lambda A, B: 1 / (1 + Wide(g) * sqdist(A, B))),
+        lambda: Oracle("rational quadratic", mk.RationalQuadratic(gamma=g, alpha=2.5), rational),
+        lambda: Oracle("matern", mk.Matern(1.5, 1.0 / root), matern),
+        lambda: Oracle("monomial sum", mk.MonomialSum(degree), sums, lambda A, B: Wide(degree)),
+        lambda: Oracle("cosine", mk.Cosine(), normalized(dot), lambda A, B: Wide(2)),
+        lambda: Oracle("normalized", P.normalized(), normalized(poly), lambda A, B: Wide(2 * degree)),
+        lambda: Oracle("sigmoid", mk.Sigmoid(gamma=gd, coef0=c), sigmoid, steep),
+        lambda: Oracle("exponential", mk.Formula(f"exp({gd!r} * dot)"), exponential, steep),
+        lambda: Oracle("sum", G + P, lambda A, B: gauss(A, B) + poly(A, B), lambda A, B: Wide(degree)),
+        lambda: Oracle("product", G * mk.Linear(), lambda A, B: gauss(A, B) * dot(A, B), lambda A, B: Wide(2)),
+        lambda: Oracle("on columns", P.on(columns), some_columns, lambda A, B: Wide(degree)),
+        lambda: Oracle("length-scales", mk.Linear().with_length_scales(scales), scaled, lambda A, B: Wide(2)),
+    ]  # fmt: skip
+    if np.all(X >= 0):
+        some += [
+            lambda: Oracle("intersection", mk.Intersection(), lambda A, B: np.minimum(A[:, None], B[None]).sum(axis=2)),
+            lambda: Oracle("chi2", mk.Chi2(root), lambda A, B: np.exp(-Wide(root) * chi2(A, B))),
+        ]
+    return some[int(rng.integers(len(some)))]()
+
+
+# ---- the rows -------------------------------------------------------------------------------------------------------
+
+
+def rows(rng: np.random.Generator, n: int, d: int) -> Any:
+    """n rows of a random kind, in float64."""
+    kind = int(rng.integers(8))
+    X = rng.standard_normal((n, d))
+    if kind == 1:
+        X = X * 10.0 ** rng.uniform(-6, 6, (n, 1))
+    elif kind == 2:
+        X = X * 10.0 ** rng.uniform(-6, 6, d)
+    elif kind == 3:
+        X = X + rng.choice([-1.0, 1.0], (n, 1)) * 10.0 ** rng.uniform(0, 5)
+    elif kind == 4:
+        X = X[rng.integers(0, max(1, n // 2), n)]
+        X[rng.random(n) < 0.2] = 0
+    elif kind == 5:
+        X = np.abs(X)
+    elif kind == 6:
+        X = np.rint(3 * X)
+    elif kind == 7:
+        X = X * (rng.random((n, d)) < 0.3)
+    scale = rng.uniform(-30, 30) if rng.random() < 0.6 else rng.uniform(-3, 3)
+    return X * 10.0**scale
+
+
+# ---- the cases ------------------------------------------------------------------------------------------------------
+
+
+class Wrong(Exception):
+    """A number that is wrong, and nothing said so."""
+
+
+def agree(what: str, given: Any, wanted: Any, bound: Any) -> None:
+    given = np.asarray(given)
+    wanted = np.asarray(wanted)
+    if not np.all(np.isfinite(given) | (np.abs(wanted) > 1e300)):  # infinity is what float64 has for more
+        raise Wrong(f"{what}: not finite")
+    off, bound = np.abs(given.astype(Wide) - wanted), bound + Wide(1e-300)
+    off = np.where(np.isfinite(off), off, 0)
+    if np.any(off > bound):
+        at = np.unravel_index(int(np.argmax(off / np.maximum(bound, np.finfo(Wide).tiny))), off.shape)
+        raise Wrong(f"{what}: {given[at]!r} for {wanted[at]!r}, off by {off[at]:.1e}, bound {bound[at]:.1e}")
+
+
+def rounding(dtype: Any, d: int) -> Wide:
+    return Wide(np.finfo(dtype).eps) * (16 + d)
+
+
+def entry_bound(unit: Any, dtype: Any, *rows: Any) -> Any:
+    """Rounding of each entry; of the largest one where a row is so small that its products are below the range."""
+    eps, d = rounding(dtype, rows[0].shape[1]), rows[0].shape[1]
+    norms = np.sqrt(np.concatenate([dot(part, part).diagonal() for part in rows]))
+    lost = np.any((norms > 0) & (norms**2 < 16 * d * Wide(np.finfo(dtype).tiny)))
+    least = Wide(np.finfo(dtype).tiny) * (d + 1)
+    return eps * unit + (eps * unit.max() if lost else min(least, eps * unit.max()))
+
+
+@dataclass
+class Case:
+    """Rows X and Z, a kernel, and what its matrices are."""
+
+    rng: np.random.Generator
+    oracle: Oracle
+    X: Any
+    Z: Any
+
+    def __post_init__(self) -> None:
+        self.A, self.B = wide(self.X), wide(self.Z)
+        self.d, self.kernel = self.A.shape[1], self.oracle.kernel
+        self.square, self.unit = self.oracle.entries(self.A, self.A)
+        self.cross, self.side = self.oracle.entries(self.B, self.A)
+
+
+def check_entries(case: Case) -> None:
+    K = case.kernel(case.X)
+    agree("entries", K, case.square, entry_bound(case.unit, K.dtype, case.A))
+
+
+def check_cross_entries(case: Case) -> None:
+    K = case.kernel(case.Z, case.X)
+    agree("entries", K, case.cross, entry_bound(case.side, K.dtype, case.A, case.B))
+
+
+def check_product(case: Case) -> None:
+    compare_product(case, KernelOperator(case.kernel, case.X), case.square, case.unit)
+
+
+def check_cross_product(case: Case) -> None:
+    compare_product(case, KernelOperator(case.kernel, case.Z, case.X), case.cross, case.side)
+
+
+def compare_product(case: Case, K: KernelOperator, wanted: Any, unit: Any) -> None:
+    v = case.rng.standard_normal((K.shape[1], 2)) * 10.0 ** case.rng.uniform(-3, 3)
+    bound = entry_bound(unit, K.dtype, case.A, case.B) + 64 * Wide(np.finfo(K.dtype).eps) * np.abs(wanted)
+    agree("product", K @ v, wanted @ v, bound @ np.abs(v))
+
+
+def check_consumers(case: Case) -> None:
+    """The other ways to the same numbers: parts, sums and products of the transpose."""
+    K, rng, (m, n) = KernelOperator(case.kernel, case.Z, case.X), case.rng, case.cross.shape
+    bound = entry_bound(case.side, K.dtype, case.A, case.B)
+    more = bound + 64 * Wide(np.finfo(K.dtype).eps) * np.abs(case.cross)
+    some, few = rng.integers(0, m, 3), rng.permutation(n)[: n // 2]
+    agree("rows", K.rows(some), case.cross[some], bound[some])
+    agree("block", K.block(some, few), case.cross[np.ix_(some, few)], bound[np.ix_(some, few)])
+    u = rng.standard_normal((m, 1))
+    agree("transpose", K.T @ u, case.cross.T @ u, more.T @ np.abs(u))
+    labels = rng.integers(0, 2, n)
+    wanted = np.stack([case.cross[:, labels == g].sum(axis=1) for g in (0, 1)], axis=1)
+    agree("sums", K.group_sums(labels, 2), wanted, np.stack([more[:, labels == g].sum(axis=1) for g in (0, 1)], axis=1))
+    largest = K.row_max()[1][:, None]
+    agree("maxima", largest, case.cross.max(axis=1)[:, None], bound.max(axis=1)[:, None])
+
+
+def check_normal_product(case: Case) -> None:
+    K = KernelOperator(case.kernel, case.Z, case.X)
+    v, size = case.rng.standard_normal((K.shape[1], 2)), np.abs(case.cross)
+    bound = entry_bound(case.side, K.dtype, case.A, case.B) + 64 * Wide(np.finfo(K.dtype).eps) * size
+    wanted = case.cross.T @ (case.cross @ v)
+    agree(
+        "normal product",
+        K.normal_product(v),
+        wanted,
+        ((bound.T @ size) + (size.T @ bound) + bound.T @ bound) @ np.abs(v),
+    )
+
+
+def check_diagonal(case: Case) -> None:
+    K = KernelOperator(case.kernel, case.X)
+    wanted, bound = np.diagonal(case.square), np.diagonal(entry_bound(case.unit, K.dtype, case.A))
+    agree("diagonal", K.diagonal(), wanted, bound)
+    agree("diagonal of the kernel", case.kernel(case.X).diagonal(), wanted, bound)
+
+
+def check_float32(case: Case) -> None:
+    """Entries in float32 where their range holds them; of float32 rows, which are not rounded for them."""
+    if case.X.dtype == np.float32:
+        K = KernelOperator(case.kernel, case.X, dtype=np.float64).in_float32()
+        agree("in float32", K.toarray(), case.square, entry_bound(case.unit, K.dtype, case.A))
+
+
+def cholesky_solve(A: Any, B: Any) -> Any:
+    """A⁻¹ B in extended precision; None where A is not positive definite."""
+    n, L = len(A), A.copy()
+    for j in range(n):
+        L[j, j] -= L[j, :j] @ L[j, :j]
+        if not L[j, j] > 0:
+            return None
+        L[j, j] = np.sqrt(L[j, j])
+        L[j + 1 :, j] = (L[j + 1 :, j] - L[j + 1 :, :j] @ L[j, :j]) / L[j, j]
+    X = B.copy()
+    for j in range(n):
+        X[j] = (X[j] - L[j, :j] @ X[:j]) / L[j, j]
+    for j in reversed(range(n)):
+        X[j] = (X[j] - L[j + 1 :, j] @ X[j + 1 :]) / L[j, j]
+    return X
+
+
+def check_ridge(case: Case) -> None:
+    K, n, trace = case.square, len(case.A), float(np.trace(case.square))
+    alpha = float(10.0 ** case.rng.uniform(-9, 1)) * trace / n if 1e-280 < trace < 1e280 else 1.0
+    y = case.rng.standard_normal(n)
+    given = mercer.KernelRidge(case.kernel, alpha=alpha).fit(case.X, y).predict(case.Z)
+    dual = cholesky_solve(K + Wide(alpha) * np.eye(n, dtype=Wide), y.astype(Wide)[:, None])
+    if dual is None:
+        return
+    # What entries and sums are off by adds to the residual; ‖kₓ‖ in (K + λI)⁻¹ is at most √(k(x, x)/λ).
+    eps = rounding(np.float64, case.d) * n
+    residual = 2e-10 * np.linalg.norm(y) + eps * (case.unit.max() + alpha) * np.abs(dual).sum()
+    lengths = np.sqrt((case.cross**2).sum(axis=1))
+    reach = np.minimum(np.sqrt(case.oracle.own(case.B) / Wide(alpha)), lengths / Wide(alpha))
+    bound = 4 * (reach[:, None] * residual + eps * (case.side @ np.abs(dual)))
+    agree("ridge", given[:, None], case.cross @ dual, bound)
+
+
+def expansions(rng: np.random.Generator, y: Any, labels: Any) -> tuple[Any, Any, Callable[[Any], Any]]:
+    """An estimator, its targets, and its output."""
+    some: list[tuple[Any, Any, str]] = [
+        (lambda k: mercer.SVC(10.0, kernel=k), labels, "decision_function"),
+        (lambda k: mercer.SVR(10.0, kernel=k), y, "predict"),
+        (lambda k: mercer.OneClassSVM(k), None, "decision_function"),
+        (lambda k: mercer.KernelRidgeClassifier(k, 1e-3), labels, "decision_function"),
+        (lambda k: mercer.KernelLogisticRegression(k, 1e-3), labels, "decision_function"),
+        (lambda k: mercer.KernelPerceptron(k, method="averaged", max_iter=10), labels, "decision_function"),
+        (lambda k: mercer.KernelLMS(k, max_iter=20), y, "predict"),
+        (lambda k: mercer.KernelPLS(2, k), y, "predict"),
+        (lambda k: mercer.KernelPCA(2, kernel=k), None, "transform"),
+        (lambda k: mercer.KernelDiscriminantAnalysis(kernel=k), labels, "transform"),
+        (lambda k: mercer.OnlineKernelRegressor(k, budget=20), y, "predict"),
+        (lambda k: mercer.OnlineKernelClassifier(k, budget=20), labels, "decision_function"),
+    ]
+    make, target, output = some[int(rng.integers(len(some)))]
+    return make, target, lambda model: getattr(model, output)
+
+
+def check_expansion(case: Case) -> None:
+    n, rng = len(case.A), case.rng
+    y, labels = rng.standard_normal(n), (np.arange(n) % 2)[rng.permutation(n)]
+    make, target, output = expansions(rng, y, labels)
+    model = make(case.kernel)
+    model.fit(case.X) if target is None else model.fit(case.X, target)
+    given = output(model)(case.Z)
+    given = np.asarray(given).reshape(len(given), -1)
+    found, points = model._expansion(), wide(model.X_fit_)
+    if not given.shape[1] or not len(points):
+        return
+    cross, unit = case.oracle.entries(case.B, points)
+    alpha, b = found.coefficients.astype(Wide), np.asarray(found.intercept, Wide)
+    if not (np.all(np.isfinite(alpha)) and np.all(np.isfinite(b))):
+        raise Wrong(f"{type(model).__name__}: coefficients that are not finite")
+    eps = 4 * rounding(np.float64, case.d)
+    bound = eps * (unit @ np.abs(alpha) + np.abs(b))
+    if isinstance(model, mercer.OneClassSVM):  # decisions that are 0 but for rounding are 0
+        bound = bound + 1e-9 * np.abs(alpha).sum()
+    agree(type(model).__name__, given, cross @ alpha + b, bound)
+
+
+def check_features(case: Case) -> None:
+    """⟨φ(x), φ(z)⟩ of Nyström's features with all rows for landmarks is k(x, z), up to what is cut."""
+    n = len(case.A)
+    Phi = np.asarray(mercer.Nystroem(case.kernel, n, landmarks="uniform").fit(case.X).transform(case.X))
+    # K^(−½) is cut at eps·n·λ₁, so rounding is multiplied by up to eps^(−½) beside the largest features.
+    eps = max(8 * rounding(case.X.dtype, case.d) * n * n, 64 * np.sqrt(np.finfo(np.float64).eps))
+    if not np.all(np.isfinite(Phi)):
+        raise Wrong("Nystroem: not finite")
+    agree("Nystroem", Phi.astype(Wide) @ Phi.astype(Wide).T, case.square, np.full((n, n), eps * case.unit.max()))
+
+
+ALWAYS = (
+    check_entries, check_cross_entries, check_product, check_cross_product,
+    check_consumers, check_normal_product, check_diagonal, check_float32,
+)  # fmt: skip
+SOMETIMES = (check_ridge, check_ridge, check_expansion, check_expansion, check_expansion, check_features)
+
+
+def wide(X: Any) -> Any:
+    return (X.toarray() if sp.issparse(X) else np.asarray(X)).astype(Wide)
+
+
+BY_NORMS = ("gaussian", "cauchy", "rational quadratic", "sum", "product")
+"""Formulas whose distances are computed by norms where there are many columns, to a bound of their own."""
+
+
+def drawn(rng: np.random.Generator) -> Case:
+    n, m, d = int(rng.integers(4, 11)), int(rng.integers(1, 5)), int(rng.choice([1, 2, 3, 7, 16, 20, 40]))
+    dtype = np.float32 if rng.random() < 0.6 else np.float64
+    both = rows(rng, n + m, d).astype(dtype)
+    if rng.random() < 0.1:  # new rows much larger, or smaller
+        both[n:] *= dtype(10.0 ** rng.uniform(-8, 8))
+    both = np.nan_to_num(both, nan=0.0)
+    X, Z = both[:n], both[n:]
+    if rng.random() < 0.15:
+        X, Z = sp.csr_array(X), sp.csr_array(Z)
+    oracle = oracles(rng, both.astype(Wide))
+    while d > 16 and oracle.name in BY_NORMS:
+        oracle = oracles(rng, both.astype(Wide))
+    return Case(rng, oracle, X, Z)
+
+
+def one(seed: int) -> list[tuple[str, str]]:
+    """The outcomes of the checks of one draw, and what is wrong with each."""
+    with np.errstate(all="ignore"):
+        case = drawn(np.random.default_rng(seed))
+        checks = list(ALWAYS)
+        if case.rng.random() < 0.5 and case.kernel.properties.definiteness.is_mercer:
+            checks.append(SOMETIMES[int(case.rng.integers(len(SOMETIMES)))])
+        return [outcome(case, check) for check in checks]
+
+
+def outcome(case: Case, check: Callable[[Case], None]) -> tuple[str, str]:
+    n, sparse = len(case.A), ", sparse" * sp.issparse(case.X)
+    about = f"{check.__name__} of {case.kernel!r:.300}, {n} × {case.d}, {case.X.dtype}{sparse}"
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            check(case)
+        except Wrong as error:
+            # A RuntimeWarning of NumPy's says nothing to a user.
+            said = any(not issubclass(w.category, RuntimeWarning) for w in told)
+            return ("warned", "") if said else ("WRONG", f"{about}: {error}")
+        except (MercerError, ValueError) as error:
+            return "refused", str(error)
+        except Exception as error:
+            return "CRASH", f"{about}: {type(error).__name__}: {error}"
+    return "right", ""
+
+
+def run(first: int, cases: int, show: int = 40) -> tuple[Counter[str], list[str]]:
+    """How many cases had which outcome, and what was wrong with the first ones."""
+    outcomes: Counter[str] = Counter()
+    wrong: list[str] = []
+    seed = first
+    while outcomes.total() < cases:
+        for what, why in one(seed):
+            outcomes[what] += 1
+            if what in ("WRONG", "CRASH") and len(wrong) < show:
+                wrong.append(f"draw {seed}: {what} {why}")
+        seed += 1
+    return outcomes, wrong
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cases", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=0, help="the first draw")
+    given = parser.parse_args()
+    outcomes, wrong = run(given.seed, given.cases)
+    sys.stdout.write("\n".join([*wrong, str(dict(outcomes))]) + "\n")

@@ -1,0 +1,44 @@
+"""The fuzz in short, and that it can fail; in full it is ``python tests/robustness/fuzz.py --cases 200000``."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mercer.gram import operator
+
+SPEC = importlib.util.spec_from_file_location("fuzz", Path(__file__).with_name("fuzz.py"))
+assert SPEC is not None
+assert SPEC.loader is not None
+fuzz = importlib.util.module_from_spec(SPEC)
+sys.modules["fuzz"] = fuzz  # its dataclasses look for it there
+SPEC.loader.exec_module(fuzz)
+
+pytestmark = pytest.mark.skipif(not fuzz.EXTENDED, reason="long doubles are float64 here: there is no oracle")
+
+
+def test_no_number_is_wrong_without_a_word():
+    outcomes, wrong = fuzz.run(0, 600)
+    assert wrong == []
+    assert outcomes["right"] > 400
+
+
+@pytest.mark.slow
+def test_no_number_is_wrong_in_many_cases():
+    assert fuzz.run(100_000, 5_000)[1] == []
+
+
+@pytest.mark.parametrize("draw", [1461, 10299, 3101812, 4002288])
+def test_draws_that_were_wrong_once(draw):
+    assert [why for what, why in fuzz.one(draw) if what in ("WRONG", "CRASH")] == []
+
+
+def test_the_fuzz_finds_what_float32_cannot_hold(monkeypatch):
+    """Entries taken to be held by any precision, as they once were."""
+    monkeypatch.setattr(operator, "holds", lambda *_: True)
+    with np.errstate(all="ignore"):
+        assert fuzz.run(0, 600)[1]

@@ -1,0 +1,182 @@
+"""Rows that float32 cannot carry through a kernel: computed in float64, or refused; never NaN or a wrong number."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mercer
+from mercer import KernelOperator
+from mercer.errors import InvalidInput
+from mercer.gram.reach import holds
+from mercer.kernels import Cosine, Gaussian, Linear, Matern, Polynomial, trace
+
+RNG = np.random.default_rng(0)
+LARGE = (RNG.uniform(-1, 1, (60, 5)) * 5e6).astype(np.float32)
+TENTH = Polynomial(degree=10, gamma=1.0)
+Y = LARGE[:, 0].astype(float) / 5e6
+LABELS = (np.arange(60) % 3 == 0).astype(int)
+
+
+@pytest.mark.parametrize("kernel", [Polynomial(degree=9, gamma=1.0), TENTH.normalized(), Linear() ** 7], ids=repr)
+def test_entries_beyond_float32_are_in_float64(kernel):
+    X = LARGE / np.float32(500)
+    K, exact = kernel(X), kernel(X.astype(np.float64))
+    assert K.dtype == np.float64
+    assert np.array_equal(K, exact)
+    assert np.isfinite(K).all()
+    operator, v = KernelOperator(kernel, X), RNG.standard_normal(60)
+    assert operator.dtype == np.float64
+    assert np.allclose(operator @ v, exact @ v, rtol=1e-12, atol=1e-12 * np.abs(exact).max())
+
+
+@pytest.mark.parametrize("kernel", [Linear().normalized(), Cosine(), Linear(), Polynomial(2, 1.0, 0.0)], ids=repr)
+@pytest.mark.parametrize("size", [1e-40, 1e-25])
+def test_rows_whose_squares_are_lost(kernel, size):
+    X = (np.array([[1.0, 2.0], [3.0, 0.0], [-1.0, 1.0]]) * size).astype(np.float32)
+    wanted = kernel(np.array(X, np.float64))
+    assert kernel(X).dtype == np.float64
+    assert np.allclose(kernel(X), wanted, rtol=1e-12, atol=0)
+    if kernel in (Linear().normalized(), Cosine()):
+        assert np.allclose(np.diag(kernel(X)), 1, atol=1e-12)
+
+
+def test_ordinary_rows_stay_in_float32():
+    X = RNG.standard_normal((20, 4)).astype(np.float32)
+    for kernel in (Gaussian(0.1), Linear(), Polynomial(3), Matern(1.5), TENTH.normalized(), Cosine()):
+        assert kernel(X).dtype == np.float32
+    assert Gaussian(1.0)(np.zeros((3, 2), np.float32)).dtype == np.float32
+
+
+def test_what_float64_cannot_hold_is_refused():
+    for kernel, X in (
+        (Polynomial(degree=100, gamma=1.0), LARGE),
+        (Polynomial(degree=100, gamma=1.0).normalized(), LARGE.astype(np.float64)),
+        (Linear(), np.full((3, 2), 1e-170)),
+    ):
+        with pytest.raises(
+            InvalidInput, match=r"(Polynomial|Linear).*not finite, or lost, in float64 on rows of up to .*e"
+        ):
+            kernel(X)
+
+
+def test_what_is_undefined_is_not_refused():
+    """0/0 and 1/0 are the formula's own affair, as is a value of zero on the diagonal."""
+    X = np.array([[0.0], [1.0]])
+    for text in ("dot / (xx * zz)", "1 / sqdist", "-sqdist", "log(sqdist)"):
+        with np.errstate(all="ignore"):
+            assert KernelOperator(text, X).toarray().shape == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "wanted"), [(np.float32, (False, True, False)), (np.float64, (True, True, True))], ids=["32", "64"]
+)
+def test_new_rows_count_too(dtype, wanted):
+    X, Z = np.ones((2, 1)), np.full((1, 1), 1e9)
+    formula = trace(Polynomial(degree=6, gamma=1.0))
+    assert (holds(formula, (X, Z), dtype), holds(formula, (X,), dtype), holds(formula, (Z, X), dtype)) == wanted
+
+
+ESTIMATORS = {
+    "ridge": (lambda k: mercer.KernelRidge(k, alpha=1e-3), Y, "predict"),
+    "ridge classifier": (lambda k: mercer.KernelRidgeClassifier(k), LABELS, "decision_function"),
+    "svc": (lambda k: mercer.SVC(kernel=k), LABELS, "decision_function"),
+    "svr": (lambda k: mercer.SVR(kernel=k), Y, "predict"),
+    "one class": (lambda k: mercer.OneClassSVM(k), None, "decision_function"),
+    "pca": (lambda k: mercer.KernelPCA(2, kernel=k), None, "transform"),
+    "pls": (lambda k: mercer.KernelPLS(2, k), Y, "predict"),
+    "lms": (lambda k: mercer.KernelLMS(k), Y, "predict"),
+    "perceptron": (lambda k: mercer.KernelPerceptron(k), LABELS, "decision_function"),
+    "logistic": (lambda k: mercer.KernelLogisticRegression(k), LABELS, "decision_function"),
+    "discriminant": (lambda k: mercer.KernelDiscriminantAnalysis(kernel=k), LABELS, "transform"),
+    "k-means": (lambda k: mercer.KernelKMeans(2, k), None, "transform"),
+    "online regressor": (lambda k: mercer.OnlineKernelRegressor(k), Y, "predict"),
+    "online classifier": (lambda k: mercer.OnlineKernelClassifier(k), LABELS, "decision_function"),
+    "nystroem": (lambda k: mercer.Nystroem(k, 20), None, "transform"),
+    "sketch": (lambda k: mercer.PolynomialSketch(k, 100), None, "transform"),
+    "empirical": (lambda k: mercer.EmpiricalKernelMap(k), None, "transform"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_estimators_of_rows_beyond_float32(name):
+    """New rows that are much larger than those of the fit, too."""
+    make, target, output = ESTIMATORS[name]
+    X = LARGE / np.float32(5e6)
+    model = make(Polynomial(degree=6, gamma=1.0, coef0=0.0))
+    model = model.fit(X) if target is None else model.fit(X, target)
+    given = getattr(model, output)(LARGE)
+    assert np.isfinite(given).all()
+    wide = getattr(model, output)(LARGE.astype(np.float64))
+    assert np.allclose(given, wide, rtol=1e-9, atol=1e-9 * np.abs(wide).max())
+    with pytest.raises(InvalidInput, match="not finite"):
+        make(Polynomial(degree=100, gamma=1.0)).fit(*((LARGE,) if target is None else (LARGE, target)))
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.IndefiniteKernelWarning")
+def test_outputs_that_are_not_finite_are_refused():
+    """Where the formula is 0/0 at a new row."""
+    model = mercer.KernelRidge("dot / (xx * zz)").fit([[1.0], [2.0]], [0.0, 1.0])
+    with pytest.raises(InvalidInput, match="not finite on row 1"):
+        model.predict([[1.0], [0.0]])
+
+
+def test_normal_products_beyond_float32():
+    X = (300 * RNG.standard_normal((30, 3))).astype(np.float32)
+    K = KernelOperator(Polynomial(degree=6, gamma=1.0), X, X[:9].copy())
+    assert K.dtype == np.float32
+    A, V = K.toarray().astype(np.float64), 1e10 * RNG.standard_normal((9, 2))
+    assert np.allclose(K.normal_product(V), A.T @ (A @ V), rtol=1e-4, atol=1e-6 * np.abs(A.T @ (A @ V)).max())
+
+
+@pytest.mark.parametrize("scales", [[0.3, 7.0, 1.1]])
+def test_float64_entries_of_float32_rows_through_a_view(scales):
+    """The view is computed in the precision of the entries, not in that of the rows."""
+    X = RNG.standard_normal((20, 3)).astype(np.float32)
+    kernel = Linear().with_length_scales(scales)
+    K = KernelOperator(kernel, X, dtype=np.float64).toarray()
+    assert np.allclose(K, kernel(X.astype(np.float64)), rtol=1e-13, atol=1e-13 * np.abs(K).max())
+
+
+# ---- coefficients that are large against the outputs ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("classes", [False, True])
+def test_predictions_of_float32_rows_with_a_small_penalty(classes):
+    n = 1500
+    X = RNG.standard_normal((n, 8)).astype(np.float32)
+    y = X @ RNG.standard_normal(8) + 0.1 * RNG.standard_normal(n)
+    make = mercer.KernelRidgeClassifier if classes else mercer.KernelRidge
+    target = (y > 0).astype(int) if classes else y
+    model, wide = (make("linear()", alpha=1e-6).fit(rows, target) for rows in (X, X.astype(np.float64)))
+    output = "decision_function" if classes else "predict"
+    given, wanted = getattr(model, output)(X), getattr(wide, output)(X.astype(np.float64))
+    assert np.abs(given - wanted).max() <= 1e-5 * np.std(wanted)
+
+
+def test_nystroem_features_are_as_exact_as_their_cut():
+    """The root of small eigenvalues does not multiply the rounding of float32 entries."""
+    X = RNG.standard_normal((300, 2)).astype(np.float32)
+    model = mercer.Nystroem(Gaussian(0.1), 100).fit(X)
+    Phi, wide = model.transform(X), model.transform(X.astype(np.float64))
+    assert Phi.dtype == np.float32
+    assert np.abs(Phi - wide).max() <= 1e-6
+
+
+def test_machines_on_landmarks_decide_as_they_were_trained():
+    """Features in float32 need a root that is cut where float32 is, of float64 rows too."""
+    X = RNG.standard_normal((1200, 2))
+    labels = (np.sin(3 * X[:, 0]) + X[:, 1] > 0).astype(int)
+    model = mercer.SVC(1.0, kernel=Gaussian(0.1), solver="nystroem", n_landmarks=150).fit(X, labels)
+    assert np.abs(model.dual_coef_).max() <= 1e5
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e6])
+def test_phases_of_large_rows(offset):
+    X = (offset + RNG.standard_normal((50, 3))).astype(np.float32)
+    model = mercer.RandomFourierFeatures(Gaussian(0.1), 500).fit(X)
+    narrow, wide = model.transform(X), model.transform(X.astype(np.float64))
+    assert np.abs(narrow - wide).max() <= 1e-5
+    with pytest.raises(InvalidInput, match="rounding noise"):
+        model.transform(np.full((1, 3), 1e16))
