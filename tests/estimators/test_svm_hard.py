@@ -21,7 +21,7 @@ Y = (X[:, 0] + 0.7 * RNG.standard_normal(60) > 0).astype(int)
 
 def optimal(model):
     """m − M ≤ tol in float64, as the model tells."""
-    complaints = [one for one in model.report_.warnings if "no Mercer kernel" not in one]
+    complaints = [one for one in model.report_.warnings if "not a Mercer kernel" not in one]
     return model.fit_status_ == 0 and model.report_.residual <= model.tol and not complaints
 
 

@@ -20,11 +20,12 @@ X = np.unique(load_iris().data, axis=0)
 @pytest.mark.parametrize("kernel", [Linear(), 2.0 * Linear(), Gaussian(0.2), Polynomial(degree=2, gamma=0.1)])
 def test_equals_the_estimator_fitted_on_each_fold(kernel):
     search = cross_validate_kernel_pca(X, [kernel], [1, 2, 3, 9], folds=3, alpha=0.05)
+    options = {"fit_inverse_transform": True, "alpha": 0.05, "decoder_kernel": "gaussian(gamma='median')"}
     for row in search.table:
         errors = []
         for test in _folds(None, len(X), 3, 0):
             train = np.delete(X, test, axis=0)
-            model = KernelPCA(row.n_components, kernel, solver="dense", fit_inverse_transform=True, alpha=0.05)
+            model = KernelPCA(row.n_components, kernel, solver="dense", **options)
             errors.append(-model.fit(train).score(X[test]))
         assert row.mean == pytest.approx(np.mean(errors), rel=1e-6, abs=1e-12)
         assert row.std == pytest.approx(np.std(errors), rel=1e-5, abs=1e-12)

@@ -219,17 +219,12 @@ class RegularisedSolve:
         K: Operator = self.K
         with report.stage("kernel matrix"):
             if kept:
-                K = Dense(self._float64_entries(), symmetric=True, beside_lapack=True)
+                K = Dense(K.fill(np.empty(K.shape)), symmetric=True, beside_lapack=True)
                 report.method += f", refined by its entries in float64 ({human(8 * n * n)})"
             matrix = K.fill(np.empty(K.shape, np.float32 if narrow else np.float64))
         solver = Cholesky(tol=self.tol, precision="mixed" if narrow else "float64")
         with report.stage("solve"):
             return solve(solver, LinearSystem(K, self.B, self.shift, matrix=matrix))
-
-    def _float64_entries(self) -> np.ndarray:
-        if self.K.kernel.domain == "precomputed":
-            return np.asarray(self.K.X, np.float64)
-        return self.K.fill(np.empty(self.K.shape))
 
     def _iterative(self, reason: str, rank: int | None, max_steps: int | None = None) -> Solution[Any]:
         report, most = self.report, self._most_rank()

@@ -114,7 +114,7 @@ def cross_validate_kernel_pca(
     n_components : iterable of int
         k. Where a kernel has fewer components in a fold, these are what is used, as in `KernelPCA`.
     decoder_kernel, alpha
-        Of the ridge decoder, as in `KernelPCA`.
+        Of the ridge decoder, as in `KernelPCA`; one decoder for all, where `KernelPCA` may choose its own ("auto").
     folds : int
     sample : int
         At most so many rows are used, drawn at random.
