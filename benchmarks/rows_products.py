@@ -122,6 +122,23 @@ def share_of_sgemm(setting: Setting, way: str) -> Row:
     )
 
 
+@benchmark(GROUP, d=(20, 100, 784))
+def clusters_far_apart(setting: Setting, d: int) -> Row:
+    """Two clusters, in which distances by norms are too inexact for float32."""
+    X, v = data.normal(size(setting), width(setting, d)), data.vector(size(setting))
+    apart = X + 100 * (2 * (np.arange(len(X)) % 2) - 1)[:, None].astype(np.float32)
+    kernel = Gaussian(0.5 / X.shape[1])
+    return Row(
+        f"Gaussian K v of two clusters 200 standard deviations apart, float32, n = {len(X)}, d = {X.shape[1]}",
+        ours=lambda: KernelOperator(kernel, apart) @ v,
+        peer=lambda: KernelOperator(kernel, X) @ v,
+        peer_name="standardised rows",
+        figure="cost",
+        target=at_most(2.5),
+        error=data.product_error(apart, v, kernel.gamma),
+    )
+
+
 # ---- other kernels, against our own Gaussian -----------------------------------------------------------------------
 
 COST = "Kernels that no one wrote C++ for"

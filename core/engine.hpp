@@ -6,11 +6,21 @@
 
 namespace mercer {
 
+// How squared distances may be had by norms, see distances.hpp: rows less a common origin, which may be the rows themselves.
+struct DistanceSpec {
+    const void *a, *b;                     // as in PairingSpec
+    const void *row_norms, *column_norms;  // their squared norms
+    double rounding;    // the error of a distance is this times the sum of its norms, at most
+    double promise;     // the relative error that it may have, and the error of e^(-rate s)
+    double slow, fast;  // the least and the largest rate of the kernel's e^(-rate s); 0 and infinity where it is no sum of these
+};
+
 struct PairingSpec {
     int kind;
     int64_t depth;
     const void* a;  // n x depth, row-major
     const void* b;  // m x depth
+    const DistanceSpec* norms;  // may be null
 };
 
 struct InstructionSpec {

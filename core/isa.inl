@@ -17,6 +17,7 @@ namespace {
 #include "pairing.hpp"
 #include "program.hpp"
 #include "memory.hpp"
+#include "distances.hpp"
 #include "strips.hpp"
 #include "mirror.hpp"
 #include "products.hpp"

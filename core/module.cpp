@@ -40,18 +40,21 @@ const InstructionSet& find_isa(const std::string& name) {
 namespace {
 
 using PairingArgument = std::tuple<int, Input, Input>;
+// (which pairing, a, b, row norms, column norms, rounding, promise, slow, fast)
+using DistanceArgument = std::tuple<int, Input, Input, Input, Input, double, double, double, double>;
 using OperandArgument = std::tuple<int, int>;
 using InstructionArgument = std::tuple<int, int, OperandArgument, OperandArgument, OperandArgument, double, double>;
 using DoubleVector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using DoubleMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-constexpr int kOperations = 24, kFirstUnary = 9, kPowInteger = 18, kLastUnary = 20, kMaxRegisters = 64;
+constexpr int kSqDist = 1, kOperations = 22, kFirstUnary = 9, kPowInteger = 18, kLastUnary = 20, kMaxRegisters = 64;
 constexpr double kMaxPower = 1 << 20;
 constexpr int64_t kMaxSide = int64_t(1) << 40;  // so that no size overflows
 
 // The parts of a plan as the engine wants them, each checked: nothing that Python hands over may crash the process.
 struct Parts {
     std::vector<PairingSpec> pairings;
+    std::vector<DistanceSpec> norms;
     std::vector<const void*> row_values, column_values;
     std::vector<InstructionSpec> program;
 
@@ -62,7 +65,19 @@ struct Parts {
         require(int64_t(a.shape(0)) == rows && int64_t(b.shape(0)) == columns, "a pairing's sides do not fit the plan");
         require(a.shape(1) >= 1 && a.shape(1) < (1u << 30), "a pairing needs at least one feature");
         require(has_type(a, is_double) && has_type(b, is_double), "a pairing's type differs from the plan's");
-        pairings.push_back({kind, int64_t(a.shape(1)), a.data(), b.data()});
+        pairings.push_back({kind, int64_t(a.shape(1)), a.data(), b.data(), nullptr});
+    }
+
+    void add_norms(const DistanceArgument& argument, bool is_double, int64_t rows, int64_t columns) {
+        const auto& [at, a, b, row_norms, column_norms, rounding, promise, slow, fast] = argument;
+        require(at >= 0 && size_t(at) < pairings.size() && pairings[size_t(at)].kind == kSqDist, "norms of no squared distance");
+        require(a.ndim() == 2 && b.ndim() == 2 && int64_t(a.shape(0)) == rows && int64_t(b.shape(0)) == columns &&
+                    int64_t(a.shape(1)) == pairings[size_t(at)].depth && a.shape(1) == b.shape(1) && has_type(a, is_double) &&
+                    has_type(b, is_double), "rows less their origin do not fit the pairing");
+        for (auto [norm, length] : {std::pair{&row_norms, rows}, std::pair{&column_norms, columns}})
+            require(has_type(*norm, is_double) && norm->ndim() == 1 && int64_t(norm->shape(0)) == length, "norms do not fit the plan");
+        norms.push_back({a.data(), b.data(), row_norms.data(), column_norms.data(), rounding, promise, slow, fast});
+        pairings[size_t(at)].norms = &norms.back();
     }
 
     static void add_value(std::vector<const void*>& to, const Input& value, bool is_double, int64_t length) {
@@ -96,7 +111,7 @@ class Tiles final : public Planned {
     Tiles(bool is_double, int64_t rows, int64_t columns, const std::vector<PairingArgument>& pairings,
           const std::vector<Input>& row_values, const std::vector<Input>& column_values, const std::vector<double>& constants,
           const std::vector<InstructionArgument>& program, int registers, int result, std::optional<Index> pins,
-          const std::string& isa)
+          const std::string& isa, const std::vector<DistanceArgument>& norms)
         : double_(is_double), n_(rows), m_(columns) {
         require(rows > 0 && columns > 0 && rows < kMaxSide && columns < kMaxSide, "a plan needs at least one row and one column");
         require(registers >= 1 && registers <= kMaxRegisters && pairings.size() <= size_t(registers), "too many registers");
@@ -104,6 +119,8 @@ class Tiles final : public Planned {
         require(!pins || int64_t(pins->shape(0)) == rows, "one pin per row");
         Parts p;
         for (const PairingArgument& one : pairings) p.add_pairing(one, is_double, rows, columns);
+        p.norms.reserve(norms.size());  // they are pointed at
+        for (const DistanceArgument& one : norms) p.add_norms(one, is_double, rows, columns);
         for (const Input& one : row_values) Parts::add_value(p.row_values, one, is_double, rows);
         for (const Input& one : column_values) Parts::add_value(p.column_values, one, is_double, columns);
         for (const InstructionArgument& one : program) p.add_instruction(one, registers, int(constants.size()));
@@ -224,9 +241,10 @@ NB_MODULE(_core, m) {
     nb::class_<Tiles, mercer::Planned>(m, "Tiles")
         .def(nb::init<bool, int64_t, int64_t, const std::vector<mercer::PairingArgument>&, const std::vector<mercer::Input>&,
                       const std::vector<mercer::Input>&, const std::vector<double>&, const std::vector<mercer::InstructionArgument>&,
-                      int, int, std::optional<mercer::Index>, const std::string&>(),
+                      int, int, std::optional<mercer::Index>, const std::string&, const std::vector<mercer::DistanceArgument>&>(),
              "is_double"_a, "rows"_a, "columns"_a, "pairings"_a, "row_values"_a, "column_values"_a, "constants"_a, "program"_a,
-             "registers"_a, "result"_a, "pins"_a.noconvert() = nb::none(), "isa"_a = "")
+             "registers"_a, "result"_a, "pins"_a.noconvert() = nb::none(), "isa"_a = "",
+             "norms"_a = std::vector<mercer::DistanceArgument>())
         .def_prop_ro("row_block", &Tiles::row_block)
         // noconvert: an output of another type or layout would be written to a copy, and lost
         .def("block", &Tiles::block, "i0"_a, "i1"_a, "j0"_a, "j1"_a, "out"_a.noconvert())

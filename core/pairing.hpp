@@ -1,6 +1,9 @@
 // Stage one: reduce over features. A micro-kernel keeps kPanelRows x 2 vectors of partial sums in registers and walks down
 // two packed panels, a[k][row] and b[k][column].
 
+template <class T>
+constexpr int kPanelColumns = 2 * Simd<T>::W;
+
 enum PairingKind : int { kDot, kSqDist, kL1, kMinSum, kChi2, kMismatches };
 
 template <int kind, class T>
@@ -23,27 +26,64 @@ MERCER_INLINE Vec<T> accumulate(Vec<T> sum, T a, Vec<T> b) {
     }
 }
 
-template <int kind, class T>
-__attribute__((noinline)) void micro_kernel(const T* __restrict a, const T* __restrict b, int depth, T* __restrict c,
-                                            int stride, bool add) {
+// Features whose terms are added up one after the other: the roundings of a sum grow with its length, and more so where all terms
+// are alike. Longer sums are sums of such sums.
+template <class T>
+constexpr int kChunk = sizeof(T) == 4 ? 64 : 256;
+
+// finish(s0, s1) sees the sums over all features before they are stored.
+template <int kind, class T, class Finish>
+MERCER_INLINE void reduce(const T* __restrict a, const T* __restrict b, int depth, T* __restrict c, int stride, bool add, Finish finish) {
     constexpr int W = Simd<T>::W, M = kPanelRows;
-    Vec<T> s0[M], s1[M];
+    const int chunk = depth <= kChunk<T> ? depth : (depth + (depth - 1) / kChunk<T>) / ((depth - 1) / kChunk<T> + 1);
+    for (int done = 0; done < depth; done += chunk, add = true) {
+        const int end = depth - done < chunk ? depth - done : chunk;
+        Vec<T> s0[M], s1[M];
 #pragma GCC unroll 16
-    for (int i = 0; i < M; ++i) s0[i] = s1[i] = Vec<T>{};
-    for (int k = 0; k < depth; ++k, a += M, b += 2 * W) {
-        const Vec<T> b0 = load(b), b1 = load(b + W);
+        for (int i = 0; i < M; ++i) s0[i] = s1[i] = Vec<T>{};
+        for (int k = 0; k < end; ++k, a += M, b += 2 * W) {
+            const Vec<T> b0 = load(b), b1 = load(b + W);
+#pragma GCC unroll 16
+            for (int i = 0; i < M; ++i) {
+                s0[i] = accumulate<kind, T>(s0[i], a[i], b0);
+                s1[i] = accumulate<kind, T>(s1[i], a[i], b1);
+            }
+        }
+        if (add) {
+#pragma GCC unroll 16
+            for (int i = 0; i < M; ++i) s0[i] += load(c + i * stride), s1[i] += load(c + i * stride + W);
+        }
+        if (done + end == depth) finish(s0, s1);
+#pragma GCC unroll 16
+        for (int i = 0; i < M; ++i) store(c + i * stride, s0[i]), store(c + i * stride + W, s1[i]);
+    }
+}
+
+template <int kind, class T>
+__attribute__((noinline)) void micro_kernel(const T* a, const T* b, int depth, T* c, int stride, bool add) {
+    reduce<kind, T>(a, b, depth, c, stride, add, [](Vec<T>*, Vec<T>*) {});
+}
+
+// max(0, row + column - 2 <a, b>), squared distances by the squared norms of their rows; returns the least, 0 unless `checked`.
+template <bool checked, class T>
+__attribute__((noinline)) T distance_kernel(const T* a, const T* b, int depth, T* c, int stride, bool add, const T* row, const T* column) {
+    constexpr int W = Simd<T>::W, M = kPanelRows;
+    const Vec<T> zero{};
+    Vec<T> least = zero;
+    reduce<kDot, T>(a, b, depth, c, stride, add, [&](Vec<T>* s0, Vec<T>* s1) {
+        const Vec<T> n0 = load(column), n1 = load(column + W);
+        if (checked) least = n0 + row[0];
 #pragma GCC unroll 16
         for (int i = 0; i < M; ++i) {
-            s0[i] = accumulate<kind, T>(s0[i], a[i], b0);
-            s1[i] = accumulate<kind, T>(s1[i], a[i], b1);
+            s0[i] = (n0 + row[i]) - T(2) * s0[i], s1[i] = (n1 + row[i]) - T(2) * s1[i];
+            if (checked) least = vmin(vmin(s0[i], s1[i]), least);
+            s0[i] = vmax(zero, s0[i]), s1[i] = vmax(zero, s1[i]);
         }
-    }
-    if (add) {
-#pragma GCC unroll 16
-        for (int i = 0; i < M; ++i) s0[i] += load(c + i * stride), s1[i] += load(c + i * stride + W);
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < M; ++i) store(c + i * stride, s0[i]), store(c + i * stride + W, s1[i]);
+    });
+    T all = least[0];
+    if (checked)
+        for (int w = 1; w < W; ++w) all = least[w] < all ? least[w] : all;
+    return all;
 }
 
 template <class T>

@@ -11,9 +11,7 @@ enum Op : int {
     kPowInteger,        // a^k0, k0 a small integer
     kAffine,            // k0 * a + k1
     kExpAffine,         // exp(k0 * a + k1)
-    kSqDistFromDot,     // max(0, b + c - 2 a), pinned to 0 on the self-diagonal; b a row value, c a column value
-    kGaussFromDot,      // exp2(min(0, k0 * (a - (b + c)))), pinned to 1: one pass for the commonest kernel
-    kGaussFromSqDist,   // exp2(k0 * a), k0 < 0 <= a: the same where differences are direct
+    kGaussFromSqDist,   // exp2(k0 * a), k0 < 0 <= a: one pass for the commonest kernel
     kOps
 };
 
@@ -99,11 +97,6 @@ void run_row(const Instruction& s, T* out, int columns, Operand<T> a, Operand<T>
         }
         case kAffine: return unary<T>(out, columns, a, [=](V x) { return k0 * x + k1; });
         case kExpAffine: return unary<T>(out, columns, a, [=](V x) { return vexp(k0 * x + k1); });
-        case kSqDistFromDot:
-            return ternary<T>(out, columns, a, b, c, [=](V x, V y, V z) { return vmax(zero, (y + z) - T(2) * x); });
-        case kGaussFromDot:
-            return ternary<T>(out, columns, a, b, c,
-                              [=](V x, V y, V z) { return vexp2_negative(vmin(zero, k0 * (x - (y + z)))); });
         case kGaussFromSqDist: return unary<T>(out, columns, a, [=](V x) { return vexp2_negative(k0 * x); });
         default: __builtin_unreachable();
     }

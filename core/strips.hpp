@@ -12,9 +12,6 @@ constexpr int kMaxDepth = kVectorBytes == 64 ? 2048 : 1024;  // bytes of one pac
 constexpr int kMaxColumns = 512;
 constexpr int kMaxRegisters = 64;
 
-template <class T>
-constexpr int kPanelColumns = 2 * Simd<T>::W;
-
 struct Rows {
     int64_t begin, end;
 };
@@ -28,6 +25,9 @@ struct PackedPairing {
     int64_t depth;
     bool blocked;    // depth beyond kMaxDepth
     Buffer<T> a, b;  // [panel][k][row], [panel][k][column]
+    bool by_norms = false;
+    ByNorms<T> norms;
+    Buffer<T> given_a, given_b;  // rows for differences, where they are not a and b
 };
 
 // Entries that one thread packs in less time than it takes to wake another, which on a busy machine is milliseconds.
@@ -131,14 +131,42 @@ class Strips {
             q.depth = s.depth;
             depth_ += s.depth;
             q.blocked = s.depth * int64_t(sizeof(T)) > kMaxDepth;
-            q.a.reset(rows_padded_ * s.depth);
-            q.b.reset(columns_padded_ * s.depth);
-            pack(static_cast<const T*>(s.a), n_, s.depth, M, rows_padded_ / M, q.a.get());
-            pack(static_cast<const T*>(s.b), m_, s.depth, N, columns_padded_ / N, q.b.get());
+            if (!s.norms || !pack_by_norms(s, q)) pack_sides(s.a, s.b, s.depth, q.a, q.b);
             any_blocked_ |= q.blocked;
             depth += q.blocked ? kMaxDepth / int64_t(sizeof(T)) : s.depth;
         }
         return depth;
+    }
+
+    void pack_sides(const void* x, const void* z, int64_t depth, Buffer<T>& a, Buffer<T>& b) const {
+        a.reset(rows_padded_ * depth);
+        b.reset(columns_padded_ * depth);
+        pack(static_cast<const T*>(x), n_, depth, M, rows_padded_ / M, a.get());
+        pack(static_cast<const T*>(z), m_, depth, N, columns_padded_ / N, b.get());
+    }
+
+    // False where differences are to be taken for all.
+    bool pack_by_norms(const PairingSpec& s, PackedPairing<T>& q) const {
+        q.norms.reset(*s.norms, n_, m_);
+        pack_sides(s.norms->a, s.norms->b, s.depth, q.a, q.b);
+        if (q.norms.checked() && mostly_close(q)) return false;
+        if (q.norms.checked() && (s.a != s.norms->a || s.b != s.norms->b)) pack_sides(s.a, s.b, s.depth, q.given_a, q.given_b);
+        q.kernel = micro_kernel_for<T>(kDot);
+        return q.by_norms = true;
+    }
+
+    // Whether more than a third of a sample of panel pairs needs differences, which are up to twice the work.
+    bool mostly_close(const PackedPairing<T>& q) const {
+        const int64_t across = rows_padded_ / M, along = columns_padded_ / N, samples = max64(4, min64(64, across * along / 32));
+        Buffer<T> out(M * N);
+        uint64_t state = 1;
+        auto next = [&](int64_t below) { return int64_t((state = state * 6364136223846793005u + 1442695040888963407u) >> 33) % below; };
+        int64_t close = 0;
+        for (int64_t t = 0; t < samples; ++t) {
+            const int64_t i = next(across) * M, j = next(along) * N;
+            close += !q.norms.pair(q.a.get() + i * q.depth, q.b.get() + j * q.depth, int(q.depth), i, j, out.get(), N, false);
+        }
+        return 3 * close > samples;
     }
 
     static void copy_values(const void* const* from, int count, int64_t length, int64_t padded, Buffer<T>& to) {
@@ -162,6 +190,15 @@ class Strips {
 
     // ---- one strip ----------------------------------------------------------------------------------------------------
 
+    // The features [k, k + length) of a panel of rows against one of columns, added to those before; all of them after the last.
+    void pair(const PackedPairing<T>& q, int64_t i, int64_t j, int64_t k, int64_t length, T* out) const {
+        const T *a = q.a.get() + i * q.depth + k * M, *b = q.b.get() + j * q.depth + k * N;
+        if (!q.by_norms || k + length < q.depth) return q.kernel(a, b, int(length), out, int(stride_), k > 0);
+        if (q.norms.pair(a, b, int(length), i, j, out, int(stride_), k > 0)) return;
+        const Buffer<T>&x = q.given_a.get() ? q.given_a : q.a, &z = q.given_b.get() ? q.given_b : q.b;
+        micro_kernel<kSqDist, T>(x.get() + i * q.depth, z.get() + j * q.depth, int(q.depth), out, int(stride_), false);
+    }
+
     void pair_blocked(Scratch<T>& s, int64_t top, int64_t bottom, int64_t j, int columns) const {
         constexpr int64_t most = kMaxDepth / int64_t(sizeof(T));
         for (int p = 0; p < pairings_; ++p) {
@@ -171,9 +208,7 @@ class Strips {
             for (int64_t k = 0; k < q.depth; k += step)
                 for (int64_t i = top; i < bottom; i += M)
                     for (int64_t c = 0; c < columns; c += N)
-                        q.kernel(q.a.get() + i * q.depth + k * M, q.b.get() + (j + c) * q.depth + k * N,
-                                 int(min64(step, q.depth - k)), s.tall.get() + (p * kTallRows + i - top) * stride_ + c, int(stride_),
-                                 k > 0);
+                        pair(q, i, j + c, k, min64(step, q.depth - k), s.tall.get() + (p * kTallRows + i - top) * stride_ + c);
         }
     }
 
@@ -182,18 +217,16 @@ class Strips {
         if (kept) s.reg[result_] = kept, s.kept += M * stride_;
         for (int p = 0; p < pairings_; ++p) {
             const PackedPairing<T>& q = pairing_[p];
-            if (q.blocked) {
+            if (q.blocked)
                 s.reg[p] = s.tall.get() + (p * kTallRows + offset) * stride_;
-                continue;
-            }
-            const T* a = q.a.get() + i * q.depth;
-            for (int64_t c = 0; c < columns; c += N)
-                q.kernel(a, q.b.get() + (j + c) * q.depth, int(q.depth), s.reg[p] + c, int(stride_), false);
+            else
+                for (int64_t c = 0; c < columns; c += N) pair(q, i, j + c, 0, q.depth, s.reg[p] + c);
+            if (q.by_norms && pinned_) pin(s.reg[p], i, j, columns);
         }
         for (int v = 0; v < row_values_; ++v)
             for (int k = 0; k < M; ++k)
                 store<T>(s.lanes.get() + (v * M + k) * W, splat<T>(row_value_[v * rows_padded_ + i + k]));
-        for (int x = 0; x < instructions_; ++x) run(program_[x], s, i, j, columns);
+        for (int x = 0; x < instructions_; ++x) run(program_[x], s, j, columns);
         T* result = s.reg[result_];
         clear_padding(result, i, j, columns);
         if (!kept || result == kept) return result;
@@ -211,13 +244,15 @@ class Strips {
         }
     }
 
-    void run(const Instruction& x, Scratch<T>& s, int64_t i, int64_t j, int columns) const {
-        const bool pin = pinned_ && (x.op == kSqDistFromDot || x.op == kGaussFromDot);
-        for (int k = 0; k < M; ++k) {
-            T* out = s.reg[x.target] + k * stride_;
-            run_row<T>(x, out, columns, operand(x, 0, s, k, j), operand(x, 1, s, k, j), operand(x, 2, s, k, j));
-            if (pin && pins_[i + k] >= j && pins_[i + k] < j + columns) out[pins_[i + k] - j] = T(x.op == kGaussFromDot);
-        }
+    void run(const Instruction& x, Scratch<T>& s, int64_t j, int columns) const {
+        for (int k = 0; k < M; ++k)
+            run_row<T>(x, s.reg[x.target] + k * stride_, columns, operand(x, 0, s, k, j), operand(x, 1, s, k, j), operand(x, 2, s, k, j));
+    }
+
+    // A row is at no distance from itself.
+    void pin(T* distances, int64_t i, int64_t j, int columns) const {
+        for (int k = 0; k < M; ++k)
+            if (pins_[i + k] >= j && pins_[i + k] < j + columns) distances[k * stride_ + pins_[i + k] - j] = T(0);
     }
 
     // What lies beyond the matrix was computed from zeros and may be anything, NaN included.

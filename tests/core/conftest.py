@@ -51,6 +51,8 @@ class Plan:
     column_values: list[Any]
     constants: list[float]
     pins: Any = None
+    norms: Any = ()
+    """Of each pairing by norms: its place, the origin, `rounding`, `promise`, `slow` and `fast`."""
 
     def tiles(self, isa: str) -> Any:
         return self._build(ENGINE.Tiles, self.dtype, isa)
@@ -75,7 +77,12 @@ class Plan:
             self.result,
             self.pins,
             isa,
+            [self._by_norms(dtype, *norms) for norms in self.norms],
         )
+
+    def _by_norms(self, dtype: np.dtype, at: int, origin: Any, *accuracy: float) -> tuple[Any, ...]:
+        x, z = ((rows.astype(np.float64) - origin).astype(dtype) for rows in self.pairings[at][1:])
+        return at, x, z, *((rows.astype(np.float64) ** 2).sum(axis=1).astype(dtype) for rows in (x, z)), *accuracy
 
     @property
     def eps(self) -> float:

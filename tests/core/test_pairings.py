@@ -68,6 +68,50 @@ def test_shallow_and_blocked_pairings_in_one_plan(make_plan, full, isa, dtype):
         )
 
 
+@pytest.mark.parametrize("depth", [1, 20, 150, 1100])
+@pytest.mark.parametrize("apart", [0.0, 50.0])
+def test_distances_by_norms(make_plan, full, isa, dtype, depth, apart):
+    """Where these are exact enough they are taken, and differences elsewhere, of the rows that were given."""
+    rng, (n, m) = np.random.default_rng(depth), (101, 70)
+    A, B = (rng.standard_normal((k, depth)) + apart * (np.arange(k) < k // 2)[:, None] for k in (n, m))
+    B[:9] = A[:9]
+    rounding = 8 * np.finfo(dtype).eps
+    for slow, fast, gamma in ((0.0, np.inf, None), (0.5, 0.5, 0.5), (1e-9, 1e-9, 1e-9)):
+        norms = [(0, B.mean(axis=0), rounding, 2 * rounding, slow, fast)]
+        plan = make_plan(dtype, n, m, program=[], pairings=[(int(Pairing.SQDIST), A, B)], norms=norms)
+        exact = _twin.PAIRINGS[Pairing.SQDIST](*(rows.astype(dtype).astype(float) for rows in (A, B)))
+        for tiles in (plan.tiles(isa), plan.twin(dtype)):
+            D = full(tiles, n, m, dtype)
+            if gamma is None:
+                np.testing.assert_allclose(D, exact, rtol=4 * rounding)
+                assert (np.diag(D)[:9] == 0).all()
+            else:
+                np.testing.assert_allclose(np.exp(-gamma * D), np.exp(-gamma * exact), rtol=0, atol=4 * rounding)
+
+
+def test_a_row_is_at_no_distance_from_itself(make_plan, full, isa, dtype):
+    """Where a row names its own column; −1 and strangers name none."""
+    rng, (n, m) = np.random.default_rng(3), (61, 150)
+    A, B, pins = rng.standard_normal((n, 20)), rng.standard_normal((m, 20)), rng.permutation(m)[:n]
+    pins[::7] = -1
+    parts = {"pairings": [(int(Pairing.SQDIST), A, B)], "norms": [(0, 0.0, 1e-7, 1e-6, 1e-9, 1e-9)], "program": []}
+    free, pinned = (make_plan(dtype, n, m, pins=given, **parts) for given in (None, pins))
+    expected = full(free.tiles(isa), n, m, dtype)
+    expected[np.flatnonzero(pins >= 0), pins[pins >= 0]] = 0.0
+    np.testing.assert_array_equal(full(pinned.tiles(isa), n, m, dtype), expected)
+    np.testing.assert_allclose(full(pinned.twin(), n, m, np.float64), expected, rtol=40 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("kind", sorted(set(Pairing) - {Pairing.MISMATCHES}))
+def test_long_sums_of_equal_terms(make_plan, full, isa, dtype, kind):
+    """All roundings of a sum go one way: e⁻ˢ, whose error is a third of that of s, has to keep what is promised."""
+    A, B = (np.full((7, 2000), value) for value in (0.1, 0.3))
+    plan = make_plan(dtype, 7, 7, program=[], pairings=[(int(kind), A, B)])
+    expected = _twin.PAIRINGS[kind](A.astype(dtype).astype(float), B.astype(dtype).astype(float))
+    for tiles in (plan.tiles(isa), plan.twin(dtype)):
+        np.testing.assert_allclose(full(tiles, 7, 7, dtype), expected, rtol=2e-6 if dtype == np.float32 else 1e-13)
+
+
 def test_chi2_of_small_numbers_does_not_underflow(make_plan, full, isa, dtype):
     small = 1e-25 if dtype == np.float32 else 1e-200
     A, B = np.array([[3 * small]]), np.array([[small]])

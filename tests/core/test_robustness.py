@@ -121,8 +121,14 @@ def good_arguments(dtype=np.float64):
         "is_double": dtype == np.float64, "rows": 5, "columns": 7, "pairings": [(1, A, B)],
         "row_values": [np.ones(5, dtype)], "column_values": [np.ones(7, dtype)], "constants": [2.0],
         "program": [(int(Op.ADD), 0, (0, 0), (1, 0), NOTHING, 0.0, 0.0)], "registers": 1, "result": 0,
-        "pins": None, "isa": "",
+        "pins": None, "isa": "", "norms": [good_norms(dtype)],
     }  # fmt: skip
+
+
+def good_norms(dtype=np.float64, **changes):
+    parts = {"at": 0, "a": np.ones((5, 3), dtype), "b": np.ones((7, 3), dtype), "row": np.ones(5, dtype)}
+    parts |= {"column": np.ones(7, dtype), "rounding": 1e-7, "promise": 1e-6, "slow": 0.0, "fast": np.inf}
+    return tuple((parts | changes).values())
 
 
 def bad_values():
@@ -159,6 +165,13 @@ def bad_values():
     yield from (
         ("pins", p) for p in (np.zeros(4, np.int64), np.zeros((5, 1), np.int64), np.zeros(5), np.zeros(5, np.int32))
     )
+    yield from (("norms", [good_norms(at=at)]) for at in (-1, 1, 10**6))
+    for a in (A[:, :2], A[:4], A[0], A.astype("f"), B):
+        yield "norms", [good_norms(a=a)]
+    yield "norms", [good_norms(b=A)]
+    yield from (("norms", [good_norms(row=v)]) for v in (np.ones(4), np.ones((5, 1)), np.ones(5, np.float32)))
+    yield from (("norms", [good_norms(column=v)]) for v in (np.ones(5), np.ones(7, int)))
+    yield "pairings", [(0, A, B)]  # norms of no squared distance
     yield from (("isa", name) for name in ("x86-64-v9", "numpy", "\0"))
 
 

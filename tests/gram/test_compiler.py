@@ -1,4 +1,4 @@
-"""From a formula to a program: what is hoisted, shared, folded, computed by differences, and in how many registers."""
+"""From a formula to a program: what is hoisted, shared, folded, how exact distances are, and in how many registers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from mercer.errors import InvalidInput
 from mercer.gram import KernelOperator, tiles
-from mercer.gram.compiler import DIRECT_DEPTH, compile_expression, structure
+from mercer.gram.compiler import compile_expression, structure
 from mercer.gram.program import Op, Pairing, Where
 from mercer.gram.registers import MAX_REGISTERS, DoesNotFit, Step, allocate
 from mercer.kernels import (
@@ -37,9 +37,8 @@ from mercer.testing import assert_close
 PAIR = SymbolPair()
 
 
-def compiled(formula, depth=100):
-    expression = formula if isinstance(formula, Expression) else trace(formula)
-    return compile_expression(expression, lambda views: depth)
+def compiled(formula):
+    return compile_expression(formula if isinstance(formula, Expression) else trace(formula))
 
 
 def ops(program):
@@ -47,18 +46,18 @@ def ops(program):
 
 
 def leaves(program):
-    return [(leaf.pairing.name, leaf.centered) for leaf in program.leaves]
+    return [leaf.pairing.name for leaf in program.leaves]
 
 
 def test_what_depends_on_one_row_leaves_the_program():
     program = compiled(Polynomial(degree=2).normalized())
-    assert leaves(program) == [("DOT", False)]
+    assert leaves(program) == ["DOT"]
     assert len(program.row_values) == len(program.column_values) >= 1
     assert "SQRT" not in ops(program)
     program = compiled(exp(PAIR.xx) * (PAIR.dot + log(1 + PAIR.zz) * 2))
     assert ops(program) == ["ADD", "MUL"]
-    assert [str(v.expression) for v in program.row_values] == ["exp(dot_x)"]
-    assert [v.kind for v in program.column_values] == ["expression"]
+    assert [str(value) for value in program.row_values] == ["exp(dot_x)"]
+    assert len(program.column_values) == 1
 
 
 def test_a_formula_without_pairs_is_still_a_register():
@@ -75,16 +74,9 @@ def test_a_formula_without_pairs_is_still_a_register():
 
 def test_shared_pairings_are_computed_once():
     program = compiled(0.5 * Gaussian(gamma=0.1) + Gaussian(gamma=0.2) * Cauchy() + Linear() * Polynomial(degree=2))
-    assert leaves(program) == [("DOT", True)]
-    program = compiled(Gaussian(gamma=0.1) + Linear().on([0]) + Gaussian(gamma=0.2).on([0]), depth=5)
-    assert sorted(leaves(program)) == [("DOT", False), ("SQDIST", False), ("SQDIST", False)]
-
-
-def test_a_dot_product_beside_a_distance_comes_from_the_centred_one():
-    program = compiled(Gaussian(gamma=0.1) + Linear())
-    assert leaves(program) == [("DOT", True)]
-    assert {v.kind for v in program.row_values} == {"sqnorm", "offset"}
-    assert leaves(compiled(Linear())) == [("DOT", False)]
+    assert sorted(leaves(program)) == ["DOT", "SQDIST"]
+    program = compiled(Gaussian(gamma=0.1) + Linear().on([0]) + Gaussian(gamma=0.2).on([0]))
+    assert sorted(leaves(program)) == ["DOT", "SQDIST", "SQDIST"]
 
 
 def test_shared_subexpressions_are_computed_once():
@@ -93,36 +85,30 @@ def test_shared_subexpressions_are_computed_once():
     assert ops(compiled(t * t + t)).count("EXP_AFFINE") == 1
 
 
-@pytest.mark.parametrize("kernel", [Gaussian(gamma=0.1), Cauchy(), RationalQuadratic(alpha=1.5, gamma=0.2)])
-def test_distances_by_differences_for_few_columns(kernel):
-    assert leaves(compiled(kernel, DIRECT_DEPTH)) == [("SQDIST", False)]
-    assert leaves(compiled(kernel, DIRECT_DEPTH + 1)) == [("DOT", True)]
-
-
 @pytest.mark.parametrize(
-    ("formula", "direct"),
+    ("formula", "rates"),
     [
-        (Laplace(gamma=1.0), True),
-        (Matern(nu=1.5), True),
-        (sqrt(PAIR.sqdist), True),
-        (PAIR.sqdist**0.75, True),
-        (exp(-sqrt(2 * PAIR.sqdist + PAIR.dot * 0.0)), True),
-        (log(PAIR.sqdist), True),
-        (sqrt(1 + PAIR.sqdist), False),
-        (log(1 + PAIR.sqdist), False),
-        ((1 + 0.5 * PAIR.sqdist) ** -1.5, False),
-        (sqrt(PAIR.dot), False),
-        (PAIR.sqdist**2, False),
+        (Gaussian(gamma=0.1), (0.1, 0.1)),
+        (Gaussian(gamma=0.1) + 3 * Gaussian(gamma=2.0) ** 2, (0.1, 2.0)),
+        (Gaussian(gamma=0.1) * Linear() + Polynomial(degree=2).normalized(), (0.1, 0.1)),
+        (2 * exp(-PAIR.sqdist) / 3 - 1, (1.0, 1.0)),
+        (Gaussian(gamma=0.1) + Cauchy(), None),
+        (Laplace(gamma=1.0), None),
+        (Matern(nu=1.5), None),
+        (RationalQuadratic(alpha=1.5, gamma=0.2), None),
+        (PAIR.sqdist, None),
+        (exp(-PAIR.sqdist) ** 0.5, None),
+        (exp(1 - PAIR.sqdist), None),
+        (exp(PAIR.sqdist), None),
+        (PAIR.dot / exp(-PAIR.sqdist), None),
+        (exp(-exp(-PAIR.sqdist)), None),
+        (exp(-sqrt(2 * PAIR.sqdist + PAIR.dot * 0.0)), None),
     ],
     ids=str,
 )
-def test_roots_that_vanish_ask_for_differences(formula, direct):
-    assert ("SQDIST" in [name for name, _ in leaves(compiled(formula))]) is direct
-
-
-def test_a_square_root_of_one_distance_makes_it_direct_for_all():
-    program = compiled(Laplace(gamma=1.0) + Gaussian(gamma=1.0))
-    assert leaves(program) == [("SQDIST", False)]
+def test_distances_read_in_gaussians_only_are_known(formula, rates):
+    """The others may be needed to the last digit."""
+    assert [leaf.rates for leaf in compiled(formula).leaves if leaf.pairing == Pairing.SQDIST] == [rates]
 
 
 def test_constants_fold():
@@ -134,7 +120,7 @@ def test_constants_fold():
     assert program.code[0][5:] == (-0.5, -1.0)
     assert ops(compiled(PAIR.dot * 1 + 0)) == []
     assert ops(compiled(Chi2(gamma=1.0))) == ["EXP_AFFINE"]
-    assert ops(compiled(Gaussian(gamma=2.0))) == ["GAUSS_FROM_DOT"]
+    assert ops(compiled(Gaussian(gamma=2.0))) == ["GAUSS_FROM_SQDIST"]
     assert ops(compiled(PAIR.dot**0.5)) == ["SQRT"]
     assert ops(compiled(PAIR.dot**3)) == ["POW_INTEGER"]
     assert ops(compiled(PAIR.dot**2000)) == ["POW"]
@@ -219,12 +205,12 @@ def test_kept_programs_follow_parameters_and_what_a_formula_reads():
         assert_close(filled, factor[0] * X @ X.T, rtol=1e-12)
 
 
-def test_a_program_is_compiled_once_for_a_formula_and_a_width(monkeypatch):
+def test_a_program_is_compiled_once_for_a_formula(monkeypatch):
     compiled_for = []
 
-    def counting(expression, depth):
+    def counting(expression):
         compiled_for.append(expression)
-        return compile_expression(expression, depth)
+        return compile_expression(expression)
 
     monkeypatch.setattr(tiles, "compile_expression", counting)
     rng = np.random.default_rng(0)
@@ -233,7 +219,7 @@ def test_a_program_is_compiled_once_for_a_formula_and_a_width(monkeypatch):
         X = rng.standard_normal((9, d))
         reference = np.exp(-kernel.gamma * np.square(X[:, None] - X).sum(axis=2))
         assert_close(KernelOperator(kernel, X).fill(np.empty((9, 9))), reference, rtol=1e-12)
-    assert compiled_for == [trace(kernels[0]), trace(kernels[0]), trace(kernels[2])]
+    assert compiled_for == [trace(kernels[0]), trace(kernels[2])]
 
 
 def test_programs_follow_the_parameters_of_kernels_within():

@@ -7,6 +7,7 @@ that evaluates a block of entries. Arrays in, arrays out; nothing here knows wha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -144,48 +145,83 @@ class Tiles(BlockTiles):
         result: int,
         pins: Array | None = None,
         isa: str = "",
+        norms: Sequence[tuple[Any, ...]] = (),
     ) -> None:
         super().__init__(rows, columns, self._run)
         self._dtype = np.dtype(np.float64 if is_double else np.float32)
         self._pairings, self._rows, self._columns = pairings, row_values, column_values
         self._constants, self._program = constants, program
         self._registers, self._result, self._pins = registers, result, pins
+        self._norms = {at: ByNorms(*parts) for at, *parts in norms}
 
+    @np.errstate(all="ignore")
     def _run(self, i0: int, i1: int, j0: int, j1: int) -> Array:
         reg: list[Any] = [None] * self._registers
         for r, (kind, a, b) in enumerate(self._pairings):
-            reg[r] = PAIRINGS[kind](a[i0:i1], b[j0:j1])
+            if r in self._norms:
+                distances = self._norms[r].block(a, b, slice(i0, i1), slice(j0, j1))
+                reg[r] = self._pin(distances, i0, i1, j0, j1)
+            else:
+                reg[r] = PAIRINGS[kind](a[i0:i1], b[j0:j1])
         read = (
             lambda index: reg[index],
             lambda index: self._rows[index][i0:i1, None],
             lambda index: self._columns[index][None, j0:j1],
             lambda index: self._dtype.type(self._constants[index]),
         )
-        with np.errstate(all="ignore"):
-            for op, target, *operands, k0, k1 in self._program:
-                args = [read[where](index) for where, index in operands if where >= 0]
-                value = OPERATIONS[op](self._dtype.type(k0), self._dtype.type(k1), *args)
-                if op in PINNED:
-                    value = self._pin(value, PINNED[op], i0, i1, j0, j1)
-                reg[target] = np.asarray(value, self._dtype)
+        for op, target, *operands, k0, k1 in self._program:
+            args = [read[where](index) for where, index in operands if where >= 0]
+            reg[target] = np.asarray(OPERATIONS[op](self._dtype.type(k0), self._dtype.type(k1), *args), self._dtype)
         return np.array(np.broadcast_to(reg[self._result], (i1 - i0, j1 - j0)))
 
-    def _pin(self, values: Array, to: float, i0: int, i1: int, j0: int, j1: int) -> Array:
+    def _pin(self, distances: Array, i0: int, i1: int, j0: int, j1: int) -> Array:
         if self._pins is not None:
             at = self._pins[i0:i1]
             inside = (at >= j0) & (at < j1)
-            values[np.flatnonzero(inside), at[inside] - j0] = to
-        return values
+            distances[np.flatnonzero(inside), at[inside] - j0] = 0.0
+        return distances
+
+
+@dataclass(frozen=True)
+class ByNorms:
+    """‖x‖² + ‖z‖² − 2⟨x, z⟩ where that is exact enough, differences elsewhere: see `core/distances.hpp`."""
+
+    a: Array
+    b: Array
+    row_norms: Array
+    column_norms: Array
+    rounding: float
+    promise: float
+    slow: float
+    fast: float
+
+    def block(self, given_a: Array, given_b: Array, rows: slice, columns: slice) -> Array:
+        """The distances of rows × columns; differences are of the given rows, the rest is of those less an origin."""
+        size = self.row_norms[rows, None] + self.column_norms[None, columns]
+        found = np.maximum(size - 2 * PAIRINGS[0](self.a[rows], self.b[columns]), 0)
+        error = self.rounding * size.astype(np.float64)
+        excess = self.fast * error / self.promise
+        far = np.log(np.maximum(excess, 1)) / self.slow if self.slow > 0 else np.inf
+        enough = (excess <= 1) | (found * self.promise >= error - self.rounding * found) | (found - error >= far)
+        near = ~enough | ~np.isfinite(size)
+        left, right = given_a[rows], given_b[columns]
+        if 3 * np.count_nonzero(near) > near.size:
+            return PAIRINGS[1](left, right)
+        i, j = np.nonzero(near)
+        step = max(1, _TILE_ENTRIES // left.shape[1])
+        for some in (slice(at, at + step) for at in range(0, len(i), step)):
+            found[i[some], j[some]] = np.square(left[i[some]] - right[j[some]]).sum(axis=1, dtype=np.float64)
+        return found
 
 
 def _by_column(term: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
-    """Σ over columns of term(aᵢ, bᵢ), without an n × m × d array."""
+    """Σ over columns of term(aᵢ, bᵢ), in float64, without an n × m × d array."""
 
     def pairing(a: Array, b: Array) -> Array:
-        total = np.zeros((len(a), len(b)), a.dtype)
+        total = np.zeros((len(a), len(b)))
         for k in range(a.shape[1]):
             total += term(a[:, k, None], b[None, :, k])
-        return total
+        return total.astype(a.dtype, copy=False)
 
     return pairing
 
@@ -196,7 +232,7 @@ def _chi2(a: Array, b: Array) -> Array:
 
 
 PAIRINGS: tuple[Callable[[Array, Array], Array], ...] = (
-    lambda a, b: a @ b.T,
+    lambda a, b: (a.astype(np.float64, copy=False) @ b.astype(np.float64, copy=False).T).astype(a.dtype, copy=False),
     _by_column(lambda a, b: (a - b) ** 2),
     _by_column(lambda a, b: np.abs(a - b)),
     _by_column(np.minimum),
@@ -226,10 +262,5 @@ OPERATIONS: tuple[Callable[..., Any], ...] = (
     lambda k0, k1, a: np.power(a, k0),
     lambda k0, k1, a: k0 * a + k1,
     lambda k0, k1, a: np.exp(k0 * a + k1),
-    lambda k0, k1, a, b, c: np.maximum((b + c) - 2 * a, 0),
-    lambda k0, k1, a, b, c: np.exp2(np.minimum(k0 * (a - (b + c)), 0)),
     lambda k0, k1, a: np.exp2(k0 * a),
 )
-
-PINNED = {21: 0.0, 22: 1.0}
-"""Operations whose value is known where a row meets itself."""

@@ -7,32 +7,27 @@ float64. The rest becomes a list of operations over registers, each register a s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from mercer.errors import message
-from mercer.gram.program import Leaf, Op, Operand, Pairing, Program, RowValue, Views, Where
+from mercer.gram.program import Leaf, Op, Operand, Pairing, Program, Where
 from mercer.gram.registers import ADVICE, DoesNotFit, Step, allocate
-from mercer.kernels.expression import Expression, constant, node
+from mercer.kernels.expression import Expression
 
 __all__ = ["compile_expression", "structure"]
 
-DIRECT_DEPTH = 16
-"""Up to this many columns, differences cost no more than norms and a dot product, and are exact."""
 MAX_POWER = 1024
 """Beyond this, repeated multiplication loses to exp(a log x) in both speed and error."""
 
 
-def compile_expression(expression: Expression, depth: Callable[[Views], int]) -> Program:
+def compile_expression(expression: Expression) -> Program:
     """The program of a traced formula.
 
     Parameters
     ----------
     expression : Expression
         What `mercer.kernels.trace` returned.
-    depth : callable
-        views ↦ how many columns the rows have after these views; squared distances are computed by differences up to
-        `DIRECT_DEPTH` of them, and through norms and a dot product beyond.
 
     Raises
     ------
@@ -43,12 +38,11 @@ def compile_expression(expression: Expression, depth: Callable[[Views], int]) ->
     --------
     >>> from mercer.kernels import Gaussian
     >>> from mercer.kernels.pairing import trace
-    >>> program = compile_expression(trace(Gaussian(gamma=0.5)), lambda views: 100)
+    >>> program = compile_expression(trace(Gaussian(gamma=0.5)))
     >>> [Op(code[0]).name for code in program.code], [leaf.pairing.name for leaf in program.leaves]
-    (['GAUSS_FROM_DOT'], ['DOT'])
+    (['GAUSS_FROM_SQDIST'], ['SQDIST'])
     """
-    compiler = _Compiler(depth, _vanishing_roots(expression))
-    compiler.centered = {e.value[1] for e in _walk(expression) if _is_pairing(e, "sqdist") and compiler.by_norms(e)}
+    compiler = _Compiler(_rates(expression))
     try:
         result = compiler.register(compiler.value(expression))
     except RecursionError:
@@ -74,9 +68,6 @@ def structure(expression: Expression) -> tuple[Hashable, ...]:
     return tuple((e.op, e.value, tuple(number[arg] for arg in e.args)) for e in nodes)
 
 
-# ---- where a square root is taken of a distance ---------------------------------------------------------------------
-
-
 def _walk(expression: Expression) -> list[Expression]:
     """Every distinct node, arguments before the nodes that use them."""
     seen: dict[Expression, None] = {}
@@ -90,36 +81,34 @@ def _walk(expression: Expression) -> list[Expression]:
     return list(seen)
 
 
-def _vanishing_roots(expression: Expression) -> frozenset[Expression]:
-    """The squared distances under a root that is taken of zero where the rows coincide.
+# ---- how exact a squared distance has to be -------------------------------------------------------------------------
 
-    A rounding error ε in the distance is √ε in the root, so these distances must be exact near zero. √(1 + s) is not
-    among them: its argument is 1 there.
+
+def _rates(expression: Expression) -> dict[Expression, tuple[float, float]]:
+    """Of each squared distance that the formula reads in e^(−γs) only: the smallest and the largest γ.
+
+    An error δ of s is at most γδe^(−γs) in such an exponential, and no more in sums and products of them with other
+    kernels. Anything else, a root for instance, may need the distance to its last digit.
     """
-    found: frozenset[Expression] = frozenset()
-    value: dict[Expression, Expression] = {}
-    distances: dict[Expression, frozenset[Expression]] = {}
-    for e in _walk(expression):
-        value[e] = _at_coincidence(e, [value[arg] for arg in e.args])
-        own = [e] if _is_pairing(e, "sqdist") else []
-        distances[e] = frozenset(own).union(*(distances[arg] for arg in e.args))
-        root = e.op == "sqrt" or (e.op == "pow" and not float(e.value).is_integer()) or e.op == "log"
-        if root and not _is_positive_constant(value[e.args[0]]):
-            found |= distances[e.args[0]]
-    return found
-
-
-def _at_coincidence(e: Expression, args: list[Expression]) -> Expression:
-    """The expression where x = z, of its arguments there: distances are zero."""
-    if e.op == "pairing" and e.value[0] in ("sqdist", "l1", "chi2", "mismatches"):
-        return constant(0.0)
-    if e.op == "pow":
-        return args[0] ** e.value
-    return node(e.op, *args) if args else e
-
-
-def _is_positive_constant(e: Expression) -> bool:
-    return e.op == "const" and e.value > 0
+    found: dict[Expression, list[float]] = {}
+    exact: set[Expression] = set()
+    seen: set[Expression] = set()
+    waiting = [expression]
+    while waiting:
+        e = waiting.pop()
+        if e in seen:
+            continue
+        seen.add(e)
+        scale, inner, shift = affine(e.args[0]) if e.op == "exp" else (0.0, e, 0.0)
+        if e.op == "exp" and _is_pairing(inner, "sqdist") and scale < 0 and shift == 0:
+            found.setdefault(inner, []).append(-scale)
+        elif e.op in POLYNOMIAL or (e.op == "pow" and float(e.value).is_integer() and e.value > 0):
+            waiting += e.args
+        elif e.op == "div" and all(node.op != "pairing" for node in _walk(e.args[1])):
+            waiting.append(e.args[0])
+        else:
+            exact |= {node for node in _walk(e) if _is_pairing(node, "sqdist")}
+    return {e: (min(rates), max(rates)) for e, rates in found.items() if e not in exact}
 
 
 def _is_pairing(e: Expression, kind: str) -> bool:
@@ -128,6 +117,7 @@ def _is_pairing(e: Expression, kind: str) -> bool:
 
 # ---- instructions in single-assignment form --------------------------------------------------------------------------
 
+POLYNOMIAL = {"add", "sub", "mul", "neg", "const", "self_x", "self_z"}
 SIDES = {"self_x": "row", "self_z": "column"}
 
 
@@ -135,17 +125,14 @@ SIDES = {"self_x": "row", "self_z": "column"}
 class _Compiler:
     """Values before they have registers: a REGISTER operand's index is a leaf's number, or as `Step` has it."""
 
-    depth: Callable[[Views], int]
-    direct: frozenset[Expression]
+    rates: dict[Expression, tuple[float, float]]
     leaves: dict[Leaf, int] = field(default_factory=dict)
-    rows: dict[RowValue, int] = field(default_factory=dict)
-    columns: dict[RowValue, int] = field(default_factory=dict)
+    rows: dict[Expression, int] = field(default_factory=dict)
+    columns: dict[Expression, int] = field(default_factory=dict)
     constants: dict[float, int] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     known: dict[Expression, Operand] = field(default_factory=dict)
     sides: dict[Expression, str] = field(default_factory=dict)
-    centered: set[Views] = field(default_factory=set)
-    """Views whose centred dot product is needed anyway."""
 
     def side(self, e: Expression) -> str:
         """Which rows a value depends on: "const", "row", "column" or "pair"."""
@@ -170,26 +157,18 @@ class _Compiler:
         if side == "const":
             return self.constant(float(e.value))
         if side == "row":
-            return self.row(RowValue("expression", expression=e))
+            return int(Where.ROW), self.rows.setdefault(e, len(self.rows))
         if side == "column":
-            return self.column(RowValue("expression", expression=e))
+            return int(Where.COLUMN), self.columns.setdefault(e, len(self.columns))
         if e.op == "pairing":
-            return self.pairing(e)
+            leaf = Leaf(Pairing[e.value[0].upper()], e.value[1], self.rates.get(e))
+            return int(Where.REGISTER), self.leaves.setdefault(leaf, len(self.leaves))
         return self.operation(e)
 
     # -- operands
 
     def constant(self, value: float) -> Operand:
         return int(Where.CONSTANT), self.constants.setdefault(value, len(self.constants))
-
-    def row(self, value: RowValue) -> Operand:
-        return int(Where.ROW), self.rows.setdefault(value, len(self.rows))
-
-    def column(self, value: RowValue) -> Operand:
-        return int(Where.COLUMN), self.columns.setdefault(value, len(self.columns))
-
-    def leaf(self, leaf: Leaf) -> Operand:
-        return int(Where.REGISTER), self.leaves.setdefault(leaf, len(self.leaves))
 
     def step(self, op: Op, *operands: Operand, k0: float = 0.0, k1: float = 0.0) -> Operand:
         self.steps.append(Step(op, operands, k0, k1))
@@ -200,26 +179,6 @@ class _Compiler:
         if operand[0] == Where.REGISTER:
             return operand
         return self.step(Op.ADD, operand, self.constant(0.0))
-
-    # -- pairings
-
-    def by_norms(self, e: Expression) -> bool:
-        return e not in self.direct and self.depth(e.value[1]) > DIRECT_DEPTH
-
-    def pairing(self, e: Expression) -> Operand:
-        kind, views = e.value
-        if kind == "sqdist" and self.by_norms(e):
-            norms = RowValue("sqnorm", views)
-            return self.step(Op.SQDIST_FROM_DOT, self.centered_dot(views), self.row(norms), self.column(norms))
-        if kind == "dot" and views in self.centered:
-            # One reduction serves both; the sum of the offsets first, so that the result is exactly symmetric.
-            offset = RowValue("offset", views)
-            offsets = self.step(Op.ADD, self.row(offset), self.column(offset))
-            return self.step(Op.ADD, self.centered_dot(views), offsets)
-        return self.leaf(Leaf(Pairing[kind.upper()], views))
-
-    def centered_dot(self, views: Views) -> Operand:
-        return self.leaf(Leaf(Pairing.DOT, views, centered=True))
 
     # -- operations
 
@@ -236,16 +195,8 @@ class _Compiler:
     def exponential(self, e: Expression) -> Operand:
         scale, inner, shift = affine(e.args[0])
         if _is_pairing(inner, "sqdist") and scale < 0 and shift == 0:
-            return self.gaussian(inner, -scale * math.log2(math.e))
+            return self.step(Op.GAUSS_FROM_SQDIST, self.value(inner), k0=scale * math.log2(math.e))
         return self.step(Op.EXP_AFFINE, self.value(inner), k0=scale, k1=shift)
-
-    def gaussian(self, sqdist: Expression, gamma2: float) -> Operand:
-        """2^(−γ₂‖x − z‖²)."""
-        if self.by_norms(sqdist):
-            halves = RowValue("sqnorm", sqdist.value[1], scale=0.5)
-            dot = self.centered_dot(sqdist.value[1])
-            return self.step(Op.GAUSS_FROM_DOT, dot, self.row(halves), self.column(halves), k0=2 * gamma2)
-        return self.step(Op.GAUSS_FROM_SQDIST, self.value(sqdist), k0=-gamma2)
 
     def power(self, e: Expression) -> Operand:
         exponent, base = float(e.value), self.value(e.args[0])

@@ -8,13 +8,13 @@ from typing import Any, TypeAlias
 
 from mercer.kernels.expression import Expression
 
-__all__ = ["NOTHING", "Code", "Leaf", "Op", "Operand", "Pairing", "Program", "RowValue", "Views", "Where"]
+__all__ = ["NOTHING", "Code", "Leaf", "Op", "Operand", "Pairing", "Program", "Views", "Where"]
 
 Views: TypeAlias = tuple[Any, ...]
 
 
 class Pairing(IntEnum):
-    """The micro-kernels of the core, in its order. SQDIST is by differences."""
+    """The micro-kernels of the core, in its order."""
 
     DOT = 0
     SQDIST = 1
@@ -50,11 +50,7 @@ class Op(IntEnum):
     """k0·a + k1."""
     EXP_AFFINE = 20
     """exp(k0·a + k1)."""
-    SQDIST_FROM_DOT = 21
-    """max(0, b + c − 2a), 0 on the self-diagonal."""
-    GAUSS_FROM_DOT = 22
-    """2^min(0, k0·(a − (b + c))), 1 on the self-diagonal."""
-    GAUSS_FROM_SQDIST = 23
+    GAUSS_FROM_SQDIST = 21
     """2^(k0·a) for k0 < 0 ≤ a."""
 
 
@@ -77,25 +73,14 @@ Code: TypeAlias = tuple[int, int, Operand, Operand, Operand, float, float]
 
 @dataclass(frozen=True)
 class Leaf:
-    """A pairing to compute: which one, of which views of the rows, with the mean subtracted or not."""
+    """A pairing to compute: which one, of which views of the rows.
+
+    `rates` are the smallest and the largest γ of a squared distance that is read in e^(−γs) only; None for all others.
+    """
 
     pairing: Pairing
     views: Views
-    centered: bool = False
-
-
-@dataclass(frozen=True)
-class RowValue:
-    """A number per row: an expression of that row alone, or one of the two parts of a pairing by norms.
-
-    `kind` is "expression", "sqnorm" (‖x − m‖² scaled by `scale`) or "offset" (⟨m, x⟩ − ‖m‖²/2, which gives back
-    ⟨x, z⟩ from the dot product of centred rows).
-    """
-
-    kind: str
-    views: Views = ()
-    expression: Expression | None = None
-    scale: float = 1.0
+    rates: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -103,8 +88,8 @@ class Program:
     """What the engine runs over every tile."""
 
     leaves: tuple[Leaf, ...]
-    row_values: tuple[RowValue, ...]
-    column_values: tuple[RowValue, ...]
+    row_values: tuple[Expression, ...]
+    column_values: tuple[Expression, ...]
     constants: tuple[float, ...]
     code: tuple[Code, ...]
     registers: int

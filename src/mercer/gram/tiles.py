@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -12,7 +13,7 @@ import numpy as np
 from mercer import _twin, backend
 from mercer.events import TilesDone, emit
 from mercer.gram.compiler import compile_expression, structure
-from mercer.gram.program import Pairing, Program, RowValue, Views
+from mercer.gram.program import Leaf, Pairing, Program, Views
 from mercer.kernels import Kernel
 from mercer.kernels.expression import Expression, evaluate
 from mercer.kernels.views import Columns
@@ -22,6 +23,15 @@ __all__ = ["block_tiles", "multiply", "normal_product", "pieces", "program_tiles
 Array: TypeAlias = Any
 Tiles: TypeAlias = Any
 """`_core.Tiles`, `_twin.Tiles` or `_twin.BlockTiles`: they have the same methods."""
+
+DIRECT_DEPTH = 16
+"""Up to this many columns, differences cost no more than norms and a dot product, and are exact."""
+PROMISE = {4: 8e-7, 8: 8e-14}
+"""By bytes of an entry: how much its distance may add to its error, less than the promised 10⁻⁶ and 10⁻¹³."""
+ROUNDINGS = {4: 8.0, 8: 16.0}
+"""Roundings of ‖x‖² + ‖z‖² in a squared distance by norms: the largest of millions, of sums over runs of features."""
+NEAR_ZERO = 0.05
+"""If the squared mean is this share of the mean square of the rows, 0 is as good an origin, and saves a copy."""
 
 
 @dataclass
@@ -45,46 +55,70 @@ class Side:
 
 @dataclass
 class Data:
-    """Both sides, and the mean of the second one: the common origin of all centred pairings."""
+    """Both sides, in the engine's dtype."""
 
     x: Side
     z: Side
     dtype: np.dtype[Any]
-    means: dict[Views, Array] = field(default_factory=dict)
-    centered: dict[tuple[int, Views], Array] = field(default_factory=dict)
+    origins: dict[Views, Array | None] = field(default_factory=dict)
+    moved: dict[tuple[int, Views], Array] = field(default_factory=dict)
 
-    def mean(self, views: Views) -> Array:
-        if views not in self.means:
-            self.means[views] = self.z.through(views).mean(axis=0, dtype=np.float64)
-        return self.means[views]
+    @property
+    def narrows(self) -> bool:
+        """Whether rows lose digits in this dtype."""
+        return self.x.rows.dtype.itemsize > self.dtype.itemsize
 
-    def rows(self, side: Side, views: Views, center: bool) -> Array:
-        """The rows in the engine's dtype, less the common mean if `center`."""
-        rows = side.through(views)
-        if not center:
-            return np.ascontiguousarray(rows, self.dtype)
+    def given(self, side: Side, views: Views) -> Array:
+        """The rows as they are."""
+        return np.ascontiguousarray(side.through(views), self.dtype)
+
+    def origin(self, views: Views) -> Array | None:
+        """A point amid the second side's rows; None for 0, where that is as good."""
+        if views not in self.origins:
+            rows = self.z.through(views)
+            mean = rows.mean(axis=0, dtype=np.float64)
+            near = not self.narrows and len(rows) * (mean @ mean) <= NEAR_ZERO * _squared_norms(rows).sum()
+            self.origins[views] = None if near else mean
+        return self.origins[views]
+
+    def less_origin(self, side: Side, views: Views) -> Array:
+        """The rows less the common origin, subtracted in float64, so that only the small remainder is rounded."""
+        if self.origin(views) is None:
+            return self.given(side, views)
         key = id(side), views
-        if key not in self.centered:
-            # The subtraction in float64, so that only the small remainder is rounded.
-            mean, less = self.mean(views), np.empty(rows.shape, self.dtype)
+        if key not in self.moved:
+            rows = side.through(views)
+            less = np.empty(rows.shape, self.dtype)
             for some in _runs(rows):
-                less[some] = rows[some] - mean
-            self.centered[key] = less
-        return self.centered[key]
+                less[some] = rows[some] - self.origin(views)
+            self.moved[key] = less
+        return self.moved[key]
 
-    def value(self, side: Side, value: RowValue) -> Array:
-        """A `RowValue` for every row, computed in float64."""
+    def pairing(self, leaf: Leaf) -> tuple[int, Array, Array]:
+        """(kind, rows, columns) for the engine. Differences are of the rows as they are, which makes them exact.
+
+        Rows that are narrowed lose less without their common origin, and differences don't change with it.
+        """
+        rows = self.less_origin if self.narrows and leaf.pairing in (Pairing.SQDIST, Pairing.L1) else self.given
+        return int(leaf.pairing), rows(self.x, leaf.views), rows(self.z, leaf.views)
+
+    def by_norms(self, leaf: Leaf) -> tuple[Array, Array, Array, Array, float, float, float, float] | None:
+        """What squared distances by norms take, and how exact they have to be: see `core/distances.hpp`."""
+        if leaf.pairing != Pairing.SQDIST or self.z.through(leaf.views).shape[1] <= DIRECT_DEPTH:
+            return None
+        x, z = (self.less_origin(side, leaf.views) for side in (self.x, self.z))
+        with np.errstate(over="ignore"):
+            norms = [_squared_norms(rows).astype(self.dtype) for rows in (x, z)]
+        rounding = ROUNDINGS[self.dtype.itemsize] * float(np.finfo(self.dtype).eps) / 2
+        promise = PROMISE[self.dtype.itemsize]
+        slow, fast = leaf.rates or (0.0, math.inf)
+        return x, z, *norms, rounding, promise, slow, fast
+
+    def value(self, side: Side, value: Expression) -> Array:
+        """The expression for every row, computed in float64."""
         with np.errstate(all="ignore"):
-            return np.ascontiguousarray(np.broadcast_to(self._value(side, value), (len(side.rows),)), self.dtype)
-
-    def _value(self, side: Side, value: RowValue) -> Array:
-        if value.kind == "sqnorm":
-            return value.scale * _squared_norms(self.rows(side, value.views, center=True))
-        if value.kind == "offset":
-            mean, rows = self.mean(value.views), side.through(value.views)
-            return np.concatenate([rows[some] @ mean for some in _runs(rows)]) - 0.5 * (mean @ mean)
-        assert value.expression is not None
-        return evaluate(value.expression, lambda leaf: _self_pairing(leaf, side))
+            values = evaluate(value, lambda leaf: _self_pairing(leaf, side))
+            return np.ascontiguousarray(np.broadcast_to(values, (len(side.rows),)), self.dtype)
 
 
 def _runs(rows: Array) -> list[slice]:
@@ -111,39 +145,33 @@ def program_tiles(expression: Expression, X: Array, Z: Array, pins: Array | None
     same = Z is X
     x = Side(X, dtype)
     data = Data(x, x if same else Side(Z, dtype), dtype)
-    return _build(_program(expression, data.z), data, pins)
+    return _build(_program(expression), data, pins)
 
 
 @lru_cache(maxsize=256)
-def _programs(shape: Hashable, columns: int) -> dict[str, Program]:
-    """Where the program of a formula on rows of so many columns is kept: making it takes as long as 10⁵ entries."""
+def _programs(shape: Hashable) -> dict[str, Program]:
+    """Where the program of a formula is kept: making it takes as long as 10⁵ entries."""
     return {}
 
 
-def _program(expression: Expression, side: Side) -> Program:
+def _program(expression: Expression) -> Program:
     # Kept by the formula and not by the kernel, whose formula may read what changes: a global variable, its own state.
     try:
-        kept = _programs(structure(expression), int(side.rows.shape[1]))
+        kept = _programs(structure(expression))
     except TypeError:  # a view that cannot be hashed
         kept = {}
     if "program" not in kept:
-        kept["program"] = compile_expression(expression, lambda views: int(side.through(views).shape[1]))
+        kept["program"] = compile_expression(expression)
     return kept["program"]
 
 
 def _build(program: Program, data: Data, pins: Array | None) -> Tiles:
-    narrowing = data.x.rows.dtype.itemsize > data.dtype.itemsize
-    pairings = []
-    for leaf in program.leaves:
-        # Differences don't change with the origin, but what is lost by rounding the rows does.
-        center = leaf.centered or (narrowing and leaf.pairing in (Pairing.SQDIST, Pairing.L1))
-        x, z = (data.rows(side, leaf.views, center) for side in (data.x, data.z))
-        pairings.append((int(leaf.pairing), x, z))
+    norms = [(at, norms) for at, leaf in enumerate(program.leaves) if (norms := data.by_norms(leaf))]
     return backend.engine().Tiles(
         data.dtype == np.float64,
         len(data.x.rows),
         len(data.z.rows),
-        pairings,
+        [data.pairing(leaf) for leaf in program.leaves],
         [data.value(data.x, value) for value in program.row_values],
         [data.value(data.z, value) for value in program.column_values],
         [_within(data.dtype, value) for value in program.constants],
@@ -152,6 +180,7 @@ def _build(program: Program, data: Data, pins: Array | None) -> Tiles:
         program.result,
         None if pins is None else np.ascontiguousarray(pins, np.int64),
         backend.instruction_set() if backend.is_native() else "",
+        [(at, *parts) for at, parts in norms],
     )
 
 

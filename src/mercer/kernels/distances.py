@@ -21,8 +21,13 @@ _BLOCK = 1 << 16
 """Entries of a block of pairs that stays in the cache while the columns pass over it."""
 _DIRECT = 32
 """Up to this many columns, direct differences cost no more than a matrix product and its repair."""
-_CLOSE = 1e-6
-"""Below this share of ‖x‖² + ‖z‖², the expansion has lost too many digits and the pair is computed again."""
+_CLOSE = {4: 1e-6, 8: 0.02}
+"""By bytes of a number: below this share of ‖x‖² + ‖z‖², the expansion in float64 has lost too many digits for an error
+of 10⁻⁷ or 10⁻¹³, and the pair is computed again."""
+_CLOSE_TENSORS = {2: 0.5, 4: 0.3, 8: 0.02}
+"""The same where the expansion is in the rows' own precision."""
+_RUN = 64
+"""Columns whose terms are added up one after the other in single precision; longer sums are sums of such sums."""
 
 
 def matched(X: Any, Z: Any) -> tuple[Any, Any]:
@@ -83,8 +88,10 @@ def zeros(X: Any) -> Any:
 
 def dot(X: Any, Z: Any) -> Any:
     """⟨x, z⟩ for all pairs."""
-    product = X @ Z.T
-    return product.toarray() if sp.issparse(product) else product
+    if is_torch(X):
+        return X @ Z.T
+    product = X.astype(np.float64, copy=False) @ Z.astype(np.float64, copy=False).T
+    return (product.toarray() if sp.issparse(product) else product).astype(X.dtype, copy=False)
 
 
 def sqdist(X: Any, Z: Any) -> Any:
@@ -98,33 +105,34 @@ def sqdist(X: Any, Z: Any) -> Any:
 
 def _sqdist_expanded(X: Any, Z: Any) -> Any:
     """xx + zz − 2·dot in float64 of centred rows; clamped, pinned, and repaired where it cancelled."""
-    same = Z is X
-    X, Z = _centred(X, Z)
-    xx, zz = _squared_norms64(X), _squared_norms64(Z)
-    D = dot(X, Z)
+    same, close = Z is X, _CLOSE[X.dtype.itemsize]
+    X = X.astype(np.float64, copy=False)
+    Z = X if same else Z.astype(np.float64, copy=False)
+    A, B = _centred(X, Z)
+    xx, zz = _squared_norms64(A), _squared_norms64(B)
+    D = dot(A, B)
     D *= -2.0
     D += xx[:, None] + zz[None, :]  # The norms first: their sum is exactly symmetric.
     np.maximum(D, 0.0, out=D)
     if same:
         np.fill_diagonal(D, 0.0)
-    _repair(D, X, Z, xx, zz, same)
+    # Of the rows as they were given: less a rounded mean they would be other rows.
+    _repair(D, X, Z, close * xx, close * zz, same)
     return D
 
 
 def _centred(X: Any, Z: Any) -> tuple[Any, Any]:
-    same = Z is X
-    X, Z = X.astype(np.float64, copy=False), Z.astype(np.float64, copy=False)
     if sp.issparse(X) or not len(X):
         return X, Z
     mean = X.mean(axis=0)
-    X = X - mean
-    return X, X if same else Z - mean
+    A = X - mean
+    return A, A if Z is X else Z - mean
 
 
 def _repair(D: Any, X: Any, Z: Any, xx: Any, zz: Any, same: bool) -> None:
-    """Direct differences for the pairs that are close beside their norms: their square root is wanted, too."""
+    """Direct differences for the pairs that are closer than xx + zz: their square root is wanted, too."""
     for i in range(len(D)):
-        close = np.flatnonzero(D[i] < _CLOSE * (xx[i] + zz))
+        close = np.flatnonzero(xx[i] + zz > D[i])
         close = close[close != i] if same else close
         for start in range(0, len(close), _rows_at_once(Z)):
             part = close[start : start + _rows_at_once(Z)]
@@ -146,8 +154,17 @@ def _sqdist_tensor(X: Any, Z: Any) -> Any:
         return _over_columns(X, Z, lambda x, z: (x - z) ** 2)
     mean = X.mean(dim=0) if len(X) else 0.0
     A, B = X - mean, Z - mean
-    D = ((A * A).sum(dim=1)[:, None] + (B * B).sum(dim=1)[None, :] - 2.0 * (A @ B.T)).clamp(min=0.0)
-    return D.fill_diagonal_(0.0) if Z is X else D
+    size = (A * A).sum(dim=1)[:, None] + (B * B).sum(dim=1)[None, :]
+    D = (size - 2.0 * (A @ B.T)).clamp(min=0.0)
+    D = D.fill_diagonal_(0.0) if Z is X else D
+    share = _CLOSE_TENSORS[X.element_size()]
+    i, j = (share * size > D).nonzero(as_tuple=True)
+    if 4 * len(i) > D.numel():
+        return _over_columns(X, Z, lambda x, z: (x - z) ** 2)
+    for start in range(0, len(i), _rows_at_once(X)):
+        some = slice(start, start + _rows_at_once(X))
+        D[i[some], j[some]] = ((X[i[some]] - Z[j[some]]) ** 2).sum(dim=1)
+    return D
 
 
 # ---- sums over columns ----------------------------------------------------------------------------------------------
@@ -189,8 +206,11 @@ def _over_columns(X: Any, Z: Any, term: Callable[[Any, Any], Any]) -> Any:
     """Σᵢ term(xᵢ, zᵢ) for all pairs, a block of pairs and a column at a time; float64 sums for arrays."""
     if is_torch(X):
         total = X.new_zeros((X.shape[0], Z.shape[0]))
-        for j in range(X.shape[1]):
-            total = total + term(X[:, j, None], Z[None, :, j])
+        for start in range(0, X.shape[1], _RUN):
+            part = X.new_zeros(total.shape)
+            for x, z in zip(X.T[start : start + _RUN], Z.T[start : start + _RUN], strict=True):
+                part = part + term(x[:, None], z[None, :])
+            total = total + part
         return total
     result = np.empty((X.shape[0], Z.shape[0]), dtype=X.dtype)
     XT, ZT = (np.ascontiguousarray(rows.T, dtype=np.float64) for rows in (X, Z))
