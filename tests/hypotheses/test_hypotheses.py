@@ -101,6 +101,55 @@ def test_unbiased_hsic_is_the_mean_over_quadruples():
     assert hsic_test(A, B, KERNEL, KERNEL, estimator="unbiased").statistic == pytest.approx(total / count)
 
 
+LAWS = {
+    "normal": lambda rng, n: rng.normal(size=(n, 1)),
+    "heavy": lambda rng, n: rng.standard_cauchy((n, 1)),
+    "skew": lambda rng, n: rng.exponential(size=(n, 2)) ** 3,
+    "coins": lambda rng, n: rng.integers(0, 2, (n, 1)).astype(float),
+    "rare": lambda rng, n: (rng.random((n, 1)) < 0.5 / n) * 1.0,
+    "float32": lambda rng, n: (100 + rng.exponential(size=(n, 1))).astype(np.float32),
+}
+TESTS = {
+    "linear": lambda x, y, **how: mmd_test(x, y, "0.1*gaussian(gamma=0.5)", estimator="linear", **how),
+    "linear, dot": lambda x, y, **how: mmd_test(x, y, Linear(), estimator="linear", **how),
+    "biased": lambda x, y, **how: mmd_test(x, y[: 2 + len(y) // 2], estimator="biased", **how),
+    "unbiased": lambda x, y, **how: mmd_test(x, y, "0.1*gaussian()", **how),
+    "hsic": lambda x, y, **how: hsic_test(x, y, **how),
+    "hsic, unbiased": lambda x, y, **how: hsic_test(x, y, "0.1*gaussian()", Linear(), estimator="unbiased", **how),
+}
+
+
+def assert_calibrated(test, law, n, trials, seed):
+    """No level is exceeded beyond chance. Discrete p-values may stay below it."""
+    rng = np.random.default_rng(seed)
+    p = np.array([TESTS[test](LAWS[law](rng, n), LAWS[law](rng, n), random_state=i).p_value for i in range(trials)])
+    for level in (0.001, 0.05):
+        assert np.count_nonzero(p <= level) <= binom.ppf(1 - 1e-6, trials, level), (level, test, law, n)
+    return p
+
+
+@pytest.mark.parametrize("test", TESTS)
+@pytest.mark.parametrize("n", [4, 10])
+@pytest.mark.parametrize("law", ["heavy", "rare", "float32"])
+def test_few_rows_are_no_more_evidence_than_they_say(test, n, law):
+    assert_calibrated(test, law, n, 60 if test == "linear" else 25, 5)
+
+
+def test_few_pairs_are_no_more_evidence_than_they_say():
+    """Of two pairs the smallest p-value is 1/4; by a normal law one in twelve was below 0.001."""
+    p = assert_calibrated("linear", "normal", 4, 250, 3)
+    assert p.min() == 0.25
+    assert assert_calibrated("linear", "normal", 24, 250, 4).min() < 0.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("test", TESTS)
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize(("n", "trials"), [(4, 1000), (10, 600), (100, 200), (1000, 20)])
+def test_every_test_holds_its_levels(test, law, n, trials):
+    assert_calibrated(test, law, n, trials, n)
+
+
 TRIALS, LEVEL = 300, 0.1
 BOUNDS = binom.ppf([0.0005, 0.9995], TRIALS, LEVEL)
 
@@ -165,6 +214,16 @@ def test_samples_that_are_all_the_same_are_no_evidence():
     assert mmd_test(same, same).p_value == 1.0
     assert mmd_test(same, same, Gaussian(gamma=1.0), estimator="linear").p_value == 1.0
     assert hsic_test(same, same, Gaussian(gamma=1.0), Gaussian(gamma=1.0)).p_value == 1.0
+
+
+@pytest.mark.parametrize("kernel", ["0.1*gaussian(gamma=1.0)", "0.3*linear()"])
+def test_rounding_of_equal_rows_is_no_evidence(kernel):
+    """Sums of a hundred terms 0.1 differ by their order, and the observed order is not like the others."""
+    same, varied = np.full((100, 2), 0.3), np.random.default_rng(0).normal(size=(100, 1))
+    for estimator in ("linear", "unbiased", "biased"):
+        assert mmd_test(same, same[1:], kernel, estimator=estimator, n_permutations=99).p_value == 1.0
+    for estimator in ("unbiased", "biased"):
+        assert hsic_test(varied, same, KERNEL, kernel, estimator=estimator, n_permutations=99).p_value == 1.0
 
 
 def test_frames_sparse_rows_float32_and_objects():

@@ -10,7 +10,15 @@ from mercer.arrays import parse_memory
 from mercer.arrays.budget import require
 from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
-from mercer.hypotheses.permutations import Floats, TestResult, as_sample, checked_count, permutation_p, sample_kernel
+from mercer.hypotheses.permutations import (
+    Floats,
+    TestResult,
+    as_sample,
+    checked_count,
+    permutation_p,
+    rounding,
+    sample_kernel,
+)
 from mercer.kernels import Kernel
 
 __all__ = ["hsic_test"]
@@ -81,12 +89,15 @@ def hsic_test(
         raise InvalidInput(message(who, sizes, "give the same four or more rows in both"))
     require(24 * n * n, parse_memory(memory), f"{who} of {n} rows", ["test a sample of the rows", "give memory="])
     K, L = (np.asarray(view.toarray(), np.float64) for view in views)
+    size = float(np.linalg.norm(K) * np.linalg.norm(L)) / (n * (n - 3))
+    bound = max(rounding(view, 4 * size) for view in views)
     rng = np.random.default_rng(random_state)
     orders = [np.arange(n), *(rng.permutation(n) for _ in range(count))]
     values = _biased(K, L, orders) if estimator == "biased" else _unbiased(K, L, orders)
     observed, null = float(values[0]), values[1:]
     names = tuple(repr(view.kernel) for view in views)
-    return TestResult(observed, permutation_p(observed, null), f"HSIC, {estimator}, {count} permutations", names, null)
+    p_value = permutation_p(observed, null, bound)
+    return TestResult(observed, p_value, f"HSIC, {estimator}, {count} permutations", names, null)
 
 
 def _biased(K: Floats, L: Floats, orders: list[Any]) -> Floats:

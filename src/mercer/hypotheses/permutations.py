@@ -1,4 +1,4 @@
-"""Permutation p-values: exact whatever the distribution, for any number of permutations."""
+"""Permutation p-values: valid whatever the distribution, for any number of rows and of permutations."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from mercer.arrays import as_rows, same_columns
 from mercer.errors import InvalidInput, message
+from mercer.gram import KernelOperator
 from mercer.kernels import Kernel, as_kernel
 
-__all__ = ["TestResult", "as_sample", "checked_count", "permutation_p", "pooled", "sample_kernel"]
+__all__ = ["TestResult", "as_sample", "checked_count", "permutation_p", "pooled", "rounding", "sample_kernel"]
 
 Floats = NDArray[np.float64]
 
@@ -32,7 +33,7 @@ class TestResult:
     p_value : float
         Under the null hypothesis P(p_value ≤ a) ≤ a.
     null : array
-        The statistic of each permutation; empty where a normal law was used.
+        The statistic of each permutation, or of each choice of signs.
     method : str
     kernels : tuple of str
         As resolved from the data.
@@ -50,14 +51,26 @@ class TestResult:
         return f"{self.method}: {self.statistic:.6g}, p = {self.p_value:.4g} ({'; '.join(self.kernels)})"
 
 
-def permutation_p(observed: float, null: Floats) -> float:
+def permutation_p(observed: float, null: Floats, rounding: float = 0.0) -> float:
     """(1 + #{null ≥ observed})/(1 + B): the observed order is one of the permutations.
 
-    >>> permutation_p(2.0, np.array([0.0, 1.0, 2.0]))
-    0.5
+    Statistics that differ by no more than `rounding`, a bound on their errors, count as equal.
+
+    >>> permutation_p(2.0, np.array([0.0, 1.0, 2.0])), permutation_p(2.0, np.array([0.0, 1.0, 1.9]), rounding=0.2)
+    (0.5, 0.5)
     """
-    slack = EQUAL * max(abs(observed), float(np.max(np.abs(null), initial=0.0)))
+    slack = max(EQUAL * max(abs(observed), float(np.max(np.abs(null), initial=0.0))), rounding)
     return float((1 + np.count_nonzero(null >= observed - slack)) / (1 + len(null)))
+
+
+def rounding(K: KernelOperator, size: float) -> float:
+    """A bound on the rounding errors of a difference of means of K's entries, sums of up to `size` in magnitude.
+
+    float32 entries are summed in float32 within a tile. Where rows are equal to each other, statistics differ by these
+    errors alone.
+    """
+    entries, sums = np.finfo(K.dtype).eps, np.finfo(np.float64).eps
+    return float(size * (8 * entries + 2 * K.shape[0] * sums))
 
 
 def checked_count(who: str, name: str, value: Any, least: int = 1) -> int:

@@ -5,18 +5,28 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import ndtr
 
 from mercer.arrays import parse_memory, require
 from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
-from mercer.hypotheses.permutations import Floats, TestResult, checked_count, permutation_p, pooled, sample_kernel
+from mercer.hypotheses.permutations import (
+    Floats,
+    TestResult,
+    checked_count,
+    permutation_p,
+    pooled,
+    rounding,
+    sample_kernel,
+)
 from mercer.kernels import Kernel
 
 __all__ = ["mmd_test"]
 
 COLUMNS = 256
 """Permutations of one product with the kernel matrix."""
+
+SIGNS = 1 << 21
+"""Signs that are there at a time: 16 MB."""
 
 
 def mmd_test(
@@ -41,9 +51,10 @@ def mmd_test(
     estimator : {"unbiased", "biased", "linear"}, default "unbiased"
         "unbiased" is Σ_{i≠j} k(xᵢ,xⱼ)/m(m−1) + Σ_{i≠j} k(yᵢ,yⱼ)/n(n−1) − 2Σ k(xᵢ,yⱼ)/mn; "biased" includes i = j;
         "linear" is the mean of k(x₁,x₂) + k(y₁,y₂) − k(x₁,y₂) − k(x₂,y₁) over disjoint pairs in the order of the rows,
-        in O(m + n), with a normal law for the p-value: for large samples in no particular order.
+        with O(m + n) kernel values: for large samples in no particular order.
     n_permutations : int, default 999
         B; the p-value is a multiple of 1/(B + 1). All of them are products with one kernel matrix, which is not formed.
+        Of "linear", B choices of the signs of the terms, or all 2ᵖ of p pairs where those are fewer.
     memory : int, str or None
         Budget for the permutations, 8(m + n)(B + 513) bytes; None is half of what is free.
     random_state : int
@@ -58,6 +69,12 @@ def mmd_test(
         For samples of fewer than two points (four for "linear"), and for precomputed kernels.
     MemoryExceeded
         Where the permutations do not fit.
+
+    Notes
+    -----
+    Under the hypothesis x₁ and y₁ can be exchanged, which changes the sign of the term k(x₁,x₂) + k(y₁,y₂) − k(x₁,y₂) −
+    k(x₂,y₁). So the signs of the terms are independent and fair, whatever their sizes, and the p-value of "linear" is
+    exact for every number of pairs; that of a normal law is too small for few pairs or heavy tails.
 
     References
     ----------
@@ -83,7 +100,7 @@ def mmd_test(
     K = KernelOperator(given, both)
     name = (repr(K.kernel),)
     if estimator == "linear":
-        return _linear(K, m, n, name)
+        return _linear(K, m, n, count, random_state)
     need, do = 8 * (m + n) * (1 + count + 2 * COLUMNS), ["fewer permutations", 'estimator="linear"']
     require(need, parse_memory(memory), f"{who} of {m + n} points and {count} permutations", do)
     rng = np.random.default_rng(random_state)
@@ -93,7 +110,10 @@ def mmd_test(
         first[rng.permutation(m + n)[:m], column] = 1.0
     values = _values(K, first, m, n, estimator == "unbiased")
     observed, null = float(values[0]), values[1:]
-    return TestResult(observed, permutation_p(observed, null), f"MMD², {estimator}, {count} permutations", name, null)
+    # |k(x, z)| ≤ (k(x, x) + k(z, z))/2 bounds the means of which MMD² is a difference.
+    size = float(np.abs(K.diagonal()).sum(dtype=np.float64)) * (1 / m + 1 / n)
+    p_value = permutation_p(observed, null, rounding(K, size))
+    return TestResult(observed, p_value, f"MMD², {estimator}, {count} permutations", name, null)
 
 
 def _values(K: KernelOperator, first: Floats, m: int, n: int, unbiased: bool) -> Floats:
@@ -114,17 +134,35 @@ def _values(K: KernelOperator, first: Floats, m: int, n: int, unbiased: bool) ->
     return np.asarray(within - 2 * cross / (m * n))
 
 
-def _linear(K: KernelOperator, m: int, n: int, name: tuple[str, ...]) -> TestResult:
-    """The mean of h over disjoint pairs, and the normal law of a mean."""
+def _linear(K: KernelOperator, m: int, n: int, count: int, random_state: int) -> TestResult:
+    """The mean of h over disjoint pairs, and how often one with other signs is as large."""
     pairs = min(m, n) // 2
     x, y = np.arange(2 * pairs), m + np.arange(2 * pairs)
-    h = _paired(K, x[::2], x[1::2]) + _paired(K, y[::2], y[1::2])
-    h -= _paired(K, x[::2], y[1::2]) + _paired(K, x[1::2], y[::2])
-    statistic, deviation = float(h.mean()), float(h.std(ddof=1))
-    method = f"MMD², linear time, {pairs} pairs, normal law"
-    if deviation == 0:
-        return TestResult(statistic, float(statistic <= 0), method, name)
-    return TestResult(statistic, float(ndtr(-np.sqrt(pairs) * statistic / deviation)), method, name)
+    values = [_paired(K, x[::2], x[1::2]), _paired(K, y[::2], y[1::2]), _paired(K, x[::2], y[1::2])]
+    values.append(_paired(K, x[1::2], y[::2]))
+    h = (values[0] + values[1]) - (values[2] + values[3])
+    size = float(np.mean(np.abs(values).sum(axis=0)))
+    statistic = float(h.mean())
+    null = statistic - 2 * _flipped_sums(h, count, random_state) / pairs
+    method = f"MMD², linear time, {pairs} pairs, {len(null)} choices of signs"
+    p_value = permutation_p(statistic, null, rounding(K, size))
+    return TestResult(statistic, p_value, method, (repr(K.kernel),), null)
+
+
+def _flipped_sums(h: Floats, count: int, random_state: int) -> Floats:
+    """Σ of the terms whose sign changes, for all 2ᵖ choices but the given one where these are no more than `count`, and
+    for `count` random ones else.
+    """
+    if len(h) < 63 and 2 ** len(h) - 1 <= count:
+        choices = np.arange(1, 2 ** len(h))
+        return np.asarray((choices[:, None] >> np.arange(len(h)) & 1) @ h)
+    rng, sums = np.random.default_rng(random_state), np.zeros(count)
+    step = max(8, SIGNS // count // 8 * 8)
+    for start in range(0, len(h), step):
+        some = h[start : start + step]
+        bits = rng.integers(0, 256, (count, -(-len(some) // 8)), np.uint8)
+        sums += np.unpackbits(bits, axis=1, count=len(some)) @ some
+    return sums
 
 
 def _paired(K: KernelOperator, rows: Any, columns: Any, step: int = 64) -> Floats:
