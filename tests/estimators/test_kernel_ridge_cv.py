@@ -57,6 +57,24 @@ def test_leave_one_out_is_that_of_n_refits(data, weights, intercept, weighted):
 
 
 @pytest.mark.parametrize("intercept", [False, True])
+def test_rows_of_weight_0_have_predictions_of_the_model(data, weights, intercept):
+    (X, y), w = data, weights.copy()
+    w[[0, 7, len(w) - 1]] = 0.0
+    absent = w == 0
+    model = KernelRidgeCV(KERNEL, [0.05, 5.0], fit_intercept=intercept, store_cv_results=True).fit(X, y, w)
+    rest = KernelRidgeCV(KERNEL, [0.05, 5.0], fit_intercept=intercept).fit(X[~absent], y[~absent], w[~absent])
+    assert model.loo_predictions_.shape == y.shape
+    np.testing.assert_array_equal(model.loo_predictions_[~absent], rest.loo_predictions_)
+    np.testing.assert_allclose(model.loo_predictions_[absent], model.predict(X[absent]), rtol=0, atol=1e-9)
+    assert model.cv_results_["predictions"].shape == (2, len(y))
+    labels = np.digitize(y, np.quantile(y, [0.3, 0.6]))
+    classifier = KernelRidgeClassifierCV(KERNEL, [0.05, 5.0], class_weight="balanced").fit(X, labels, w)
+    assert classifier.loo_decision_function_.shape == (len(y), 3)
+    found = classifier.loo_decision_function_[absent]
+    np.testing.assert_allclose(found, classifier.decision_function(X[absent]), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
 def test_leave_one_out_is_its_closed_form(data, intercept):
     """The hat matrix of the model with its intercept, entry by entry, for 30 λ."""
     X, y = data

@@ -55,7 +55,7 @@ class KernelRidgeCV(LeastSquaresRegressor, ValidatedLeastSquares):
         "kernel", "alpha" and "score" of each candidate, NaN where K + λI is singular; with `store_cv_results`
         "predictions", of shape (candidates, n) or (candidates, n, targets).
     loo_predictions_ : array of the shape of y
-        f₋ᵢ(xᵢ) for the rows of X_fit_; with cv=None only.
+        f₋ᵢ(xᵢ) for all rows that were given; with cv=None only. A row of weight 0 has f(xᵢ).
     dual_coef_, intercept_, kernel_, X_fit_, sample_weight_, report_
         As of `KernelRidge` with λ = alpha_. The report warns where the best λ is the first or last that was tried.
 
@@ -123,12 +123,13 @@ class KernelRidgeCV(LeastSquaresRegressor, ValidatedLeastSquares):
         X, y = self._validate_both(X, y, multi_output=True, y_numeric=True)
         y = np.asarray(y, np.float64)
         folds, weights = self._folds(X, y), self._weights(sample_weight, X)
+        present, absent = self._absent(X, np.ones(len(y), bool) if weights is None else weights > 0)
         X, Y, weights, folds = self._present(X, y.reshape(len(y), -1), weights, folds)
         judge: Judge = negative_squares if folds is None else r2
         if self.scoring is not None:
             judge = by_scorer(self.scoring, GivenValues(), each=self.alpha_per_target)
         self.__dict__.pop("loo_predictions_", None)  # of an earlier fit
-        left_out = self._fit_best(Validation(X, Y, weights, folds, judge))
+        left_out = self._fit_best(Validation(X, Y, weights, folds, judge, present, absent))
         if left_out is not None:
             self.loo_predictions_ = left_out[:, 0] if y.ndim == 1 else left_out
         if y.ndim == 1:
@@ -157,7 +158,7 @@ class KernelRidgeClassifierCV(LeastSquaresClassifier, ValidatedLeastSquares):
     ----------
     classes_ : array of shape (c,)
     loo_decision_function_ : array of shape (n,) for two classes, (n, c) otherwise
-        f₋ᵢ(xᵢ) + b₋ᵢ for the rows of X_fit_; with cv=None only.
+        f₋ᵢ(xᵢ) + b₋ᵢ for all rows that were given; with cv=None only. A row of weight 0 has f(xᵢ) + b.
     alpha_, best_score_, cv_results_
         As of `KernelRidgeCV`.
     dual_coef_, intercept_, kernel_, X_fit_, sample_weight_, report_
@@ -206,12 +207,16 @@ class KernelRidgeClassifierCV(LeastSquaresClassifier, ValidatedLeastSquares):
         """
         X, y = self._labelled(X, y)
         folds, weights = self._folds(X, y), self._weights(sample_weight, X)
+        given, there = X, np.ones(len(y), bool) if weights is None else weights > 0
         X, y, weights, folds = self._present(X, y, weights, folds)
         X, Y, weights = self._indicators(X, y, weights)
-        X, Y, weights, folds = self._present(X, Y, weights, folds)  # a class may have weight 0 too
+        if weights is not None:
+            there[there] = weights > 0  # a class may have weight 0 too
+        X, Y, weights, folds = self._present(X, Y, weights, folds)
+        present, absent = self._absent(given, there)
         judge: Judge = accuracy if self.scoring is None else by_scorer(self.scoring, GivenLabels(self.classes_))
         self.__dict__.pop("loo_decision_function_", None)  # of an earlier fit
-        left_out = self._fit_best(Validation(X, Y, weights, folds, judge))
+        left_out = self._fit_best(Validation(X, Y, weights, folds, judge, present, absent))
         if left_out is not None:
             self.loo_decision_function_ = left_out[:, 0] if len(self.classes_) == 2 else left_out
         return self

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing
 
 from mercer.errors import InvalidInput, message
 from mercer.estimators.least_squares import LeastSquares, duals
@@ -29,13 +30,18 @@ Below, it takes next to nothing, and the model is that of `KernelRidge` to the b
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """What candidates are tried on: rows, targets (n, t), weights, the rows left out together, and the judge of it."""
+    """What candidates are tried on: rows, targets (n, t), weights, the rows left out together, and the judge of it.
+
+    `present` are the places of these rows among all that were given, and `absent` the rows of weight 0.
+    """
 
     X: Any
     Y: np.ndarray
     weights: np.ndarray | None
     folds: list[np.ndarray] | None
     judge: Judge
+    present: np.ndarray
+    absent: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,10 +160,14 @@ class ValidatedLeastSquares(LeastSquares):
             folds = [fold for fold in folds if len(fold)]
         return *self._without(weights == 0, X, Y, weights), folds
 
+    def _absent(self, X: Any, present: np.ndarray) -> tuple[np.ndarray, Any]:
+        """The places of the rows that are there, and the others."""
+        return np.flatnonzero(present), None if np.all(present) else _safe_indexing(X, np.flatnonzero(~present))
+
     # ---- the trials --------------------------------------------------------------------------------------------------
 
     def _fit_best(self, task: Validation) -> np.ndarray | None:
-        """Fit the best candidate; what was predicted for rows left out one at a time, (n, targets)."""
+        """Fit the best candidate; what was predicted for each row by a fit without it, (n, targets)."""
         grid, n = self._grid(), len(task.Y)
         if n < 2 or any(len(fold) == n for fold in task.folds or []):
             given = f"n_samples = {n} with a positive weight"
@@ -191,6 +201,8 @@ class ValidatedLeastSquares(LeastSquares):
         if not np.all(usable):
             given = f"λ up to {grid[~usable][-1]:.3g} left out, because K + λI is singular but for rounding"
             report.warnings.append(message(type(self).__name__, given, "give larger λ"))
+        if predictions is not None and task.absent is not None:
+            predictions = self._with_absent(inverse, K, task, grid, usable, predictions)
         trial = _Trial(self.kernel_, K, self.X_fit_, report, scores, predictions)
         if n < REUSED_FROM or trial.best == -np.inf:
             return trial
@@ -213,6 +225,27 @@ class ValidatedLeastSquares(LeastSquares):
             predicted = inverse.leave_out(fold, task.Y, alphas, solved)
             scores.append(task.judge(task.Y[fold], predicted, None if task.weights is None else task.weights[fold]))
         return np.mean(scores, axis=0), None
+
+    def _with_absent(
+        self,
+        inverse: RidgeInverse,
+        K: KernelOperator,
+        task: Validation,
+        grid: np.ndarray,
+        usable: np.ndarray,
+        left_out: np.ndarray,
+    ) -> np.ndarray:
+        """Predictions for all rows that were given: a row of weight 0 is left out of every fit."""
+        targets, tried = task.Y.shape[1], grid[usable]
+        absent = KernelOperator(self.kernel_, task.absent, self.X_fit_, dtype=np.float64)
+        Y = np.tile(task.Y, (1, len(tried)))
+        dual = duals(inverse, K, Y, task.weights, np.repeat(tried, targets))
+        intercept = np.average(Y - K @ dual, axis=0, weights=task.weights) if self.fit_intercept else 0.0
+        out = np.full((len(task.present) + absent.shape[0], len(grid), targets), np.nan)
+        out[task.present] = left_out
+        others = np.setdiff1d(np.arange(len(out)), task.present)
+        out[np.ix_(others, np.flatnonzero(usable))] = (absent @ dual + intercept).reshape(len(others), -1, targets)
+        return out
 
     # ---- the verdict -------------------------------------------------------------------------------------------------
 
