@@ -21,6 +21,9 @@ MOST_FEATURES = 10_000_000
 """Columns beyond which even their names are a burden."""
 
 
+HIGHEST_DEGREE = 1000
+
+
 class MonomialFeatures(Atomic, TransformerMixin, BaseEstimator):
     r"""φ(x) = all monomials of x of some degrees, so weighed that ⟨φ(x), φ(z)⟩ = k(x, z).
 
@@ -34,7 +37,7 @@ class MonomialFeatures(Atomic, TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    degree : int ≥ 1, default 3
+    degree : int from 1 to 1000, default 3
         k.
     coef0 : float ≥ 0, default 1.0
         c, of the kind "all".
@@ -85,7 +88,9 @@ class MonomialFeatures(Atomic, TransformerMixin, BaseEstimator):
         X = validate_data(self, X, dtype=(np.float64, np.float32))
         self.n_output_features_ = sum(self._count(j) for j, _ in self._orders())
         if self.n_output_features_ > MOST_FEATURES:
-            given = f"degree={self.degree} on {X.shape[1]} columns makes {self.n_output_features_} features"
+            many = self.n_output_features_  # maybe more digits than Python prints
+            count = str(many) if many < 10**18 else "more than 10¹⁸"
+            given = f"degree={self.degree} on {X.shape[1]} columns makes {count} features"
             do = f"at most {MOST_FEATURES} are built: use the kernel itself, which costs O(d) a pair"
             raise InvalidInput(message("MonomialFeatures", given, do))
         self._require(X)
@@ -142,6 +147,8 @@ class MonomialFeatures(Atomic, TransformerMixin, BaseEstimator):
         k = self.degree
         if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
             refuse("degree", "give a whole number ≥ 1")
+        if k > HIGHEST_DEGREE:
+            refuse("degree", f"give at most {HIGHEST_DEGREE}: features of higher degrees are beyond what numbers hold")
         if self.kind not in ("power", "all", "sum"):
             refuse("kind", 'choose "power", "all" or "sum"')
         if not (isinstance(self.coef0, Real) and 0 <= self.coef0 < np.inf):

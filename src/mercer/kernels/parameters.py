@@ -16,7 +16,10 @@ def number(who: str, name: str, value: Any, *, finite: bool = True) -> float:
     """A real number as a Python float (a NumPy scalar would widen float32 arrays)."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise InvalidInput(message(who, f"{name}={value!r} is not a number", "give a number"))
-    result = float(value)
+    try:
+        result = float(value)
+    except OverflowError:
+        result = math.inf
     if math.isnan(result) or (finite and math.isinf(result)):
         raise NotAKernel(message(who, f"{name}={result} is not finite", "give a finite number"))
     return result
@@ -51,7 +54,7 @@ def degree(who: str, value: Any) -> int:
     """An integer ≥ 1."""
     result = number(who, "degree", value)
     if result < 1 or result != int(result):
-        raise NotAKernel(message(who, f"degree={value!r} is not a positive integer", "give 1, 2, 3, …"))
+        raise NotAKernel(message(who, f"degree={value!r:.60} is not a positive integer", "give 1, 2, 3, …"))
     return int(result)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from mercer.errors import NotAKernel, message
 from mercer.kernels import parameters
 from mercer.kernels.algebra import Scaled
 from mercer.kernels.base import Kernel
@@ -12,6 +13,9 @@ from mercer.kernels.functions import sqrt, tanh, where
 from mercer.kernels.properties import Definiteness, Properties
 
 __all__ = ["Cosine", "Linear", "MonomialSum", "Polynomial", "Sigmoid", "is_linear"]
+
+HIGHEST_SUM = 1000
+"""Of a sum of powers, each of which is a step of the formula."""
 
 _SEMI = Properties(Definiteness.POSITIVE_SEMIDEFINITE)
 
@@ -79,7 +83,7 @@ class MonomialSum(Kernel):
 
     Parameters
     ----------
-    degree : int ≥ 1, default 3
+    degree : int from 1 to 1000, default 3
 
     Every monomial has the weight 1, unlike in the polynomial kernel. Positive semi-definite, as a power series with
     non-negative coefficients (Schölkopf & Smola 2002, 4.6).
@@ -94,6 +98,8 @@ class MonomialSum(Kernel):
 
     def __post_init__(self) -> None:
         self._set("degree", parameters.degree("MonomialSum", self.degree))
+        if self.degree > HIGHEST_SUM:
+            raise NotAKernel(message("MonomialSum", f"degree={self.degree}", f"give at most {HIGHEST_SUM}"))
 
     def formula(self, pair: Any) -> Any:
         s = pair.dot

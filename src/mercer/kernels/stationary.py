@@ -267,7 +267,7 @@ class Periodic(Kernel):
         self._set("length_scale", parameters.positive("Periodic", "length_scale", self.length_scale))
 
     def formula(self, pair: Any) -> Any:
-        return exp(-0.5 / self.length_scale**2 * pair.through(Circle(self.period)).sqdist)
+        return exp(-0.5 / self.length_scale / self.length_scale * pair.through(Circle(self.period)).sqdist)
 
     @property
     def properties(self) -> Properties:
