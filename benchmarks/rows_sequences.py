@@ -94,6 +94,25 @@ def gapped_kmers(setting: Setting) -> Row:
 
 
 @benchmark(GROUP)
+def compared_windows(setting: Setting) -> Row:
+    X = strings(setting.size(2000, 40), 100, "ACGT")
+    kernel = GappedKmer(setting.size(13, 6), setting.size(6, 3))
+
+    def error(K: Any) -> float:
+        return float(max(abs(K[i, j] - slowly(kernel, X[i], X[j])) for i, j in ((0, 0), (0, 1), (7, 3))))
+
+    return Row(
+        f"{kernel!r}, Gram matrix of {len(X)} random DNA sequences of 100 letters",
+        ours=lambda: kernel(X),
+        figure="seconds",
+        target=at_most(1.5),
+        error=error,
+        tolerance=0.0,
+        once=True,
+    )
+
+
+@benchmark(GROUP)
 def subsequences(setting: Setting) -> Row:
     X = strings(setting.size(1000, 30), setting.size(300, 20), AMINO_ACIDS)
     kernel = Subsequence(4, 0.5)

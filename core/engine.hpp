@@ -116,6 +116,24 @@ constexpr int64_t subsequence_work(int64_t nx, int length) { return (length - 1)
 using Subsequences = void (*)(const int32_t* x, int64_t nx, const int64_t* z, int64_t nz, int length, double decay, double* work, double* out);
 using Alignments = void (*)(const double* x, int64_t nx, const double* z, int64_t nz, const int64_t* length, int64_t depth, double gamma,
                             double* work, double* out);
+
+// Windows of a piece of x against all those of sequences [first, last) of z: sums[j] += what each pair's matches are worth.
+constexpr int64_t kMatchedRows = 128, kMostSpan = 127;  // in all at most 254 symbols, so that a byte can tell them apart
+constexpr int64_t kMatchPad = 64;                       // between sequences of z: the widest vector
+constexpr uint8_t kOtherSymbol = 254, kNoSymbol = 255;  // no symbol of x
+struct MatchTask {
+    const uint8_t* x;
+    int64_t windows;
+    const uint8_t* z;
+    const int8_t* unknown;  // -1 for what is no window
+    const int64_t *at, *count;  // of each sequence of z: where it begins, and its windows
+    int64_t first, last;
+    int span, least, planes, segments;  // fewer matches than `least` are worth nothing
+    const uint8_t* tables;  // planes x segments x 16: byte `plane` of what least + 16 * segment + i matches are worth
+    uint64_t* sums;
+};
+using Matches = void (*)(const MatchTask&);
+
 // A chunk of rows for budgeted stochastic gradient descent: see online.hpp. T is float or double.
 struct MergeTask {
     bool is_double;
@@ -212,6 +230,8 @@ struct InstructionSet {
     int lanes;          // sequences that the next two take at once, interleaved
     Subsequences subsequences;
     Alignments alignments;
+    Matches matches;
+    int match_lanes;  // windows that it compares at once
     RunCoordinates coordinates;
     RunDual smo;
     void (*merge_pass)(MergeTask&);

@@ -24,6 +24,7 @@ namespace {
 #include "engine.inl"
 #include "sequences/subsequences.hpp"
 #include "sequences/alignments.hpp"
+#include "sequences/matches.hpp"
 #include "coordinates.hpp"
 #include "groups.hpp"
 #include "entries.hpp"
@@ -35,8 +36,8 @@ namespace {
 }  // namespace
 
 InstructionSet MERCER_ISA() {
-    return {MERCER_ISA_NAME, make, evaluate, Simd<double>::W, subsequences, alignments, coordinates, smo, merge_pass, quantise,
-            quantised_product, add_rows, nearest_means, band_step, band_vectors, band_factors, band_norms, cholesky_solve};
+    return {MERCER_ISA_NAME, make, evaluate, Simd<double>::W, subsequences, alignments, matches, kVectorBytes, coordinates, smo,
+            merge_pass, quantise, quantised_product, add_rows, nearest_means, band_step, band_vectors, band_factors, band_norms, cholesky_solve};
 }
 
 }  // namespace mercer

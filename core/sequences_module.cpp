@@ -1,8 +1,12 @@
 // The Python face of the loops over sequences.
 #include "bindings.hpp"
 #include "sequences/automaton.hpp"
+#include "sequences/comparisons.hpp"
 #include "sequences/kmers.hpp"
 #include "sequences/pairs.hpp"
+
+#include <memory>
+#include <utility>
 
 namespace mercer {
 
@@ -40,6 +44,38 @@ std::tuple<int64_t, int64_t> count_kmers_(Symbols symbols, Index starts, Index o
     count_kmers(c, {offsets.data(), int(offsets.shape(0)), span, alphabet}, out);
     return {out.features, out.entries};
 }
+
+// Made once for all pieces of a matrix, each of which is a call.
+class WindowComparison {
+   public:
+    WindowComparison(Symbols x, Index x_starts, Symbols z, Index z_starts, Index worth, int32_t alphabet, int which, const std::string& isa)
+        : x_(x), z_(z), x_starts_(x_starts), z_starts_(z_starts), worth_(worth) {
+        const Corpus rows = corpus(x_, x_starts_), columns = corpus(z_, z_starts_);
+        const int64_t span = int64_t(worth_.shape(0)) - 1;
+        require(span >= 1 && span <= kMostSpan && alphabet >= 1 && which >= 0 && which <= 2, "impossible windows");
+        for (int64_t m = 0; m <= span; ++m) require(worth_(size_t(m)) >= 0 && worth_(size_t(m)) <= (int64_t(1) << 53), "an impossible worth");
+        require(MatchTable(worth_.data(), int(span)).fits(), "a table that is too long");
+        require(which == 0 || rows.count == columns.count, "the sequences do not fit");
+        const Pattern windows{nullptr, 0, span, alphabet};
+        shape_ = {rows.count, Which(which) == Which::kOwn ? 1 : columns.count};
+        const InstructionSet& set = find_isa(isa);
+        nb::gil_scoped_release free;
+        comparison_ = std::make_unique<Comparison>(set, rows, columns, windows, worth_.data(), Which(which));
+    }
+
+    void add(int64_t from, int64_t to, Matrix out) const {
+        require(0 <= from && from <= to && to <= int64_t(x_.shape(0)), "an impossible range");
+        require(int64_t(out.shape(0)) == shape_.first && int64_t(out.shape(1)) == shape_.second, "the output does not fit");
+        nb::gil_scoped_release free;
+        comparison_->add(from, to, out.data());
+    }
+
+   private:
+    Symbols x_, z_;
+    Index x_starts_, z_starts_, worth_;
+    std::pair<int64_t, int64_t> shape_;
+    std::unique_ptr<Comparison> comparison_;
+};
 
 Sparse sparse(const Index& start, const Symbols& index, const Symbols& value, int64_t below) {
     require(index.shape(0) == value.shape(0), "one value per index");
@@ -124,6 +160,12 @@ void bind_sequences(nb::module_& m) {
     m.def("add_products", &add_products_, "row_start"_a.noconvert(), "features"_a.noconvert(), "row_counts"_a.noconvert(),
           "feature_start"_a.noconvert(), "rows"_a.noconvert(), "feature_counts"_a.noconvert(), "weight"_a, "triangle"_a, "i0"_a,
           "i1"_a, "out"_a.noconvert());
+    nb::class_<WindowComparison>(m, "WindowComparison")
+        .def(nb::init<Symbols, Index, Symbols, Index, Index, int32_t, int, const std::string&>(), "x"_a.noconvert(),
+             "x_starts"_a.noconvert(), "z"_a.noconvert(), "z_starts"_a.noconvert(), "worth"_a.noconvert(), "alphabet"_a, "which"_a,
+             "isa"_a = "")
+        .def("add", &WindowComparison::add, "from"_a, "to"_a, "out"_a.noconvert());
+    m.def("match_lanes", [](const std::string& isa) { return find_isa(isa).match_lanes; }, "isa"_a = "");
     m.def("subsequence_kernel", &subsequence_kernel_, "x"_a.noconvert(), "x_starts"_a.noconvert(), "z"_a.noconvert(),
           "z_starts"_a.noconvert(), "length"_a, "decay"_a, "triangle"_a, "i0"_a, "i1"_a, "out"_a.noconvert(), "isa"_a = "");
     m.def("substring_kernel", &substring_kernel_, "x"_a.noconvert(), "x_starts"_a.noconvert(), "z"_a.noconvert(), "z_starts"_a.noconvert(),

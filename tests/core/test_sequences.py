@@ -163,3 +163,62 @@ def test_same_bits_again(native, isa):
     for out in (one, two):
         native.subsequence_kernel(x, xs, x, xs, 4, 0.5, True, 0, 60, out, isa)
     np.testing.assert_array_equal(one, two)
+
+
+def compared(engine, x, z, worth, alphabet, which, isa="", step=7):
+    """The sums, some symbols of x at a time."""
+    columns = 1 if which == 2 else len(z[1]) - 1
+    out = np.zeros((len(x[1]) - 1, columns))
+    sums = engine.WindowComparison(*x, *z, worth, alphabet, which, isa)
+    for start in range(0, len(x[0]), step):
+        sums.add(start, min(start + step, len(x[0])), out)
+    return out
+
+
+@pytest.mark.parametrize(
+    ("span", "least", "most"),
+    [
+        (1, 0, 1),
+        (3, 1, 255),
+        (5, 5, 256),
+        (16, 0, 60000),
+        (16, 1, 65535),
+        (20, 0, 65536),
+        (31, 0, 1 << 40),
+        (9, 2, 1 << 53),
+    ],
+)
+@pytest.mark.parametrize("alphabet", [1, 2, 253, 254, 5000])
+def test_comparisons(native, isa, span, least, most, alphabet):
+    """Of one byte and several, one table and two, symbols that bytes hold and others; runs longer than a piece."""
+    rng = np.random.default_rng(span)
+    worth = np.where(np.arange(span + 1) < least, 0, rng.integers(0, most, span + 1, endpoint=True))
+    worth[-1] = most
+    x, z = corpus(1, 7, alphabet, 300), corpus(2, 7, alphabet, 90)
+    for symbols, _ in (x, z):
+        symbols[rng.integers(0, len(symbols), 5)] = -1
+        symbols[rng.integers(0, len(symbols), 2)] = alphabet
+    z[0][:60] = x[0][40:100]  # so that something agrees
+    for which, other in ((0, z), (1, x), (2, x)):
+        mine, theirs = (compared(engine, x, other, worth, alphabet, which, isa) for engine in (native, _twin))
+        if mine.max() < 1 << 53:
+            np.testing.assert_array_equal(mine, theirs)
+        np.testing.assert_allclose(mine, theirs, rtol=1e-14)
+    whole, pieces = (compared(native, x, z, worth, alphabet, 0, isa, step) for step in (10**6, 7))
+    np.testing.assert_allclose(whole, pieces, rtol=0 if whole.max() < 1 << 53 else 1e-14)
+
+
+def test_bad_comparisons(native):
+    x, worth = corpus(0), np.arange(4)
+    for bad in (
+        (*x, *x, np.arange(1), 4, 0), (*x, *x, np.ones(200, np.int64), 4, 0), (*x, *x, -worth, 4, 0),
+        (*x, *x, worth, 0, 0),
+        (*x, *x, worth, 4, 3), (*x, *corpus(0, 5), worth, 4, 1), (x[0], x[1][:-1], *x, worth, 4, 0),
+        (*x, *x, np.ones(40, np.int64), 4, 0),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"windows|worth|table|fit|whole"):
+            native.WindowComparison(*bad)
+    sums, n = native.WindowComparison(*x, *x, worth, 4, 0), len(x[1]) - 1
+    for start, end, shape in ((3, 2, (n, n)), (0, 10**6, (n, n)), (-1, 2, (n, n)), (0, 1, (n, 1))):
+        with pytest.raises(ValueError, match=r"range|fit"):
+            sums.add(start, end, np.zeros(shape))

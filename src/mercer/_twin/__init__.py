@@ -19,10 +19,11 @@ from mercer._twin.sequences import (
 )
 from mercer._twin.tiles import PAIRINGS, BlockTiles, Tiles, instruction_sets, threads
 from mercer._twin.triangular import cholesky_solve
+from mercer._twin.windows import WindowComparison, match_lanes
 
 __all__ = [
-    "BAND", "PAIRINGS", "QUANTISED_ROWS", "BlockTiles", "Tiles", "add_products", "add_rows", "alignment_kernel",
-    "band_factors", "band_norms", "band_step", "band_vectors", "cholesky_solve", "coordinates", "count_kmers",
-    "forget_pass", "instruction_sets", "merge_pass", "nearest_means", "quantise", "quantised_product", "smo",
-    "subsequence_kernel", "substring_kernel", "substring_product", "threads",
+    "BAND", "PAIRINGS", "QUANTISED_ROWS", "BlockTiles", "Tiles", "WindowComparison", "add_products", "add_rows",
+    "alignment_kernel", "band_factors", "band_norms", "band_step", "band_vectors", "cholesky_solve", "coordinates",
+    "count_kmers", "forget_pass", "instruction_sets", "match_lanes", "merge_pass", "nearest_means", "quantise",
+    "quantised_product", "smo", "subsequence_kernel", "substring_kernel", "substring_product", "threads",
 ]  # fmt: skip

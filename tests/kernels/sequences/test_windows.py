@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mercer import KernelOperator, errors
-from mercer.kernels import GappedKmer, Mismatch, Spectrum, parse
-from mercer.kernels.sequences import position_weights
+from mercer import KernelOperator, backend, errors
+from mercer.kernels import GappedKmer, Mismatch, MonomialSum, Spectrum, parse
+from mercer.kernels.sequences import comparing, position_weights
 
 spec = importlib.util.spec_from_file_location("reference", Path(__file__).with_name("reference.py"))
 reference = importlib.util.module_from_spec(spec)
@@ -47,6 +47,62 @@ def test_products_make_no_matrix_and_agree(kernel, definition):
     v = np.random.default_rng(0).normal(size=(len(Z), 2))
     np.testing.assert_allclose(KernelOperator(kernel, X, Z) @ v, reference.gram(definition, X, Z) @ v, atol=1e-10)
     np.testing.assert_allclose(kernel.product(X, X, v), reference.gram(definition, X) @ v, atol=1e-10)
+
+
+@pytest.fixture(params=["compared", "counted"])
+def way(request, monkeypatch):
+    """Both ways to the sums, whatever their work."""
+    for name in ("is_less_work", "diagonal_is_less_work"):
+        monkeypatch.setattr(comparing, name, lambda *given: request.param == "compared")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "definition"), CASES[1:2] + CASES[3:], ids=[repr(case[0]) for case in CASES[1:2] + CASES[3:]]
+)
+def test_both_ways_are_the_definition(way, kernel, definition):
+    test_equals_the_definition(kernel, definition)
+    test_products_make_no_matrix_and_agree(kernel, definition)
+
+
+def test_the_ways_agree_to_the_bit(monkeypatch):
+    """Reverse complements, letters that are not in the alphabet, thousands of tokens."""
+    strands = reference.random_strings(2, "ACGN", longest=60)
+    tokens = [list(np.random.default_rng(i).integers(0, 900, 50).tolist()) for i in range(6)]
+    cases = [
+        (GappedKmer(6, 3, both_strands=True), strands),
+        (Mismatch(5, 1, both_strands=True, alphabet="ACGT"), strands),
+        (Mismatch(6, 3, alphabet="abc"), X),
+        (GappedKmer(20, 2), reference.random_strings(4, "ab", longest=50)),
+        (GappedKmer(5, 2), tokens),
+    ]
+    for kernel, rows in cases:
+        found = []
+        for compare in (True, False):
+            for name in ("is_less_work", "diagonal_is_less_work"):
+                monkeypatch.setattr(comparing, name, lambda *given, compare=compare: compare)
+            found.append((kernel(rows), kernel(rows, rows[2:]), kernel.diagonal(rows)))
+        for compared, counted in zip(*found, strict=True):
+            np.testing.assert_array_equal(compared, counted)
+
+
+@pytest.mark.skipif(not backend.is_native(), reason="the twin compares one pair at a time")
+def test_the_way_is_that_of_less_work():
+    few, many = kernel_rows(40), kernel_rows(4000)
+    long, short = GappedKmer(13, 6), Spectrum(8)
+    for rows in (few, many):
+        x = short._corpora(rows, rows)[0]
+        assert comparing.is_less_work(x, None, long._worth(), long.patterns(), 13)
+    assert not comparing.is_less_work(x, None, short._worth(), short.patterns(), 8)
+
+
+def kernel_rows(count):
+    return ["".join(row) for row in np.random.default_rng(0).choice(list("ACGT"), (count, 30))]
+
+
+def test_rna_and_its_reverse_complement_are_one():
+    kernel = GappedKmer(3, 2, both_strands=True)
+    K = kernel(["AACUG", "CAGUU", "AACTG"])
+    np.testing.assert_array_equal(K, K[0, 0])
 
 
 def test_algebra_and_products_of_it():
@@ -105,6 +161,9 @@ def test_names_and_properties():
     "make",
     [
         lambda: Spectrum(0), lambda: Spectrum(2.5), lambda: GappedKmer(3, 4), lambda: GappedKmer(60, 30),
+        lambda: GappedKmer(4_000_000, 2_000_000), lambda: GappedKmer(4_000_000, 4_000_000), lambda: Spectrum(10**6),
+        lambda: GappedKmer(200, 198), lambda: Mismatch(4_000_000, 1_000_000), lambda: Mismatch(4000, 1),
+        lambda: GappedKmer(10**400, 2), lambda: parse("gappedkmer(g=4000000, k=2000000)"), lambda: MonomialSum(10**6),
         lambda: Mismatch(2, 2), lambda: Mismatch(2, -1), lambda: Spectrum(2, unit="letter"),
         lambda: Mismatch(2, 1, alphabet="aa"), lambda: Mismatch(2, 1, alphabet=""), lambda: Mismatch(2, 1, alphabet=4),
     ],

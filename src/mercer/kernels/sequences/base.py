@@ -15,13 +15,16 @@ from mercer.errors import InvalidInput, NotAKernel, message
 from mercer.kernels import parameters
 from mercer.kernels.base import Array, Kernel
 from mercer.kernels.properties import Definiteness, Properties
-from mercer.kernels.sequences import counts
+from mercer.kernels.sequences import comparing, counts
 from mercer.kernels.sequences.corpus import Corpus, as_sequences, both_strands, encoded, without_gaps
 from mercer.kernels.sequences.counts import Pattern
 
 __all__ = ["UNITS", "SequenceKernel", "WindowKernel", "as_text", "integer"]
 
 UNITS = ("character", "word")
+
+LARGEST = 1 << 53
+"""What a float64 holds exactly."""
 
 
 def integer(who: str, name: str, value: Any, least: int = 1) -> int:
@@ -121,26 +124,58 @@ class WindowKernel(SequenceKernel):
             weights[key] = weights.get(key, 0.0) + pattern.weight
         return [Pattern(offsets, weight) for offsets, weight in weights.items() if weight]
 
+    @abstractmethod
+    def shared(self, matches: int) -> int:
+        """What two windows that agree at so many places add to k."""
+
+    def _worth(self) -> NDArray[np.int64] | None:
+        """What each number of matches adds; None where it does not fit a table of numbers that are exact.
+
+        With both strands a pair counts twice: once as the pair of the complements.
+        """
+        worth = [(1 + self._strands) * self.shared(m) for m in range(self.span + 1)]
+        return np.array(worth, np.int64) if max(worth) <= LARGEST else None
+
+    def _compared(self, x: Corpus) -> Corpus:
+        """The rows whose windows are compared with those of the columns: of both strands the first."""
+        if not self._strands:
+            return x
+        sizes = x.lengths // 2  # the gap is left out
+        places = np.arange(sizes.sum()) + np.repeat(x.starts[:-1] - np.cumsum(sizes) + sizes, sizes)
+        return Corpus(x.symbols[places], np.concatenate([[0], np.cumsum(sizes)]), x.names)
+
     def block(self, X: Array, Z: Array) -> NDArray[np.float64]:
         """All k(x, z): whole numbers, exact below 2⁵³."""
         self._require_resolved()
         x, z = self._corpora(X, Z)
-        return counts.gram(x, z, self._distinct(), self.span)
+        patterns, worth = self._distinct(), self._worth()
+        if comparing.is_less_work(x, z, worth, patterns, self.span):
+            return comparing.gram(self._compared(x), x if z is None else z, worth, z is None)
+        return counts.gram(x, z, patterns, self.span)
 
     def diagonal(self, X: Array) -> NDArray[np.float64]:
         self._require_resolved()
         x, _ = self._corpora(X, X)
-        return counts.self_products(x, self._distinct(), self.span)
+        patterns, worth = self._distinct(), self._worth()
+        if comparing.diagonal_is_less_work(x, worth, patterns, self.span):
+            return comparing.diagonal(self._compared(x), x, worth)
+        return counts.self_products(x, patterns, self.span)
 
     @property
     def folds(self) -> bool:
         return True
 
     def product(self, X: Array, Z: Array, V: Array) -> NDArray[np.float64]:
-        """K(X, Z) V in time that is linear in the lengths: V is folded into one weight for each feature of Z."""
+        """K(X, Z) V in time that is linear in the lengths: V is folded into one weight for each feature of Z.
+
+        Where comparing all windows of X with all of Z is less work, K is made, some rows at a time.
+        """
         self._require_resolved()
         x, z = self._corpora(X, Z)
-        return counts.product(x, z, self._distinct(), self.span, np.asarray(V, np.float64))
+        patterns, worth, v = self._distinct(), self._worth(), np.asarray(V, np.float64)
+        if comparing.is_less_work(x, x if z is None else z, worth, patterns, self.span):
+            return comparing.product(self._compared(x), x if z is None else z, worth, v)
+        return counts.product(x, z, patterns, self.span, v)
 
     def features(self, X: Array, columns_of: Array | None = None) -> Any:
         """The counts as a CSR matrix F: K(X, Z) = F(X, Z) F(Z)ᵀ where Z = `columns_of`, by default X itself.

@@ -175,7 +175,7 @@ GAP = "\0"
 
 
 def both_strands(sequences: Any, who: str) -> list[str]:
-    """Each sequence of nucleotides, a gap, and its reverse complement.
+    """Each sequence of nucleotides, a gap, and its reverse complement. U is read as T: A has one complement.
 
     >>> both_strands(["AAC"], "example")
     ['AAC\\x00GTT']
@@ -186,6 +186,7 @@ def both_strands(sequences: Any, who: str) -> list[str]:
             wrong = sorted(set(x) - _LETTERS, key=str)[:1] if isinstance(x, str) else ["a token list"]
             do = "give strings of nucleotides (ACGTU and the IUPAC codes), or set both_strands=False"
             raise InvalidInput(message(who, f"{wrong[0]!r} in a sequence of which both strands are read", do))
+        x = x.replace("U", "T").replace("u", "t")
         out.append(x + GAP + x.translate(_COMPLEMENT)[::-1])
     return out
 

@@ -17,6 +17,12 @@ __all__ = ["GappedKmer", "Mismatch", "Spectrum"]
 MOST_PATTERNS = 20_000
 """Beyond this an exact kernel of counts is refused: each pattern is a pass over all windows."""
 
+MOST_PLACES = 500_000
+"""Of all patterns together."""
+
+LONGEST_WINDOW = 4095
+"""Symbols of a window, for which loops are compiled."""
+
 
 @dataclass(frozen=True, repr=False)
 class Spectrum(WindowKernel):
@@ -58,6 +64,7 @@ class Spectrum(WindowKernel):
 
     def __post_init__(self) -> None:
         self._set("k", integer("Spectrum", "k", self.k))
+        _require_patterns("Spectrum", self.k, [self.k])
         self._check_unit()
         self._check_strands()
 
@@ -68,6 +75,10 @@ class Spectrum(WindowKernel):
     def patterns(self) -> Sequence[Pattern]:
         """All places."""
         return [Pattern(tuple(range(self.k)))]
+
+    def shared(self, matches: int) -> int:
+        """1 where all places agree."""
+        return int(matches == self.k)
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,17 +94,22 @@ class GappedKmer(WindowKernel):
     g : int, default 8
         The length of a window.
     k : int, default 5
-        How many of its places are looked at; k = g is `Spectrum`. There are C(g, k) choices of places, each a pass over
-        all windows: 210 for (10, 6).
+        How many of its places are looked at; k = g is `Spectrum`. There are C(g, k) choices of places, 210 for (10, 6).
     unit : {"character", "word"}, default "character"
         As for `Spectrum`.
     both_strands : bool, default False
         As for `Spectrum`; it takes twice the time.
 
+    Notes
+    -----
+    A matrix of long windows with many choices is made without them: all pairs of windows are compared, of which a
+    vector register does 16 to 64 at once, and a pair that agrees at m places adds C(m, k). The kernel takes what is
+    predicted to be less work.
+
     Raises
     ------
     NotAKernel
-        For k > g, and for more than 20 000 choices of places.
+        For k > g, for more than 20 000 choices of places, and for g > 4095.
 
     References
     ----------
@@ -122,7 +138,7 @@ class GappedKmer(WindowKernel):
         self._check_strands()
         if self.k > self.g:
             raise NotAKernel(message("GappedKmer", f"k={self.k} of g={self.g} places", "give k ≤ g"))
-        _require_patterns("GappedKmer", comb(self.g, self.k))
+        _require_patterns("GappedKmer", self.g, [self.k])
 
     @property
     def span(self) -> int:
@@ -131,6 +147,10 @@ class GappedKmer(WindowKernel):
     def patterns(self) -> Sequence[Pattern]:
         """The C(g, k) choices of places."""
         return [Pattern(places) for places in combinations(range(self.g), self.k)]
+
+    def shared(self, matches: int) -> int:
+        """The choices of k places among those that agree."""
+        return comb(matches, self.k)
 
 
 @dataclass(frozen=True, repr=False)
@@ -184,7 +204,7 @@ class Mismatch(WindowKernel):
         if self.m >= self.k:
             raise NotAKernel(message("Mismatch", f"m={self.m} mismatches of k={self.k} places", "give m < k"))
         self._set("alphabet", _checked_alphabet(self.alphabet))
-        _require_patterns("Mismatch", sum(comb(self.k, j) for j in range(min(2 * self.m, self.k) + 1)))
+        _require_patterns("Mismatch", self.k, range(self.k, max(self.k - 2 * self.m, 0) - 1, -1))
 
     @property
     def span(self) -> int:
@@ -214,6 +234,10 @@ class Mismatch(WindowKernel):
             for places in combinations(range(self.k), size)
         ]
 
+    def shared(self, matches: int) -> int:
+        """The words near both."""
+        return shared_neighbours(self.k, self.m, len(self.alphabet), self.k - matches)
+
 
 def mismatch_weights(k: int, m: int, alphabet: int) -> dict[int, int]:
     """The integers c_s with Σ_s c_s C(k − h, s) = N(h) for every number h of mismatches.
@@ -235,6 +259,8 @@ def shared_neighbours(k: int, m: int, alphabet: int, h: int) -> int:
     (7, 4, 2)
     """
     found = 0
+    if h > 2 * m:
+        return found
     for first in range(h + 1):  # of the h places, so many are as in the first,
         for second in range(h - first + 1):  # so many as in the second, and the rest as in neither
             rest = h - first - second
@@ -244,10 +270,35 @@ def shared_neighbours(k: int, m: int, alphabet: int, h: int) -> int:
     return found
 
 
-def _require_patterns(who: str, count: int) -> None:
-    if count > MOST_PATTERNS:
-        given = f"{count:,} choices of places, each a pass over all windows"
-        raise NotAKernel(message(who, given, f"choose lengths with at most {MOST_PATTERNS:,}"))
+def _require_patterns(who: str, span: int, sizes: Iterable[int]) -> None:
+    """Refuse what takes too many passes over the windows, without counting how many: C(4·10⁶, 2·10⁶) takes minutes."""
+    if span > LONGEST_WINDOW:
+        given = f"windows of {span:,} symbols"
+        raise NotAKernel(message(who, given, f"choose at most {LONGEST_WINDOW:,}"))
+    patterns = places = 0
+    for size in sizes:
+        found = _choices(span, size)
+        patterns, places = patterns + found, places + found * size
+        if patterns > MOST_PATTERNS:
+            given = f"more than {MOST_PATTERNS:,} choices of places, each a pass over all windows"
+            raise NotAKernel(message(who, given, "choose lengths with fewer"))
+        if places > MOST_PLACES:
+            given = f"choices with more than {MOST_PLACES:,} places in all, each looked at in all windows"
+            raise NotAKernel(message(who, given, "choose lengths with fewer"))
+
+
+def _choices(n: int, k: int) -> int:
+    """C(n, k), or something above `MOST_PATTERNS` where that is.
+
+    >>> _choices(10, 6), _choices(4_000_000, 2_000_000) > MOST_PATTERNS
+    (210, True)
+    """
+    found = 1
+    for chosen in range(1, min(k, n - k) + 1):
+        found = found * (n - chosen + 1) // chosen  # C(n, chosen), which grows
+        if found > MOST_PATTERNS:
+            break
+    return found
 
 
 def _checked_alphabet(given: Any) -> Any:

@@ -1,0 +1,125 @@
+"""Kernels of windows by comparing each window of one sequence with each of another.
+
+What two windows share depends only on the number m of places at which they agree: `worth[m]`. So an entry is a sum
+over pairs of windows, |x|·|z| comparisons of which a vector does many at once, where counting the patterns of a window
+takes a sort of all windows for each pattern. Which of the two is less work is predicted from the lengths.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer import backend
+from mercer.kernels.sequences.corpus import Corpus
+from mercer.kernels.sequences.counts import Pattern, mirrored
+from mercer.kernels.sequences.pairs import isa
+
+__all__ = ["diagonal", "gram", "is_less_work", "product"]
+
+LONGEST = 127
+"""Places of a window that bytes can count."""
+
+LEVELS = 32
+"""Numbers of matches that are worth something, for which there are tables."""
+
+PIECE = 1e8
+"""Vectors of pairs between two looks at the keyboard: some tenths of a second on one core."""
+
+ENTRIES = 1 << 23
+"""Entries of the matrix that are there at a time in a product: 64 MB."""
+
+SORTING = 25.0
+"""What a window costs in the counts of a pattern, in comparisons of two vectors of windows: 30 to 50 ns against 1.5."""
+
+COUNTING = 0.5
+"""What two windows cost that show the same, in the same unit."""
+
+ALL, TRIANGLE, OWN = range(3)
+
+
+def is_less_work(
+    x: Corpus, z: Corpus | None, worth: NDArray[np.int64] | None, patterns: Sequence[Pattern], span: int
+) -> bool:
+    """Whether to compare all windows of x with all of z rather than to count what they show; z=None is x itself."""
+    if worth is None or not _possible(worth):
+        return False
+    rows, columns = _windows(x, span), _windows(x if z is None else z, span)
+    share = 0.5 if z is None else 1.0
+    return share * _vectors(rows, columns, span) < _counting(x, z, rows, columns, patterns, share)
+
+
+def diagonal_is_less_work(x: Corpus, worth: NDArray[np.int64] | None, patterns: Sequence[Pattern], span: int) -> bool:
+    """The same, of the entries (i, i)."""
+    if worth is None or not _possible(worth):
+        return False
+    windows = _windows(x, span)
+    lanes = backend.engine().match_lanes(isa())
+    own = float(np.sum(windows * (windows / lanes + 1 + 2 * span / lanes) + 2 * span))
+    return own < SORTING * windows.sum() * len(patterns)
+
+
+def _possible(worth: NDArray[np.int64]) -> bool:
+    span, valuable = len(worth) - 1, np.flatnonzero(worth)
+    return 1 <= span <= LONGEST and (len(valuable) == 0 or span - int(valuable[0]) < LEVELS)
+
+
+def _windows(x: Corpus, span: int) -> NDArray[np.float64]:
+    return np.maximum(x.lengths - span + 1, 0).astype(np.float64)
+
+
+def _vectors(rows: NDArray[np.float64], columns: NDArray[np.float64], span: int) -> float:
+    """Comparisons of vectors for all pairs: bands of diagonals, each as long as the two overlap, and what opens it."""
+    lanes = backend.engine().match_lanes(isa())
+    pairs = rows.sum() * (columns.sum() / lanes + len(columns))
+    bands = (rows.sum() * len(columns) + columns.sum() * len(rows)) / lanes + len(rows) * len(columns)
+    return float(pairs + bands * (span / 3 + 5))
+
+
+def _counting(x: Corpus, z: Corpus | None, rows: Any, columns: Any, patterns: Sequence[Pattern], share: float) -> float:
+    """A sort for each pattern, and the pairs of windows that it finds, as many as random symbols would show."""
+    symbols = x.symbols if z is None else np.concatenate([x.symbols, z.symbols])
+    frequency = np.bincount(symbols[symbols >= 0]) / max(len(symbols), 1)
+    alike, pairs = float(np.sum(frequency**2)), share * rows.sum() * columns.sum()
+    windows = rows.sum() if z is None else rows.sum() + columns.sum()
+    sizes = Counter(len(pattern.offsets) for pattern in patterns)
+    return float(sum(n * (SORTING * windows + COUNTING * pairs * alike**size) for size, n in sizes.items()))
+
+
+def gram(x: Corpus, z: Corpus, worth: NDArray[np.int64], symmetric: bool) -> NDArray[np.float64]:
+    """Σ worth over all pairs of windows; `symmetric` computes i ≤ j, and mirrors them."""
+    out = np.zeros((x.count, z.count))
+    _add(x, z, worth, TRIANGLE if symmetric else ALL, out)
+    return mirrored(out) if symmetric else out
+
+
+def diagonal(x: Corpus, z: Corpus, worth: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The sums of sequence i of x with sequence i of z."""
+    out = np.zeros((x.count, 1))
+    _add(x, z, worth, OWN, out)
+    return out[:, 0]
+
+
+def product(x: Corpus, z: Corpus, worth: NDArray[np.int64], V: NDArray[np.float64]) -> NDArray[np.float64]:
+    """K V, some rows of K at a time."""
+    out, step = np.empty((x.count, V.shape[1])), max(1, ENTRIES // max(z.count, 1))
+    for i in range(0, x.count, step):
+        some = x.part(i, min(i + step, x.count))
+        out[i : i + step] = gram(some, z, worth, False) @ V
+    return out
+
+
+def _add(x: Corpus, z: Corpus, worth: NDArray[np.int64], which: int, out: NDArray[np.float64]) -> None:
+    core = backend.engine()
+    alphabet = max(x.alphabet, 1)
+    sums = core.WindowComparison(x.symbols, x.starts, z.symbols, z.starts, worth, alphabet, which, isa())
+    span, last = len(worth) - 1, int(x.starts[-1])
+    columns = z.lengths.max(initial=0) if which == OWN else z.starts[-1]
+    across = columns / core.match_lanes(isa()) + (1 if which == OWN else z.count) * (1 + span / 100)
+    step = max(int(PIECE * core.threads() / max(float(across), 1.0)), 1)
+    for start in range(0, last, step):
+        sums.add(start, min(start + step, last), out)
