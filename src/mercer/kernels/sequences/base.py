@@ -149,7 +149,7 @@ class WindowKernel(SequenceKernel):
         self._require_resolved()
         x, z = self._corpora(X, Z)
         patterns, worth = self._distinct(), self._worth()
-        if comparing.is_less_work(x, z, worth, patterns, self.span):
+        if worth is not None and comparing.is_less_work(x, z, worth, patterns, self.span):
             return comparing.gram(self._compared(x), x if z is None else z, worth, z is None)
         return counts.gram(x, z, patterns, self.span)
 
@@ -157,7 +157,7 @@ class WindowKernel(SequenceKernel):
         self._require_resolved()
         x, _ = self._corpora(X, X)
         patterns, worth = self._distinct(), self._worth()
-        if comparing.diagonal_is_less_work(x, worth, patterns, self.span):
+        if worth is not None and comparing.diagonal_is_less_work(x, worth, patterns, self.span):
             return comparing.diagonal(self._compared(x), x, worth)
         return counts.self_products(x, patterns, self.span)
 
@@ -173,7 +173,7 @@ class WindowKernel(SequenceKernel):
         self._require_resolved()
         x, z = self._corpora(X, Z)
         patterns, worth, v = self._distinct(), self._worth(), np.asarray(V, np.float64)
-        if comparing.is_less_work(x, x if z is None else z, worth, patterns, self.span):
+        if worth is not None and comparing.is_less_work(x, x if z is None else z, worth, patterns, self.span):
             return comparing.product(self._compared(x), x if z is None else z, worth, v)
         return counts.product(x, z, patterns, self.span, v)
 

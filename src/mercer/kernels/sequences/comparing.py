@@ -42,20 +42,18 @@ COUNTING = 0.5
 ALL, TRIANGLE, OWN = range(3)
 
 
-def is_less_work(
-    x: Corpus, z: Corpus | None, worth: NDArray[np.int64] | None, patterns: Sequence[Pattern], span: int
-) -> bool:
+def is_less_work(x: Corpus, z: Corpus | None, worth: NDArray[np.int64], patterns: Sequence[Pattern], span: int) -> bool:
     """Whether to compare all windows of x with all of z rather than to count what they show; z=None is x itself."""
-    if worth is None or not _possible(worth):
+    if not _possible(worth):
         return False
     rows, columns = _windows(x, span), _windows(x if z is None else z, span)
     share = 0.5 if z is None else 1.0
     return share * _vectors(rows, columns, span) < _counting(x, z, rows, columns, patterns, share)
 
 
-def diagonal_is_less_work(x: Corpus, worth: NDArray[np.int64] | None, patterns: Sequence[Pattern], span: int) -> bool:
+def diagonal_is_less_work(x: Corpus, worth: NDArray[np.int64], patterns: Sequence[Pattern], span: int) -> bool:
     """The same, of the entries (i, i)."""
-    if worth is None or not _possible(worth):
+    if not _possible(worth):
         return False
     windows = _windows(x, span)
     lanes = backend.engine().match_lanes(isa())
