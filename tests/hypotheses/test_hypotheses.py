@@ -142,7 +142,7 @@ def test_few_pairs_are_no_more_evidence_than_they_say():
     assert assert_calibrated("linear", "normal", 24, 250, 4).min() < 0.05
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("test", TESTS)
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize(("n", "trials"), [(4, 1000), (10, 600), (100, 200), (1000, 20)])

@@ -133,7 +133,7 @@ def test_a_table_kernel_with_texts(tmp_path):
 VALUES = (None, True, 2, 0.5, 7.0, "auto", "nystroem", "1GB", np.float64(0.25), np.int64(3), [0.5], np.array([0.5]), {})
 
 
-@pytest.mark.parametrize("count", [8, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [8, pytest.param(1000, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_parameter(tmp_path, name, count):
     """A draw of them in the suite, all of them in the long run."""

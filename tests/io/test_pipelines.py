@@ -203,7 +203,7 @@ def mutate(model, draw):
         where[key] = draw.choice(others)
 
 
-@pytest.mark.parametrize("count", [60, pytest.param(2000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [60, pytest.param(2000, marks=pytest.mark.soak)])
 def test_mutated_pipelines_raise_errors_and_nothing_else(tmp_path, count):
     draw = random.Random(0)
     save(ridge(COLUMNS).fit(FRAME, Y), tmp_path / "m")

@@ -27,7 +27,7 @@ def test_no_number_is_wrong_without_a_word():
     assert outcomes["right"] > 400
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_no_number_is_wrong_in_many_cases():
     assert fuzz.run(100_000, 5_000)[1] == []
 

@@ -526,7 +526,7 @@ def test_no_random_formula_is_proved_wrongly():
     assert proved > 100
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("seed", range(1, 21))
 def test_no_random_formula_is_proved_wrongly_in_a_long_search(seed):
     proved, wrong = searched(seed, 5000)
