@@ -89,7 +89,7 @@ def test_what_has_no_formula_is_looked_at_on_a_sample(kernel):
 
 def test_the_warning_comes_before_the_failure_that_it_explains():
     with (
-        pytest.warns(IndefiniteKernelWarning, match="λ > −λmin"),
+        pytest.warns(IndefiniteKernelWarning, match="α > −λmin"),
         pytest.raises(InvalidInput, match="not positive definite"),
     ):
         mercer.KernelRidge(Sigmoid(gamma=0.3, coef0=-0.5), alpha=1e-3).fit(X, y)

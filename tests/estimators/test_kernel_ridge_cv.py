@@ -309,7 +309,7 @@ def test_many_lambdas_take_one_eigendecomposition(data):
     Y = np.outer(y, np.arange(1.0, 31.0))
     report = KernelRidge(KERNEL, np.logspace(-3, 2, 30)).fit(X, Y).report_
     assert "eigendecomposition" in report.method
-    assert "30 λ" in report.reason
+    assert "30 α" in report.reason
     tight = KernelRidge(KERNEL, np.logspace(-3, 2, 30), tol=0.9e-16).fit(X, Y).report_
     assert any("not exact enough" in note for note in tight.notes)
     assert "Cholesky" in tight.method
@@ -448,7 +448,7 @@ def test_the_report_tells_the_choice_and_warns_at_the_edge(data):
     report = KernelRidgeCV([KERNEL, Linear()], np.logspace(-3, 3, 13)).fit(X, y).report_
     assert "eigendecomposition" in report.method
     assert "Cholesky" in report.method
-    assert any("leave-one-out among 13 λ and 2 kernels" in note for note in report.notes)
+    assert any("leave-one-out among 13 α and 2 kernels" in note for note in report.notes)
     assert not report.warnings
     assert any("largest" in text for text in KernelRidgeCV(KERNEL, [1e-4, 1e-3]).fit(X, y).report_.warnings)
     assert any("smallest" in text for text in KernelRidgeCV(KERNEL, [1e3, 1e4]).fit(X, y).report_.warnings)

@@ -84,7 +84,7 @@ def test_many_targets_and_many_lambdas(data):
     apart = KernelRidge(KERNEL, [1.0, 0.1]).fit(X, Y)
     np.testing.assert_array_equal(apart.predict(new, return_std=True)[1][:, 1], one.predict(new, return_std=True)[1])
     assert apart.predict(new, return_cov=True)[1].shape == (50, 50, 2)
-    with pytest.raises(InvalidInput, match="2 different λ"):
+    with pytest.raises(InvalidInput, match="2 different α"):
         apart.posterior()
 
 

@@ -127,7 +127,7 @@ def test_parameters_without_a_hash(data, kind):
 
     grid = [{"kernel": kernels(), "alpha": [alpha]} for alpha in (0.1, 1.0)]
     search = searched(KernelRidge(), grid, *data)
-    assert "2 λ of each kernel" in search.road_
+    assert "2 α of each kernel" in search.road_
     heard = Heard()
     with mercer.observe(heard):
         KernelSearchCV(KernelRidge(), grid).fit(*data)

@@ -88,7 +88,7 @@ def test_singular_matrices_need_a_lambda():
     assert RidgeBand.of(Dense(1.9 * np.eye(60))).solvable([-1.8, -2.0]).tolist() == [True, False]
     assert RidgeBand.of(Dense(np.zeros((60, 60)))).solvable([0.0, 1e-300]).tolist() == [False, True]
     for answer in (singular.diagonal, lambda alpha: singular.leave_one_out(np.ones(120), alpha)):
-        with pytest.raises(InvalidInput, match=r"RidgeBand: .*larger λ"):
+        with pytest.raises(InvalidInput, match=r"RidgeBand: .*larger α"):
             answer([1.0, -1e-3])
 
 

@@ -111,7 +111,7 @@ def test_what_is_singular_is_told_apart_and_refused():
     assert definite.solvable([0.0]).tolist() == [True]
     assert RidgeSpectrum.of_factor(F.copy()).solvable([0.0, 1e-3]).tolist() == [False, True]
     for spectrum in (singular, RidgeSpectrum.of_factor(F.copy())):
-        with pytest.raises(InvalidInput, match="larger λ"):
+        with pytest.raises(InvalidInput, match="larger α"):
             spectrum.leave_one_out(Y, 0.0)
 
 

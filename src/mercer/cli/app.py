@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -15,9 +15,34 @@ from mercer.arrays.columns import as_text
 from mercer.backend import fixed_threads, spare_threads
 from mercer.cli import fitting, show, tuning
 from mercer.cli.guard import BAD_INPUT, FAILED, INTERRUPTED, guarded
+from mercer.cli.options import (
+    Alpha,
+    AnyKernel,
+    Debug,
+    FitKernel,
+    Halving,
+    Holdout,
+    LeftOut,
+    Memory,
+    ModelFile,
+    ModelOut,
+    OtherTarget,
+    PerColumn,
+    PredictionsOut,
+    Resume,
+    Seed,
+    SomeTable,
+    TableFile,
+    Target,
+    Task,
+    Threads,
+    TuneKernel,
+    Vary,
+    Width,
+)
 from mercer.cli.places import check_model_place, check_predictions_place, check_scores_place, write_predictions
 from mercer.cli.scores import guess, score
-from mercer.cli.targets import Task
+from mercer.cli.targets import Task as TaskName
 from mercer.errors import InvalidInput, message
 from mercer.events import Progress, observe
 from mercer.io import Table, TableModel, load, read_table, save
@@ -26,18 +51,11 @@ __all__ = ["app", "run"]
 
 app = typer.Typer(
     name="mercer",
-    help="Kernel methods on tables: fit, predict, evaluate.",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-Debug = Annotated[bool, typer.Option("--debug", help="Show where an error came from.")]
-Threads = Annotated[Optional[int], typer.Option(help="By default all that other work leaves free.", min=1)]  # noqa: UP045
-TableFile = Annotated[Path, typer.Argument(metavar="TABLE", help="CSV, TSV, svmlight or FASTA, gzipped or not.")]
-ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that mercer fit --out wrote.")]
-Text = Optional[str]  # noqa: UP045  (typer reads the annotations)
 
 
 def run(args: list[str]) -> int:
@@ -48,7 +66,7 @@ def run(args: list[str]) -> int:
     0
     """
     try:
-        return int(app(args, standalone_mode=False) or 0)
+        return int(app(args, prog_name="mercer", standalone_mode=False) or 0)
     except typer.Abort:
         typer.echo("mercer: stopped.", err=True)
         return INTERRUPTED
@@ -69,29 +87,40 @@ def _version(wanted: bool) -> None:
         raise typer.Exit()
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _main(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
 ) -> None:
-    """Kernel methods on tables: fit, predict, evaluate."""
+    """Kernel methods on tables: fit a model, predict, evaluate.
+
+    mercer COMMAND --help shows the options of a command.
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 @app.command()
 @guarded
 def fit(
     table: TableFile,
-    target: Annotated[Text, typer.Option(help="The column to predict.")] = None,
-    kernel: Annotated[Text, typer.Option(help="Such as 'gaussian(gamma=0.1)'; by default chosen.")] = None,
-    alpha: Annotated[Optional[float], typer.Option(help="The ridge penalty; by default chosen.")] = None,  # noqa: UP045
-    task: Annotated[str, typer.Option(help="auto, regression or classification.")] = "auto",
-    out: Annotated[Optional[Path], typer.Option(help="Where to save the model.")] = None,  # noqa: UP045
-    seed: Annotated[int, typer.Option(help="Of the rows held out and of the folds.", min=0)] = 0,
-    memory: Annotated[Text, typer.Option(help="Budget, such as 2GB; by default half of what is free.")] = None,
-    holdout: Annotated[bool, typer.Option("--holdout/--no-holdout", help="Hold a quarter out to score.")] = True,
+    target: Target = None,
+    kernel: FitKernel = None,
+    alpha: Alpha = None,
+    task: Task = "auto",
+    out: ModelOut = None,
+    seed: Seed = 0,
+    memory: Memory = None,
+    holdout: Holdout = True,
     threads: Threads = None,
     debug: Debug = False,
 ) -> None:
-    """Fit a model of one column of a table by the others; choose kernel and penalty; score on rows held out."""
+    """Fit a model that predicts one column of a table from the others.
+
+    It chooses a kernel and the regularisation α, and scores the model on held-out rows.
+    """
     check_model_place(out, [table])
     parse_memory(memory)
     with _working(threads):
@@ -113,19 +142,22 @@ def fit(
 @guarded
 def tune(
     table: TableFile,
-    target: Annotated[Text, typer.Option(help="The column to predict.")] = None,
-    kernel: Annotated[Text, typer.Option(help="To start from; by default the best of a shortlist.")] = None,
-    task: Annotated[str, typer.Option(help="auto, regression or classification.")] = "auto",
-    per_column: Annotated[bool, typer.Option("--per-column", help="Learn a length-scale for each column.")] = False,
-    halving: Annotated[Optional[int], typer.Option(help="Race: keep the best 1/N a round.", min=2)] = None,  # noqa: UP045
-    resume: Annotated[Optional[Path], typer.Option(help="A file for the scores, to go on from.")] = None,  # noqa: UP045
-    out: Annotated[Optional[Path], typer.Option(help="Where to save the model.")] = None,  # noqa: UP045
-    seed: Annotated[int, typer.Option(help="Of samples and folds.", min=0)] = 0,
-    memory: Annotated[Text, typer.Option(help="Budget, such as 2GB; by default half of what is free.")] = None,
+    target: Target = None,
+    kernel: TuneKernel = None,
+    task: Task = "auto",
+    per_column: PerColumn = False,
+    halving: Halving = None,
+    resume: Resume = None,
+    out: ModelOut = None,
+    seed: Seed = 0,
+    memory: Memory = None,
     threads: Threads = None,
     debug: Debug = False,
 ) -> None:
-    """Choose a kernel and its parameters: a shortlist, then a search around the best; score on rows held out."""
+    """Choose a kernel and its parameters for a table.
+
+    It makes a shortlist of kernels, searches around the best one, and scores the model on held-out rows.
+    """
     tuning.refuse_contradictions(per_column, halving, resume)
     check_model_place(out, [table])
     check_scores_place(resume, [table, out])
@@ -147,11 +179,14 @@ def tune(
 def predict(
     model: ModelFile,
     table: TableFile,
-    out: Annotated[Optional[Path], typer.Option(help="A CSV file; by default standard output.")] = None,  # noqa: UP045
+    out: PredictionsOut = None,
     threads: Threads = None,
     debug: Debug = False,
 ) -> None:
-    """Predict the target of each row: one column of a CSV file, in the order of the table."""
+    """Predict the target of each row of a table.
+
+    The predictions are one column of a CSV file, in the order of the rows.
+    """
     import pandas as pd
 
     fitted = _load(model)
@@ -173,17 +208,17 @@ def predict(
 def evaluate(
     model: ModelFile,
     table: TableFile,
-    target: Annotated[Text, typer.Option(help="Its column here; by default named as in the fit.")] = None,
+    target: OtherTarget = None,
     threads: Threads = None,
     debug: Debug = False,
 ) -> None:
-    """Score a model on the rows of a table that has the target."""
+    """Score a model on a table that has the target column."""
     fitted = _load(model)
     rows, column = read_table(table).split(target or fitted.target)
     with _working(threads):
         predicted = fitted.predict(rows)
     _tell(rows, fitted)
-    task: Task = "classification" if fitted.task == "classification" else "regression"
+    task: TaskName = "classification" if fitted.task == "classification" else "regression"
     y, predicted = _comparable(rows.path, column, predicted, task)
     lines = [f"mercer    {score(y, predicted, task)}"]
     dummy = "most frequent class" if task == "classification" else "mean"
@@ -220,15 +255,18 @@ def inspect(model: ModelFile, debug: Debug = False) -> None:
 @app.command()
 @guarded
 def check(
-    kernel: Annotated[str, typer.Argument(help="Such as 'gaussian(gamma=0.1)', or a formula: 'exp(-sqdist**1.5)'.")],
-    table: Annotated[Optional[Path], typer.Argument(metavar="[TABLE]", help="Rows to look at.")] = None,  # noqa: UP045
-    target: Annotated[Text, typer.Option(help="A column of the table that is none of the kernel's.")] = None,
-    columns: Annotated[Optional[int], typer.Option(help="How many the rows have; by default any.", min=1)] = None,  # noqa: UP045
-    vary: Annotated[Text, typer.Option(help="A parameter to go through: gamma=0.1,1,10.")] = None,
+    kernel: AnyKernel,
+    table: SomeTable = None,
+    target: LeftOut = None,
+    columns: Width = None,
+    vary: Vary = None,
     threads: Threads = None,
     debug: Debug = False,
 ) -> None:
-    """Is it a Mercer kernel? A proof, or points that refute it; exit status 1 where it is refuted."""
+    """Check whether a function is a Mercer kernel.
+
+    It finds a proof, or points that refute it. The exit status is 1 if it is refuted.
+    """
     from mercer.cli.checking import examined
 
     with _working(threads):
@@ -242,7 +280,7 @@ def check(
 @app.command()
 @guarded
 def demo(threads: Threads = None, debug: Debug = False) -> None:
-    """Fit scikit-learn's digits, then compare speed and results with scikit-learn's own kernel methods."""
+    """Fit a model of handwritten digits, then compare speed and results with scikit-learn."""
     from mercer.cli.demo import run_demo
 
     with _working(threads):
@@ -281,7 +319,7 @@ def _tell(table: Table, model: TableModel) -> None:
         typer.echo(f"note: {note}", err=True)
 
 
-def _comparable(name: str, column: Any, predicted: Any, task: Task) -> tuple[Any, Any]:
+def _comparable(name: str, column: Any, predicted: Any, task: TaskName) -> tuple[Any, Any]:
     """Classes by their names; numbers as numbers."""
     if task == "classification":
         return as_text(column)[0].astype(str), np.array([str(one) for one in predicted])

@@ -174,7 +174,7 @@ def show_next(data: Data, choice: Choice, outcome: Outcome, out: Any, *, searche
     search, typed = choice.search, as_option(choice.kernel)
     if search is not None and any("smallest" in note or "largest" in note for note in search.notes):
         way, factor = ("smaller", 0.1) if any("smallest" in note for note in search.notes) else ("larger", 10)
-        lines.append(f"a {way} penalty: {typed}--alpha {choice.alpha * factor:g}")
+        lines.append(f"a {way} α: {typed}--alpha {choice.alpha * factor:g}")
     if searched and typed:
         lines.append(f"the same again without the search, by mercer fit: {typed}--alpha {choice.alpha:g}")
     if out is None:

@@ -151,7 +151,7 @@ class KernelRidge(LeastSquaresRegressor):
             return super()._penalties(targets)
         alphas = np.asarray(self.alpha, np.float64)
         if alphas.shape not in ((1,), (targets,)) or not np.all((alphas >= 0) & (alphas < np.inf)):
-            do = f"give a number ≥ 0, the weight λ of ‖f‖², or one for each of the {targets} targets"
+            do = f"give a number ≥ 0, the weight α of ‖f‖², or one for each of the {targets} targets"
             raise InvalidInput(message(type(self).__name__, f"alpha={self.alpha!r}", do))
         return np.array(np.broadcast_to(alphas, targets))
 

@@ -43,7 +43,7 @@ class LeastSquares(Compressible):
     restricted_: bool
     indefinite_meaning: ClassVar[str] = (
         "the solution is a stationary point of the regularised risk in a Kreĭn space, no minimum (Ong et al. 2004), "
-        "and is found for λ > −λmin(K) only"
+        "and is found for α > −λmin(K) only"
     )
 
     def _fit_targets(self, X: Any, Y: np.ndarray, weights: np.ndarray | None) -> None:
@@ -69,7 +69,7 @@ class LeastSquares(Compressible):
             do = 'choose "auto", "cholesky", "cg", "askotch" or "nystroem"'
             raise InvalidInput(message(who, f"solver={self.solver!r}", do))
         if not (isinstance(self.alpha, Real) and 0 <= float(self.alpha) < np.inf):
-            raise InvalidInput(message(who, f"alpha={self.alpha!r}", "give a number ≥ 0, the weight λ of ‖f‖²"))
+            raise InvalidInput(message(who, f"alpha={self.alpha!r}", "give a number ≥ 0, the weight α of ‖f‖²"))
         return np.full(targets, float(self.alpha))
 
     # ---- the system --------------------------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ class LeastSquares(Compressible):
         if many and RidgeSpectrum.bytes(len(Y)) <= report.memory_budget:
             if self._by_inverse(K, Y, weights, alphas, report):
                 return
-            report.notes.append("one decomposition for all λ was not exact enough, so each λ has a factorisation")
+            report.notes.append("one decomposition for all α was not exact enough, so each α has a factorisation")
         self.dual_coef_, self.intercept_ = np.empty(Y.shape), np.zeros(Y.shape[1])
         steps, worst = 0, (-1.0, "")
         for value in values:
@@ -94,7 +94,7 @@ class LeastSquares(Compressible):
             steps, worst = steps + report.steps, max(worst, (report.residual, report.status))
         report.steps, (report.residual, report.status) = steps, worst
         if len(values) > 1:
-            report.notes.append(f"{len(values)} different λ, each with a factorisation of its own")
+            report.notes.append(f"{len(values)} different α, each with a factorisation of its own")
 
     def _solve_columns(
         self, K: KernelOperator, Y: np.ndarray, shift: Any, report: Report
@@ -124,7 +124,7 @@ class LeastSquares(Compressible):
         ).run()
         if solution.status in (Status.NOT_POSITIVE_DEFINITE, Status.BREAKDOWN, Status.NOT_FINITE):
             how = solution.status.name.lower().replace("_", " ")
-            given = f"K + λI with λ = {float(np.min(shift)):.3g} has no solution ({how})"
+            given = f"K + αI with α = {float(np.min(shift)):.3g} has no solution ({how})"
             raise InvalidInput(message(type(self).__name__, given, self._advice(solution.status)))
         report.precision = f"{getattr(solution.state, 'precision', 'float64')}, residual in float64"
         # Entries are rounded, so no solution has a residual below eps‖A‖‖x‖: that of a stable method is as good.
@@ -172,7 +172,7 @@ class LeastSquares(Compressible):
         """α and b from one decomposition of K; False where the residual is above `tol`."""
         inverse = self._inverse(K, weights, alphas, report)
         if not np.all(inverse.solvable(alphas)):
-            given = f"K + λI with λ = {alphas.min():.3g} has no solution (not positive definite)"
+            given = f"K + αI with α = {alphas.min():.3g} has no solution (not positive definite)"
             raise InvalidInput(message(type(self).__name__, given, self._advice(Status.NOT_POSITIVE_DEFINITE)))
         return self._accepted(duals(inverse, K, Y, weights, alphas), K, Y, weights, alphas, report)
 
@@ -202,7 +202,7 @@ class LeastSquares(Compressible):
     ) -> RidgeInverse:
         """The decomposition of K that serves all λ, within the memory budget."""
         self._kernel_size(K)  # refuses values that are not finite
-        report.reason = f"one for all {len(np.unique(alphas))} λ"
+        report.reason = f"one for all {len(np.unique(alphas))} α"
         return ridge_inverse(
             K,
             weights,

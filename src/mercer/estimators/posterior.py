@@ -200,6 +200,6 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, LeastSquares):
         check_is_fitted(self)
         values = np.unique(self.alpha_)
         if len(values) > 1:
-            given = f"{len(values)} different λ of the targets"
+            given = f"{len(values)} different α of the targets"
             raise InvalidInput(message(type(self).__name__, given, "fit one model for each"))
         return Posterior.of(self, float(values[0]))

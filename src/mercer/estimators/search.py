@@ -91,7 +91,7 @@ class KernelSearchCV(Atomic, NamedParameters, GridSearchCV):
     >>> grid = {"kernel__gamma": [0.01, 0.5, 100.0], "alpha": [1e-3, 1.0]}
     >>> search = KernelSearchCV(KernelRidge("gaussian"), grid, cv=3).fit(x[::-1], np.sin(x[::-1, 0]))
     >>> search.best_params_, search.road_
-    ({'alpha': 0.001, 'kernel__gamma': 0.5}, 'shared: one kernel matrix for 3 folds and 2 λ of each kernel')
+    ({'alpha': 0.001, 'kernel__gamma': 0.5}, 'shared: one kernel matrix for 3 folds and 2 α of each kernel')
     """
 
     n_jobs, verbose, pre_dispatch, return_train_score = None, 0, "2*n_jobs", False
@@ -255,7 +255,7 @@ class KernelSearchCV(Atomic, NamedParameters, GridSearchCV):
             return
         groups = _by_kernel(road, candidates, which)
         most = max(len(group) for _, group in groups)
-        self.road_ = f"shared: one kernel matrix for {len(splits)} folds and {most} λ of each kernel"
+        self.road_ = f"shared: one kernel matrix for {len(splits)} folds and {most} α of each kernel"
         done = 0
         for kernel, group in groups:
             start = perf_counter()
@@ -284,7 +284,7 @@ class KernelSearchCV(Atomic, NamedParameters, GridSearchCV):
         return float(self.error_score if score is None else score)
 
     def _failed(self, candidate: dict[str, Any]) -> None:
-        given = f"{candidate}: K + λI is singular on the training rows of a fold"
+        given = f"{candidate}: K + αI is singular on the training rows of a fold"
         text = message(WHO, given, "give a larger alpha")
         if isinstance(self.error_score, str):
             raise InvalidInput(text)

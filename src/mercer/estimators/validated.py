@@ -187,7 +187,7 @@ class ValidatedLeastSquares(LeastSquares):
         """The scores of one kernel with every λ."""
         n, targets = task.Y.shape
         K, report = self._begin(task.X, task.weights, kernel)
-        self._require(RidgeInverse.answer_bytes(n, len(grid) * targets), "try fewer λ", report)
+        self._require(RidgeInverse.answer_bytes(n, len(grid) * targets), "try fewer α", report)
         inverse = self._inverse(K, task.weights, grid, report, folds=task.folds is not None)
         usable = inverse.solvable(grid)
         scores = np.full((len(grid), targets if self.alpha_per_target else 1), np.nan)
@@ -200,7 +200,7 @@ class ValidatedLeastSquares(LeastSquares):
                     predictions[:, usable] = left_out
         if not np.all(usable):
             given = f"λ up to {grid[~usable][-1]:.3g} left out, because K + λI is singular but for rounding"
-            report.warnings.append(message(type(self).__name__, given, "give larger λ"))
+            report.warnings.append(message(type(self).__name__, given, "give larger α"))
         if predictions is not None and task.absent is not None:
             predictions = self._with_absent(inverse, K, task, grid, usable, predictions)
         trial = _Trial(self.kernel_, K, self.X_fit_, report, scores, predictions)
@@ -283,7 +283,7 @@ class ValidatedLeastSquares(LeastSquares):
         report.method = road if road == report.method else f"{road}, then {report.method}"
         how = "leave-one-out" if self.cv is None else "generalised cross-validation"
         how = how if task.folds is None else f"{len(task.folds)} folds"
-        among = f"{len(grid)} λ" + (f" and {len(trials)} kernels" if len(trials) > 1 else "")
+        among = f"{len(grid)} α" + (f" and {len(trials)} kernels" if len(trials) > 1 else "")
         named = ", ".join(f"{alpha:.3g}" for alpha in np.unique(alphas))
         report.notes.append(f"λ = {named} chosen by {how} among {among}; score {best.best:.6g}")
         for edge, side in ((grid[0], "smallest"), (grid[-1], "largest")):

@@ -93,8 +93,8 @@ class RidgeInverse(ABC):
         grid = np.atleast_1d(np.asarray(alphas, np.float64))
         if len(grid) and not positive(grid.min()):
             known = "" if least is None else f" and {least:.3g} as the least eigenvalue of K"
-            given = f"λ = {grid.min():.3g}{known}"
-            do = "give a larger λ: K + λI must be positive definite"
+            given = f"α = {grid.min():.3g}{known}"
+            do = "give a larger α: K + αI must be positive definite"
             raise InvalidInput(message(type(self).__name__, given, do))
         return grid
 

@@ -116,9 +116,7 @@ class Suggestions:
         lines = [f"leave-one-out {self.metric} on {self.sample_size} rows"]
         for one in self.ranked:
             mark = "=" if one.as_good else " "
-            lines.append(
-                f"{mark} {one.score:.4f}  alpha={one.alpha:<8.3g} alignment {one.alignment:.2f}  {one.kernel!r}"
-            )
+            lines.append(f"{mark} {one.score:.4f}  α = {one.alpha:<8.3g} alignment {one.alignment:.2f}  {one.kernel!r}")
             lines.append(f"            {one.why}")
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 

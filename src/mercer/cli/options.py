@@ -1,0 +1,128 @@
+"""The arguments and options that commands share, each with its help."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+__all__ = [
+    "Alpha",
+    "AnyKernel",
+    "Debug",
+    "FitKernel",
+    "Halving",
+    "Holdout",
+    "LeftOut",
+    "Memory",
+    "ModelFile",
+    "ModelOut",
+    "OtherTarget",
+    "PerColumn",
+    "PredictionsOut",
+    "Resume",
+    "Seed",
+    "SomeTable",
+    "TableFile",
+    "Target",
+    "Task",
+    "Text",
+    "Threads",
+    "TuneKernel",
+    "Vary",
+    "Width",
+]
+
+Text = Optional[str]  # noqa: UP045  (typer reads the annotations)
+
+TableFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="TABLE",
+        help="The file of the table: CSV, TSV, svmlight or FASTA, gzipped or not. - means standard input.",
+    ),
+]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that mercer fit or mercer tune saved.")]
+Target = Annotated[Text, typer.Option(metavar="COLUMN", help="Predict this column from the others.")]
+Task = Annotated[
+    str,
+    typer.Option(
+        metavar="TASK",
+        help="Take the target as numbers (regression) or as classes (classification). auto decides by its values.",
+    ),
+]
+Alpha = Annotated[
+    Optional[float],  # noqa: UP045
+    typer.Option(
+        metavar="NUMBER",
+        help="Set the regularisation α (λ in the chapters): the fit minimises Σ(yᵢ − f(xᵢ))² + α‖f‖². "
+        "By default cross-validation chooses it.",
+    ),
+]
+ModelOut = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option(metavar="FILE", help="Save the model in this file. By default nothing is saved."),
+]
+Seed = Annotated[int, typer.Option(metavar="N", help="Seed the choice of held-out rows, samples and folds.", min=0)]
+Memory = Annotated[
+    Text,
+    typer.Option(metavar="SIZE", help="Limit the memory, as in 2GB. By default half of the free memory is used."),
+]
+Holdout = Annotated[
+    bool,
+    typer.Option(
+        "--holdout/--no-holdout",
+        help="Hold out a quarter of the rows to score the model, or use all rows and show no score.",
+    ),
+]
+Threads = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option(metavar="N", help="Use N threads. By default as many as other programs leave free.", min=1),
+]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the Python traceback of an error.")]
+FitKernel = Annotated[
+    Text,
+    typer.Option(metavar="KERNEL", help="Use this kernel, such as 'gaussian(gamma=0.1)'. By default one is chosen."),
+]
+TuneKernel = Annotated[
+    Text,
+    typer.Option(metavar="KERNEL", help="Searches around this kernel. By default around the best one of a shortlist."),
+]
+PerColumn = Annotated[
+    bool, typer.Option("--per-column", help="Learn a length-scale for each column. It needs a regression.")
+]
+Halving = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option(metavar="N", help="Keep the best 1/N of the candidates in each round, on more rows.", min=2),
+]
+Resume = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option(metavar="FILE", help="Keep the scores in this file, so that a search can go on from there."),
+]
+PredictionsOut = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option(metavar="FILE", help="Write the predictions to this CSV file. By default to standard output."),
+]
+OtherTarget = Annotated[
+    Text,
+    typer.Option(metavar="COLUMN", help="Compare with this column. By default with the one named as at the fit."),
+]
+AnyKernel = Annotated[
+    str,
+    typer.Argument(
+        metavar="KERNEL", help="A kernel, such as 'gaussian(gamma=0.1)', or a formula, such as 'exp(-sqdist**1.5)'."
+    ),
+]
+SomeTable = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Argument(metavar="TABLE", help="A table whose rows the kernel is tried on."),
+]
+LeftOut = Annotated[Text, typer.Option(metavar="COLUMN", help="Leave this column of the table out, as a fit does.")]
+Width = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option(metavar="N", help="Look at rows of N columns. By default at rows of any length.", min=1),
+]
+Vary = Annotated[
+    Text, typer.Option(metavar="NAME=VALUES", help="Try several values of a parameter, as in gamma=0.1,1,10.")
+]
