@@ -23,7 +23,7 @@ from mercer.estimators.expansion import Expansion
 from mercer.estimators.indefinite import examine, not_finite
 from mercer.estimators.parameters import NamedParameters
 from mercer.estimators.report import Report
-from mercer.gram import KernelOperator
+from mercer.gram import KernelOperator, lost_when_centred
 from mercer.gram.inputs import dtype_of
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.conventions import PAIRWISE, Names
@@ -60,6 +60,8 @@ class KernelEstimator(Atomic, NamedParameters):
         "negative"
     )
     """What a fit with an indefinite kernel still computes; empty where the method asks no definiteness of it."""
+    centres: ClassVar[bool] = False
+    """Whether the output depends on differences of kernel values alone, which rows far from the origin may lose."""
 
     step_limit: ClassVar[str] = "max_iter"
     penalty: ClassVar[str] = "alpha"
@@ -215,7 +217,15 @@ class KernelEstimator(Atomic, NamedParameters):
         )
         if self.indefinite_meaning:
             examine(K, type(self).__name__, self.indefinite_meaning, report)
+        self._warn_if_lost(K, report)
         return K, report
+
+    def _warn_if_lost(self, K: KernelOperator, report: Report) -> None:
+        """Warn if centred kernel values are rounding, and the output depends on these."""
+        lost = lost_when_centred(K, type(self).__name__) if self.centres else None
+        if lost:
+            report.warnings.append(lost)
+            warn(lost)
 
     def _kernel_size(self, K: KernelOperator) -> KernelSize:
         """How large the entries are, from the diagonal, which bounds the rest of a Mercer kernel's matrix."""

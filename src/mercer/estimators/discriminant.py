@@ -147,6 +147,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     """
 
     penalty: ClassVar[str] = "delta"
+    centres: ClassVar[bool] = True
     indefinite_meaning: ClassVar[str] = (
         "the directions are stationary points of the ratio of scatters, which may be negative, and no maximum"
     )

@@ -121,6 +121,8 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     penalty: ClassVar[str] = "regularization"
 
+    centres: ClassVar[bool] = True
+
     def __init__(
         self,
         n_components: int = 2,
@@ -173,6 +175,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         self.kernel_y_ = self._second().resolve(Y, names)
         L = KernelOperator(self.kernel_y_, Y, dtype=np.float64)
         examine(L, type(self).__name__, self.indefinite_meaning, report)
+        self._warn_if_lost(L, report)
         self._kernel_size(K)
         self.n_features_y_ = int(Y.shape[1]) if self.kernel_y_.domain != "any" else 0
         road, m = self._plan(K.shape[0], report)

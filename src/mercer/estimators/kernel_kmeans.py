@@ -136,6 +136,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
     array([[0.011, 1.407]])
     """
 
+    centres: ClassVar[bool] = True
     indefinite_meaning: ClassVar[str] = (
         "squared distances from means may be negative, and a pass may raise the inertia instead of lowering it"
     )

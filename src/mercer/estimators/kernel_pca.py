@@ -192,6 +192,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
     """
 
     penalty: ClassVar[str] = ""  # alpha is of the decoder, not of the components
+    centres: ClassVar[bool] = True
     indefinite_meaning: ClassVar[str] = (
         "only components of positive eigenvalues are kept, as in classical scaling: a picture in a Euclidean space"
     )

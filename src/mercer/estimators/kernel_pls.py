@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.linalg
@@ -87,6 +87,8 @@ class KernelPLS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMi
     >>> bool(model.score(X, np.sin(X[:, 0])) > 0.999), model.transform(X).shape
     (True, (80, 6))
     """
+
+    centres: ClassVar[bool] = True
 
     def __init__(self, n_components: int = 2, kernel: Any = "gaussian", *, memory: float | str | None = None) -> None:
         self.n_components = n_components

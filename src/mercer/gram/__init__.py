@@ -2,9 +2,10 @@
 
 from mercer.gram.dense import dense
 from mercer.gram.operator import KernelOperator
+from mercer.gram.remainder import lost_when_centred
 from mercer.kernels import evaluation
 
-__all__ = ["KernelOperator"]
+__all__ = ["KernelOperator", "lost_when_centred"]
 
 # From here on kernel(X, Z) runs on the tile engine; kernels/ itself is a floor below and cannot know it.
 evaluation.set_engine(dense)

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
-from mercer.gram import KernelOperator
-from mercer.hypotheses.permutations import Floats, checked_count, sample_kernel
+from mercer.hypotheses.permutations import Floats, checked_count, sample_kernel, sampled
 from mercer.kernels import Kernel
 
 __all__ = ["Herd", "herd"]
@@ -82,7 +81,7 @@ def herd(
     >>> found.indices[:3].tolist(), bool(found.mmd[-1] < 0.1)
     ([418, 413, 263], True)
     """
-    K = KernelOperator(sample_kernel("herd", kernel), X)
+    K = sampled("herd", sample_kernel("herd", kernel), X)
     n, count = K.shape[0], checked_count("herd", "n_points", n_points)
     w = _weights(sample_weight, n)
     present = int(np.count_nonzero(w))

@@ -9,7 +9,6 @@ import numpy as np
 from mercer.arrays import parse_memory
 from mercer.arrays.budget import require
 from mercer.errors import InvalidInput, message
-from mercer.gram import KernelOperator
 from mercer.hypotheses.permutations import (
     Floats,
     TestResult,
@@ -18,6 +17,7 @@ from mercer.hypotheses.permutations import (
     permutation_p,
     rounding,
     sample_kernel,
+    sampled,
 )
 from mercer.kernels import Kernel
 
@@ -82,7 +82,7 @@ def hsic_test(
         raise InvalidInput(message(who, f"estimator={estimator!r}", 'choose "biased" or "unbiased"'))
     count = checked_count(who, "n_permutations", n_permutations)
     given = ((sample_kernel(who, k), rows) for k, rows in ((kernel_x, X), (kernel_y, Y)))
-    views = [KernelOperator(k, as_sample(k, rows)) for k, rows in given]
+    views = [sampled(who, k, as_sample(k, rows)) for k, rows in given]
     n = views[0].shape[0]
     if n != views[1].shape[0] or n < 4:
         sizes = f"views of {n} and {views[1].shape[0]} rows"

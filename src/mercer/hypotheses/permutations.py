@@ -11,11 +11,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.arrays import as_rows, same_columns
-from mercer.errors import InvalidInput, message
-from mercer.gram import KernelOperator
+from mercer.errors import InvalidInput, message, warn
+from mercer.gram import KernelOperator, lost_when_centred
 from mercer.kernels import Kernel, as_kernel
 
-__all__ = ["TestResult", "as_sample", "checked_count", "permutation_p", "pooled", "rounding", "sample_kernel"]
+__all__ = [
+    "TestResult", "as_sample", "checked_count", "permutation_p", "pooled", "rounding", "sample_kernel", "sampled",
+]  # fmt: skip
 
 Floats = NDArray[np.float64]
 
@@ -66,11 +68,9 @@ def permutation_p(observed: float, null: Floats, rounding: float = 0.0) -> float
 def rounding(K: KernelOperator, size: float) -> float:
     """A bound on the rounding errors of a difference of means of K's entries, sums of up to `size` in magnitude.
 
-    float32 entries are summed in float32 within a tile. Where rows are equal to each other, statistics differ by these
-    errors alone.
+    If rows are equal to each other, statistics differ by these errors alone.
     """
-    entries, sums = np.finfo(K.dtype).eps, np.finfo(np.float64).eps
-    return float(size * (8 * entries + 2 * K.shape[0] * sums))
+    return float(size * (8 + 2 * K.shape[0]) * np.finfo(np.float64).eps)
 
 
 def checked_count(who: str, name: str, value: Any, least: int = 1) -> int:
@@ -86,6 +86,17 @@ def sample_kernel(who: str, kernel: Any) -> Kernel:
     if found.domain == "precomputed":
         raise InvalidInput(message(who, f"{found!r}", "give the rows and their kernel, or a Function of objects"))
     return found
+
+
+def sampled(who: str, kernel: Kernel, X: Any) -> KernelOperator:
+    """The kernel matrix of a sample, in float64 whatever the rows, because statistics are differences of its sums; with
+    a warning where these are rounding.
+    """
+    K = KernelOperator(kernel, X, dtype=np.float64)
+    lost = lost_when_centred(K, who)
+    if lost:
+        warn(lost)
+    return K
 
 
 def as_sample(kernel: Kernel, X: Any) -> Any:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
 from mercer.hypotheses.herding import Herd
-from mercer.hypotheses.permutations import Floats, checked_count, sample_kernel
+from mercer.hypotheses.permutations import Floats, checked_count, sample_kernel, sampled
 from mercer.kernels import Kernel
 
 __all__ = ["thin"]
@@ -65,7 +65,7 @@ def thin(
     >>> bool(mercer.thin(X, 16).mmd[-1] < 0.1)
     True
     """
-    K = KernelOperator(sample_kernel("thin", kernel), X)
+    K = sampled("thin", sample_kernel("thin", kernel), X)
     n, count = K.shape[0], checked_count("thin", "n_points", n_points)
     if count > n or not 0 < delta < 1:
         given = f"n_points={count} of {n} rows, delta={delta!r}"

@@ -17,6 +17,7 @@ from mercer.hypotheses.permutations import (
     pooled,
     rounding,
     sample_kernel,
+    sampled,
 )
 from mercer.kernels import Kernel
 
@@ -97,7 +98,7 @@ def mmd_test(
     least = 4 if estimator == "linear" else 2
     if min(m, n) < least:
         raise InvalidInput(message(who, f"samples of {m} and {n} points", f"give {least} of each, or more"))
-    K = KernelOperator(given, both)
+    K = sampled(who, given, both)
     name = (repr(K.kernel),)
     if estimator == "linear":
         return _linear(K, m, n, count, random_state)

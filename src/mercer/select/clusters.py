@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.arrays import as_seed, parse_memory
-from mercer.errors import InvalidInput, message
-from mercer.gram import KernelOperator
+from mercer.errors import InvalidInput, message, warn
+from mercer.gram import KernelOperator, lost_when_centred
 from mercer.kernels import as_kernel
 from mercer.operators import Dense, Operator
 from mercer.operators.base import row_blocks
@@ -176,6 +176,8 @@ def choose_n_clusters(
         do = 'give numbers from 2 to n − 1, and "simplified" or "exact"'
         raise InvalidInput(message("choose_n_clusters", given, do))
     w = None if sample_weight is None else _checked(sample_weight, n)
+    if lost := lost_when_centred(K, "choose_n_clusters"):
+        warn(lost)
     fits = 8 * n * n <= STORED_SHARE * parse_memory(memory)
     A: Operator = Dense(K.toarray(), symmetric=True) if fits else K
     problems = [Clustering(A, np.zeros(n, np.intp), k, w) for k in tried]
