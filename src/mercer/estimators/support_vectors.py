@@ -41,6 +41,8 @@ SMALL = 500
 """Rows up to which K is stored in float64 and the problem solved on to rounding, in a few hundredths of a second."""
 SHARPER = 1e-10
 """The tolerance of that, relative to `tol`."""
+SOON = 3
+"""Pairs for each variable after which a small problem goes to its face, which costs as much as some pairs for each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +169,7 @@ class SupportVectorMachine(Compressible):
         with report.stage("optimisation"):
             room = int(STORED_SHARE * report.memory_budget)
             at_once = isinstance(data.A, Dense) or self._in_parts(data.K, data.target, data.A.dtype, room)
-            solution = solve(solver, family) if at_once else self._by_parts(family, solver)
+            solution = self._at_once(family, solver) if at_once else self._by_parts(family, solver)
             wide = data.K.shape[0] ** 2 * (4 + 8)
             narrow = family.A.dtype == np.float32
             if solution.status is Status.STALLED and narrow and wide <= report.memory_budget:
@@ -175,8 +177,6 @@ class SupportVectorMachine(Compressible):
                 report.notes.append("entries in float32 were not exact enough, so K was stored in float64")
                 report.precision = "entries and gradient in float64"
                 solution = solve(solver, replace(family, A=_stored(data.K, np.float64), start=solution.x.beta))
-            if isinstance(data.A, Dense):
-                solution = self._sharpened(family, solver, solution)
         self._account_for(data, family, solution)
         self._read(data, family, solution.x)
         return self
@@ -216,18 +216,20 @@ class SupportVectorMachine(Compressible):
         state = replace(further.state, iterations=solution.state.iterations + further.state.iterations)
         return replace(further, state=state)
 
-    def _sharpened(self, family: DualFamily, solver: SMO, solution: Solution[Any]) -> Solution[Any]:
-        """A small problem solved on to rounding, so that the answer does not depend on the order of the steps."""
-        if not solution.converged or len(family.rows) > SMALL * min(family.problems, 3):
-            return solution
-        taken = solution.state.iterations
+    def _at_once(self, family: DualFamily, solver: SMO) -> Solution[Any]:
+        """All problems together; small ones to rounding, so that the answer doesn't depend on the order of the steps."""
+        if not isinstance(family.A, Dense) or len(family.rows) > SMALL * min(family.problems, 3):
+            return solve(solver, family)
         most = 100 * int(np.max(np.diff(family.offset)))
-        exact = replace(solver, tol=SHARPER * solver.tol, max_iter=most, patience=0)
-        further = solve(exact, replace(family, start=solution.x.beta))
-        if not further.residual <= solution.residual:
-            return solution
-        state = replace(further.state, iterations=taken + further.state.iterations)
-        return replace(further, status=solution.status, state=state)
+        steps = most if solver.max_iter is None else min(most, solver.max_iter)
+        exact = solve(replace(solver, tol=SHARPER * solver.tol, max_iter=steps, patience=SOON), family)
+        if exact.residual <= solver.tol:
+            return replace(exact, status=Status.CONVERGED)
+        if steps == solver.max_iter:
+            return exact
+        further = solve(solver, replace(family, start=exact.x.beta))
+        state = replace(further.state, iterations=exact.state.iterations + further.state.iterations)
+        return replace(further, state=state)
 
     def _account_for(self, data: Training, family: DualFamily, solution: Solution[Any]) -> None:
         """What the solver says of itself, in the report, and as a warning where it fell short."""

@@ -81,11 +81,17 @@ def as_kernel(given: Any, names: Names = PAIRWISE) -> Kernel:
     if isinstance(given, Kernel):
         return given
     if isinstance(given, str):
-        return Formula(given) if is_formula(given) and given.strip().lower() not in _NAMES else parse(given, names)
+        return _named(given, names) or (Formula(given) if is_formula(given) else parse(given, names))
     if callable(given) and not isinstance(given, type):
         return Function(given)
     advice = f"give a Kernel, a function f(X, Z), or a name: {', '.join(kernel_names())}"
     raise InvalidInput(message("kernel", f"{given!r} is no kernel", advice))
+
+
+def _named(text: str, names: Names) -> Kernel | None:
+    """The kernel of a text that is a name alone, as most are: without a syntax tree. Kernels never change."""
+    key = text.strip().lower()
+    return names[key] if key in names else _NAMES[key]() if key in _NAMES else None
 
 
 def parse(text: str, names: Names = PAIRWISE) -> Kernel:
