@@ -35,13 +35,11 @@ constexpr int kChunk = sizeof(T) == 4 ? 64 : 256;
 template <int kind, class T, class Finish>
 MERCER_INLINE void reduce(const T* __restrict a, const T* __restrict b, int depth, T* __restrict c, int stride, bool add, Finish finish) {
     constexpr int W = Simd<T>::W, M = kPanelRows;
-    const int chunk = depth <= kChunk<T> ? depth : (depth + (depth - 1) / kChunk<T>) / ((depth - 1) / kChunk<T> + 1);
-    for (int done = 0; done < depth; done += chunk, add = true) {
-        const int end = depth - done < chunk ? depth - done : chunk;
+    const auto run = [&](int features, bool last) __attribute__((always_inline)) {
         Vec<T> s0[M], s1[M];
 #pragma GCC unroll 16
         for (int i = 0; i < M; ++i) s0[i] = s1[i] = Vec<T>{};
-        for (int k = 0; k < end; ++k, a += M, b += 2 * W) {
+        for (int k = 0; k < features; ++k, a += M, b += 2 * W) {
             const Vec<T> b0 = load(b), b1 = load(b + W);
 #pragma GCC unroll 16
             for (int i = 0; i < M; ++i) {
@@ -53,10 +51,15 @@ MERCER_INLINE void reduce(const T* __restrict a, const T* __restrict b, int dept
 #pragma GCC unroll 16
             for (int i = 0; i < M; ++i) s0[i] += load(c + i * stride), s1[i] += load(c + i * stride + W);
         }
-        if (done + end == depth) finish(s0, s1);
+        if (last) finish(s0, s1);
 #pragma GCC unroll 16
         for (int i = 0; i < M; ++i) store(c + i * stride, s0[i]), store(c + i * stride + W, s1[i]);
+    };
+    if (depth > kChunk<T>) {
+        const int runs = (depth - 1) / kChunk<T> + 1, each = (depth + runs - 1) / runs;
+        for (; depth > each; depth -= each, add = true) run(each, false);
     }
+    run(depth, true);
 }
 
 template <int kind, class T>

@@ -217,7 +217,7 @@ class SupportVectorMachine(Compressible):
         return replace(further, state=state)
 
     def _at_once(self, family: DualFamily, solver: SMO) -> Solution[Any]:
-        """All problems together; small ones to rounding, so that the answer doesn't depend on the order of the steps."""
+        """All problems together; small ones to rounding, so the answer does not depend on the order of the steps."""
         if not isinstance(family.A, Dense) or len(family.rows) > SMALL * min(family.problems, 3):
             return solve(solver, family)
         most = 100 * int(np.max(np.diff(family.offset)))
