@@ -27,8 +27,8 @@ def lost_when_centred(K: KernelOperator, who: str) -> str | None:
     >>> X = np.array([[0.0], [1.0], [3.0]])
     >>> lost_when_centred(KernelOperator("linear", X), "KernelPCA") is None
     True
-    >>> lost_when_centred(KernelOperator("linear", X + 1e8), "KernelPCA").partition(";")[0]
-    'KernelPCA: kernel values of 1.0e+16 that differ by 1.6e+00 between rows, of which float64 keeps no digit'
+    >>> "of which float64 keeps no digit" in lost_when_centred(KernelOperator("linear", X + 1e8), "KernelPCA")
+    True
     """
     given = K.kernel.domain == "precomputed"
     if not (given or (K.kernel.domain == "vectors" and K.kernel.traceable)) or not K.symmetric:
