@@ -84,7 +84,7 @@ BAD = {
     "control.csv": (b"\x80\x01\x02\x03" * 50, "binary"),
     "sheet.csv": (b"PK\x03\x04" + b"\0" * 50, "spreadsheet"),
     "wide.csv": ("a,b\n1,2\n".encode("utf-16"), "UTF-16"),
-    "words.csv": (b"hello\nworld\n", "no delimiter"),
+    "commas.csv": (b"size\n1,5\n2,5\n", "line 2 has 2 fields"),
     "quote.csv": (b'a,b\n1,"2\n3,4\n', "quotes"),
     "bad.svmlight": (b"1 1:1 2:1\n1 2:1 1:x\n", "svmlight"),
 }
@@ -98,6 +98,18 @@ def test_what_is_wrong_is_said(tmp_path, name):
     with pytest.raises(InvalidInput, match=words) as raised:
         read_table(path)
     assert str(raised.value).startswith(name)
+
+
+def test_one_column_is_a_table(tmp_path):
+    path = tmp_path / "new.csv"
+    path.write_text("seq\nACGT\n\nTTGA\n\n\nGG\n")
+    table = read_table(path)
+    assert table.frame["seq"].tolist() == ["ACGT", "TTGA", "GG"]
+    assert table.notes == ("3 blank lines were left out",)
+    path.write_text('x\n1.5\n""\n2\n')
+    assert read_table(path).frame["x"].isna().tolist() == [False, True, False]
+    path.write_text("1.5\n2\n")
+    assert read_table(path).notes == ("the first line is all numbers, so the column is named c1",)
 
 
 def test_a_missing_file_and_a_folder(tmp_path):

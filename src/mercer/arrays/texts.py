@@ -1,4 +1,4 @@
-"""What the texts of a column are: sequences of letters, dates, percentages, identifiers, or prose."""
+"""What the texts of a column are: sequences of letters, dates, percentages, or prose."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["PERCENT", "date_form", "identifies", "in_form", "is_prose", "letters_of", "percent_form"]
+__all__ = ["PERCENT", "date_form", "in_form", "is_prose", "letters_of", "percent_form", "share"]
 
 MOSTLY = 0.95
 LOOK = 2000
@@ -28,8 +28,6 @@ _PERCENT = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)\s?%")
 _DATE = re.compile(r"(?=.*\d)[\w\s:.,/+\-]{6,40}")
 _NUCLEOTIDES = re.compile(r"[ACGTUN\-.]+")
 _LETTERS = re.compile(r"[A-Z*\-.]+")
-_NAMED = re.compile(r"(?:^|[\s_.\-])(?:id|ids|identifier|uuid|guid|key|index|idx|row|rownum|nr|no|number|#)$")
-_UUID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}|[0-9a-f]{16,}")
 
 
 def letters_of(texts: NDArray[Any]) -> str:
@@ -44,7 +42,7 @@ def letters_of(texts: NDArray[Any]) -> str:
     if len(looked) < MOSTLY * min(len(texts), LOOK) or not looked:
         return ""
     length = float(np.median([len(text) for text in looked]))
-    if length >= 6 and _share(_NUCLEOTIDES, looked) >= MOSTLY:
+    if length >= 6 and share(_NUCLEOTIDES, looked) >= MOSTLY:
         return "nucleotides"
     usual = [text for text in looked if _LETTERS.fullmatch(text)]
     letters = "".join(usual)
@@ -65,37 +63,13 @@ def is_prose(texts: NDArray[Any], distinct: int) -> bool:
     return distinct > 0.9 * len(texts) or (words >= 4 and distinct > 0.3 * len(texts))
 
 
-def identifies(name: str, texts: NDArray[Any], distinct: int) -> str:
-    """Why a column tells rows apart and measures nothing; "" if it does measure something.
-
-    >>> identifies("PassengerId", np.array(["7", "9", "4"]), 3)
-    'an identifier, by its name'
-    >>> identifies("code", np.array([f"AB-{i}" for i in range(30)]), 30)
-    'an identifier: all values are distinct and of one form, as AB-0'
-    """
-    if distinct < MOSTLY * len(texts):
-        return ""
-    spelled = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name.strip()).lower()
-    if _NAMED.search(spelled) or spelled in ("", "unnamed: 0"):
-        return "an identifier, by its name"
-    looked = texts[:LOOK].tolist()
-    if any(" " in text for text in looked) or distinct < len(texts):
-        return ""
-    if _share(_UUID, [text.lower() for text in looked]) >= MOSTLY:
-        return "an identifier: hexadecimal digits"
-    forms = {re.sub(r"\d+", "9", re.sub(r"[A-Za-z]+", "A", text)) for text in looked}
-    if len(forms) == 1 and len(looked) >= 20 and "9" in (form := forms.pop()) and "A" in form:
-        return f"an identifier: all values are distinct and of one form, as {looked[0][:20]}"
-    return ""
-
-
 def percent_form(texts: NDArray[Any]) -> str:
     """PERCENT if the texts are percentages, else "".
 
     >>> percent_form(np.array(["12.5%", "3 %"]))
     '%'
     """
-    return PERCENT if len(texts) and _share(_PERCENT, texts[:LOOK].tolist()) >= MOSTLY else ""
+    return PERCENT if len(texts) and share(_PERCENT, texts[:LOOK].tolist()) >= MOSTLY else ""
 
 
 def date_form(texts: NDArray[Any]) -> tuple[str, str]:
@@ -109,7 +83,7 @@ def date_form(texts: NDArray[Any]) -> tuple[str, str]:
     ('', "'3/4/2024' can be 2024-04-03 or 2024-03-04")
     """
     some = texts[:LOOK]
-    if not len(some) or _share(_DATE, some.tolist()) < MOSTLY or not _reasonable(some):
+    if not len(some) or share(_DATE, some.tolist()) < MOSTLY or not _reasonable(some):
         return "", ""
     fits = [form for form in DATES if _share_of_dates(some[:20], form) >= MOSTLY]
     fits = [form for form in fits if _share_of_dates(texts, form) >= MOSTLY]
@@ -139,7 +113,8 @@ def in_form(texts: NDArray[Any], form: str) -> NDArray[Any]:
     return np.asarray(found.dt.tz_localize(None).to_numpy("datetime64[us]"))
 
 
-def _share(pattern: re.Pattern[str], texts: Iterable[str]) -> float:
+def share(pattern: re.Pattern[str], texts: Iterable[str]) -> float:
+    """How many of the texts the pattern matches as a whole, from 0 to 1."""
     hits = [pattern.fullmatch(text) is not None for text in texts]
     return sum(hits) / len(hits)
 
@@ -153,4 +128,4 @@ def _reasonable(texts: NDArray[Any]) -> bool:
     dated = re.compile(
         r".*\d[-/.\s]\s?\w{1,9}[-/.,\s]\s?\d.*|.*[A-Za-z]{3}.*\d{4}|.*\d{4}-\d\d.*|(19|20)\d\d[01]\d[0-3]\d"
     )
-    return _share(dated, texts.tolist()) >= MOSTLY
+    return share(dated, texts.tolist()) >= MOSTLY

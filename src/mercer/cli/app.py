@@ -18,7 +18,10 @@ from mercer.cli.guard import BAD_INPUT, FAILED, INTERRUPTED, guarded
 from mercer.cli.options import (
     Alpha,
     AnyKernel,
+    Columns,
+    ColumnsOrWidth,
     Debug,
+    Drop,
     FitKernel,
     Halving,
     Holdout,
@@ -38,7 +41,6 @@ from mercer.cli.options import (
     Threads,
     TuneKernel,
     Vary,
-    Width,
 )
 from mercer.cli.places import check_model_place, check_predictions_place, check_scores_place, write_predictions
 from mercer.cli.scores import guess, score
@@ -109,6 +111,8 @@ def fit(
     target: Target = None,
     kernel: FitKernel = None,
     alpha: Alpha = None,
+    columns: Columns = None,
+    drop: Drop = None,
     task: Task = "auto",
     out: ModelOut = None,
     seed: Seed = 0,
@@ -124,7 +128,9 @@ def fit(
     check_model_place(out, [table])
     parse_memory(memory)
     with _working(threads):
-        data = fitting.prepare(read_table(table, memory=memory), target, task, seed, holdout)
+        data = fitting.prepare(
+            read_table(table, memory=memory), target, task, seed, holdout, columns=columns, drop=drop
+        )
         show.show_data(data)
         choice = fitting.choose(data, kernel, alpha, seed)
         show.show_choice(choice)
@@ -144,6 +150,8 @@ def tune(
     table: TableFile,
     target: Target = None,
     kernel: TuneKernel = None,
+    columns: Columns = None,
+    drop: Drop = None,
     task: Task = "auto",
     per_column: PerColumn = False,
     halving: Halving = None,
@@ -163,7 +171,7 @@ def tune(
     check_scores_place(resume, [table, out])
     parse_memory(memory)
     with _working(threads):
-        data = fitting.prepare(read_table(table, memory=memory), target, task, seed, True)
+        data = fitting.prepare(read_table(table, memory=memory), target, task, seed, columns=columns, drop=drop)
         show.show_data(data)
         found = tuning.tune(data, kernel, per_column, halving, resume, seed)
         show.show_tuned(found)
@@ -258,7 +266,8 @@ def check(
     kernel: AnyKernel,
     table: SomeTable = None,
     target: LeftOut = None,
-    columns: Width = None,
+    columns: ColumnsOrWidth = None,
+    drop: Drop = None,
     vary: Vary = None,
     threads: Threads = None,
     debug: Debug = False,
@@ -270,7 +279,7 @@ def check(
     from mercer.cli.checking import examined
 
     with _working(threads):
-        report = examined(kernel, table, target, columns, vary)
+        report = examined(kernel, table, target, columns, vary, drop)
     first, *lines = str(report).splitlines()
     show.section(first, [line.removeprefix("  ") for line in lines])
     if report.is_mercer is False:

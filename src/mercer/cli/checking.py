@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mercer import KernelReport, check_kernel
+from mercer.cli.columns import chosen_columns
 from mercer.errors import InvalidInput, message
 from mercer.io import TableEncoder, read_table
 from mercer.io.sequences import SequenceEncoder
@@ -14,7 +15,14 @@ from mercer.kernels import Kernel, as_kernel
 __all__ = ["examined"]
 
 
-def examined(text: str, table: Path | None, target: str | None, columns: int | None, vary: str | None) -> KernelReport:
+def examined(
+    text: str,
+    table: Path | None,
+    target: str | None,
+    columns: str | None,
+    vary: str | None,
+    drop: str | None = None,
+) -> KernelReport:
     """The report on a kernel or a formula, on the rows of a table if there is one.
 
     >>> examined("gaussian(gamma=1.0)", None, None, None, None).verdict
@@ -22,18 +30,35 @@ def examined(text: str, table: Path | None, target: str | None, columns: int | N
     """
     kernel = as_kernel(text)
     if table is None:
-        return check_kernel(kernel, n_features=columns, vary=_choices(vary))
+        return check_kernel(kernel, n_features=_width(columns, drop), vary=_choices(vary))
     found = read_table(table)
     if target is not None and target not in found.columns:
         given = f"no column {target!r} in {table.name}"
         raise InvalidInput(message("--target", given, f"the columns are {', '.join(found.columns[:12])}"))
-    frame = found.frame.drop(columns=target or found.default_target or [])
+    without = target or found.default_target
+    frame = found.frame[chosen_columns(found.path, found.frame, columns, drop, without).names]
     if found.format == "fasta":
         return check_kernel(_of_sequences(kernel, text), SequenceEncoder().fit_transform(frame), vary=_choices(vary))
     encoder = TableEncoder()
     X = encoder.fit_transform(frame)
     kernel = kernel.resolve(X, [str(name) for name in encoder.get_feature_names_out()])
     return check_kernel(kernel, X, vary=_choices(vary))
+
+
+def _width(columns: str | None, drop: str | None) -> int | None:
+    """How many columns rows have that are not given.
+
+    >>> _width("3", None)
+    3
+    """
+    if drop is not None:
+        raise InvalidInput(message("--drop", "no table", "give a table, or leave it out"))
+    if columns is None:
+        return None
+    if not columns.strip().isdigit() or int(columns) < 1:
+        do = "give a number of columns, or a table that has these"
+        raise InvalidInput(message("--columns", f"{columns!r} and no table", do))
+    return int(columns)
 
 
 def _of_sequences(kernel: Kernel, text: str) -> Kernel:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.cli.columns import chosen_columns
 from mercer.cli.scores import Score, guess, score
 from mercer.cli.targets import Task, as_target, infer_task, quarter
 from mercer.errors import InvalidInput, message
@@ -39,6 +40,8 @@ class Data:
     task: Task
     why_task: str
     held: NDArray[np.bool_]
+    left_out: tuple[str, ...]
+    """Columns that are not looked at, and why, in words."""
     encoder: TableEncoder | SequenceEncoder
     """Fitted once, on the rows that are not held out: choice, fit, refit and file share it."""
 
@@ -80,17 +83,29 @@ class Outcome:
     guessing: Score | None
 
 
-def prepare(table: Table, target: str | None, task: str, seed: int, holdout: bool) -> Data:
-    """Split the target off, find the task, and hold a quarter of the rows out."""
+def prepare(
+    table: Table,
+    target: str | None,
+    task: str,
+    seed: int,
+    holdout: bool = True,
+    *,
+    columns: str | None = None,
+    drop: str | None = None,
+) -> Data:
+    """Split the target off, choose the columns, find the task, and hold a quarter of the rows out."""
     rest, column = table.split(target)
     name = target or table.default_target or ""
+    # Of the whole table, in which counters are complete.
+    chosen = chosen_columns(table.path, table.frame, columns, drop, name)
+    rest = replace(rest, frame=rest.frame[chosen.names])
     found, why = infer_task(column, task)
     if len(column) < FEWEST:
         raise InvalidInput(message(table.path, f"{len(column)} rows with a target", f"give {FEWEST} or more"))
     y = as_target(table.path, column, found)
     held = quarter(y, found, seed) if holdout else np.zeros(len(y), bool)
     encoder = SequenceEncoder() if rest.format == "fasta" else TableEncoder()
-    return Data(rest, name, y, found, why, held, encoder.fit(rest.frame[~held]))
+    return Data(rest, name, y, found, why, held, tuple(chosen.said), encoder.fit(rest.frame[~held]))
 
 
 def choose(data: Data, kernel: str | None, alpha: float | None, seed: int) -> Choice:
@@ -145,11 +160,13 @@ def fit(data: Data, choice: Choice, memory: str | None, *, refit: bool) -> Outco
     if refit:
         del model  # its training rows, before those of the next one
         model = _fitted(data, choice, memory, np.ones(len(data.y), bool))
-    model.set_params(notes=(f"on a quarter of the rows, held out before the fit: {held_out}; guessing: {guessing}",))
+    scored = f"on a quarter of the rows, held out before the fit: {held_out}; guessing: {guessing}"
+    model.set_params(notes=(*model.notes, scored))
     return Outcome(model, held_out, guessing)
 
 
 def _fitted(data: Data, choice: Choice, memory: str | None, rows: NDArray[np.bool_]) -> TableModel:
     estimator = KernelRidgeClassifier if data.task == "classification" else KernelRidge
     ridge = estimator(choice.kernel, choice.alpha, fit_intercept=True, memory=memory)
-    return TableModel.of(data.encoder, ridge.fit(data.encoded(rows), data.y[rows]), data.target, int(rows.sum()))
+    model = TableModel.of(data.encoder, ridge.fit(data.encoded(rows), data.y[rows]), data.target, int(rows.sum()))
+    return model.set_params(notes=data.left_out)

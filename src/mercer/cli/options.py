@@ -10,7 +10,10 @@ import typer
 __all__ = [
     "Alpha",
     "AnyKernel",
+    "Columns",
+    "ColumnsOrWidth",
     "Debug",
+    "Drop",
     "FitKernel",
     "Halving",
     "Holdout",
@@ -31,7 +34,6 @@ __all__ = [
     "Threads",
     "TuneKernel",
     "Vary",
-    "Width",
 ]
 
 Text = Optional[str]  # noqa: UP045  (typer reads the annotations)
@@ -65,6 +67,15 @@ ModelOut = Annotated[
     typer.Option(metavar="FILE", help="Save the model in this file. By default nothing is saved."),
 ]
 Seed = Annotated[int, typer.Option(metavar="N", help="Seed the choice of held-out rows, samples and folds.", min=0)]
+Columns = Annotated[
+    Text,
+    typer.Option(
+        metavar="COLUMNS",
+        help="Predict from these columns only; separate their names by commas. "
+        "By default from all but counters of rows and identifiers.",
+    ),
+]
+Drop = Annotated[Text, typer.Option(metavar="COLUMNS", help="Leave these columns out; separate their names by commas.")]
 Memory = Annotated[
     Text,
     typer.Option(metavar="SIZE", help="Limit the memory, as in 2GB. By default half of the free memory is used."),
@@ -119,9 +130,13 @@ SomeTable = Annotated[
     typer.Argument(metavar="TABLE", help="A table whose rows the kernel is tried on."),
 ]
 LeftOut = Annotated[Text, typer.Option(metavar="COLUMN", help="Leave this column of the table out, as a fit does.")]
-Width = Annotated[
-    Optional[int],  # noqa: UP045
-    typer.Option(metavar="N", help="Look at rows of N columns. By default at rows of any length.", min=1),
+ColumnsOrWidth = Annotated[
+    Text,
+    typer.Option(
+        metavar="COLUMNS",
+        help="Look at these columns of the table, named with commas between them; "
+        "without a table, at rows of this many columns. By default at rows of any length.",
+    ),
 ]
 Vary = Annotated[
     Text, typer.Option(metavar="NAME=VALUES", help="Try several values of a parameter, as in gamma=0.1,1,10.")

@@ -31,7 +31,7 @@ def section(title: str, lines: Iterable[str]) -> None:
 
 def show_data(data: Data) -> None:
     """What the table had."""
-    lines = [f"{_what(data)} and the target {data.target}", *data.table.notes]
+    lines = [f"{_what(data)} and the target {data.target}", *data.table.notes, *data.left_out]
     lines.append(f"{data.task}, for {data.why_task}" if data.why_task != "asked for" else f"{data.task}, as asked")
     if data.task == "classification":
         names, counts = np.unique(data.y, return_counts=True)

@@ -31,7 +31,7 @@ def parse_delimited(text: str, name: str) -> tuple[Any, tuple[str, ...]]:
     """
     import pandas as pd
 
-    delimiter = _delimiter(text, name)
+    delimiter = _delimiter(text)
     if delimiter == " ":
         text = "\n".join(" ".join(line.split()) for line in text.splitlines())
     header = next(_rows(text, delimiter, name))[1]
@@ -51,11 +51,14 @@ def parse_delimited(text: str, name: str) -> tuple[Any, tuple[str, ...]]:
     frame, notes = with_points(frame) if commas else (frame, [])
     notes += ["split by spaces"] if delimiter == " " else []
     if bare:
-        notes.insert(0, f"the first line is all numbers, so the columns are named c1 to c{len(names)}")
+        named = "the columns are named c1 to c" if names[1:] else "the column is named c"
+        notes.insert(0, f"the first line is all numbers, so {named}{len(names)}")
+    if len(names) == 1 and (blank := sum(not line.strip() for line in text.strip().splitlines())):
+        notes.append(f"{blank} blank line{'s were' * (blank > 1) or ' was'} left out")
     return frame, tuple(notes)
 
 
-def _delimiter(text: str, name: str) -> str:
+def _delimiter(text: str) -> str:
     """The one that splits the first lines alike, into the most fields; a space only if no other does.
 
     One that splits the first line comes before one that does not: under a header a;b;c the commas are within numbers.
@@ -73,18 +76,16 @@ def _delimiter(text: str, name: str) -> str:
             best, most = delimiter, (counts[0] > 1, usual)
     if best == ",":
         best = next((other for other in ";\t|" if _all_numbers(_split(lines, other))), best)
-    return best if best is not None else _of_the_header(lines, name)
+    return best if best is not None else _of_the_header(lines)
 
 
-def _of_the_header(lines: list[str], name: str) -> str:
-    """The delimiter that splits the first line into the most fields; the rows that it splits otherwise are ragged."""
+def _of_the_header(lines: list[str]) -> str:
+    """The delimiter that splits the first line into the most fields; the rows that it splits otherwise are ragged.
+
+    A comma if none splits it: then the table has one column.
+    """
     counts = {delimiter: len(_split(lines[:1], delimiter)[0]) for delimiter in DELIMITERS if delimiter != " "}
-    best = max(counts, key=counts.__getitem__)
-    if counts[best] < 2:
-        names = ", ".join(DELIMITERS.values())
-        given = f"no delimiter splits its lines alike (tried {names})"
-        raise InvalidInput(message(name, given, "give a table of at least two columns, such as a CSV file"))
-    return best
+    return max(counts, key=counts.__getitem__)
 
 
 def _all_numbers(rows: list[list[str]]) -> bool:
