@@ -74,16 +74,25 @@ def test_auto_takes_the_cheaper_road_and_says_why(data, eager, monkeypatch):
     report = KernelRidge(Gaussian(0.2)).fit(X, y).report_
     assert "conjugate gradients" in report.method
     assert "for Cholesky" in report.reason
-    monkeypatch.setattr(regularised, "direct_products", lambda n, d: 1.0)
-    report = KernelRidge(Gaussian(0.2)).fit(X, y).report_
+    monkeypatch.setattr(regularised, "direct_products", lambda n, d: 5.0)
+    report = KernelRidge(Gaussian(0.2), alpha=1e-6).fit(X, y).report_
     assert "Cholesky" in report.method
     assert "conjugate gradients would take" in report.reason
+    assert "probe" in report.seconds
+
+
+def test_no_probe_where_not_even_one_step_would_be_cheaper(data, eager):
+    """The factor of 500 rows costs less than the checks of conjugate gradients alone."""
+    report = KernelRidge(Gaussian(0.2)).fit(*data).report_
+    assert "Cholesky" in report.method
+    assert "products' time at least" in report.reason
+    assert "probe" not in report.seconds
 
 
 def test_a_prediction_that_was_wrong_ends_with_cholesky(data, eager, monkeypatch):
     X, y = data
-    monkeypatch.setattr(regularised, "direct_products", lambda n, d: 2.0)
-    monkeypatch.setattr(regularised, "plan", lambda *_: regularised.Plan(5, 1.0, 1.0))
+    monkeypatch.setattr(regularised, "direct_products", lambda n, d: 10.0)
+    monkeypatch.setattr(regularised, "plan", lambda *_: regularised.Plan(5, 1.0, 5.0))
     model = KernelRidge(Gaussian(0.2), alpha=1e-4).fit(X, y)
     assert "Cholesky" in model.report_.method
     assert model.report_.residual <= 1e-10

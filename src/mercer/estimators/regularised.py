@@ -179,11 +179,14 @@ class RegularisedSolve:
     def _contest(self) -> Solution[Any]:
         """Both roads are open: the one that is predicted to cost less."""
         n, d = len(self.B), max(self.report.d, 1)
+        most, columns = self._most_rank(), self.B.size // n
+        direct, least = direct_products(n, d), iterations(n, d, rank=0, steps=1, stored=False, columns=columns)
+        if direct <= least:
+            figures = f"{least:.1f} products' time at least, against {direct:.1f} for it"
+            return self._direct(f"{self._choice.reason}, and conjugate gradients would take {figures}")
         with self.report.stage("probe"):
             trace = pivoted_cholesky(self._entries(), PROBE).residual_trace
-        most, columns = self._most_rank(), self.B.size // n
         found = plan(n, d, trace, self._mean_shift(), self.tol, most, self._may_store(0), columns)
-        direct = direct_products(n, d)
         figures = f"{found.products:.0f} products' time predicted, {found.steps:.0f} steps, against {direct:.0f} for "
         if found.products >= direct:
             return self._direct(f"{self._choice.reason}, and conjugate gradients would take {figures}it")
