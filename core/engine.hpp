@@ -113,7 +113,8 @@ constexpr int kMostSubsequence = 8;  // symbols, for which the loops are compile
 constexpr int64_t kSubsequenceColumns = 96;  // of a block: three levels of 8 lanes are 18 kB
 // Vectors of work for a sequence of nx symbols.
 constexpr int64_t subsequence_work(int64_t nx, int length) { return (length - 1) * (kSubsequenceColumns + (nx + 1) / 2 * 4); }
-using Subsequences = void (*)(const int32_t* x, int64_t nx, const int64_t* z, int64_t nz, int length, double decay, double* work, double* out);
+using Subsequences = void (*)(const int32_t* x, int64_t nx, const int64_t* z, int64_t nz, int length, double decay, bool exact,
+                              double* work, double* out);
 using Alignments = void (*)(const double* x, int64_t nx, const double* z, int64_t nz, const int64_t* length, int64_t depth, double gamma,
                             double* work, double* out);
 

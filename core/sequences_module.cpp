@@ -101,14 +101,14 @@ void require_rows(const Index& x, const Matrix& out, int64_t columns, bool trian
 }
 
 void subsequence_kernel_(Symbols x, Index x_starts, Symbols z, Index z_starts, int length, double decay, bool triangle, int64_t i0,
-                         int64_t i1, Matrix out, const std::string& isa) {
+                         int64_t i1, Matrix out, const std::string& isa, bool exact) {
     const Corpus rows = corpus(x, x_starts), columns = corpus(z, z_starts);
     require_rows(x_starts, out, columns.count, triangle, i0, i1);
     require(length >= 1 && length <= kMostSubsequence, "a length beyond what is compiled");
     for (size_t i = 0; i < x.shape(0); ++i) require(x(i) >= 0, "a negative symbol");
     const InstructionSet& set = find_isa(isa);
     nb::gil_scoped_release free;
-    subsequence_kernel(set, rows, columns, length, decay, triangle, i0, i1, out.data());
+    subsequence_kernel(set, rows, columns, length, decay, exact, triangle, i0, i1, out.data());
 }
 
 void alignment_kernel_(Rows x, Index x_starts, Rows z, Index z_starts, double gamma, bool triangle, int64_t i0, int64_t i1, Matrix out,
@@ -167,7 +167,8 @@ void bind_sequences(nb::module_& m) {
         .def("add", &WindowComparison::add, "from"_a, "to"_a, "out"_a.noconvert());
     m.def("match_lanes", [](const std::string& isa) { return find_isa(isa).match_lanes; }, "isa"_a = "");
     m.def("subsequence_kernel", &subsequence_kernel_, "x"_a.noconvert(), "x_starts"_a.noconvert(), "z"_a.noconvert(),
-          "z_starts"_a.noconvert(), "length"_a, "decay"_a, "triangle"_a, "i0"_a, "i1"_a, "out"_a.noconvert(), "isa"_a = "");
+          "z_starts"_a.noconvert(), "length"_a, "decay"_a, "triangle"_a, "i0"_a, "i1"_a, "out"_a.noconvert(), "isa"_a = "",
+          "exact"_a = false);
     m.def("substring_kernel", &substring_kernel_, "x"_a.noconvert(), "x_starts"_a.noconvert(), "z"_a.noconvert(), "z_starts"_a.noconvert(),
           "alphabet"_a, "decay"_a, "triangle"_a, "j0"_a, "j1"_a, "out"_a.noconvert());
     m.def("substring_product", &substring_product_, "x"_a.noconvert(), "x_starts"_a.noconvert(), "z"_a.noconvert(),

@@ -50,8 +50,8 @@ struct SymbolGroup {
 };
 
 // out[i, j] for rows [i0, i1) of x and all columns, sequences of z; with `triangle` (z is x) at least those with j >= i.
-inline void subsequence_kernel(const InstructionSet& set, const Corpus& x, const Corpus& z, int length, double decay, bool triangle,
-                               int64_t i0, int64_t i1, double* out) {
+inline void subsequence_kernel(const InstructionSet& set, const Corpus& x, const Corpus& z, int length, double decay, bool exact,
+                               bool triangle, int64_t i0, int64_t i1, double* out) {
     const int W = set.lanes;
     const auto make = [&](int64_t first) {
         const int64_t most = longest(z.starts, z.count, first, W);
@@ -65,7 +65,8 @@ inline void subsequence_kernel(const InstructionSet& set, const Corpus& x, const
     by_groups(i0, i1, z.count, W, triangle, make, [&](int64_t i, int64_t j, SymbolGroup& group) {
         const int64_t size = x.starts[i + 1] - x.starts[i];
         Lanes<double> work(size_t(subsequence_work(size, length)) * W), found(W);
-        set.subsequences(x.symbols + x.starts[i], size, group.symbols.get(), group.length, length, decay, work.get(), found.get());
+        set.subsequences(x.symbols + x.starts[i], size, group.symbols.get(), group.length, length, decay, exact, work.get(),
+                         found.get());
         for (int64_t c = j; c < std::min(j + W, z.count); ++c) out[i * z.count + c] = found.get()[c - j];
     });
 }

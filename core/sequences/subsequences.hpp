@@ -5,6 +5,7 @@
 // With M_q(i, j) the weight of the pairs of equal subsequences of q symbols that end at places i and j (without a factor
 // decay^2 for each symbol), and D_q(i, j) the sum of decay^(i - i') decay^(j - j') M_q(i', j') over i' <= i, j' <= j:
 //   M_1 = [x_i = z_j],  M_q+1 = [x_i = z_j] D_q(i - 1, j - 1),  D_q = decay D_q(i - 1, j) + R_q,  R_q = decay R_q(i, j - 1) + M_q.
+// With `exact` the sums of the levels before the last are left out.
 // A level is one q; levels call each other by templates, so that their state is in registers. Rows go in pairs, i and i + 1:
 // D_q of the first is not stored, and their chains of additions are done side by side. Columns go in blocks whose D_q stay in the
 // cache nearest to the core; between blocks a pair of rows leaves its state behind.
@@ -45,7 +46,10 @@ struct Level {
         next.last_step(match, corner0, above + W, decay);
         corner0 = d;
     }
-    MERCER_INLINE V total(double decay) const { return (next.total(decay) + sum) * (decay * decay); }
+    MERCER_INLINE V total(double decay, bool exact) const {
+        const V longer = next.total(decay, exact);
+        return (exact ? longer : longer + sum) * (decay * decay);
+    }
 };
 
 template <>
@@ -63,12 +67,12 @@ struct Level<0> {  // the last, whose D is not wanted
     MERCER_INLINE void last_step(Mask match, V reach, double*, double) {
         sum = match ? sum + reach : sum;
     }
-    MERCER_INLINE V total(double decay) const { return sum * (decay * decay); }
+    MERCER_INLINE V total(double decay, bool) const { return sum * (decay * decay); }
 };
 
 // The work, of subsequence_work(nx, P) vectors: D_q of the row before in a block of columns, and the states of all pairs of rows.
 template <int P>
-void subsequences_of(const int32_t* x, int64_t nx, const int64_t* z, int64_t nz, double decay, double* work, double* out) {
+void subsequences_of(const int32_t* x, int64_t nx, const int64_t* z, int64_t nz, double decay, bool exact, double* work, double* out) {
     using V = Vec<double>;
     using I = IntVec<double>;
     constexpr int W = Simd<double>::W, Q = P - 1;
@@ -99,18 +103,19 @@ void subsequences_of(const int32_t* x, int64_t nx, const int64_t* z, int64_t nz,
         }
         levels.store_state(state);
     }
-    store_unaligned(out, levels.total(decay));
+    store_unaligned(out, levels.total(decay, exact));
 }
 
-void subsequences(const int32_t* x, int64_t nx, const int64_t* z, int64_t nz, int length, double decay, double* work, double* out) {
+void subsequences(const int32_t* x, int64_t nx, const int64_t* z, int64_t nz, int length, double decay, bool exact, double* work,
+                  double* out) {
     switch (length) {
-        case 1: return subsequences_of<1>(x, nx, z, nz, decay, work, out);
-        case 2: return subsequences_of<2>(x, nx, z, nz, decay, work, out);
-        case 3: return subsequences_of<3>(x, nx, z, nz, decay, work, out);
-        case 4: return subsequences_of<4>(x, nx, z, nz, decay, work, out);
-        case 5: return subsequences_of<5>(x, nx, z, nz, decay, work, out);
-        case 6: return subsequences_of<6>(x, nx, z, nz, decay, work, out);
-        case 7: return subsequences_of<7>(x, nx, z, nz, decay, work, out);
-        default: return subsequences_of<kMostSubsequence>(x, nx, z, nz, decay, work, out);
+        case 1: return subsequences_of<1>(x, nx, z, nz, decay, exact, work, out);
+        case 2: return subsequences_of<2>(x, nx, z, nz, decay, exact, work, out);
+        case 3: return subsequences_of<3>(x, nx, z, nz, decay, exact, work, out);
+        case 4: return subsequences_of<4>(x, nx, z, nz, decay, exact, work, out);
+        case 5: return subsequences_of<5>(x, nx, z, nz, decay, exact, work, out);
+        case 6: return subsequences_of<6>(x, nx, z, nz, decay, exact, work, out);
+        case 7: return subsequences_of<7>(x, nx, z, nz, decay, exact, work, out);
+        default: return subsequences_of<kMostSubsequence>(x, nx, z, nz, decay, exact, work, out);
     }
 }

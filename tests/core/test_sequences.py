@@ -63,12 +63,13 @@ def test_products(native):
 
 
 @pytest.mark.parametrize("length", range(1, 9))
-def test_subsequences(native, isa, length):
+@pytest.mark.parametrize("exact", [False, True])
+def test_subsequences(native, isa, length, exact):
     (x, xs), (z, zs) = corpus(0), corpus(1, count=19)
     one, two = np.zeros((2, 12, 19))
     for engine, values, name in ((native, one, isa), (_twin, two, "")):
-        engine.subsequence_kernel(x, xs, z, zs, length, 0.6, False, 0, 7, values, name)
-        engine.subsequence_kernel(x, xs, z, zs, length, 0.6, False, 7, 12, values, name)
+        engine.subsequence_kernel(x, xs, z, zs, length, 0.6, False, 0, 7, values, name, exact)
+        engine.subsequence_kernel(x, xs, z, zs, length, 0.6, False, 7, 12, values, name, exact)
     np.testing.assert_allclose(one, two, rtol=1e-13)
 
 

@@ -104,10 +104,11 @@ def subsequence_kernel(
     i1: int,
     out: Array,
     isa: str = "",
+    exact: bool = False,
 ) -> None:
     """`out[i, j]` = Σ over pairs of equal subsequences of up to `length` symbols of decay^(span in xᵢ + span in zⱼ).
 
-    For rows i0 ≤ i < i1 and all j, with `triangle` at least those with j ≥ i.
+    With `exact` of `length` symbols only. For rows i0 ≤ i < i1 and all j, with `triangle` at least those with j ≥ i.
     """
     for i, j in _pairs(i0, i1, len(z_starts) - 1, triangle):
         match = (x[x_starts[i] : x_starts[i + 1], None] == z[None, z_starts[j] : z_starts[j + 1]]).astype(float)
@@ -116,7 +117,7 @@ def subsequence_kernel(
             before = np.zeros_like(match)
             before[1:, 1:] = _decayed(_decayed(ending, decay), decay)[:-1, :-1]
             ending = match * before
-            total += decay ** (2 * q) * ending.sum()
+            total = (0.0 if exact else total) + decay ** (2 * q) * ending.sum()
         out[i, j] = total
 
 

@@ -52,10 +52,10 @@ def substrings(x, z, decay=1.0):
     return sum(decay ** len(u) * a[u] * b[u] for u in a)
 
 
-def subsequences(x, z, length, decay):
+def subsequences(x, z, length, decay, exact=False):
     """Over all pairs of equal subsequences, each decay to the power of the two stretches that they span."""
     total = 0.0
-    for q in range(1, length + 1):
+    for q in range(length if exact else 1, length + 1):
         a, b = Counter(), Counter()
         for found, s in ((a, x), (b, z)):
             for places in combinations(range(len(s)), q):

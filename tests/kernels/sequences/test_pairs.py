@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import pickle
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mercer import KernelOperator, errors
+from mercer import KernelOperator, KernelRidge, check_kernel, errors, load, save
 from mercer.kernels import AllSubstrings, Subsequence, parse
 
 spec = importlib.util.spec_from_file_location("reference", Path(__file__).with_name("reference.py"))
@@ -21,13 +22,49 @@ Z = reference.random_strings(1, longest=9)
 
 @pytest.mark.parametrize("length", range(1, 9))
 @pytest.mark.parametrize("decay", [0.1, 0.7, 1.0])
-def test_subsequences_equal_the_definition(length, decay):
-    kernel = Subsequence(length, decay)
-    definition = lambda x, z: reference.subsequences(x, z, length, decay)  # noqa: E731
+@pytest.mark.parametrize("exact", [False, True])
+def test_subsequences_equal_the_definition(length, decay, exact):
+    kernel = Subsequence(length, decay, exact=exact)
+    definition = lambda x, z: reference.subsequences(x, z, length, decay, exact)  # noqa: E731
     few = X[:6]
     np.testing.assert_allclose(kernel(few), reference.gram(definition, few), rtol=1e-12, atol=0)
     np.testing.assert_allclose(kernel(few, Z), reference.gram(definition, few, Z), rtol=1e-12, atol=0)
     np.testing.assert_array_equal(kernel.diagonal(few), np.diagonal(kernel(few)))
+
+
+@pytest.mark.parametrize("decay", [0.5, 0.8])
+def test_the_table_of_cat_car_bat_and_bar(decay):
+    """Shawe-Taylor & Cristianini (2004), examples 11.16 and 11.17: λ⁴ for cat and car, 2λ⁴ + λ⁶ for cat itself."""
+    K = Subsequence(2, decay, exact=True)(["cat", "car", "bat", "bar"])
+    one, own = decay**4, 2 * decay**4 + decay**6
+    expected = [[own, one, one, 0], [one, own, 0, one], [one, 0, own, one], [0, one, one, own]]
+    np.testing.assert_allclose(K, expected, rtol=1e-15)
+    normalised = Subsequence(2, decay, exact=True).normalized()(["cat", "car"])[0, 1]
+    assert normalised == pytest.approx(1 / (2 + decay**2), rel=1e-14)
+
+
+def test_levels_add_up_to_all_lengths():
+    levels = sum(Subsequence(q, 0.6, exact=True)(X, Z) for q in range(1, 5))
+    np.testing.assert_allclose(levels, Subsequence(4, 0.6)(X, Z), rtol=1e-13)
+    np.testing.assert_array_equal(Subsequence(1, 0.6, exact=True)(X, Z), Subsequence(1, 0.6)(X, Z))
+
+
+def test_exact_subsequences_keep_their_form(tmp_path):
+    kernel = Subsequence(2, 0.7, exact=True)
+    assert repr(kernel) == "Subsequence(length=2, decay=0.7, exact=True)"
+    assert parse("subsequence(length=2, decay=0.7, exact=True)") == parse(repr(kernel)) == kernel
+    assert kernel != Subsequence(2, 0.7)
+    assert pickle.loads(pickle.dumps(kernel)) == kernel
+    assert check_kernel(kernel, X).verdict == "proved"
+    assert np.linalg.eigvalsh(kernel(X)).min() > -1e-12 * np.linalg.eigvalsh(kernel(X)).max()
+    model = KernelRidge(kernel + 1, alpha=0.1).fit(X, np.arange(len(X)))
+    save(model, tmp_path / "model.mercer")
+    again = load(tmp_path / "model.mercer")
+    np.testing.assert_array_equal(again.predict(Z), model.predict(Z))
+    short = kernel.normalized()(["", "a", "ab"])
+    np.testing.assert_allclose(short, Subsequence(2, 0.7).normalized()(["", "", "ab"]), rtol=1e-15)
+    with pytest.raises(errors.NotAKernel, match="exact='yes'; give True or False"):
+        Subsequence(exact="yes")
 
 
 def test_operators_and_forms():

@@ -24,7 +24,7 @@ LONGEST = 8
 @dataclass(frozen=True, repr=False)
 class Subsequence(SequenceKernel):
     """k(x, z) = Σ_{q ≤ length} Σ_u (Σ over places of u in x of λ^span) (Σ over places of u in z of λ^span), u of q
-    symbols.
+    symbols; q = length only if `exact`.
 
     A subsequence u stands at places i₁ < … < i_q, not necessarily side by side, and spans i_q − i₁ + 1 of them: gaps
     are paid for by the decay λ.
@@ -37,6 +37,9 @@ class Subsequence(SequenceKernel):
         λ with 0 < λ ≤ 1; smaller values forbid gaps.
     unit : {"character", "word"}, default "character"
         As for `Spectrum`.
+    exact : bool, default False
+        Count subsequences of `length` symbols only, as textbooks do, instead of all that are not longer. Sequences
+        shorter than that have no features then: k(x, x) = 0.
 
     Notes
     -----
@@ -48,6 +51,7 @@ class Subsequence(SequenceKernel):
     ----------
     H. Lodhi, C. Saunders, J. Shawe-Taylor, N. Cristianini, C. Watkins (2002). Text classification using string kernels.
     Journal of Machine Learning Research 2.
+    J. Shawe-Taylor, N. Cristianini (2004). Kernel methods for pattern analysis, section 11.5. Both have ``exact=True``.
 
     Examples
     --------
@@ -55,11 +59,14 @@ class Subsequence(SequenceKernel):
     >>> K = Subsequence(length=2, decay=0.5)(["cat", "car"])
     >>> bool(K[0, 1] == 2 * 0.5**2 + 0.5**4)  # c, a, and ca
     True
+    >>> bool(Subsequence(2, 0.5, exact=True)(["cat", "car"])[0, 1] == 0.5**4)  # ca
+    True
     """
 
     length: int = 3
     decay: float = 0.5
     unit: str = "character"
+    exact: bool = False
 
     def __post_init__(self) -> None:
         self._set("length", integer("Subsequence", "length", self.length))
@@ -68,6 +75,9 @@ class Subsequence(SequenceKernel):
         self._set("decay", parameters.positive("Subsequence", "decay", self.decay))
         if self.decay > 1:
             raise NotAKernel(message("Subsequence", f"decay={self.decay}", "give a number in (0, 1]"))
+        if not isinstance(self.exact, bool | np.bool_):
+            raise NotAKernel(message("Subsequence", f"exact={self.exact!r}", "give True or False"))
+        self._set("exact", bool(self.exact))
         self._check_unit()
 
     def block(self, X: Array, Z: Array) -> NDArray[np.float64]:
@@ -81,5 +91,5 @@ class Subsequence(SequenceKernel):
 
     def _fill(self, x: Corpus, z: Corpus, same: bool, i0: int, i1: int, out: NDArray[np.float64]) -> None:
         backend.engine().subsequence_kernel(
-            x.symbols, x.starts, z.symbols, z.starts, self.length, self.decay, same, i0, i1, out, isa()
+            x.symbols, x.starts, z.symbols, z.starts, self.length, self.decay, same, i0, i1, out, isa(), self.exact
         )
