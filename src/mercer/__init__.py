@@ -34,6 +34,7 @@ from mercer.estimators import (
     RandomFourierFeatures,
     Report,
     explain,
+    position_weights,
 )
 from mercer.events import Cancel, Log, Progress, observe
 from mercer.gram import KernelOperator
@@ -87,6 +88,7 @@ __all__ = [
     "load",
     "mmd_test",
     "observe",
+    "position_weights",
     "repair_kernel",
     "save",
     "table_kernel",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 import mercer
 from mercer.errors import InvalidInput
-from mercer.kernels import AllSubstrings, Function, Gaussian, Kernel, Precomputed, Spectrum
+from mercer.kernels import AllSubstrings, Function, GappedKmer, Gaussian, Kernel, Mismatch, Precomputed, Spectrum
 from mercer.testing import assert_close
 
 X, y = load_iris(return_X_y=True)
@@ -94,6 +95,96 @@ def test_parts_of_sequences_are_their_positions(unit):
     assert sorted(part for part, _ in found.parts[1]) == ([(0, "cat")] if unit == "word" else list(enumerate("cat")))
     assert "part (" in str(found)
     assert mercer.explain(mercer.SVC(kernel=AllSubstrings()).fit(texts, [0, 0, 1, 1]), texts).parts is None
+
+
+SEQUENCES = ["abcab", "bcacb", "aabbcc", "", "cabca", "bbbac", "acbacb", "c"]
+LABELS = np.array([0, 1, 2, 0, 1, 2, 0, 1])
+NEW_SEQUENCES = ["abcabca", "", "bb", "cacbzab"]
+
+
+def shared_windows(x, points, coefficients, patterns, span):
+    """For each position of x what it adds, by the definition: all windows, all choices of places, all points."""
+    out = np.zeros(len(x))
+    for places in patterns:
+        for i in range(len(x) - span + 1):
+            shown = [x[i + p] for p in places]
+            for z, c in zip(points, coefficients, strict=True):
+                times = sum([z[j + p] for p in places] == shown for j in range(len(z) - span + 1))
+                out[[i + p for p in places]] += c * times / len(places)
+    return out
+
+
+@pytest.mark.parametrize(
+    ("kernel", "patterns", "span"),
+    [
+        (Spectrum(1), [(0,)], 1),
+        (Spectrum(3), [(0, 1, 2)], 3),
+        (GappedKmer(4, 2), list(combinations(range(4), 2)), 4),
+    ],
+    ids=str,
+)
+def test_weights_of_positions_are_those_of_the_windows(kernel, patterns, span):
+    model = mercer.KernelRidgeClassifier(kernel, alpha=0.5).fit(SEQUENCES, LABELS)
+    for output in range(3):
+        found = mercer.position_weights(model, NEW_SEQUENCES, output)
+        alpha = model.dual_coef_[:, output]
+        for x, weights in zip(NEW_SEQUENCES, found, strict=True):
+            expected = shared_windows(x, model.X_fit_, alpha, patterns, span)
+            np.testing.assert_allclose(weights, expected, atol=1e-12 * np.abs(alpha).max() * 100)
+        sums = np.array([weights.sum() for weights in found]) + model.intercept_[output]
+        np.testing.assert_allclose(sums, model.decision_function(NEW_SEQUENCES)[:, output], atol=1e-12 * 100)
+
+
+SEQUENCE_MODELS = [
+    mercer.SVC(kernel=Spectrum(2)),
+    mercer.SVC(kernel=GappedKmer(3, 2).normalized(), C=10.0),
+    mercer.KernelLogisticRegression(Mismatch(2, 1, alphabet="abc")),
+    mercer.KernelRidgeClassifier(0.5 * Spectrum(1) + (Spectrum(2) + GappedKmer(3, 2)).normalized()),
+    mercer.KernelPerceptron(Spectrum(2), method="averaged", max_iter=20, tol=None),
+]
+
+
+@pytest.mark.parametrize("model", SEQUENCE_MODELS, ids=lambda model: type(model).__name__)
+def test_weights_of_positions_sum_to_the_decision_function(model):
+    y = LABELS > 0
+    model.fit(SEQUENCES, y)
+    weights = mercer.position_weights(model, SEQUENCES)
+    assert [len(one) for one in weights] == [len(x) for x in SEQUENCES]
+    sums = np.array([one.sum() for one in weights])
+    intercept = mercer.explain(model, SEQUENCES).intercept
+    decision = model.decision_function(SEQUENCES)
+    np.testing.assert_allclose(sums + intercept, decision, atol=1e-10 * np.abs(decision).max())
+
+
+def test_weights_of_positions_of_what_holds_a_model():
+    line = make_pipeline(mercer.KernelRidgeClassifier(Spectrum(2) + 1.0, alpha=0.5)).fit(SEQUENCES, LABELS > 0)
+    inner = line[-1]
+    (weights,) = mercer.position_weights(line, "abcab")
+    constant = inner.dual_coef_.sum()
+    total = weights.sum() + constant + inner.intercept_[0]
+    assert total == pytest.approx(inner.decision_function(["abcab"])[0], abs=1e-12)
+    search = GridSearchCV(mercer.KernelRidgeClassifier(Spectrum(2)), {"alpha": [0.1, 1.0]}, cv=2)
+    search.fit(SEQUENCES, LABELS > 0)
+    for one, other in zip(
+        mercer.position_weights(search, SEQUENCES),
+        mercer.position_weights(search.best_estimator_, SEQUENCES),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_weights_of_positions_are_refused_where_there_are_none():
+    with pytest.raises(InvalidInput, match=r"position_weights\(SVC\).*no sequences; use Spectrum"):
+        mercer.position_weights(mercer.SVC().fit(X, y), NEW)
+    with pytest.raises(InvalidInput, match="Spectrum, GappedKmer or Mismatch"):
+        mercer.position_weights(mercer.SVC(kernel=AllSubstrings()).fit(SEQUENCES, LABELS), SEQUENCES)
+    with pytest.raises(InvalidInput, match="no sum of terms"):
+        mercer.position_weights(mercer.KernelKMeans(2, Spectrum(1)).fit(SEQUENCES), SEQUENCES)
+    with pytest.raises(NotFittedError):
+        mercer.position_weights(mercer.KernelRidge(Spectrum(2)), SEQUENCES)
+    model = mercer.KernelRidge(Spectrum(2)).fit(SEQUENCES, LABELS)
+    with pytest.raises(InvalidInput, match="output=1"):
+        mercer.position_weights(model, SEQUENCES, output=1)
 
 
 def test_searches_are_their_best_estimator():

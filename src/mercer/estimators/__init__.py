@@ -2,7 +2,7 @@
 
 from mercer.estimators.discriminant import KernelDiscriminantAnalysis
 from mercer.estimators.empirical_map import EmpiricalKernelMap
-from mercer.estimators.explain import Explanation, explain
+from mercer.estimators.explain import Explanation, explain, position_weights
 from mercer.estimators.feature_maps import Nystroem, RandomFourierFeatures
 from mercer.estimators.kernel_cca import KernelCCA
 from mercer.estimators.kernel_kmeans import KernelKMeans
@@ -52,6 +52,7 @@ __all__ = [
     "RandomFourierFeatures",
     "Report",
     "explain",
+    "position_weights",
 ]
 
 

@@ -1,4 +1,4 @@
-"""Which training points carry a prediction: f(x) = b + Σⱼ αⱼ k(x, xⱼ), term by term."""
+"""Which training points, and which positions of a sequence, carry a prediction: f(x) = b + Σⱼ αⱼ k(x, xⱼ) by parts."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
 from mercer.estimators.expansion import Expansion
-from mercer.kernels.sequences import position_weights
+from mercer.kernels.sequences import position_weights as weights_of_positions
 
-__all__ = ["Explanation", "explain"]
+__all__ = ["Explanation", "explain", "position_weights"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,17 +133,8 @@ def explain(model: Any, X: Any, output: int | None = None) -> Explanation:
     >>> bool(np.isclose(found.intercept + found.contributions.sum(), model.predict([[1.5]])[0]))
     True
     """
-    model, X = _innermost(model, X)
-    who = f"explain({type(model).__name__})"
-    expansion: Expansion | None = model._expansion() if hasattr(model, "_expansion") else None
-    if expansion is None:
-        given = "its output is no sum of terms αⱼ k(x, xⱼ)"
-        do = "explain a ridge model, a support vector machine, a discriminant, or scores of components"
-        raise InvalidInput(message(who, given, do))
-    check_is_fitted(model)
-    rows = _rows(model, X)
+    model, rows, expansion, place = _opened("explain", model, X, output)
     K = np.asarray(model._cross(rows).toarray(), np.float64)
-    place = _place(who, expansion, output)
     alpha = np.asarray(expansion.coefficients[:, place], np.float64)
     terms = K * alpha
     order = np.argsort(-np.abs(terms), axis=1, kind="stable")
@@ -159,6 +150,71 @@ def explain(model: Any, X: Any, output: int | None = None) -> Explanation:
         points=expansion.points,
         parts=_parts(model, rows, alpha),
     )
+
+
+def position_weights(model: Any, X: Any, output: int | None = None) -> list[np.ndarray]:
+    """How much each position of each sequence x adds to a model's output f(x) = b + Σⱼ αⱼ k(x, xⱼ).
+
+    The sum over the positions of x is f(x) − b, less what constants in the kernel add.
+
+    Parameters
+    ----------
+    model : fitted estimator, or a pipeline or search that ends with one
+        As for `explain`, with `Spectrum`, `GappedKmer` or `Mismatch`, or sums, multiples and normalised forms of them.
+    X : sequences, or one string
+    output : int, optional
+        As for `explain`.
+
+    Returns
+    -------
+    list of arrays
+        For each x one number for each of its symbols: characters, or tokens; words if all parts of the kernel count
+        words.
+
+    Raises
+    ------
+    InvalidInput
+        For other models and kernels.
+
+    Notes
+    -----
+    A window of x adds Σⱼ αⱼ · (how often xⱼ has what the window shows). Each of the k symbols that are compared gets
+    one k-th of it: for `Spectrum` all of the window, for `GappedKmer` and `Mismatch` those of each choice of places. A
+    position is in several windows and has the sum. A normalised kernel divides the weights of x by √k(x, x), which
+    depends on all of its positions: the weights still sum to f(x) − b, but f would not change by the weight of a
+    position if its symbol changed.
+
+    Examples
+    --------
+    >>> import mercer, numpy as np
+    >>> from mercer.kernels import Spectrum
+    >>> model = mercer.KernelRidgeClassifier(Spectrum(2)).fit(["xxab", "abyy", "xxyy", "yxyx"], [1, 1, 0, 0])
+    >>> (weights,) = mercer.position_weights(model, ["yyabx"])
+    >>> int(weights.argmax())
+    2
+    >>> bool(np.isclose(weights.sum() + model.intercept_[0], model.decision_function(["yyabx"])[0]))
+    True
+    """
+    model, rows, expansion, place = _opened("position_weights", model, X, output)
+    if model._domain() != "any":
+        given = f"{model.kernel_!r:.80}, whose rows are no sequences"
+        do = "use Spectrum, GappedKmer or Mismatch, or sums, multiples and normalised forms of them"
+        raise InvalidInput(message(f"position_weights({type(model).__name__})", given, do))
+    alpha = np.asarray(expansion.coefficients[:, place], np.float64)
+    return weights_of_positions(model.kernel_, model.kernel_.as_objects(rows), model.X_fit_, alpha)
+
+
+def _opened(who: str, model: Any, X: Any, output: int | None) -> tuple[Any, Any, Expansion, int]:
+    """The estimator within, the rows as it sees them, its expansion, and the place of the output in that."""
+    model, X = _innermost(model, X)
+    who = f"{who}({type(model).__name__})"
+    expansion: Expansion | None = model._expansion() if hasattr(model, "_expansion") else None
+    if expansion is None:
+        given = "its output is no sum of terms αⱼ k(x, xⱼ)"
+        do = "explain a ridge model, a support vector machine, a discriminant, or scores of components"
+        raise InvalidInput(message(who, given, do))
+    check_is_fitted(model)
+    return model, _rows(model, X), expansion, _place(who, expansion, output)
 
 
 def _innermost(model: Any, X: Any) -> tuple[Any, Any]:
@@ -204,7 +260,7 @@ def _positions(model: Any, rows: Any, alpha: np.ndarray) -> list[Any] | None:
     """What each position of a sequence contributes, with its symbol, where the kernel has features that tell it."""
     rows = model.kernel_.as_objects(rows)
     try:
-        found = position_weights(model.kernel_, rows, model.X_fit_, alpha)
+        found = weights_of_positions(model.kernel_, rows, model.X_fit_, alpha)
     except InvalidInput:
         return None
     parts = []
