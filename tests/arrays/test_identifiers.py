@@ -55,3 +55,7 @@ def test_identifiers_are_found(name):
 
 def test_measurements_are_kept():
     assert identifying_columns(pd.DataFrame(MEASUREMENTS)) == {}
+
+
+def test_few_rows_are_too_few_to_tell():
+    assert identifying_columns(pd.DataFrame({"a": [1.0, 0.0, 3.0, 2.0]})) == {}

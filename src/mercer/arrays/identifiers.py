@@ -14,7 +14,7 @@ from mercer.arrays.texts import LOOK, MOSTLY, share
 __all__ = ["identifies", "identifying_columns"]
 
 FEW = 20
-"""So many texts of one form are no accident."""
+"""So many rows in one order, or texts of one form, are no accident."""
 _NAMED = re.compile(r"(?:^|[\s_.\-])(?:id|ids|identifier|uuid|guid|key|index|idx|row|rownum|nr|no|number|#)$")
 _UUID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}|[0-9a-f]{16,}")
 
@@ -46,7 +46,7 @@ def _reason(name: str, values: Any) -> str:
 
 def _of_numbers(name: str, numbers: NDArray[np.float64]) -> str:
     """Of numbers that are all there: a counter of the rows in any order, or an identifier by the column's name."""
-    if len(numbers) < 3 or np.any(numbers % 1 != 0):
+    if len(numbers) < FEW or np.any(numbers % 1 != 0):
         return ""
     ordered = np.sort(numbers)
     if ordered[0] in (0.0, 1.0) and np.all(np.diff(ordered) == 1):

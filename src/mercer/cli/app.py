@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import numpy as np
 import typer
 
 from mercer.arrays import parse_memory
-from mercer.arrays.columns import as_text
 from mercer.backend import fixed_threads, spare_threads
-from mercer.cli import fitting, show, tuning
+from mercer.cli import fitting, predicting, results, show, tuning
 from mercer.cli.guard import BAD_INPUT, FAILED, INTERRUPTED, guarded
 from mercer.cli.options import (
     Alpha,
     AnyKernel,
+    AsJson,
     Columns,
     ColumnsOrWidth,
     Debug,
@@ -32,6 +30,7 @@ from mercer.cli.options import (
     OtherTarget,
     PerColumn,
     PredictionsOut,
+    Proba,
     Resume,
     Seed,
     SomeTable,
@@ -43,11 +42,9 @@ from mercer.cli.options import (
     Vary,
 )
 from mercer.cli.places import check_model_place, check_predictions_place, check_scores_place, write_predictions
-from mercer.cli.scores import guess, score
-from mercer.cli.targets import Task as TaskName
-from mercer.errors import InvalidInput, message
+from mercer.errors import message
 from mercer.events import Progress, observe
-from mercer.io import Table, TableModel, load, read_table, save
+from mercer.io import TableModel, load, read_table, save
 
 __all__ = ["app", "run"]
 
@@ -118,6 +115,7 @@ def fit(
     seed: Seed = 0,
     memory: Memory = None,
     holdout: Holdout = True,
+    as_json: AsJson = False,
     threads: Threads = None,
     debug: Debug = False,
 ) -> None:
@@ -127,7 +125,7 @@ def fit(
     """
     check_model_place(out, [table])
     parse_memory(memory)
-    with _working(threads):
+    with _working(threads), show.silent(as_json):
         data = fitting.prepare(
             read_table(table, memory=memory), target, task, seed, holdout, columns=columns, drop=drop
         )
@@ -135,12 +133,14 @@ def fit(
         choice = fitting.choose(data, kernel, alpha, seed)
         show.show_choice(choice)
         outcome = fitting.fit(data, choice, memory, refit=out is not None)
-    show.show_model(outcome.model)
-    show.show_score(outcome, data.task)
     if out is not None:
         save(outcome.model, out)
-        fitted_on = f"all {len(data.y)} rows" + (", those held out too" if data.held.any() else "")
-        show.section("Model", [f"saved as {out}, fitted on {fitted_on}"])
+    if as_json:
+        typer.echo(results.as_json(results.of_fit(data, choice, outcome, out)))
+        return
+    show.show_model(outcome.model)
+    show.show_score(outcome, data.task)
+    show.show_saved(data, out)
     show.show_next(data, choice, outcome, out, searched=choice.search is not None)
 
 
@@ -159,6 +159,7 @@ def tune(
     out: ModelOut = None,
     seed: Seed = 0,
     memory: Memory = None,
+    as_json: AsJson = False,
     threads: Threads = None,
     debug: Debug = False,
 ) -> None:
@@ -170,15 +171,19 @@ def tune(
     check_model_place(out, [table])
     check_scores_place(resume, [table, out])
     parse_memory(memory)
-    with _working(threads):
+    with _working(threads), show.silent(as_json):
         data = fitting.prepare(read_table(table, memory=memory), target, task, seed, columns=columns, drop=drop)
         show.show_data(data)
         found = tuning.tune(data, kernel, per_column, halving, resume, seed)
         show.show_tuned(found)
         outcome = fitting.fit(data, found.choice, memory, refit=out is not None)
-    show.show_score(outcome, data.task)
     if out is not None:
         save(outcome.model, out)
+    if as_json:
+        typer.echo(results.as_json(results.of_tuning(data, found, outcome, out)))
+        return
+    show.show_score(outcome, data.task)
+    show.show_saved(data, out)
     show.show_next(data, found.choice, outcome, out, searched=True)
 
 
@@ -188,6 +193,9 @@ def predict(
     model: ModelFile,
     table: TableFile,
     out: PredictionsOut = None,
+    memory: Memory = None,
+    proba: Proba = False,
+    as_json: AsJson = False,
     threads: Threads = None,
     debug: Debug = False,
 ) -> None:
@@ -195,20 +203,22 @@ def predict(
 
     The predictions are one column of a CSV file, in the order of the rows.
     """
-    import pandas as pd
-
-    fitted = _load(model)
-    check_predictions_place(out, [model, table], [fitted.target])
-    rows = read_table(table)
+    fitted = predicting.loaded(model, memory)
+    predicting.require_probabilities(fitted, model.name, proba)
+    check_predictions_place(out, [model, table], predicting.names(fitted, proba))
+    rows = read_table(table, memory=memory)
     with _working(threads):
-        predicted = fitted.predict(rows)
-    _tell(rows, fitted)
-    frame = pd.DataFrame({fitted.target: predicted})
-    if out is None:
+        frame = predicting.predicted(fitted, rows, proba)
+    notes = predicting.notes(rows, fitted)
+    for note in notes:
+        typer.echo(f"note: {note}", err=True)
+    if out is not None:
+        write_predictions(frame, out)
+        typer.echo(f"{len(frame)} predictions of {fitted.target} in {out}", err=True)
+    if as_json:
+        typer.echo(results.as_json(results.of_predictions(fitted, rows.path, frame, notes, out)))
+    elif out is None:
         typer.echo(frame.to_csv(index=False), nl=False)
-        return
-    write_predictions(frame, out)
-    typer.echo(f"{len(frame)} predictions of {fitted.target} in {out}", err=True)
 
 
 @app.command()
@@ -217,27 +227,27 @@ def evaluate(
     model: ModelFile,
     table: TableFile,
     target: OtherTarget = None,
+    memory: Memory = None,
+    as_json: AsJson = False,
     threads: Threads = None,
     debug: Debug = False,
 ) -> None:
     """Score a model on a table that has the target column."""
-    fitted = _load(model)
-    rows, column = read_table(table).split(target or fitted.target)
+    fitted = predicting.loaded(model, memory)
+    rows, column = read_table(table, memory=memory).split(target or fitted.target)
     with _working(threads):
-        predicted = fitted.predict(rows)
-    _tell(rows, fitted)
-    task: TaskName = "classification" if fitted.task == "classification" else "regression"
-    y, predicted = _comparable(rows.path, column, predicted, task)
-    lines = [f"mercer    {score(y, predicted, task)}"]
-    dummy = "most frequent class" if task == "classification" else "mean"
-    lines.append(f"guessing  {guess(y, y, task)}  (the {dummy} of these very rows)")
-    if task == "classification":
-        assert fitted.estimator is not None
-        unknown = sorted(set(np.unique(y)) - set(map(str, fitted.estimator.classes_)))
-        lines += (
-            [f"the model does not know the class{'es' * (len(unknown) > 1)} {', '.join(unknown)}"] if unknown else []
-        )
-    show.section(f"{len(y)} rows of {rows.path}", lines)
+        found = predicting.evaluated(fitted, rows, column)
+    for note in predicting.notes(rows, fitted):
+        typer.echo(f"note: {note}", err=True)
+    if as_json:
+        typer.echo(results.as_json(results.of_evaluation(fitted, rows.path, found)))
+        return
+    dummy = "most frequent class" if fitted.task == "classification" else "mean"
+    lines = [f"mercer    {found.score}", f"guessing  {found.guessing}  (the {dummy} of these very rows)"]
+    if found.unknown:
+        lines.append(f"the model does not know the class{'es' * (len(found.unknown) > 1)} {', '.join(found.unknown)}")
+    show.section(f"{len(column)} rows of {rows.path}", lines)
+    show.show_confusion(found.confusion)
 
 
 @app.command()
@@ -255,7 +265,7 @@ def inspect(model: ModelFile, debug: Debug = False) -> None:
         lines.append(f"classes: {', '.join(map(str, fitted.estimator.classes_[:30]))}")
     assert fitted.encoder is not None
     lines.append(f"needs the columns {', '.join(fitted.encoder.columns_)}")
-    lines.append(f"α = {fitted.estimator.alpha:g}")
+    lines.append(f"α = {fitted.estimator.alpha:.4g}")
     show.section(model.name, lines)
     show.show_model(fitted)
 
@@ -269,6 +279,7 @@ def check(
     columns: ColumnsOrWidth = None,
     drop: Drop = None,
     vary: Vary = None,
+    as_json: AsJson = False,
     threads: Threads = None,
     debug: Debug = False,
 ) -> None:
@@ -280,8 +291,11 @@ def check(
 
     with _working(threads):
         report = examined(kernel, table, target, columns, vary, drop)
-    first, *lines = str(report).splitlines()
-    show.section(first, [line.removeprefix("  ") for line in lines])
+    if as_json:
+        typer.echo(results.as_json(results.of_check(report)))
+    else:
+        first, *lines = str(report).splitlines()
+        show.section(first, [line.removeprefix("  ") for line in lines])
     if report.is_mercer is False:
         raise typer.Exit(FAILED)
 
@@ -306,36 +320,3 @@ def _working(threads: int | None) -> Iterator[None]:
         stack.enter_context(spare_threads() if threads is None else fixed_threads(threads))
         stack.enter_context(observe(Progress()))
         yield
-
-
-def _load(path: Path) -> TableModel:
-    model = load(path)
-    if isinstance(model, TableModel):
-        return model
-    given = f"holds a {type(model).__name__}, which was not fitted on a table by name"
-    raise InvalidInput(message(path.name, given, "use it in Python (mercer.load), or give a model of mercer fit"))
-
-
-def _tell(table: Table, model: TableModel) -> None:
-    """Notes, on standard error: standard output is for the predictions."""
-    ignored = model.ignored(table)
-    notes = [*table.notes]
-    if ignored:
-        notes.append(
-            f"columns that the model does not use: {', '.join(ignored[:8])}" + (", ..." if ignored[8:] else "")
-        )
-    for note in [*notes, *model.unlike_the_fit(table)]:
-        typer.echo(f"note: {note}", err=True)
-
-
-def _comparable(name: str, column: Any, predicted: Any, task: TaskName) -> tuple[Any, Any]:
-    """Classes by their names; numbers as numbers."""
-    if task == "classification":
-        return as_text(column)[0].astype(str), np.array([str(one) for one in predicted])
-    import pandas as pd
-
-    values = pd.to_numeric(column, errors="coerce").to_numpy(np.float64, na_value=np.nan)
-    if np.isnan(values).any():
-        given = "the target has values that are no numbers, and the model is a regression"
-        raise InvalidInput(message(name, given, "mend these rows"))
-    return values, predicted

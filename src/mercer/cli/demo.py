@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.scores import guess, score
+from mercer.cli.scores import digits, guess, score
 from mercer.cli.show import section, table_lines
 from mercer.cli.targets import quarter
 from mercer.estimators import KernelPCA, KernelRidge, KernelRidgeClassifier
@@ -80,8 +80,8 @@ def _digits() -> None:
     seconds = perf_counter() - start
     model = KernelRidgeClassifier(search.best_kernel, search.best_alpha).fit(X[~held], y[~held])
     section("Digits", [f"{len(y)} images of 8 × 8 grey values, 10 classes; {int(held.sum())} are held out"])
-    best = f"{search.best_kernel!r}, α = {search.best_alpha:g}"
-    found = f"accuracy {search.best_score:.4f} by {search.folds}-fold cross-validation, in {seconds:.1f} s"
+    best = f"{search.best_kernel!r}, α = {search.best_alpha:.4g}"
+    found = f"accuracy {digits(search.best_score)} by {search.folds}-fold cross-validation, in {seconds:.1f} s"
     section("Kernel and α", [best, found, *search.notes])
     predicted = model.predict(X[held])
     lines = [f"mercer    {score(y[held], predicted, 'classification')}"]

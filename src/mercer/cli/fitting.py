@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.cli.columns import chosen_columns
-from mercer.cli.scores import Score, guess, score
+from mercer.cli.scores import Confusion, Score, guess, score
 from mercer.cli.targets import Task, as_target, infer_task, quarter
 from mercer.errors import InvalidInput, message
 from mercer.estimators import KernelRidge, KernelRidgeClassifier
@@ -81,6 +81,7 @@ class Outcome:
     model: TableModel
     held_out: Score | None
     guessing: Score | None
+    confusion: Confusion | None = None
 
 
 def prepare(
@@ -155,14 +156,21 @@ def fit(data: Data, choice: Choice, memory: str | None, *, refit: bool) -> Outco
     model = _fitted(data, choice, memory, train)
     if not data.held.any():
         return Outcome(model, None, None)
-    held_out = score(data.y[data.held], model.predict(data.frame[data.held]), data.task)
-    guessing = guess(data.y[train], data.y[data.held], data.task)
+    held = data.frame[data.held]
+    predicted, y = model.predict(held), data.y[data.held]
+    classes = data.task == "classification"
+    scores = model.decision_function(held) if classes else None
+    held_out = score(y, predicted, data.task, scores)
+    guessing = guess(data.y[train], y, data.task)
+    temperature = None if scores is None else model.fitted_temperature(scores, y)
     if refit:
         del model  # its training rows, before those of the next one
         model = _fitted(data, choice, memory, np.ones(len(data.y), bool))
+    if temperature is not None:
+        model = model.with_temperature(temperature)
     scored = f"on a quarter of the rows, held out before the fit: {held_out}; guessing: {guessing}"
     model.set_params(notes=(*model.notes, scored))
-    return Outcome(model, held_out, guessing)
+    return Outcome(model, held_out, guessing, Confusion.of(y, predicted) if classes else None)
 
 
 def _fitted(data: Data, choice: Choice, memory: str | None, rows: NDArray[np.bool_]) -> TableModel:

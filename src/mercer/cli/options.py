@@ -10,6 +10,7 @@ import typer
 __all__ = [
     "Alpha",
     "AnyKernel",
+    "AsJson",
     "Columns",
     "ColumnsOrWidth",
     "Debug",
@@ -24,6 +25,7 @@ __all__ = [
     "OtherTarget",
     "PerColumn",
     "PredictionsOut",
+    "Proba",
     "Resume",
     "Seed",
     "SomeTable",
@@ -65,6 +67,13 @@ Alpha = Annotated[
 ModelOut = Annotated[
     Optional[Path],  # noqa: UP045
     typer.Option(metavar="FILE", help="Save the model in this file. By default nothing is saved."),
+]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print the result as one JSON object, and nothing else, on standard output.")
+]
+Proba = Annotated[
+    bool,
+    typer.Option("--proba", help="Add a column with the probability of each class. It needs a classification."),
 ]
 Seed = Annotated[int, typer.Option(metavar="N", help="Seed the choice of held-out rows, samples and folds.", min=0)]
 Columns = Annotated[

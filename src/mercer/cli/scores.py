@@ -1,7 +1,8 @@
-"""How good predictions are, and how good guessing is."""
+"""How good predictions are, how good guessing is, and which classes are taken for which."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,25 @@ from numpy.typing import NDArray
 
 from mercer.cli.targets import Task
 
-__all__ = ["Score", "guess", "score"]
+__all__ = ["Confusion", "Score", "digits", "guess", "score"]
+
+FEW_CLASSES = 12
+"""Up to so many, the whole matrix of confusions is shown."""
+PAIRS = 6
+
+
+def digits(value: float) -> str:
+    """Four significant digits.
+
+    >>> digits(0.5), digits(1234.56), digits(123456.0), digits(1.23456e-7), digits(2e12)
+    ('0.5000', '1235', '123500', '1.235e-07', '2.000e+12')
+    """
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    rounded = float(f"{value:.4g}")
+    if 1e4 <= abs(rounded) < 1e9:
+        return f"{rounded:.0f}"
+    return f"{value:#.4g}".rstrip(".")
 
 
 @dataclass(frozen=True)
@@ -29,18 +48,24 @@ class Score:
         return next(iter(self.values.values()))
 
     def __str__(self) -> str:
-        return ", ".join(
-            f"{name} {value:.4f}" if name in ("R²", "accuracy", "balanced accuracy") else f"{name} {value:.4g}"
-            for name, value in self.values.items()
-        )
+        return ", ".join(f"{name} {digits(value)}" for name, value in self.values.items())
 
 
-def score(y: NDArray[Any], predicted: NDArray[Any], task: Task) -> Score:
-    """R², MAE and RMSE, or accuracy and balanced accuracy (the mean over classes of how many were found)."""
+def score(y: NDArray[Any], predicted: NDArray[Any], task: Task, decision: NDArray[np.float64] | None = None) -> Score:
+    """R², MAE and RMSE; or accuracy and balanced accuracy (the mean over classes of how many were found).
+
+    With the decisions for the second of two classes, in the order of their names, also the area under the ROC curve.
+    """
     if task == "classification":
         hits = y == predicted
-        recalls = [float(hits[y == one].mean()) for one in np.unique(y)]
-        return Score({"accuracy": float(hits.mean()), "balanced accuracy": float(np.mean(recalls))})
+        classes = np.unique(y)
+        recalls = [float(hits[y == one].mean()) for one in classes]
+        values = {"accuracy": float(hits.mean()), "balanced accuracy": float(np.mean(recalls))}
+        if decision is not None and decision.ndim == 1 and len(classes) == 2:
+            from sklearn.metrics import roc_auc_score
+
+            values["AUC"] = float(roc_auc_score(y == classes[1], decision))
+        return Score(values)
     from sklearn.metrics import mean_absolute_error, r2_score
 
     mae = float(mean_absolute_error(y, predicted))
@@ -55,3 +80,51 @@ def guess(y_train: NDArray[Any], y: NDArray[Any], task: Task) -> Score:
 
     dummy = DummyClassifier() if task == "classification" else DummyRegressor()
     return score(y, dummy.fit(np.zeros((len(y_train), 1)), y_train).predict(np.zeros((len(y), 1))), task)
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """How many rows of each class (first index) were predicted to be of each class (second index)."""
+
+    classes: list[str]
+    counts: list[list[int]]
+
+    @classmethod
+    def of(cls, y: NDArray[Any], predicted: NDArray[Any]) -> Confusion:
+        """The counts of true and predicted classes.
+
+        >>> Confusion.of(np.array(["a", "b", "b"]), np.array(["b", "b", "b"]))
+        Confusion(classes=['a', 'b'], counts=[[0, 1], [0, 2]])
+        """
+        classes = np.unique(np.concatenate([y, predicted]))
+        counts = np.zeros((len(classes), len(classes)), np.int64)
+        np.add.at(counts, (np.searchsorted(classes, y), np.searchsorted(classes, predicted)), 1)
+        return cls([str(one) for one in classes], counts.tolist())
+
+    @property
+    def title(self) -> str:
+        """Of `lines`."""
+        if len(self.classes) <= FEW_CLASSES:
+            return "Rows by class (down: what they are; across: what was predicted)"
+        return "Classes that are most often confused"
+
+    @property
+    def lines(self) -> list[str]:
+        """The matrix of few classes; of many the pairs that are most often confused."""
+        if len(self.classes) > FEW_CLASSES:
+            return self._pairs()
+        rows = [["", *self.classes]] + [
+            [name, *map(str, row)] for name, row in zip(self.classes, self.counts, strict=True)
+        ]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+        return ["  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in rows]
+
+    def _pairs(self) -> list[str]:
+        found = [
+            (count, self.classes[i], self.classes[j], sum(row))
+            for i, row in enumerate(self.counts)
+            for j, count in enumerate(row)
+            if i != j and count
+        ]
+        worst = sorted(found, key=lambda one: (-one[0], one[1], one[2]))[:PAIRS]
+        return [f"{a} taken for {b}: {count} of {rows} rows" for count, a, b, rows in worst] or ["none"]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 import typer
 
 from mercer.cli.fitting import Choice, Data, Outcome
+from mercer.cli.scores import Confusion, digits
 from mercer.cli.tuning import Tuned
 from mercer.errors import MercerError
 from mercer.estimators import KernelSearchCV
@@ -17,13 +20,40 @@ from mercer.io import TableModel
 from mercer.kernels import Formula, Kernel, as_kernel
 from mercer.select import RidgeSearch
 
-__all__ = ["as_option", "section", "show_choice", "show_data", "show_model", "show_next", "show_score", "show_tuned"]
+__all__ = [
+    "as_option",
+    "section",
+    "show_choice",
+    "show_confusion",
+    "show_data",
+    "show_model",
+    "show_next",
+    "show_saved",
+    "show_score",
+    "show_tuned",
+    "silent",
+]
 
 RUNNERS_UP = 4
 
 
+_quiet: ContextVar[bool] = ContextVar("quiet", default=False)
+
+
+@contextmanager
+def silent(wanted: bool) -> Iterator[None]:
+    """No sections, if wanted: standard output is for the result alone."""
+    token = _quiet.set(wanted)
+    try:
+        yield
+    finally:
+        _quiet.reset(token)
+
+
 def section(title: str, lines: Iterable[str]) -> None:
     """A heading and its lines, indented."""
+    if _quiet.get():
+        return
     typer.echo(typer.style(title, bold=True))
     for line in lines:
         typer.echo(f"  {line}")
@@ -38,7 +68,7 @@ def show_data(data: Data) -> None:
         shown = [f"{name} {count}" for name, count in zip(names, counts, strict=True)]
         lines.append(f"{len(names)} classes: {', '.join(shown[:12])}" + (", ..." if len(shown) > 12 else ""))
     else:
-        lines.append(f"the target is {data.y.min():.6g} to {data.y.max():.6g}, mean {data.y.mean():.6g}")
+        lines.append(f"the target is {digits(data.y.min())} to {digits(data.y.max())}, mean {digits(data.y.mean())}")
     if data.held.any():
         lines.append(f"{int(data.held.sum())} rows, a quarter, are held out and seen by nothing until the score")
     section(data.table.path, lines)
@@ -58,11 +88,11 @@ def show_choice(choice: Choice) -> None:
     """The kernel, α and the runners-up."""
     search = choice.search
     if search is None:
-        section("Kernel", [f"{choice.kernel!r}, α = {choice.alpha:g}: as given"])
+        section("Kernel", [f"{choice.kernel!r}, α = {choice.alpha:.4g}: as given"])
         return
     best = search.table[0]
     lines = [
-        f"{choice.kernel!r}, α = {choice.alpha:g}: {search.metric} {best.mean:.4f} ± {best.std:.4f}",
+        f"{choice.kernel!r}, α = {choice.alpha:.4g}: {search.metric} {_spread(best.mean, best.std)}",
         f"by {search.folds}-fold cross-validation on {search.sample_size} of the training rows",
     ]
     others = [row for row in search.best_of_each_kernel()[1:] if row.rows == search.sample_size]
@@ -71,15 +101,20 @@ def show_choice(choice: Choice) -> None:
     section("Kernel and α", [*lines, *search.notes])
 
 
+def _spread(mean: float, std: float) -> str:
+    """A mean in four digits, and two of its spread."""
+    return f"{digits(mean)} ± {std:.2g}"
+
+
 def _runner_up(kernel: str, alpha: float, mean: float, std: float) -> str:
-    return f"then {kernel}, α = {alpha:g}: {mean:.4f} ± {std:.4f}"
+    return f"then {kernel}, α = {alpha:.4g}: {_spread(mean, std)}"
 
 
 def _left_behind(search: RidgeSearch) -> list[str]:
     rows = [row for row in search.best_of_each_kernel() if row.rows < search.sample_size]
     if not rows:
         return []
-    named = "; ".join(f"{row.kernel} {row.mean:.3f}" for row in rows)
+    named = "; ".join(f"{row.kernel} {digits(row.mean)}" for row in rows)
     return [f"on {rows[0].rows} rows already behind: {named}"]
 
 
@@ -98,14 +133,16 @@ def show_tuned(tuned: Tuned) -> None:
         for i in order:
             one = table["params"][i]
             mean, std = table["mean_test_score"][i], table["std_test_score"][i]
-            lines.append(f"{mean:.4f} ± {std:.4f}  {one['kernel']!r}, α = {one['alpha']:g}")
+            lines.append(f"{_spread(mean, std)}  {one['kernel']!r}, α = {one['alpha']:.4g}")
     if tuned.likelihood is not None:
         found = tuned.likelihood
-        lines.append(f"log marginal likelihood {found.value:.2f} of {found.sample_size} rows, noise {found.noise:.4g}")
+        lines.append(
+            f"log marginal likelihood {digits(found.value)} of {found.sample_size} rows, noise {digits(found.noise)}"
+        )
         scales = next(value for name, value in found.kernel.get_params().items() if name.split("__")[-1] == "scales")
         ordered = sorted(zip(scales, tuned.features, strict=True))
         lines.append(
-            "length-scales, the shortest first: " + ", ".join(f"{name} {scale:.3g}" for scale, name in ordered)
+            "length-scales, the shortest first: " + ", ".join(f"{name} {digits(scale)}" for scale, name in ordered)
         )
         lines += list(found.notes)
     section("Kernel and α", [*lines, *tuned.notes])
@@ -117,7 +154,7 @@ def _best_of_each(search: KernelSearchCV) -> list[str]:
     for i in np.argsort(table["rank_test_score"], kind="stable"):
         one, mean, std = table["params"][i], table["mean_test_score"][i], table["std_test_score"][i]
         name = repr(one["kernel"])
-        seen.setdefault(name, f"{mean:.4f} ± {std:.4f}  {name}, α = {one['alpha']:g}")
+        seen.setdefault(name, f"{_spread(mean, std)}  {name}, α = {one['alpha']:.4g}")
     return list(seen.values())
 
 
@@ -129,6 +166,20 @@ def show_score(outcome: Outcome, task: str) -> None:
     dummy = "the most frequent class" if task == "classification" else "the mean"
     lines = [f"mercer    {outcome.held_out}", f"guessing  {outcome.guessing}  ({dummy} of the training rows)"]
     section("Score on the rows held out", lines)
+    show_confusion(outcome.confusion)
+
+
+def show_confusion(confusion: Confusion | None) -> None:
+    """Which classes are taken for which."""
+    if confusion is not None:
+        section(confusion.title, confusion.lines)
+
+
+def show_saved(data: Data, out: Any) -> None:
+    """Where the model is, if anywhere, and what it was fitted on."""
+    if out is not None:
+        fitted_on = f"all {len(data.y)} rows" + (", those held out too" if data.held.any() else "")
+        section("Model", [f"saved as {out}, fitted on {fitted_on}"])
 
 
 def show_model(model: TableModel, *, report: bool = True) -> None:

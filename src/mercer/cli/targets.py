@@ -16,6 +16,8 @@ Task = Literal["regression", "classification"]
 FEW = 20
 """Whole numbers of up to so many values are classes."""
 MOST_CLASSES = 200
+AS_CLASSES = ", taken as classes; --task regression takes them as numbers"
+AS_NUMBERS = ", taken as numbers; --task classification takes them as classes"
 
 
 def infer_task(target: Any, given: str = "auto") -> tuple[Task, str]:
@@ -23,7 +25,7 @@ def infer_task(target: Any, given: str = "auto") -> tuple[Task, str]:
 
     >>> import pandas as pd
     >>> infer_task(pd.Series([0, 1, 1, 0]))
-    ('classification', 'the target has 2 values')
+    ('classification', 'the target has 2 values, taken as classes; --task regression takes them as numbers')
     """
     if given == "regression":
         return "regression", "asked for"
@@ -36,9 +38,11 @@ def infer_task(target: Any, given: str = "auto") -> tuple[Task, str]:
     values = target.to_numpy(np.float64)
     distinct = np.unique(values)
     if len(distinct) <= 2:
-        return "classification", f"the target has {len(distinct)} values"
+        return "classification", f"the target has {len(distinct)} values{AS_CLASSES}"
     if len(distinct) <= min(FEW, len(values) // 5) and (distinct % 1 == 0).all():
-        return "classification", f"the target is whole numbers of {len(distinct)} values (up to {FEW}, each often)"
+        return "classification", f"the target is whole numbers of {len(distinct)} values{AS_CLASSES}"
+    if len(distinct) <= min(MOST_CLASSES, len(values) / 2) and (distinct % 1 == 0).all():
+        return "regression", f"the target is whole numbers of {len(distinct)} values{AS_NUMBERS}"
     return "regression", "the target is numbers of many values"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from copy import copy
 from typing import Any, Self
 
@@ -14,6 +15,7 @@ from mercer.arrays.columns import as_text
 from mercer.atomic import Atomic
 from mercer.errors import InvalidInput, message
 from mercer.estimators import KernelRidge, KernelRidgeClassifier
+from mercer.estimators.calibration import fit_temperature, probabilities
 from mercer.io.encoder import TableEncoder
 from mercer.io.sequences import SequenceEncoder
 from mercer.io.tables import Table
@@ -81,8 +83,35 @@ class TableModel(Atomic, BaseEstimator):
         assert self.estimator is not None
         return np.asarray(self.estimator.predict(rows))
 
+    def fitted_temperature(self, scores: NDArray[np.float64], y: Any) -> float:
+        """T of P(class | f) = softmax(f/T), of the scores f of rows that the model was not fitted on.
+
+        Rows of classes that the model does not know have no part in it.
+        """
+        y = np.asarray(y)
+        known, labels = np.isin(y, self.classes_), np.searchsorted(self.classes_, y)
+        return fit_temperature(scores[known], labels[known])
+
+    def with_temperature(self, temperature: float) -> Self:
+        """The same model, with class probabilities softmax(f/temperature)."""
+        if not (math.isfinite(temperature) and temperature > 0):
+            raise InvalidInput(message("TableModel", f"temperature={temperature!r}", "give a positive number"))
+        model = copy(self)
+        model.temperature_ = float(temperature)
+        return model
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether `predict_proba` has an answer."""
+        return hasattr(self, "temperature_") or hasattr(self.estimator, "predict_proba")
+
     def predict_proba(self, frame: Any) -> NDArray[np.float64]:
-        """The probability of each of `classes_` for each row, where the estimator has probabilities."""
+        """The probability of each of `classes_` for each row.
+
+        They are the estimator's, if it has some; else softmax(f/T) of its scores, with T of held-out rows.
+        """
+        if hasattr(self, "temperature_"):
+            return probabilities(self.decision_function(frame) / self.temperature_)
         return np.asarray(self._of_classifier("predict_proba")(self._rows(frame)))
 
     def decision_function(self, frame: Any) -> NDArray[np.float64]:

@@ -1,0 +1,102 @@
+"""What ``mercer predict`` and ``mercer evaluate`` do, without a word on the terminal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.arrays import parse_memory
+from mercer.arrays.columns import as_text
+from mercer.cli.columns import listed
+from mercer.cli.scores import Confusion, Score, guess, score
+from mercer.cli.targets import Task
+from mercer.errors import InvalidInput, message
+from mercer.io import Table, TableModel, load
+
+__all__ = ["Evaluation", "evaluated", "loaded", "names", "notes", "predicted", "require_probabilities"]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The scores of a model on some rows, beside guessing, and the classes that it does not know."""
+
+    rows: int
+    score: Score
+    guessing: Score
+    unknown: list[str]
+    confusion: Confusion | None
+
+
+def loaded(path: Path, memory: str | None = None) -> TableModel:
+    """The model of a file, within another budget if there is one."""
+    parse_memory(memory)
+    model = load(path)
+    if not isinstance(model, TableModel):
+        given = f"holds a {type(model).__name__}, which was not fitted on a table by name"
+        raise InvalidInput(message(path.name, given, "use it in Python (mercer.load), or give a model of mercer fit"))
+    if memory is not None and model.estimator is not None:
+        model.estimator.set_params(memory=memory)
+    return model
+
+
+def require_probabilities(model: TableModel, name: str, wanted: bool) -> None:
+    """Raise InvalidInput if probabilities are wanted that the model does not have."""
+    if not wanted or (model.task == "classification" and model.has_probabilities):
+        return
+    if model.task == "regression":
+        given = f"{name} predicts the number {model.target}, and numbers have no class probabilities"
+        raise InvalidInput(message("--proba", given, "leave --proba out, or fit with --task classification"))
+    given = f"{name} has no probabilities, because no rows were held out to calibrate them"
+    raise InvalidInput(message("--proba", given, "fit the model again without --no-holdout"))
+
+
+def names(model: TableModel, proba: bool) -> list[str]:
+    """The columns of the predictions."""
+    return [model.target, *(f"P({one})" for one in model.classes_)] if proba else [model.target]
+
+
+def predicted(model: TableModel, rows: Table, proba: bool) -> Any:
+    """The predictions as a data frame, with a column of probabilities for each class if they are wanted."""
+    import pandas as pd
+
+    columns = [model.predict(rows), *(model.predict_proba(rows).T if proba else [])]
+    return pd.DataFrame(dict(zip(names(model, proba), columns, strict=True)))
+
+
+def notes(rows: Table, model: TableModel) -> list[str]:
+    """What a reader of the predictions should know about the table."""
+    ignored = model.ignored(rows)
+    unused = [f"columns that the model does not use: {listed(ignored)}"] if ignored else []
+    return [*rows.notes, *unused, *model.unlike_the_fit(rows)]
+
+
+def evaluated(model: TableModel, rows: Table, column: Any) -> Evaluation:
+    """The scores on the rows of a table, whose target is the column."""
+    task: Task = "classification" if model.task == "classification" else "regression"
+    y, found = _comparable(rows.path, column, model.predict(rows), task)
+    if task == "regression":
+        return Evaluation(len(y), score(y, found, task), guess(y, y, task), [], None)
+    classes = [str(one) for one in model.classes_]
+    known = set(np.unique(y)) <= set(classes)
+    decision = model.decision_function(rows) if len(classes) == 2 and known else None
+    if decision is not None and classes[0] > classes[1]:
+        decision = -decision  # as texts, the classes are in another order
+    unknown = sorted(set(np.unique(y).tolist()) - set(classes))
+    return Evaluation(len(y), score(y, found, task, decision), guess(y, y, task), unknown, Confusion.of(y, found))
+
+
+def _comparable(name: str, column: Any, predicted: NDArray[Any], task: Task) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Classes by their names; numbers as numbers."""
+    if task == "classification":
+        return as_text(column)[0].astype(str), np.array([str(one) for one in predicted])
+    import pandas as pd
+
+    values = pd.to_numeric(column, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+    if np.isnan(values).any():
+        given = "the target has values that are no numbers, and the model is a regression"
+        raise InvalidInput(message(name, given, "mend these rows"))
+    return values, predicted

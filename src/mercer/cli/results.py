@@ -1,0 +1,146 @@
+"""What commands found, as one JSON object each: full precision, and null for what is not a number."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from mercer.cli.fitting import Choice, Data, Outcome
+from mercer.cli.predicting import Evaluation
+from mercer.cli.scores import Confusion
+from mercer.cli.show import as_option
+from mercer.cli.tuning import Tuned
+from mercer.io import TableModel
+from mercer.kernels import Kernel
+from mercer.validity import KernelReport
+
+__all__ = ["as_json", "of_check", "of_evaluation", "of_fit", "of_predictions", "of_tuning"]
+
+
+def as_json(found: Any) -> str:
+    """One line of JSON.
+
+    >>> as_json({"R²": np.float64(0.5), "MAE": float("nan"), "classes": np.array([1, 2])})
+    '{"R²": 0.5, "MAE": null, "classes": [1, 2]}'
+    """
+    return json.dumps(_plain(found), ensure_ascii=False, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic | np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, str | int) else str(value)
+
+
+def of_fit(data: Data, choice: Choice, outcome: Outcome, out: Any) -> dict[str, Any]:
+    """Of ``mercer fit``."""
+    return {"command": "fit", **_of_data(data), **_of_choice(choice), "search": _of_search(choice), **_of(outcome, out)}
+
+
+def of_tuning(data: Data, found: Tuned, outcome: Outcome, out: Any) -> dict[str, Any]:
+    """Of ``mercer tune``."""
+    shortlist = [
+        {**_of_kernel(one.kernel), "alpha": one.alpha, "score": one.score, "behind": one.behind, "why": one.why}
+        for one in (found.shortlist.ranked if found.shortlist is not None else ())
+    ]
+    searched: dict[str, Any] = {"shortlist": shortlist, "candidates": _of_candidates(found), "notes": found.notes}
+    if found.likelihood is not None:
+        searched["log_marginal_likelihood"] = found.likelihood.value
+    return {"command": "tune", **_of_data(data), **_of_choice(found.choice), "search": searched, **_of(outcome, out)}
+
+
+def of_predictions(model: TableModel, table: str, frame: Any, notes: list[str], out: Any) -> dict[str, Any]:
+    """Of ``mercer predict``: the predictions themselves only if they are in no file."""
+    found = {"command": "predict", "table": table, "target": model.target, "task": model.task, "rows": len(frame)}
+    columns = {} if out is not None else {str(name): frame[name].tolist() for name in frame.columns}
+    return {**found, "notes": notes, "out": None if out is None else str(out), "predictions": columns}
+
+
+def of_evaluation(model: TableModel, table: str, found: Evaluation) -> dict[str, Any]:
+    """Of ``mercer evaluate``."""
+    told = {"command": "evaluate", "table": table, "target": model.target, "task": model.task, "rows": found.rows}
+    scores = {"score": found.score.values, "guessing": found.guessing.values}
+    return {**told, **scores, "unknown_classes": found.unknown, "confusion": _of_confusion(found.confusion)}
+
+
+def of_check(report: KernelReport) -> dict[str, Any]:
+    """Of ``mercer check``."""
+    return {
+        "command": "check",
+        "kernel": repr(report.kernel),
+        "is_mercer": report.is_mercer,
+        "verdict": report.verdict,
+        "domain": report.domain,
+        "by_parameters": [{"parameters": given, "verdict": verdict} for given, verdict in report.by_parameters],
+        "notes": report.notes,
+        "report": str(report).splitlines(),
+    }
+
+
+def _of_data(data: Data) -> dict[str, Any]:
+    return {
+        "table": data.table.path,
+        "rows": len(data.y),
+        "held_out": int(data.held.sum()),
+        "target": data.target,
+        "task": data.task,
+        "why_task": data.why_task,
+        "columns": data.encoder.columns_,
+        "left_out": data.left_out,
+        "notes": data.table.notes,
+    }
+
+
+def _of_kernel(kernel: Kernel) -> dict[str, Any]:
+    return {"kernel": repr(kernel), "option": as_option(kernel).strip() or None}
+
+
+def _of_choice(choice: Choice) -> dict[str, Any]:
+    return {**_of_kernel(choice.kernel), "alpha": choice.alpha}
+
+
+def _of_search(choice: Choice) -> dict[str, Any] | None:
+    search = choice.search
+    if search is None:
+        return None
+    names = ("kernel", "alpha", "mean", "std", "rows")
+    candidates = [{name: getattr(row, name) for name in names} for row in search.table]
+    return {"metric": search.metric, "folds": search.folds, "candidates": candidates, "notes": search.notes}
+
+
+def _of_candidates(found: Tuned) -> list[dict[str, Any]]:
+    if found.search is None:
+        return []
+    table = found.search.cv_results_
+    order = np.argsort(table["rank_test_score"], kind="stable")
+    return [
+        {
+            "kernel": repr(table["params"][i]["kernel"]),
+            "alpha": table["params"][i]["alpha"],
+            "mean": table["mean_test_score"][i],
+            "std": table["std_test_score"][i],
+        }
+        for i in order
+    ]
+
+
+def _of(outcome: Outcome, out: Any) -> dict[str, Any]:
+    return {
+        "score": None if outcome.held_out is None else outcome.held_out.values,
+        "guessing": None if outcome.guessing is None else outcome.guessing.values,
+        "confusion": _of_confusion(outcome.confusion),
+        "model": None if out is None else str(out),
+    }
+
+
+def _of_confusion(confusion: Confusion | None) -> dict[str, Any] | None:
+    return None if confusion is None else {"classes": confusion.classes, "counts": confusion.counts}
