@@ -8,6 +8,7 @@ import pytest
 import mercer
 from mercer import KernelOperator
 from mercer.errors import InvalidInput
+from mercer.estimators import gaussian_classes, held_out
 from mercer.gram.reach import holds
 from mercer.kernels import Cosine, Gaussian, Linear, Matern, Polynomial, trace
 
@@ -180,3 +181,54 @@ def test_phases_of_large_rows(offset):
     assert np.abs(narrow - wide).max() <= 1e-5
     with pytest.raises(InvalidInput, match="rounding noise"):
         model.transform(np.full((1, 3), 1e16))
+
+
+def test_small_rows_of_which_large_ones_leave_nothing():
+    """exp(−γ‖x − z‖²) is 0 for the largest rows, and 1 for those whose inner products float32 has no number for."""
+    kernel = Gaussian(3e38) * Linear()
+    X, Z = np.array([[1e-16, 0.0], [2e-20, 1e-20]], np.float32), np.array([[1e-26, 0.0]], np.float32)
+    K = kernel(Z, X)
+    assert K.dtype == np.float64
+    assert K[0, 1] == pytest.approx(float(X[1, 0]) * float(Z[0, 0]) * np.exp(-3e38 * 5e-40), rel=1e-6)
+
+
+@pytest.mark.parametrize("factor", [1e-44, 1e-38, 1e36])
+@pytest.mark.parametrize(
+    ("fit", "output"),
+    [
+        (lambda c: mercer.KernelRidge("precomputed", 0.01 * c), "predict"),
+        (lambda c: mercer.KernelRidge("precomputed", 0.01 * c, solver="nystroem"), "predict"),
+        (lambda c: mercer.KernelDiscriminantAnalysis("precomputed"), "predict_proba"),
+        (lambda c: mercer.KernelSpectralClustering(3, kernel="precomputed"), "transform"),
+    ],
+)
+def test_the_unit_of_a_precomputed_kernel_does_not_matter(factor, fit, output, monkeypatch):
+    """Values that float32 does not hold are kept in float64, also where there is no formula to ask."""
+    monkeypatch.setattr(mercer.solvers.choose, "DENSE_BELOW", 50)
+    monkeypatch.setattr(gaussian_classes, "LEVERAGE_RANK", 100)
+    X = np.random.default_rng(0).normal(size=(600, 5))
+    K, y = Gaussian(0.1)(X), (X[:, 0] > 0).astype(int)
+    given, wanted = (getattr(fit(c).fit(c * K, y), output)(c * K[:50]) for c in (factor, 1.0))
+    assert np.abs(np.abs(given) - np.abs(wanted)).max() <= 1e-3
+
+
+@pytest.mark.parametrize("size", [1e-5, 1e-15])
+def test_the_unit_of_the_rows_does_not_matter_to_a_one_class_machine(size):
+    X = np.random.default_rng(0).normal(size=(100, 3)) + 2
+    given, wanted = (mercer.OneClassSVM("linear", nu=0.2).fit(c * X).decision_function(c * X) / c**2 for c in (size, 1))
+    assert np.abs(given - wanted).max() <= 1e-9 * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize("factor", [1e-60, 1e-38, 1e38, 1e150])
+@pytest.mark.parametrize("road", ["by_approximation", "by_inverses", None])
+def test_searches_where_float32_has_no_numbers_for_the_matrix(monkeypatch, factor, road):
+    """Predictions of cK and cλ are those of K and λ."""
+    monkeypatch.setattr(held_out, "LARGE", 100)
+    for other in {"by_approximation", "by_inverses"} - {road}:
+        monkeypatch.setattr(held_out._Together, other, lambda self, out: None)
+    X = np.random.default_rng(0).normal(size=(160, 3))
+    K, Y, alphas = Gaussian(0.1)(X), np.sin(X[:, :1]), np.array([1e-2, 1.0])
+    places = np.arange(160) % 4
+    splits = [held_out.Split(np.flatnonzero(places != f), np.flatnonzero(places == f)) for f in range(4)]
+    given, wanted = (held_out.held_out_predictions(c * K, Y, splits, c * alphas) for c in (factor, 1.0))
+    assert np.abs(np.subtract(given, wanted)).max() <= 1e-5

@@ -51,6 +51,8 @@ TOGETHER = 10 * (1 + 1e-9)
 """λ₂/λ₁ up to which one inverse, of K + √(λ₁λ₂) I, serves both: the condition number is √10 at most, and less where the
 least eigenvalue of K is not small beside λ; ten steps of both take half as long as another inverse (n = 4000).
 """
+SAFE_POWER = 40
+"""Powers of two up to which K's largest entry may be away from 1: float32 has 126, sums and products need some."""
 MANY = 60
 """Folds × λ from which on one eigendecomposition is quicker than a factorisation for each."""
 TOL, CLOSER = 1e-7, 1e-8
@@ -139,6 +141,8 @@ def held_out_predictions(
     if len(splits) * len(alphas) >= MANY and _leave_out_what_they_test(splits, n):
         _by_spectrum(K, Y, splits, alphas, intercept, out)
         return out
+    if n > LARGE:
+        K, alphas = _within_float32(K, alphas, buffers)
     todo = np.ones((len(splits), len(alphas)), bool)
     if n > LARGE and np.min(np.diagonal(K)) >= 0 and min(len(split.train) for split in splits) > n // 2:
         together = _Together(K, Y, splits, alphas, intercept, buffers)
@@ -155,6 +159,15 @@ def _leave_out_what_they_test(splits: list[Split], n: int) -> bool:
     return all(
         len(s.train) + len(s.test) == n and len(np.union1d(s.train, s.test)) == n and len(s.train) for s in splits
     )
+
+
+def _within_float32(K: Floats, alphas: Floats, buffers: Buffers) -> tuple[Floats, Floats]:
+    """K and λ over a power of two, which changes no prediction, if the entries are near the ends of float32's range."""
+    most = max(float(K.max()), -float(K.min()))
+    power = int(np.frexp(most)[1])
+    if abs(power) <= SAFE_POWER:
+        return K, alphas
+    return np.ldexp(K, -power, out=buffers.array("scaled", K.shape, np.float64)), np.ldexp(alphas, -power)
 
 
 def _sides(Y: Floats, intercept: bool) -> Floats:

@@ -28,7 +28,9 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         and "laplacian" have the defaults of its `SVC`.
     nu : float, default 0.5
         ν in (0, 1]: an upper bound of the share of rows outside, and a lower one of that of support vectors.
-    tol, max_iter, memory
+    tol : float, default 1e-3
+        As for `SVC`, and relative to the mean k(x, x) if that is less than 1.
+    max_iter, memory
         As for `SVC`.
 
     Attributes
@@ -83,6 +85,10 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         weights = np.ones(count(X)) if given is None else given
         order = np.flatnonzero(weights > 0)
         return self._solve(self._prepare(X, order, np.zeros(len(order)), weights[order]))
+
+    def _unit(self, data: Training) -> float:
+        """The mean |k(x, x)|, up to 1: kernel values are all that m and M are made of."""
+        return float(np.mean(np.abs(data.exact.diagonal()), dtype=np.float64).clip(np.finfo(float).tiny, 1.0))
 
     def _family(self, data: Training) -> DualFamily:
         n = len(data.order)

@@ -94,6 +94,10 @@ class SupportVectorMachine(Compressible):
 
     # ---- fit ---------------------------------------------------------------------------------------------------------
 
+    def _unit(self, data: Training) -> float:
+        """The size of m and M, which `tol` is relative to."""
+        return 1.0
+
     def _family(self, data: Training) -> DualFamily:
         """The dual problem."""
         raise NotImplementedError
@@ -164,6 +168,7 @@ class SupportVectorMachine(Compressible):
     def _solve(self, data: Training, start: np.ndarray | None = None) -> Self:
         """Solve the dual and read the machine off it."""
         report, family, solver = self.report_, self._family(data), self._solver()
+        solver = replace(solver, tol=solver.tol * self._unit(data))
         if start is not None:
             family = replace(family, start=start)
         with report.stage("optimisation"):
@@ -177,7 +182,7 @@ class SupportVectorMachine(Compressible):
                 report.notes.append("entries in float32 were not exact enough, so K was stored in float64")
                 report.precision = "entries and gradient in float64"
                 solution = solve(solver, replace(family, A=_stored(data.K, np.float64), start=solution.x.beta))
-        self._account_for(data, family, solution)
+        self._account_for(data, family, solution, solver.tol)
         self._read(data, family, solution.x)
         return self
 
@@ -231,12 +236,12 @@ class SupportVectorMachine(Compressible):
         state = replace(further.state, iterations=exact.state.iterations + further.state.iterations)
         return replace(further, state=state)
 
-    def _account_for(self, data: Training, family: DualFamily, solution: Solution[Any]) -> None:
+    def _account_for(self, data: Training, family: DualFamily, solution: Solution[Any], tol: float) -> None:
         """What the solver says of itself, in the report, and as a warning where it fell short."""
         report, x = self.report_, solution.x
         self.n_iter_: Any = solution.state.iterations.astype(np.int32)
         self.fit_status_ = 0 if solution.converged else 1
-        report.steps, report.residual, report.tolerance = int(self.n_iter_.sum()), solution.residual, self.tol
+        report.steps, report.residual, report.tolerance = int(self.n_iter_.sum()), solution.residual, tol
         report.status = solution.status.name.lower().replace("_", " ")
         if solution.status is Status.NOT_FINITE:
             raise not_finite(data.K, type(self).__name__, "standardise the columns, or lower the degree")
@@ -244,7 +249,7 @@ class SupportVectorMachine(Compressible):
         relative = float(np.max(gap / np.maximum(value, np.finfo(float).tiny), initial=0.0))
         report.notes.append(f"primal and dual objective differ by {relative:.1e} of their size at most")
         if not solution.converged:
-            given = f"m − M is {report.residual:.1e} after {report.steps} steps, not {self.tol:.0e}"
+            given = f"m − M is {report.residual:.1e} after {report.steps} steps, not {tol:.0e}"
             given += f"; primal and dual objective differ by {relative:.1e} of their size"
             do = "raise max_iter" if solution.status is Status.MAX_STEPS else "standardise the columns, or lower C"
             report.warnings.append(message(type(self).__name__, given, do))

@@ -25,7 +25,7 @@ from mercer.gram.inputs import (
     take,
     validated,
 )
-from mercer.gram.reach import holds, not_held
+from mercer.gram.reach import kernel_holds, not_held
 from mercer.gram.registers import DoesNotFit
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.base import trace_or_none
@@ -134,8 +134,8 @@ class KernelOperator(Operator):
         return self._holds(np.float32)
 
     def _holds(self, dtype: DTypeLike) -> bool:
-        e = self._expression
-        return e is None or holds(e, (self.X,) if self.Z is None else (self.X, self.Z), dtype)
+        rows = (self.X,) if self.Z is None else (self.X, self.Z)
+        return kernel_holds(self.kernel, self._expression, rows, dtype)
 
     def _matmat(self, V: Array) -> Array:
         if V.shape[1] == 0:

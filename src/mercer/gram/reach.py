@@ -20,7 +20,7 @@ from mercer.gram.compiler import structure
 from mercer.gram.program import Views
 from mercer.kernels.expression import LEAVES, Expression, evaluate
 
-__all__ = ["holds", "not_held"]
+__all__ = ["holds", "kernel_holds", "not_held"]
 
 Array: TypeAlias = Any
 Key: TypeAlias = Any
@@ -33,6 +33,8 @@ Sizes: TypeAlias = tuple[tuple[Views, Size], ...]
 AGREEMENT = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-6}
 """Difference from extended precision, relative to √(k(x, x) k(z, z)), that is not rounding. exp(80) in float32 is wrong
 by 5e-6; (1 + s/α)^−α in float64 by 1e-7 for α = 10⁹."""
+MODEST = (1e-30, 1e30)
+"""The sizes of kernel values without a formula that float32 is taken to hold."""
 ROOM = 4.0
 """How far the pairings stay from the ends of the range: norms are rounded, and differences are twice as large."""
 
@@ -65,7 +67,8 @@ def holds(expression: Expression, rows: tuple[Array, ...], dtype: Any) -> bool:
     if not alone and all(chain == () for chain in chains):
         # Up and down to powers of two, so that the answer is kept for rows of that size.
         bounds = [bound for size in sizes for bound in _powers(size, size * width**0.5)]
-        if _tried(key, (((), (*bounds, width)),), kind):
+        # Where the largest rows leave nothing of a value, smaller ones may have more.
+        if _tried(key, (((), (*bounds, width)),), kind, something=True):
             return True
     return _tried(key, tuple((chain, _norms(rows, chain)) for chain in chains), kind)
 
@@ -75,6 +78,20 @@ def not_held(kernel: Any, rows: tuple[Array | None, ...]) -> InvalidInput:
     size = max(largest(part) for part in rows if part is not None)
     given = f"{kernel!r} has values that are not finite, or lost, in float64 on rows of up to {size:.1e}"
     return InvalidInput(message("KernelOperator", given, "standardise the columns, or lower the degree"))
+
+
+def kernel_holds(kernel: Any, expression: Expression | None, rows: tuple[Any, ...], dtype: Any) -> bool:
+    """`holds` of a kernel's formula; without one, whether its values are far from the ends of float32's range.
+
+    They are judged by their diagonals, if they are not the rows themselves.
+    """
+    if expression is not None:
+        return holds(expression, rows, dtype)
+    if dtype == np.float64:
+        return True
+    given = kernel.domain == "precomputed"
+    values = rows[:1] if given else [np.asarray(kernel.diagonal(part), np.float64) for part in rows]
+    return MODEST[0] < max(largest(part) for part in values) < MODEST[1]
 
 
 def largest(rows: Array) -> float:
@@ -128,8 +145,11 @@ def _pieces(rows: Array) -> Iterator[Array]:
 
 
 @lru_cache(maxsize=1024)
-def _tried(key: Key, sizes: Sizes, kind: np.dtype[Any]) -> bool:
-    """Whether pairs of rows of these sizes raise no alarm in this precision, or agree with a wider one."""
+def _tried(key: Key, sizes: Sizes, kind: np.dtype[Any], *, something: bool = False) -> bool:
+    """Whether pairs of rows of these sizes raise no alarm in this precision, or agree with a wider one.
+
+    `something`: and are not all 0 if there is an alarm.
+    """
     known, alarms, range_ = dict(sizes), set[str](), np.finfo(kind)
     constants = [abs(value) for op, value, _ in key if op == "const" and value]
     if constants and not float(range_.tiny) <= min(constants) <= max(constants) <= float(range_.max):
@@ -140,6 +160,8 @@ def _tried(key: Key, sizes: Sizes, kind: np.dtype[Any]) -> bool:
             mine, room = _values(expression, known, kind, alarms, kind)
         if not (room and alarms):
             return room
+        if something and not np.any(mine[CROSS]):
+            return False
         return _agrees(mine, expression, known, kind, "overflow" in alarms)
     except RecursionError:  # a formula of many levels is evaluated by its kernel
         return True
