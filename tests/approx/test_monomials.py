@@ -89,3 +89,11 @@ def test_sizes_beyond_the_bound_are_refused_with_numbers():
 def test_bad_parameters(options):
     with pytest.raises(InvalidInput, match=next(iter(options))):
         MonomialFeatures(**options).fit([[1.0]])
+
+
+@pytest.mark.parametrize("degree", [1001, 10**9, 10**100])
+def test_degrees_beyond_what_numbers_hold_are_refused_before_any_work(degree):
+    for kind in ("power", "all", "sum"):
+        with pytest.raises(InvalidInput, match=r"degree=.* give at most 1000"):
+            MonomialFeatures(degree, kind=kind).fit([[1.0]])
+    assert MonomialFeatures(1000, kind="power").fit_transform([[1.0]]).tolist() == [[1.0]]

@@ -152,3 +152,37 @@ def test_report_names_files_and_refusals(tmp_path):
         PolynomialSketch(memory=1000).fit(X)
     zeros = PolynomialSketch(Polynomial(2), 20).fit(np.zeros((5, 9)))
     assert_close(np.sum(zeros.transform(np.zeros((2, 9))) ** 2, axis=1), 1.0)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Polynomial(10**18, gamma=1e-30),
+        MonomialSum(1000) * Linear(),
+        Linear() ** 10**9,
+        (Polynomial(30) + Linear()) ** 10**6,
+    ],
+)
+def test_huge_degrees_are_refused_before_any_work(kernel):
+    with pytest.raises(InvalidInput, match="degree 1000 at most"):
+        power_series(kernel)
+
+
+def test_coefficients_that_float64_does_not_hold_are_refused():
+    for gamma in (1e60, 1e-60):
+        with pytest.raises(InvalidInput, match="float64 does not hold"):
+            power_series(Polynomial(7, gamma=gamma))
+    np.testing.assert_array_equal(power_series(Polynomial(7, gamma=1e40, coef0=0.0) * 0.0)[:7], 0)
+
+
+@pytest.mark.parametrize("size", [1e-13, 1e5])
+@pytest.mark.parametrize("degree", [3, 7])
+def test_float32_rows_and_a_gamma_of_their_size(size, degree):
+    """√aⱼ and φⱼ(x) are beyond float32, one above and one below; their product is not: it was NaN, or 0."""
+    rows = np.float32(np.random.default_rng(0).normal(size=(6, 2)) * size)
+    kernel = Polynomial(degree, gamma=1 / size**2)
+    model = PolynomialSketch(kernel, 300).fit(rows)
+    assert model.exact_ == degree + 1
+    Phi, K = model.transform(rows), kernel(rows.astype(np.float64))
+    assert Phi.dtype == np.float32
+    assert np.abs(Phi @ Phi.T - K).max() <= 1e-5 * K.max()

@@ -25,6 +25,8 @@ from mercer import kernels as mk
 from mercer.errors import MercerError
 
 Wide = np.longdouble
+PHASE = 1e-5
+"""Up to which phases of random features are rounded in float32."""
 EXTENDED = np.finfo(Wide).max > np.finfo(np.float64).max
 """Whether there is an extended precision; long doubles are float64 on some machines."""
 
@@ -344,6 +346,7 @@ def expansions(rng: np.random.Generator, y: Any, labels: Any) -> tuple[Any, Any,
         (lambda k: mercer.KernelLMS(k, max_iter=20), y, "predict"),
         (lambda k: mercer.KernelPLS(2, k), y, "predict"),
         (lambda k: mercer.KernelPCA(2, kernel=k), None, "transform"),
+        (lambda k: mercer.KernelCCA(1, kernel=k), np.stack([y, y**2], axis=1), "transform"),
         (lambda k: mercer.KernelDiscriminantAnalysis(kernel=k), labels, "transform"),
         (lambda k: mercer.OnlineKernelRegressor(k, budget=20), y, "predict"),
         (lambda k: mercer.OnlineKernelClassifier(k, budget=20), labels, "decision_function"),
@@ -385,11 +388,118 @@ def check_features(case: Case) -> None:
     agree("Nystroem", Phi.astype(Wide) @ Phi.astype(Wide).T, case.square, np.full((n, n), eps * case.unit.max()))
 
 
+def means_of(case: Case, labels: Any) -> tuple[Any, Any, Any]:
+    """‖φ(x) − m_c‖² of rows and of new rows from the means of clusters, and of what their errors are multiples."""
+    E = np.eye(labels.max() + 1, dtype=Wide)[labels]
+    W = E.sum(axis=0)
+    norms, own, new = (E.T @ case.square @ E).diagonal() / W**2, case.square.diagonal(), case.oracle.own(case.B)
+    size = rounding(np.float64, case.d) * 8 * (case.unit.max() + case.side.max() + new.max())
+    return own[:, None] - 2 * case.square @ E / W + norms, new[:, None] - 2 * case.cross @ E / W + norms, size
+
+
+def check_clusters(case: Case) -> None:
+    model = mercer.KernelKMeans(int(case.rng.integers(2, 4)), case.kernel, n_init=1).fit(case.X)
+    D, new, size = means_of(case, model.labels_)
+    own = D[np.arange(len(D)), model.labels_]
+    agree("inertia", [model.inertia_], own.sum()[None], (len(D) * size)[None])
+    agree("nearest mean", own - D.min(axis=1), 0 * own, np.full(len(D), 4 * size))
+    # Distances that are rounding are 0.
+    agree("distances", model.transform(case.Z) ** 2, np.maximum(new, 0), np.full(new.shape, 4 * size))
+
+
+def check_spectral(case: Case) -> None:
+    model = mercer.KernelSpectralClustering(2, kernel=case.kernel).fit(case.X)
+    alpha, degrees = model.dual_coef_.astype(Wide), case.cross.sum(axis=1)
+    wanted = case.cross @ alpha
+    length = np.linalg.norm(wanted, axis=1, keepdims=True)
+    error = 4 * rounding(np.float64, case.d) * (case.side @ np.abs(alpha)).sum(axis=1, keepdims=True)
+    sound = (length > 0) & (degrees > rounding(np.float64, case.d) * case.side.sum(axis=1))[:, None]
+    bound = np.where(sound, error / np.where(length > 0, length, 1), 2)
+    agree("embedding", model.transform(case.Z), wanted / np.where(length > 0, length, 1), bound * np.ones(wanted.shape))
+
+
+def check_posterior(case: Case) -> None:
+    """The variance k(x, x) − k_xᵀ (K + λI)⁻¹ k_x of new rows."""
+    n, trace = len(case.A), float(np.trace(case.square))
+    alpha = float(10.0 ** case.rng.uniform(-9, 1)) * trace / n if 1e-280 < trace < 1e280 else 1.0
+    model = mercer.KernelRidge(case.kernel, alpha=alpha).fit(case.X, case.rng.standard_normal(n))
+    std = model.predict(case.Z, return_std=True)[1]
+    S = cholesky_solve(case.square + Wide(alpha) * np.eye(n, dtype=Wide), case.cross.T)
+    if S is None:
+        return
+    wanted, eps = case.oracle.own(case.B) - np.einsum("ij,ji->i", case.cross, S), rounding(np.float64, case.d)
+    size = np.abs(S).sum(axis=0)
+    bound = 4 * n * eps * (case.unit.max() + alpha) * size**2
+    bound += 8 * n * eps * (case.oracle.own(case.B) + case.side.max(axis=1) * size)
+    agree("variance", std.astype(Wide) ** 2, np.maximum(wanted, 0), bound)
+
+
+def check_random_features(case: Case) -> None:
+    """Cosines and sines of the phases that the frequencies make."""
+    model = mercer.RandomFourierFeatures(case.kernel, 16).fit(case.X)
+    W, Phi = model.frequencies_.astype(Wide), model.transform(case.Z)
+    phase, height = case.B @ W.T, np.sqrt(Wide(model.scale_) / 8)
+    lengths = np.sqrt(dot(case.B, case.B).diagonal()[:, None] * dot(W, W).diagonal()[None, :])
+    # Phases are whole turns less where float32 would not hold them; those of a few frequencies may be larger.
+    kind = np.finfo(Phi.dtype)
+    reach = np.sqrt(dot(case.B, case.B).max() * np.median(dot(W, W).diagonal()))
+    unit = kind.eps if kind.eps * reach <= PHASE else np.finfo(np.float64).eps
+    bound = height * np.minimum(2, (case.d + 8) * unit * lengths + 16 * kind.eps * np.pi)
+    agree("random features", Phi, height * np.hstack([np.cos(phase), np.sin(phase)]), np.hstack([bound, bound]))
+
+
+def check_sketch(case: Case) -> None:
+    """All monomials have the kernel's inner products; where degrees are sketched, the features are finite."""
+    model = mercer.PolynomialSketch(case.kernel, 300).fit(case.X)
+    Phi, Psi = model.transform(case.Z), model.transform(case.X)
+    if not (np.all(np.isfinite(Phi)) and np.all(np.isfinite(Psi))):
+        raise Wrong("PolynomialSketch: not finite")
+    if model.exact_ == len(model.places_):
+        # A feature below the range is lost, or keeps few digits.
+        eps, top = rounding(Phi.dtype, case.d) * 8 * len(model.places_), np.sqrt(case.unit.max() * case.side.max())
+        lost = (
+            np.finfo(Phi.dtype).tiny ** 0.5 * Phi.shape[1] * np.sqrt(max(case.unit.max(), case.side.max(), Wide(1e-30)))
+        )
+        agree("sketch", Phi.astype(Wide) @ Psi.astype(Wide).T, case.cross, eps * np.maximum(case.side, top) + lost)
+
+
+def check_two_samples(case: Case) -> None:
+    m, n, rng = len(case.B), len(case.A), case.rng
+    if m < 2:
+        return
+    own, unit = case.oracle.entries(case.B, case.B)
+    given = mercer.mmd_test(case.X, case.Z, case.kernel, n_permutations=3, estimator="biased").statistic
+    wanted = case.square.mean() + own.mean() - 2 * case.cross.mean()
+    eps = rounding(np.float64, case.d) * 4 * (m + n) * max(case.unit.max(), unit.max(), case.side.max())
+    agree("MMD²", [given], wanted[None], eps[None])
+    y = rng.standard_normal((n, 2))
+    L = dot(*[y.astype(Wide)] * 2)
+    H = np.eye(n, dtype=Wide) - Wide(1) / n
+    given = mercer.hsic_test(case.X, y, case.kernel, "linear", n_permutations=3, estimator="biased").statistic
+    wanted = np.trace(H @ case.square @ H @ L) / n**2
+    agree(
+        "HSIC", [given], wanted[None], (rounding(np.float64, case.d) * 8 * n * case.unit.max() * np.abs(L).max())[None]
+    )
+
+
+def check_points(case: Case) -> None:
+    """The distance of some rows' mean from that of all."""
+    n = len(case.A)
+    for found in (mercer.herd(case.X, 3, case.kernel), mercer.thin(case.X, 3, case.kernel)):
+        I = found.indices
+        wanted = case.square[np.ix_(I, I)].mean() - 2 * case.square[I].mean() + case.square.mean()
+        bound = rounding(np.float64, case.d) * 8 * n * case.unit.max()
+        agree("squared distance", [found.mmd[-1] ** 2], np.maximum(wanted, 0)[None], bound[None])
+
+
 ALWAYS = (
     check_entries, check_cross_entries, check_product, check_cross_product,
     check_consumers, check_normal_product, check_diagonal, check_float32,
 )  # fmt: skip
-SOMETIMES = (check_ridge, check_ridge, check_expansion, check_expansion, check_expansion, check_features)
+SOMETIMES = (
+    check_ridge, check_ridge, check_expansion, check_expansion, check_expansion, check_features, check_clusters,
+    check_spectral, check_posterior, check_random_features, check_sketch, check_two_samples, check_points,
+)  # fmt: skip
 
 
 def wide(X: Any) -> Any:
@@ -437,7 +547,7 @@ def outcome(case: Case, check: Callable[[Case], None]) -> tuple[str, str]:
     return "right", ""
 
 
-def run(first: int, cases: int, show: int = 40) -> tuple[Counter[str], list[str]]:
+def run(first: int, cases: int, show: int = 40, tell: Callable[[str], Any] = str) -> tuple[Counter[str], list[str]]:
     """How many cases had which outcome, and what was wrong with the first ones."""
     outcomes: Counter[str] = Counter()
     wrong: list[str] = []
@@ -447,6 +557,7 @@ def run(first: int, cases: int, show: int = 40) -> tuple[Counter[str], list[str]
             outcomes[what] += 1
             if what in ("WRONG", "CRASH") and len(wrong) < show:
                 wrong.append(f"draw {seed}: {what} {why}")
+                tell(wrong[-1])
         seed += 1
     return outcomes, wrong
 
@@ -456,5 +567,5 @@ if __name__ == "__main__":
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0, help="the first draw")
     given = parser.parse_args()
-    outcomes, wrong = run(given.seed, given.cases)
-    sys.stdout.write("\n".join([*wrong, str(dict(outcomes))]) + "\n")
+    outcomes, _ = run(given.seed, given.cases, tell=lambda line: sys.stdout.write(line + "\n"))
+    sys.stdout.write(f"{dict(outcomes)}\n")

@@ -42,3 +42,12 @@ def test_the_fuzz_finds_what_float32_cannot_hold(monkeypatch):
     monkeypatch.setattr(operator, "kernel_holds", lambda *_: True)
     with np.errstate(all="ignore"):
         assert fuzz.run(0, 600)[1]
+
+
+def test_every_check_can_be_right():
+    """A check that every kernel and every estimator refuses would find nothing."""
+    for check in dict.fromkeys([*fuzz.ALWAYS, *fuzz.SOMETIMES]):
+        with np.errstate(all="ignore"):
+            cases = (fuzz.drawn(np.random.default_rng(seed)) for seed in range(100))
+            some = (case for case in cases if case.kernel.properties.definiteness.is_mercer)
+            assert any(fuzz.outcome(case, check)[0] == "right" for case in some), check.__name__

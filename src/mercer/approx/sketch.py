@@ -10,17 +10,20 @@ import scipy.fft
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer.approx.monomials import MonomialFeatures
+from mercer.approx.monomials import HIGHEST_DEGREE, MonomialFeatures
 from mercer.errors import InvalidInput, message
 from mercer.kernels import Kernel, Linear, MonomialSum, Polynomial
 from mercer.kernels.algebra import Power, Product, Scaled, Sum
 
-__all__ = ["KNOWN", "Hashes", "allot", "draw_hashes", "pair_variances", "power_series", "sketch_features"]
+__all__ = ["KNOWN", "Hashes", "allot", "draw_hashes", "in_unit", "pair_variances", "power_series", "sketch_features"]
 
 Floats = NDArray[np.float64]
 
 KNOWN = "Linear, Polynomial, MonomialSum"
 """The kernels of which sums, products, powers and multiples are sketched."""
+
+MODEST = (1e-12, 1e12)
+"""√aⱼ for which float32 holds √aⱼ and φⱼ(x), however small or large the other is for it."""
 
 CHUNK = 1 << 21
 """Numbers in a block of rows, so that the transforms of all factors stay small."""
@@ -41,27 +44,69 @@ def power_series(kernel: Kernel) -> Floats:
     >>> power_series(2.0 * Linear() * MonomialSum(2))
     array([0., 2., 2., 2.])
     """
+    if (degree := _degree(kernel)) > HIGHEST_DEGREE:
+        given = f"a polynomial of degree {min(degree, 10**18):.3g}"
+        raise InvalidInput(message("PolynomialSketch", given, f"give one of degree {HIGHEST_DEGREE} at most"))
+    with np.errstate(all="ignore"):
+        a = _coefficients(kernel)
+    tiny, huge = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).max)
+    if not np.all((a == 0) | ((tiny <= np.abs(a)) & (np.abs(a) <= huge))):
+        given = f"{kernel!r}, of which float64 does not hold all coefficients"
+        raise InvalidInput(message("PolynomialSketch", given, "standardise the columns, or lower the degree"))
+    return a.astype(np.float64)
+
+
+def _degree(kernel: Kernel) -> int:
+    """The degree of a polynomial of ⟨x, z⟩."""
     if isinstance(kernel, Linear):
-        return np.array([0.0, 1.0])
-    if isinstance(kernel, Polynomial):
-        p, c, gamma = int(kernel.degree), float(kernel.coef0), float(kernel.gamma)
-        return np.array([comb(p, j) * gamma**j * c ** (p - j) for j in range(p + 1)])
-    if isinstance(kernel, MonomialSum):
-        return np.ones(int(kernel.degree) + 1)
+        return 1
+    if isinstance(kernel, Polynomial | MonomialSum):
+        return int(kernel.degree)
     if isinstance(kernel, Scaled):
-        return float(kernel.scale) * power_series(kernel.kernel)
+        return _degree(kernel.kernel)
     if isinstance(kernel, Sum):
-        a, b = power_series(kernel.left), power_series(kernel.right)
-        return np.pad(a, (0, max(len(b) - len(a), 0))) + np.pad(b, (0, max(len(a) - len(b), 0)))
+        return max(_degree(kernel.left), _degree(kernel.right))
     if isinstance(kernel, Product):
-        return np.convolve(power_series(kernel.left), power_series(kernel.right))
+        return _degree(kernel.left) + _degree(kernel.right)
     if isinstance(kernel, Power) and float(kernel.exponent).is_integer():
-        out, a = np.ones(1), power_series(kernel.kernel)
-        for _ in range(int(kernel.exponent)):
-            out = np.convolve(out, a)
-        return out
+        return int(kernel.exponent) * _degree(kernel.kernel)
     given = f"{kernel!r}, which is no polynomial of ⟨x, z⟩"
     raise InvalidInput(message("PolynomialSketch", given, f"give a kernel made of {KNOWN}, or use Nystroem"))
+
+
+def _coefficients(kernel: Any) -> NDArray[np.longdouble]:
+    """aⱼ in extended precision, so that what is beyond float64 is seen."""
+    if isinstance(kernel, Linear):
+        return np.array([0, 1], np.longdouble)
+    if isinstance(kernel, Polynomial):
+        p, c, gamma = int(kernel.degree), np.longdouble(kernel.coef0), np.longdouble(kernel.gamma)
+        return np.array([np.longdouble(str(comb(p, j))) * gamma**j * c ** (p - j) for j in range(p + 1)])
+    if isinstance(kernel, MonomialSum):
+        return np.ones(int(kernel.degree) + 1, np.longdouble)
+    if isinstance(kernel, Scaled):
+        return np.asarray(np.longdouble(kernel.scale) * _coefficients(kernel.kernel))
+    if isinstance(kernel, Sum):
+        a, b = _coefficients(kernel.left), _coefficients(kernel.right)
+        return np.pad(a, (0, max(len(b) - len(a), 0))) + np.pad(b, (0, max(len(a) - len(b), 0)))
+    if isinstance(kernel, Product):
+        return np.convolve(_coefficients(kernel.left), _coefficients(kernel.right))
+    out, a = np.ones(1, np.longdouble), _coefficients(kernel.kernel)
+    for _ in range(int(kernel.exponent)):
+        out = np.convolve(out, a)
+    return out
+
+
+def in_unit(X: Floats, a: Floats) -> tuple[Floats, Floats]:
+    """Rows over their root mean square norm r, and aⱼ r²ʲ: the same polynomial, whose powers float64 holds.
+
+    >>> X, a = in_unit(np.array([[3e-100, 4e-100]]), np.array([1.0, 1e200]))
+    >>> X.round(6), a.round(6)
+    (array([[0.6, 0.8]]), array([ 1., 25.]))
+    """
+    top = float(np.abs(X).max(initial=0.0)) or 1.0
+    norm = top * float(np.sqrt(np.mean(np.sum((X / top) ** 2, axis=1)))) or 1.0
+    with np.errstate(divide="ignore"):
+        return X / norm, np.exp(np.minimum(np.log(a) + 2 * np.arange(len(a)) * np.log(norm), 300.0))
 
 
 def pair_variances(X: NDArray[Any], degree: int) -> Floats:
@@ -144,17 +189,22 @@ def sketch_features(X: Any, a: Floats, places: list[int], exact: int, hashes: Ha
     N. Pham, R. Pagh (2013). Fast and scalable polynomial kernels via explicit feature maps. KDD.
     """
     n, d = X.shape
-    shared = exact == 0
+    shared, roots = exact == 0, np.sqrt(a)
+    modest = np.all((roots == 0) | ((MODEST[0] <= roots) & (roots <= MODEST[1])))
+    kind = X.dtype if modest else np.dtype(np.float64)
     out = np.zeros((n, max(places) if shared else sum(places)), X.dtype)
     step = max(1, CHUNK // max(d, *places, 1))
     for i in range(0, n, step):
-        rows, start, factor = X[i : i + step], 0, 0
+        rows, start, factor = X[i : i + step].astype(kind, copy=False), 0, 0
         for j, D in enumerate(places):
             if D:
                 part = _monomials(rows, j) if j < max(exact, 1) else _tensor_sketch(rows, D, hashes, factor, j)
-                out[i : i + step, start : start + part.shape[1]] += out.dtype.type(np.sqrt(a[j])) * part
+                out[i : i + step, start : start + part.shape[1]] += kind.type(roots[j]) * part
             factor += j if j >= exact and D else 0
             start += 0 if shared else D
+    if not np.all(np.isfinite(out)):
+        given = f"rows of up to {abs(X).max():.1e}, whose features are beyond {out.dtype}"
+        raise InvalidInput(message("PolynomialSketch", given, "standardise the columns, or lower the degree"))
     return out
 
 

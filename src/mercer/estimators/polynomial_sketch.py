@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.approx.sketch import Hashes, allot, draw_hashes, pair_variances, power_series, sketch_features
+from mercer.approx.sketch import Hashes, allot, draw_hashes, in_unit, pair_variances, power_series, sketch_features
 from mercer.arrays import require
 from mercer.errors import InvalidInput, message
 from mercer.estimators.feature_maps import MEASURED, _FeatureMap
@@ -97,7 +97,8 @@ class PolynomialSketch(_FeatureMap):
         if not np.any(a > 0):
             raise InvalidInput(message("PolynomialSketch", f"{self.kernel_!r} is 0", "give another kernel"))
         with report.stage("hashes"):
-            self.exact_, places = allot(a, pair_variances(self._some(X, seed), len(a) - 1), d, D)
+            rows, sizes = in_unit(self._some(X, seed), a)
+            self.exact_, places = allot(sizes, pair_variances(rows, len(a) - 1), d, D)
             hashes = draw_hashes(places, self.exact_, d, np.random.default_rng([seed, 0]))
         self.places_ = np.array(places)
         self.hash_buckets_, self.hash_signs_ = hashes
