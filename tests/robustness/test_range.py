@@ -10,7 +10,7 @@ from mercer import KernelOperator
 from mercer.errors import InvalidInput
 from mercer.estimators import gaussian_classes, held_out
 from mercer.gram.reach import holds
-from mercer.kernels import Cosine, Gaussian, Linear, Matern, Polynomial, trace
+from mercer.kernels import Cosine, Formula, Gaussian, Linear, Matern, Polynomial, trace
 
 RNG = np.random.default_rng(0)
 LARGE = (RNG.uniform(-1, 1, (60, 5)) * 5e6).astype(np.float32)
@@ -190,6 +190,14 @@ def test_small_rows_of_which_large_ones_leave_nothing():
     K = kernel(Z, X)
     assert K.dtype == np.float64
     assert K[0, 1] == pytest.approx(float(X[1, 0]) * float(Z[0, 0]) * np.exp(-3e38 * 5e-40), rel=1e-6)
+
+
+def test_large_rows_whose_own_value_is_infinite():
+    """k(x, x) = exp(1e10) is no measure of the error of k(x, z) = exp(150)."""
+    X, Z = np.array([[1e5, 0.0], [1.0, 1.0]], np.float32), np.array([[1.5e-3, 0.0]], np.float32)
+    K = Formula("exp(dot)")(Z, X)
+    assert K.dtype == np.float64
+    assert K[0, 0] == pytest.approx(np.exp(float(X[0, 0]) * float(Z[0, 0])), rel=1e-12)
 
 
 @pytest.mark.parametrize("factor", [1e-44, 1e-38, 1e36])

@@ -176,6 +176,7 @@ def _agrees(mine: Array, expression: Expression, known: dict[Views, Size], kind:
         theirs, _ = _values(expression, known, wide, set(), kind)
         root = np.sqrt(np.abs(theirs[SAME]))
         own, size = root[FIRST] * root[SECOND], np.abs(theirs)
+        own = np.where(np.isfinite(own), own, size)  # infinity is no measure
         most = np.max(size[CROSS], where=np.isfinite(size[CROSS]), initial=0.0)
         # Of a formula that is 0 where the rows coincide, such as a distance, the largest value is the measure.
         near = np.abs(mine - theirs) <= AGREEMENT[kind] * np.where(own > 0, np.maximum(own, size), most)
