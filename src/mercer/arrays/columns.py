@@ -22,6 +22,7 @@ __all__ = [
     "dropped",
     "given_numbers",
     "plan_column",
+    "plan_text",
     "read_form",
 ]
 
@@ -274,6 +275,19 @@ def _plan_objects(
     words = np.mean([" " in one for one in present]) > 0.5
     said = f"text, {distinct} distinct values in {len(text)} rows{missing}"
     return ColumnPlan(name, "text", said=said, form="lower" if words else "")
+
+
+def plan_text(name: str, values: Any) -> ColumnPlan:
+    """A column that is text because somebody says so.
+
+    >>> import pandas as pd
+    >>> plan_text("word", pd.Series(["a", "b", "a"])).said
+    'text, 2 distinct values in 3 rows'
+    """
+    text, absent = as_text(values)
+    found = _plan_objects(name, text, absent, len(text), "")
+    said = f"text, {len(np.unique(text[~absent].astype(str)))} distinct values in {len(text)} rows"
+    return ColumnPlan(name, "text", said=said) if found is None else replace(found, said=said, kind="text")
 
 
 def dropped(plan: ColumnPlan) -> ColumnPlan:

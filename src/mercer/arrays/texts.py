@@ -33,23 +33,25 @@ _LETTERS = re.compile(r"[A-Z*\-.]+")
 def letters_of(texts: NDArray[Any]) -> str:
     """Whether the texts are sequences: "nucleotides", "amino acids", or "" if they are neither.
 
-    >>> letters_of(np.array(["ACGTACGT", "ttgacc"])), letters_of(np.array(["MKVLAW", "GFDE"]))
+    >>> letters_of(np.array(["ACGTACGT", "ttgACC"])), letters_of(np.array(["MKVLAW", "GFDE"]))
     ('nucleotides', 'amino acids')
     >>> letters_of(np.array(["kernel", "matrix"]))
     ''
     """
-    looked = [text.upper() for text in texts[:LOOK] if text.isupper() or text.islower()]
-    if len(looked) < MOSTLY * min(len(texts), LOOK) or not looked:
+    upper = [text.upper() for text in texts[:LOOK]]
+    if not upper:
         return ""
-    length = float(np.median([len(text) for text in looked]))
-    if length >= 6 and share(_NUCLEOTIDES, looked) >= MOSTLY:
+    length = float(np.median([len(text) for text in upper]))
+    if length >= 6 and share(_NUCLEOTIDES, upper) >= MOSTLY:  # of any case: small letters mark repeats
         return "nucleotides"
+    looked = [text for text in texts[:LOOK] if text.isupper()]
+    if length < 5 or len(looked) < MOSTLY * len(upper):
+        return ""
     usual = [text for text in looked if _LETTERS.fullmatch(text)]
     letters = "".join(usual)
     proper = sum(letters.count(letter) for letter in "ACDEFGHIKLMNPQRSTVWY")
-    upper = sum(text.isupper() for text in texts[:LOOK])
-    if length >= 5 and len(usual) >= MOSTLY * len(looked) and upper >= MOSTLY * len(looked):
-        return "amino acids" if proper >= 0.98 * len(letters) else ""
+    if len(usual) >= MOSTLY * len(looked) and proper >= 0.98 * len(letters):
+        return "amino acids"
     return ""
 
 

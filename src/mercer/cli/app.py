@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -31,6 +32,7 @@ from mercer.cli.options import (
     PerColumn,
     PredictionsOut,
     Proba,
+    ReadText,
     Resume,
     Seed,
     SomeTable,
@@ -110,6 +112,7 @@ def fit(
     alpha: Alpha = None,
     columns: Columns = None,
     drop: Drop = None,
+    text: ReadText = None,
     task: Task = "auto",
     out: ModelOut = None,
     seed: Seed = 0,
@@ -127,21 +130,19 @@ def fit(
     parse_memory(memory)
     with _working(threads), show.silent(as_json):
         data = fitting.prepare(
-            read_table(table, memory=memory), target, task, seed, holdout, columns=columns, drop=drop
+            read_table(table, memory=memory), target, task, seed, holdout, columns=columns, drop=drop, text=text
         )
         show.show_data(data)
         choice = fitting.choose(data, kernel, alpha, seed)
         show.show_choice(choice)
         outcome = fitting.fit(data, choice, memory, refit=out is not None)
-    if out is not None:
-        save(outcome.model, out)
+    with show.silent(as_json):
+        show.show_model(outcome.model)
+        show.show_score(outcome, data.task)
+        _saved(data, outcome, out)
+        show.show_next(data, choice, outcome, out, searched=choice.search is not None)
     if as_json:
         typer.echo(results.as_json(results.of_fit(data, choice, outcome, out)))
-        return
-    show.show_model(outcome.model)
-    show.show_score(outcome, data.task)
-    show.show_saved(data, out)
-    show.show_next(data, choice, outcome, out, searched=choice.search is not None)
 
 
 @app.command()
@@ -152,6 +153,7 @@ def tune(
     kernel: TuneKernel = None,
     columns: Columns = None,
     drop: Drop = None,
+    text: ReadText = None,
     task: Task = "auto",
     per_column: PerColumn = False,
     halving: Halving = None,
@@ -172,19 +174,20 @@ def tune(
     check_scores_place(resume, [table, out])
     parse_memory(memory)
     with _working(threads), show.silent(as_json):
-        data = fitting.prepare(read_table(table, memory=memory), target, task, seed, columns=columns, drop=drop)
+        data = fitting.prepare(
+            read_table(table, memory=memory), target, task, seed, columns=columns, drop=drop, text=text
+        )
         show.show_data(data)
         found = tuning.tune(data, kernel, per_column, halving, resume, seed)
         show.show_tuned(found)
         outcome = fitting.fit(data, found.choice, memory, refit=out is not None)
-    if out is not None:
-        save(outcome.model, out)
+    with show.silent(as_json):
+        show.show_model(outcome.model, report=False)
+        show.show_score(outcome, data.task)
+        _saved(data, outcome, out)
+        show.show_next(data, found.choice, outcome, out, searched=True)
     if as_json:
         typer.echo(results.as_json(results.of_tuning(data, found, outcome, out)))
-        return
-    show.show_score(outcome, data.task)
-    show.show_saved(data, out)
-    show.show_next(data, found.choice, outcome, out, searched=True)
 
 
 @app.command()
@@ -278,6 +281,7 @@ def check(
     target: LeftOut = None,
     columns: ColumnsOrWidth = None,
     drop: Drop = None,
+    text: ReadText = None,
     vary: Vary = None,
     as_json: AsJson = False,
     threads: Threads = None,
@@ -290,7 +294,7 @@ def check(
     from mercer.cli.checking import examined
 
     with _working(threads):
-        report = examined(kernel, table, target, columns, vary, drop)
+        report = examined(kernel, table, target, columns, vary, drop, text)
     if as_json:
         typer.echo(results.as_json(results.of_check(report)))
     else:
@@ -320,3 +324,9 @@ def _working(threads: int | None) -> Iterator[None]:
         stack.enter_context(spare_threads() if threads is None else fixed_threads(threads))
         stack.enter_context(observe(Progress()))
         yield
+
+
+def _saved(data: fitting.Data, outcome: fitting.Outcome, out: Path | None) -> None:
+    if out is not None:
+        save(outcome.model, out)
+        show.show_saved(data, out)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from mercer import KernelReport, check_kernel
 from mercer.cli.columns import chosen_columns
+from mercer.cli.fitting import fitted_encoder
+from mercer.cli.mixed import placed
 from mercer.errors import InvalidInput, message
 from mercer.io import TableEncoder, read_table
 from mercer.io.sequences import SequenceEncoder
@@ -22,6 +25,7 @@ def examined(
     columns: str | None,
     vary: str | None,
     drop: str | None = None,
+    read_text: str | None = None,
 ) -> KernelReport:
     """The report on a kernel or a formula, on the rows of a table if there is one.
 
@@ -36,13 +40,17 @@ def examined(
         given = f"no column {target!r} in {table.name}"
         raise InvalidInput(message("--target", given, f"the columns are {', '.join(found.columns[:12])}"))
     without = target or found.default_target
-    frame = found.frame[chosen_columns(found.path, found.frame, columns, drop, without).names]
+    rest = replace(
+        found, frame=found.frame[chosen_columns(found.path, found.frame, columns, drop, without, read_text).names]
+    )
     if found.format == "fasta":
-        return check_kernel(_of_sequences(kernel, text), SequenceEncoder().fit_transform(frame), vary=_choices(vary))
-    encoder = TableEncoder()
-    X = encoder.fit_transform(frame)
-    kernel = kernel.resolve(X, [str(name) for name in encoder.get_feature_names_out()])
-    return check_kernel(kernel, X, vary=_choices(vary))
+        X = SequenceEncoder().fit_transform(rest.frame)
+        return check_kernel(_of_sequences(kernel, text), X, vary=_choices(vary))
+    encoder = fitted_encoder(rest, rest.frame, columns is not None, read_text)
+    assert isinstance(encoder, TableEncoder)
+    kernel, encoder = placed(kernel, encoder, "check")
+    X = encoder.transform(rest.frame)
+    return check_kernel(kernel.resolve(X, encoder.feature_names_out_), X, vary=_choices(vary))
 
 
 def _width(columns: str | None, drop: str | None) -> int | None:

@@ -42,9 +42,14 @@ def listed(names: list[str]) -> str:
 
 
 def chosen_columns(
-    table: str, frame: Any, columns: str | None = None, drop: str | None = None, target: str | None = None
+    table: str,
+    frame: Any,
+    columns: str | None = None,
+    drop: str | None = None,
+    target: str | None = None,
+    text: str | None = None,
 ) -> Columns:
-    """The columns of a data frame without its target, by the options --columns and --drop.
+    """The columns of a data frame without its target, by the options --columns and --drop; those of --text are kept.
 
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"row": range(20), "size": [1.5, 2.5] * 10})
@@ -69,7 +74,8 @@ def chosen_columns(
     kept = [name for name in there if name not in gone]
     if not kept:
         raise InvalidInput(message("--drop", f"{drop} are all columns of {table}", "leave some to predict from"))
-    found = identifying_columns(frame[kept])
+    read = named_columns("--text", text, table, kept, target) if text is not None else []
+    found = identifying_columns(frame[[name for name in kept if name not in read]])
     if len(found) < len(kept):
         gone |= {name: f"{why}; name it by --columns to use it" for name, why in found.items()}
     return Columns([name for name in kept if name not in gone], gone)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.columns import chosen_columns
+from mercer.cli.columns import chosen_columns, named_columns
+from mercer.cli.mixed import Joined, best_parts, joined, placed
 from mercer.cli.scores import Confusion, Score, guess, score
 from mercer.cli.targets import Task, as_target, infer_task, quarter
 from mercer.errors import InvalidInput, message
@@ -23,7 +25,7 @@ from mercer.select import (
     default_sequence_kernels,
 )
 
-__all__ = ["Choice", "Data", "Outcome", "choose", "fit", "given_kernel", "prepare"]
+__all__ = ["Choice", "Data", "Outcome", "choose", "fit", "fitted_encoder", "given_kernel", "prepare"]
 
 SAMPLE, SCREEN, FOLDS = 3000, 1000, 5
 FEWEST = 20
@@ -55,23 +57,45 @@ class Data:
         """Whether the rows are sequences, not columns."""
         return self.table.format == "fasta"
 
-    def encoded(self, rows: NDArray[np.bool_]) -> Any:
-        """Some of the rows, as the kernel sees them."""
-        return self.encoder.transform(self.frame[rows])
+    @property
+    def texts(self) -> list[str]:
+        """The columns of a table that are texts or sequences."""
+        return self.encoder.text_columns_ if isinstance(self.encoder, TableEncoder) else []
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether some columns of a table are texts or sequences."""
+        return bool(self.texts)
+
+    @property
+    def training_frame(self) -> Any:
+        """The rows that are not held out."""
+        return self.frame[~self.held]
 
     @property
     def training(self) -> Any:
-        """The rows that are not held out, as the kernel sees them."""
-        return self.encoded(~self.held)
+        """The rows that are not held out, as the encoder makes them."""
+        return self.encoder.transform(self.training_frame)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The kernel and α, and the search that found them where there was one."""
+    """The kernel and α, what encodes its rows, and the search that found them where there was one."""
 
     kernel: Kernel
     alpha: float
-    search: RidgeSearch | None
+    encoder: TableEncoder | SequenceEncoder
+    search: RidgeSearch | None = None
+    way: Joined | None = None
+    """Of what parts it is made, on a table with texts."""
+    given: Kernel | None = None
+    """As it was given, on a table with texts."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def named(self) -> Kernel:
+        """The kernel as it can be given again: columns have names, because indices count those that are used."""
+        return self.way.named if self.way is not None else self.given or self.kernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,61 +117,110 @@ def prepare(
     *,
     columns: str | None = None,
     drop: str | None = None,
+    text: str | None = None,
 ) -> Data:
     """Split the target off, choose the columns, find the task, and hold a quarter of the rows out."""
     rest, column = table.split(target)
     name = target or table.default_target or ""
     # Of the whole table, in which counters are complete.
-    chosen = chosen_columns(table.path, table.frame, columns, drop, name)
+    chosen = chosen_columns(table.path, table.frame, columns, drop, name, text)
     rest = replace(rest, frame=rest.frame[chosen.names])
     found, why = infer_task(column, task)
     if len(column) < FEWEST:
         raise InvalidInput(message(table.path, f"{len(column)} rows with a target", f"give {FEWEST} or more"))
     y = as_target(table.path, column, found)
     held = quarter(y, found, seed) if holdout else np.zeros(len(y), bool)
-    encoder = SequenceEncoder() if rest.format == "fasta" else TableEncoder()
-    return Data(rest, name, y, found, why, held, tuple(chosen.said), encoder.fit(rest.frame[~held]))
+    encoder = fitted_encoder(rest, rest.frame[~held], columns is not None, text)
+    return Data(rest, name, y, found, why, held, tuple(chosen.said), encoder)
+
+
+def fitted_encoder(table: Table, rows: Any, named: bool, text: str | None) -> TableEncoder | SequenceEncoder:
+    """What encodes rows: sequences are kept, text only if it is named, or if there is nothing else."""
+    if table.format == "fasta":
+        return SequenceEncoder().fit(rows)
+    wanted = () if text is None else tuple(named_columns("--text", text, table.path, table.columns))
+    encoder = TableEncoder(keep_text=True, text=wanted).fit(rows)
+    kinds = zip(encoder.columns_, encoder.kinds_, strict=True)
+    unread = [name for name, kind in kinds if kind == "text" and name not in wanted]
+    if named or not unread or len(unread) == len(encoder.columns_):
+        return encoder
+    return encoder.without(*unread, why=f"left out, as text; --text {shlex.quote(','.join(unread))} reads it")
 
 
 def choose(data: Data, kernel: str | None, alpha: float | None, seed: int) -> Choice:
     """The kernel and α by cross-validation on the training rows, or what was given of them."""
     if alpha is not None and not (np.isfinite(alpha) and alpha > 0):
         raise InvalidInput(message("--alpha", f"{alpha}", "give a positive number"))
+    if kernel is not None:
+        given, encoder = given_kernel(kernel, data)
+        as_given = as_kernel(kernel) if data.has_texts else None
+        if alpha is not None:
+            return Choice(given, alpha, encoder, given=as_given)
+        search = _searched(data, encoder.transform(data.training_frame), [given], None, seed, SCREEN)
+        return Choice(search.best_kernel, search.best_alpha, encoder, search, given=as_given)
+    if data.has_texts:
+        assert isinstance(data.encoder, TableEncoder)
+        return _choose_joined(data, data.encoder, alpha, seed)
     X = data.training
-    given = None if kernel is None else given_kernel(kernel, data, X)
-    if given is not None and alpha is not None:
-        return Choice(given, alpha, None)
-    kernels = _defaults(data, X, seed) if given is None else [given]
-    alphas = default_alphas() if alpha is None else [alpha]
-    search = cross_validate_ridge(
+    search = _searched(data, X, _defaults(data, X, seed), alpha, seed, SCREEN)
+    return Choice(search.best_kernel, search.best_alpha, data.encoder, search)
+
+
+def _choose_joined(data: Data, encoder: TableEncoder, alpha: float | None, seed: int) -> Choice:
+    """The best of each part of a table with texts, then the best way to join them."""
+    X = data.training
+    parts = best_parts(encoder, X, data.y[~data.held], data.task, SCREEN, FOLDS, seed)
+    ways = joined(parts)
+    kernels = [way.kernel(way.own(encoder)) for way in ways]
+    # Rows of numbers alone are vectors; the folds are the same.
+    groups = [[i for i, one in enumerate(kernels) if (one.domain == "vectors") == numbers] for numbers in (True, False)]
+    found = []
+    for group in filter(None, groups):
+        own = encoder.with_features(*(feature for i in group for feature in ways[i].features))
+        rows = own.transform(data.training_frame)
+        kernels = [ways[i].kernel(own) for i in group]
+        search = _searched(data, rows, kernels, alpha, seed, None)
+        found.append((search, ways[group[kernels.index(search.best_kernel)]]))
+    search, way = max(found, key=lambda one: one[0].best_score)
+    table = sorted((row for one, _ in found for row in one.table), key=lambda row: -row.mean)
+    own = way.own(encoder)
+    notes = tuple(part.said for part in parts)
+    search = replace(search, table=(search.table[0], *(row for row in table if row != search.table[0])))
+    return Choice(way.kernel(own), search.best_alpha, own, search, way, None, notes)
+
+
+def _searched(
+    data: Data, X: Any, kernels: list[Kernel], alpha: float | None, seed: int, screen: int | None
+) -> RidgeSearch:
+    return cross_validate_ridge(
         X,
         data.y[~data.held],
         kernels,
-        alphas,
+        default_alphas() if alpha is None else [alpha],
         folds=FOLDS,
         task=data.task,
         sample=SAMPLE,
         random_state=seed,
-        screen=SCREEN,
+        screen=screen,
     )
-    return Choice(search.best_kernel, search.best_alpha, search)
 
 
 def _defaults(data: Data, X: Any, seed: int) -> list[Kernel]:
     return default_sequence_kernels(X) if data.of_sequences else default_kernels(X, random_state=seed)
 
 
-def given_kernel(text: str, data: Data, X: Any) -> Kernel:
-    """The kernel that was asked for, resolved, if it is one of such rows."""
-    kernel = as_kernel(text)
-    wanted = "any" if data.of_sequences else "vectors"
-    if kernel.domain != wanted:
-        rows, such = ("sequences", "spectrum(k=3)") if data.of_sequences else ("the rows of a table", "gaussian()")
-        advice = f"choose a kernel of those, such as {such}; others are for mercer in Python"
-        raise InvalidInput(message("--kernel", f"{text} is no kernel of {rows}", advice))
-    kernel = kernel.resolve(X, feature_names=data.encoder.feature_names_out_)
+def given_kernel(text: str, data: Data) -> tuple[Kernel, TableEncoder | SequenceEncoder]:
+    """The kernel that was asked for, resolved, if it is one of such rows; and what encodes the columns it reads."""
+    kernel, encoder = as_kernel(text), data.encoder
+    if isinstance(encoder, TableEncoder):
+        kernel, encoder = placed(kernel, encoder, "--kernel")
+    elif kernel.domain != "any":
+        advice = "choose a kernel of those, such as spectrum(k=3); others are for mercer in Python"
+        raise InvalidInput(message("--kernel", f"{text} is no kernel of sequences", advice))
+    X = encoder.transform(data.training_frame)
+    kernel = kernel.resolve(X, feature_names=encoder.feature_names_out_)
     kernel.check_data(X)
-    return kernel
+    return kernel, encoder
 
 
 def fit(data: Data, choice: Choice, memory: str | None, *, refit: bool) -> Outcome:
@@ -176,5 +249,6 @@ def fit(data: Data, choice: Choice, memory: str | None, *, refit: bool) -> Outco
 def _fitted(data: Data, choice: Choice, memory: str | None, rows: NDArray[np.bool_]) -> TableModel:
     estimator = KernelRidgeClassifier if data.task == "classification" else KernelRidge
     ridge = estimator(choice.kernel, choice.alpha, fit_intercept=True, memory=memory)
-    model = TableModel.of(data.encoder, ridge.fit(data.encoded(rows), data.y[rows]), data.target, int(rows.sum()))
+    encoded = choice.encoder.transform(data.frame[rows])
+    model = TableModel.of(choice.encoder, ridge.fit(encoded, data.y[rows]), data.target, int(rows.sum()))
     return model.set_params(notes=data.left_out)

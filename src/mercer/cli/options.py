@@ -26,6 +26,7 @@ __all__ = [
     "PerColumn",
     "PredictionsOut",
     "Proba",
+    "ReadText",
     "Resume",
     "Seed",
     "SomeTable",
@@ -85,6 +86,13 @@ Columns = Annotated[
     ),
 ]
 Drop = Annotated[Text, typer.Option(metavar="COLUMNS", help="Leave these columns out; separate their names by commas.")]
+ReadText = Annotated[
+    Text,
+    typer.Option(
+        metavar="COLUMNS",
+        help="Read these columns as text, by kernels on their substrings; separate their names by commas.",
+    ),
+]
 Memory = Annotated[
     Text,
     typer.Option(metavar="SIZE", help="Limit the memory, as in 2GB. By default half of the free memory is used."),

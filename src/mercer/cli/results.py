@@ -94,7 +94,6 @@ def _of_data(data: Data) -> dict[str, Any]:
         "target": data.target,
         "task": data.task,
         "why_task": data.why_task,
-        "columns": data.encoder.columns_,
         "left_out": data.left_out,
         "notes": data.table.notes,
     }
@@ -105,7 +104,12 @@ def _of_kernel(kernel: Kernel) -> dict[str, Any]:
 
 
 def _of_choice(choice: Choice) -> dict[str, Any]:
-    return {**_of_kernel(choice.kernel), "alpha": choice.alpha}
+    return {
+        "kernel": repr(choice.kernel),
+        "option": as_option(choice.named).strip() or None,
+        "alpha": choice.alpha,
+        "columns": choice.encoder.columns_,
+    }
 
 
 def _of_search(choice: Choice) -> dict[str, Any] | None:

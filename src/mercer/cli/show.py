@@ -97,7 +97,7 @@ def show_choice(choice: Choice) -> None:
     ]
     others = [row for row in search.best_of_each_kernel()[1:] if row.rows == search.sample_size]
     lines += [_runner_up(row.kernel, row.alpha, row.mean, row.std) for row in others[:RUNNERS_UP]]
-    lines += _left_behind(search)
+    lines += [*_left_behind(search), *choice.notes]
     section("Kernel and α", [*lines, *search.notes])
 
 
@@ -176,10 +176,9 @@ def show_confusion(confusion: Confusion | None) -> None:
 
 
 def show_saved(data: Data, out: Any) -> None:
-    """Where the model is, if anywhere, and what it was fitted on."""
-    if out is not None:
-        fitted_on = f"all {len(data.y)} rows" + (", those held out too" if data.held.any() else "")
-        section("Model", [f"saved as {out}, fitted on {fitted_on}"])
+    """Where the model is, and what it was fitted on."""
+    fitted_on = f"all {len(data.y)} rows" + (", those held out too" if data.held.any() else "")
+    section("Model", [f"saved as {out}, fitted on {fitted_on}"])
 
 
 def show_model(model: TableModel, *, report: bool = True) -> None:
@@ -222,7 +221,7 @@ def show_next(data: Data, choice: Choice, outcome: Outcome, out: Any, *, searche
         and outcome.held_out.main < outcome.guessing.main + 0.02
     ):
         lines.append("this is hardly better than guessing: look whether the columns can tell anything about the target")
-    search, typed = choice.search, as_option(choice.kernel)
+    search, typed = choice.search, as_option(choice.named)
     if search is not None and any("smallest" in note or "largest" in note for note in search.notes):
         way, factor = ("smaller", 0.1) if any("smallest" in note for note in search.notes) else ("larger", 10)
         lines.append(f"a {way} α: {typed}--alpha {choice.alpha * factor:g}")

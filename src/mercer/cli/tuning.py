@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.fitting import FOLDS, SAMPLE, SCREEN, Choice, Data, given_kernel
+from mercer.cli.fitting import FOLDS, SAMPLE, SCREEN, Choice, Data, choose, given_kernel
 from mercer.cli.targets import Task, dealt
 from mercer.errors import InvalidInput, message
 from mercer.estimators import KernelRidge, KernelRidgeClassifier, KernelSearchCV
-from mercer.kernels import Kernel
+from mercer.io import TableEncoder
+from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.comparable import comparable
 from mercer.kernels.derivatives import tunable_parameters
 from mercer.select import (
@@ -50,9 +51,12 @@ class Tuned:
 def tune(data: Data, kernel: str | None, per_column: bool, halving: int | None, resume: Any, seed: int) -> Tuned:
     """A kernel from the shortlist, or the one given, and its parameters by a search or by the marginal likelihood."""
     _refuse_per_column(data, per_column)
-    X, y = data.training, data.y[~data.held]
-    names, chosen = list(data.encoder.feature_names_out_), _sampled(y, data.task, seed)
-    given = None if kernel is None else given_kernel(kernel, data, X)
+    if kernel is None and data.has_texts:
+        return _tune_joined(data, halving, resume, seed)
+    y, chosen = data.y[~data.held], _sampled(data.y[~data.held], data.task, seed)
+    given, encoder = (None, data.encoder) if kernel is None else given_kernel(kernel, data)
+    named = as_kernel(kernel) if kernel is not None and data.has_texts else None
+    X, names = encoder.transform(data.training_frame), list(encoder.feature_names_out_)
     shortlist, families = None, None
     if given is None and not data.of_sequences:
         shortlist = suggest(X, y, task=data.task, random_state=seed)
@@ -60,7 +64,7 @@ def tune(data: Data, kernel: str | None, per_column: bool, halving: int | None, 
         start = shortlist[0].kernel if shortlist is not None else given
         assert start is not None
         found = maximise_marginal_likelihood(start, X, y, per_column=True, sample=SAMPLE // 2, random_state=seed)
-        return Tuned(Choice(_short(found.kernel), found.noise, None), shortlist, None, None, found, names)
+        return Tuned(Choice(_short(found.kernel), found.noise, encoder), shortlist, None, None, found, names)
     if given is not None:
         grid = [_grid(_around(given), default_alphas())]
     else:
@@ -70,7 +74,26 @@ def tune(data: Data, kernel: str | None, per_column: bool, halving: int | None, 
     best = search.best_params_
     notes = [] if len(grid[0]["kernel"]) > 1 else ["the kernel has no bandwidth to vary: only α was searched"]
     notes += _no_race(search, len(chosen))
-    return Tuned(Choice(best["kernel"], best["alpha"], None), shortlist, families, search, None, names, tuple(notes))
+    choice = Choice(best["kernel"], best["alpha"], encoder, given=named if len(grid[0]["kernel"]) == 1 else None)
+    return Tuned(choice, shortlist, families, search, None, names, tuple(notes))
+
+
+def _tune_joined(data: Data, halving: int | None, resume: Any, seed: int) -> Tuned:
+    """Of a table with texts: what a fit chooses, then other bandwidths and weights around it."""
+    start = choose(data, None, None, seed)
+    assert start.way is not None
+    assert isinstance(start.encoder, TableEncoder)
+    y = data.y[~data.held]
+    chosen = _sampled(y, data.task, seed)
+    X = start.encoder.transform(data.training_frame)[chosen]
+    ways = start.way.varied(_around)
+    kernels = [way.kernel(start.encoder) for way in ways]
+    grid = [_grid(kernels, start.alpha * PENALTIES)]
+    search = _search(data, X, y[chosen], grid, seed, halving=halving, resume=resume)
+    way = ways[kernels.index(search.best_params_["kernel"])]
+    best = Choice(search.best_params_["kernel"], search.best_params_["alpha"], start.encoder, way=way)
+    notes = (*start.notes, *_no_race(search, len(chosen)))
+    return Tuned(best, None, None, search, None, list(start.encoder.feature_names_out_), notes)
 
 
 def refuse_contradictions(per_column: bool, halving: int | None, resume: Any) -> None:
@@ -103,6 +126,9 @@ def _refuse_per_column(data: Data, per_column: bool) -> None:
     if data.of_sequences:
         given = "--per-column for sequences"
         raise InvalidInput(message("tune", given, "sequences have no columns: leave it out"))
+    if data.has_texts:
+        given = f"--per-column for a table with texts ({', '.join(data.texts)})"
+        raise InvalidInput(message("tune", given, "leave them out: --drop names them"))
     if data.task == "classification":
         given = "--per-column for classes"
         raise InvalidInput(message("tune", given, "the marginal likelihood is that of a regression: leave it out"))

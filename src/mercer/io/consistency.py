@@ -280,7 +280,12 @@ def _check_table_model(model: Any, path: str) -> None:
         _refuse(path, "a table model without the name of its target")
     if isinstance(model.encoder, SequenceEncoder):
         return
-    wide, fed = len(model.encoder.feature_names_out_), model.estimator.n_features_in_
+    rows: Any = getattr(model.estimator, "X_fit_", None)
+    of_objects = isinstance(rows, np.ndarray) and rows.dtype == object
+    if of_objects and rows.ndim != 2:
+        _refuse(path, f"the encoder makes rows of columns and the estimator has an array of shape {rows.shape}")
+    wide = len(model.encoder.feature_names_out_)
+    fed = rows.shape[1] if of_objects else model.estimator.n_features_in_
     if wide != fed:
         _refuse(path, f"the encoder makes {wide} columns and the estimator takes {fed}")
 

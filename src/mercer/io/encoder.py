@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.arrays.columns import OBJECTS, ColumnPlan, as_frame, as_numbers, as_text, dropped, plan_column
+from mercer.arrays.columns import OBJECTS, ColumnPlan, as_frame, as_numbers, as_text, dropped, plan_column, plan_text
 from mercer.atomic import Atomic
 from mercer.errors import InvalidInput, message
 
@@ -43,6 +43,8 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         Whether skewed columns are replaced by their logarithm.
     keep_text : bool
         Whether columns of text and of sequences are kept; `transform` then makes an array of objects, if there are any.
+    text : tuple of str
+        Columns that are kept as text whatever is in them, if `keep_text`.
 
     Attributes
     ----------
@@ -69,11 +71,13 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         missing_indicator: float = 0.01,
         log_skewed: bool = True,
         keep_text: bool = False,
+        text: tuple[str, ...] = (),
     ) -> None:
         self.max_categories = max_categories
         self.missing_indicator = missing_indicator
         self.log_skewed = log_skewed
         self.keep_text = keep_text
+        self.text = text
 
     def fit(self, frame: Any, y: Any = None) -> Self:
         """Look at each column of a data frame and decide what becomes of it; y is ignored."""
@@ -81,7 +85,9 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
             raise InvalidInput(message("TableEncoder", f"max_categories={self.max_categories}", "give 2 or more"))
         frame = as_frame(frame, "TableEncoder")
         plans = [
-            plan_column(str(name), frame[name], self.max_categories, self.missing_indicator, self.log_skewed)
+            plan_text(str(name), frame[name])
+            if str(name) in self.text
+            else plan_column(str(name), frame[name], self.max_categories, self.missing_indicator, self.log_skewed)
             for name in frame.columns
         ]
         plans = [dropped(plan) if plan.of_objects and not self.keep_text else plan for plan in plans]
@@ -93,12 +99,20 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         self.summary_ = _grouped(plans)
         return self
 
-    def without(self, *names: str) -> Self:
-        """A copy, as it was fitted, that leaves these columns out."""
+    def without(self, *names: str, why: str = "not used by the kernel") -> Self:
+        """A copy, as it was fitted, that leaves these columns out, and says why in its summary."""
+        kept = [plan for plan in self._plans() if plan.name not in names]
+        if not kept:
+            raise InvalidInput(message("TableEncoder", "no column is left", "leave fewer out"))
         copy = type(self)(**self.get_params())
-        copy._keep([plan for plan in self._plans() if plan.name not in names])
-        copy.summary_ = [*self.summary_, f"{', '.join(names)}: not used by the kernel that was chosen"]
+        copy._keep(kept)
+        copy.summary_ = [*self.summary_, f"{_some(list(names))}: {why}"]
         return copy
+
+    def with_features(self, *features: str) -> Self:
+        """A copy, as it was fitted, of the columns that these features (`feature_names_out_`) are made from."""
+        unused = [plan.name for plan in self._plans() if not set(plan.features) & set(features)]
+        return self.without(*unused) if unused else self
 
     def _keep(self, kept: list[ColumnPlan]) -> None:
         self.columns_ = [plan.name for plan in kept]
@@ -203,6 +217,9 @@ def _grouped(plans: list[ColumnPlan]) -> list[str]:
             said.setdefault(text, []).append(plan.name)
     lines = []
     for text, names in said.items():
-        shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
-        lines.append(f"{shown}: {text}")
+        lines.append(f"{_some(names)}: {text}")
     return lines
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
