@@ -274,6 +274,33 @@ def test_the_usps_table_on_other_digits(harness):
     assert usps_table.table(columns).splitlines()[-1].startswith("| 100 | – | ")
 
 
+def test_the_table_of_defaults(harness, tmp_path, monkeypatch, capsys):
+    from benchmarks import defaults_table
+
+    wanted = "KernelRidgeClassifier", "KernelRidge"
+    for name in ("classifiers", "regressors"):
+        some = [model for model in getattr(defaults_table, name)() if model.name in wanted]
+        monkeypatch.setattr(defaults_table, name, lambda some=some: some)
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{defaults_table.BEGIN}\nold\n{defaults_table.END}\nafter\n")
+    defaults_table.main(["--only", "wine", "--only", "diabetes", "--out", str(page)])
+    text = page.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("\nafter\n")
+    assert "old" not in text
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith(("| wine", "| diabetes"))]
+    assert len(rows) == 2
+    for row in rows:
+        default, tuned = (float(part.strip("*| ")) for part in row[2].split(" / "))
+        assert 0 <= tuned <= 100
+        assert (default > tuned + defaults_table.GAP) == ("**" in row[2])
+    kept = (ROOT / "docs" / "defaults.md").read_text(encoding="utf-8")
+    assert 0 < kept.find(defaults_table.BEGIN) < kept.find(defaults_table.END)
+    assert defaults_table.cell(defaults_table.Result(8.0, 5.9)) == "**8.0** / 5.9"
+    assert defaults_table.cell(defaults_table.Result(8.0, 6.0, warned=True)) == "8.0† / 6.0"
+    assert defaults_table.cell(defaults_table.Result(float("nan"), 6.0)) == "– / 6.0"
+
+
 def test_a_call_that_takes_memory_is_seen():
     """In a process of its own, as the harness does it: here what earlier tests freed would be taken again."""
     code = """

@@ -13,7 +13,10 @@ from mercer import (
     KernelLMS,
     KernelLogisticRegression,
     KernelPerceptron,
+    KernelPLS,
     KernelRidge,
+    KernelRidgeCV,
+    NuSVC,
     OnlineKernelRegressor,
 )
 from mercer.errors import ConvergenceWarning, InvalidInput
@@ -62,3 +65,37 @@ def test_only_what_is_there_and_helps_is_named():
     for status in Status:
         assert advice(status, {}) == status.advice
     assert advice(Status.NOT_FINITE, {"tol": 1, "alpha": 1}) == Status.NOT_FINITE.advice
+
+
+def test_a_parameter_that_has_its_default_is_named_in_the_report():
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
+    cases = [
+        (SVC(), "C=1.0"),
+        (NuSVC(), "nu=0.5"),
+        (KernelRidge(), "alpha=1.0"),
+        (KernelRidgeCV(), "kernel='gaussian'"),
+        (KernelLogisticRegression(), "alpha=0.1"),
+        (KernelPLS(), "n_components=2"),
+        (OnlineKernelRegressor(), "alpha=0.1"),
+    ]
+    for model, named in cases:
+        notes = [note for note in model.fit(X, y).report_.notes if "KernelSearchCV" in note]
+        assert len(notes) == 1
+        assert notes[0].startswith(named)
+        assert "default" in notes[0]
+    for model in (
+        SVC(C=2.0),
+        SVC(kernel="gaussian(gamma=0.5)"),
+        KernelRidge(alpha=[1.0]),
+        KernelRidgeCV(["gaussian", "linear"]),
+    ):
+        assert not any("KernelSearchCV" in note for note in model.fit(X, y).report_.notes)
+
+
+def test_slow_gradient_descent_names_the_rule_that_is_quicker():
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
+    with pytest.warns(ConvergenceWarning, match='or choose method="averaged", max_iter=50'):
+        KernelPerceptron(max_iter=3).fit(X, y)
+    with pytest.warns(ConvergenceWarning) as caught:
+        KernelPerceptron(method="averaged", max_iter=3).fit(X, y)
+    assert 'averaged", max_iter' not in str(caught[0].message)

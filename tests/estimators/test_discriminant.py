@@ -130,7 +130,7 @@ def test_the_direction_of_two_classes_is_that_of_ridge_regression_with_intercept
 
 
 @pytest.mark.parametrize("solver", ["regression", "eigen"])
-@pytest.mark.parametrize("options", [{}, {"delta": "loo"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"delta": None}, {"delta": "loo"}], ids=str)
 def test_weight_two_is_a_repeated_row_and_weight_zero_an_absent_one(solver, options, data):
     X, y = data
     model = KernelDiscriminantAnalysis(KERNEL, solver=solver, **options)
@@ -166,6 +166,50 @@ def test_leave_one_out_is_brute_force(weighted, data):
         assert_close(model.leave_one_out_errors_[j], error / w.sum(), rtol=1e-8)
     assert model.delta_ == model.leave_one_out_deltas_[model.leave_one_out_errors_.argmin()]
     assert any("leave-one-out" in note for note in model.report_.notes)
+
+
+def test_the_default_delta_is_the_largest_of_nearly_the_smallest_error(data):
+    X, y = data
+    model = KernelDiscriminantAnalysis(KERNEL).fit(X, y)
+    exact = KernelDiscriminantAnalysis(KERNEL, delta="loo").fit(X, y)
+    errors = exact.leave_one_out_errors_
+    np.testing.assert_array_equal(model.leave_one_out_errors_, errors)
+    best = exact.leave_one_out_deltas_[errors <= 1.005 * errors.min()].max()
+    assert model.delta_ == best >= exact.delta_
+    again = KernelDiscriminantAnalysis(KERNEL, delta=float(best)).fit(X, y)
+    np.testing.assert_array_equal(model.dual_coef_, again.dual_coef_)
+
+
+def test_the_default_delta_is_chosen_on_few_of_many_rows():
+    X, y = make_blobs(1300, 3, centers=3, cluster_std=4.0, random_state=0)
+    y[:2] = 7  # too rare to be drawn for sure
+    model = KernelDiscriminantAnalysis(KERNEL).fit(X, y)
+    assert any("on 500 rows" in note for note in model.report_.notes)
+    exact = KernelDiscriminantAnalysis(KERNEL, delta="loo").fit(X, y)
+    assert abs(model.score(X, y) - exact.score(X, y)) < 0.02
+
+
+def test_the_default_delta_of_rows_drawn_from_one_class_is_a_share_of_the_trace():
+    X = np.random.default_rng(0).normal(size=(1100, 2))
+    y = np.arange(1100) == 3
+    for seed in range(20):
+        model = KernelDiscriminantAnalysis(KERNEL, random_state=seed).fit(X, y)
+        if any("of one class" in note for note in model.report_.notes):
+            assert model.delta_ == 0.01
+            return
+    pytest.fail("the only row of its class was drawn by each of twenty seeds")
+
+
+@pytest.mark.filterwarnings("ignore:.*no Mercer kernel|.*not a Mercer kernel")
+def test_the_default_delta_makes_an_indefinite_matrix_definite(data):
+    X, y = data
+    noise = np.triu(np.random.default_rng(1).normal(scale=0.05, size=(200, 200)), 1)
+    K = KERNEL(X) + noise + noise.T
+    least = np.linalg.eigvalsh(K)[0]
+    assert least < -0.5
+    model = KernelDiscriminantAnalysis(Precomputed()).fit(K, y)
+    assert model.delta_ > -least
+    assert model.leave_one_out_deltas_.min() > -least
 
 
 def test_classes_that_no_line_separates():
@@ -278,11 +322,12 @@ def test_budgets_are_kept(data):
     for options in ({"solver": "eigen"}, {"delta": "loo"}):
         with pytest.raises(MemoryExceeded, match=r"eigen|delta=None|regression"):
             KernelDiscriminantAnalysis(KERNEL, memory=500_000, **options).fit(*data)
-    small = KernelDiscriminantAnalysis(KERNEL, memory=300_000).fit(*data)
+    small = KernelDiscriminantAnalysis(KERNEL, delta=0.01, memory=300_000).fit(*data)
     assert "conjugate gradients" in small.report_.method
-    np.testing.assert_allclose(
-        small.transform(data[0]), KernelDiscriminantAnalysis(KERNEL).fit(*data).transform(data[0]), atol=1e-7
-    )
+    large = KernelDiscriminantAnalysis(KERNEL, delta=0.01).fit(*data)
+    np.testing.assert_allclose(small.transform(data[0]), large.transform(data[0]), atol=1e-7)
+    fewer = KernelDiscriminantAnalysis(KERNEL, memory=300_000).fit(*data)
+    assert any("on 96 rows" in note for note in fewer.report_.notes)
 
 
 def test_an_indefinite_matrix_is_refused(data):
@@ -290,4 +335,4 @@ def test_an_indefinite_matrix_is_refused(data):
     K[:2, :2] = [[1.0, 5.0], [5.0, 1.0]]
     for solver in ("regression", "eigen"):
         with pytest.raises(InvalidInput, match="positive"):
-            KernelDiscriminantAnalysis(Precomputed(), solver=solver).fit(K, [0, 0, 1, 1])
+            KernelDiscriminantAnalysis(Precomputed(), delta=None, solver=solver).fit(K, [0, 0, 1, 1])

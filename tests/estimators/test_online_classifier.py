@@ -292,13 +292,22 @@ def test_sparse_rows_frames_text_labels_and_float32(strategy):
 def test_the_report_tells_what_was_done():
     X, y = rows(200)
     for strategy, words in (("merge", "mergers"), ("project", "projected"), ("forget", "forgotten")):
-        model = OnlineKernelClassifier(strategy=strategy, budget=10).fit(X, y)
+        model = OnlineKernelClassifier(strategy=strategy, budget=10, n_passes=1).fit(X, y)
         model.partial_fit(X, y)
         text = str(model.report_)
         assert words in text
         assert "400 rows × 3 columns" in text
         assert text.count("in all") == 1
         assert model.report_.residual == model.mistakes_ / 400
+
+
+def test_few_rows_are_passed_over_more_often_unless_told_otherwise():
+    for n, passes in ((200, 10), (3000, 3), (6000, 1)):
+        X, y = rows(n)
+        model = OnlineKernelClassifier(budget=10).fit(X, y)
+        assert model.n_seen_ == passes * n
+        again = OnlineKernelClassifier(budget=10, n_passes=passes).fit(X, y)
+        np.testing.assert_array_equal(model.dual_coef_, again.dual_coef_)
 
 
 def test_a_call_that_is_cancelled_changes_nothing():

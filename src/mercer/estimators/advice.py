@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from numbers import Real
 from typing import Any
 
 from mercer.solvers import Status
 
-__all__ = ["advice"]
+__all__ = ["advice", "left_to_default"]
 
 
 def advice(status: Status, parameters: Mapping[str, Any], limit: str = "max_iter", penalty: str = "alpha") -> str:
@@ -50,3 +51,23 @@ def advice(status: Status, parameters: Mapping[str, Any], limit: str = "max_iter
             do = []
     what = status.advice.partition(";")[0]
     return f"{what}; {', or '.join(do)}" if do else status.advice
+
+
+def left_to_default(estimator: Any, name: str) -> list[str]:
+    """What to do where neither this parameter nor the kernel was chosen, as a note for the report.
+
+    >>> from mercer import SVC
+    >>> left_to_default(SVC(), "C")[0].partition(";")[0]
+    "C=1.0 and kernel='gaussian' are defaults, which suit some rows better than others"
+    >>> left_to_default(SVC(C=10), "C"), left_to_default(SVC(kernel="gaussian(gamma=2.0)"), "C")
+    ([], [])
+    """
+    defaults = inspect.signature(type(estimator).__init__).parameters
+    names = [name] if name == "kernel" else [name, "kernel"]
+    for one in names:
+        value = getattr(estimator, one)
+        if one not in defaults or not isinstance(value, Real | str) or value != defaults[one].default:
+            return []
+    given = " and ".join(f"{one}={getattr(estimator, one)!r}" for one in names)
+    what = f"{given} are defaults, which suit" if len(names) > 1 else f"{given} is the default, which suits"
+    return [f"{what} some rows better than others; KernelSearchCV chooses (docs/defaults.md has what that is worth)"]

@@ -18,7 +18,7 @@ from sklearn.utils.validation import (
 from mercer.arrays import as_seed, parse_memory, require_collection, require_table
 from mercer.atomic import Atomic
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
-from mercer.estimators.advice import advice
+from mercer.estimators.advice import advice, left_to_default
 from mercer.estimators.expansion import Expansion
 from mercer.estimators.indefinite import examine, not_finite
 from mercer.estimators.parameters import NamedParameters
@@ -68,6 +68,8 @@ class KernelEstimator(Atomic, NamedParameters):
     """The parameters that bound the solver's steps, and that are added to what it inverts; either may not be there."""
     early: ClassVar[str] = ""
     """What else may be done where the steps came to an end."""
+    tuned: ClassVar[str] = ""
+    """The parameter that a search should choose first; empty if there is none."""
 
     # ---- parameters --------------------------------------------------------------------------------------------------
 
@@ -215,6 +217,8 @@ class KernelEstimator(Atomic, NamedParameters):
             definiteness=self.kernel_.properties.definiteness.name.lower().replace("_", " "),
             memory_budget=parse_memory(self.memory),
         )
+        if self.tuned:
+            report.notes += left_to_default(self, self.tuned)
         if self.indefinite_meaning:
             examine(K, type(self).__name__, self.indefinite_meaning, report)
         self._warn_if_lost(K, report)

@@ -39,7 +39,8 @@ class KernelPLS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMi
     Parameters
     ----------
     n_components : int, default 2
-        k, by which the fit is regularised: choose it by a search such as ``GridSearchCV``.
+        k, by which the fit is regularised: choose it by a search such as ``GridSearchCV``. The default is that of
+        scikit-learn's `PLSRegression`, and too few for most functions that are not linear (docs/defaults.md).
     kernel : Kernel, str or callable, default "gaussian"
         A name is the kernel class of that name with its defaults; scikit-learn's names "rbf", "poly", "sigmoid"
         and "laplacian" have the defaults of its pairwise functions.
@@ -89,6 +90,7 @@ class KernelPLS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMi
     """
 
     centres: ClassVar[bool] = True
+    tuned: ClassVar[str] = "n_components"
 
     def __init__(self, n_components: int = 2, kernel: Any = "gaussian", *, memory: float | str | None = None) -> None:
         self.n_components = n_components

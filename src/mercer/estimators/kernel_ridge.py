@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -24,8 +24,8 @@ class KernelRidge(LeastSquaresRegressor):
         and "laplacian" have the defaults of its pairwise functions. ``Gaussian(gamma="median")`` and
         expressions such as ``"gaussian() + 0.1*linear()"`` work too.
     alpha : float or array-like of shape (targets,), default 1.0
-        λ ≥ 0, of all targets or of each; `KernelRidgeCV` chooses it. At 0 the fit interpolates, if K is positive
-        definite in float64, and is refused otherwise.
+        λ ≥ 0, of all targets or of each. The default is scikit-learn's; `KernelRidgeCV` chooses λ. At 0
+        the fit interpolates, if K is positive definite in float64, and is refused otherwise.
     fit_intercept : bool, default False
         Add b, which is not penalised. Without it f shrinks towards 0, so centre the targets or set this.
     solver : {"auto", "cholesky", "cg", "askotch", "nystroem"}, default "auto"
@@ -105,6 +105,8 @@ class KernelRidge(LeastSquaresRegressor):
     >>> model.report_.residual < 1e-10
     True
     """
+
+    tuned: ClassVar[str] = "alpha"
 
     def __init__(
         self,
@@ -193,6 +195,8 @@ class KernelRidgeClassifier(LeastSquaresClassifier):
     >>> KernelRidgeClassifier(alpha=0.1).fit(X, y).score(X, y) > 0.95
     True
     """
+
+    tuned: ClassVar[str] = "alpha"
 
     def __init__(
         self,

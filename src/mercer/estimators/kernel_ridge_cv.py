@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -89,6 +89,8 @@ class KernelRidgeCV(LeastSquaresRegressor, ValidatedLeastSquares):
     True
     """
 
+    tuned: ClassVar[str] = "kernel"
+
     def __init__(
         self,
         kernel: Any = "gaussian",
@@ -172,6 +174,8 @@ class KernelRidgeClassifierCV(LeastSquaresClassifier, ValidatedLeastSquares):
     >>> model.best_score_ > 0.95, model.loo_decision_function_.shape
     (True, (150, 3))
     """
+
+    tuned: ClassVar[str] = "kernel"
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +18,11 @@ from mercer.kernels import Gaussian, Kernel
 from mercer.solvers import BudgetedDescent, BudgetedState, Forgetron, Learner, Projectron
 
 __all__ = ["OnlineKernelClassifier"]
+
+ENOUGH_VISITS = 10_000
+"""1/α of the default α: with fewer, the last rows have too large a say. On 1000 rows of letters one pass errs 42 %, ten
+23 %; of Satellite 29 and 14 %."""
+MOST_PASSES = 10
 
 PIECE = 2e8
 """Nanoseconds of the replay between two looks at the keyboard, on a slow core."""
@@ -74,8 +79,9 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
     averaged : bool, default False
         Predict with the mean of f over all rows met (for "merge" weighted by t). What is no longer in the dictionary is
         missing there, and what was merged is blurred: with a small budget the last f is often the better.
-    n_passes : int, default 1
-        Of `fit` over its rows.
+    n_passes : int or None, default None
+        Of `fit` over its rows. None is so many, up to ten, that some 10 000 rows are met: one for large data. On 1000
+        letters ten passes err 23 % and one 42 %.
     shuffle : bool, default True
         `fit` takes a new order in each pass; `partial_fit` takes rows as they come.
     random_state : int, RandomState or None, default 0
@@ -119,6 +125,8 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
     (True, True)
     """
 
+    tuned: ClassVar[str] = "kernel"
+
     def __init__(
         self,
         kernel: Any = "gaussian",
@@ -128,7 +136,7 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
         alpha: float = 1e-4,
         eta: float = 0.1,
         averaged: bool = False,
-        n_passes: int = 1,
+        n_passes: int | None = None,
         shuffle: bool = True,
         random_state: int = 0,
         memory: float | str | None = None,
@@ -277,10 +285,14 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
     def _check_parameters(self) -> None:
         if self.strategy not in ("auto", "merge", "project", "forget"):
             self._refuse("strategy", 'choose "auto", "merge", "project" or "forget"')
-        for name in ("budget", "n_passes"):
-            self._checked_count(name)
+        self._checked_count("budget")
+        if self.n_passes is not None:
+            self._checked_count("n_passes", ", or None")
         for name in ("alpha", "eta"):
             self._checked_number(name)
+
+    def _passes(self, n: int) -> int:
+        return max(1, min(MOST_PASSES, ENOUGH_VISITS // max(n, 1))) if self.n_passes is None else int(self.n_passes)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """f(x): of shape (m,) for two classes (positive: the second), of shape (m, c) otherwise."""

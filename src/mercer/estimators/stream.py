@@ -31,7 +31,7 @@ class Stream(KernelEstimator):
 
     budget: int
     averaged: bool
-    n_passes: int
+    n_passes: Any
     shuffle: bool
     random_state: Any
     dual_coef_: np.ndarray
@@ -105,10 +105,14 @@ class Stream(KernelEstimator):
 
     # ---- chunks -----------------------------------------------------------------------------------------------------
 
+    def _passes(self, n: int) -> int:
+        """Of `fit` over n rows."""
+        return int(self.n_passes)
+
     def _orders(self, n: int) -> Iterator[np.ndarray]:
         """The order of the rows in each pass of a fit."""
         seed = self._seed()
-        for t in range(int(self.n_passes)):
+        for t in range(self._passes(n)):
             yield np.random.default_rng([seed, t]).permutation(n) if self.shuffle else np.arange(n)
 
     @staticmethod

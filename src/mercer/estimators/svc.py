@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -27,7 +27,8 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
     Parameters
     ----------
     C : float, default 1.0
-        What an error costs; larger is less regularised.
+        What an error costs; larger is less regularised. The default is scikit-learn's; many tables want 10 or more
+        (docs/defaults.md).
     kernel : Kernel, str or callable, default "gaussian"
         A name is the kernel class of that name with its defaults; scikit-learn's names "rbf", "poly", "sigmoid"
         and "laplacian" have the defaults of its `SVC`. Expressions, precomputed matrices and functions work
@@ -133,6 +134,8 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
     True
     """
 
+    tuned: ClassVar[str] = "C"
+
     def __init__(
         self,
         C: float = 1.0,
@@ -228,7 +231,8 @@ class NuSVC(SupportVectorClassifier):
     Parameters
     ----------
     nu : float, default 0.5
-        ν in (0, 1]. Two classes allow at most twice the share of the smaller one, by weight.
+        ν in (0, 1]. Two classes allow at most twice the share of the smaller one, by weight. The default is
+        scikit-learn's; where classes are apart 0.05 to 0.15 errs less (docs/defaults.md).
     class_weight : dict, "balanced" or None
         Multiplies the weights of the rows of a class. Where it leaves less room than ν asks for, ν is lowered to what
         it allows, with a warning.
@@ -263,6 +267,8 @@ class NuSVC(SupportVectorClassifier):
     >>> NuSVC(nu=0.1).fit(X, y).score(X, y) > 0.97
     True
     """
+
+    tuned: ClassVar[str] = "nu"
 
     def __init__(
         self,

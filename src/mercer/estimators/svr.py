@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -46,7 +46,7 @@ class SVR(LandmarkMachine, SupportVectorRegressor):
     Parameters
     ----------
     C : float, default 1.0
-        What an error beyond ε costs.
+        What an error beyond ε costs. The default is scikit-learn's; rows with little noise want more.
     epsilon : float, default 0.1
         Half the width of the tube in which errors cost nothing, in the units of y.
     kernel, tol, max_iter, memory
@@ -83,6 +83,8 @@ class SVR(LandmarkMachine, SupportVectorRegressor):
     >>> bool(np.max(np.abs(model.predict(X) - np.sin(X[:, 0]))) < 0.012)
     True
     """
+
+    tuned: ClassVar[str] = "C"
 
     def __init__(
         self,
@@ -164,6 +166,7 @@ class NuSVR(SupportVectorRegressor):
     nu : float, default 0.5
         ν in (0, 1].
     C : float, default 1.0
+        As for `SVR`.
     kernel, tol, max_iter, memory
         As for `SVC`.
 
@@ -187,6 +190,8 @@ class NuSVR(SupportVectorRegressor):
     >>> NuSVR(C=10).fit(X, np.sin(X[:, 0])).score(X, np.sin(X[:, 0])) > 0.95
     True
     """
+
+    tuned: ClassVar[str] = "C"
 
     def __init__(
         self,
