@@ -183,6 +183,23 @@ def test_a_sum_of_many_terms_is_as_good_as_float64_carries(monkeypatch, status, 
 
 
 @pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("solver", ["cg", "cholesky"])
+def test_a_solver_that_stalls_at_the_limit_of_float64_does_not_warn(solver):
+    """‖a‖ = 0.2‖y‖/α, and products with entries near 1 round each sum by some eps·n‖a‖, ten times the tolerance."""
+    n, alpha = 1500, 1e-4
+    X = np.linspace(0, 1, n).reshape(-1, 1)
+    y = np.sign(X[:, 0] - 0.5)
+    kernel = Gaussian(gamma=0.01)
+    model = KernelRidge(kernel, alpha, solver=solver).fit(X, y)
+    assert model.report_.status == "converged to rounding"
+    assert model.tol < model.report_.residual < 1e-8
+    assert not model.report_.warnings
+    a = model.dual_coef_
+    left = np.linalg.norm(y - kernel(X) @ a - alpha * a) / np.linalg.norm(y)
+    assert left < 4 * np.finfo(float).eps * n * np.linalg.norm(a) / np.linalg.norm(y)
+
+
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("alpha", [1.0, 1e-3])
 def test_landmarks_are_solved_to_rounding(alpha):
     X = np.random.default_rng(0).standard_normal((800, 5))
