@@ -6,10 +6,16 @@
 
 namespace mercer {
 
-// How squared distances may be had by norms, see distances.hpp: rows less a common origin, which may be the rows themselves.
+// Rows as they are given, of either type, row-major: they are converted and moved as they are packed, and never copied as a whole.
+struct RowsSpec {
+    const void* at;
+    bool is_double;
+};
+
+// How squared distances may be had by norms, see distances.hpp: of rows less a common origin.
 struct DistanceSpec {
-    const void *a, *b;                     // as in PairingSpec
-    const void *row_norms, *column_norms;  // their squared norms
+    const double* origin;                  // may be null, for 0
+    const void *row_norms, *column_norms;  // squared norms of rows less the origin, as the engine has them
     double rounding;    // the error of a distance is this times the sum of its norms, at most
     double promise;     // the relative error that it may have, and the error of e^(-rate s)
     double slow, fast;  // the least and the largest rate of the kernel's e^(-rate s); 0 and infinity where it is no sum of these
@@ -18,8 +24,8 @@ struct DistanceSpec {
 struct PairingSpec {
     int kind;
     int64_t depth;
-    const void* a;  // n x depth, row-major
-    const void* b;  // m x depth
+    RowsSpec a, b;         // n x depth and m x depth
+    const double* origin;  // that is subtracted from them; may be null
     const DistanceSpec* norms;  // may be null
 };
 

@@ -39,12 +39,12 @@ const InstructionSet& find_isa(const std::string& name) {
 
 namespace {
 
-using PairingArgument = std::tuple<int, Input, Input>;
-// (which pairing, a, b, row norms, column norms, rounding, promise, slow, fast)
-using DistanceArgument = std::tuple<int, Input, Input, Input, Input, double, double, double, double>;
+using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using PairingArgument = std::tuple<int, Input, Input, std::optional<Vector>>;  // kind, a, b, origin
+// (which pairing, origin, row norms, column norms, rounding, promise, slow, fast)
+using DistanceArgument = std::tuple<int, std::optional<Vector>, Input, Input, double, double, double, double>;
 using OperandArgument = std::tuple<int, int>;
 using InstructionArgument = std::tuple<int, int, OperandArgument, OperandArgument, OperandArgument, double, double>;
-using DoubleVector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using DoubleMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 constexpr int kSqDist = 1, kOperations = 22, kFirstUnary = 9, kPowInteger = 18, kLastUnary = 20, kMaxRegisters = 64;
@@ -58,25 +58,33 @@ struct Parts {
     std::vector<const void*> row_values, column_values;
     std::vector<InstructionSpec> program;
 
-    void add_pairing(const PairingArgument& pairing, bool is_double, int64_t rows, int64_t columns) {
-        const auto& [kind, a, b] = pairing;
+    void add_pairing(const PairingArgument& pairing, int64_t rows, int64_t columns) {
+        const auto& [kind, a, b, origin] = pairing;
         require(kind >= 0 && kind < 6, "unknown pairing");
         require(a.ndim() == 2 && b.ndim() == 2 && a.shape(1) == b.shape(1), "a pairing's two sides differ in width");
         require(int64_t(a.shape(0)) == rows && int64_t(b.shape(0)) == columns, "a pairing's sides do not fit the plan");
         require(a.shape(1) >= 1 && a.shape(1) < (1u << 30), "a pairing needs at least one feature");
-        require(has_type(a, is_double) && has_type(b, is_double), "a pairing's type differs from the plan's");
-        pairings.push_back({kind, int64_t(a.shape(1)), a.data(), b.data(), nullptr});
+        pairings.push_back({kind, int64_t(a.shape(1)), given(a), given(b), at_origin(origin, a.shape(1)), nullptr});
+    }
+
+    static RowsSpec given(const Input& rows) {
+        const bool is_double = has_type(rows, true);
+        require(is_double || has_type(rows, false), "a pairing's rows are neither float nor double");
+        return {rows.data(), is_double};
+    }
+
+    static const double* at_origin(const std::optional<Vector>& origin, size_t depth) {
+        require(!origin || origin->shape(0) == depth, "an origin does not fit the rows");
+        return origin ? origin->data() : nullptr;
     }
 
     void add_norms(const DistanceArgument& argument, bool is_double, int64_t rows, int64_t columns) {
-        const auto& [at, a, b, row_norms, column_norms, rounding, promise, slow, fast] = argument;
+        const auto& [at, origin, row_norms, column_norms, rounding, promise, slow, fast] = argument;
         require(at >= 0 && size_t(at) < pairings.size() && pairings[size_t(at)].kind == kSqDist, "norms of no squared distance");
-        require(a.ndim() == 2 && b.ndim() == 2 && int64_t(a.shape(0)) == rows && int64_t(b.shape(0)) == columns &&
-                    int64_t(a.shape(1)) == pairings[size_t(at)].depth && a.shape(1) == b.shape(1) && has_type(a, is_double) &&
-                    has_type(b, is_double), "rows less their origin do not fit the pairing");
+        const double* moved_by = at_origin(origin, size_t(pairings[size_t(at)].depth));
         for (auto [norm, length] : {std::pair{&row_norms, rows}, std::pair{&column_norms, columns}})
             require(has_type(*norm, is_double) && norm->ndim() == 1 && int64_t(norm->shape(0)) == length, "norms do not fit the plan");
-        norms.push_back({a.data(), b.data(), row_norms.data(), column_norms.data(), rounding, promise, slow, fast});
+        norms.push_back({moved_by, row_norms.data(), column_norms.data(), rounding, promise, slow, fast});
         pairings[size_t(at)].norms = &norms.back();
     }
 
@@ -118,7 +126,7 @@ class Tiles final : public Planned {
         require(result >= 0 && result < registers, "the result's register does not exist");
         require(!pins || int64_t(pins->shape(0)) == rows, "one pin per row");
         Parts p;
-        for (const PairingArgument& one : pairings) p.add_pairing(one, is_double, rows, columns);
+        for (const PairingArgument& one : pairings) p.add_pairing(one, rows, columns);
         p.norms.reserve(norms.size());  // they are pointed at
         for (const DistanceArgument& one : norms) p.add_norms(one, is_double, rows, columns);
         for (const Input& one : row_values) Parts::add_value(p.row_values, one, is_double, rows);
@@ -168,7 +176,7 @@ class Tiles final : public Planned {
         engine_->multiply(i0, i1, j0, j1, v.data(), int64_t(v.shape(1)), out.data(), symmetric);
     }
 
-    void normal_product(int64_t i0, int64_t i1, Input v, std::optional<DoubleVector> weights, DoubleMatrix out) {
+    void normal_product(int64_t i0, int64_t i1, Input v, std::optional<Vector> weights, DoubleMatrix out) {
         range(i0, i1, n_);
         require(on_block(i0, n_) && on_block(i1, n_), "a product starts and ends on blocks");
         require(has_type(v, double_) && v.ndim() == 2 && int64_t(v.shape(0)) == m_ && v.shape(1) >= 1, "the vectors do not fit");

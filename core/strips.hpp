@@ -33,17 +33,28 @@ struct PackedPairing {
 // Entries that one thread packs in less time than it takes to wake another, which on a busy machine is milliseconds.
 constexpr int64_t kPackAlone = 1 << 15;
 
-template <class T>
-void pack(const T* x, int64_t n, int64_t depth, int width, int64_t panels, T* out) {
+template <class T, class From>
+void pack(const From* x, const double* origin, int64_t n, int64_t depth, int width, int64_t panels, T* out) {
     const int64_t step = max64(64, kPackAlone / max64(1, width * depth));
     parallel(ceil_div(panels, step), [=](int64_t task) {
         for (int64_t p = task * step; p < min64(panels, (task + 1) * step); ++p)
             for (int64_t i = 0; i < min64(width, n - p * width); ++i) {
-                const T* row = x + (p * width + i) * depth;
+                const From* row = x + (p * width + i) * depth;
                 T* o = out + p * width * depth + i;
-                for (int64_t k = 0; k < depth; ++k) o[k * width] = row[k];
+                if (origin)  // in double, so that only the small remainder is rounded
+                    for (int64_t k = 0; k < depth; ++k) o[k * width] = T(double(row[k]) - origin[k]);
+                else
+                    for (int64_t k = 0; k < depth; ++k) o[k * width] = T(row[k]);
             }
     });
+}
+
+template <class T>
+void pack(const RowsSpec& x, const double* origin, int64_t n, int64_t depth, int width, int64_t panels, T* out) {
+    if (x.is_double)
+        pack(static_cast<const double*>(x.at), origin, n, depth, width, panels, out);
+    else
+        pack(static_cast<const float*>(x.at), origin, n, depth, width, panels, out);
 }
 
 // What one thread needs to evaluate strips.
@@ -131,26 +142,26 @@ class Strips {
             q.depth = s.depth;
             depth_ += s.depth;
             q.blocked = s.depth * int64_t(sizeof(T)) > kMaxDepth;
-            if (!s.norms || !pack_by_norms(s, q)) pack_sides(s.a, s.b, s.depth, q.a, q.b);
+            if (!s.norms || !pack_by_norms(s, q)) pack_sides(s, s.origin, q.a, q.b);
             any_blocked_ |= q.blocked;
             depth += q.blocked ? kMaxDepth / int64_t(sizeof(T)) : s.depth;
         }
         return depth;
     }
 
-    void pack_sides(const void* x, const void* z, int64_t depth, Buffer<T>& a, Buffer<T>& b) const {
-        a.reset(rows_padded_ * depth);
-        b.reset(columns_padded_ * depth);
-        pack(static_cast<const T*>(x), n_, depth, M, rows_padded_ / M, a.get());
-        pack(static_cast<const T*>(z), m_, depth, N, columns_padded_ / N, b.get());
+    void pack_sides(const PairingSpec& s, const double* origin, Buffer<T>& a, Buffer<T>& b) const {
+        a.reset(rows_padded_ * s.depth);
+        b.reset(columns_padded_ * s.depth);
+        pack(s.a, origin, n_, s.depth, M, rows_padded_ / M, a.get());
+        pack(s.b, origin, m_, s.depth, N, columns_padded_ / N, b.get());
     }
 
     // False where differences are to be taken for all.
     bool pack_by_norms(const PairingSpec& s, PackedPairing<T>& q) const {
         q.norms.reset(*s.norms, n_, m_);
-        pack_sides(s.norms->a, s.norms->b, s.depth, q.a, q.b);
+        pack_sides(s, s.norms->origin, q.a, q.b);
         if (q.norms.checked() && mostly_close(q)) return false;
-        if (q.norms.checked() && (s.a != s.norms->a || s.b != s.norms->b)) pack_sides(s.a, s.b, s.depth, q.given_a, q.given_b);
+        if (q.norms.checked() && s.origin != s.norms->origin) pack_sides(s, s.origin, q.given_a, q.given_b);
         q.kernel = micro_kernel_for<T>(kDot);
         return q.by_norms = true;
     }

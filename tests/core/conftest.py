@@ -68,7 +68,7 @@ class Plan:
             dtype == np.float64,
             self.rows,
             self.columns,
-            [(kind, a.astype(dtype), b.astype(dtype)) for kind, a, b in self.pairings],
+            [(kind, a.astype(dtype), b.astype(dtype), None) for kind, a, b in self.pairings],
             cast(self.row_values),
             cast(self.column_values),
             self.constants,
@@ -81,8 +81,10 @@ class Plan:
         )
 
     def _by_norms(self, dtype: np.dtype, at: int, origin: Any, *accuracy: float) -> tuple[Any, ...]:
-        x, z = ((rows.astype(np.float64) - origin).astype(dtype) for rows in self.pairings[at][1:])
-        return at, x, z, *((rows.astype(np.float64) ** 2).sum(axis=1).astype(dtype) for rows in (x, z)), *accuracy
+        given = [rows.astype(dtype).astype(np.float64) for rows in self.pairings[at][1:]]
+        origin = np.broadcast_to(np.float64(origin), given[0].shape[1:]).copy()
+        moved = [(rows - origin).astype(dtype).astype(np.float64) for rows in given]
+        return at, origin, *((rows**2).sum(axis=1).astype(dtype) for rows in moved), *accuracy
 
     @property
     def eps(self) -> float:

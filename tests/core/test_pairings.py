@@ -139,9 +139,26 @@ def test_rows_in_any_layout(engine, isa, dtype, layout, tmp_path):
         given = plain[::-1].copy()[::-1]
 
     def dot(rows):
-        tiles = engine.Tiles(dtype == np.float64, 50, 50, [(0, rows, rows)], [], [], [], [], 1, 0, None, isa)
+        tiles = engine.Tiles(dtype == np.float64, 50, 50, [(0, rows, rows, None)], [], [], [], [], 1, 0, None, isa)
         out = np.empty((50, 50), dtype)
         tiles.block(0, 50, 0, 50, out)
         return out
 
     np.testing.assert_allclose(dot(given), dot(plain), rtol=0 if isa != "numpy" else 1e-6)
+
+
+@pytest.mark.parametrize("given", ["float32", "float64"])
+def test_rows_of_either_type_are_moved_as_they_are_read(engine, full, isa, dtype, given):
+    """To the bit what a plan has of rows that were converted, and less an origin, beforehand."""
+    rng = np.random.default_rng(0)
+    A, B = (rng.normal(7.0, 1.0, (n, 20)).astype(given) for n in (50, 31))
+    mean = B.mean(axis=0, dtype=np.float64)
+
+    def entries(a, b, origin):
+        pairings = [(int(Pairing.L1), a, b, origin)]
+        tiles = engine.Tiles(dtype == np.float64, 50, 31, pairings, [], [], [], [], 1, 0, None, isa)
+        return full(tiles, 50, 31, dtype)
+
+    converted, moved = ([(rows - by).astype(dtype) for rows in (A, B)] for by in (np.zeros(1, given), mean))
+    np.testing.assert_array_equal(entries(A, B, None), entries(*converted, None))
+    np.testing.assert_array_equal(entries(A, B, mean), entries(*moved, None))

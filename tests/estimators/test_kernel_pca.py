@@ -73,7 +73,7 @@ def test_matrix_free_equals_stored(digits, monkeypatch):
     cheap = KernelPCA(5, kernel).fit(digits)
     assert "matrix-free" in cheap.report_.method
     assert "computed as fast as they are read" in cheap.report_.reason
-    monkeypatch.setattr("mercer.gram.operator.CHEAP_COLUMNS", 10)
+    monkeypatch.setattr("mercer.gram.planned.CHEAP_COLUMNS", 10)
     stored = KernelPCA(5, kernel).fit(digits)
     free = KernelPCA(5, kernel, solver="krylov", memory=9_000_000).fit(digits)
     assert "stored" in stored.report_.method
@@ -210,7 +210,7 @@ def test_the_report_says_in_what_the_check_was(digits, monkeypatch, cheap, tol, 
     import mercer.estimators.kernel_pca as module
 
     monkeypatch.setattr(module, "_HARMLESS", harmless)
-    monkeypatch.setattr("mercer.gram.operator.CHEAP_COLUMNS", 100 if cheap else 10)
+    monkeypatch.setattr("mercer.gram.planned.CHEAP_COLUMNS", 100 if cheap else 10)
     model = KernelPCA(5, Gaussian(gamma=0.05), solver="krylov", tol=tol).fit(digits)
     stated = re.fullmatch(says, model.report_.precision)
     assert stated, model.report_.precision

@@ -115,7 +115,7 @@ def test_matrix_free_where_the_matrix_does_not_fit_with_what_memory_leaves(data)
     assert "matrix-free, preconditioned by 50 pivots" in model.report_.method
     assert "would take" in model.report_.reason
     tight = KernelRidge(Gaussian(0.2), alpha=0.01, memory=224_000).fit(X, y)
-    assert "by 32 pivots" in tight.report_.method
+    assert "by 31 pivots" in tight.report_.method
     assert tight.report_.memory_planned <= 224_000
     np.testing.assert_allclose(model.predict(X), tight.predict(X), atol=1e-7)
 

@@ -136,7 +136,7 @@ class Tiles(BlockTiles):
         is_double: bool,
         rows: int,
         columns: int,
-        pairings: Sequence[tuple[int, Array, Array]],
+        pairings: Sequence[tuple[int, Array, Array, Array | None]],
         row_values: Sequence[Array],
         column_values: Sequence[Array],
         constants: Sequence[float],
@@ -149,10 +149,24 @@ class Tiles(BlockTiles):
     ) -> None:
         super().__init__(rows, columns, self._run)
         self._dtype = np.dtype(np.float64 if is_double else np.float32)
-        self._pairings, self._rows, self._columns = pairings, row_values, column_values
+        self._pairings = [(kind, self._moved(a, origin), self._moved(b, origin)) for kind, a, b, origin in pairings]
+        self._rows, self._columns = row_values, column_values
         self._constants, self._program = constants, program
         self._registers, self._result, self._pins = registers, result, pins
-        self._norms = {at: ByNorms(*parts) for at, *parts in norms}
+        self._norms = {
+            at: ByNorms(self._moved(pairings[at][1], origin), self._moved(pairings[at][2], origin), *parts)
+            for at, origin, *parts in norms
+        }
+
+    def _moved(self, rows: Array, origin: Array | None) -> Array:
+        """Rows less an origin, subtracted in float64, some at a time, so that only the remainder is rounded."""
+        if origin is None:
+            return rows.astype(self._dtype, copy=False)
+        moved = np.empty(rows.shape, self._dtype)
+        height = max(1, _TILE_ENTRIES // rows.shape[1])
+        for i in range(0, len(rows), height):
+            moved[i : i + height] = rows[i : i + height] - origin
+        return moved
 
     @np.errstate(all="ignore")
     def _run(self, i0: int, i1: int, j0: int, j1: int) -> Array:

@@ -57,7 +57,7 @@ def taken_rows(X: Any, index: NDArray[np.intp]) -> Any:
     """Some rows, in memory even where X is a file."""
     if not hasattr(X, "shape"):
         return [X[i] for i in index]
-    return np.array(X[index]) if isinstance(X, np.ndarray) else X[index]
+    return np.asarray(X[index]) if isinstance(X, np.ndarray) else X[index]  # a copy: of numbers, not a run
 
 
 def _refused(who: str, how: Any, n: int) -> InvalidInput:

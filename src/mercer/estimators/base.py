@@ -216,6 +216,7 @@ class KernelEstimator(Atomic, NamedParameters):
             dtype=str(dtype_of(K.X)),
             definiteness=self.kernel_.properties.definiteness.name.lower().replace("_", " "),
             memory_budget=parse_memory(self.memory),
+            memory_rows=K.copies,
         )
         if self.tuned:
             report.notes += left_to_default(self, self.tuned)

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.approx.landmarks import taken_rows
 from mercer.approx.reduced_set import moved_vectors, projection, select_vectors
-from mercer.arrays import require
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.expansion import Expansion, expansion_of
@@ -83,11 +82,12 @@ class Compressible(KernelEstimator):
         most, wanted = self._compression(n_vectors, tolerance)
         out = copy.copy(self)
         A, n = np.ascontiguousarray(self._expansion().coefficients, np.float64), count(self.X_fit_)
-        report = out.report_ = replace(self.report_, notes=[], warnings=[], seconds={})
-        report.memory_planned = 8 * n * (3 * most + 3 * A.shape[1]) + 8 * most * (4 * most + 2 * A.shape[1])
-        require(report.memory_planned, report.memory_budget, f"{type(self).__name__}.compress", "fewer vectors")
+        report = out.report_ = replace(self.report_, notes=[], warnings=[], seconds={}, memory_planned=0)
+        K = KernelOperator(self.kernel_, self.X_fit_, dtype=np.float64)
+        report.memory_rows = K.copies
+        need = 8 * n * (3 * most + 3 * A.shape[1]) + 8 * most * (4 * most + 2 * A.shape[1])
+        report.plan(need, f"{type(self).__name__}.compress", "fewer vectors")
         with report.stage("selection"):
-            K = KernelOperator(self.kernel_, self.X_fit_, dtype=np.float64)
             found = select_vectors(K, A, most, wanted)
         vectors, moved = taken_rows(self.X_fit_, found.places), None
         if move and len(found.places) < n and isinstance(vectors, np.ndarray) and vectors.dtype.kind == "f":

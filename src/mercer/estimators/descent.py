@@ -7,7 +7,7 @@ import numpy as np
 from mercer.errors import InvalidInput, message
 from mercer.estimators.report import Report
 from mercer.operators import Operator, Weighted
-from mercer.solvers import Eigenproblem, solve
+from mercer.solvers import BlockKrylov, Eigenproblem, solve
 from mercer.solvers.choose import choose_eigen
 
 __all__ = ["EARLY", "largest_eigenvalue"]
@@ -25,7 +25,11 @@ def largest_eigenvalue(K: Operator, weights: np.ndarray | None, report: Report, 
     """
     A = K if weights is None else Weighted(K, np.sqrt(weights))
     with report.stage("largest eigenvalue"):
-        solver = choose_eigen(A.shape[0], 1, report.memory_budget, tol=1e-3).solver
+        n, choice = A.shape[0], choose_eigen(A.shape[0], 1, report.room, tol=1e-3)
+        need = 8 * n * (n + 1) if choice.name == "dense" else BlockKrylov().memory(n, 1, 8) // 2  # ends early
+        need += report.memory_planned - report.memory_rows if report.memory_planned else 0  # beside what is held
+        report.plan(need, f"{report.estimator}'s largest eigenvalue", "give step_size=")
+        solver = choice.solver
         solution = solve(solver, Eigenproblem(A, 1, seed))
     if solution.x is None or not np.isfinite(solution.x.values[0]):
         raise InvalidInput(message(report.estimator, "K has no largest eigenvalue", solution.status.advice))

@@ -23,6 +23,7 @@ from mercer.estimators.fisher import (
 )
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
+from mercer.gram.inputs import size_of
 from mercer.solvers import Solution, Status
 from mercer.solvers.choose import choose_linear
 
@@ -215,9 +216,11 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         self, K: KernelOperator, Y: np.ndarray, weights: np.ndarray, report: Report
     ) -> tuple[Directions, np.ndarray]:
         """The directions within the span of the landmarks, and the features of the rows in it."""
-        n, budget = len(Y), report.memory_budget
+        n, budget = len(Y), report.room
         room = int((np.sqrt(n * n + budget / 6) - n) / 2) if self.n_landmarks is None else n
         m = max(min(self.n_landmarks or MOST_LANDMARKS, n, room), 1)
+        K.release()  # what δ was chosen with
+        report.memory_rows = K.copies_of(n, m) + size_of(K.X) * m // n
         report.method, report.precision = f"regression in the features of {m} landmarks", "float64"
         self._require(3 * 8 * m * (n + m), "fewer landmarks", report)
         with report.stage("landmarks"):
@@ -337,7 +340,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         if self.solver != "auto" or n <= MOST_EXACT_UNSTORED:
             report.reason = "asked for"
             return self.solver == "nystroem"
-        stored = choose_linear(n, 4, report.memory_budget).stored
+        stored = choose_linear(n, 4, report.room).stored
         report.reason = f"n = {n}, and K would take {human(4 * n * n)}"
         return n > MOST_EXACT or not stored
 

@@ -56,7 +56,7 @@ class ChosenDelta(GaussianClasses):
             return DELTA_SHARE * size
         if self.delta == "loo":
             return self._left_one_out(K, labels, weights, size, report)
-        room = max(int(np.sqrt(report.memory_budget / LEFT_OUT_BYTES)), 2)
+        room = max(int(np.sqrt(report.room / LEFT_OUT_BYTES)), 2)
         rows = in_proportion(labels, min(DELTA_ROWS, room), self._seed())
         found, some = np.unique(labels[rows], return_inverse=True)
         if len(found) < 2:

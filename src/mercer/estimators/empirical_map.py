@@ -9,7 +9,7 @@ import numpy as np
 from mercer.approx.landmarks import choose_landmarks
 from mercer.estimators.feature_maps import _FeatureMap
 from mercer.gram import KernelOperator
-from mercer.gram.inputs import count
+from mercer.gram.inputs import count, size_of
 
 __all__ = ["EmpiricalKernelMap"]
 
@@ -109,6 +109,9 @@ class EmpiricalKernelMap(_FeatureMap):
         self._kernel_size(K)
         n = count(X)
         every = m is None and isinstance(self.landmarks, str)
+        report.memory_rows = 0 if every else K.copies
+        kept = size_of(X) * min(m or n, n) // max(n, 1)
+        report.plan(kept, f"EmpiricalKernelMap of {n} rows", "fewer components")
         with report.stage("landmarks"):
             how = np.arange(n) if every else self.landmarks
             found = choose_landmarks(type(self).__name__, how, K, X, min(m or n, n), seed)

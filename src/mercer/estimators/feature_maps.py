@@ -14,7 +14,7 @@ from mercer.arrays import parse_memory, require
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
-from mercer.gram.inputs import count, dtype_of
+from mercer.gram.inputs import count, dtype_of, size_of
 
 __all__ = ["Nystroem", "RandomFourierFeatures"]
 
@@ -45,6 +45,13 @@ class _FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstim
             f"on {len(some)} random training rows ‖K − ΦΦᵀ‖/‖K‖ = {report.residual:.1e} "
             f"and the largest error of a kernel value is {float(off.max()):.1e}"
         )
+
+    @staticmethod
+    def _measured_bytes(K: KernelOperator) -> int:
+        """Copies of the rows of `_measure`: taken, twice where they are scattered, and as the engine reads them."""
+        n = K.shape[0]
+        some = min(n, MEASURED)
+        return (1 + (some < n)) * size_of(K.X) * some // max(n, 1) + K.copies_of(some, some)
 
     def _map(self, X: Any) -> np.ndarray:
         raise NotImplementedError
@@ -146,9 +153,10 @@ class Nystroem(_FeatureMap):
         self._kernel_size(K)
         n, m, seed = K.shape[0], min(self._checked_count("n_components"), K.shape[0]), self._seed()
         pivoted = isinstance(self.landmarks, str) and self.landmarks == "pivoted"
-        report.memory_planned = 4 * 8 * m * m + (8 * n * (m + 120) if pivoted else 0)
+        report.memory_rows = max(K.copies, self._measured_bytes(K)) + size_of(K.X) * m // n
+        need = 4 * 8 * m * m + (8 * n * (m + 120) if pivoted else 0)
         alternatives = ["fewer components", 'landmarks="uniform"']
-        require(report.memory_planned, report.memory_budget, f"Nystroem with {m} landmarks of {n} rows", alternatives)
+        report.plan(need, f"Nystroem with {m} landmarks of {n} rows", alternatives)
         with report.stage("landmarks"):
             self.component_indices_, self.components_ = choose_landmarks("Nystroem", self.landmarks, K, X, m, seed)
         with report.stage("root"):
@@ -247,10 +255,8 @@ class RandomFourierFeatures(_FeatureMap):
         K, report = self._begin(X)
         del self.X_fit_  # the map keeps no training rows
         d = X.shape[1] if hasattr(X, "shape") else 0
-        report.memory_planned = 8 * D * d
-        require(
-            report.memory_planned, report.memory_budget, f"RandomFourierFeatures of {D} columns", "fewer components"
-        )
+        report.memory_rows = self._measured_bytes(K)
+        report.plan(8 * D * d, f"RandomFourierFeatures of {D} columns", "fewer components")
         with report.stage("frequencies"):
             rng, count = np.random.default_rng([seed, 0]), (D + 1) // 2
             drawn = draw_frequencies(self.kernel_, d, count, rng, orthogonal=bool(self.orthogonal))

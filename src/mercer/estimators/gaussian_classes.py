@@ -49,12 +49,13 @@ class GaussianClasses(ClassifierMixin, LeastSquares):
         with report.stage("leave one out"), one_blas_thread(2.0 * n * LEVERAGE_RANK**2):
             F, rest = features, np.zeros(n)
             if F is None:
-                room = max((report.memory_budget - report.memory_planned) // (4 * 8 * n), 1)
+                room = max((report.memory_budget - K.copies_of(0, n)) // (4 * 8 * n), 1)
                 rank = int(min(n, LEVERAGE_RANK, room))
+                K.release()
                 # What fewer pivots than rows leave out is far more than the rounding of float32.
                 approximation = pivoted_cholesky(K if rank == n else K.in_float32(), rank)
                 F, rest = approximation.F, approximation.left
-                report.memory_planned += 2 * F.nbytes
+                report.memory_planned = max(report.memory_planned, K.copies_of(0, n) + 4 * F.nbytes)
             h = leverages(F, rest, weights, self.delta_)
             out = leave_one_out_scores(found.scores, labels, weights, self.eigenvalues_, h)
         scatter = ClassScatter.of(out, labels, weights)

@@ -9,7 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags, check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.arrays import require, require_table
+from mercer.arrays import require_table
 from mercer.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base import FLOATS, KernelEstimator
@@ -18,7 +18,7 @@ from mercer.estimators.expansion import Expansion, expansion_of
 from mercer.estimators.indefinite import examine
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
-from mercer.gram.inputs import dtype_of
+from mercer.gram.inputs import dtype_of, size_of
 from mercer.kernels import Kernel
 from mercer.kernels.rows import column_names
 from mercer.solvers import Solution, Status
@@ -178,9 +178,11 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         self._warn_if_lost(L, report)
         self._kernel_size(K)
         self.n_features_y_ = int(Y.shape[1]) if self.kernel_y_.domain != "any" else 0
-        road, m = self._plan(K.shape[0], report)
+        road, m = self._plan(K, L, report)
         with report.stage("views"), one_blas_thread(2.0 * K.shape[0] * m**2):
-            x, second = self._view(K, road, m, "X"), self._view(L, road, m, "y")
+            x = self._view(K, road, m, "X")
+            K.release()
+            second = self._view(L, road, m, "y")
         self._keep(x, second, report)
         return self
 
@@ -271,9 +273,11 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         if self.solver not in ("auto", "dense", "nystroem"):
             self._refuse("solver", 'choose "auto", "dense" or "nystroem"')
 
-    def _plan(self, n: int, report: Report) -> tuple[str, int]:
+    def _plan(self, K: KernelOperator, L: KernelOperator, report: Report) -> tuple[str, int]:
         """The road and its landmarks, and the memory it takes, before anything is allocated."""
-        budget, dense = report.memory_budget, 6 * 8 * n * n
+        n, dense = K.shape[0], 6 * 8 * K.shape[0] ** 2
+        report.memory_rows = max(K.copies, L.copies)  # of one view at a time
+        budget = report.room
         road = self.solver
         report.reason = "asked for"
         if road == "auto":
@@ -283,15 +287,16 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
                 few if road == "dense" else f"n = {n}: two n × n decompositions take too long, or do not fit"
             )
         if road == "dense":
-            report.method, report.memory_planned = "LAPACK, two eigendecompositions in float64", dense
+            report.method, need = "LAPACK, two eigendecompositions in float64", dense
             m = n
         else:
             asked = MOST_LANDMARKS if self.n_landmarks is None else int(self.n_landmarks)
-            room = int((np.sqrt(n * n + budget / 12) - n) / 2) if self.n_landmarks is None else n
+            room = int((np.sqrt(n * n + budget / 10) - n) / 2) if self.n_landmarks is None else n
             m = max(min(asked, n, room), 1)
-            report.method, report.memory_planned = f"Nyström, {m} landmarks in each view", 6 * 8 * m * (n + m)
+            report.memory_rows = max(A.copies_of(n, m) for A in (K, L)) + (size_of(K.X) + size_of(L.X)) * m // n
+            report.method, need = f"Nyström, {m} landmarks in each view", 5 * 8 * m * (n + m)
         alternatives = ['solver="nystroem"', "fewer landmarks", "fewer rows"]
-        require(report.memory_planned, budget, f"{type(self).__name__} of {n} rows", alternatives)
+        report.plan(need, f"{type(self).__name__} of {n} rows", alternatives)
         return road, m
 
     # ---- new rows ---------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from mercer.arrays import human, require
+from mercer.arrays import human
 from mercer.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.estimators.clusterer import Clusterer
@@ -229,13 +229,17 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
         elif isinstance(self.kernel_, Linear) and isinstance(K.X, np.ndarray):
             road = _Road("rows", np.dtype(np.float64), 8 * K.X.size, "the kernel is linear")
         else:
-            road = self._quickest(K, dtype, vectors, max(report.d, 1), report.memory_budget)
-        report.memory_planned, report.reason = vectors + road.matrix, road.reason
+            road = self._quickest(K, dtype, vectors, max(report.d, 1), report.room)
+        report.reason = road.reason
+        if road.name in ("rows", "given"):
+            report.memory_rows = 0
+        elif road.name == "matrix_free" and road.dtype == np.float32:
+            report.memory_rows += K.astype(np.float32).copies
         if road.name != "nystroem":
             report.method, report.dtype = f"Lloyd, {_ROADS[road.name]}", str(road.dtype)
             instead = ["fewer clusters", 'solver="matrix_free" or "nystroem"', "fewer rows"]
             what = f"KernelKMeans of {n} rows and {k} clusters"
-            require(report.memory_planned, report.memory_budget, what, instead)
+            report.plan(vectors + road.matrix, what, instead)
         return road
 
     def _quickest(self, K: KernelOperator, dtype: np.dtype[Any], vectors: int, d: int, budget: int) -> _Road:

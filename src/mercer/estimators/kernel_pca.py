@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.arrays import human, require
+from mercer.arrays import human
 from mercer.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base import KernelSize
@@ -38,6 +38,7 @@ _AHEAD = 8.0
 to a tenth of it (handwritten digits, 64 components, blocks of 112 to 256). The check finds out, and goes on if it must.
 """
 
+ALTERNATIVES = ["fewer components", 'solver="krylov" (matrix-free) or "nystroem" (landmarks)', "fewer rows"]
 DEAREST_PRODUCT = 2e13
 """Multiply-adds in one matrix-free product beyond which "auto" takes landmarks: 1000 s at 2e10 a second."""
 
@@ -236,12 +237,14 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
         K, report = self._begin(X)
         self.report_ = report
         n, size = K.shape[0], self._kernel_size(K)
+        narrow = self.tol >= 1e-6 and size.fits_float32
         k = n if self.n_components is None else self._checked_components(n)
-        name = self._choose(n, k, report, K.cheap)
+        rows = K.astype(np.float32).copies + (K.copies if K.cheap else 0) if narrow else K.copies
+        name = self._choose(n, k, report, K.cheap, rows)
         if name == "nystroem":
             self._by_landmarks(K, X, report)
         else:
-            found = self._by_krylov(K, k, size, report) if name == "krylov" else self._by_lapack(K, k, report)
+            found = self._by_krylov(K, k, size, narrow, report) if name == "krylov" else self._by_lapack(K, k, report)
             self.column_means_ = found.column_means
             self.mean_coef_, self.n_samples_seen_ = np.full(n, 1 / n), n
             variance = size.trace - n * float(found.column_means.mean())
@@ -265,21 +268,22 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
         self._account(report, solution, self.tol)
         return _Found(solution.x, centered.column_means)
 
-    def _by_krylov(self, K: KernelOperator, k: int, size: KernelSize, report: Report) -> _Found:
+    def _by_krylov(self, K: KernelOperator, k: int, size: KernelSize, narrow: bool, report: Report) -> _Found:
         """With float32 entries where their rounding stays below the tolerance, else with float64 ones."""
-        narrow = self.tol >= 1e-6 and size.fits_float32
         found, largest = self._krylov(K, k, np.float32 if narrow else np.float64, report)
         # Rounding moves the eigenvalues by the norm of a random matrix of this size.
         rounding = float(np.finfo(np.float32).eps) * np.sqrt(len(found.column_means)) * size.largest_entry
         if narrow and rounding > 0.1 * self.tol * largest:
             report.notes.append(f"float32 entries would shift eigenvalues by {rounding:.0e}, so float64 ones were used")
+            report.memory_rows = K.copies
+            report.plan(BlockKrylov().memory(report.n, k, 8), "KernelPCA", ALTERNATIVES)
             found, _ = self._krylov(K, k, np.float64, report)
         return found
 
     def _krylov(self, K: KernelOperator, k: int, dtype: Any, report: Report) -> tuple[_Found, float]:
         """The pairs by entries of this precision, and the largest |eigenvalue|."""
         operator: Operator = K.astype(dtype)
-        if "stored" in report.method and K.shape[0] ** 2 * np.dtype(dtype).itemsize <= 0.8 * report.memory_budget:
+        if "stored" in report.method and K.shape[0] ** 2 * np.dtype(dtype).itemsize <= 0.8 * report.room:
             with report.stage("kernel matrix"):
                 operator = Dense(operator.fill(np.empty(K.shape, dtype)), symmetric=True)
         with one_blas_thread() if isinstance(operator, KernelOperator) else nullcontext():
@@ -321,12 +325,12 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
             raise InvalidInput(message("KernelPCA", f"n_components={k!r}", "give a positive integer, or None for all"))
         return min(int(k), n)
 
-    def _choose(self, n: int, k: int, report: Report, cheap: bool = False) -> str:
-        """The road, and the memory it will take, before anything is allocated."""
+    def _choose(self, n: int, k: int, report: Report, cheap: bool = False, rows: int = 0) -> str:
+        """The road, and the memory it will take; `rows` is what block Krylov takes of it for copies of the rows."""
         if self.solver not in ("auto", "dense", "krylov", "nystroem"):
             given = f"solver={self.solver!r}"
             raise InvalidInput(message("KernelPCA", given, 'choose "auto", "dense", "krylov" or "nystroem"'))
-        choice = choose_eigen(n, k, report.memory_budget, self.tol, cheap=cheap)
+        choice = choose_eigen(n, k, report.room, self.tol, cheap=cheap)
         name = choice.name if self.solver == "auto" else self.solver
         report.reason = choice.reason if self.solver == "auto" else "asked for"
         vectors = BlockKrylov().memory(n, k, 4 if self.tol >= 1e-6 else 8)
@@ -335,14 +339,14 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
             report.reason = too_dear or report.reason
             return "nystroem"
         if name == "dense":
-            report.method, report.memory_planned = "LAPACK, float64", 8 * n * (n * (1 + (n <= DENSE_BELOW)) + k)
-        elif choice.stored or (not cheap and 4 * n * n + vectors <= STORED_SHARE * report.memory_budget):
+            report.method, need = "LAPACK, float64", 8 * n * (n * (1 + (n <= DENSE_BELOW)) + k)
+        elif choice.stored or (not cheap and 4 * n * n + vectors <= STORED_SHARE * report.room):
             report.method = f"block Krylov, stored in float32 ({human(4 * n * n)})"
-            report.memory_planned = 4 * n * n + vectors
+            need = 4 * n * n + vectors
         else:
-            report.method, report.memory_planned = "block Krylov, matrix-free", vectors
-        alternatives = ["fewer components", 'solver="krylov" (matrix-free) or "nystroem" (landmarks)', "fewer rows"]
-        require(report.memory_planned, report.memory_budget, f"KernelPCA of {n} rows and {k} components", alternatives)
+            report.method, need = "block Krylov, matrix-free", vectors
+        report.memory_rows = report.memory_rows if name == "dense" else rows
+        report.plan(need, f"KernelPCA of {n} rows and {k} components", ALTERNATIVES)
         return name
 
     def _too_dear(self, n: int, k: int, vectors: int, report: Report) -> str:
@@ -352,8 +356,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
         work = n * n * (max(report.d, 1) + BlockKrylov().columns(n, k))
         if work > DEAREST_PRODUCT:
             return f"a matrix-free product would take {work:.0e} multiply-adds, above {DEAREST_PRODUCT:.0e}"
-        if vectors > report.memory_budget >= landmark_bytes(n, fewest_landmarks(n, k)):
-            return f"its vectors would take {human(vectors)} of {human(report.memory_budget)}"
+        if vectors > report.room >= landmark_bytes(n, fewest_landmarks(n, k)):
+            return f"its vectors would take {human(vectors)} of {human(report.room)}"
         return ""
 
     def _keep(self, pairs: Eigenpairs, trace: float, variance: float, report: Report) -> None:

@@ -10,7 +10,7 @@ import scipy.linalg
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, MultiOutputMixin, RegressorMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.arrays import human, require
+from mercer.arrays import human
 from mercer.backend import one_blas_thread
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.expansion import Expansion, expansion_of
@@ -157,14 +157,13 @@ class KernelPLS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMi
     def _stored(self, K: KernelOperator, targets: int, k: int, report: Report) -> Operator:
         """K in memory where that is quicker and fits; the plan comes before the allocation."""
         n = K.shape[0]
-        stored, vectors = 8 * n * n, 8 * n * (8 * targets + 8 * k + 2 * max(report.d, 1))
+        stored, vectors = 8 * n * n, 8 * n * (8 * targets + 8 * k)
         dear = not K.cheap
-        fits = stored <= STORED_SHARE * report.memory_budget
-        report.memory_planned = vectors + (stored if fits and dear else 0)
+        fits = stored <= STORED_SHARE * report.room
         what = f"KernelPLS of {n} rows"
-        require(report.memory_planned, report.memory_budget, what, ["fewer components", "fewer rows"])
+        report.plan(vectors + (stored if fits and dear else 0), what, ["fewer components", "fewer rows"])
         report.method = "kernel NIPALS, " + (f"stored ({human(stored)})" if fits and dear else "matrix-free")
-        report.reason = f"the matrix takes {human(stored)}, {human(STORED_SHARE * report.memory_budget)} may be taken"
+        report.reason = f"the matrix takes {human(stored)}, {human(STORED_SHARE * report.room)} may be taken"
         if not dear:
             report.reason = f"entries of {report.d} columns are computed as fast as they are read"
         if not (fits and dear):

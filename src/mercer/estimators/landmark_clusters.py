@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from mercer.approx.nystroem import inverse_root, row_chunks
-from mercer.arrays import human, require
+from mercer.arrays import human
 from mercer.errors import InvalidInput, message
 from mercer.estimators.clusterer import Clusterer
-from mercer.estimators.landmarks import POOL, choose_landmarks, count_landmarks, landmark_bytes
+from mercer.estimators.landmarks import POOL, choose_landmarks, count_landmarks, landmark_bytes, landmark_rows
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
+from mercer.gram.inputs import size_of
 from mercer.operators import LowRank
 from mercer.solvers import Clustering
 
@@ -45,8 +46,8 @@ class LandmarkClusters(Clusterer):
         if not isinstance(self.init, str):
             given = 'init as an array with solver="nystroem"'
             raise InvalidInput(message(type(self).__name__, given, 'set init="k-means++", or another solver'))
-        n, seed = K.shape[0], self._seed()
-        m, batch = self._planned(n, k, report)
+        seed = self._seed()
+        m, batch = self._planned(K, k, report)
         with report.stage("landmarks"):
             _, self.X_fit_ = choose_landmarks("KernelKMeans", self.landmarks, K, X, m, seed, POOL * m)
             precomputed = self.kernel_.domain == "precomputed"
@@ -65,20 +66,23 @@ class LandmarkClusters(Clusterer):
         self.center_norms_ = np.einsum("jc,jc->c", self.dual_coef_, small @ self.dual_coef_)
         self._measure_clusters(K, X, weights, seed, report)
 
-    def _planned(self, n: int, k: int, report: Report) -> tuple[int, int]:
+    def _planned(self, K: KernelOperator, k: int, report: Report) -> tuple[int, int]:
         """Landmarks, and rows of a mini-batch (0: all features at once)."""
+        n = K.shape[0]
         if self.n_landmarks is not None:
             self._positive("n_landmarks")
         if self.batch_size is not None:
             self._positive("batch_size")
         m = min(n, count_landmarks(n, k) if self.n_landmarks is None else int(self.n_landmarks))
         m = m if isinstance(self.landmarks, str) else (np.shape(self.landmarks) or (1,))[0]
-        features, budget = 8 * n * m + report.memory_planned, report.memory_budget
+        some = min(n, CHECKED_ROWS)  # of `_measure_clusters`
+        report.memory_rows = max(landmark_rows(K, m), size_of(K.X) * some // n + K.copies_of(some, n))
+        features, budget = 8 * n * (m + 8 * k), report.room
         small = landmark_bytes(n, m) + 8 * n * 4
         batch = self.batch_size or (0 if small + features <= budget else max(BATCH, 3 * k))
         batch = min(int(batch), n)
-        report.memory_planned = small + (8 * batch * (m + k) if batch else features)
-        require(report.memory_planned, budget, f"KernelKMeans with {m} landmarks", "lower n_landmarks=")
+        need = small + (8 * batch * (m + k) if batch else features)
+        report.plan(need, f"KernelKMeans with {m} landmarks", "lower n_landmarks=")
         if batch and self.batch_size is None:
             report.notes.append(f"{human(features)} of features do not fit, so mini-batches were taken")
         return m, batch

@@ -9,11 +9,12 @@ import numpy as np
 
 from mercer.approx.landmarks import choose_landmarks
 from mercer.approx.nystroem import inverse_root, nystroem_features
-from mercer.arrays import human, require
+from mercer.arrays import human
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.report import Report
 from mercer.estimators.support_vectors import LEAST_SET, SupportVectorMachine, Training
 from mercer.gram import KernelOperator
+from mercer.gram.inputs import dtype_of, size_of
 from mercer.operators import Operator
 from mercer.solvers import DualCoordinateDescent, DualFamily, LinearFamily, Solution, solve
 
@@ -48,7 +49,7 @@ class LandmarkMachine(SupportVectorMachine):
     def _matrix(self, K: KernelOperator, report: Report, target: np.ndarray) -> Operator:
         """K as it is solved with; K itself, of which no more than m columns are wanted, on landmarks."""
         self._check_road()
-        n, budget = K.shape[0], report.memory_budget
+        n, budget = K.shape[0], report.room
         self.restricted_ = self.solver == "nystroem"
         report.reason = "asked for"
         whole, least = 4 * n * n, 16 * n * min(n, LEAST_SET)
@@ -128,7 +129,7 @@ class LandmarkMachine(SupportVectorMachine):
     def _planned(self, data: Training, family: DualFamily, wide: bool, report: Report) -> int:
         """How many landmarks, and the memory that they take."""
         n, size = data.K.shape[0], 8 if wide else 4
-        rest = 8 * len(family.rows) * 12 + 2 * 8 * n * max(report.d, 1)
+        rest = 8 * len(family.rows) * 12
 
         def need(m: int) -> int:
             return rest + 2 * size * n * (m + 1) + 8 * m * (4 * m + 3 * family.problems) + 8 * POOL * m * m
@@ -137,11 +138,14 @@ class LandmarkMachine(SupportVectorMachine):
         m = min(int(self.n_landmarks or MOST_LANDMARKS), n)
         if not isinstance(self.landmarks, str):
             m, given = (np.shape(self.landmarks) or (1,))[0], True
-        while not given and m > 100 and need(m) > report.memory_budget:
+        while not given and m > 100 and need(m) > report.room:
             m = int(0.8 * m)
-        report.memory_planned = max(report.memory_planned, need(m))
         do = "lower n_landmarks=" if given else "fewer rows"
-        require(need(m), report.memory_budget, f"{type(self).__name__} on {n} rows with {m} landmarks", do)
+        pool, one = min(n, POOL * m), size_of(data.K.X) / n
+        chosen = one * pool * (pool < n) + data.K.astype(dtype_of(data.K.X)).copies_of(pool, pool)
+        features = data.K.astype(np.float64 if wide else np.float32).copies_of(n, m)
+        report.memory_rows += int(max(chosen, features) + one * m) - data.K.copies
+        report.plan(need(m), f"{type(self).__name__} on {n} rows with {m} landmarks", do)
         return m
 
     def _account_for_landmarks(self, solution: Solution[Any], problem: LinearFamily) -> None:

@@ -8,11 +8,12 @@ import numpy as np
 
 from mercer.approx.landmarks import choose_landmarks, taken_rows
 from mercer.approx.nystroem import FeatureMoments, feature_moments, inverse_root, row_chunks
-from mercer.arrays import human, require
+from mercer.arrays import human
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.preimages import DECODER, PreImages
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
+from mercer.gram.inputs import count, size_of
 from mercer.solvers import leading_pairs
 
 __all__ = ["LandmarkComponents", "count_landmarks", "fewest_landmarks", "landmark_bytes"]
@@ -55,6 +56,16 @@ def landmark_bytes(n: int, m: int) -> int:
     return 8 * (4 * m * m + min(n, POOL * m) * (m + 120) + 2 * min(n * m, CHUNK))
 
 
+def landmark_rows(K: KernelOperator, m: int) -> int:
+    """Copies of the rows for m landmarks: the pool's, or of a chunk of features or residuals; and the landmarks."""
+    n = K.shape[0]
+    pool, some, chunk = min(n, POOL * m), n if n <= CHECKED_WHOLE else CHECKED_ROWS, min(n, -(-CHUNK // m))
+    one = size_of(K.X) / max(n, 1)
+    chosen = one * (pool if pool < n else 0) + K.copies_of(pool, pool)
+    checked = one * (some if some < n else 0) + K.copies_of(some, min(n, max(1, CHUNK // max(m, some))))
+    return int(max(chosen, checked, K.copies_of(chunk, m)) + one * m)
+
+
 class LandmarkComponents(PreImages):
     r"""PCA of the features φ(x) = K_mm^(−½) k_m(x), centred: axes Σᵢ Aᵢⱼ φ(bᵢ) with A = K_mm^(−½) W, Σ_φ W = W Λ.
 
@@ -76,20 +87,21 @@ class LandmarkComponents(PreImages):
 
     # ---- fit ---------------------------------------------------------------------------------------------------------
 
-    def _planned_landmarks(self, n: int, k: int | None, report: Report) -> int:
+    def _planned_landmarks(self, K: KernelOperator, k: int | None, report: Report) -> int:
         """How many landmarks, and the memory they will take; the default is lowered to what the budget holds."""
+        n = K.shape[0]
         m, given = self.n_landmarks, self.n_landmarks is not None
         if not isinstance(self.landmarks, str):
             m, given = (np.shape(self.landmarks) or (1,))[0], True
         if not given:
             m = count_landmarks(n, k)
-            while m > fewest_landmarks(n, k) and landmark_bytes(n, m) > report.memory_budget:
+            while m > fewest_landmarks(n, k) and landmark_bytes(n, m) + landmark_rows(K, m) > report.memory_budget:
                 m = max(int(0.8 * m), fewest_landmarks(n, k))
         elif isinstance(m, bool) or not isinstance(m, (int, np.integer)) or m < 1:
             raise InvalidInput(message("KernelPCA", f"n_landmarks={m!r}", "give a positive integer, or None"))
         m = int(m) if not isinstance(self.landmarks, str) else min(int(m), n)
-        report.memory_planned = landmark_bytes(n, m)
-        require(report.memory_planned, report.memory_budget, f"KernelPCA with {m} landmarks", "lower n_landmarks=")
+        report.memory_rows = landmark_rows(K, m)
+        report.plan(landmark_bytes(n, m), f"KernelPCA with {m} landmarks", "lower n_landmarks=")
         if not given and m < count_landmarks(n, k):
             report.notes.append(f"{m} landmarks are what {human(report.memory_budget)} hold")
         return m
@@ -103,21 +115,21 @@ class LandmarkComponents(PreImages):
         """Choose the landmarks among the rows X, and gather the moments of all rows' features."""
         n, seed = K.shape[0], self._seed()
         k = None if self.n_components is None else self._checked_components(n)
-        m = self._planned_landmarks(n, k, report)
+        m = self._planned_landmarks(K, k, report)
         with report.stage("landmarks"):
             _, landmarks = choose_landmarks("KernelPCA", self.landmarks, K, X, m, seed, POOL * m)
             self.X_fit_ = landmarks
             small = self._between_landmarks(K)
             # All entries are in float64, those of float32 rows too: their root may be cut where float64 is.
             self._feature_root, rank = inverse_root(small, float(np.finfo(np.float64).eps))
-        count = len(small)
+        found = len(small)
         how = self.landmarks if isinstance(self.landmarks, str) else "given"
-        report.method, report.precision = f"Nyström, {count} landmarks ({how})", "float64"
-        if count < m and how == "pivoted":
-            report.notes.append(f"{m} landmarks were asked for; {count} leave nothing of the diagonal to choose from")
-        if rank < count:
-            report.notes.append(f"the kernel matrix of {count} landmarks has rank {rank}; the rest is rounding")
-        moments = FeatureMoments.none(count)
+        report.method, report.precision = f"Nyström, {found} landmarks ({how})", "float64"
+        if found < m and how == "pivoted":
+            report.notes.append(f"{m} landmarks were asked for; {found} leave nothing of the diagonal to choose from")
+        if rank < found:
+            report.notes.append(f"the kernel matrix of {found} landmarks has rank {rank}; the rest is rounding")
+        moments = FeatureMoments.none(found)
         with report.stage("features"):
             moments = feature_moments(
                 moments, self.kernel_, X, self.X_fit_, self._feature_root, np.asarray(K.diagonal(), np.float64)
@@ -183,7 +195,7 @@ class LandmarkComponents(PreImages):
     def _residuals_on(self, X: Any, some: np.ndarray) -> np.ndarray:
         """‖(K̃V − VΛ)[some]‖ of each component, from all columns, a few at a time."""
         precomputed = self.kernel_.domain == "precomputed"
-        rows, scale = taken_rows(X, some), np.sqrt(self.eigenvalues_)
+        rows, scale = X if len(some) == count(X) else taken_rows(X, some), np.sqrt(self.eigenvalues_)
         offset = self.column_means_ @ self.dual_coef_
         images, own = np.zeros((len(some), len(scale))), np.empty((len(some), len(scale)))
         for place, part in row_chunks(X, max(len(self.dual_coef_), len(some)), CHUNK):

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mercer.arrays import require
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.classifier import ScoreClassifier
 from mercer.estimators.compression import Compressible
@@ -81,7 +80,7 @@ class LeastSquares(Compressible):
         self.sample_weight_, self.restricted_ = weights, False
         values = np.unique(alphas)
         many = self.solver == "auto" and len(values) >= SPECTRAL_FROM
-        if many and RidgeSpectrum.bytes(len(Y)) <= report.memory_budget:
+        if many and RidgeSpectrum.bytes(len(Y)) <= report.room:
             if self._by_inverse(K, Y, weights, alphas, report):
                 return
             report.notes.append("one decomposition for all α was not exact enough, so each α has a factorisation")
@@ -221,8 +220,7 @@ class LeastSquares(Compressible):
 
     def _require(self, need: int, alternative: str, report: Report) -> None:
         """Refuse what goes beyond the budget; the report tells the largest plan."""
-        report.memory_planned = max(report.memory_planned, need)
-        require(need, report.memory_budget, f"{type(self).__name__} on {report.n} rows", [alternative, "fewer rows"])
+        report.plan(need, f"{type(self).__name__} on {report.n} rows", [alternative, "fewer rows"])
 
     def _decide(self, X: Any) -> np.ndarray:
         return self._expanded(X) + self.intercept_

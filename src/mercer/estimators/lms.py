@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.arrays import human, require
+from mercer.arrays import human
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.compression import Compressible
 from mercer.estimators.descent import EARLY, largest_eigenvalue
@@ -184,13 +184,12 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
         """K in memory where it fits, for it is read in every step; the plan comes before the allocation."""
         n, targets = K.shape[0], y.size // len(y)
         frames = 1 + int(self.max_iter) // int(self.keep_history) if self.keep_history else 0
-        stored, vectors = 8 * n * n, 8 * n * ((6 + 2 * frames) * targets + 2 * max(report.d, 1) + 64)
-        fits = stored <= STORED_SHARE * report.memory_budget
-        report.memory_planned = vectors + (stored if fits else 0)
-        require(report.memory_planned, report.memory_budget, f"KernelLMS of {n} rows", "fewer rows, targets or frames")
+        stored, vectors = 8 * n * n, 8 * n * ((6 + 2 * frames) * targets + 64)
+        fits = stored <= STORED_SHARE * report.room
+        report.plan(vectors + (stored if fits else 0), f"KernelLMS of {n} rows", "fewer rows, targets or frames")
         report.precision = "float64"
         report.method = f"{self.mode} least mean squares, " + (f"stored ({human(stored)})" if fits else "matrix-free")
-        report.reason = f"the matrix takes {human(stored)}, {human(STORED_SHARE * report.memory_budget)} may be taken"
+        report.reason = f"the matrix takes {human(stored)}, {human(STORED_SHARE * report.room)} may be taken"
         if not fits:
             return K
         with report.stage("kernel matrix"):
@@ -267,8 +266,8 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
         Y, known = y.reshape(n, -1), self.dual_coef_.reshape(old, y.size // n)
         self.__dict__.pop("history_", None)  # of fewer rows
         report.method, report.reason = "stochastic least mean squares, one pass", "partial_fit"
-        report.memory_planned, report.precision = 8 * 256 * (old + n), "float64"
-        require(report.memory_planned, report.memory_budget, f"KernelLMS of {old + n} rows", "fewer rows at a time")
+        report.memory_rows, report.precision = K.copies, "float64"
+        report.plan(8 * 256 * (old + n), f"KernelLMS of {old + n} rows", "fewer rows at a time")
         with report.stage("updates"), np.errstate(over="ignore", invalid="ignore"):
             start = np.vstack([known, np.zeros((n, Y.shape[1]))])
             dual = replay(K.rows, start, Y, np.arange(n), old + np.arange(n), rates)

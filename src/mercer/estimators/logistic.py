@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mercer.approx.pivoted_cholesky import pivoted_cholesky
-from mercer.arrays import human, require
+from mercer.arrays import human
 from mercer.errors import InvalidInput, message
 from mercer.estimators.calibration import probabilities
 from mercer.estimators.classifier import ScoreClassifier
@@ -157,14 +157,12 @@ class KernelLogisticRegression(ScoreClassifier):
         n, c = K.shape[0], len(self.classes_)
         t = 1 if c == 2 else c
         rank = min(int(RANK / np.sqrt(t)), n)
-        stored, held = 8 * n * n, 8 * n * (24 * t + 2 * max(report.d, 1) + rank * (2 + t))
-        fits = stored + held <= STORED_SHARE * report.memory_budget
-        report.memory_planned, report.precision = held + (stored if fits else 0), "float64"
-        require(report.memory_planned, report.memory_budget, f"{type(self).__name__} of {n} rows", "fewer rows")
+        stored, held = 8 * n * n, 8 * n * (24 * t + rank * (2 + t))
+        fits = stored + held <= STORED_SHARE * report.room
+        report.precision = "float64"
+        report.plan(held + (stored if fits else 0), f"{type(self).__name__} of {n} rows", "fewer rows")
         report.method = "Newton with conjugate gradients, " + (f"stored ({human(stored)})" if fits else "matrix-free")
-        report.reason = (
-            f"the matrix takes {human(stored)}, {human(int(STORED_SHARE * report.memory_budget))} may be taken"
-        )
+        report.reason = f"the matrix takes {human(stored)}, {human(int(STORED_SHARE * report.room))} may be taken"
         operator: Operator = K
         if fits:
             with report.stage("kernel matrix"):

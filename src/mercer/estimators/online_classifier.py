@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from mercer.errors import InvalidInput, message
 from mercer.estimators.stream import CHUNK, Stream
 from mercer.gram import KernelOperator
-from mercer.gram.inputs import densified, may_be_dense, take
+from mercer.gram.inputs import count, densified, may_be_dense, take
 from mercer.kernels import Gaussian, Kernel
 from mercer.solvers import BudgetedDescent, BudgetedState, Forgetron, Learner, Projectron
 
@@ -243,7 +243,9 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
         dtype, distance = X.dtype, ScaledDistance(gamma)
         wanted = self._rows_at_once * max(1, min(room // CHUNK, WIDEST))
         size = int(max(min(wanted, PIECE / (room * (d + 20))), 1))
-        self._plan(dtype.itemsize * ((room + size) * (size + 4 * d) + size * size) + 64 * room * len(self.classes_))
+        known = min(room, count(self.X_fit_) + max(len(order) - size, 0))  # of the dictionary, at a whole chunk
+        entries, numbers = (room + 2 * size) * size, (2 * known + 4 * size) * d
+        self._plan(dtype.itemsize * (entries + numbers) + 64 * room * len(self.classes_))
         rule = BudgetedDescent(room, float(self.alpha))
         kept = densified(self.X_fit_).astype(dtype, copy=False)
         dictionary = rule.open(BudgetedState.from_arrays(self._state), kept, size)

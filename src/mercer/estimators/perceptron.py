@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from mercer.arrays import human, require
+from mercer.arrays import human
 from mercer.errors import InvalidInput, message
 from mercer.estimators.descent import EARLY, largest_eigenvalue
 from mercer.estimators.expansion import Expansion
@@ -204,15 +204,14 @@ class KernelPerceptron(LeastSquaresClassifier):
         """K in memory where it fits, for it is read in every step; the plan comes before the allocation."""
         n, report = K.shape[0], self.report_
         frames = 1 + int(self.max_iter) // int(self.keep_history) if self.keep_history else 0
-        stored, vectors = 8 * n * n, 8 * n * (outputs * (12 + 2 * frames) + 2 * max(report.d, 1) + 256)
-        fits = stored <= STORED_SHARE * report.memory_budget
-        report.memory_planned = vectors + (stored if fits else 0)
+        stored, vectors = 8 * n * n, 8 * n * (outputs * (12 + 2 * frames) + 256)
+        fits = stored <= STORED_SHARE * report.room
         report.precision = "float64"
         rule = "gradient descent in α" if self.method == "gradient" else f"{self.method} perceptron"
         report.method = f"{rule}, " + (f"stored ({human(stored)})" if fits else "matrix-free")
-        report.reason = f"the matrix takes {human(stored)}, {human(STORED_SHARE * report.memory_budget)} may be taken"
+        report.reason = f"the matrix takes {human(stored)}, {human(STORED_SHARE * report.room)} may be taken"
         fewer = ["fewer rows", *(["a larger keep_history, of fewer frames"] if frames else [])]
-        require(report.memory_planned, report.memory_budget, f"KernelPerceptron of {n} rows", fewer)
+        report.plan(vectors + (stored if fits else 0), f"KernelPerceptron of {n} rows", fewer)
         if not fits:
             return K
         with report.stage("kernel matrix"):

@@ -8,7 +8,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.approx.sketch import Hashes, allot, draw_hashes, in_unit, pair_variances, power_series, sketch_features
-from mercer.arrays import require
 from mercer.errors import InvalidInput, message
 from mercer.estimators.feature_maps import MEASURED, _FeatureMap
 
@@ -91,9 +90,9 @@ class PolynomialSketch(_FeatureMap):
         self._kernel_size(K)
         self.coefficients_ = a = power_series(self.kernel_)
         d = X.shape[1] if hasattr(X, "shape") else 0
-        report.memory_planned = 9 * len(a) ** 2 // 2 * d + 8 * 6 * MEASURED**2 + 8 * MEASURED * d
-        what = f"PolynomialSketch of {D} columns"
-        require(report.memory_planned, report.memory_budget, what, "fewer columns")
+        report.memory_rows = self._measured_bytes(K)
+        need = 9 * len(a) ** 2 // 2 * d + 8 * 6 * MEASURED**2 + 8 * MEASURED * d
+        report.plan(need, f"PolynomialSketch of {D} columns", "fewer columns")
         if not np.any(a > 0):
             raise InvalidInput(message("PolynomialSketch", f"{self.kernel_!r} is 0", "give another kernel"))
         with report.stage("hashes"):

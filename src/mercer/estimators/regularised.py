@@ -22,13 +22,14 @@ from two of its blocks. With 240 columns or more conjugate gradients were the qu
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mercer.approx.pivoted_cholesky import PivotedCholesky, pivoted_cholesky
 from mercer.approx.preconditioner import preconditioner, rest
-from mercer.arrays import human, require
+from mercer.arrays import human
 from mercer.backend import one_blas_thread
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
@@ -65,6 +66,9 @@ READING = 0.34
 """Float64 products at d = 0 that a product of stored entries costs: 42 ms of 125 at n = 20 000 on one core."""
 EXTRA = 1.25
 """More steps by rounds in 16 bits than in float32: 150 against 119 at n = 10 000 and ‖K̃ − K‖/μ = 0.07."""
+
+NARROW_SHARE = 0.98
+"""Of the budget that copies of the rows for float32 entries and for float64 ones may take, with the vectors."""
 
 
 class Plan(NamedTuple):
@@ -224,6 +228,8 @@ class RegularisedSolve:
             if kept:
                 K = Dense(K.fill(np.empty(K.shape)), symmetric=True, beside_lapack=True)
                 report.method += f", refined by its entries in float64 ({human(8 * n * n)})"
+            else:
+                self.K.release()  # fewer copies of the rows at a time
             matrix = K.fill(np.empty(K.shape, np.float32 if narrow else np.float64))
         solver = Cholesky(tol=self.tol, precision="mixed" if narrow else "float64")
         with report.stage("solve"):
@@ -232,7 +238,7 @@ class RegularisedSolve:
     def _iterative(self, reason: str, rank: int | None, max_steps: int | None = None) -> Solution[Any]:
         report, most = self.report, self._most_rank()
         rank = most if rank is None else rank
-        held = 4 * len(self.B) * rank * (1 if self.narrow else 2) + 4 * 8 * rank**2
+        held = 4 * len(self.B) * rank * (1 if self._mixed else 2) + 4 * 8 * rank**2
         self._account("conjugate gradients, matrix-free", reason, held)
         helpers: dict[str, Operator] = {}
         solver = RefinedConjugateGradients(tol=self.tol, max_steps=max_steps)
@@ -243,7 +249,7 @@ class RegularisedSolve:
                 shift = self.shift + rest(self._entries(), found)
                 helpers["preconditioner"] = preconditioner(found.F, shift, overwrite=True)
             report.method += f", preconditioned by {found.rank} pivots"
-            if self.narrow:
+            if self._mixed:
                 solver = self._narrowed(helpers, solver, found, rounding, held)
         # What BLAS does here is bound by memory anyway.
         with report.stage("solve"), one_blas_thread():
@@ -273,7 +279,8 @@ class RegularisedSolve:
             if kept.noise <= MOST_ROUNDING * least:
                 helpers["narrow"] = kept
                 self.report.method = self.report.method.replace("matrix-free", f"entries in 16 bits ({human(size)})")
-                self.report.memory_planned += size
+                # What was copied for float32 entries is gone before the products in float64.
+                self.report.memory_planned += size - self._entries().copies
                 return replace(solver, inner=max(solver.inner, kept.noise / (DRIFT * least)))
         if rounding * np.sqrt(1 + trace / (2 * max(rank, 1) * shift)) < MOST_NOISE:
             helpers["narrow"] = self._entries()
@@ -287,13 +294,13 @@ class RegularisedSolve:
             return solve(ASkotch(tol=self.tol, block=block), self._system())
 
     def _system(self) -> LinearSystem:
-        return LinearSystem(self.K, self.B, self.shift, narrow=self.K.astype(np.float32) if self.narrow else None)
+        return LinearSystem(self.K, self.B, self.shift, narrow=self.K.astype(np.float32) if self._mixed else None)
 
     # ---- what decides ------------------------------------------------------------------------------------------------
 
     @property
     def _choice(self) -> Any:
-        return choose_linear(len(self.B), 4, self.report.memory_budget, self.tol)
+        return choose_linear(len(self.B), 4, self.report.room, self.tol)
 
     def _fits(self) -> bool:
         return bool(self._choice.stored)
@@ -303,9 +310,9 @@ class RegularisedSolve:
 
     def _may_store(self, held: int) -> bool:
         """Whether entries in 16 bits fit beside what is `held`, and are of use."""
-        budget, size = self.report.memory_budget, Quantised.bytes(len(self.B))
+        budget, size = self._room, Quantised.bytes(len(self.B))
         fits = size <= STORED_SHARE * budget and held + size + self._vectors(direct=False) <= budget
-        return fits and self.narrow and self.mercer and not self.K.folds and self.K.kernel.domain != "precomputed"
+        return fits and self._mixed and self.mercer and not self.K.folds and self.K.kernel.domain != "precomputed"
 
     def _keeps_entries(self) -> bool:
         """Whether Cholesky's residuals are products with stored float64 entries.
@@ -313,7 +320,7 @@ class RegularisedSolve:
         There are three or four. Where entries are dear, all of them take the time of one that makes the entries, and of
         a few readings of 8 n² bytes: at n = 7000, d = 784 a quarter. Small problems need no float32 beside them.
         """
-        n, budget = len(self.B), self.report.memory_budget
+        n, budget = len(self.B), self.report.room
         fits = 8 * n * n <= STORED_SHARE * budget and 16 * n * n + self._vectors(direct=True) <= budget
         return fits and (n <= SMALL or not (self.K.cheap or self.K.folds))
 
@@ -324,7 +331,7 @@ class RegularisedSolve:
 
     def _block(self) -> int:
         """Rows of a block of ASkotch that n and the memory allow."""
-        room = max(self.report.memory_budget - self._vectors(direct=False) - 8 * self.B.size * MORE_VECTORS, 0)
+        room = max(self._room - self._vectors(direct=False) - 8 * self.B.size * MORE_VECTORS, 0)
         return int(min(block_size(len(self.B)), np.sqrt(room / self._block_bytes(1))))
 
     @staticmethod
@@ -332,8 +339,8 @@ class RegularisedSolve:
         """Two blocks, their cross block and what is made of them, in float64."""
         return 5 * 8 * block**2
 
-    def _entries(self) -> Operator:
-        return self.K.astype(np.float32) if self.narrow else self.K
+    def _entries(self) -> KernelOperator:
+        return self.K.astype(np.float32) if self._mixed else self.K
 
     def _mean_shift(self) -> float:
         """The harmonic mean: with D = diag(shift) the trace that counts is that of D⁻¹(K − FFᵀ)."""
@@ -344,18 +351,35 @@ class RegularisedSolve:
         n = len(self.B)
         if not self.mercer or not np.min(self.shift) > 0:
             return 0
-        room = (self.report.memory_budget - self._vectors(direct=False)) // (2 * n * (4 if self.narrow else 8))
+        room = (self._room - self._vectors(direct=False)) // (2 * n * (4 if self._mixed else 8))
         return int(max(min(max(n // 10, 1), MOST_RANK, room), 0))
 
+    @cached_property
+    def _mixed(self) -> bool:
+        """Whether iterations have products with float32 entries too: if the rows fit in both precisions."""
+        both = self.K.copies + self.K.astype(np.float32).copies if self.narrow else 0
+        return self.narrow and both + self._vectors(direct=False) <= NARROW_SHARE * self.report.memory_budget
+
+    @cached_property
+    def _rows(self) -> int:
+        """Bytes of the copies of the rows of iterations."""
+        return self.K.copies + (self.K.astype(np.float32).copies if self._mixed else 0)
+
+    @property
+    def _room(self) -> int:
+        """What these leave of the budget."""
+        return max(self.report.memory_budget - self._rows, 0)
+
     def _vectors(self, direct: bool) -> int:
-        """Bytes of the solver's vectors and of the rows in the forms that products want."""
+        """Bytes of the solver's vectors."""
         n, r = self.B.shape
-        return 8 * n * r * 6 + (0 if direct else 8 * n * r * 6 + 3 * 8 * n * max(self.report.d, 1))
+        return 8 * n * r * (6 if direct else 12)
 
     def _account(self, method: str, reason: str, held: int) -> None:
         """The method, and the memory that it will take, before anything is allocated."""
+        if not method.startswith("Cholesky"):
+            self.report.memory_rows = self._rows
         n, report, direct = len(self.B), self.report, method.startswith("Cholesky")
         report.method, report.reason = method, reason
-        report.memory_planned = held + self._vectors(direct)
         alternatives = ['solver="cg" (matrix-free)', "fewer rows"] if direct else ["fewer rows or targets"]
-        require(report.memory_planned, report.memory_budget, f"{self.who} by {method} on {n} rows", alternatives)
+        report.plan(held + self._vectors(direct), f"{self.who} by {method} on {n} rows", alternatives)

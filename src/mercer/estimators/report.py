@@ -5,12 +5,12 @@ from __future__ import annotations
 import html
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mercer.arrays import human
+from mercer.arrays import human, require
 from mercer.backend import spare_threads
 from mercer.events import StageDone, emit
 
@@ -35,6 +35,8 @@ class Report:
         The road taken, and why.
     memory_budget, memory_planned : int
         Bytes; the plan is made before anything is allocated.
+    memory_rows : int
+        Of the plan, for copies of the rows. The rows as given, which the caller holds, are in no plan.
     steps : int
         Of the solver.
     residual, tolerance : float
@@ -63,6 +65,7 @@ class Report:
     reason: str = ""
     memory_budget: int = 0
     memory_planned: int = 0
+    memory_rows: int = 0
     steps: int = 0
     residual: float = 0.0
     tolerance: float = 0.0
@@ -82,6 +85,16 @@ class Report:
             yield
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
         emit(StageDone(name, self.seconds[name]))
+
+    @property
+    def room(self) -> int:
+        """What the copies of the rows leave of the budget."""
+        return max(self.memory_budget - self.memory_rows, 0)
+
+    def plan(self, needed: int, what: str, alternatives: str | Sequence[str]) -> None:
+        """Plan for these bytes beside the copies of the rows; refuse what is beyond the budget."""
+        self.memory_planned = max(self.memory_planned, self.memory_rows + needed)
+        require(self.memory_rows + needed, self.memory_budget, what, alternatives)
 
     def continued(self) -> Report:
         """A copy for a fit that goes on: what it adds is not in the account of the former fit.

@@ -10,11 +10,12 @@ import scipy.linalg
 
 from mercer.approx.landmarks import choose_landmarks
 from mercer.approx.restricted import RestrictedSystem, jittered_cholesky, restricted_factor
-from mercer.arrays import human, require
+from mercer.arrays import human
 from mercer.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
+from mercer.gram.inputs import size_of
 from mercer.kernels import Kernel
 from mercer.solvers import LinearSystem, RefinedConjugateGradients, Solution, solve
 
@@ -146,25 +147,24 @@ class RestrictedSolve:
             m = (np.shape(self.landmarks) or (1,))[0]
         if m is None:
             m = default_landmarks(n)
-            while m > 100 and self._bytes(m) > report.memory_budget:
+            while m > 100 and self._bytes(m) > report.room:
                 m = int(0.8 * m)
             if m < default_landmarks(n):
                 report.notes.append(f"{m} landmarks are what {human(report.memory_budget)} hold")
         if isinstance(m, bool) or not isinstance(m, (int, np.integer)) or m < 1:
             raise InvalidInput(message(self.who, f"n_landmarks={m!r}", "give a positive integer, or None"))
         m = int(m) if not isinstance(self.landmarks, str) else min(int(m), n)
-        report.memory_planned = self._bytes(m)
+        report.memory_rows = self.K.copies + size_of(self.K.X) * m // n
         do = "lower n_landmarks=" if given else "fewer rows or targets"
-        require(report.memory_planned, report.memory_budget, f"{self.who} on {n} rows with {m} landmarks", do)
+        report.plan(self._bytes(m), f"{self.who} on {n} rows with {m} landmarks", do)
         return m
 
     def _bytes(self, m: int) -> int:
-        """K_mm, C and its work; the pivots' factor; one chunk of entries; the vectors; the rows packed four times."""
+        """K_mm, C and its work; the pivots' factor; one chunk of entries; the vectors."""
         (n, r), size = self.Y.shape, 4 if self.narrow else 8
         pool = size * min(n, POOL * m) * m
         chunk = 8 * min(n * m, 1 << 24) * 2
-        packed = n * max(self.report.d, 1) * (8 + size) * 2
-        return max(8 * m * m * 4 + chunk, pool + 8 * m * m) + packed + 8 * n * (r + 1) * 4
+        return max(8 * m * m * 4 + chunk, pool + 8 * m * m) + 8 * n * (r + 1) * 4
 
     def _between(self, landmarks: Any) -> np.ndarray:
         """K_mm in float64."""

@@ -61,10 +61,10 @@ def ridge_inverse(
     n, least = K.shape[0], float(alphas.min())
     if mercer and least > 0 and n >= FACTOR_FROM:
         with report.stage("factor"):
-            F = _factor(K, 1.0 if weights is None else float(weights.max()), least, report.memory_budget)
+            F = _factor(K, 1.0 if weights is None else float(weights.max()), least, report.room)
         if F is not None:
-            planned = 8 * n * (_most(n, report.memory_budget) + 5 * F.shape[1])
-            report.memory_planned = max(report.memory_planned, planned)
+            planned = 8 * n * (_most(n, report.room) + 5 * F.shape[1])
+            report.memory_planned = max(report.memory_planned, report.memory_rows + planned)
             report.method = f"singular values of a factor of K of rank {F.shape[1]} ({human(F.nbytes)})"
             with report.stage("eigenvalues"):
                 return RidgeSpectrum.of_factor(F, weights, intercept=intercept)

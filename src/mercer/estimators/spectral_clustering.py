@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from mercer.arrays import require
 from mercer.errors import InvalidInput, message
 from mercer.estimators.clusterer import Clusterer
 from mercer.estimators.report import Report
@@ -164,6 +163,7 @@ class KernelSpectralClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """d(x) = Σⱼ wⱼ k(x, xⱼ) of training or new rows."""
         w = np.ones(K.shape[1]) if self.sample_weight_ is None else self.sample_weight_
         degrees = np.asarray(K @ w, np.float64)
+        K.release()
         return degrees
 
     def _refuse_negative(self, degrees: np.ndarray) -> None:
@@ -193,13 +193,13 @@ class KernelSpectralClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def _solve(self, K: KernelOperator, s: np.ndarray, q: int, report: Report) -> Solution[Any]:
         """The eigenproblem by size: LAPACK, or block Krylov on K stored in float32 or not stored."""
         n = K.shape[0]
-        choice = choose_eigen(n, q, report.memory_budget, self.tol)
+        choice = choose_eigen(n, q, report.room, self.tol)
         report.method, report.reason = f"{choice.name}, {'stored' if choice.stored else 'matrix-free'}", choice.reason
         small = choice.name == "dense"
         vectors = 8 * n * q if small else BlockKrylov().memory(n, q, 4 if self.tol >= 1e-6 else 8)
-        report.memory_planned = vectors + (8 if small else 4) * n * n * choice.stored + 64 * n * self.n_clusters
+        need = vectors + (8 if small else 4) * n * n * choice.stored + 64 * n * self.n_clusters
         what = f"KernelSpectralClustering of {n} rows and {q} eigenvectors"
-        require(report.memory_planned, report.memory_budget, what, ["fewer components", "fewer rows"])
+        report.plan(need, what, ["fewer components", "fewer rows"])
         operator: Operator = K.in_float32() if self.tol >= 1e-6 and not small else K
         report.precision = f"{operator.dtype} entries, float64 eigenvalues and residual"
         if choice.stored and not small:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.arrays import require
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.expansion import Expansion, expansion_of
@@ -16,7 +15,7 @@ from mercer.estimators.indefinite import not_finite
 from mercer.estimators.report import Report
 from mercer.events import TilesDone, emit
 from mercer.gram import KernelOperator
-from mercer.gram.inputs import count, joined, take
+from mercer.gram.inputs import count, joined, size_of, take
 from mercer.solvers import Learner, Meeting
 from mercer.solvers.base import State
 
@@ -59,6 +58,7 @@ class Stream(KernelEstimator):
             do = "give the kernel itself: rows are met one by one, and few of them are kept"
             raise InvalidInput(message(type(self).__name__, given, do))
         _, self.report_ = self._begin(X)
+        self.report_.memory_rows = 0  # they are taken a chunk at a time
         self.X_fit_ = take(self.X_fit_, np.arange(0))
         self._keep(self._learner(int(self.budget)).start(outputs))
 
@@ -95,9 +95,9 @@ class Stream(KernelEstimator):
     def _plan(self, need: int) -> None:
         """Refuse what goes beyond the budget of memory before anything is allocated."""
         report = self.report_
-        report.memory_planned, report.precision = need, "float64"
+        report.precision = "float64"
         do = ["a smaller budget=", "fewer rows at a time"]
-        require(need, report.memory_budget, f"{type(self).__name__} with a budget of {self.budget}", do)
+        report.plan(need, f"{type(self).__name__} with a budget of {self.budget}", do)
 
     def _room(self, n: int) -> int:
         """What the dictionary can hold after n more rows."""
@@ -124,11 +124,13 @@ class Stream(KernelEstimator):
 
     def _follow(self, X: Any, targets: np.ndarray, order: np.ndarray) -> None:
         """Visit the rows in this order, one after the other, their kernel values made a chunk at a time."""
-        room, size, kept = self._room(len(order)), self._rows_at_once, self.X_fit_
+        room, size, kept = self._room(len(order)), min(self._rows_at_once, len(order)), self.X_fit_
         learner = self._learner(room)
         squares = [one.shape for one in learner.start(1).to_arrays().values()].count((0, 0))
-        wide = 8 * size * (room + size) + 2 * room * max(self.report_.d, 1)
-        self._plan(8 * (2 * squares * (room + size) ** 2 + wide))
+        known = min(room, count(kept) + len(order) - size)  # of the dictionary, when a whole chunk comes
+        wide = 8 * size * (room + size) + 2 * (known + size) * max(self.report_.d, 1)
+        taken = size_of(X) * (2 * known + size * (1 + (known > 0))) // max(len(order), 1)
+        self._plan(8 * (2 * squares * (room + size) ** 2 + wide) + taken)
         state = type(learner.start(1)).from_arrays(self._state)
         with self.report_.stage("rows"):
             for chunk in self._chunks(order, size):
@@ -148,7 +150,7 @@ class Stream(KernelEstimator):
         m, both = count(kept), joined(kept, rows) if count(kept) else rows
 
         def values(p: int) -> np.ndarray:
-            columns = joined(take(kept, np.arange(p)), rows) if p else rows
+            columns = both if p == m else joined(take(kept, np.arange(p)), rows) if p else rows
             K = KernelOperator(self.kernel_, both, columns, dtype=np.float64).toarray()
             self._require_finite(K, rows=rows)
             return np.asarray(K)

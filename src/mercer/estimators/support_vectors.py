@@ -14,14 +14,14 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from mercer import backend
-from mercer.arrays import human, require
+from mercer.arrays import human
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.compression import Compressible
 from mercer.estimators.expansion import Expansion, expansion_of
 from mercer.estimators.indefinite import not_finite
 from mercer.estimators.report import Report
 from mercer.gram import KernelOperator
-from mercer.gram.inputs import count, take
+from mercer.gram.inputs import count, size_of, take
 from mercer.kernels import Linear
 from mercer.kernels.conventions import MACHINES, Names
 from mercer.operators import CachedRows, Dense, Operator
@@ -114,6 +114,7 @@ class SupportVectorMachine(Compressible):
         if not whole:
             X = X[np.ix_(order, order)] if self._domain() == "precomputed" else take(X, order)
         K, report = self._begin(X, None if np.all(weights == 1) else weights)
+        report.memory_rows += 0 if whole else size_of(K.X)
         self.report_ = report
         return Training(K, self._matrix(K, report, target), order, target, weights)
 
@@ -126,30 +127,32 @@ class SupportVectorMachine(Compressible):
         if not K.symmetric:
             given = f"{self.kernel_!r}, which says that k(x, z) is not k(z, x)"
             raise InvalidInput(message(type(self).__name__, given, "give a symmetric kernel"))
-        n, budget = K.shape[0], report.memory_budget
+        n, who = K.shape[0], f"{type(self).__name__} on {K.shape[0]} rows"
         wide = not self._kernel_size(K).fits_float32 or n <= SMALL
         dtype = np.dtype(np.float64 if wide else np.float32)
         report.precision = f"entries in {dtype}, gradient checked in float64"
-        need, room = n * n * dtype.itemsize, int(STORED_SHARE * budget)
+        need, room = n * n * dtype.itemsize, int(STORED_SHARE * report.room)
         problems, largest = self._problems(target)
         # Of cheap entries more are made than stored in the time of memory's first touch; but many problems share K.
         again = K.cheap and need > BLOCK and not (problems > 1 and largest == n)
         report.method = "sequential minimal optimisation"
         if need <= room and not again:
-            report.memory_planned, report.reason = need, f"K takes {human(need)} and is stored"
+            report.plan(need, who, "use fewer rows")
+            report.reason = f"K takes {human(need)} and is stored"
             with report.stage("kernel matrix"):
                 return _stored(K, dtype)
         because = "and is not stored: its entries are cheap" if need <= room else "and does not fit"
         if self._in_parts(K, target, dtype, room):
-            report.memory_planned = self._parts(target, dtype)
+            report.plan(self._parts(target, dtype), who, "use fewer rows")
             report.reason = f"K takes {human(need)} {because}, so each pair of classes stores its own part in turn"
             return K.astype(dtype)
         least = 4 * min(n, LEAST_SET) * n * dtype.itemsize
-        require(least, budget, f"{type(self).__name__} on {n} rows", "use fewer rows")
-        report.memory_planned = min(budget, 2 * min(n, WorkingSet.size) ** 2 * dtype.itemsize) if K.cheap else budget
+        report.plan(least, who, "use fewer rows")
+        sets = self._set_size(n, dtype.itemsize, dear=False) ** 2 * dtype.itemsize
+        report.plan(sets if K.cheap else report.room, who, "use fewer rows")
         report.method += " on working sets"
         report.reason = f"K takes {human(need)} {because}, so only entries in use are there"
-        return K.astype(dtype) if K.cheap else CachedRows(K.astype(dtype), budget // 2)
+        return K.astype(dtype) if K.cheap else CachedRows(K.astype(dtype), report.room // 2)
 
     def _in_parts(self, K: KernelOperator, target: np.ndarray, dtype: np.dtype[Any], room: int) -> bool:
         """Whether the engine makes K's entries for each problem that it works on, as its own part of K."""
@@ -172,17 +175,18 @@ class SupportVectorMachine(Compressible):
         if start is not None:
             family = replace(family, start=start)
         with report.stage("optimisation"):
-            room = int(STORED_SHARE * report.memory_budget)
+            room = int(STORED_SHARE * report.room)
             at_once = isinstance(data.A, Dense) or self._in_parts(data.K, data.target, data.A.dtype, room)
             solution = self._at_once(family, solver) if at_once else self._by_parts(family, solver)
             wide = data.K.shape[0] ** 2 * (4 + 8)
             narrow = family.A.dtype == np.float32
-            if solution.status is Status.STALLED and narrow and wide <= report.memory_budget:
-                report.memory_planned = max(report.memory_planned, wide)
+            if solution.status is Status.STALLED and narrow and wide <= report.room:
+                report.plan(wide, type(self).__name__, "use fewer rows")
                 report.notes.append("entries in float32 were not exact enough, so K was stored in float64")
                 report.precision = "entries and gradient in float64"
                 solution = solve(solver, replace(family, A=_stored(data.K, np.float64), start=solution.x.beta))
         self._account_for(data, family, solution, solver.tol)
+        data.K.release()
         self._read(data, family, solution.x)
         return self
 
@@ -200,26 +204,31 @@ class SupportVectorMachine(Compressible):
 
     def _on_sets(self, part: DualFamily, rows: np.ndarray, solver: SMO) -> Solution[Any]:
         """One problem by working sets; one that takes many steps on its stored matrix after all, where that fits."""
-        n, budget, item = len(rows), self.report_.memory_budget, part.A.dtype.itemsize
+        n, budget, item = len(rows), self.report_.room, part.A.dtype.itemsize
         dear = not (isinstance(part.A, KernelOperator) and part.A.cheap)
         stored = n * n * item <= STORED_SHARE * budget
         if dear and stored:
             return solve(solver, replace(part, A=Dense(part.A.toarray(), symmetric=True)))
         if dear and not isinstance(part.A, CachedRows):
             part = replace(part, A=CachedRows(part.A, budget // 2))
-        size = budget // (8 * n * item) if dear else math.isqrt(budget // (4 * item))
-        size = int(np.clip(size, min(n, LEAST_SET), WorkingSet.size))
+        size = self._set_size(n, item, dear)
         most, limit = solver.max_iter, EASY * n if stored else None
         first = min((steps for steps in (most, limit) if steps is not None), default=None)
         solution = solve(WorkingSet(solver.tol, first, size=size), part)
         if solution.status is not Status.MAX_STEPS or first == most:
             return solution
         self.report_.notes.append(f"after {first} steps on working sets K was stored")
-        self.report_.memory_planned = max(self.report_.memory_planned, n * n * item)
+        self.report_.plan(n * n * item, type(self).__name__, "use fewer rows")
         rest = replace(solver, max_iter=None if most is None else most - (first or 0))
         further = solve(rest, replace(part, A=Dense(part.A.toarray(), symmetric=True), start=solution.x.beta))
         state = replace(further.state, iterations=solution.state.iterations + further.state.iterations)
         return replace(further, state=state)
+
+    def _set_size(self, n: int, item: int, dear: bool) -> int:
+        """Variables of a working set, whose matrix takes a quarter of the budget, or their rows an eighth."""
+        budget = self.report_.room
+        size = budget // (8 * n * item) if dear else math.isqrt(budget // (4 * item))
+        return int(np.clip(size, min(n, LEAST_SET), min(n, WorkingSet.size)))
 
     def _at_once(self, family: DualFamily, solver: SMO) -> Solution[Any]:
         """All problems together; small ones to rounding, so the answer does not depend on the order of the steps."""

@@ -14,6 +14,7 @@ from mercer.errors import InvalidInput, message
 from mercer.kernels import Function, Kernel
 
 __all__ = [
+    "chosen",
     "commutes",
     "count",
     "densified",
@@ -23,9 +24,12 @@ __all__ = [
     "joined",
     "may_be_dense",
     "narrowed",
+    "parts_of",
     "run_ends",
+    "size_of",
     "take",
     "validated",
+    "wider",
 ]
 
 Array: TypeAlias = Any
@@ -113,6 +117,13 @@ def may_be_dense(rows: Array) -> bool:
     return bool(rows.shape[1] <= DENSE_COLUMNS and size <= max(DENSE_BYTES, 8 * rows.data.nbytes))
 
 
+def size_of(rows: Array) -> int:
+    """Bytes of an array or a sparse matrix; 0 for objects, which are not copied."""
+    if sp.issparse(rows):
+        return sum(int(part.nbytes) for part in (rows.data, rows.indices, rows.indptr))
+    return int(getattr(rows, "nbytes", 0))
+
+
 def count(rows: Array) -> int:
     """How many rows an array, or objects a sequence, has."""
     return int(rows.shape[0]) if hasattr(rows, "shape") else len(rows)
@@ -125,6 +136,29 @@ def take(rows: Array, index: NDArray[np.intp] | None) -> Array:
     if hasattr(rows, "shape"):
         return rows[index]
     return [rows[i] for i in index]
+
+
+def chosen(rows: Array, index: NDArray[np.intp] | None) -> Array:
+    """The rows of these numbers, to be read: no copy where they are a run."""
+    if index is not None and len(index) and isinstance(rows, np.ndarray) and run_ends(index) == [len(index) - 1]:
+        return rows[index[0] : index[-1] + 1]
+    return take(rows, index)
+
+
+def wider(*dtypes: np.dtype[Any]) -> np.dtype[Any]:
+    """The one of the most bytes."""
+    return max(dtypes, key=lambda dtype: dtype.itemsize)
+
+
+RUN = 1 << 17
+"""Numbers of a run of rows: what is made of these alone makes no copy of all rows."""
+
+
+def parts_of(rows: Array) -> Iterator[Array]:
+    """Runs of a few megabytes each, in their order; one at least."""
+    height = max(1, RUN // max(1, rows.shape[1]))
+    for i in range(0, max(rows.shape[0], 1), height):
+        yield rows[i : i + height]
 
 
 def densified(rows: Array) -> Array:

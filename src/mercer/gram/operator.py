@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -15,21 +14,19 @@ from mercer.gram import tiles as sweep
 from mercer.gram.inputs import (
     commutes,
     count,
-    densified,
     dtype_of,
     index_runs,
     is_symmetric,
-    may_be_dense,
     narrowed,
+    parts_of,
     run_ends,
     take,
     validated,
+    wider,
 )
+from mercer.gram.planned import Planned
 from mercer.gram.reach import kernel_holds, not_held
-from mercer.gram.registers import DoesNotFit
 from mercer.kernels import Kernel, as_kernel
-from mercer.kernels.base import trace_or_none
-from mercer.kernels.expression import Expression
 from mercer.operators import Operator
 from mercer.operators.base import row_blocks
 
@@ -48,15 +45,12 @@ MOST_TOGETHER = 10
 1/1.44 and 1/1.11 of the time of two products in float32, and 1/1.23, 1/1.34, 1/1.17 and 1/0.97 in float64 (40 000 rows,
 3000 columns, d = 20; busy machine). At d = 5 in float64, where entries are cheap, one took 1/0.92 and ten 1/1.07."""
 
-CHEAP_COLUMNS = 100
-"""Columns of the rows up to which nothing is gained by storing K. In float64 at n = 4000 on one core a product took 8,
-18, 29, 51 and 119 ms for 5, 50, 100, 200 and 400 columns, and 25 ms with K stored. In float32 at n = 10 000 on two it
-took 45 ms for 20 columns and 72 ms for 100, and 52 ms with K stored; to store it took 110 ms, the first touch of its
-memory included.
-"""
+FEW_GROUPS = 8
+"""If there are so many times more columns of the rows than groups, sums by group are products with their indicators:
+the multiplications are few, and the rows are not copied to be sorted by group."""
 
 
-class KernelOperator(Operator):
+class KernelOperator(Planned):
     r"""V ↦ K V with Kᵢⱼ = k(xᵢ, zⱼ), never stored.
 
     Each product computes the entries tile by tile, at O(n m d) operations and O((n + m) d) memory. With Z omitted the
@@ -166,8 +160,10 @@ class KernelOperator(Operator):
     def diagonal(self) -> Array:
         """k(xᵢ, xᵢ) (with Z given: k(xᵢ, zᵢ))."""
         if self.symmetric and self.kernel.domain != "precomputed":
-            wide = self.kernel.domain == "vectors" and dtype_of(self.X).itemsize < self.dtype.itemsize
-            return np.asarray(self.kernel.diagonal(self.X.astype(self.dtype) if wide else self.X), self.dtype)
+            if self.kernel.domain != "vectors":
+                return np.asarray(self.kernel.diagonal(self.X), self.dtype)
+            parts = (part.astype(wider(part.dtype, self.dtype), copy=False) for part in parts_of(self.X))
+            return np.concatenate([self.kernel.diagonal(part) for part in parts]).astype(self.dtype)
         size = min(self.shape)
         runs = [np.arange(i, min(i + DIAGONAL_RUN, size)) for i in range(0, size, DIAGONAL_RUN)]
         return np.concatenate([np.diagonal(self._cross(run, run)) for run in runs])
@@ -208,6 +204,11 @@ class KernelOperator(Operator):
         """K[I, J] V by tiles: the block is never there at once."""
         if len(np.unique(columns)) < len(columns) or not (len(rows) and len(columns) and V.shape[1]):
             return super()._block_times(rows, columns, V)
+        if self.symmetric and 2 * len(rows) * len(columns) >= self.shape[0] ** 2:
+            # Of all rows each pair is visited once, and none are copied to be chosen.
+            full = np.zeros((self.shape[1], V.shape[1]), V.dtype)
+            full[columns] = V
+            return self._matmat(full)[rows]
         own, scale = narrowed(V, self.dtype)
         plan = self._plan_for(rows, columns)
         out = sweep.multiply(plan, own, len(rows), self._work(V.shape[1]), symmetric=False)
@@ -309,6 +310,8 @@ class KernelOperator(Operator):
         out = np.zeros((self.shape[0], of.size))
         if not out.size or not len(of.columns):
             return out
+        if len(of.columns) == self.shape[1] and FEW_GROUPS * of.size <= self._width:
+            return super().group_sums(labels, groups, weights)
         order = np.argsort(of.labels, kind="stable")
         start = np.searchsorted(of.labels[order], np.arange(of.size + 1)).astype(np.int64)
         w, scale = None, np.zeros((), int)
@@ -328,73 +331,3 @@ class KernelOperator(Operator):
         for i0, i1 in sweep.pieces(plan, self.shape[0], self.shape[1], self._work(1)):
             plan.row_max(i0, i1, index[i0:i1], value[i0:i1])
         return index, value
-
-    # ---- plans ------------------------------------------------------------------------------------------------------
-
-    def _tiles(self) -> Any:
-        if self._plan is None:
-            self._plan = self._plan_for(None, None)
-        return self._plan
-
-    def _cross(self, rows: NDArray[np.intp], columns: NDArray[np.intp] | None) -> Array:
-        m = self.shape[1] if columns is None else len(columns)
-        out = np.empty((len(rows), m), self.dtype)
-        if out.size:
-            plan = self._plan_for(rows, columns)
-            for i0, i1 in sweep.pieces(plan, len(rows), m, self._work(0)):
-                plan.block(i0, i1, 0, m, out[i0:i1])
-        return out
-
-    def _plan_for(self, rows: NDArray[np.intp] | None, columns: NDArray[np.intp] | None) -> Any:
-        """Tiles of K[rows, columns]; None is all of them."""
-        shape = self.shape[0] if rows is None else len(rows), self.shape[1] if columns is None else len(columns)
-        if self.kernel.domain == "precomputed":
-            index = np.arange(self.shape[1]) if self.Z is None else self.Z
-            return sweep.block_tiles(self.kernel, take(self.X, rows), take(index, columns), *shape)
-        Z = self.X if self.Z is None else self.Z
-        if rows is None and columns is None:
-            x, z, pins = self.X, Z, (np.arange(shape[0]) if self.symmetric else None)
-        else:
-            x, z, pins = take(self.X, rows), take(Z, columns), self._pins(rows, columns)
-        same = z is x
-        if self._expression is not None and self._runs_as_program:
-            x = densified(x)
-            with contextlib.suppress(DoesNotFit):
-                z = x if same else densified(z)
-                return sweep.program_tiles(self._expression, x, z, pins, self.dtype)
-        if self.kernel.domain == "vectors" and x.dtype.itemsize < self.dtype.itemsize:
-            x = x.astype(self.dtype)
-            z = x if same else z.astype(self.dtype)
-        return sweep.block_tiles(self.kernel, x, z, *shape)
-
-    def _pins(self, rows: NDArray[np.intp] | None, columns: NDArray[np.intp] | None) -> NDArray[np.int64] | None:
-        """For each chosen row, the place among the chosen columns of the same point."""
-        if not self.symmetric:
-            return None
-        place = np.full(self.shape[1], -1, np.int64)
-        chosen = np.arange(self.shape[1]) if columns is None else columns
-        place[chosen] = np.arange(len(chosen))
-        return place if rows is None else place[rows]
-
-    @property
-    def cheap(self) -> bool:
-        """Whether a product computes the entries about as fast as it would read stored ones: see `CHEAP_COLUMNS`."""
-        return self._runs_as_program and backend.is_native() and self.X.shape[1] <= CHEAP_COLUMNS
-
-    @cached_property
-    def _expression(self) -> Expression | None:
-        """The traced formula of a kernel of vectors."""
-        return trace_or_none(self.kernel) if self.kernel.domain == "vectors" else None
-
-    @property
-    def _runs_as_program(self) -> bool:
-        return self._expression is not None and may_be_dense(self.X) and (self.Z is None or may_be_dense(self.Z))
-
-    def _work(self, r: int) -> float:
-        """Nanoseconds an entry on a slow core: only for how much to do between two looks at the keyboard."""
-        if self.kernel.whole:  # it looks itself
-            return 1e-6
-        width = self.X.shape[1] if hasattr(self.X, "shape") and len(self.X.shape) == 2 else 100
-        if not self._runs_as_program:
-            return 20.0 + 0.5 * width
-        return (1.0 + 0.05 * width + 0.05 * r) * self.dtype.itemsize / 4

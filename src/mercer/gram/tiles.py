@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -13,139 +11,29 @@ import numpy as np
 from mercer import _twin, backend
 from mercer.events import TilesDone, emit
 from mercer.gram.compiler import compile_expression, structure
-from mercer.gram.program import Leaf, Pairing, Program, Views
+from mercer.gram.data import Data
+from mercer.gram.program import Program
 from mercer.kernels import Kernel
-from mercer.kernels.expression import Expression, evaluate
-from mercer.kernels.views import Columns
+from mercer.kernels.expression import Expression
 
-__all__ = ["block_tiles", "multiply", "normal_product", "pieces", "program_tiles"]
+__all__ = ["block_tiles", "multiply", "normal_product", "pieces", "program_bytes", "program_tiles"]
 
 Array: TypeAlias = Any
 Tiles: TypeAlias = Any
 """`_core.Tiles`, `_twin.Tiles` or `_twin.BlockTiles`: they have the same methods."""
 
-DIRECT_DEPTH = 16
-"""Up to this many columns, differences cost no more than norms and a dot product, and are exact."""
-PROMISE = {4: 8e-7, 8: 8e-14}
-"""By bytes of an entry: how much its distance may add to its error, less than the promised 10⁻⁶ and 10⁻¹³."""
-ROUNDINGS = {4: 8.0, 8: 16.0}
-"""Roundings of ‖x‖² + ‖z‖² in a squared distance by norms: the largest of millions, of sums over runs of features."""
-NEAR_ZERO = 0.05
-"""If the squared mean is this share of the mean square of the rows, 0 is as good an origin, and saves a copy."""
 
-
-@dataclass
-class Side:
-    """One side of the pairs: its rows through every view that the program names, each computed once."""
-
-    rows: Array
-    dtype: np.dtype[Any]
-    seen: dict[Views, Array] = field(default_factory=dict)
-
-    def through(self, views: Views) -> Array:
-        if views not in self.seen:
-            self.seen[views] = self._shown(self.through(views[:-1]), views[-1]) if views else self.rows
-        return self.seen[views]
-
-    def _shown(self, rows: Array, view: Any) -> Array:
-        """What a view shows, in the dtype of the entries where the rows have a narrower one: it may round."""
-        wider = self.dtype.itemsize > rows.dtype.itemsize and not isinstance(view, Columns)
-        return view.apply(rows.astype(self.dtype) if wider else rows)
-
-
-@dataclass
-class Data:
-    """Both sides, in the engine's dtype."""
-
-    x: Side
-    z: Side
-    dtype: np.dtype[Any]
-    origins: dict[Views, Array | None] = field(default_factory=dict)
-    moved: dict[tuple[int, Views], Array] = field(default_factory=dict)
-
-    @property
-    def narrows(self) -> bool:
-        """Whether rows lose digits in this dtype."""
-        return self.x.rows.dtype.itemsize > self.dtype.itemsize
-
-    def given(self, side: Side, views: Views) -> Array:
-        """The rows as they are."""
-        return np.ascontiguousarray(side.through(views), self.dtype)
-
-    def origin(self, views: Views) -> Array | None:
-        """A point amid the second side's rows; None for 0, where that is as good."""
-        if views not in self.origins:
-            rows = self.z.through(views)
-            mean = rows.mean(axis=0, dtype=np.float64)
-            near = not self.narrows and len(rows) * (mean @ mean) <= NEAR_ZERO * _squared_norms(rows).sum()
-            self.origins[views] = None if near else mean
-        return self.origins[views]
-
-    def less_origin(self, side: Side, views: Views) -> Array:
-        """The rows less the common origin, subtracted in float64, so that only the small remainder is rounded."""
-        if self.origin(views) is None:
-            return self.given(side, views)
-        key = id(side), views
-        if key not in self.moved:
-            rows = side.through(views)
-            less = np.empty(rows.shape, self.dtype)
-            for some in _runs(rows):
-                less[some] = rows[some] - self.origin(views)
-            self.moved[key] = less
-        return self.moved[key]
-
-    def pairing(self, leaf: Leaf) -> tuple[int, Array, Array]:
-        """(kind, rows, columns) for the engine. Differences are of the rows as they are, which makes them exact.
-
-        Rows that are narrowed lose less without their common origin, and differences don't change with it.
-        """
-        rows = self.less_origin if self.narrows and leaf.pairing in (Pairing.SQDIST, Pairing.L1) else self.given
-        return int(leaf.pairing), rows(self.x, leaf.views), rows(self.z, leaf.views)
-
-    def by_norms(self, leaf: Leaf) -> tuple[Array, Array, Array, Array, float, float, float, float] | None:
-        """What squared distances by norms take, and how exact they have to be: see `core/distances.hpp`."""
-        if leaf.pairing != Pairing.SQDIST or self.z.through(leaf.views).shape[1] <= DIRECT_DEPTH:
-            return None
-        x, z = (self.less_origin(side, leaf.views) for side in (self.x, self.z))
-        with np.errstate(over="ignore"):
-            norms = [_squared_norms(rows).astype(self.dtype) for rows in (x, z)]
-        rounding = ROUNDINGS[self.dtype.itemsize] * float(np.finfo(self.dtype).eps) / 2
-        promise = PROMISE[self.dtype.itemsize]
-        slow, fast = leaf.rates or (0.0, math.inf)
-        return x, z, *norms, rounding, promise, slow, fast
-
-    def value(self, side: Side, value: Expression) -> Array:
-        """The expression for every row, computed in float64."""
-        with np.errstate(all="ignore"):
-            values = evaluate(value, lambda leaf: _self_pairing(leaf, side))
-            return np.ascontiguousarray(np.broadcast_to(values, (len(side.rows),)), self.dtype)
-
-
-def _runs(rows: Array) -> list[slice]:
-    """Runs of a few megabytes each, so that work in float64 makes no copy of all rows."""
-    height = max(1, (1 << 19) // max(1, rows.shape[1]))
-    return [slice(i, i + height) for i in range(0, len(rows), height)]
-
-
-def _squared_norms(rows: Array) -> Array:
-    return np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
-
-
-def _self_pairing(leaf: Expression, side: Side) -> Array:
-    kind, views = leaf.value
-    rows = side.through(views)
-    return _squared_norms(rows) if kind == "dot" else rows.sum(axis=1, dtype=np.float64)
-
-
-def program_tiles(expression: Expression, X: Array, Z: Array, pins: Array | None, dtype: np.dtype[Any]) -> Tiles:
-    """The tile engine's plan, with entries of `dtype`, for a traced formula on dense rows.
+def program_tiles(expression: Expression, data: Data, pins: Array | None) -> Tiles:
+    """The tile engine's plan for a traced formula on dense rows.
 
     `pins` names, for each row of X, the row of Z that is the same point (−1: none).
     """
-    same = Z is X
-    x = Side(X, dtype)
-    data = Data(x, x if same else Side(Z, dtype), dtype)
     return _build(_program(expression), data, pins)
+
+
+def program_bytes(expression: Expression, data: Data) -> int:
+    """What the plan takes, at its making."""
+    return data.bytes(_program(expression))
 
 
 @lru_cache(maxsize=256)
@@ -167,7 +55,7 @@ def _program(expression: Expression) -> Program:
 
 def _build(program: Program, data: Data, pins: Array | None) -> Tiles:
     norms = [(at, norms) for at, leaf in enumerate(program.leaves) if (norms := data.by_norms(leaf))]
-    return backend.engine().Tiles(
+    tiles = backend.engine().Tiles(
         data.dtype == np.float64,
         len(data.x.rows),
         len(data.z.rows),
@@ -182,6 +70,8 @@ def _build(program: Program, data: Data, pins: Array | None) -> Tiles:
         backend.instruction_set() if backend.is_native() else "",
         [(at, *parts) for at, parts in norms],
     )
+    data.release()
+    return tiles
 
 
 def _within(dtype: np.dtype[Any], value: float) -> float:

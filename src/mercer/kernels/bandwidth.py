@@ -91,21 +91,40 @@ def spread(X: Any, weights: Any = None) -> float:
     >>> spread(np.array([[1e200, -1e200]]))
     1e+200
     """
-    # In one order, for the sum's last bits depend on it.
-    values = (X.data if sp.issparse(X) else X).astype(np.float64, order="C")
-    size = float(np.abs(values).max(initial=0.0))
-    if size == 0.0:
+    size = _largest(X)
+    if not size:
         return 0.0
-    values = values / size
     w = np.ones(X.shape[0]) if weights is None else np.asarray(weights, np.float64)
-    w = np.repeat(w, np.diff(X.indptr)) if sp.issparse(X) else w[:, None]
-    present = float(w.sum()) if sp.issparse(X) else float(w.sum()) * X.shape[1]
+    parts = [slice(0, X.shape[0])] if sp.issparse(X) else _runs(X)
+    sums = [_sums(X[part], w[part], size, 0.0) for part in parts]
+    present = sum(count for count, _, _ in sums)
     total = float(X.shape[0] if weights is None else np.sum(weights)) * X.shape[1]
-    mean = (w * values).sum() / total
+    mean = sum(first for _, first, _ in sums) / total
+    squares = sum(_sums(X[part], w[part], size, mean)[2] for part in parts)
     # The absent entries of a sparse matrix are zeros, each at the distance `mean` from the mean.
-    variance = ((w * np.square(values - mean)).sum() + (total - present) * mean**2) / total
+    variance = (squares + (total - present) * mean**2) / total
     # Rounding of the mean alone: a constant is a constant.
     return float(size * np.sqrt(variance)) if variance > (4 * np.finfo(float).eps) ** 2 else 0.0
+
+
+def _largest(X: Any) -> float:
+    values = X.data if sp.issparse(X) else X
+    return max(float(np.max(values, initial=0.0)), -float(np.min(values, initial=0.0)))
+
+
+def _runs(X: Any) -> list[slice]:
+    """Runs of rows of a few megabytes each: what is made of all rows would be some copies of them."""
+    height = max(1, (1 << 17) // X.shape[1])
+    return [slice(i, i + height) for i in range(0, X.shape[0], height)]
+
+
+def _sums(X: Any, w: Any, size: float, mean: float) -> tuple[float, float, float]:
+    """Σw, Σwv and Σw(v − mean)² over the entries v = x/size that are there."""
+    # In one order, for the sum's last bits depend on it.
+    values = (X.data if sp.issparse(X) else X).astype(np.float64, order="C") / size
+    own = np.repeat(w, np.diff(X.indptr)) if sp.issparse(X) else w[:, None]
+    columns = 1 if sp.issparse(X) else X.shape[1]
+    return float(own.sum()) * columns, float((own * values).sum()), float((own * np.square(values - mean)).sum())
 
 
 def _scale(measure: Measure, X: Any, weights: Any) -> float:

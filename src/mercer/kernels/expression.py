@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -376,21 +377,20 @@ def evaluate(
     >>> evaluate(1 + s**2, lambda leaf: np.array([2.0, 3.0]))
     array([ 5., 10.])
     """
+    done = {} if done is None else done
+    # No function that calls itself by a closure: the cycle would keep the rows until the next collection of garbage.
+    if expression not in done:
+        args = [*map(partial(evaluate, leaves=leaves, done=done), expression.args)]
+        done[expression] = _apply(expression, leaves, args)
+    return done[expression]
+
+
+def _apply(e: Expression, leaves: Callable[[Expression], Any], args: list[Any]) -> Any:
     from mercer.kernels import functions
 
-    done = {} if done is None else done
-
-    def value(e: Expression) -> Any:
-        if e not in done:
-            done[e] = apply(e, *map(value, e.args))
-        return done[e]
-
-    def apply(e: Expression, *args: Any) -> Any:
-        if e.op in LEAVES:
-            return e.value if e.op == "const" else leaves(e)
-        if e.op == "pow":
-            power = e.value
-            return integer_power(args[0], int(power)) if power == int(power) and power > 0 else args[0] ** power
-        return functions.by_op[e.op](*args)
-
-    return value(expression)
+    if e.op in LEAVES:
+        return e.value if e.op == "const" else leaves(e)
+    if e.op == "pow":
+        power = e.value
+        return integer_power(args[0], int(power)) if power == int(power) and power > 0 else args[0] ** power
+    return functions.by_op[e.op](*args)

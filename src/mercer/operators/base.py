@@ -92,6 +92,9 @@ class Operator(GroupSums, LinearOperator):  # type: ignore[misc]
             out[J] = self._matmat(_units(self.shape[1], J, U.dtype)).T @ U
         return out
 
+    def release(self) -> None:
+        """Let go of what is kept for the next product, if anything: it is made anew then."""
+
     @property
     def symmetric(self) -> bool:
         """Whether A = Aᵀ by construction."""

@@ -156,8 +156,11 @@ class DualFamily:
         return out
 
     def gradient(self, beta: Floats) -> Floats:
-        """c − Kβ, by the exact operator."""
-        return np.asarray(self.linear - self.times(self.reference, beta))
+        """c − Kβ, by the exact operator, which keeps nothing for the next time: A is what is worked with."""
+        found = np.asarray(self.linear - self.times(self.reference, beta))
+        if self.reference is not self.A:
+            self.reference.release()
+        return found
 
     def slopes(self, beta: Floats, gradient: Floats) -> tuple[Floats, Floats]:
         """g with the kink's slope upwards, −∞ at b; and downwards, ∞ at a."""

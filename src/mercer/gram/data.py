@@ -1,0 +1,185 @@
+"""The rows of a plan as the tile engine takes them, and how much memory it takes for them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mercer.gram.inputs import densified, parts_of, wider
+from mercer.gram.program import Leaf, Pairing, Program, Views
+from mercer.kernels.expression import Expression, evaluate
+from mercer.kernels.views import Columns
+
+__all__ = ["Data", "Side"]
+
+Array: TypeAlias = Any
+Float64s: TypeAlias = NDArray[np.float64]
+
+DIRECT_DEPTH = 16
+"""Up to this many columns, differences cost no more than norms and a dot product, and are exact."""
+PROMISE = {4: 8e-7, 8: 8e-14}
+"""By bytes of an entry: how much its distance may add to its error, less than the promised 10⁻⁶ and 10⁻¹³."""
+ROUNDINGS = {4: 8.0, 8: 16.0}
+"""Roundings of ‖x‖² + ‖z‖² in a squared distance by norms: the largest of millions, of sums over runs of features."""
+NEAR_ZERO = 0.05
+"""If the squared mean is this share of the mean square of the rows, 0 is as good an origin."""
+PANEL = 16
+"""Rows that the engine packs together at most: it fills up the last ones."""
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+@dataclass
+class Side:
+    """One side of the pairs: its rows through every view that the program names, each computed once."""
+
+    rows: Array
+    dtype: np.dtype[Any]
+    seen: dict[Views, Array] = field(default_factory=dict)
+
+    def through(self, views: Views) -> Array:
+        """The rows as the last of a chain of views shows them."""
+        if views not in self.seen:
+            self.seen[views] = self._shown(self.through(views[:-1]), views[-1]) if views else _readable(self.rows)
+        return self.seen[views]
+
+    def _shown(self, rows: Array, view: Any) -> Array:
+        """What a view shows, in the dtype of the entries where the rows have a narrower one: it may round."""
+        if isinstance(view, Columns):
+            return view.apply(rows)
+        dtype, shown, done = wider(rows.dtype, self.dtype), None, 0
+        for part in parts_of(rows):
+            seen = view.apply(part.astype(dtype, copy=False))
+            shown = np.empty((len(rows), seen.shape[1]), seen.dtype) if shown is None else shown
+            shown[done : done + len(part)] = seen
+            done += len(part)
+        return shown
+
+    def bytes(self, views: Views) -> int:
+        """Of the rows through a chain of views: none of its own where there is no view."""
+        if not views:
+            return 0
+        one = Side(self.rows[:1], self.dtype).through(views)
+        return len(self.rows) * one.nbytes
+
+
+@dataclass
+class Data:
+    """Both sides, and the dtype of the entries."""
+
+    x: Side
+    z: Side
+    dtype: np.dtype[Any]
+    written: int = 0
+    """Bytes of rows whose zeros were written out."""
+    origins: dict[Views, Float64s | None] = field(default_factory=dict)
+    norms: dict[tuple[int, Views], Array] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, X: Array, Z: Array, dtype: np.dtype[Any]) -> Data:
+        """The rows of both sides, which may be one."""
+        x = Side(densified(X), dtype)
+        return cls(x, x if Z is X else Side(densified(Z), dtype), dtype, sum(map(_zeros, (X,) if Z is X else (X, Z))))
+
+    @property
+    def narrows(self) -> bool:
+        """Whether rows lose digits in this dtype."""
+        return self.x.rows.dtype.itemsize > self.dtype.itemsize
+
+    def origin(self, views: Views) -> Float64s | None:
+        """A point amid the second side's rows; None for 0, where that is as good."""
+        if views not in self.origins:
+            rows = self.z.through(views)
+            mean = rows.mean(axis=0, dtype=np.float64)
+            near = not self.narrows and len(rows) * (mean @ mean) <= NEAR_ZERO * _squared_norms(rows).sum()
+            self.origins[views] = None if near else mean
+        return self.origins[views]
+
+    def pairing(self, leaf: Leaf) -> tuple[int, Array, Array, Float64s | None]:
+        """(kind, rows, columns, origin) for the engine.
+
+        Differences are of the rows as they are, which makes them exact. Rows that are narrowed lose less without their
+        common origin, and differences don't change with it.
+        """
+        return int(leaf.pairing), self.x.through(leaf.views), self.z.through(leaf.views), self._given_origin(leaf)
+
+    def _given_origin(self, leaf: Leaf) -> Float64s | None:
+        moves = self.narrows and leaf.pairing in (Pairing.SQDIST, Pairing.L1)
+        return self.origin(leaf.views) if moves else None
+
+    def by_norms(self, leaf: Leaf) -> tuple[Float64s | None, Array, Array, float, float, float, float] | None:
+        """What squared distances by norms take, and how exact they have to be: see `core/distances.hpp`."""
+        if leaf.pairing != Pairing.SQDIST or self.z.through(leaf.views).shape[1] <= DIRECT_DEPTH:
+            return None
+        norms = [self._moved_norms(side, leaf.views) for side in (self.x, self.z)]
+        rounding = ROUNDINGS[self.dtype.itemsize] * float(np.finfo(self.dtype).eps) / 2
+        promise = PROMISE[self.dtype.itemsize]
+        slow, fast = leaf.rates or (0.0, math.inf)
+        return self.origin(leaf.views), *norms, rounding, promise, slow, fast
+
+    def _moved_norms(self, side: Side, views: Views) -> Array:
+        """The squared norms of the rows less the origin, of the numbers that the engine has."""
+        key = id(side), views
+        if key not in self.norms:
+            rows, origin = side.through(views), self.origin(views)
+            with np.errstate(over="ignore"):
+                moved = (part if origin is None else part - origin for part in parts_of(rows))
+                norms = [_squared_norms(part.astype(self.dtype, copy=False)) for part in moved]
+                self.norms[key] = np.concatenate(norms).astype(self.dtype)
+        return self.norms[key]
+
+    def value(self, side: Side, value: Expression) -> Array:
+        """The expression for every row, computed in float64."""
+        with np.errstate(all="ignore"):
+            values = evaluate(value, lambda leaf: _self_pairing(leaf, side))
+            return np.ascontiguousarray(np.broadcast_to(values, (len(side.rows),)), self.dtype)
+
+    def release(self) -> None:
+        """Let go of what the views show, once the engine has it."""
+        self.x.seen.clear()
+        self.z.seen.clear()
+
+    def bytes(self, program: Program) -> int:
+        """What the engine keeps of the rows, and what views show of them meanwhile."""
+        sides = (self.x,) if self.x is self.z else (self.x, self.z)
+        chains = {leaf.views[:i] for leaf in program.leaves for i in range(len(leaf.views) + 1)}
+        shown = sum(side.bytes(views) for side in sides for views in chains)
+        height = sum(-(-len(side.rows) // PANEL) * PANEL for side in (self.x, self.z))
+        width = sum(self._width(leaf.views) * self._packed(leaf) for leaf in program.leaves)
+        values = len(self.x.rows) * len(program.row_values) + len(self.z.rows) * len(program.column_values)
+        self.release()
+        return self.written + shown + self.dtype.itemsize * (height * width + values)
+
+    def _width(self, views: Views) -> int:
+        return int(Side(self.z.rows[:1], self.dtype).through(views).shape[1])
+
+    def _packed(self, leaf: Leaf) -> int:
+        """How often the engine keeps the rows: twice where it may need some distances of the rows as they are."""
+        parts = self.by_norms(leaf)
+        if parts is None or parts[0] is self._given_origin(leaf):
+            return 1
+        _, row, column, rounding, promise, _, fast = parts
+        return 1 if fast * rounding / promise * (float(row.max()) + float(column.max())) <= 1 else 2
+
+
+def _zeros(rows: Array) -> int:
+    return int(np.prod(rows.shape)) * int(rows.dtype.itemsize) if sp.issparse(rows) else 0
+
+
+def _readable(rows: Array) -> Array:
+    """Rows as the engine reads them: of one of two types, one after the other."""
+    return np.ascontiguousarray(rows, None if rows.dtype in FLOATS else np.float64)
+
+
+def _squared_norms(rows: Array) -> Array:
+    return np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+
+
+def _self_pairing(leaf: Expression, side: Side) -> Array:
+    kind, views = leaf.value
+    rows = side.through(views)
+    return _squared_norms(rows) if kind == "dot" else rows.sum(axis=1, dtype=np.float64)
