@@ -118,7 +118,7 @@ def test_how_an_array_lies_in_memory_does_not_matter():
     X = np.arange(12.0).reshape(3, 4)
     assert fingerprint(X) == fingerprint(np.asfortranarray(X)) == fingerprint(np.repeat(X, 2, axis=0)[::2])
     assert fingerprint({"a": 1, "b": 2}) == fingerprint({"b": 2, "a": 1})
-    rows = sp.random_array((5, 6), density=0.5, rng=np.random.default_rng(0), format="csr")
+    rows = sp.random_array((5, 6), density=0.5, random_state=0, format="csr")
     assert fingerprint(rows) == fingerprint(rows.copy())
 
 

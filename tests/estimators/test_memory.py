@@ -121,7 +121,7 @@ def test_copies_are_counted(kernel, packed, beside):
 
 
 def test_zeros_that_are_written_out_are_counted():
-    X = sp.random_array((320, 40), density=0.5, format="csr", rng=np.random.default_rng(0))
+    X = sp.random_array((320, 40), density=0.5, format="csr", random_state=0)
     dense = 8 * 320 * 40
     assert KernelOperator("linear", X).copies == 3 * dense
 
