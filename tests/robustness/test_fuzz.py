@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-
+import fuzz
 import numpy as np
 import pytest
+from oracles import EXTENDED
 
 from mercer.gram import operator
 
-SPEC = importlib.util.spec_from_file_location("fuzz", Path(__file__).with_name("fuzz.py"))
-assert SPEC is not None
-assert SPEC.loader is not None
-fuzz = importlib.util.module_from_spec(SPEC)
-sys.modules["fuzz"] = fuzz  # its dataclasses look for it there
-SPEC.loader.exec_module(fuzz)
-
-pytestmark = pytest.mark.skipif(not fuzz.EXTENDED, reason="long doubles are float64 here: there is no oracle")
+pytestmark = pytest.mark.skipif(not EXTENDED, reason="long doubles are float64 here: there is no oracle")
 
 
 def test_no_number_is_wrong_without_a_word():
