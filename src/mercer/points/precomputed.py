@@ -1,0 +1,127 @@
+"""Points of which only kernel values are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import InvalidInput, message
+from mercer.points.base import Index, Points, VectorPoints
+
+__all__ = ["Numbers", "Precomputed"]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Numbers(Points):
+    """Points known by their numbers: columns of a matrix of kernel values.
+
+    Parameters
+    ----------
+    rows : array of integers, shape (m,)
+    of : int
+        How many columns the matrix has.
+    """
+
+    rows: NDArray[np.intp]
+    of: int
+
+    def validate(self, who: str) -> Numbers:
+        index = np.asarray(self.rows)
+        if index.ndim != 1 or index.dtype.kind not in "iu":
+            given = f"Z of shape {index.shape} and dtype {index.dtype} with a precomputed kernel"
+            raise InvalidInput(message(who, given, "give the indices of its columns, or None for all"))
+        if len(index) and not (index.min() >= 0 and index.max() < self.of):
+            given = f"column {index.max() if index.min() >= 0 else index.min()} of {self.of} precomputed ones"
+            raise InvalidInput(message(who, given, "count training points from 0"))
+        return Numbers(index.astype(np.intp), self.of)
+
+    def take(self, index: Index, *, copy: bool = True) -> Numbers:
+        return Numbers(self.rows[index], self.of)
+
+    def run(self, first: int, last: int) -> Numbers:
+        return Numbers(self.rows[first:last], self.of)
+
+    def join(self, other: Points) -> Numbers:
+        return Numbers(np.concatenate([self.rows, other.rows]), self.of)
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.rows.nbytes)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Precomputed(Points):
+    """Points as rows of kernel values, one column for each training point.
+
+    Parameters
+    ----------
+    values : VectorPoints of shape (n, m)
+        m = n, in the same order, for the training points themselves.
+
+    Examples
+    --------
+    >>> from mercer.points import points_of
+    >>> K = Precomputed(points_of(np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 1.0], [0.0, 1.0, 2.0]])))
+    >>> K.among(np.array([0, 1])).rows
+    array([[2., 1.],
+           [1., 2.]])
+    """
+
+    values: VectorPoints
+
+    @property
+    def rows(self) -> Any:
+        return self.values.rows
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.values.dtype
+
+    @property
+    def columns(self) -> int:
+        return self.values.columns
+
+    @property
+    def nbytes(self) -> int:
+        return self.values.nbytes
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the matrix is, up to the rounding errors of whoever computed it."""
+        return self.columns == len(self) and _is_symmetric(self.rows, self.values.largest())
+
+    def validate(self, who: str) -> Precomputed:
+        return Precomputed(self.values.validate(who))  # type: ignore[arg-type]
+
+    def take(self, index: Index, *, copy: bool = True) -> Precomputed:
+        return Precomputed(self.values.take(index, copy=copy))  # type: ignore[arg-type]
+
+    def run(self, first: int, last: int) -> Precomputed:
+        return Precomputed(self.values.run(first, last))  # type: ignore[arg-type]
+
+    def join(self, other: Points) -> Precomputed:
+        assert isinstance(other, Precomputed)
+        return Precomputed(self.values.join(other.values))
+
+    def fingerprint(self) -> str:
+        return self.values.fingerprint()
+
+    def anchors(self) -> Numbers:
+        return Numbers(np.arange(self.columns), self.columns)
+
+    def among(self, index: Index) -> Precomputed:
+        rows: Any = self.values.take(index)
+        return Precomputed(type(rows)(rows.rows[:, index]))
+
+
+def _is_symmetric(K: Any, largest: float, step: int = 512) -> bool:
+    bound = 64 * float(np.finfo(K.dtype).eps) * largest
+    starts = range(0, K.shape[0], step)
+    tiles = ((slice(i, i + step), slice(j, j + step)) for i in starts for j in starts if i <= j)
+    return all(abs(K[rows, columns] - K[columns, rows].T).max() <= bound for rows, columns in tiles)

@@ -1,0 +1,119 @@
+"""Input spaces 𝒳 of kernels k : 𝒳 × 𝒳 → ℝ: which points a kernel has values for, and how data become these."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mercer.arrays import as_rows, same_columns
+from mercer.errors import InvalidInput, message
+from mercer.points.base import Points, VectorPoints
+from mercer.points.kinds import points_of, vectors_of
+from mercer.points.precomputed import Numbers, Precomputed
+
+__all__ = ["KERNEL_VALUES", "OBJECTS", "VECTORS", "Space", "space_named"]
+
+Reader = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Space(ABC):
+    """What the points of a kernel are.
+
+    Attributes
+    ----------
+    name : str
+        What `Kernel.domain` says.
+    vectors : bool
+        Whether a point is a vector of numbers: formulas, views and means of points make sense.
+    objects : bool
+        Whether a point is an object that the kernel alone can read.
+    numbered : bool
+        Whether the data are kernel values, and training points are known by their numbers only.
+    """
+
+    name: ClassVar[str]
+    vectors: ClassVar[bool] = False
+    objects: ClassVar[bool] = False
+    numbered: ClassVar[bool] = False
+
+    @abstractmethod
+    def points(self, X: Any, who: str, as_objects: Reader) -> Points:
+        """X as points of this space, checked; `as_objects` is how the kernel reads objects. InvalidInput if it fails.
+
+        Points are checked and not made anew.
+        """
+
+    def pair(self, X: Any, Z: Any | None, who: str, as_objects: Reader) -> tuple[Points, Points | None]:
+        """Both sides of a kernel matrix, in one form; None for Z=None."""
+        return self.points(X, who, as_objects), None if Z is None else self.points(Z, who, as_objects)
+
+
+class Vectors(Space):
+    """ℝᵈ: rows of a table of numbers."""
+
+    name = "vectors"
+    vectors = True
+
+    def points(self, X: Any, who: str, as_objects: Reader) -> VectorPoints:
+        return _vectors(X, who)
+
+    def pair(self, X: Any, Z: Any | None, who: str, as_objects: Reader) -> tuple[VectorPoints, VectorPoints | None]:
+        x = _vectors(X, who).readable(who)
+        if Z is None:
+            return x, None
+        z = _vectors(Z, who).readable(who)
+        same_columns(x.rows, z.rows, who)
+        dtype = np.result_type(x.dtype, z.dtype)
+        return x.astype(dtype), z.astype(dtype)
+
+
+class Objects(Space):
+    """Objects of any kind, such as sequences, sets and graphs."""
+
+    name = "any"
+    objects = True
+
+    def points(self, X: Any, who: str, as_objects: Reader) -> Points:
+        return points_of(as_objects(X.rows if isinstance(X, Points) else X))
+
+
+class KernelValues(Space):
+    """Rows of kernel values with the training points."""
+
+    name = "precomputed"
+    numbered = True
+
+    def points(self, X: Any, who: str, as_objects: Reader) -> Precomputed:
+        return Precomputed(_vectors(X.values if isinstance(X, Precomputed) else X, who).readable(who))
+
+    def pair(self, X: Any, Z: Any | None, who: str, as_objects: Reader) -> tuple[Precomputed, Numbers | None]:
+        x = self.points(X, who, as_objects)
+        given = Z.rows if isinstance(Z, Points) else Z
+        return x, None if Z is None else Numbers(np.asarray(given), x.columns).validate(who)
+
+
+def _vectors(X: Any, who: str) -> VectorPoints:
+    if isinstance(X, VectorPoints):
+        return X.validate(who)  # type: ignore[return-value]
+    return vectors_of(as_rows(X.rows if isinstance(X, Points) else X, who=who))
+
+
+VECTORS, OBJECTS, KERNEL_VALUES = Vectors(), Objects(), KernelValues()
+
+
+def space_named(name: str) -> Space:
+    """The space of which `Kernel.domain` says the name.
+
+    >>> space_named("any") is OBJECTS
+    True
+    """
+    for space in (VECTORS, OBJECTS, KERNEL_VALUES):
+        if space.name == name:
+            return space
+    given = f"domain={name!r}"
+    raise InvalidInput(message("Kernel", given, 'state "vectors", "any" or "precomputed"'))

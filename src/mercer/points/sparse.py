@@ -1,0 +1,79 @@
+"""Points as the rows of a sparse matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import DTypeLike, NDArray
+
+from mercer.arrays import as_rows
+from mercer.points.base import Index, VectorPoints
+
+__all__ = ["SparsePoints"]
+
+DENSE_COLUMNS = 4096
+"""Sparse rows of up to this many columns are made dense: the tile engine on zeros is faster than a sparse product."""
+DENSE_BYTES = 1 << 31
+"""But not where that takes more than this, nor where it takes more than eight times the sparse rows themselves."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SparsePoints(VectorPoints):
+    """The rows of a CSR matrix: zeros are left out.
+
+    Parameters
+    ----------
+    rows : CSR array or matrix of shape (n, d)
+
+    Examples
+    --------
+    >>> points = SparsePoints(sp.csr_array([[1.0, 0.0], [0.0, 4.0]]))
+    >>> points.join(points).dense()
+    array([[1., 0.],
+           [0., 4.],
+           [1., 0.],
+           [0., 4.]])
+    """
+
+    rows: Any
+
+    def validate(self, who: str) -> SparsePoints:
+        return SparsePoints(as_rows(self.rows, who=who))
+
+    def take(self, index: Index, *, copy: bool = True) -> SparsePoints:
+        return SparsePoints(self.rows[index])
+
+    def run(self, first: int, last: int) -> SparsePoints:
+        return SparsePoints(self.rows[first:last])
+
+    def dense(self) -> NDArray[Any]:
+        return np.asarray(self.rows.toarray())
+
+    def csr(self) -> Any:
+        return sp.csr_array(self.rows)
+
+    def astype(self, dtype: DTypeLike) -> SparsePoints:
+        return self if self.rows.dtype == dtype else SparsePoints(self.rows.astype(dtype))
+
+    def stack(self, first: VectorPoints, second: VectorPoints) -> SparsePoints:
+        return SparsePoints(sp.csr_array(sp.vstack([first.csr(), second.csr()])))
+
+    @property
+    def sparse(self) -> bool:
+        return True
+
+    @property
+    def values(self) -> NDArray[Any]:
+        return np.asarray(self.rows.data)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(int(part.nbytes) for part in (self.rows.data, self.rows.indices, self.rows.indptr))
+
+    @property
+    def may_be_dense(self) -> bool:
+        size = len(self) * self.columns * self.rows.dtype.itemsize
+        return bool(self.columns <= DENSE_COLUMNS and size <= max(DENSE_BYTES, 8 * self.rows.data.nbytes))

@@ -1,0 +1,62 @@
+"""Points as the rows of a PyTorch tensor, wherever it lies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from mercer.arrays import as_rows
+from mercer.errors import InvalidInput, message
+from mercer.points.base import FLOAT32, FLOAT64, Index, VectorPoints
+
+__all__ = ["TensorPoints"]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TensorPoints(VectorPoints):
+    """The rows of a tensor, which kernels have values for, with gradients, and operators do not read.
+
+    Parameters
+    ----------
+    rows : tensor of shape (n, d)
+    """
+
+    rows: Any
+
+    def validate(self, who: str) -> TensorPoints:
+        return TensorPoints(as_rows(self.rows, who=who))
+
+    def take(self, index: Index, *, copy: bool = True) -> TensorPoints:
+        return TensorPoints(self.rows[np.asarray(index).tolist()])
+
+    def run(self, first: int, last: int) -> TensorPoints:
+        return TensorPoints(self.rows[first:last])
+
+    def dense(self) -> NDArray[Any]:
+        return np.asarray(self.rows.detach().cpu().numpy())
+
+    def astype(self, dtype: DTypeLike) -> TensorPoints:
+        return TensorPoints(self.rows.float() if np.dtype(dtype) == FLOAT32 else self.rows.double())
+
+    def stack(self, first: VectorPoints, second: VectorPoints) -> TensorPoints:
+        import torch
+
+        return TensorPoints(torch.cat([torch.as_tensor(one.rows) for one in (first, second)]))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return FLOAT32 if self.rows.element_size() == 4 else FLOAT64
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.rows.numel() * self.rows.element_size())
+
+    def widened(self, dtype: DTypeLike) -> TensorPoints:
+        return self.astype(dtype) if self.rows.element_size() < np.dtype(dtype).itemsize else self
+
+    def readable(self, who: str) -> NoReturn:
+        advice = "give NumPy arrays or CSR matrices (X.numpy()), or call the kernel itself, kernel(X), for a tensor"
+        raise InvalidInput(message(who, "a PyTorch tensor", advice))
