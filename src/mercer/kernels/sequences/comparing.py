@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +17,9 @@ from mercer import backend
 from mercer.kernels.sequences.corpus import Corpus
 from mercer.kernels.sequences.counts import Pattern, mirrored
 from mercer.kernels.sequences.pairs import isa
+from mercer.planning.machine import known
 
-__all__ = ["diagonal", "gram", "is_less_work", "product"]
+__all__ = ["comparisons", "diagonal", "gram", "is_less_work", "product"]
 
 LONGEST = 127
 """Places of a window that bytes can count."""
@@ -33,11 +33,8 @@ PIECE = 1e8
 ENTRIES = 1 << 23
 """Entries of the matrix that are there at a time in a product: 64 MB."""
 
-SORTING = 25.0
-"""What a window costs in the counts of a pattern, in comparisons of two vectors of windows: 30 to 50 ns against 1.5."""
-
 COUNTING = 0.5
-"""What two windows cost that show the same, in the same unit."""
+"""What two windows cost that show the same, in comparisons of two vectors of windows."""
 
 ALL, TRIANGLE, OWN = range(3)
 
@@ -46,9 +43,29 @@ def is_less_work(x: Corpus, z: Corpus | None, worth: NDArray[np.int64], patterns
     """Whether to compare all windows of x with all of z rather than to count what they show; z=None is x itself."""
     if not _possible(worth):
         return False
+    return comparisons(x, z, span) < _counting(x, z, patterns, span)
+
+
+def comparisons(x: Corpus, z: Corpus | None, span: int) -> float:
+    """Comparisons of two vectors of windows for all pairs: bands of diagonals, each as long as the two overlap, and
+    what opens it; z=None is x itself.
+    """
     rows, columns = _windows(x, span), _windows(x if z is None else z, span)
-    share = 0.5 if z is None else 1.0
-    return share * _vectors(rows, columns, span) < _counting(x, z, rows, columns, patterns, share)
+    lanes = backend.engine().match_lanes(isa())
+    pairs = rows.sum() * (columns.sum() / lanes + len(columns))
+    bands = (rows.sum() * len(columns) + columns.sum() * len(rows)) / lanes + len(rows) * len(columns)
+    return _share(z) * float(pairs + bands * (span / 3 + 5))
+
+
+def _share(z: Corpus | None) -> float:
+    """Of all pairs, those that are visited: of x with itself each once."""
+    return 0.5 if z is None else 1.0
+
+
+def _sorting() -> float:
+    """What a window costs in the counts of a pattern, in comparisons of two vectors of windows."""
+    machine = known(backend.engine().threads(), isa())
+    return machine.compare / machine.sort
 
 
 def diagonal_is_less_work(x: Corpus, worth: NDArray[np.int64], patterns: Sequence[Pattern], span: int) -> bool:
@@ -58,7 +75,7 @@ def diagonal_is_less_work(x: Corpus, worth: NDArray[np.int64], patterns: Sequenc
     windows = _windows(x, span)
     lanes = backend.engine().match_lanes(isa())
     own = float(np.sum(windows * (windows / lanes + 1 + 2 * span / lanes) + 2 * span))
-    return own < SORTING * windows.sum() * len(patterns)
+    return own < _sorting() * windows.sum() * len(patterns)
 
 
 def _possible(worth: NDArray[np.int64]) -> bool:
@@ -70,22 +87,15 @@ def _windows(x: Corpus, span: int) -> NDArray[np.float64]:
     return np.maximum(x.lengths - span + 1, 0).astype(np.float64)
 
 
-def _vectors(rows: NDArray[np.float64], columns: NDArray[np.float64], span: int) -> float:
-    """Comparisons of vectors for all pairs: bands of diagonals, each as long as the two overlap, and what opens it."""
-    lanes = backend.engine().match_lanes(isa())
-    pairs = rows.sum() * (columns.sum() / lanes + len(columns))
-    bands = (rows.sum() * len(columns) + columns.sum() * len(rows)) / lanes + len(rows) * len(columns)
-    return float(pairs + bands * (span / 3 + 5))
-
-
-def _counting(x: Corpus, z: Corpus | None, rows: Any, columns: Any, patterns: Sequence[Pattern], share: float) -> float:
+def _counting(x: Corpus, z: Corpus | None, patterns: Sequence[Pattern], span: int) -> float:
     """A sort for each pattern, and the pairs of windows that it finds, as many as random symbols would show."""
+    rows, columns = _windows(x, span), _windows(x if z is None else z, span)
     symbols = x.symbols if z is None else np.concatenate([x.symbols, z.symbols])
     frequency = np.bincount(symbols[symbols >= 0]) / max(len(symbols), 1)
-    alike, pairs = float(np.sum(frequency**2)), share * rows.sum() * columns.sum()
-    windows = rows.sum() if z is None else rows.sum() + columns.sum()
+    alike, pairs = float(np.sum(frequency**2)), _share(z) * rows.sum() * columns.sum()
+    windows, sorting = rows.sum() if z is None else rows.sum() + columns.sum(), _sorting()
     sizes = Counter(len(pattern.offsets) for pattern in patterns)
-    return float(sum(n * (SORTING * windows + COUNTING * pairs * alike**size) for size, n in sizes.items()))
+    return float(sum(n * (sorting * windows + COUNTING * pairs * alike**size) for size, n in sizes.items()))
 
 
 def gram(x: Corpus, z: Corpus, worth: NDArray[np.int64], symmetric: bool) -> NDArray[np.float64]:

@@ -1,0 +1,158 @@
+"""The rates of this machine: which ones work is planned by, and how they are measured."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mercer import backend, processors
+from mercer.gram.operator import KernelOperator
+from mercer.kernels import Gaussian
+from mercer.kernels.sequences import comparing, counts
+from mercer.kernels.sequences.corpus import Corpus
+from mercer.kernels.sequences.pairs import isa
+from mercer.planning.machine import MANY, NARROW, WIDE, Machine, given, keep, kept
+
+__all__ = ["WORTH_MEASURING", "machine", "measure"]
+
+WORTH_MEASURING = 1.0
+"""Seconds of work, by documented rates, above which measured rates are used: a measurement takes less."""
+
+LONG, LONGEST = 0.002, 0.02
+"""Seconds of a call that is long enough to be timed, and of all its repetitions."""
+
+READ = 1 << 26
+"""Bytes that are touched and read: more than most caches hold."""
+
+_lock = threading.Lock()
+
+
+def machine(seconds: float = 0.0) -> Machine:
+    """The rates for planning work that takes so many `seconds` by documented rates.
+
+    They are those of ``MERCER_MACHINE`` if it is set. If not, less than a second of work has documented rates: nothing
+    is measured for it, and its plan does not depend on what else this user computed. For more work the rates are
+    measured once, and kept in the user's cache folder.
+    """
+    at = backend.engine().threads(), isa()
+    wanted = given()
+    if wanted is not None:
+        return wanted
+    if not seconds >= WORTH_MEASURING:
+        return Machine.documented(*at)
+    with _lock:
+        found = kept(*at)
+        if found is None:
+            found = measure()
+            # Rates that were measured beside other work hold for this process only.
+            keep(found, at[1], later=processors.free() == processors.allowed())
+    return found
+
+
+def measure() -> Machine:
+    """The rates of this machine with the threads that are set, measured in less than a second.
+
+    The NumPy reference is not measured, only BLAS and the memory are.
+    """
+    found: dict[str, Any] = {**vars(Machine.documented(backend.engine().threads(), isa())), "source": "measured"}
+    found |= _products() | _memory() | _calls()
+    return Machine(**(found | _pairs() | _sequences() if backend.is_native() else found))
+
+
+def _seconds(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return max(time.perf_counter() - start, 1e-9)
+
+
+def _rate(make: Callable[[int], tuple[float, Callable[[], object]]], *sizes: int) -> float:
+    """Work a second, by the largest size that does not take long; `make(size)` gives the work and a call that does it.
+
+    The fastest call counts: what makes others slower is not of this work.
+    """
+    for size in sizes:
+        work, call = make(size)
+        call()  # what is made at the first call
+        least = _seconds(call)
+        if least >= LONG:
+            break
+    end = time.perf_counter() + LONGEST
+    while time.perf_counter() < end:
+        least = min(least, _seconds(call))
+    return work / least
+
+
+def _products() -> dict[str, float]:
+    """Operations of BLAS, by one thread and by all."""
+    found: dict[str, float] = {}
+    for bits, dtype in ((32, np.float32), (64, np.float64)):
+
+        def product(n: int, dtype: Any = dtype) -> tuple[float, Callable[[], object]]:
+            A = np.ones((n, n), dtype)
+            out = np.empty_like(A)
+            return 2.0 * n**3, lambda: np.matmul(A, A, out=out)
+
+        found[f"product{bits}"] = _rate(product, 160, 320, 640)
+        with backend.one_blas_thread():
+            found[f"product{bits}_alone"] = _rate(product, 160, 320, 640)
+    return found
+
+
+def _memory() -> dict[str, float]:
+    """Bytes that are touched for the first time, and bytes that are read again."""
+    A, v = np.empty((READ // (4 * 4096), 4096), np.float32), np.ones(4096, np.float32)
+    halves = [_seconds(lambda half=half: half.fill(1.0)) for half in np.array_split(A, 2)]  # type: ignore[misc]
+    found = {"touch": READ / 2 / min(halves), "bandwidth": _rate(lambda _: (READ, lambda: A @ v), 0)}
+    with backend.one_blas_thread():
+        return found | {"bandwidth_alone": _rate(lambda _: (READ, lambda: A @ v), 0)}
+
+
+def _calls() -> dict[str, float]:
+    """Calls of NumPy that do next to nothing."""
+
+    def several(number: int) -> tuple[float, Callable[[], object]]:
+        few = np.ones(8)
+        return number, lambda: [np.add(few, few) for _ in range(number)]
+
+    return {"calls": _rate(several, 1000)}
+
+
+def _pairs() -> dict[str, float]:
+    """Entries of a Gaussian kernel matrix; a pair of rows stands for two of them."""
+    found: dict[str, float] = {}
+    for bits, dtype in ((32, np.float32), (64, np.float64)):
+
+        def product(n: int, d: int, columns: int, dtype: Any = dtype) -> tuple[float, Callable[[], object]]:
+            X = np.random.default_rng(0).standard_normal((n, d))
+            K, V = KernelOperator(Gaussian(1 / d), X, dtype=dtype), np.ones((n, columns), dtype)
+            return n**2 / 2, lambda: K @ V
+
+        narrow = _rate(lambda n: product(n, NARROW, 1), 512, 1024, 2048)
+        many = _rate(lambda n: product(n, NARROW, MANY), 512, 1024, 2048)
+        found[f"narrow{bits}"], found[f"block{bits}"] = narrow, 1 / max(1 / many - 1 / narrow, 0.01 / narrow)
+        found[f"wide{bits}"] = _rate(lambda n: product(n, WIDE, 1), 512, 1024, 2048)
+    return found
+
+
+def _sequences() -> dict[str, float]:
+    """Windows of random sequences that are compared, and that are sorted to count what they show."""
+    length, span = 1024, 8
+    worth, pattern = np.arange(span + 1, dtype=np.int64), counts.Pattern(tuple(range(span)))
+
+    def corpus(number: int) -> Corpus:
+        symbols = np.random.default_rng(0).integers(0, 4, number * length).astype(np.int32)
+        return Corpus(symbols, np.arange(0, len(symbols) + 1, length), list("ACGT"))
+
+    def compared(number: int) -> tuple[float, Callable[[], object]]:
+        x = corpus(number)
+        return comparing.comparisons(x, None, span), lambda: comparing.gram(x, x, worth, True)
+
+    def sorted_(number: int) -> tuple[float, Callable[[], object]]:
+        x = corpus(number)
+        return number * (length - span + 1), lambda: counts.count(x, pattern, span)
+
+    return {"compare": _rate(compared, 8, 32), "sort": _rate(sorted_, 8, 32, 128)}

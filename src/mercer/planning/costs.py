@@ -1,0 +1,151 @@
+r"""Seconds of each way to an answer: operations and bytes, counted in symbols, over the rates of a `Machine`.
+
+n rows of d columns, r pivots or landmarks, c right-hand sides, s bytes of an entry. On the machine: f(s) operations a
+second of BLAS, e(d, s) seconds for a pair of rows, of which K has n²/2, b(s) seconds more for a pair with a block of 26
+vectors, β bytes a second that are read (β₁ by one thread), τ bytes a second of fresh memory, γ calls a second.
+
+====================================  ==================================================================================
+product of K, entries made anew       n²/2 · (e(d, s) + b(s) · [c > 2] max(1, c/26))
+product of a stored matrix            max(s n²/β, 2 n² c/f(s))
+K stored                              n²/2 · e(d, s) + s n²/τ
+K in 16 bits                          n²/2 · e(d, 4) + n²/τ
+product of entries in 16 bits         n²/β + n² c b(4)/52
+Cholesky                              n³/3 · (1 + 1000/n)/(0.75 f(s))
+substitution in the factor            2 max(s n²/2β, n² c/f(s))
+LAPACK, values and k vectors          (4/3 n³/2 + 2 n² k)/f(8) + 4/3 · 8 n³/2 · 1/(2β) + 50 n/γ
+LAPACK, all vectors                   (4/3 n³/2 + 4 n³)/f(8) + 4/3 · 8 n³/2 · 1/(2β) + 50 n/γ
+a band, K = QBQᵀ, and l shifts        8/3 n³/(0.75 f(8)) + 100 n² l/f(8)
+pivoted Cholesky of rank r            n r (e(d, s) + 2 s/τ) + n r²/f(s)
+preconditioner of rank r              3 n r²/f(s) + n r (e(d, s) + 2 s/τ)
+its product, one thread of BLAS       max(2 s n r/β₁, 4 n r c/f₁(s)) + 200/γ
+====================================  ==================================================================================
+
+The shares of f(s) that decompositions reach, the calls of a step and of a column are numbers of the algorithms, not of
+a machine. A prediction is good if it is within a factor of two.
+"""
+
+from __future__ import annotations
+
+from mercer.planning.machine import MANY, Machine
+
+__all__ = [
+    "band",
+    "cholesky",
+    "eigenvectors",
+    "leading_eigenvectors",
+    "matrix",
+    "pivots",
+    "preconditioner",
+    "preconditioning",
+    "product",
+    "quantised",
+    "quantised_product",
+    "stored_product",
+    "substitution",
+    "threads_pay",
+]
+
+SHARE = 0.75
+"""Of the rate of large products that a decomposition by blocks reaches for large n."""
+HALF_WAY = 1000
+"""Rows at which it reaches half of that."""
+CALLS_A_STEP = 200
+"""Calls of NumPy in a step of conjugate gradients."""
+CALLS_A_COLUMN = 50
+"""What LAPACK's reduction to tridiagonal form takes for each column beside its operations, in calls of NumPy."""
+SPIN = 0.1
+"""Seconds for which idle threads of BLAS look for work: a call must be longer for more threads to pay."""
+
+
+def product(machine: Machine, n: int, d: int, columns: int = 1, itemsize: int = 8) -> float:
+    """K V for a symmetric K whose entries are made anew, each pair of rows once.
+
+    >>> m = Machine.documented()
+    >>> product(m, 2000, 10) == 4 * product(m, 1000, 10), product(m, 1000, 10, 26) > product(m, 1000, 10)
+    (True, True)
+    """
+    blocks = 0.0 if columns <= 2 else max(1.0, columns / MANY)
+    return n * n / 2 * (machine.pair(d, itemsize) + blocks * machine.block(itemsize))
+
+
+def stored_product(machine: Machine, n: int, columns: int = 1, itemsize: int = 8) -> float:
+    """A V for a stored matrix: its bytes are read, or its operations made, whichever takes longer."""
+    return max(itemsize * n * n / machine.bandwidth, 2.0 * n * n * columns / machine.product(itemsize))
+
+
+def matrix(machine: Machine, n: int, d: int, itemsize: int = 8) -> float:
+    """K in fresh memory."""
+    return n * n / 2 * machine.pair(d, itemsize) + itemsize * n * n / machine.touch
+
+
+def quantised(machine: Machine, n: int, d: int) -> float:
+    """K in 16 bits, each pair once, in fresh memory."""
+    return n * n / 2 * machine.pair(d, 4) + n * n / machine.touch
+
+
+def quantised_product(machine: Machine, n: int, columns: int = 1) -> float:
+    """The product of a matrix in 16 bits."""
+    return n * n / machine.bandwidth + n * n / 2 * columns * machine.block(4) / MANY
+
+
+def cholesky(machine: Machine, n: int, itemsize: int = 8) -> float:
+    """LAPACK's factor of a stored matrix.
+
+    >>> m = Machine.documented()
+    >>> cholesky(m, 4000, 4) < cholesky(m, 4000, 8) < 8 * cholesky(m, 2000, 8)
+    True
+    """
+    return n**3 / 3 * (1 + HALF_WAY / max(n, 1)) / (SHARE * machine.product(itemsize))
+
+
+def substitution(machine: Machine, n: int, columns: int = 1, itemsize: int = 8) -> float:
+    """Forward and back substitution in that factor."""
+    return 2 * max(itemsize * n * n / 2 / machine.bandwidth, n * n * columns / machine.product(itemsize))
+
+
+def _tridiagonal(machine: Machine, n: int) -> float:
+    """LAPACK's reduction: half of its operations are products with vectors, which read the rest of the matrix."""
+    blocked, read = 2 / 3 * n**3 / machine.product(8), 8 / 3 * n**3 / machine.bandwidth
+    return blocked + read / 2 + CALLS_A_COLUMN * n / machine.calls
+
+
+def leading_eigenvectors(machine: Machine, n: int, k: int) -> float:
+    """The k largest eigenvalues and their vectors by LAPACK, of a stored matrix in float64."""
+    return _tridiagonal(machine, n) + 2 * n * n * k / machine.product(8)
+
+
+def eigenvectors(machine: Machine, n: int) -> float:
+    """All eigenvectors by LAPACK's divide and conquer, in float64."""
+    return _tridiagonal(machine, n) + 4 * n**3 / machine.product(8)
+
+
+def band(machine: Machine, n: int, shifts: int) -> float:
+    """K = QBQᵀ with a band matrix B, and the inverse's diagonal for so many shifts."""
+    return (8 / 3 * n**3 / SHARE + 100 * n * n * shifts) / machine.product(8)
+
+
+def pivots(machine: Machine, n: int, d: int, rank: int, itemsize: int = 4) -> float:
+    """A pivoted Cholesky approximation of rank r."""
+    entries = n * rank * (machine.pair(d, itemsize) + 2 * itemsize / machine.touch)
+    return entries + n * rank**2 / machine.product(itemsize)
+
+
+def preconditioner(machine: Machine, n: int, d: int, rank: int, itemsize: int = 4) -> float:
+    """Such an approximation, and a factor of FᵀF."""
+    return pivots(machine, n, d, rank, itemsize) + 2 * n * rank**2 / machine.product(itemsize)
+
+
+def preconditioning(machine: Machine, n: int, rank: int, columns: int = 1, itemsize: int = 4) -> float:
+    """What a step of conjugate gradients takes beside its product: F twice, by one thread, and the calls."""
+    read = 2 * itemsize * n * rank / machine.bandwidth_alone
+    made = 4 * n * rank * columns / machine.product(itemsize, alone=True)
+    return max(read, made) + CALLS_A_STEP / machine.calls
+
+
+def threads_pay(machine: Machine, operations: float) -> bool:
+    """Whether more than one thread pays for a call of BLAS with so many operations.
+
+    >>> threads_pay(Machine.documented(), 1e8), threads_pay(Machine.documented(), 1e10)
+    (False, True)
+    """
+    return operations >= SPIN * machine.product64_alone

@@ -1,0 +1,280 @@
+"""The rates of the machine: documented ones, and those that were measured here and kept.
+
+No other file of the package holds a time or a number of operations a second. `mercer.gram.rates` measures.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import math
+import os
+import platform
+import sys
+import tempfile
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy
+
+from mercer.errors import InvalidInput, message
+from mercer.version import __version__
+
+__all__ = ["MANY", "NARROW", "WIDE", "Machine", "cache_folder", "given", "keep", "kept", "known"]
+
+NARROW, WIDE = 8, 128
+"""Columns of the rows at which the engine's rate of entries is known: seconds are linear in d between the two, the same
+for fewer columns, and in proportion to d for more."""
+
+MANY = 26
+"""Vectors that the engine multiplies with at once at little more than the cost of ten."""
+
+MOST_BANDWIDTH = 4
+"""Threads that share the documented bandwidth of one: more have no more of it."""
+
+FORMAT = 1
+"""Of the file in which rates are kept."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What the machine does in a second, with as many threads as the engine has.
+
+    Attributes
+    ----------
+    threads : int
+        Of the engine.
+    product32, product64 : float
+        Operations a second of a product of large matrices in float32 and float64, by all threads of BLAS.
+    product32_alone, product64_alone : float
+        The same by one thread.
+    bandwidth, bandwidth_alone : float
+        Bytes a second that a product of a large stored matrix with a vector reads, by all threads and by one.
+    touch : float
+        Bytes a second of fresh memory that is written for the first time.
+    narrow32, wide32, narrow64, wide64 : float
+        Pairs of rows a second in a symmetric product of a Gaussian kernel matrix with one vector, for rows of `NARROW`
+        and of `WIDE` columns, with entries in float32 and float64. A pair stands for two entries.
+    block32, block64 : float
+        The same pairs a second, in the part of a product with 26 vectors that one with a single vector has not.
+    compare, sort : float
+        Comparisons of two vectors of sequence windows a second, and windows a second that the count of one pattern
+        sorts.
+    calls : float
+        Calls of NumPy on a few numbers a second: what Python costs.
+    source : str
+        Where the rates are from: "documented", "measured", or a file.
+
+    Examples
+    --------
+    >>> one, two = (Machine.documented(threads) for threads in (1, 2))
+    >>> two.product64 == 2 * one.product64, two.touch == one.touch
+    (True, True)
+    """
+
+    threads: int
+    product32: float
+    product64: float
+    product32_alone: float
+    product64_alone: float
+    bandwidth: float
+    bandwidth_alone: float
+    touch: float
+    narrow32: float
+    wide32: float
+    narrow64: float
+    wide64: float
+    block32: float
+    block64: float
+    compare: float
+    sort: float
+    calls: float
+    source: str = "documented"
+
+    @classmethod
+    def documented(cls, threads: int = 2, instruction_set: str = "x86-64-v4") -> Machine:
+        """The rates that are assumed if none were measured: those of a server's processor of 2023.
+
+        An instruction set without documented rates has those of x86-64-v2; "" is the NumPy reference.
+        """
+        one = _DOCUMENTED.get(instruction_set, _DOCUMENTED["x86-64-v2"])
+        more = {name: rate * threads for name, rate in one.items() if name not in _OF_ONE_THREAD}
+        more["bandwidth"] = one["bandwidth"] * min(threads, MOST_BANDWIDTH)
+        rates: dict[str, Any] = one | more
+        return cls(threads, **rates)
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Write the rates into a file that ``MERCER_MACHINE`` may name.
+
+        >>> import tempfile
+        >>> Machine.documented().save(Path(tempfile.mkdtemp()) / "rates.json")
+        """
+        _write(self, None, Path(file))
+
+    def product(self, itemsize: int, *, alone: bool = False) -> float:
+        """Operations a second of BLAS for entries of 4 or 8 bytes."""
+        return float(getattr(self, f"product{8 * itemsize}{'_alone' if alone else ''}"))
+
+    def pair(self, d: int, itemsize: int) -> float:
+        """Seconds for a pair of rows of d columns.
+
+        >>> machine = Machine.documented()
+        >>> machine.pair(NARROW, 8) == 1 / machine.narrow64, machine.pair(1000, 8) > machine.pair(100, 8)
+        (True, True)
+        """
+        narrow, wide = (1 / float(getattr(self, f"{width}{8 * itemsize}")) for width in ("narrow", "wide"))
+        share = min(max((d - NARROW) / (WIDE - NARROW), 0.0), 1.0)
+        return ((1 - share) * narrow + share * wide) * max(d / WIDE, 1.0)
+
+    def block(self, itemsize: int) -> float:
+        """Seconds for a pair of rows to be multiplied with some 26 vectors instead of one."""
+        return 1 / float(getattr(self, f"block{8 * itemsize}"))
+
+
+def _rates_of(one: str) -> dict[str, float]:
+    names = [field.name for field in fields(Machine)[1:-1]]
+    return dict(zip(names, map(float, one.split()), strict=True))
+
+
+_OF_ONE_THREAD = ("product32_alone", "product64_alone", "bandwidth_alone", "touch", "calls")
+
+# product32, product64, the same alone; bandwidth, the same alone; touch;
+# narrow32, wide32, narrow64, wide64; block32, block64; compare, sort; calls
+_BLAS = "9e10 4.5e10 9e10 4.5e10  2e10 2e10  2e9"
+_DOCUMENTED = {
+    "": _rates_of(f"{_BLAS}  2e7 8e6 1.5e7 6e6  2e8 1e8  1e7 4e5  2e6"),
+    "x86-64-v2": _rates_of(f"{_BLAS}  2e8 7e7 1.4e8 4e7  1.2e8 1e8  6e8 2.4e7  2e6"),
+    "x86-64-v3": _rates_of(f"{_BLAS}  5e8 1.6e8 3.5e8 1e8  2.6e8 2.2e8  6e8 2.4e7  2e6"),
+    "x86-64-v4": _rates_of(f"{_BLAS}  7.5e8 2.7e8 6e8 1.5e8  4e8 3.2e8  6e8 2.4e7  2e6"),
+}
+
+
+# ---- which rates are planned by --------------------------------------------------------------------------------------
+
+_measured: dict[tuple[int, str], Machine | None] = {}
+
+
+def known(threads: int, instruction_set: str) -> Machine:
+    """The rates to plan by without a measurement.
+
+    They are those of ``MERCER_MACHINE``, those that were measured before, or the documented ones.
+    """
+    return given() or kept(threads, instruction_set) or Machine.documented(threads, instruction_set)
+
+
+def given() -> Machine | None:
+    """The rates that ``MERCER_MACHINE`` names; None if it is not set.
+
+    "off" stands for the documented ones of two threads and x86-64-v4, so that plans are the same on all machines.
+
+    Raises
+    ------
+    InvalidInput
+        If it names a file that does not hold rates.
+    """
+    wanted = os.environ.get("MERCER_MACHINE", "")
+    if not wanted:
+        return None
+    return Machine.documented() if wanted.lower() == "off" else _from_file(wanted)
+
+
+@functools.lru_cache(maxsize=8)
+def _from_file(name: str) -> Machine:
+    found = _read(Path(name))
+    if found is None:
+        do = "name a file that Machine.save wrote, or say off for documented rates"
+        raise InvalidInput(message("MERCER_MACHINE", repr(name), do))
+    return replace(found[0], source=name)
+
+
+def cache_folder() -> Path:
+    """Where this user's programs keep what they can make again."""
+    home = Path(os.path.expanduser("~"))
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "mercer"
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "mercer"
+    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "mercer"
+
+
+def kept(threads: int, instruction_set: str) -> Machine | None:
+    """The rates that were measured on this machine for so many threads, in this process or an earlier one."""
+    at = threads, instruction_set
+    if at not in _measured:
+        _measured[at] = _kept(*at)
+    return _measured[at]
+
+
+def _kept(threads: int, instruction_set: str) -> Machine | None:
+    """Those of the user's cache folder; None where it has none, or none of use."""
+    key = _key(threads, instruction_set)
+    found = _read(_place(key))
+    return found[0] if found is not None and found[1] == key and found[0].threads == threads else None
+
+
+def keep(machine: Machine, instruction_set: str, *, later: bool = True) -> None:
+    """Plan by measured rates from here on, and in `later` processes too, if the user's cache folder can be written."""
+    _measured[machine.threads, instruction_set] = machine
+    if later:
+        key = _key(machine.threads, instruction_set)
+        with contextlib.suppress(OSError):
+            _write(machine, key, _place(key))
+
+
+def _write(machine: Machine, key: Any, place: Path) -> None:
+    """The file as a whole, or as it was before."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    number, name = tempfile.mkstemp(dir=place.parent, prefix=place.name)
+    try:
+        with os.fdopen(number, "w", encoding="utf-8") as file:
+            json.dump({"format": FORMAT, "key": key, "rates": asdict(machine)}, file, indent=1)
+        os.replace(name, place)
+    except OSError:
+        os.unlink(name)
+        raise
+
+
+def _read(file: Path) -> tuple[Machine, Any] | None:
+    """The rates in a file, and what they are of; None if it is not there or holds something else."""
+    names = {field.name for field in fields(Machine)}
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        rates, key = content["rates"], content["key"]
+        if content["format"] != FORMAT or set(rates) != names or not isinstance(rates["source"], str):
+            return None
+        numbers = [rates[name] for name in names - {"source"}]
+        sound = all(type(x) in (int, float) and math.isfinite(x) and x > 0 for x in numbers)
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return None
+    return (Machine(**rates), key) if sound and type(rates["threads"]) is int else None
+
+
+def _place(key: dict[str, Any]) -> Path:
+    digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:16]
+    return cache_folder() / f"machine-{digest}.json"
+
+
+def _key(threads: int, instruction_set: str) -> dict[str, Any]:
+    """What rates depend on: the processor, the versions of what runs on it, the instruction set and the threads."""
+    versions = [__version__, np.__version__, scipy.__version__]
+    return {
+        "processor": [platform.system(), platform.machine(), _processor(), os.cpu_count()],
+        "versions": versions,
+        "instruction_set": instruction_set,
+        "threads": threads,
+        "blas": [os.environ.get(f"{name}_NUM_THREADS", "") for name in ("OMP", "OPENBLAS", "MKL")],
+    }
+
+
+@functools.lru_cache(maxsize=1)
+def _processor() -> str:
+    """The model of the processor."""
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith(("model name", "flags", "CPU part")):
+                return line.partition(":")[2].strip()
+    return platform.processor()

@@ -1,0 +1,191 @@
+"""Rates: documented, measured once, kept, overridden; a kept file is never an error, one that the user named may be."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+
+from mercer.errors import InvalidInput
+from mercer.gram import rates
+from mercer.planning import machine as module
+from mercer.planning.machine import Machine
+
+RATES = [field.name for field in fields(Machine) if field.name not in ("threads", "source")]
+LARGE = 2 * rates.WORTH_MEASURING
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
+    """A user without rates, on a quiet machine; the list grows with each measurement."""
+    monkeypatch.delenv("MERCER_MACHINE", raising=False)
+    monkeypatch.setattr(module, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(module, "_measured", {})
+    monkeypatch.setattr(rates.processors, "free", rates.processors.allowed)
+    made: list[int] = []
+
+    def measure() -> Machine:
+        made.append(1)
+        threads = rates.backend.engine().threads()
+        return replace(Machine.documented(threads), product64=7e10 + len(made), source="measured")
+
+    monkeypatch.setattr(rates, "measure", measure)
+    return made
+
+
+def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new process."""
+    monkeypatch.setattr(module, "_measured", {})
+
+
+def test_small_work_is_planned_by_documented_rates_before_and_after_a_measurement(asked: list[int]) -> None:
+    before = rates.machine(0.5 * rates.WORTH_MEASURING)
+    assert not asked
+    assert before.source == "documented"
+    assert rates.machine(LARGE).source == "measured"
+    assert rates.machine(0.5 * rates.WORTH_MEASURING) == before
+
+
+def test_rates_are_measured_once_and_kept(asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    found = rates.machine(LARGE)
+    assert rates.machine(LARGE) == found
+    forget(monkeypatch)
+    assert rates.machine(LARGE) == found
+    assert len(asked) == 1
+
+
+def test_rates_of_a_busy_machine_are_not_kept(asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rates.processors, "free", lambda: rates.processors.allowed() - 1)
+    rates.machine(LARGE), rates.machine(LARGE)
+    assert len(asked) == 1
+    forget(monkeypatch)
+    rates.machine(LARGE)
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize("change", ["threads", "instruction_set", "version", "processor"])
+def test_rates_of_something_else_are_not_taken(change: str, asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    module.keep(Machine.documented(3), "x86-64-v3")
+    forget(monkeypatch)
+    assert module.kept(3, "x86-64-v3") is not None
+    forget(monkeypatch)
+    if change == "version":
+        monkeypatch.setattr(module, "__version__", "another")
+    if change == "processor":
+        monkeypatch.setattr(module, "_processor", lambda: "another")
+    assert module.kept(2 if change == "threads" else 3, "" if change == "instruction_set" else "x86-64-v3") is None
+
+
+CONTENTS = {
+    "nothing": b"",
+    "no text": bytes(range(256)),
+    "no JSON": b"{",
+    "a list": b"[1, 2]",
+    "deep": b"[" * 100_000,
+    "a number": b"3",
+}
+
+
+@pytest.mark.parametrize("name", [*CONTENTS, "negative", "not finite", "text", "a rate is missing", "format", "moved"])
+def test_a_file_that_holds_something_else_is_as_good_as_none(
+    name: str, asked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates.machine(LARGE)
+    (file,) = module.cache_folder().iterdir()
+    content = json.loads(file.read_text())
+    changes = {"negative": -1.0, "not finite": float("inf"), "text": "fast"}
+    if name in changes:
+        content["rates"]["touch"] = changes[name]
+    if name == "a rate is missing":
+        del content["rates"]["touch"]
+    if name == "format":
+        content["format"] = 0
+    if name == "moved":
+        content["key"]["processor"] = "of another machine"
+    file.write_bytes(CONTENTS[name] if name in CONTENTS else json.dumps(content).encode())
+    forget(monkeypatch)
+    assert rates.machine(LARGE).source == "measured"
+    assert len(asked) == 2
+    forget(monkeypatch)
+    rates.machine(LARGE)
+    assert len(asked) == 2  # and it was written anew
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    module.cache_folder().write_text("a file where the folder would be")
+    assert rates.machine(LARGE).source == "measured"
+    assert rates.machine(LARGE).source == "measured"
+    assert len(asked) == 1
+
+
+def test_a_file_is_written_as_a_whole_or_not_at_all(asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    found = rates.machine(LARGE)
+    (file,) = module.cache_folder().iterdir()
+    before = file.read_bytes()
+
+    def full(*given: object, **options: object) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(module.json, "dump", full)
+    module.keep(replace(found, touch=1.0), rates.isa())
+    assert [one.read_bytes() for one in module.cache_folder().iterdir()] == [before]
+
+
+def test_the_variable_names_a_file_or_turns_measuring_off(
+    asked: list[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MERCER_MACHINE", "off")
+    assert rates.machine(LARGE) == module.known(5, "") == Machine.documented()
+    other = replace(Machine.documented(), touch=123.0)
+    other.save(tmp_path / "rates.json")
+    monkeypatch.setenv("MERCER_MACHINE", str(tmp_path / "rates.json"))
+    found = rates.machine(0.0)
+    assert found == module.known(1, "") == replace(other, source=str(tmp_path / "rates.json"))
+    monkeypatch.setenv("MERCER_MACHINE", str(tmp_path / "absent.json"))
+    with pytest.raises(InvalidInput, match=r"MERCER_MACHINE.*Machine\.save"):
+        rates.machine(0.0)
+    assert not asked
+
+
+def test_nothing_is_measured_at_import(tmp_path: Path) -> None:
+    script = (
+        "import mercer, mercer.estimators\n"
+        "from mercer.gram import rates\n"
+        "from mercer.planning import machine\n"
+        "rates.measure = None\n"
+        "import numpy as np\n"
+        "mercer.KernelRidge('gaussian').fit(np.arange(20.0)[:, None], np.arange(20.0))\n"
+        "print(machine.cache_folder(), list(machine._measured))"
+    )
+    kept = {key: value for key, value in os.environ.items() if key != "MERCER_MACHINE"}
+    source = Path(module.__file__).parents[2]
+    home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache"), "PYTHONPATH": str(source)}
+    subprocess.run([sys.executable, "-c", script], check=True, env={**kept, **home})
+    assert not (tmp_path / "cache").exists()
+
+
+def test_measured_rates_are_rates() -> None:
+    found = rates.measure()
+    assert found.source == "measured"
+    assert all(0 < getattr(found, name) < 1e16 for name in RATES)
+    assert found.threads == rates.backend.engine().threads()
+
+
+@pytest.mark.parametrize("isa", ["", "x86-64-v2", "x86-64-v3", "x86-64-v4", "baseline"])
+def test_documented_rates_grow_with_threads(isa: str) -> None:
+    one, four = Machine.documented(1, isa), Machine.documented(4, isa)
+    assert all(getattr(one, name) <= getattr(four, name) for name in RATES)
+    assert four.product64 == 4 * four.product64_alone
+    assert four.narrow64 == 4 * one.narrow64
+
+
+def test_wider_instructions_make_more_entries() -> None:
+    sets = [Machine.documented(1, isa) for isa in ("", "x86-64-v2", "x86-64-v3", "x86-64-v4")]
+    for d, itemsize in ((2, 4), (50, 8), (800, 4)):
+        seconds = [machine.pair(d, itemsize) for machine in sets]
+        assert seconds == sorted(seconds, reverse=True)
