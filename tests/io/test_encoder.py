@@ -157,3 +157,17 @@ def test_no_rows_and_two_columns_of_one_name():
         TableEncoder().fit(pd.DataFrame({"x": []}))
     with pytest.raises(InvalidInput, match="two columns named 'x'"):
         TableEncoder().fit(pd.DataFrame([[1, 2]], columns=["x", "x"]))
+
+
+def test_columns_of_any_size_are_standardised():
+    """Of numbers whose squares are below the range, and of times in seconds, which are far from 0."""
+    columns = {
+        "small": 1e-200 * np.arange(1.0, 17.0),
+        "smallest": 1e-310 * np.arange(1.0, 17.0),
+        "seconds": 1.7e9 + np.arange(16.0),
+        "large": 1e149 * np.arange(-8.0, 8.0),
+    }
+    found = TableEncoder().fit_transform(pd.DataFrame(columns))
+    expected = (np.arange(16) - 7.5) / np.arange(16.0).std()
+    for column, name in zip(found.T, columns, strict=True):
+        assert np.abs(column - expected).max() < 1e-12, name

@@ -34,6 +34,7 @@ SKEWED = 1.0
 """Skewness from which on a column is skewed."""
 MOSTLY_NUMBERS = 0.95
 OBJECTS = ("sequence", "text")
+KINDS = ("number", "flag", "category", *OBJECTS, "dropped")
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,24 @@ class ColumnPlan:
     form: str = ""
     """How texts are read: those of numbers as `in_form` has it, "lower" and "upper" case of sequences and texts."""
 
+    def __post_init__(self) -> None:
+        self._check_types()
+        if len(self.numbers) != 5 or not np.all(np.isfinite(self.numbers)) or not self.numbers[2] > 0:
+            given = f"numbers={self.numbers!r:.100} of the column {self.name!r:.40}"
+            raise InvalidInput(message("ColumnPlan", given, "give five finite numbers, of which the third is positive"))
+
+    def _check_types(self) -> None:
+        """Plans may come from files: `encode` must not meet what it does not expect."""
+        known = self.kind in KINDS and set(str(self.flag).split()) <= {MISSING, "other"}
+        texts = (self.name, self.kind, self.flag, self.said, self.form, *self.categories)
+        numbers = all(isinstance(one, int | float) for one in self.numbers)
+        if not (known and numbers and all(isinstance(one, str) for one in texts)):
+            given = f"{self.name!r:.40} of the kind {self.kind!r:.40} with flag={self.flag!r:.40}"
+            raise InvalidInput(message("ColumnPlan", given, f"give texts, and a kind among {', '.join(KINDS)}"))
+        if self.kind == "category" and not self.features:
+            given = f"the column {self.name!r} of no category"
+            raise InvalidInput(message("ColumnPlan", given, "give its categories"))
+
     @property
     def of_objects(self) -> bool:
         """Whether the column stays one of objects."""
@@ -85,7 +104,7 @@ class ColumnPlan:
         absent = np.isnan(x)
         fill, mean, std, minimum, scale = self.numbers
         x = np.where(absent, fill, x)
-        z = (_log(x, minimum, scale) if scale > 0 else x) / std - mean / std
+        z = ((_log(x, minimum, scale) if scale > 0 else x) - mean) / std
         return np.column_stack([z, absent]) if MISSING in self.flag else z[:, None]
 
     def _objects(self, values: Any) -> NDArray[Any]:
@@ -315,7 +334,9 @@ def _plan_numbers(name: str, x: Floats, indicator: float, log_skewed: bool, said
     minimum, scale = _log_rule(present, fill) if log_skewed else (0.0, 0.0)
     filled = np.where(absent, fill, x)
     g = _log(filled, minimum, scale) if scale > 0 else filled
-    mean, std = float(g.mean()), float(g.std())
+    mean, std = float(g.mean()), _deviation(g)
+    if not std > 0:
+        return _dropped(name, "constant to rounding")
     said += _said_missing(share, "the median", flag)
     said += "skewed, so its logarithm is standardised" if scale > 0 else "standardised"
     return ColumnPlan(name, "number", (fill, mean, std, minimum, scale), flag=flag, said=said)
@@ -338,6 +359,13 @@ def _log_rule(x: Floats, median: float) -> tuple[float, float]:
         return 0.0, 0.0
     scale = median - minimum
     return (minimum, scale) if abs(_skewness(_log(x, minimum, scale))) < abs(_skewness(x)) else (0.0, 0.0)
+
+
+def _deviation(x: Floats) -> float:
+    """The standard deviation, of numbers whose squares are below the range too."""
+    away = x - x.mean()
+    unit = float(np.abs(away).max()) or 1.0
+    return unit * math.sqrt(float(((away / unit) ** 2).mean()))
 
 
 def _skewness(x: Floats) -> float:

@@ -33,7 +33,7 @@ from mercer.kernels import (
     TablePart,
     parse,
 )
-from mercer.kernels.table import SeasonPlan, TextPlan
+from mercer.kernels.table_plans import SeasonPlan, TextPlan
 from mercer.validity.repair import RepairedKernel, SpectralRepair
 
 __all__ = ["Decoder", "Encoder", "registry"]

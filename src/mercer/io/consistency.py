@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 
 from mercer.errors import ModelFileError, message
-from mercer.estimators import KernelPerceptron, Report
+from mercer.estimators import KernelPerceptron, KernelRidgeClassifier, Report
 from mercer.estimators.stream import Stream
 from mercer.io.encoder import TableEncoder
 from mercer.io.sequences import SequenceEncoder
@@ -25,6 +25,27 @@ Test = Callable[[Any], bool]
 
 def _numbers(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
+
+
+def _finite(value: Any) -> bool:
+    """Finite numbers, of a dtype that LAPACK knows."""
+    return _numbers(value) and value.dtype != np.float16 and bool(np.all(np.isfinite(value)))
+
+
+def _report(value: Any) -> bool:
+    """A report whose entries are of the kinds that it prints."""
+    if not isinstance(value, Report):
+        return False
+    lists, blank = (value.notes, value.warnings), vars(Report())
+    numbers = [name for name, one in blank.items() if isinstance(one, int | float)]
+    texts = [getattr(value, name) for name, one in blank.items() if isinstance(one, str)]
+    return (
+        all(_real(getattr(value, name)) for name in numbers)
+        and all(isinstance(one, str) for one in texts)
+        and isinstance(value.seconds, dict)
+        and all(isinstance(name, str) and _real(one) for name, one in value.seconds.items())
+        and all(map(_texts, lists))
+    )
 
 
 def _real(value: Any) -> bool:
@@ -50,17 +71,18 @@ _VOTES = {"rows", "classes", "rivals", "amounts", "visits"}
 _KINDS: dict[str, tuple[str, Test]] = {
     "kernel_": ("a kernel", lambda value: isinstance(value, Kernel)),
     "X_fit_": ("rows", _rows),
-    "dual_coef_": ("an array of numbers", _numbers),
     **dict.fromkeys(
-        ("dual_coef_y_", "offset_y_", "dual_rotations_", "score_offset_"), ("an array of numbers", _numbers)
+        ("dual_coef_", "dual_coef_y_", "offset_y_", "dual_rotations_", "score_offset_"),
+        ("an array of finite numbers", _finite),
     ),
+    **dict.fromkeys(("priors_", "score_means_", "score_covariance_"), ("an array of finite numbers", _finite)),
     "kernel_y_": ("a kernel", lambda value: isinstance(value, Kernel)),
     "Y_fit_": ("rows", _rows),
-    "eigenvalues_": ("an array of numbers", _numbers),
-    "eigenvectors_": ("an array of numbers", _numbers),
-    "column_means_": ("an array of numbers", _numbers),
-    "mean_coef_": ("an array of numbers", _numbers),
-    "decoder_mean_": ("an array of numbers", _numbers),
+    "eigenvalues_": ("an array of finite numbers", _finite),
+    "eigenvectors_": ("an array of finite numbers", _finite),
+    "column_means_": ("an array of finite numbers", _finite),
+    "mean_coef_": ("an array of finite numbers", _finite),
+    "decoder_mean_": ("an array of finite numbers", _finite),
     "decoder_": ("a model or none", lambda value: value is None or isinstance(value, BaseEstimator)),
     "n_samples_seen_": ("a count", _count),
     "restricted_": ("true or false", lambda value: isinstance(value, bool)),
@@ -71,7 +93,7 @@ _KINDS: dict[str, tuple[str, Test]] = {
     **dict.fromkeys(("loo_predictions_", "loo_decision_function_"), ("an array of numbers", _numbers)),
     "sample_weight_": ("an array of numbers or nothing", lambda value: value is None or _numbers(value)),
     **dict.fromkeys(("alpha_", "best_score_"), ("numbers", lambda value: _numbers(value) or _real(value))),
-    "intercept_": ("numbers", lambda value: _numbers(value) or _real(value)),
+    "intercept_": ("finite numbers", lambda value: _finite(value) or (_real(value) and np.isfinite(value))),
     **dict.fromkeys(
         ("labels_", "cluster_weights_", "center_norms_", "cluster_centers_", "embedding_"),
         ("an array of numbers", _numbers),
@@ -81,8 +103,8 @@ _KINDS: dict[str, tuple[str, Test]] = {
     "history_": ("an array of numbers", _numbers),
     "votes_": ("the updates that vote", lambda value: isinstance(value, dict) and set(value) == _VOTES),
     "components_": ("rows", _rows),
-    **dict.fromkeys(("normalization_", "frequencies_", "means_"), ("an array of numbers", _numbers)),
-    **dict.fromkeys(("support_", "n_support_", "calibration_"), ("an array of numbers", _numbers)),
+    **dict.fromkeys(("normalization_", "frequencies_", "means_"), ("an array of finite numbers", _finite)),
+    **dict.fromkeys(("support_", "n_support_", "calibration_"), ("an array of finite numbers", _finite)),
     "classes_": ("an array", lambda value: isinstance(value, np.ndarray) and value.ndim == 1),
     "feature_names_in_": (
         "an array of names",
@@ -90,7 +112,7 @@ _KINDS: dict[str, tuple[str, Test]] = {
     ),
     "n_features_in_": ("a count", _count),
     "n_rows_": ("a count", _count),
-    "report_": ("a report", lambda value: isinstance(value, Report)),
+    "report_": ("a report", _report),
     "columns_": ("names", _texts),
     "kinds_": ("names", _texts),
     "flags_": ("names", _texts),
@@ -113,6 +135,16 @@ _NEEDED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
         ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM"),
         ("kernel_", "X_fit_", "support_", "n_support_", "dual_coef_", "intercept_", "restricted_"),
+    ),
+    **dict.fromkeys(
+        ("KernelRidge", "KernelRidgeClassifier", "KernelRidgeCV", "KernelRidgeClassifierCV"),
+        ("kernel_", "X_fit_", "dual_coef_", "intercept_"),
+    ),
+    "KernelPCA": ("kernel_", "X_fit_", "dual_coef_", "eigenvalues_", "column_means_", "mean_coef_"),
+    "KernelPLS": ("kernel_", "X_fit_", "dual_coef_", "dual_rotations_", "score_offset_"),
+    "KernelDiscriminantAnalysis": (
+        *("kernel_", "X_fit_", "dual_coef_", "classes_"),
+        *("priors_", "score_means_", "score_covariance_"),
     ),
     "KernelCCA": ("kernel_", "X_fit_", "dual_coef_", "kernel_y_", "Y_fit_", "dual_coef_y_"),
 }
@@ -157,8 +189,27 @@ def _check_rows(model: Any, path: str) -> None:
     for name in _NEEDED.get(type(model).__name__, ("kernel_", "X_fit_", "dual_coef_")):
         if name not in state:
             _refuse(path, f"{type(model).__name__} has no {name}")
+    if is_classifier(model) and "classes_" not in state:
+        _refuse(path, f"{type(model).__name__} has no classes_")
+    if "score_covariance_" in state:
+        _check_gaussians(model, path)
     if "X_fit_" in state:
         _check_training(model, state, path)
+
+
+def _check_gaussians(model: Any, path: str) -> None:
+    """Of each class a prior and a mean score, and one covariance of the scores that has an inverse."""
+    c, k = len(model.classes_), model.dual_coef_.shape[-1]
+    wanted = {"priors_": (c,), "score_means_": (c, k), "score_covariance_": (k, k)}
+    for name, shape in wanted.items():
+        if getattr(model, name).shape != shape:
+            _refuse(path, f"{name} is not of the shape {shape}")
+    try:
+        np.linalg.solve(model.score_covariance_, model.score_means_.T)
+    except np.linalg.LinAlgError:
+        _refuse(path, "the covariance of the scores is singular")
+    if not np.min(model.priors_) > 0:
+        _refuse(path, "priors_ that are not positive")
 
 
 def _check_training(model: Any, state: dict[str, Any], path: str) -> None:
@@ -253,6 +304,8 @@ def _check_clusters(model: Any, n: int, path: str) -> None:
 
 
 def _check_outputs(model: Any, path: str) -> None:
+    if isinstance(model, KernelRidgeClassifier) and model.dual_coef_.ndim != 2:
+        _refuse(path, f"dual_coef_ of shape {model.dual_coef_.shape} for a column of each output")
     outputs = 1 if model.dual_coef_.ndim == 1 else model.dual_coef_.shape[1]
     intercept = getattr(model, "intercept_", None)
     if intercept is not None and np.size(intercept) not in (1, outputs):
@@ -264,12 +317,21 @@ def _check_outputs(model: Any, path: str) -> None:
 
 def _check_encoder(encoder: Any, path: str) -> None:
     if "columns_" not in vars(encoder):
+        if any(name.endswith("_") for name in vars(encoder)):
+            _refuse(path, "the encoder has no columns_")
         return
     lists = [getattr(encoder, name, None) for name in ("columns_", "kinds_", "categories_", "flags_", "numbers_")]
     if any(one is None or len(one) != len(encoder.columns_) for one in lists):
         _refuse(path, "the encoder's columns are not all described")
     if encoder.numbers_.ndim != 2 or encoder.numbers_.shape[1] != 5:
         _refuse(path, f"the encoder's numbers have the shape {encoder.numbers_.shape}")
+    plans = encoder._plans()  # refuses what no plan can be
+    if any(plan.kind == "dropped" for plan in plans):
+        _refuse(path, "the encoder keeps a column that is dropped")
+    if sorted(plans, key=lambda plan: plan.of_objects) != plans:
+        _refuse(path, "the encoder has a column of text before one of numbers")
+    if encoder.feature_names_out_ != [feature for plan in plans for feature in plan.features]:
+        _refuse(path, "the encoder's features are not those of its columns")
 
 
 def _check_table_model(model: Any, path: str) -> None:
@@ -278,6 +340,9 @@ def _check_table_model(model: Any, path: str) -> None:
         _refuse(path, "a table model without its encoder and estimator")
     if not isinstance(model.target, str):
         _refuse(path, "a table model without the name of its target")
+    fitted = any(name.endswith("_") for part in (model.encoder, model.estimator) for name in vars(part))
+    if fitted and "n_rows_" not in vars(model):
+        _refuse(path, "a fitted table model has no n_rows_")
     if isinstance(model.encoder, SequenceEncoder):
         return
     rows: Any = getattr(model.estimator, "X_fit_", None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,8 +11,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.arrays import as_seed
-from mercer.arrays.columns import ColumnPlan, as_frame, as_numbers, as_text, given_numbers, plan_column
+from mercer.arrays import as_rows, as_seed
+from mercer.arrays.columns import ColumnPlan, as_frame, as_numbers, plan_column
 from mercer.arrays.texts import PERCENT
 from mercer.errors import InvalidInput, message
 from mercer.kernels.base import Array, Kernel
@@ -23,66 +22,14 @@ from mercer.kernels.products import Cosine
 from mercer.kernels.properties import Properties
 from mercer.kernels.sequences import GappedKmer
 from mercer.kernels.stationary import Gaussian, Periodic
+from mercer.kernels.table_plans import YEAR, SeasonPlan, TextPlan
 
 __all__ = ["SeasonPlan", "TableKernel", "TablePart", "TextPlan", "table_kernel"]
 
 Floats = NDArray[np.float64]
-YEAR = 365.2425
 
 
-@dataclass(frozen=True)
-class TextPlan:
-    """Text ↦ the counts of its runs of `length` characters, by hash in `width` columns: a spectrum kernel's features.
-
-    >>> import pandas as pd
-    >>> plan = TextPlan("title", width=8, length=2)
-    >>> plan.encode(pd.Series(["ab", None])).sum(axis=1)  # " a", "ab", "b "; nothing
-    array([3., 0.])
-    """
-
-    name: str
-    width: int = 512
-    length: int = 3
-
-    @property
-    def features(self) -> list[str]:
-        """The names of the columns of numbers."""
-        return [f"{self.name}[{j}]" for j in range(self.width)]
-
-    def encode(self, values: Any) -> Floats:
-        """One row for each value; case is ignored, and missing is a row of zeros."""
-        text, absent = as_text(values)
-        out = np.zeros((len(text), self.width))
-        for row, one, empty in zip(out, text, absent, strict=True):
-            if not empty:
-                padded = f" {one.lower()} "
-                runs = [padded[i : i + self.length] for i in range(max(1, len(padded) - self.length + 1))]
-                np.add.at(row, [zlib.crc32(run.encode()) % self.width for run in runs], 1.0)
-        return out
-
-
-@dataclass(frozen=True)
-class SeasonPlan:
-    """Dates ↦ the part of the year, from 0 to 1; missing ones `fill`, in days since 1970.
-
-    >>> import pandas as pd
-    >>> SeasonPlan("when").encode(pd.to_datetime(pd.Series(["1970-01-01", "1970-07-02"]))).round(2).tolist()
-    [[0.0], [0.5]]
-    """
-
-    name: str
-    fill: float = 0.0
-    form: str = ""
-
-    @property
-    def features(self) -> list[str]:
-        """The name of the column of numbers."""
-        return [f"{self.name}, part of the year"]
-
-    def encode(self, values: Any) -> Floats:
-        """One row for each value."""
-        days = given_numbers(self.name, values, form=self.form)
-        return np.remainder(np.where(np.isnan(days), self.fill, days) / YEAR, 1.0)[:, None]
+PLANS = (ColumnPlan, TextPlan, SeasonPlan)
 
 
 @dataclass(frozen=True)
@@ -96,6 +43,14 @@ class TablePart:
     name: str
     plans: tuple[Any, ...]
     kernel: Kernel
+
+    def __post_init__(self) -> None:
+        plans = (
+            isinstance(self.plans, tuple | list) and all(isinstance(one, PLANS) for one in self.plans) and self.plans
+        )
+        if not (isinstance(self.name, str) and plans and isinstance(self.kernel, Kernel)):
+            given = f"name={self.name!r:.40}, plans={self.plans!r:.60}, kernel={self.kernel!r:.60}"
+            raise InvalidInput(message("TablePart", given, "give a name, a tuple of plans of columns, and a kernel"))
 
     @property
     def columns(self) -> list[str]:
@@ -161,6 +116,8 @@ class TableKernel(Kernel):
         if not self.parts or self.combine not in ("product", "sum"):
             given = f"{len(self.parts)} parts and combine={self.combine!r}"
             raise InvalidInput(message("TableKernel", given, 'keep at least one part, and choose "product" or "sum"'))
+        if strange := [part for part in self.parts if not isinstance(part, TablePart)]:
+            raise InvalidInput(message("TableKernel", f"the part {strange[0]!r:.60}", "give parts of type TablePart"))
 
     # ---- to be changed -----------------------------------------------------------------------------------------------
 
@@ -228,7 +185,8 @@ class TableKernel(Kernel):
         return self.vector_kernel, self.rows(X), None if Z is None else self.rows(Z)
 
     def as_objects(self, X: Array) -> Array:
-        return self.rows(X)
+        rows, kernel = self.rows(X), self.vector_kernel
+        return kernel.as_objects(rows) if kernel.domain == "any" else as_rows(rows, who="TableKernel")
 
     def __call__(self, X: Array, Z: Array | None = None) -> Array:
         kernel, rows, others = self.prepared(X, None if Z is X else Z)

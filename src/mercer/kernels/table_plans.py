@@ -1,0 +1,95 @@
+"""What becomes of a column of text, or of dates, in a kernel on tables: its features."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.arrays.columns import as_text, given_numbers
+from mercer.errors import InvalidInput, message
+
+__all__ = ["YEAR", "SeasonPlan", "TextPlan"]
+
+Floats = NDArray[np.float64]
+YEAR = 365.2425
+WIDEST, LONGEST = 1 << 20, 1000
+"""The most columns for the features of a text, and the most characters of a feature."""
+
+
+@dataclass(frozen=True)
+class TextPlan:
+    """Text ↦ the counts of its runs of `length` characters, by hash in `width` columns: a spectrum kernel's features.
+
+    >>> import pandas as pd
+    >>> plan = TextPlan("title", width=8, length=2)
+    >>> plan.encode(pd.Series(["ab", None])).sum(axis=1)  # " a", "ab", "b "; nothing
+    array([3., 0.])
+    """
+
+    name: str
+    width: int = 512
+    length: int = 3
+
+    def __post_init__(self) -> None:
+        if not (_is_text(self.name) and _is_count(self.width, WIDEST) and _is_count(self.length, LONGEST)):
+            given = f"name={self.name!r:.40}, width={self.width!r:.40}, length={self.length!r:.40}"
+            raise InvalidInput(message("TextPlan", given, f"give integers from 1 to {WIDEST} and to {LONGEST}"))
+
+    @property
+    def features(self) -> list[str]:
+        """The names of the columns of numbers."""
+        return [f"{self.name}[{j}]" for j in range(self.width)]
+
+    def encode(self, values: Any) -> Floats:
+        """One row for each value; case is ignored, and missing is a row of zeros."""
+        text, absent = as_text(values)
+        out = np.zeros((len(text), self.width))
+        for row, one, empty in zip(out, text, absent, strict=True):
+            if not empty:
+                padded = f" {one.lower()} "
+                runs = [padded[i : i + self.length] for i in range(max(1, len(padded) - self.length + 1))]
+                np.add.at(row, [zlib.crc32(run.encode()) % self.width for run in runs], 1.0)
+        return out
+
+
+@dataclass(frozen=True)
+class SeasonPlan:
+    """Dates ↦ the part of the year, from 0 to 1; missing ones `fill`, in days since 1970.
+
+    >>> import pandas as pd
+    >>> SeasonPlan("when").encode(pd.to_datetime(pd.Series(["1970-01-01", "1970-07-02"]))).round(2).tolist()
+    [[0.0], [0.5]]
+    """
+
+    name: str
+    fill: float = 0.0
+    form: str = ""
+
+    def __post_init__(self) -> None:
+        if not (_is_text(self.name, self.form) and isinstance(self.fill, Real) and math.isfinite(self.fill)):
+            given = f"name={self.name!r:.40}, fill={self.fill!r:.40}, form={self.form!r:.40}"
+            raise InvalidInput(message("SeasonPlan", given, "give a finite number to fill missing dates with"))
+
+    @property
+    def features(self) -> list[str]:
+        """The name of the column of numbers."""
+        return [f"{self.name}, part of the year"]
+
+    def encode(self, values: Any) -> Floats:
+        """One row for each value."""
+        days = given_numbers(self.name, values, form=self.form)
+        return np.remainder(np.where(np.isnan(days), self.fill, days) / YEAR, 1.0)[:, None]
+
+
+def _is_text(*values: Any) -> bool:
+    return all(isinstance(one, str) for one in values)
+
+
+def _is_count(value: Any, most: int) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(1 <= value <= most)
