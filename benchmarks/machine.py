@@ -112,7 +112,7 @@ def _own() -> float:
 def describe(threads: int) -> dict[str, Any]:
     """CPU, cores, threads, instruction set, memory, BLAS and versions."""
     import mercer
-    from mercer.backend import instruction_set, is_native
+    from mercer.engine.backend import instruction_set, is_native
 
     return {
         "cpu": _cpu(),

@@ -7,8 +7,8 @@ import pytest
 
 import mercer
 from mercer import KernelPCA, KernelRidge, KernelSearchCV
-from mercer.estimators.base import KernelEstimator
-from mercer.estimators.parameters import NamedParameters
+from mercer.estimators.base.estimator import KernelEstimator
+from mercer.estimators.base.parameters import NamedParameters
 
 PACKAGES = ["mercer"] + [
     f"mercer.{one.name}" for one in pkgutil.iter_modules(mercer.__path__) if one.ispkg and one.name[0] != "_"

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from mercer import processors
-from mercer.processors import _busy_seconds, _Meter, _quota, _Sample
+from mercer.engine import processors
+from mercer.engine.processors import _busy_seconds, _Meter, _quota, _Sample
 
 STAT = """cpu  600 20 40 5000 7 0 3 9 50 0
 cpu0 100 10 20 3000 5 1 2 4 50 0

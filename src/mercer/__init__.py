@@ -3,7 +3,7 @@
 One kernel algebra for every method, a fused native engine, and answers that carry their certificate.
 """
 
-from mercer import errors, kernels
+from mercer import errors, former_names, kernels
 from mercer.approx import MonomialFeatures
 from mercer.estimators import (
     SVC,
@@ -107,6 +107,8 @@ PACKAGES = (
     "testing",
     "validity",
 )
+
+former_names.install()
 
 
 def __dir__() -> list[str]:

@@ -64,7 +64,7 @@ def test_pivots_have_the_law_of_one_at_a_time(block):
 def test_without_rejection_the_law_would_be_another(monkeypatch):
     import importlib
 
-    module = importlib.import_module("mercer.approx.pivoted_cholesky")
+    module = importlib.import_module("mercer.factorizations.pivoted_cholesky")
     honest = module._accepted
     monkeypatch.setattr(module, "_accepted", lambda G, noise, uniform: honest(G, noise, 0.0 * uniform))
     assert drawn(8) > 100

@@ -5,8 +5,8 @@ import pytest
 
 from mercer import KernelOperator
 from mercer.approx import LowRankInverse, SpectralInverse, pivoted_cholesky, preconditioner
-from mercer.approx.preconditioner import rest
 from mercer.errors import InvalidInput
+from mercer.factorizations.preconditioner import rest
 from mercer.kernels import Gaussian
 from mercer.operators import Dense
 from mercer.solvers import ConjugateGradients, LinearSystem, RefinedConjugateGradients, Status, solve

@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from mercer.arrays import available_memory, budget, human, parse_memory, require
 from mercer.errors import InvalidInput, MemoryExceeded, MercerError
+from mercer.points import available_memory, budget, human, parse_memory, require
 
 
 @pytest.mark.parametrize(
@@ -194,8 +194,8 @@ def test_no_cgroup_limit(tmp_path, membership):
 @pytest.mark.skipif(sys.platform != "linux", reason="ulimit -v is asked about on Linux")
 def test_the_address_space_limit_counts():
     code = (
-        "import resource; from mercer.arrays import available_memory;"
-        "from mercer.arrays.budget import _address_space_free;"
+        "import resource; from mercer.points import available_memory;"
+        "from mercer.points.budget import _address_space_free;"
         "resource.setrlimit(resource.RLIMIT_AS, (2**36, 2**36)); free = _address_space_free();"
         "assert 0 < free < 2**36, free; assert available_memory() <= 2**36"
     )

@@ -16,9 +16,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mercer import KernelRidge
-from mercer.arrays import fingerprint
 from mercer.errors import InvalidInput
 from mercer.kernels import Function, Gaussian
+from mercer.points import fingerprint
 
 
 def elided(place):
@@ -134,7 +134,7 @@ def test_every_scorer_has_a_fingerprint_of_its_own():
 def test_it_is_the_same_in_another_process():
     code = (
         "import numpy as np; from sklearn.metrics import get_scorer; from mercer import KernelRidge;"
-        "from mercer.arrays import fingerprint; from mercer.kernels import Gaussian;"
+        "from mercer.points import fingerprint; from mercer.kernels import Gaussian;"
         "things = np.arange(3), {'a', 'b', 'c'}, get_scorer('r2'), KernelRidge(Gaussian(2.0)), lambda x: x in {1, 2};"
         "result = fingerprint(*things)"
     )

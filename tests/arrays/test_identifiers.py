@@ -7,7 +7,7 @@ import pytest
 
 pd = pytest.importorskip("pandas")
 
-from mercer.arrays.identifiers import identifying_columns  # noqa: E402
+from mercer.tables.identifiers import identifying_columns  # noqa: E402
 
 rng = np.random.default_rng(0)
 N = 200

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mercer.arrays import as_rows, is_torch, same_columns
 from mercer.errors import InvalidInput
+from mercer.points import as_rows, is_torch, same_columns
 
 TABLE = [[1, 2], [3, 4], [5, 6]]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mercer import _twin, backend
+from mercer.engine import backend, reference
 from mercer.gram.program import NOTHING, Op, Pairing, Where
 
 ENGINE = backend.engine()
@@ -21,7 +21,7 @@ def engine():
 
 @pytest.fixture
 def native():
-    if ENGINE is _twin:
+    if ENGINE is reference:
         pytest.skip("the compiled module is off or was not built")
     return ENGINE
 
@@ -58,7 +58,7 @@ class Plan:
         return self._build(ENGINE.Tiles, self.dtype, isa)
 
     def twin(self, dtype: Any = np.float64) -> Any:
-        return self._build(_twin.Tiles, np.dtype(dtype), "")
+        return self._build(reference.Tiles, np.dtype(dtype), "")
 
     def _build(self, Tiles: Any, dtype: np.dtype, isa: str) -> Any:
         def cast(values):

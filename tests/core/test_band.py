@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from mercer import _twin
+from mercer.engine import reference
 
-BAND = _twin.BAND
+BAND = reference.BAND
 rng = np.random.default_rng(0)
 
 
@@ -64,7 +64,7 @@ def test_the_factors_are_orthogonal_and_give_the_matrix_back(engine, isa, blocks
 @pytest.mark.parametrize("blocks", [2, 5])
 def test_every_number_is_the_twins(native, isa, blocks):
     A = symmetric(blocks, 1)
-    for ours, twins in zip(reduced(native, A, isa), reduced(_twin, A), strict=True):
+    for ours, twins in zip(reduced(native, A, isa), reduced(reference, A), strict=True):
         np.testing.assert_allclose(ours, twins, atol=1e-11)
 
 

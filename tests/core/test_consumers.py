@@ -189,7 +189,7 @@ def test_normal_products_with_foreign_rows(make_plan, isa, dtype):
 
 
 def test_normal_products_compute_each_entry_once():
-    from mercer import _twin
+    from mercer.engine import reference
 
     n, m, seen = 2000, 300, []
 
@@ -198,7 +198,7 @@ def test_normal_products_compute_each_entry_once():
         return np.ones((i1 - i0, j1 - j0))
 
     out = np.zeros((m, 1))
-    _twin.BlockTiles(n, m, evaluate).normal_product(0, n, np.ones((m, 1)), None, out)
+    reference.BlockTiles(n, m, evaluate).normal_product(0, n, np.ones((m, 1)), None, out)
     np.testing.assert_array_equal(out, n * m)
     assert sum(seen) == n * m
 
@@ -272,7 +272,7 @@ def test_row_max_takes_the_first_of_equals_and_of_nans(make_plan, isa, dtype):
 
 
 def test_symmetric_visits_compute_half_of_the_entries():
-    from mercer import _twin
+    from mercer.engine import reference
 
     n, seen = 2000, []
 
@@ -280,7 +280,7 @@ def test_symmetric_visits_compute_half_of_the_entries():
         seen.append((i1 - i0) * (j1 - j0))
         return np.ones((i1 - i0, j1 - j0))
 
-    tiles = _twin.BlockTiles(n, n, evaluate)
+    tiles = reference.BlockTiles(n, n, evaluate)
     # Half, and half of the squares on the diagonal.
     most = n * (n + tiles.row_block) / 2
     out = np.zeros((n, 1))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from mercer import _twin, backend
+from mercer.engine import backend, reference
 
 
 class Family:
@@ -49,15 +49,15 @@ def test_the_steps_of_the_twin(native, isa, dtype, kink, width):
     found, expected = Family(dtype, width, kink), Family(dtype, width, kink)
     for _ in range(3):
         found.run(native, 150, isa=isa)
-        expected.run(_twin, 150)
+        expected.run(reference, 150)
         for ours, theirs in zip(found.changed(), expected.changed(), strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.parametrize("kink", [0.0, 0.2])
 def test_the_end_is_the_optimum(engine, kink):
-    one = Family(kink=kink).run(engine, 10**6, tol=1e-2 if engine is _twin else 1e-10)
-    near = 3e-2 if engine is _twin else 1e-9  # the twin is slow; what violates is measured before its move
+    one = Family(kink=kink).run(engine, 10**6, tol=1e-2 if engine is reference else 1e-10)
+    near = 3e-2 if engine is reference else 1e-9  # the twin is slow; what violates is measured before its move
     assert np.all(one.ended == 1)
     for p in range(3):
         mine = slice(one.offset[p], one.offset[p + 1])

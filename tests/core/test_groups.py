@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from mercer import _twin
+from mercer.engine import reference
 
 
 def task(dtype, rows=90, width=37, count=200, places=5, weighted=True, seed=0):
@@ -26,7 +26,7 @@ def test_rows_are_added(native, isa, dtype, shape, weighted):
     E = np.zeros((len(out), len(matrix)))
     np.add.at(E, (place, row), 1.0 if weight is None else weight)
     by_hand, twin = out + E @ matrix.astype(np.float64), out.copy()
-    _twin.add_rows(matrix, row, place, weight, twin)
+    reference.add_rows(matrix, row, place, weight, twin)
     native.add_rows(matrix, row, place, weight, out, isa)
     np.testing.assert_allclose(out, twin, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(out, by_hand, rtol=1e-12, atol=1e-12)
@@ -100,7 +100,7 @@ def test_nearest_means(native, isa, rows, groups):
     arguments[2][groups // 2 : groups // 2 + (groups > 1)] = np.inf  # an empty cluster
     sums, slope, offset, diagonal, labels = arguments[:5]
     D = np.maximum(sums * slope[:, None] + offset[:, None] + diagonal, 0.0)
-    for engine in (_twin, native):
+    for engine in (reference, native):
         own, nearest, left = found(engine, arguments, isa)
         np.testing.assert_array_equal(nearest, (D.min(axis=0) + 1e-12 >= D).argmax(axis=0))
         np.testing.assert_allclose(own, D[labels, np.arange(rows)], rtol=1e-13, atol=1e-13)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from mercer import _twin
-from mercer._twin.online import merge_loss, merge_share
+from mercer.engine import reference
+from mercer.engine.reference.online import merge_loss, merge_share
 
 
 def task(n, d, budget, outputs, dtype, used=0, seed=0, gamma=0.3):
@@ -33,7 +33,7 @@ def run(module, arguments, isa=""):
 @pytest.mark.parametrize(("n", "d", "budget", "used"), [(1, 1, 1, 0), (7, 3, 2, 2), (70, 5, 20, 0), (130, 17, 33, 33)])
 def test_equals_the_twin(native, isa, outputs, n, d, budget, used):
     arguments = task(n, d, budget, outputs, np.float64, used)
-    (expected, ours), (got, theirs) = run(_twin, arguments), run(native, arguments, isa)
+    (expected, ours), (got, theirs) = run(reference, arguments), run(native, arguments, isa)
     assert got[:2] == expected[:2]
     assert got[2:6] == expected[2:6]
     assert sum(got[4:6]) == max(used + got[3] - budget, 0)
@@ -45,7 +45,7 @@ def test_equals_the_twin(native, isa, outputs, n, d, budget, used):
 def test_equals_the_twin_in_float32(native, isa):
     """Until rounding decides otherwise: few rows."""
     arguments = task(40, 4, 12, 1, np.float32, 12)
-    (expected, ours), (got, theirs) = run(_twin, arguments), run(native, arguments, isa)
+    (expected, ours), (got, theirs) = run(reference, arguments), run(native, arguments, isa)
     assert got[2:6] == expected[2:6]
     np.testing.assert_allclose(theirs[4], ours[4], rtol=1e-3, atol=1e-4)
 
@@ -129,7 +129,7 @@ def forgetting(n, m, budget, classes, seed=0):
 def test_forgetting_equals_the_twin(native, classes, n, m, budget):
     arguments = forgetting(n, m, budget, classes)
     ours, theirs = ([one.copy() if isinstance(one, np.ndarray) else one for one in arguments] for _ in range(2))
-    expected, got = _twin.forget_pass(*ours), native.forget_pass(*theirs)
+    expected, got = reference.forget_pass(*ours), native.forget_pass(*theirs)
     assert (got[0], got[1], got[3]) == (expected[0], expected[1], expected[3])
     assert got[0] - got[1] <= max(budget, m)
     assert got[2] == pytest.approx(expected[2], rel=1e-10)

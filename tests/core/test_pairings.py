@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from mercer import _twin
+from mercer.engine import reference
 from mercer.gram.program import Pairing
 
 DEFINITIONS = {
@@ -31,7 +31,7 @@ def rows(kind, n, depth, seed):
 def test_the_twin_is_the_definition(kind):
     A, B = rows(kind, 7, 6, 0), rows(kind, 5, 6, 1)
     expected = [[DEFINITIONS[kind](a.tolist(), b.tolist()) for b in B] for a in A]
-    np.testing.assert_allclose(_twin.PAIRINGS[kind](A, B), expected, rtol=1e-14)
+    np.testing.assert_allclose(reference.PAIRINGS[kind](A, B), expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize("kind", Pairing)
@@ -79,7 +79,7 @@ def test_distances_by_norms(make_plan, full, isa, dtype, depth, apart):
     for slow, fast, gamma in ((0.0, np.inf, None), (0.5, 0.5, 0.5), (1e-9, 1e-9, 1e-9)):
         norms = [(0, B.mean(axis=0), rounding, 2 * rounding, slow, fast)]
         plan = make_plan(dtype, n, m, program=[], pairings=[(int(Pairing.SQDIST), A, B)], norms=norms)
-        exact = _twin.PAIRINGS[Pairing.SQDIST](*(rows.astype(dtype).astype(float) for rows in (A, B)))
+        exact = reference.PAIRINGS[Pairing.SQDIST](*(rows.astype(dtype).astype(float) for rows in (A, B)))
         for tiles in (plan.tiles(isa), plan.twin(dtype)):
             D = full(tiles, n, m, dtype)
             if gamma is None:
@@ -107,7 +107,7 @@ def test_long_sums_of_equal_terms(make_plan, full, isa, dtype, kind):
     """All roundings of a sum go one way: e⁻ˢ, whose error is a third of that of s, has to keep what is promised."""
     A, B = (np.full((7, 2000), value) for value in (0.1, 0.3))
     plan = make_plan(dtype, 7, 7, program=[], pairings=[(int(kind), A, B)])
-    expected = _twin.PAIRINGS[kind](A.astype(dtype).astype(float), B.astype(dtype).astype(float))
+    expected = reference.PAIRINGS[kind](A.astype(dtype).astype(float), B.astype(dtype).astype(float))
     for tiles in (plan.tiles(isa), plan.twin(dtype)):
         np.testing.assert_allclose(full(tiles, 7, 7, dtype), expected, rtol=2e-6 if dtype == np.float32 else 1e-13)
 

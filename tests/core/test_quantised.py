@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from mercer import _twin
+from mercer.engine import reference
 
-BLOCK = _twin.QUANTISED_ROWS
+BLOCK = reference.QUANTISED_ROWS
 SIZES = [(1, 1), (2, 2), (9, 9), (BLOCK - 1, BLOCK - 1), (BLOCK, BLOCK), (BLOCK, BLOCK + 1), (BLOCK, BLOCK + 333)]
 
 
@@ -49,7 +49,7 @@ def test_entries_are_within_a_step_and_symmetric(engine, isa, h, w):
 def test_rounds_as_the_twin_does(native, isa, h, w):
     x, seeds = block(h, w, 1)
     ours, twins = np.zeros(size(h, w), np.int16), np.zeros(size(h, w), np.int16)
-    assert native.quantise(x, seeds, ours, isa) == pytest.approx(_twin.quantise(x, seeds, twins), rel=1e-12)
+    assert native.quantise(x, seeds, ours, isa) == pytest.approx(reference.quantise(x, seeds, twins), rel=1e-12)
     apart = np.abs(ours.astype(int) - twins)
     assert apart.max(initial=0) <= 1  # where a fused multiply-add falls on the other side of a whole number
     assert np.mean(apart) < 1e-3

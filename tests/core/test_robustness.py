@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from mercer import backend
+from mercer.engine import backend
 from mercer.errors import InvalidInput
 from mercer.gram.program import NOTHING, Op, Where
 
@@ -442,7 +442,7 @@ def test_switch_to_the_twin(monkeypatch):
     assert not backend.is_native()
     assert backend.instruction_set() == "numpy"
     assert backend.engine().threads() == 1
-    code = "from mercer.backend import is_native; print(is_native())"
+    code = "from mercer.engine.backend import is_native; print(is_native())"
     assert python(code, MERCER_CORE="off").split() == ["False"]
 
 
@@ -452,7 +452,7 @@ def test_the_twin_stands_in_where_nothing_was_built():
         sys.modules["mercer._core"] = None
         import numpy as np
         from mercer import KernelOperator
-        from mercer.backend import is_native
+        from mercer.engine.backend import is_native
         assert not is_native()
         assert (KernelOperator("linear", np.ones((3, 2))).toarray() == 2).all()
     """)

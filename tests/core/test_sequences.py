@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer import _twin
+from mercer.engine import reference
 
 
 def corpus(seed, count=12, alphabet=4, longest=15):
@@ -32,7 +32,7 @@ def test_kmers(native, offsets, span, alphabet):
     symbols, starts = corpus(0)
     symbols[5] = -1
     one = counted(native, symbols, starts, offsets, span, alphabet)
-    two = counted(_twin, symbols, starts, offsets, span, alphabet)
+    two = counted(reference, symbols, starts, offsets, span, alphabet)
     for mine, theirs in zip(one, two, strict=True):
         np.testing.assert_array_equal(mine, theirs)
 
@@ -55,7 +55,7 @@ def test_products(native):
     np.testing.assert_array_equal(out, 1 + 2 * dense @ other.T)
     _, own = sparse(0, 9, 30, False)
     one, two = np.zeros((2, 9, 9))
-    for engine, values in ((native, one), (_twin, two)):
+    for engine, values in ((native, one), (reference, two)):
         engine.add_products(*x, *own, -1.0, True, 0, 4, values)
         engine.add_products(*x, *own, -1.0, True, 4, 9, values)
     np.testing.assert_array_equal(one, two)
@@ -67,7 +67,7 @@ def test_products(native):
 def test_subsequences(native, isa, length, exact):
     (x, xs), (z, zs) = corpus(0), corpus(1, count=19)
     one, two = np.zeros((2, 12, 19))
-    for engine, values, name in ((native, one, isa), (_twin, two, "")):
+    for engine, values, name in ((native, one, isa), (reference, two, "")):
         engine.subsequence_kernel(x, xs, z, zs, length, 0.6, False, 0, 7, values, name, exact)
         engine.subsequence_kernel(x, xs, z, zs, length, 0.6, False, 7, 12, values, name, exact)
     np.testing.assert_allclose(one, two, rtol=1e-13)
@@ -80,7 +80,7 @@ def test_long_subsequences(native, isa):
     one, two = np.zeros((2, 5, 11))
     for length in (1, 2, 4, 8):
         native.subsequence_kernel(x, xs, z, zs, length, 0.9, False, 0, 5, one, isa)
-        _twin.subsequence_kernel(x, xs, z, zs, length, 0.9, False, 0, 5, two, "")
+        reference.subsequence_kernel(x, xs, z, zs, length, 0.9, False, 0, 5, two, "")
         np.testing.assert_allclose(one, two, rtol=1e-13)
 
 
@@ -106,7 +106,7 @@ def test_alignments(native, isa, depth, gamma):
     starts = np.concatenate([[0], np.cumsum(rng.integers(1, 9, 11))]).astype(np.int64)
     rows = rng.normal(size=(starts[-1], depth))
     one, two = np.zeros((2, 11, 11))
-    for engine, values, name in ((native, one, isa), (_twin, two, "")):
+    for engine, values, name in ((native, one, isa), (reference, two, "")):
         engine.alignment_kernel(rows, starts, rows, starts, gamma, False, 0, 11, values, name)
     np.testing.assert_allclose(one, two, rtol=1e-13, atol=1e-12)
 
@@ -115,14 +115,14 @@ def test_alignments(native, isa, depth, gamma):
 def test_substrings(native, decay):
     (x, xs), (z, zs) = corpus(0, alphabet=2), corpus(1, count=19, alphabet=2, longest=40)
     one, two = np.zeros((2, 12, 19))
-    for engine, values in ((native, one), (_twin, two)):
+    for engine, values in ((native, one), (reference, two)):
         engine.substring_kernel(x, xs, z, zs, 2, decay, False, 0, 7, values)
         engine.substring_kernel(x, xs, z, zs, 2, decay, False, 7, 19, values)
     np.testing.assert_allclose(one, two, rtol=1e-13)
     v = np.random.default_rng(0).normal(size=(19, 3))
     folded, plain = np.zeros((2, 12, 3))
     native.substring_product(x, xs, z, zs, 2, decay, v, folded)
-    _twin.substring_product(x, xs, z, zs, 2, decay, v, plain)
+    reference.substring_product(x, xs, z, zs, 2, decay, v, plain)
     np.testing.assert_allclose(folded, plain, atol=1e-9)
 
 
@@ -201,7 +201,7 @@ def test_comparisons(native, isa, span, least, most, alphabet):
         symbols[rng.integers(0, len(symbols), 2)] = alphabet
     z[0][:60] = x[0][40:100]  # so that something agrees
     for which, other in ((0, z), (1, x), (2, x)):
-        mine, theirs = (compared(engine, x, other, worth, alphabet, which, isa) for engine in (native, _twin))
+        mine, theirs = (compared(engine, x, other, worth, alphabet, which, isa) for engine in (native, reference))
         if mine.max() < 1 << 53:
             np.testing.assert_array_equal(mine, theirs)
         np.testing.assert_allclose(mine, theirs, rtol=1e-14)

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from mercer import KernelOperator, backend
+from mercer import KernelOperator
+from mercer.engine import backend
 from mercer.kernels import Gaussian
 
 pytestmark = pytest.mark.skipif(not backend.is_native(), reason="the twin has no threads")

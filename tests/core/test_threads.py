@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController
 
-from mercer import KernelRidge, processors
-from mercer.backend import WORTH_WAKING, engine, fixed_threads, is_native, one_blas_thread, spare_threads
+from mercer import KernelRidge
+from mercer.engine import processors
+from mercer.engine.backend import WORTH_WAKING, engine, fixed_threads, is_native, one_blas_thread, spare_threads
 from mercer.kernels import Gaussian
 from mercer.operators import Dense
 from mercer.solvers import Cholesky, CholeskyFactor, LinearSystem, solve
@@ -125,7 +126,7 @@ def test_a_fit_asks_what_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
         return substituted(self, X)
 
     monkeypatch.setattr(CholeskyFactor, "_substituted", watched)
-    monkeypatch.setattr("mercer.backend.WORTH_WAKING", 1.0)
+    monkeypatch.setattr("mercer.engine.backend.WORTH_WAKING", 1.0)
     rows = np.random.default_rng(0).standard_normal((50, 3))
     for free in (1, 2):
         monkeypatch.setattr(processors, "free", lambda free=free: free)
@@ -146,7 +147,7 @@ def test_conjugate_gradients_of_few_columns_refine_on_one_thread_and_of_many_on_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What refines a factor is a product by the engine and a substitution, whose size says which."""
-    monkeypatch.setattr("mercer.backend.WORTH_WAKING", 2.0 * 50**2 * 8)
+    monkeypatch.setattr("mercer.engine.backend.WORTH_WAKING", 2.0 * 50**2 * 8)
     substituted = CholeskyFactor._substituted
     products: list[set[int]] = []
     substitutions: list[set[int]] = []

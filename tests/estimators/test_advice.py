@@ -20,7 +20,7 @@ from mercer import (
     OnlineKernelRegressor,
 )
 from mercer.errors import ConvergenceWarning, InvalidInput
-from mercer.estimators.advice import advice
+from mercer.estimators.base.advice import advice
 from mercer.solvers import Status
 
 SHORT = [

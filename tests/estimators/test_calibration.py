@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import SVC, NuSVC, load, save
 from mercer.errors import InvalidInput
-from mercer.estimators.calibration import coupled, fit_sigmoid, probabilities
+from mercer.estimators.base.calibration import coupled, fit_sigmoid, probabilities
 from mercer.kernels import Gaussian, Precomputed
 from mercer.testing import assert_close
 

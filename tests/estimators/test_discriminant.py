@@ -9,7 +9,7 @@ from sklearn.kernel_ridge import KernelRidge as Reference
 
 from mercer import KernelDiscriminantAnalysis
 from mercer.errors import InvalidInput, MemoryExceeded
-from mercer.estimators.fisher import class_targets
+from mercer.estimators.discriminant.fisher import class_targets
 from mercer.kernels import Gaussian, Laplace, Linear, Precomputed
 from mercer.testing import assert_close
 

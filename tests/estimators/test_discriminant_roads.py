@@ -13,8 +13,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from mercer import KernelDiscriminantAnalysis, KernelOperator, load, save
 from mercer.approx import pivoted_cholesky
 from mercer.errors import InvalidInput, MemoryExceeded
-from mercer.estimators import discriminant, gaussian_classes
-from mercer.estimators.fisher import class_targets, leave_one_out_scores, leverages
+from mercer.estimators.discriminant import analysis as discriminant
+from mercer.estimators.discriminant import gaussian_classes
+from mercer.estimators.discriminant.fisher import class_targets, leave_one_out_scores, leverages
 from mercer.kernels import Gaussian, Precomputed
 from mercer.testing import assert_close
 
@@ -141,7 +142,7 @@ def test_leave_one_out_scores_are_those_of_the_regression_without_the_row(weight
 
 @pytest.mark.parametrize("run", [1 << 30, 20_011])
 def test_leverages_are_the_diagonal_of_the_hat_matrix_and_near_it_from_fewer_pivots(digits, monkeypatch, run):
-    monkeypatch.setattr("mercer.estimators.fisher.RUN", run)  # all rows at once, or some and then fewer
+    monkeypatch.setattr("mercer.estimators.discriminant.fisher.RUN", run)  # all rows at once, or some and then fewer
     X = digits[0]
     K, n = Gaussian(0.02)(X), len(X)
     centred = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()

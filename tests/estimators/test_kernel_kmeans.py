@@ -11,7 +11,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import KernelKMeans
 from mercer.errors import ConvergenceWarning, InvalidInput, MemoryExceeded
-from mercer.estimators import kernel_kmeans, landmark_clusters, landmarks
+from mercer.estimators.clustering import kernel_kmeans, landmark_clusters
+from mercer.estimators.pca import landmarks
 from mercer.kernels import Function, Gaussian, Laplace, Linear, Polynomial, Precomputed
 from mercer.testing import assert_close
 

@@ -155,7 +155,7 @@ def test_bad_parameters(bad):
 
 
 def test_a_check_that_finds_more_than_the_tolerance_goes_on_and_then_says_so(digits, monkeypatch):
-    import mercer.estimators.kernel_pca as module
+    import mercer.estimators.pca.kernel_pca as module
 
     exact, checks = module._checked, []
 
@@ -174,7 +174,7 @@ def test_a_check_that_finds_more_than_the_tolerance_goes_on_and_then_says_so(dig
 
 
 def test_what_float32_changes_in_the_check_is_seen_on_some_rows(digits):
-    import mercer.estimators.kernel_pca as module
+    import mercer.estimators.pca.kernel_pca as module
 
     rng = np.random.default_rng(0)
     K, V = KernelOperator(Gaussian(gamma=0.05), digits), np.linalg.qr(rng.standard_normal((len(digits), 8)))[0]
@@ -207,7 +207,7 @@ SEEN = r"(\de-\d\d) λ₁ from those in float64 \(seen on 128 rows\)"
 )
 def test_the_report_says_in_what_the_check_was(digits, monkeypatch, cheap, tol, harmless, says):
     """And the residual is that of the matrix whose entries it names, beyond what it says that float32 changed."""
-    import mercer.estimators.kernel_pca as module
+    import mercer.estimators.pca.kernel_pca as module
 
     monkeypatch.setattr(module, "_HARMLESS", harmless)
     monkeypatch.setattr("mercer.gram.planned.CHEAP_COLUMNS", 100 if cheap else 10)

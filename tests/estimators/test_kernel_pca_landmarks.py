@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits, load_iris
 from sklearn.decomposition import PCA
 
-import mercer.estimators.kernel_pca as module
-import mercer.estimators.landmarks as landmarks_module
+import mercer.estimators.pca.kernel_pca as module
+import mercer.estimators.pca.landmarks as landmarks_module
 from mercer import KernelPCA
 from mercer.errors import ConvergenceWarning, InvalidInput, MemoryExceeded
 from mercer.kernels import Function, Gaussian, Linear, Polynomial, Precomputed

@@ -11,10 +11,10 @@ from sklearn.linear_model import LinearRegression, Ridge
 
 from mercer import KernelRidge, KernelRidgeClassifier
 from mercer.errors import ConvergenceWarning, InvalidInput
-from mercer.estimators.regularised import RegularisedSolve
 from mercer.kernels import Gaussian, Linear, Precomputed
 from mercer.solvers import Solution, Status
 from mercer.testing import assert_close
+from mercer.ways.regularised import RegularisedSolve
 
 
 @pytest.fixture

@@ -9,12 +9,14 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, TimeSeriesSplit
 from sklearn.preprocessing import StandardScaler
 
-from mercer import KernelRidge, KernelRidgeClassifier, KernelRidgeClassifierCV, KernelRidgeCV, backend
+from mercer import KernelRidge, KernelRidgeClassifier, KernelRidgeClassifierCV, KernelRidgeCV
+from mercer.engine import backend
 from mercer.errors import InvalidInput, MemoryExceeded
-from mercer.estimators import least_squares, spectral, validated
+from mercer.estimators.ridge import least_squares, validated
 from mercer.kernels import Constant, Gaussian, Linear, Precomputed, Spectrum
 from mercer.select import RidgeSpectrum
 from mercer.testing import assert_close
+from mercer.ways import spectral
 
 KERNEL = Gaussian(gamma=0.1)
 

@@ -15,7 +15,8 @@ import pytest
 import scipy.sparse as sp
 
 import mercer
-from mercer import KernelOperator, KernelPCA, KernelRidge, backend
+from mercer import KernelOperator, KernelPCA, KernelRidge
+from mercer.engine import backend
 from mercer.errors import MemoryExceeded
 
 PROBE = Path(__file__).with_name("memory_probe.py")

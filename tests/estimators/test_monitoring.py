@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from mercer import KernelPCA
 from mercer.errors import InvalidInput
-from mercer.estimators.monitoring import spe_limit, t2_limit
+from mercer.estimators.pca.monitoring import spe_limit, t2_limit
 from mercer.kernels import Function, Gaussian, Linear, Polynomial, Precomputed
 from mercer.testing import assert_close
 

@@ -11,8 +11,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import OnlineKernelClassifier, observe
 from mercer.errors import Cancelled, InvalidInput, MemoryExceeded
-from mercer.estimators import online_classifier as module
-from mercer.estimators.stream import Stream
+from mercer.estimators.online import online_classifier as module
+from mercer.estimators.online.stream import Stream
 from mercer.kernels import Function, Gaussian, Polynomial, Precomputed
 from mercer.testing import assert_close
 

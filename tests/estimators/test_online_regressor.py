@@ -8,7 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import KernelLMS, KernelRidge, OnlineKernelRegressor
 from mercer.errors import ConvergenceWarning, InvalidInput, MemoryExceeded
-from mercer.estimators.stream import Stream
+from mercer.estimators.online.stream import Stream
 from mercer.kernels import Function, Gaussian, Polynomial, Precomputed
 from mercer.testing import assert_close
 

@@ -5,10 +5,10 @@ import pytest
 
 from mercer import KernelOperator, KernelRidge, KernelRidgeClassifier
 from mercer.approx import pivoted_cholesky
-from mercer.backend import is_native
+from mercer.engine.backend import is_native
 from mercer.errors import InvalidInput
-from mercer.estimators import regularised
 from mercer.kernels import Gaussian, Precomputed
+from mercer.ways import regularised
 
 
 @pytest.fixture

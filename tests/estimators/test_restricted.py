@@ -10,8 +10,8 @@ from sklearn.datasets import load_digits
 import mercer
 from mercer import KernelRidge, KernelRidgeClassifier
 from mercer.errors import ConvergenceWarning, InvalidInput, MemoryExceeded
-from mercer.estimators import restricted as module
 from mercer.kernels import Gaussian, Linear
+from mercer.ways import restricted as module
 
 GAUSS = Gaussian(0.2)
 

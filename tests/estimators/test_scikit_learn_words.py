@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 
 import mercer
 from mercer import errors
-from mercer.estimators.base import KernelEstimator
+from mercer.estimators.base.estimator import KernelEstimator
 from mercer.kernels import Function, Gaussian, Polynomial, Sigmoid, as_kernel, conventions, parse
 
 RNG = np.random.default_rng(0)

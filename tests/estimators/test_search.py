@@ -20,11 +20,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import mercer
 from mercer import SVC, KernelPCA, KernelRidge, KernelRidgeClassifier, KernelSearchCV
 from mercer.errors import Cancelled, InvalidInput
-from mercer.estimators import held_out
-from mercer.estimators.held_out import Split, held_out_predictions
 from mercer.events import Cancel, StageDone, TilesDone
 from mercer.kernels import Function, Gaussian, Kernel, Laplace, Precomputed
 from mercer.testing import assert_close
+from mercer.ways import held_out
+from mercer.ways.held_out import Split, held_out_predictions
 
 GRID = {"kernel__gamma": [0.01, 0.1, 1.0], "alpha": [1e-3, 0.1, 10.0]}
 

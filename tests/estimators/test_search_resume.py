@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import GroupKFold, KFold
 
-import mercer.estimators.search
+import mercer.estimators.search.kernel_search
 from mercer import SVC, KernelRidge, KernelSearchCV
 from mercer.errors import InvalidInput
 from mercer.kernels import Function, Gaussian
@@ -113,7 +113,7 @@ def test_the_middle_of_a_tensor(tmp_path):
 
 def test_another_version(tmp_path, monkeypatch):
     search(tmp_path / "file")
-    monkeypatch.setattr(mercer.estimators.search, "__version__", "another")
+    monkeypatch.setattr(mercer.estimators.search.kernel_search, "__version__", "another")
     with pytest.raises(InvalidInput, match="another version"):
         search(tmp_path / "file")
 

@@ -13,7 +13,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer import SVC, SVR, NuSVC, NuSVR, OneClassSVM, backend
+from mercer import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from mercer.engine import backend
 from mercer.errors import ConvergenceWarning, InvalidInput, MemoryExceeded
 from mercer.gram import KernelOperator
 from mercer.kernels import Function, Gaussian, Linear, Polynomial, Precomputed, Sigmoid

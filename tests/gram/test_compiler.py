@@ -31,7 +31,7 @@ from mercer.kernels import (
     sqrt,
     trace,
 )
-from mercer.kernels.expression import Expression
+from mercer.kernels.symbolic.expression import Expression
 from mercer.testing import assert_close
 
 PAIR = SymbolPair()

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mercer import KernelOperator, _twin
+from mercer import KernelOperator
+from mercer.engine import reference
 from mercer.errors import InvalidInput
 from mercer.gram import inputs, tiles
 from mercer.gram.operator import MOST_TOGETHER
@@ -330,14 +331,14 @@ def test_mixed_precisions_take_the_wider():
 def test_sparse_rows_take_both_roads(monkeypatch):
     rows = sp.random_array((60, 40), density=0.2, random_state=0, format="csr")
     dense = KernelOperator(Gaussian(gamma=0.5), rows)
-    assert not isinstance(dense._tiles(), _twin.BlockTiles) or isinstance(dense._tiles(), _twin.Tiles)
+    assert not isinstance(dense._tiles(), reference.BlockTiles) or isinstance(dense._tiles(), reference.Tiles)
     expected = KernelOperator(Gaussian(gamma=0.5), rows.toarray()).toarray()
     assert_close(dense.toarray(), expected)
     monkeypatch.setattr(inputs, "DENSE_COLUMNS", 10)
     sparse = KernelOperator(Gaussian(gamma=0.5), rows)
-    assert type(sparse._tiles()) is _twin.BlockTiles
+    assert type(sparse._tiles()) is reference.BlockTiles
     assert_close(sparse.toarray(), expected, rtol=1e-12)
     monkeypatch.setattr(inputs, "DENSE_COLUMNS", 4096)
     monkeypatch.setattr(inputs, "DENSE_BYTES", 10)
     big = sp.random_array((200, 400), density=0.001, random_state=0, format="csr")
-    assert type(KernelOperator(Linear(), big)._tiles()) is _twin.BlockTiles
+    assert type(KernelOperator(Linear(), big)._tiles()) is reference.BlockTiles

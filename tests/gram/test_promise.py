@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mercer import KernelOperator, backend
+from mercer import KernelOperator
+from mercer.engine import backend
 from mercer.kernels import (
     Cauchy,
     Chi2,

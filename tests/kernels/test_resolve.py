@@ -21,9 +21,9 @@ from mercer.kernels import (
     Polynomial,
     RationalQuadratic,
     Sigmoid,
-    bandwidth,
 )
-from mercer.kernels.bandwidth import median_distance, spread
+from mercer.kernels.parameters import bandwidth
+from mercer.kernels.parameters.bandwidth import median_distance, spread
 
 RNG = np.random.default_rng(1)
 X = RNG.normal(3.0, 2.0, (50, 4))

@@ -31,13 +31,12 @@ from mercer.kernels import (
     Precomputed,
     Sigmoid,
     SymbolPair,
-    distances,
     evaluate,
-    functions,
     trace,
 )
 from mercer.kernels.base import full, trace_or_none
-from mercer.kernels.expression import BINARY, LEAVES, UNARY, constant, node
+from mercer.kernels.symbolic import distances, functions
+from mercer.kernels.symbolic.expression import BINARY, LEAVES, UNARY, constant, node
 
 VOCABULARY = {*LEAVES, *UNARY, *BINARY, "pow", "where"}
 SYMBOL = SymbolPair().sqdist

@@ -24,7 +24,7 @@ from mercer.operators import (
     Sum,
     Weighted,
 )
-from mercer.operators.algebra import Cast, Transposed
+from mercer.operators.base import Cast, Transposed
 from mercer.testing import operators as suite
 
 rng = np.random.default_rng(0)

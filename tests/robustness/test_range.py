@@ -8,9 +8,10 @@ import pytest
 import mercer
 from mercer import KernelOperator
 from mercer.errors import InvalidInput
-from mercer.estimators import gaussian_classes, held_out
+from mercer.estimators.discriminant import gaussian_classes
 from mercer.gram.reach import holds
 from mercer.kernels import Cosine, Formula, Gaussian, Linear, Matern, Polynomial, trace
+from mercer.ways import held_out
 
 RNG = np.random.default_rng(0)
 LARGE = (RNG.uniform(-1, 1, (60, 5)) * 5e6).astype(np.float32)

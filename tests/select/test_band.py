@@ -59,8 +59,8 @@ def test_errors_are_those_of_the_matrix_condition(alpha):
 def test_columns_of_q_may_be_made_in_several_calls(monkeypatch, least):
     K, _, _ = problem(300)  # seven blocks, 36 rows of the last are padding
     whole = RidgeBand.of(Dense(K))
-    monkeypatch.setattr("mercer.select.band.TILES", 0)
-    monkeypatch.setattr("mercer.select.band.LEAST", least)
+    monkeypatch.setattr("mercer.factorizations.band.TILES", 0)
+    monkeypatch.setattr("mercer.factorizations.band.LEAST", least)
     parts = RidgeBand.of(Dense(K))
     np.testing.assert_allclose(parts.vectors, whole.vectors, atol=1e-13)
     np.testing.assert_allclose(parts.vectors[:300, :300] @ parts.vectors[:300, :300].T, np.eye(300), atol=1e-12)

@@ -12,7 +12,7 @@ from mercer.errors import InvalidInput
 from mercer.kernels import Gaussian
 from mercer.operators import Dense, Operator, Scaled
 from mercer.solvers import ASkotch, LinearSystem, Status, solve
-from mercer.solvers.askotch import block_size
+from mercer.solvers.linear.askotch import block_size
 from mercer.testing import assert_close
 
 rng = np.random.default_rng(5)

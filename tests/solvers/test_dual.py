@@ -9,7 +9,7 @@ from mercer.gram import KernelOperator
 from mercer.kernels import Gaussian
 from mercer.operators import Dense, Diagonal
 from mercer.solvers import SMO, DualFamily, DualPoint, Status, WorkingSet, solve
-from mercer.solvers.faces import Face, minimise_on_face
+from mercer.solvers.svm.faces import Face, minimise_on_face
 
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal((40, 3))

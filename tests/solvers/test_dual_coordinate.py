@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import make_classification, make_regression
 from sklearn.svm import LinearSVC, LinearSVR
 
-from mercer import backend
+from mercer.engine import backend
 from mercer.errors import InvalidInput
 from mercer.solvers import DualCoordinateDescent, LinearFamily, LinearPoint, Status, solve
 from mercer.testing import assert_close

@@ -275,7 +275,7 @@ def test_one_few_and_many_columns_are_solved_for_equally_well(monkeypatch, dtype
     A = A @ A.T / 90 + np.eye(90, dtype=dtype)
     exact, factor = np.linalg.solve(A.astype(np.float64), B), CholeskyFactor.of(A.copy())
     one, few = np.hstack([factor.solve(b)[:, None] for b in B.T]), factor.solve(B)
-    monkeypatch.setattr("mercer.solvers.cholesky.FEW", 4)
+    monkeypatch.setattr("mercer.factorizations.cholesky.FEW", 4)
     many = factor.solve(B)
     errors = [np.abs(found - exact).max() for found in (one, few, many)]
     assert max(errors) <= 2 * min(errors) < 100 * np.finfo(dtype).eps
@@ -287,8 +287,8 @@ def test_a_factor_by_blocks_is_that_of_lapack(monkeypatch, dtype, n):
     A = np.random.default_rng(n).standard_normal((n, n + 3)).astype(dtype)
     A = A @ A.T + np.eye(n, dtype=dtype)
     whole = CholeskyFactor.of(A.copy(), 0.5)
-    monkeypatch.setattr("mercer.solvers.cholesky.LARGEST_LAPACK", 0)
-    monkeypatch.setattr("mercer.solvers.cholesky.BLOCK", 32)
+    monkeypatch.setattr("mercer.factorizations.cholesky.LARGEST_LAPACK", 0)
+    monkeypatch.setattr("mercer.solvers.linear.cholesky.BLOCK", 32)
     blocks = CholeskyFactor.of(A.copy(), 0.5)
     upper = np.triu_indices(n)
     tolerance = 50 * np.finfo(dtype).eps * np.abs(whole.buffer).max()

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from mercer.errors import InvalidInput
 from mercer.operators import Dense, LowRank
 from mercer.solvers import Logistic, LogisticFit, NewtonLogistic, Status, solve
-from mercer.solvers.curvature import Curvature, Reduced
+from mercer.solvers.descent.curvature import Curvature, Reduced
 from mercer.testing import assert_close
 
 rng = np.random.default_rng(0)

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from mercer.approx.deflated import Deflated
-from mercer.approx.subset_preconditioner import InverseWithout, SubsetInverse
 from mercer.errors import InvalidInput
+from mercer.factorizations.deflated import Deflated
+from mercer.factorizations.subset_preconditioner import InverseWithout, SubsetInverse
 from mercer.operators import Dense
 from mercer.solvers import CholeskyFactor, Status, SubsetGradients, SubsetSystems, solve
-from mercer.solvers.subsets import SLOW
+from mercer.solvers.linear.subsets import SLOW
 from mercer.testing import assert_close
 
 

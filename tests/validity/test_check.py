@@ -18,7 +18,7 @@ from mercer.operators import Dense
 from mercer.validity import Domain, brief, spectrum_of
 from mercer.validity.brief import brief_check
 from mercer.validity.check import check_vectors
-from mercer.validity.points import adversarial, large
+from mercer.validity.witnesses.points import adversarial, large
 
 
 def test_dimension_decides():

@@ -14,9 +14,9 @@ from random_kernels import Drawn, pick
 
 from mercer.kernels.base import trace_or_none
 from mercer.validity import Domain, prove
-from mercer.validity.intervals import Arithmetic, exactly
-from mercer.validity.points import within
-from mercer.validity.precise import can_evaluate, kernel_value
+from mercer.validity.arithmetic.intervals import Arithmetic, exactly
+from mercer.validity.arithmetic.precise import can_evaluate, kernel_value
+from mercer.validity.witnesses.points import within
 
 COEFFICIENTS = [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, -1, 0), (1, 1, 0), (0, 1, -1), (1, 0, -1), (1, -2, 1), (1, 1, -1)]
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from mercer.kernels import Circle, Gaussian, LengthScales, Periodic, SymbolPair, where
-from mercer.kernels.pairing import trace
-from mercer.validity.intervals import Arithmetic, Undecided, Undefined, enclosing, exactly, pi
-from mercer.validity.precise import can_evaluate, kernel_value
+from mercer.kernels.symbolic.pairing import trace
+from mercer.validity.arithmetic.intervals import Arithmetic, Undecided, Undefined, enclosing, exactly, pi
+from mercer.validity.arithmetic.precise import can_evaluate, kernel_value
 
 TINY = mpmath.mpf(10) ** -70
 """mpmath's own rounding, at 80 digits."""

@@ -21,14 +21,15 @@ from mercer.kernels import (
     sqrt,
     tanh,
 )
-from mercer.kernels.expression import LEAVES, constant, evaluate
 from mercer.kernels.properties import Definiteness, Properties
+from mercer.kernels.symbolic.expression import LEAVES, constant
+from mercer.kernels.symbolic.values import evaluate
 from mercer.testing import assert_close
 from mercer.validity import Domain, prove
-from mercer.validity.exact import exactly
-from mercer.validity.forms import diagonal, key, linear, mirror, product
-from mercer.validity.ranges import range_of
-from mercer.validity.rules import Prover
+from mercer.validity.arithmetic.exact import exactly
+from mercer.validity.arithmetic.ranges import range_of
+from mercer.validity.proofs.forms import diagonal, key, linear, mirror, product
+from mercer.validity.proofs.rules import Prover
 
 p = SymbolPair()
 ATOMS = [p.dot, p.sqdist, p.l1, p.mismatches, p.xx, p.zz, p.xx * p.zz, p.sqdist + 0 * p.dot]

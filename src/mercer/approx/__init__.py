@@ -1,9 +1,9 @@
 """Approximations of kernel matrices and feature spaces, and what they are good for."""
 
 from mercer.approx.monomials import MonomialFeatures
-from mercer.approx.pivoted_cholesky import PivotedCholesky, pivoted_cholesky
-from mercer.approx.preconditioner import LowRankInverse, SpectralInverse, preconditioner
 from mercer.approx.restricted import RestrictedSystem, restricted_factor
+from mercer.factorizations.pivoted_cholesky import PivotedCholesky, pivoted_cholesky
+from mercer.factorizations.preconditioner import LowRankInverse, SpectralInverse, preconditioner
 
 __all__ = [
     "LowRankInverse",

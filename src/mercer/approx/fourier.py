@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
 from mercer.kernels import Cauchy, Gaussian, Kernel, Laplace, Matern, RationalQuadratic
-from mercer.kernels.algebra import Product, Scaled
-from mercer.kernels.columns import OnColumns, Rescaled
+from mercer.kernels.base import OnColumns, Product, Rescaled, Scaled
 
 __all__ = ["KNOWN", "Frequencies", "draw_frequencies", "fourier_features"]
 

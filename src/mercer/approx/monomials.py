@@ -11,9 +11,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from mercer.arrays import parse_memory, require, require_table
 from mercer.atomic import Atomic
 from mercer.errors import InvalidInput, message
+from mercer.points import parse_memory, require, require_table
 
 __all__ = ["MonomialFeatures"]
 

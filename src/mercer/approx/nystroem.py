@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.approx.pivoted_cholesky import pivoted_cholesky
-from mercer.backend import one_blas_thread
+from mercer.engine.backend import one_blas_thread
+from mercer.factorizations.pivoted_cholesky import pivoted_cholesky
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel
 from mercer.operators import Operator

@@ -15,8 +15,9 @@ from mercer.gram import KernelOperator
 from mercer.kernels import Kernel
 from mercer.kernels.base import trace_or_none
 from mercer.kernels.derivatives import leaf_adjoints, leaves_of
-from mercer.kernels.expression import Expression, evaluate
-from mercer.kernels.pairing import ArrayPair
+from mercer.kernels.symbolic.expression import Expression
+from mercer.kernels.symbolic.pairing import ArrayPair
+from mercer.kernels.symbolic.values import evaluate
 from mercer.operators import Operator
 
 __all__ = ["Selection", "moved_vectors", "pairing_slopes", "projection", "select_vectors"]

@@ -9,9 +9,9 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
+from mercer.factorizations.cholesky import CholeskyFactor
 from mercer.gram import KernelOperator
 from mercer.operators import Operator
-from mercer.solvers import CholeskyFactor
 
 __all__ = ["RestrictedSystem", "jittered_cholesky", "restricted_factor"]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mercer.approx.monomials import HIGHEST_DEGREE, MonomialFeatures
 from mercer.errors import InvalidInput, message
 from mercer.kernels import Kernel, Linear, MonomialSum, Polynomial
-from mercer.kernels.algebra import Power, Product, Scaled, Sum
+from mercer.kernels.base import Power, Product, Scaled, Sum
 
 __all__ = ["KNOWN", "Hashes", "allot", "draw_hashes", "in_unit", "pair_variances", "power_series", "sketch_features"]
 

@@ -9,8 +9,6 @@ from typing import Annotated
 
 import typer
 
-from mercer.arrays import parse_memory
-from mercer.backend import fixed_threads, spare_threads
 from mercer.cli import fitting, predicting, results, show, tuning
 from mercer.cli.guard import BAD_INPUT, FAILED, INTERRUPTED, guarded
 from mercer.cli.options import (
@@ -44,9 +42,11 @@ from mercer.cli.options import (
     Vary,
 )
 from mercer.cli.places import check_model_place, check_predictions_place, check_scores_place, write_predictions
+from mercer.engine.backend import fixed_threads, spare_threads
 from mercer.errors import message
 from mercer.events import Progress, observe
 from mercer.io import TableModel, load, read_table, save
+from mercer.points import parse_memory
 
 __all__ = ["app", "run"]
 

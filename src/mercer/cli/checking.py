@@ -12,8 +12,8 @@ from mercer.cli.fitting import fitted_encoder
 from mercer.cli.mixed import placed
 from mercer.errors import InvalidInput, message
 from mercer.io import TableEncoder, read_table
-from mercer.io.sequences import SequenceEncoder
 from mercer.kernels import Kernel, as_kernel
+from mercer.tables.sequences import SequenceEncoder
 
 __all__ = ["examined"]
 

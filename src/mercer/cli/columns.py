@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from mercer.arrays.identifiers import identifying_columns
 from mercer.errors import InvalidInput, message
+from mercer.tables.identifiers import identifying_columns
 
 __all__ = ["Columns", "chosen_columns", "named_columns"]
 

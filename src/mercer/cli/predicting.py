@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.arrays import parse_memory
-from mercer.arrays.columns import as_text
 from mercer.cli.columns import listed
 from mercer.cli.scores import Confusion, Score, guess, score
 from mercer.cli.targets import Task
 from mercer.errors import InvalidInput, message
 from mercer.io import Table, TableModel, load
+from mercer.points import parse_memory
+from mercer.tables.columns import as_text
 
 __all__ = ["Evaluation", "evaluated", "loaded", "names", "notes", "predicted", "require_probabilities"]
 

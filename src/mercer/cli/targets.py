@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.arrays.columns import as_text
 from mercer.errors import InvalidInput, message
+from mercer.tables.columns import as_text
 
 __all__ = ["Task", "as_target", "dealt", "infer_task", "quarter"]
 

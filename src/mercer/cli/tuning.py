@@ -14,8 +14,8 @@ from mercer.errors import InvalidInput, message
 from mercer.estimators import KernelRidge, KernelRidgeClassifier, KernelSearchCV
 from mercer.io import TableEncoder
 from mercer.kernels import Kernel, as_kernel
-from mercer.kernels.comparable import comparable
 from mercer.kernels.derivatives import tunable_parameters
+from mercer.kernels.parameters.comparable import comparable
 from mercer.select import (
     MarginalLikelihood,
     Suggestions,

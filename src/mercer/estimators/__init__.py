@@ -1,27 +1,27 @@
 """One textbook chapter per file: an estimator states its problem and never iterates."""
 
-from mercer.estimators.discriminant import KernelDiscriminantAnalysis
-from mercer.estimators.empirical_map import EmpiricalKernelMap
+from mercer.estimators.clustering.kernel_kmeans import KernelKMeans
+from mercer.estimators.clustering.spectral_clustering import KernelSpectralClustering
+from mercer.estimators.correlation.kernel_cca import KernelCCA
+from mercer.estimators.correlation.kernel_pls import KernelPLS
+from mercer.estimators.descent.lms import KernelLMS
+from mercer.estimators.descent.perceptron import KernelPerceptron
+from mercer.estimators.discriminant.analysis import KernelDiscriminantAnalysis
 from mercer.estimators.explain import Explanation, explain, position_weights
-from mercer.estimators.feature_maps import Nystroem, RandomFourierFeatures
-from mercer.estimators.kernel_cca import KernelCCA
-from mercer.estimators.kernel_kmeans import KernelKMeans
-from mercer.estimators.kernel_pca import KernelPCA
-from mercer.estimators.kernel_pls import KernelPLS
-from mercer.estimators.kernel_ridge import KernelRidge, KernelRidgeClassifier
-from mercer.estimators.kernel_ridge_cv import KernelRidgeClassifierCV, KernelRidgeCV
-from mercer.estimators.lms import KernelLMS
+from mercer.estimators.features.empirical_map import EmpiricalKernelMap
+from mercer.estimators.features.feature_maps import Nystroem, RandomFourierFeatures
+from mercer.estimators.features.polynomial_sketch import PolynomialSketch
 from mercer.estimators.logistic import KernelLogisticRegression
-from mercer.estimators.one_class import OneClassSVM
-from mercer.estimators.online_classifier import OnlineKernelClassifier
-from mercer.estimators.online_regressor import OnlineKernelRegressor
-from mercer.estimators.perceptron import KernelPerceptron
-from mercer.estimators.polynomial_sketch import PolynomialSketch
-from mercer.estimators.report import Report
-from mercer.estimators.search import KernelSearchCV
-from mercer.estimators.spectral_clustering import KernelSpectralClustering
-from mercer.estimators.svc import SVC, NuSVC
-from mercer.estimators.svr import SVR, NuSVR
+from mercer.estimators.online.online_classifier import OnlineKernelClassifier
+from mercer.estimators.online.online_regressor import OnlineKernelRegressor
+from mercer.estimators.pca.kernel_pca import KernelPCA
+from mercer.estimators.ridge.kernel_ridge import KernelRidge, KernelRidgeClassifier
+from mercer.estimators.ridge.kernel_ridge_cv import KernelRidgeClassifierCV, KernelRidgeCV
+from mercer.estimators.search.kernel_search import KernelSearchCV
+from mercer.estimators.svm.one_class import OneClassSVM
+from mercer.estimators.svm.svc import SVC, NuSVC
+from mercer.estimators.svm.svr import SVR, NuSVR
+from mercer.ways.report import Report
 
 __all__ = [
     "SVC",

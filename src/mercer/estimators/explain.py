@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
-from mercer.estimators.expansion import Expansion
+from mercer.estimators.base.expansion import Expansion
 from mercer.kernels.sequences import position_weights as weights_of_positions
 
 __all__ = ["Explanation", "explain", "position_weights"]

@@ -6,16 +6,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mercer.approx.pivoted_cholesky import pivoted_cholesky
-from mercer.arrays import human
 from mercer.errors import InvalidInput, message
-from mercer.estimators.calibration import probabilities
-from mercer.estimators.classifier import ScoreClassifier
-from mercer.estimators.report import Report
+from mercer.estimators.base.calibration import probabilities
+from mercer.estimators.base.classifier import ScoreClassifier
+from mercer.factorizations.pivoted_cholesky import pivoted_cholesky
 from mercer.gram import KernelOperator
 from mercer.operators import Dense, Operator
+from mercer.points import human
 from mercer.solvers import Logistic, NewtonLogistic, Status, solve
 from mercer.solvers.choose import STORED_SHARE
+from mercer.ways.report import Report
 
 __all__ = ["KernelLogisticRegression"]
 

@@ -1,4 +1,4 @@
-"""The observers that come with mercer: a log, a way to cancel. (`progress` has the bars.)"""
+"""The observers that come with mercer: a log, and a way to cancel; `progress` has the bars."""
 
 from __future__ import annotations
 

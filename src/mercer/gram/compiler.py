@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from mercer.errors import message
 from mercer.gram.program import Leaf, Op, Operand, Pairing, Program, Where
 from mercer.gram.registers import ADVICE, DoesNotFit, Step, allocate
-from mercer.kernels.expression import Expression
+from mercer.kernels.symbolic.expression import Expression
 
 __all__ = ["compile_expression", "structure"]
 
@@ -37,7 +37,7 @@ def compile_expression(expression: Expression) -> Program:
     Examples
     --------
     >>> from mercer.kernels import Gaussian
-    >>> from mercer.kernels.pairing import trace
+    >>> from mercer.kernels.symbolic.pairing import trace
     >>> program = compile_expression(trace(Gaussian(gamma=0.5)))
     >>> [Op(code[0]).name for code in program.code], [leaf.pairing.name for leaf in program.leaves]
     (['GAUSS_FROM_SQDIST'], ['SQDIST'])

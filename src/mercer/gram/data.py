@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from mercer.gram.inputs import densified, parts_of, wider
 from mercer.gram.program import Leaf, Pairing, Program, Views
-from mercer.kernels.expression import Expression, evaluate
-from mercer.kernels.views import Columns
+from mercer.kernels.symbolic.expression import Expression
+from mercer.kernels.symbolic.values import evaluate
+from mercer.kernels.symbolic.views import Columns
 
 __all__ = ["Data", "Side"]
 

@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer.arrays import as_rows, is_torch, same_columns
 from mercer.errors import InvalidInput, message
 from mercer.kernels import Function, Kernel
+from mercer.points import as_rows, is_torch, same_columns
 
 __all__ = [
     "chosen",

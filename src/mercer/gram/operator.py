@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from mercer import backend
+from mercer.engine import backend
 from mercer.errors import InvalidInput, message
 from mercer.gram import tiles as sweep
 from mercer.gram.inputs import (
@@ -27,8 +27,7 @@ from mercer.gram.inputs import (
 from mercer.gram.planned import Planned
 from mercer.gram.reach import kernel_holds, not_held
 from mercer.kernels import Kernel, as_kernel
-from mercer.operators import Operator
-from mercer.operators.base import row_blocks
+from mercer.operators import Operator, row_blocks
 
 __all__ = ["KernelOperator"]
 

@@ -10,14 +10,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer import backend
+from mercer.engine import backend
 from mercer.gram import tiles as sweep
 from mercer.gram.data import Data
 from mercer.gram.inputs import chosen, may_be_dense, take
 from mercer.gram.registers import DoesNotFit
 from mercer.kernels import Kernel
 from mercer.kernels.base import trace_or_none
-from mercer.kernels.expression import Expression
+from mercer.kernels.symbolic.expression import Expression
 from mercer.operators import Operator
 
 __all__ = ["CHEAP_COLUMNS", "Planned"]

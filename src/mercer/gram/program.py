@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, TypeAlias
 
-from mercer.kernels.expression import Expression
+from mercer.kernels.symbolic.expression import Expression
 
 __all__ = ["NOTHING", "Code", "Leaf", "Op", "Operand", "Pairing", "Program", "Views", "Where"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer import backend, processors
+from mercer.engine import backend, processors
 from mercer.gram.operator import KernelOperator
 from mercer.kernels import Gaussian
 from mercer.kernels.sequences import comparing, counts

@@ -18,7 +18,8 @@ import scipy.sparse as sp
 from mercer.errors import InvalidInput, message
 from mercer.gram.compiler import structure
 from mercer.gram.program import Views
-from mercer.kernels.expression import LEAVES, Expression, evaluate
+from mercer.kernels.symbolic.expression import LEAVES, Expression
+from mercer.kernels.symbolic.values import evaluate
 
 __all__ = ["holds", "kernel_holds", "not_held"]
 

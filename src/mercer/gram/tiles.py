@@ -8,19 +8,19 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mercer import _twin, backend
+from mercer.engine import backend, reference
 from mercer.events import TilesDone, emit
 from mercer.gram.compiler import compile_expression, structure
 from mercer.gram.data import Data
 from mercer.gram.program import Program
 from mercer.kernels import Kernel
-from mercer.kernels.expression import Expression
+from mercer.kernels.symbolic.expression import Expression
 
 __all__ = ["block_tiles", "multiply", "normal_product", "pieces", "program_bytes", "program_tiles"]
 
 Array: TypeAlias = Any
 Tiles: TypeAlias = Any
-"""`_core.Tiles`, `_twin.Tiles` or `_twin.BlockTiles`: they have the same methods."""
+"""`_core.Tiles`, `reference.Tiles` or `reference.BlockTiles`: they have the same methods."""
 
 
 def program_tiles(expression: Expression, data: Data, pins: Array | None) -> Tiles:
@@ -93,7 +93,7 @@ def block_tiles(kernel: Kernel, X: Array, Z: Array, rows: int, columns: int) -> 
         right = left if same and (i0, i1) == (j0, j1) else Z[j0:j1]
         return np.asarray(kernel.block(left, right))
 
-    return _twin.BlockTiles(rows, columns, evaluate_block, LARGE_BLOCK if kernel.whole else 0)
+    return reference.BlockTiles(rows, columns, evaluate_block, LARGE_BLOCK if kernel.whole else 0)
 
 
 # ---- sweeps: bounded pieces of work, so that Ctrl-C and observers are heard ------------------------------------------

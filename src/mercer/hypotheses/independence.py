@@ -6,8 +6,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mercer.arrays import parse_memory
-from mercer.arrays.budget import require
 from mercer.errors import InvalidInput, message
 from mercer.hypotheses.permutations import (
     Floats,
@@ -20,6 +18,8 @@ from mercer.hypotheses.permutations import (
     sampled,
 )
 from mercer.kernels import Kernel
+from mercer.points import parse_memory
+from mercer.points.budget import require
 
 __all__ = ["hsic_test"]
 

@@ -10,10 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer.arrays import as_rows, same_columns
 from mercer.errors import InvalidInput, message, warn
 from mercer.gram import KernelOperator, lost_when_centred
 from mercer.kernels import Kernel, as_kernel
+from mercer.points import as_rows, same_columns
 
 __all__ = [
     "TestResult", "as_sample", "checked_count", "permutation_p", "pooled", "rounding", "sample_kernel", "sampled",

@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mercer.arrays import parse_memory, require
 from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
 from mercer.hypotheses.permutations import (
@@ -20,6 +19,7 @@ from mercer.hypotheses.permutations import (
     sampled,
 )
 from mercer.kernels import Kernel
+from mercer.points import parse_memory, require
 
 __all__ = ["mmd_test"]
 

@@ -1,10 +1,10 @@
 """Model files, tables and sequences: what goes in and out of mercer by file."""
 
-from mercer.io.encoder import TableEncoder
 from mercer.io.models import load, save
-from mercer.io.sequences import SequenceEncoder, SequenceFile, read_sequences
 from mercer.io.table_model import TableModel
-from mercer.io.tables import Table, read_table
+from mercer.tables.encoder import TableEncoder
+from mercer.tables.reader import Table, read_table
+from mercer.tables.sequences import SequenceEncoder, SequenceFile, read_sequences
 
 __all__ = [
     "SequenceEncoder",

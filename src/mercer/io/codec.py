@@ -15,7 +15,6 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.compose import make_column_selector
 
-from mercer.arrays.columns import ColumnPlan
 from mercer.errors import InvalidInput, MercerError, ModelFileError, message
 from mercer.io.transformers import FUNCTIONS, TYPES, peers, refused_parameter
 from mercer.kernels import (
@@ -34,6 +33,7 @@ from mercer.kernels import (
     parse,
 )
 from mercer.kernels.table_plans import SeasonPlan, TextPlan
+from mercer.tables.columns import ColumnPlan
 from mercer.validity.repair import RepairedKernel, SpectralRepair
 
 __all__ = ["Decoder", "Encoder", "registry"]
@@ -54,9 +54,9 @@ def registry() -> dict[str, type]:
     True
     """
     from mercer import approx, estimators
-    from mercer.io.encoder import TableEncoder
-    from mercer.io.sequences import SequenceEncoder
     from mercer.io.table_model import TableModel
+    from mercer.tables.encoder import TableEncoder
+    from mercer.tables.sequences import SequenceEncoder
 
     public = (getattr(estimators, name) for name in estimators.__all__)
     classes = [

@@ -11,12 +11,12 @@ from sklearn.base import BaseEstimator, is_classifier
 
 from mercer.errors import ModelFileError, message
 from mercer.estimators import KernelPerceptron, KernelRidgeClassifier, Report
-from mercer.estimators.stream import Stream
-from mercer.io.encoder import TableEncoder
-from mercer.io.sequences import SequenceEncoder
+from mercer.estimators.online.stream import Stream
 from mercer.io.table_model import TableModel
 from mercer.io.transformers import broken_part, is_peer
 from mercer.kernels import Kernel
+from mercer.tables.encoder import TableEncoder
+from mercer.tables.sequences import SequenceEncoder
 
 __all__ = ["check_consistent"]
 

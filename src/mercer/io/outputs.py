@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from mercer.errors import InvalidInput, message
-from mercer.io.raw import STANDARD_INPUT
+from mercer.tables.raw import STANDARD_INPUT
 
 __all__ = ["check_output", "refuse_other_kind", "write_whole"]
 

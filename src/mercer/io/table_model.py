@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.arrays.columns import as_text
 from mercer.atomic import Atomic
 from mercer.errors import InvalidInput, message
 from mercer.estimators import KernelRidge, KernelRidgeClassifier
-from mercer.estimators.calibration import fit_temperature, probabilities
-from mercer.io.encoder import TableEncoder
-from mercer.io.sequences import SequenceEncoder
-from mercer.io.tables import Table
+from mercer.estimators.base.calibration import fit_temperature, probabilities
+from mercer.tables.columns import as_text
+from mercer.tables.encoder import TableEncoder
+from mercer.tables.reader import Table
+from mercer.tables.sequences import SequenceEncoder
 
 __all__ = ["TableModel"]
 

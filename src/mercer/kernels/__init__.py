@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from math import inf
 
-from mercer.kernels.algebra import Normalized, Power, Product, Scaled, Sum
-from mercer.kernels.base import Kernel
-from mercer.kernels.columns import OnColumns, Rescaled
+from mercer.kernels.base import Constant, Kernel, Normalized, OnColumns, Power, Product, Rescaled, Scaled, Sum
+from mercer.kernels.catalogue import register_all
 from mercer.kernels.evaluation import dense, set_engine
-from mercer.kernels.expression import Expression, evaluate
-from mercer.kernels.formula import Formula, is_formula
-from mercer.kernels.functions import abs, cos, exp, log, maximum, minimum, sin, sqrt, tanh, where
-from mercer.kernels.histograms import AdditiveChi2, Chi2, Dice, Hamming, Intersection, Tanimoto
 from mercer.kernels.names import as_kernel, kernel_names, parse
-from mercer.kernels.pairing import ArrayPair, Pair, SymbolPair, trace
-from mercer.kernels.products import Cosine, Linear, MonomialSum, Polynomial, Sigmoid
 from mercer.kernels.properties import Definiteness, Properties
 from mercer.kernels.sequences import (
     AllSubstrings,
@@ -25,10 +18,17 @@ from mercer.kernels.sequences import (
     Spectrum,
     Subsequence,
 )
-from mercer.kernels.special import Constant, Function, Precomputed
-from mercer.kernels.stationary import Cauchy, Gaussian, Laplace, Matern, Periodic, RationalQuadratic
+from mercer.kernels.symbolic.expression import Expression
+from mercer.kernels.symbolic.functions import abs, cos, exp, log, maximum, minimum, sin, sqrt, tanh, where
+from mercer.kernels.symbolic.pairing import ArrayPair, Pair, SymbolPair, trace
+from mercer.kernels.symbolic.values import evaluate
+from mercer.kernels.symbolic.views import Circle, Columns, LengthScales, View
 from mercer.kernels.table import TableKernel, TablePart, table_kernel
-from mercer.kernels.views import Circle, Columns, LengthScales, View
+from mercer.kernels.values import Function, Precomputed
+from mercer.kernels.vectors.formula import Formula, is_formula
+from mercer.kernels.vectors.histograms import AdditiveChi2, Chi2, Dice, Hamming, Intersection, Tanimoto
+from mercer.kernels.vectors.products import Cosine, Linear, MonomialSum, Polynomial, Sigmoid
+from mercer.kernels.vectors.stationary import Cauchy, Gaussian, Laplace, Matern, Periodic, RationalQuadratic
 
 __all__ = [
     "AdditiveChi2",
@@ -100,6 +100,8 @@ __all__ = [
     "trace",
     "where",
 ]  # fmt: skip
+
+register_all()
 
 
 def __dir__() -> list[str]:

@@ -1,26 +1,47 @@
-"""The base class of all kernels: one formula, and everything that follows from it."""
+"""A kernel: one formula, and all that follows from it; sums, products, powers and views of kernels are kernels."""
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
-from mercer.arrays import as_rows, as_seed, is_torch, require_collection
-from mercer.errors import CannotTrace, InvalidInput, message
-from mercer.kernels import bandwidth, evaluation
-from mercer.kernels.comparable import require_value
-from mercer.kernels.pairing import ArrayPair, Pair, trace
-from mercer.kernels.properties import Properties
-from mercer.kernels.resolution import Resolver, blank, from_rows
-from mercer.kernels.rows import column_names, to_numpy
+from mercer.errors import CannotTrace, InvalidInput, NotAKernel, message
+from mercer.kernels import evaluation, properties
+from mercer.kernels.mixed import as_mixed_rows, numbers_of, of_mixed_rows, of_objects, refuse_whole_rows
+from mercer.kernels.parameters import bandwidth, checks
+from mercer.kernels.parameters.columns import checked_columns, checked_scales, position_among, shown_columns
+from mercer.kernels.parameters.comparable import require_value
+from mercer.kernels.parameters.resolution import Resolver, blank, from_rows
+from mercer.kernels.properties import Definiteness, Properties
+from mercer.kernels.rows import column_names, rows_of, to_numpy
+from mercer.kernels.symbolic.expression import Expression
+from mercer.kernels.symbolic.functions import abs as absolute
+from mercer.kernels.symbolic.functions import sqrt, where
+from mercer.kernels.symbolic.pairing import ArrayPair, Pair, trace
+from mercer.kernels.symbolic.views import Columns, LengthScales, View
+from mercer.points import as_rows, as_seed, is_torch, require_collection
 
-if TYPE_CHECKING:
-    from mercer.kernels.expression import Expression
-
-__all__ = ["Array", "Kernel", "trace_or_none"]
+__all__ = [
+    "Array",
+    "Constant",
+    "Kernel",
+    "Normalized",
+    "OnColumns",
+    "Power",
+    "Product",
+    "Rescaled",
+    "Scaled",
+    "Sum",
+    "add",
+    "divide",
+    "multiply",
+    "subtract",
+    "trace_or_none",
+]
 
 Array: TypeAlias = Any
 """A NumPy array, CSR matrix or PyTorch tensor."""
@@ -52,7 +73,9 @@ class Kernel:
     """
 
     __array_ufunc__: ClassVar[None] = None  # np.float64(0.5) * kernel is the kernel's own product.
-    reads: ClassVar[str] = "rows"  # or "columns", those chosen; or "objects", such as sequences and sets of points
+    reads: ClassVar[str] = "rows"
+    """Or "columns", those chosen; "objects", such as sequences and sets of points; or "nothing", for a constant."""
+
     rule_parameter: ClassVar[str] = "gamma"
     """The parameter that may be the rule "scale", "median" or "auto" until `resolve`."""
 
@@ -222,57 +245,37 @@ class Kernel:
             advice = "call .resolve(X_train) first, or give a number"
             raise InvalidInput(message(type(self).__name__, f"{self!r} has parameters that depend on data", advice))
 
-    # ---- algebra (imported late, because compositions are kernels themselves) ----------------------------------------
+    # ---- algebra ----------------------------------------------------------------------------------------------------
 
     def __add__(self, other: Any) -> Kernel:
-        from mercer.kernels.algebra import add, is_number
-
         return add(self, other) if isinstance(other, Kernel) or is_number(other) else NotImplemented
 
     def __radd__(self, other: Any) -> Kernel:
-        from mercer.kernels.algebra import add, is_number
-
         return add(other, self) if isinstance(other, Kernel) or is_number(other) else NotImplemented
 
     def __mul__(self, other: Any) -> Kernel:
-        from mercer.kernels.algebra import is_number, multiply
-
         return multiply(self, other) if isinstance(other, Kernel) or is_number(other) else NotImplemented
 
     def __rmul__(self, other: Any) -> Kernel:
-        from mercer.kernels.algebra import is_number, multiply
-
         return multiply(other, self) if isinstance(other, Kernel) or is_number(other) else NotImplemented
 
     def __truediv__(self, other: Any) -> Kernel:
-        from mercer.kernels.algebra import divide
-
         return divide(self, other)
 
     def __pow__(self, exponent: float) -> Kernel:
-        from mercer.kernels.algebra import Power
-
         return Power(self, exponent)
 
     def __neg__(self) -> Kernel:
-        from mercer.kernels.algebra import Scaled
-
         return Scaled(-1.0, self)
 
     def __sub__(self, other: Any) -> Kernel:
-        from mercer.kernels.algebra import subtract
-
         return subtract(self, other)
 
     def __rsub__(self, other: Any) -> Kernel:
-        from mercer.kernels.algebra import subtract
-
         return subtract(other, self)
 
     def normalized(self) -> Kernel:
         """k(x, z)/√(k(x, x) k(z, z)): the cosine of the angle in feature space; 0 where k(x, x) = 0."""
-        from mercer.kernels.algebra import Normalized
-
         return Normalized(self)
 
     def on(self, columns: int | str | Iterable[int | str]) -> Kernel:
@@ -282,14 +285,10 @@ class Kernel:
         >>> Gaussian(gamma=1.0).on([0, 2])
         Gaussian(gamma=1.0).on([0, 2])
         """
-        from mercer.kernels.columns import OnColumns
-
         return OnColumns(self, columns)
 
     def with_length_scales(self, scales: Iterable[float]) -> Kernel:
         """The kernel of the rows whose columns are divided by these length-scales."""
-        from mercer.kernels.columns import Rescaled
-
         return Rescaled(self, scales)
 
     # ---- parameters -------------------------------------------------------------------------------------------------
@@ -395,6 +394,511 @@ def trace_or_none(kernel: Kernel, exact: bool = False) -> Expression | None:
         return trace(kernel if kernel.is_resolved else kernel._resolved(None, blank()), exact)
     except CannotTrace:
         return None
+
+
+# ---- compositions, each a kernel by a closure theorem (see `properties`) ---------------------------------------------
+
+
+@dataclass(frozen=True, repr=False)
+class Constant(Kernel):
+    """k(x, z) = value ≥ 0: what `kernel + number` adds.
+
+    Parameters
+    ----------
+    value : float, default 1.0
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> (Linear() + 2.0)([[1.0]])
+    array([[3.]])
+    """
+
+    value: float = 1.0
+    reads: ClassVar[str] = "nothing"
+
+    def __post_init__(self) -> None:
+        self._set("value", checks.non_negative("Constant", "value", self.value))
+
+    def formula(self, pair: Any) -> Any:
+        return self.value
+
+    def block(self, X: Array, Z: Array) -> Array:
+        # For any objects, unlike the formula: a Function of strings may be added to a constant.
+        like: Any = X if hasattr(X, "dtype") and hasattr(X, "shape") else np.empty(0)
+        shape = (rows_of(X), rows_of(Z))
+        if is_torch(like):
+            return like.new_full(shape, self.value)
+        return np.full(shape, self.value, dtype=like.dtype if like.dtype.kind == "f" else np.float64)
+
+    def diagonal(self, X: Array) -> Array:
+        return self.block(X, X[:1])[:, 0] if rows_of(X) else self.block(X, X).reshape(-1)
+
+    @property
+    def folds(self) -> bool:
+        return True
+
+    def product(self, X: Array, Z: Array, V: Array) -> Array:
+        return np.repeat(self.value * V.sum(axis=0, keepdims=True), rows_of(X), axis=0)
+
+    @property
+    def domain(self) -> str:
+        return "any"
+
+    @property
+    def properties(self) -> Properties:
+        return Properties(Definiteness.POSITIVE_SEMIDEFINITE, stationary=True, bounded=True, infinitely_divisible=True)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a real number that a kernel can be added to or multiplied by."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def add(left: Kernel | float, right: Kernel | float) -> Kernel:
+    """left + right; a number ≥ 0 is a constant kernel, and 0 is nothing (so that sum([k1, k2]) works)."""
+    if isinstance(left, Kernel):
+        if isinstance(right, Kernel):
+            return Sum(left, right)
+        return left if right == 0 else Sum(left, _constant(right))
+    if isinstance(right, Kernel):
+        return right if left == 0 else Sum(_constant(left), right)
+    raise TypeError("one of the two must be a kernel")
+
+
+def _constant(value: float) -> Constant:
+    return Constant(checks.non_negative("kernel + number", "number", value, "add a number ≥ 0"))
+
+
+def multiply(left: Kernel | float, right: Kernel | float) -> Kernel:
+    """left · right; one of them may be a number ≥ 0."""
+    if isinstance(left, Kernel):
+        return Product(left, right) if isinstance(right, Kernel) else Scaled(right, left)
+    if isinstance(right, Kernel):
+        return Scaled(left, right)
+    raise TypeError("one of the two must be a kernel")
+
+
+def divide(kernel: Kernel, value: Any) -> Kernel:
+    """kernel / number."""
+    if isinstance(value, Kernel):
+        raise NotAKernel(message("kernel / kernel", f"{kernel!r} / ({value!r})", "divide by a positive number only"))
+    return Scaled(1.0 / checks.positive("kernel / number", "number", value), kernel)
+
+
+def subtract(left: Any, right: Any) -> Kernel:
+    """Always refused: a difference of kernels is no kernel in general."""
+    given = f"{left!r} - {right!r} is no kernel in general"
+    raise NotAKernel(message("kernel - kernel", given, "add kernels with non-negative weights instead"))
+
+
+def _require_same_domain(who: str, left: Kernel, right: Kernel) -> None:
+    domains = {left.domain, right.domain}
+    if "precomputed" in domains and len(domains) > 1:
+        given = f"{left!r} and {right!r}: one has kernel values for input, the other data"
+        raise InvalidInput(message(who, given, "compute all of them first and combine the matrices, as Precomputed()"))
+
+
+def require_kernel(who: str, kernel: Any) -> None:
+    if not isinstance(kernel, Kernel):
+        advice = "give a Kernel; as_kernel(...) makes one of a name"
+        raise InvalidInput(message(who, f"{kernel!r} is no kernel", advice))
+
+
+def require_no_precomputed(who: str, kernel: Kernel) -> None:
+    if kernel.domain == "precomputed":
+        advice = "transform the matrix before you hand it over"
+        raise InvalidInput(message(who, f"{kernel!r} has kernel values for input", advice))
+
+
+@dataclass(frozen=True, repr=False)
+class _Pairwise(Kernel):
+    """Two kernels combined entry by entry."""
+
+    left: Kernel
+    right: Kernel
+
+    def __post_init__(self) -> None:
+        for kernel in (self.left, self.right):
+            require_kernel(type(self).__name__, kernel)
+        _require_same_domain(type(self).__name__, self.left, self.right)
+
+    @property
+    def domain(self) -> str:
+        if of_mixed_rows(self):
+            return "any"
+        domains = {self.left.domain, self.right.domain}
+        return "vectors" if "vectors" in domains else domains.pop()
+
+    def as_objects(self, X: Array) -> Array:
+        refuse_whole_rows(self)
+        return super().as_objects(X)
+
+
+@dataclass(frozen=True, repr=False)
+class Sum(_Pairwise):
+    """k(x, z) = left(x, z) + right(x, z).
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian, Linear
+    >>> Gaussian(gamma=0.5) + Linear()
+    Gaussian(gamma=0.5) + Linear()
+    """
+
+    precedence: ClassVar[int] = 1
+
+    def formula(self, pair: Any) -> Any:
+        return self.left.formula(pair) + self.right.formula(pair)
+
+    def block(self, X: Array, Z: Array) -> Array:
+        return self.left.block(X, Z) + self.right.block(X, Z)
+
+    def diagonal(self, X: Array) -> Array:
+        return self.left.diagonal(X) + self.right.diagonal(X)
+
+    @property
+    def folds(self) -> bool:
+        return self.left.folds and self.right.folds
+
+    def product(self, X: Array, Z: Array, V: Array) -> Array:
+        return self.left.product(X, Z, V) + self.right.product(X, Z, V)
+
+    @property
+    def properties(self) -> Properties:
+        return properties.of_sum(self.left.properties, self.right.properties)
+
+    def __repr__(self) -> str:
+        return f"{self.left._bracketed(1)} + {self.right._bracketed(2)}"
+
+
+@dataclass(frozen=True, repr=False)
+class Product(_Pairwise):
+    """k(x, z) = left(x, z) · right(x, z) (Schur's product theorem).
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian, Linear
+    >>> Gaussian(gamma=0.5) * Linear()
+    Gaussian(gamma=0.5) * Linear()
+    """
+
+    precedence: ClassVar[int] = 2
+
+    def formula(self, pair: Any) -> Any:
+        return self.left.formula(pair) * self.right.formula(pair)
+
+    def block(self, X: Array, Z: Array) -> Array:
+        return self.left.block(X, Z) * self.right.block(X, Z)
+
+    def diagonal(self, X: Array) -> Array:
+        return self.left.diagonal(X) * self.right.diagonal(X)
+
+    @property
+    def properties(self) -> Properties:
+        return properties.of_product(self.left.properties, self.right.properties)
+
+    def __repr__(self) -> str:
+        return f"{self.left._bracketed(2)} * {self.right._bracketed(3)}"
+
+
+@dataclass(frozen=True, repr=False)
+class Scaled(Kernel):
+    """k(x, z) = scale · kernel(x, z), scale ≥ 0.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> (0.5 * Linear())([[2.0]])
+    array([[2.]])
+    """
+
+    scale: float
+    kernel: Kernel
+    precedence: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        require_kernel("Scaled", self.kernel)
+        why = "a negative multiple is no kernel; give a number ≥ 0"
+        self._set("scale", checks.non_negative("Scaled", "scale", self.scale, why))
+
+    @property
+    def domain(self) -> str:
+        return self.kernel.domain
+
+    def formula(self, pair: Any) -> Any:
+        return self.scale * self.kernel.formula(pair)
+
+    def block(self, X: Array, Z: Array) -> Array:
+        return self.scale * self.kernel.block(X, Z)
+
+    def diagonal(self, X: Array) -> Array:
+        return self.scale * self.kernel.diagonal(X)
+
+    @property
+    def folds(self) -> bool:
+        return self.kernel.folds
+
+    def product(self, X: Array, Z: Array, V: Array) -> Array:
+        return self.scale * self.kernel.product(X, Z, V)
+
+    @property
+    def properties(self) -> Properties:
+        return properties.of_scaled(self.kernel.properties, self.scale)
+
+    def __repr__(self) -> str:
+        return f"{self.scale!r} * {self.kernel._bracketed(3)}"
+
+
+@dataclass(frozen=True, repr=False)
+class Power(Kernel):
+    """k(x, z) = kernel(x, z)^exponent, exponent a positive integer; or > 0 where the kernel is infinitely divisible.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian, Linear
+    >>> (Linear() ** 2)([[2.0]])
+    array([[16.]])
+    >>> Gaussian(gamma=1.0) ** 0.5
+    Gaussian(gamma=1.0) ** 0.5
+    """
+
+    kernel: Kernel
+    exponent: float
+    precedence: ClassVar[int] = 3
+
+    def __post_init__(self) -> None:
+        require_kernel("Power", self.kernel)
+        require_no_precomputed("Power", self.kernel)
+        exponent = checks.number("Power", "exponent", self.exponent)
+        if exponent <= 0:
+            given = f"exponent={self.exponent!r} is not positive"
+            raise NotAKernel(message("Power", given, "give a positive exponent; Constant(1.0) is the power 0"))
+        if exponent != int(exponent) and not self.kernel.properties.infinitely_divisible:
+            given = f"the power {exponent} of {self.kernel!r}, which is not infinitely divisible"
+            raise NotAKernel(message("Power", given, "give an integer, or a Gaussian-like kernel"))
+        self._set("exponent", int(exponent) if exponent == int(exponent) else exponent)
+
+    @property
+    def domain(self) -> str:
+        return self.kernel.domain
+
+    def formula(self, pair: Any) -> Any:
+        return self.kernel.formula(pair) ** self.exponent
+
+    def block(self, X: Array, Z: Array) -> Array:
+        return self.kernel.block(X, Z) ** self.exponent
+
+    def diagonal(self, X: Array) -> Array:
+        return self.kernel.diagonal(X) ** self.exponent
+
+    @property
+    def properties(self) -> Properties:
+        return properties.of_power(self.kernel.properties, self.exponent)
+
+    def __repr__(self) -> str:
+        return f"{self.kernel._bracketed(4)} ** {self.exponent!r}"
+
+
+@dataclass(frozen=True, repr=False)
+class Normalized(Kernel):
+    """k(x, z) = kernel(x, z)/√(kernel(x, x) · kernel(z, z)), and 0 where one of these is 0.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> Linear().normalized()([[3.0, 4.0], [0.0, 0.0]], [[1.0, 0.0]])
+    array([[0.6],
+           [0. ]])
+    """
+
+    kernel: Kernel
+
+    def __post_init__(self) -> None:
+        require_kernel("Normalized", self.kernel)
+        require_no_precomputed("Normalized", self.kernel)
+
+    @property
+    def domain(self) -> str:
+        return self.kernel.domain
+
+    def formula(self, pair: Any) -> Any:
+        k = self.kernel.formula
+        return k(pair) * _inverse_root(k(pair.x)) * _inverse_root(k(pair.z))
+
+    def block(self, X: Array, Z: Array) -> Array:
+        values = self.kernel.block(X, Z)
+        # Where blocks are dear the diagonal is, too, and of X with itself it is there already.
+        given = values.diagonal() if Z is X and self.kernel.whole else self.kernel.diagonal(X)
+        rows = _inverse_root(given)
+        columns = rows if Z is X else _inverse_root(self.kernel.diagonal(Z))
+        return values * rows.reshape(-1, 1) * columns.reshape(1, -1)
+
+    def diagonal(self, X: Array) -> Array:
+        d = self.kernel.diagonal(X)
+        root = _inverse_root(d)
+        return d * root * root  # in this order: the square of the root may overflow
+
+    @property
+    def folds(self) -> bool:
+        return self.kernel.folds
+
+    def product(self, X: Array, Z: Array, V: Array) -> Array:
+        columns = _inverse_root(self.kernel.diagonal(Z))
+        rows = columns if Z is X else _inverse_root(self.kernel.diagonal(X))
+        return rows.reshape(-1, 1) * self.kernel.product(X, Z, columns.reshape(-1, 1) * V)
+
+    @property
+    def properties(self) -> Properties:
+        return properties.of_normalized(self.kernel.properties)
+
+    def __repr__(self) -> str:
+        return f"{self.kernel._bracketed(4)}.normalized()"
+
+
+def _inverse_root(value: Any) -> Any:
+    """1/√value, and 0 for 0; a negative value, which no kernel has, stays NaN."""
+    is_nonzero = absolute(value) > 0
+    return where(is_nonzero, 1 / sqrt(where(is_nonzero, value, 1.0)), 0.0)
+
+
+@dataclass(frozen=True, repr=False)
+class OnColumns(Kernel):
+    """k(x, z) = kernel(x[columns], z[columns]).
+
+    `columns` are indices from 0, or names, which `resolve` looks up. A kernel on objects, such as sequences, is on one
+    column of an array of objects, and may be added to kernels on columns of numbers:
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Linear, Spectrum
+    >>> Linear().on([1])([[5.0, 2.0]])
+    array([[4.]])
+    >>> rows = np.array([[2.0, "abab"], [1.0, "ab"]], dtype=object)
+    >>> (Linear().on([0]) + Spectrum(k=2).on([1]))(rows)
+    array([[9., 4.],
+           [4., 2.]])
+    """
+
+    kernel: Kernel
+    columns: Any
+    reads: ClassVar[str] = "columns"
+
+    def __post_init__(self) -> None:
+        require_kernel("on", self.kernel)
+        require_no_precomputed("on", self.kernel)
+        self._set("columns", checked_columns(self.columns))
+        if of_objects(self.kernel) and len(self.columns) > 1:
+            given = f"{self.kernel!r} on {len(self.columns)} columns"
+            raise InvalidInput(message("on", given, "a kernel of objects is on one column: give each its own kernel"))
+
+    @property
+    def domain(self) -> str:
+        return "any" if of_mixed_rows(self) else "vectors"
+
+    def as_objects(self, X: Array) -> Array:
+        rows = as_mixed_rows(X, max((c for c in self.columns if isinstance(c, int)), default=0) + 1)
+        if self.is_resolved:
+            self._seen(rows)
+        return rows
+
+    @property
+    def folds(self) -> bool:
+        return of_objects(self.kernel) and self.kernel.folds
+
+    def product(self, X: Array, Z: Array, V: Array) -> Array:
+        seen = self._seen(X)
+        return self.kernel.product(seen, seen if Z is X else self._seen(Z), V)
+
+    def _seen(self, X: Array) -> Array:
+        """The chosen columns: of objects the column itself, of numbers among objects a table of numbers."""
+        rows = Columns(self.columns).apply(X if hasattr(X, "shape") else as_mixed_rows(X))
+        if of_objects(self.kernel):
+            return self.kernel.as_objects(rows[:, 0])
+        return numbers_of(rows) if getattr(rows, "dtype", None) == np.dtype(object) else rows
+
+    def formula(self, pair: Any) -> Any:
+        return self.kernel.formula(pair.through(Columns(self.columns)))
+
+    def block(self, X: Array, Z: Array) -> Array:
+        self._require_resolved()
+        seen = self._seen(X)
+        return self.kernel.block(seen, seen if Z is X else self._seen(Z))
+
+    def diagonal(self, X: Array) -> Array:
+        self._require_resolved()
+        mixed = getattr(X, "dtype", None) == np.dtype(object)
+        return self.kernel.diagonal(self._seen(X if mixed else self._rows(X)))
+
+    def check_data(self, X: Array) -> None:
+        self.kernel.check_data(self._seen(X))
+
+    @property
+    def is_resolved(self) -> bool:
+        return not any(isinstance(column, str) for column in self.columns) and self.kernel.is_resolved
+
+    def _resolved(self, X: Array, resolver: Resolver) -> Kernel:
+        indices = tuple(c if isinstance(c, int) else resolver.column(c) for c in self.columns)
+        # A name inside is a name of the same table, but an index inside counts the columns chosen here.
+        inside = replace(resolver, column=lambda name: position_among(name, indices, resolver))
+        rows = None if X is None else OnColumns(self.kernel, indices)._seen(X)
+        return OnColumns(self.kernel._resolved(rows, inside), indices)
+
+    @property
+    def properties(self) -> Properties:
+        return properties.of_on_columns(self.kernel.properties)
+
+    def __repr__(self) -> str:
+        return f"{self.kernel._bracketed(4)}.on({shown_columns(self.columns)})"
+
+
+@dataclass(frozen=True, repr=False)
+class Rescaled(Kernel):
+    """k(x, z) = kernel(x/scales, z/scales), column by column.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> Linear().with_length_scales([1.0, 2.0])([[1.0, 2.0]])
+    array([[2.]])
+    """
+
+    kernel: Kernel
+    scales: Any
+
+    def __post_init__(self) -> None:
+        require_kernel("with_length_scales", self.kernel)
+        require_no_precomputed("with_length_scales", self.kernel)
+        self._set("scales", checked_scales(self.scales))
+
+    def formula(self, pair: Any) -> Any:
+        return self.kernel.formula(pair.through(LengthScales(self.scales)))
+
+    def block(self, X: Array, Z: Array) -> Array:
+        return self.kernel.block(*_viewed(LengthScales(self.scales), X, Z))
+
+    def diagonal(self, X: Array) -> Array:
+        return self.kernel.diagonal(LengthScales(self.scales).apply(self._rows(X)))
+
+    def check_data(self, X: Array) -> None:
+        self.kernel.check_data(LengthScales(self.scales).apply(X))
+
+    def _resolved(self, X: Array, resolver: Resolver) -> Kernel:
+        rows = None if X is None else LengthScales(self.scales).apply(X)
+        return Rescaled(self.kernel._resolved(rows, resolver), self.scales)
+
+    @property
+    def properties(self) -> Properties:
+        return properties.of_rescaled_columns(self.kernel.properties)
+
+    def __repr__(self) -> str:
+        return f"{self.kernel._bracketed(4)}.with_length_scales({list(self.scales)!r})"
+
+
+def _viewed(view: View, X: Array, Z: Array) -> tuple[Array, Array]:
+    seen = view.apply(X)
+    return seen, seen if Z is X else view.apply(Z)
 
 
 _: type[Pair] = ArrayPair  # mypy: the reference implementation has every pairing.

@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from mercer.kernels.base import Kernel
-from mercer.kernels.products import Polynomial, Sigmoid
-from mercer.kernels.stationary import Gaussian, Laplace
+from mercer.kernels.vectors.products import Polynomial, Sigmoid
+from mercer.kernels.vectors.stationary import Gaussian, Laplace
 
 __all__ = ["AFFINITIES", "MACHINES", "PAIRWISE", "Names", "completed"]
 

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from mercer.errors import CannotTrace, InvalidInput, message
 from mercer.kernels.base import Kernel
-from mercer.kernels.expression import Expression, evaluate
-from mercer.kernels.pairing import ArrayPair, trace
-from mercer.kernels.views import Columns, LengthScales
+from mercer.kernels.symbolic.expression import Expression
+from mercer.kernels.symbolic.pairing import ArrayPair, trace
+from mercer.kernels.symbolic.values import evaluate
+from mercer.kernels.symbolic.views import Columns, LengthScales
 
 __all__ = ["ParametricKernel", "leaf_adjoints", "leaves_of", "tunable_parameters"]
 

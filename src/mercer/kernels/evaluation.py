@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mercer.errors import InvalidInput, MercerError, message
-from mercer.kernels.expression import WRITE_WHERE
+from mercer.kernels.symbolic.expression import WRITE_WHERE
 
 __all__ = ["Engine", "dense", "on_arrays", "set_engine"]
 

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
-from mercer.kernels.base import Kernel
-from mercer.kernels.special import Constant
 
 __all__ = ["as_mixed_rows", "numbers_of", "of_mixed_rows", "of_objects", "refuse_whole_rows"]
 
 
-def of_objects(kernel: Kernel) -> bool:
+class Reader(Protocol):
+    """What is asked of a kernel here: what it reads of the rows, and the kernels that it is made of."""
+
+    reads: ClassVar[str]
+
+    def _children(self) -> Mapping[str, Reader]: ...
+
+
+def of_objects(kernel: Reader) -> bool:
     """Whether each row must be an object, such as a sequence or a set of points, and not a vector.
 
     >>> from mercer.kernels import Linear, Spectrum
@@ -26,7 +33,7 @@ def of_objects(kernel: Kernel) -> bool:
     return kernel.reads == "objects" or any(map(of_objects, kernel._children().values()))
 
 
-def of_mixed_rows(kernel: Kernel) -> bool:
+def of_mixed_rows(kernel: Reader) -> bool:
     """Whether a part of the kernel is one of objects on a chosen column.
 
     >>> from mercer.kernels import Linear, Spectrum
@@ -39,15 +46,15 @@ def of_mixed_rows(kernel: Kernel) -> bool:
     return any(of_mixed_rows(child) for child in children)
 
 
-def refuse_whole_rows(kernel: Kernel) -> None:
+def refuse_whole_rows(kernel: Reader) -> None:
     """Raise InvalidInput if a part of a kernel of mixed rows reads all of their columns."""
     if of_mixed_rows(kernel) and (part := _of_whole_rows(kernel)) is not None:
         given = f"{part!r:.200} reads all columns of rows that are not all numbers"
         raise InvalidInput(message(type(kernel).__name__, given, "say which columns each part reads: .on([...])"))
 
 
-def _of_whole_rows(kernel: Kernel) -> Kernel | None:
-    if kernel.reads == "columns" or isinstance(kernel, Constant):
+def _of_whole_rows(kernel: Reader) -> Reader | None:
+    if kernel.reads in ("columns", "nothing"):
         return None
     children = kernel._children().values()
     parts = (_of_whole_rows(child) for child in children)

@@ -11,18 +11,18 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.arrays import as_rows, as_seed
-from mercer.arrays.columns import ColumnPlan, as_frame, as_numbers, plan_column
-from mercer.arrays.texts import PERCENT
 from mercer.errors import InvalidInput, message
 from mercer.kernels.base import Array, Kernel
 from mercer.kernels.mixed import of_objects as reads_objects
 from mercer.kernels.names import as_kernel
-from mercer.kernels.products import Cosine
 from mercer.kernels.properties import Properties
 from mercer.kernels.sequences import GappedKmer
-from mercer.kernels.stationary import Gaussian, Periodic
 from mercer.kernels.table_plans import YEAR, SeasonPlan, TextPlan
+from mercer.kernels.vectors.products import Cosine
+from mercer.kernels.vectors.stationary import Gaussian, Periodic
+from mercer.points import as_rows, as_seed
+from mercer.tables.columns import ColumnPlan, as_frame, as_numbers, plan_column
+from mercer.tables.texts import PERCENT
 
 __all__ = ["SeasonPlan", "TableKernel", "TablePart", "TextPlan", "table_kernel"]
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.arrays.columns import as_text, given_numbers
 from mercer.errors import InvalidInput, message
+from mercer.tables.columns import as_text, given_numbers
 
 __all__ = ["YEAR", "SeasonPlan", "TextPlan"]
 

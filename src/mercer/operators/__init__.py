@@ -1,20 +1,23 @@
 """Linear operators that need not be matrices: sums, scalings, products, centring."""
 
-from mercer.operators.base import Operator, row_blocks  # isort: skip - the module that the others stand on
-from mercer.operators.algebra import (
+from mercer.operators.arrays import product, row_blocks
+from mercer.operators.base import (
     Cast,
+    Dense,
     Foreign,
+    Operator,
     Product,
     Scaled,
+    Submatrix,
     Sum,
     Transposed,
     as_operator,
 )
-from mercer.operators.caching import CachedRows, Submatrix
+from mercer.operators.cached import CachedRows
 from mercer.operators.centering import Centered, Weighted, center_cross
-from mercer.operators.dense import Bordered, Dense, Diagonal, Identity, LowRank, product
 from mercer.operators.norm import estimate_norm
 from mercer.operators.quantised import Quantised
+from mercer.operators.structured import Bordered, Diagonal, Identity, LowRank
 
 __all__ = [
     "Bordered",

@@ -1,35 +1,45 @@
-"""The contract of an operator, and the algebra that keeps operators operators."""
+"""The contract of an operator, arrays as operators, and the algebra that keeps operators operators."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.sparse import issparse
-from scipy.sparse.linalg import LinearOperator
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from mercer.errors import InvalidInput, message
+from mercer.operators.arrays import (
+    BLOCK_ELEMENTS,
+    TALL_ELEMENTS,
+    Array,
+    add_moved,
+    add_rows,
+    as_floats,
+    product,
+    row_blocks,
+    sums_of_rows,
+    times,
+)
 from mercer.operators.groups import GroupSums
 
-__all__ = ["Array", "Operator", "row_blocks"]
-
-Array = NDArray[Any]
-
-_BLOCK_ELEMENTS = 1 << 18  # 2 MB of float64: a block of rows that stays in the second-level cache
-
-
-def row_blocks(rows: int, columns: int, elements: int = _BLOCK_ELEMENTS) -> Iterator[slice]:
-    """Slices that cover ``range(rows)`` so that a slice of that many columns has about ``elements`` entries.
-
-    >>> list(row_blocks(5, 10, elements=20))
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
-    """
-    height = max(1, elements // max(1, columns))
-    return (slice(i, min(i + height, rows)) for i in range(0, rows, height))
+__all__ = [
+    "Cast",
+    "Dense",
+    "Foreign",
+    "Operator",
+    "Product",
+    "Scaled",
+    "Submatrix",
+    "Sum",
+    "Transposed",
+    "as_operator",
+]
 
 
 class Operator(GroupSums, LinearOperator):  # type: ignore[misc]
@@ -81,7 +91,7 @@ class Operator(GroupSums, LinearOperator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _transpose(self) -> Operator:
-        return self if self.symmetric else algebra.Transposed(self)
+        return self if self.symmetric else Transposed(self)
 
     def _rmatmat(self, U: Array) -> Array:
         """Aᵀ U from the columns of A: correct for every operator, and as dear as the whole matrix."""
@@ -190,7 +200,7 @@ class Operator(GroupSums, LinearOperator):  # type: ignore[misc]
         >>> Dense([[2.0, 1.0], [1.0, 3.0]]).principal([1]).toarray()
         array([[3.]])
         """
-        return caching.Submatrix(self, self._index(I, 0))
+        return Submatrix(self, self._index(I, 0))
 
     def entries(self) -> Any:
         """What the engine reads A[i, j] from: an array, or tiles that make them; None where there is neither."""
@@ -225,7 +235,7 @@ class Operator(GroupSums, LinearOperator):  # type: ignore[misc]
         return self if kind == self.dtype else self._astype(kind)
 
     def _astype(self, dtype: np.dtype[Any]) -> Operator:
-        return algebra.Cast(self, dtype)
+        return Cast(self, dtype)
 
     # SciPy's protocol, spoken in our classes.
 
@@ -269,15 +279,15 @@ class Operator(GroupSums, LinearOperator):  # type: ignore[misc]
 
     def dot(self, x: Any) -> Any:
         if isinstance(x, Real):
-            return algebra.Scaled(self, float(x))
+            return Scaled(self, float(x))
         if isinstance(x, LinearOperator) or issparse(x):
-            return algebra.Product(self, algebra.as_operator(x))
+            return Product(self, as_operator(x))
         v = np.asarray(x)
         return self.matvec(v) if v.ndim == 1 else self.matmat(v)
 
     def _rdot(self, x: Any) -> Any:
         if isinstance(x, LinearOperator) or issparse(x):
-            return algebra.Product(algebra.as_operator(x), self)
+            return Product(as_operator(x), self)
         v = np.asarray(x)
         return self.rmatvec(v) if v.ndim == 1 else self.rmatmat(v.T).T
 
@@ -295,27 +305,27 @@ class Operator(GroupSums, LinearOperator):  # type: ignore[misc]
         return self.dot(other)
 
     def __rmul__(self, other: Any) -> Any:
-        return algebra.Scaled(self, float(other)) if isinstance(other, Real) else self._rdot(other)
+        return Scaled(self, float(other)) if isinstance(other, Real) else self._rdot(other)
 
     def __truediv__(self, other: Any) -> Operator:
         if not isinstance(other, Real) or float(other) == 0.0:
             raise self._invalid(f"division by {other!r}", "divide by a number other than 0")
-        return algebra.Scaled(self, 1.0 / float(other))
+        return Scaled(self, 1.0 / float(other))
 
     def __add__(self, other: Any) -> Operator:
-        return algebra.Sum(self, algebra.as_operator(other))
+        return Sum(self, as_operator(other))
 
     def __radd__(self, other: Any) -> Operator:
-        return algebra.Sum(algebra.as_operator(other), self)
+        return Sum(as_operator(other), self)
 
     def __neg__(self) -> Operator:
-        return algebra.Scaled(self, -1.0)
+        return Scaled(self, -1.0)
 
     def __sub__(self, other: Any) -> Operator:
-        return algebra.Sum(self, algebra.Scaled(algebra.as_operator(other), -1.0))
+        return Sum(self, Scaled(as_operator(other), -1.0))
 
     def __rsub__(self, other: Any) -> Operator:
-        return algebra.Sum(algebra.as_operator(other), algebra.Scaled(self, -1.0))
+        return Sum(as_operator(other), Scaled(self, -1.0))
 
     def __pow__(self, p: Any) -> Operator:
         if not isinstance(p, Integral) or p < 1 or self.shape[0] != self.shape[1]:
@@ -323,7 +333,7 @@ class Operator(GroupSums, LinearOperator):  # type: ignore[misc]
                 f"shape {self.shape} to the power {p!r}",
                 "give a square operator and a positive integer",
             )
-        return self if p == 1 else algebra.Product(*[self] * int(p))
+        return self if p == 1 else Product(*[self] * int(p))
 
     # Helpers.
 
@@ -357,6 +367,376 @@ class Operator(GroupSums, LinearOperator):  # type: ignore[misc]
         return InvalidInput(message(type(self).__name__, given, do))
 
 
+class Dense(Operator):
+    """V ↦ A V for an array A, which is not copied when it is float32 or float64.
+
+    A float32 array times a float64 V is accumulated in float64 over blocks of rows: no float64 copy of A is made.
+
+    Parameters
+    ----------
+    array : array-like of shape (m, n)
+    symmetric : bool, optional
+        Whether the array equals its transpose; looked up in the array when it is first asked for.
+    beside_lapack : bool
+        Products by `product`: for those between factorisations and triangular solves.
+
+    Examples
+    --------
+    >>> A = Dense([[2.0, 1.0], [1.0, 3.0]])
+    >>> A @ [1.0, 1.0], A.symmetric
+    (array([3., 4.]), True)
+    """
+
+    def __init__(self, array: ArrayLike, *, symmetric: bool | None = None, beside_lapack: bool = False) -> None:
+        self.array, self.beside_lapack = as_floats(array, "Dense", 2), beside_lapack
+        shape = (self.array.shape[0], self.array.shape[1])
+        super().__init__(shape, self.array.dtype, symmetric=bool(symmetric))
+        self._symmetric = False if shape[0] != shape[1] else symmetric
+
+    @property
+    def symmetric(self) -> bool:
+        if self._symmetric is None:
+            blocks = row_blocks(*self.shape)
+            self._symmetric = all(np.array_equal(self.array[r, : r.stop], self.array[: r.stop, r].T) for r in blocks)
+        return self._symmetric
+
+    def _matmat(self, V: Array) -> Array:
+        if self.dtype == V.dtype:
+            return product(self.array, V) if self.beside_lapack else times(self.array, V)
+        if V.dtype == np.float32:
+            return np.asarray(times(self.array, V.astype(np.float64)), np.float32)
+        out = np.empty((V.shape[1], self.shape[0])).T
+        # Taller blocks for a large matrix: a product of few rows with V would be bound by reading V.
+        elements = min(max(BLOCK_ELEMENTS, self.array.size // 12), TALL_ELEMENTS)
+        wide = np.empty((0, self.shape[1]))
+        for rows in row_blocks(self.shape[0], self.shape[1], elements):
+            if len(wide) == 0:  # once, because fresh memory costs as much as the conversion
+                wide = np.empty((rows.stop, self.shape[1]))
+            block = wide[: rows.stop - rows.start]
+            block[...] = self.array[rows]
+            out[rows] = times(block, V)
+        return out
+
+    def _transpose(self) -> Operator:
+        return self if self.symmetric else Dense(self.array.T, symmetric=False, beside_lapack=self.beside_lapack)
+
+    def diagonal(self) -> Array:
+        return np.diagonal(self.array).copy()
+
+    def rows(self, I: ArrayLike | slice) -> Array:
+        return np.ascontiguousarray(self.array[I if isinstance(I, slice) else self._index(I, 0)])
+
+    def entries(self) -> Any:
+        return np.ascontiguousarray(self.array)
+
+    def block(self, I: ArrayLike | slice, J: ArrayLike | slice) -> Array:
+        return self.array[np.ix_(self._index(I, 0), self._index(J, 1))]
+
+    def group_sums(
+        self, labels: ArrayLike, groups: int | None = None, weights: ArrayLike | None = None, columns: Any = None
+    ) -> NDArray[np.float64]:
+        """Of a symmetric array its rows are added up, which costs the same for any number of groups."""
+        if not self.symmetric:
+            return super().group_sums(labels, groups, weights, columns)
+        return sums_of_rows(self.array, self._groups(labels, groups, weights, columns)).T
+
+    def several_group_sums(
+        self, labellings: Sequence[ArrayLike], groups: int, weights: ArrayLike | None = None
+    ) -> Iterator[NDArray[np.float64]]:
+        """Of a symmetric array in one pass for as many labellings as have sums of an eighth of the array's size."""
+        if not self.symmetric:
+            yield from super().several_group_sums(labellings, groups, weights)
+            return
+        n = self.shape[1]
+        side = max(1, self.array.nbytes // (64 * max(1, n * groups)))
+        for first in range(0, len(labellings), side):
+            all_of = [self._groups(one, groups, weights, None) for one in labellings[first : first + side]]
+            some = len(all_of)
+            place = np.stack([of.labels + s * groups for s, of in enumerate(all_of)], axis=1).ravel()
+            w = None if all_of[0].weights is None else np.repeat(all_of[0].weights, some)
+            out = np.zeros((some * groups, n))
+            add_rows(self.array, np.repeat(np.arange(n), some), place, w, out)
+            yield from (one.T for one in out.reshape(some, groups, n))
+
+    def moved_sums(
+        self, sums: NDArray[np.float64], columns: ArrayLike, old: ArrayLike, new: ArrayLike,
+        weights: ArrayLike | None = None,
+    ) -> NDArray[np.float64]:  # fmt: skip
+        if not self.symmetric:
+            return super().moved_sums(sums, columns, old, new, weights)
+        out = np.array(sums.T, np.float64, order="C")
+        add_moved(self.array, self._moves(sums, columns, old, new, weights), out)
+        return out.T
+
+    def fill(self, out: Array) -> Array:
+        self._check_out(out)
+        out[...] = self.array
+        return out
+
+    def add_to(self, out: Array) -> Array:
+        self._check_out(out)
+        out += self.array
+        return out
+
+    def _astype(self, dtype: np.dtype[Any]) -> Operator:
+        if np.dtype(dtype) == self.dtype:
+            return self
+        return Dense(self.array.astype(dtype), symmetric=self._symmetric, beside_lapack=self.beside_lapack)
+
+
+class Transposed(Operator):
+    """V ↦ Aᵀ V."""
+
+    def __init__(self, A: Operator) -> None:
+        self.A = A
+        super().__init__((A.shape[1], A.shape[0]), A.dtype, symmetric=A.symmetric)
+
+    def _matmat(self, V: Array) -> Array:
+        return self.A._rmatmat(V)
+
+    def _transpose(self) -> Operator:
+        return self.A
+
+    def diagonal(self) -> Array:
+        return self.A.diagonal()
+
+    def fill(self, out: Array) -> Array:
+        self._check_out(out)
+        self.A.fill(out.T)
+        return out
+
+    def add_to(self, out: Array) -> Array:
+        self._check_out(out)
+        self.A.add_to(out.T)
+        return out
+
+
+class Cast(Operator):
+    """V ↦ A V, with entries rounded to another dtype where entries are asked for."""
+
+    def __init__(self, A: Operator, dtype: DTypeLike) -> None:
+        self.A = A
+        super().__init__(A.shape, dtype, symmetric=A.symmetric)
+
+    def _matmat(self, V: Array) -> Array:
+        return self.A._matmat(V)
+
+    def _transpose(self) -> Operator:
+        return self if self.symmetric else Cast(self.A.T, self.dtype)
+
+    def diagonal(self) -> Array:
+        return np.asarray(self.A.diagonal(), self.dtype)
+
+    def rows(self, I: ArrayLike | slice) -> Array:
+        return np.asarray(self.A.rows(I), self.dtype)
+
+    def _rows_times(self, index: NDArray[np.intp], V: Array) -> Array:
+        return self.A._rows_times(index, V)
+
+    def fill(self, out: Array) -> Array:
+        return self.A.fill(out)
+
+    def _astype(self, dtype: np.dtype[Any]) -> Operator:
+        return self.A.astype(dtype)
+
+
+class Foreign(Operator):
+    """V ↦ A V for a SciPy LinearOperator or sparse matrix A that is not ours."""
+
+    def __init__(self, A: Any) -> None:
+        self.A = aslinearoperator(A)
+        dtype = np.float32 if self.A.dtype == np.float32 else np.float64
+        super().__init__(self.A.shape, dtype)
+
+    def _matmat(self, V: Array) -> Array:
+        if V.shape[1] == 0:  # SciPy stacks the products with the columns, of which there must be one
+            return np.empty((self.shape[0], 0), V.dtype)
+        return np.asarray(self.A.matmat(V), V.dtype)
+
+    def _rmatmat(self, U: Array) -> Array:
+        if U.shape[1] == 0:
+            return np.empty((self.shape[1], 0), U.dtype)
+        try:
+            return np.asarray(self.A.rmatmat(U), U.dtype)
+        except (NotImplementedError, TypeError):  # SciPy's two ways to say that no adjoint was given
+            return super()._rmatmat(U)
+
+
+class Sum(Operator):
+    """V ↦ Σᵢ Aᵢ V."""
+
+    def __init__(self, *terms: Operator) -> None:
+        self.terms: tuple[Operator, ...] = tuple(
+            t for term in terms for t in (term.terms if isinstance(term, Sum) else (term,))
+        )
+        shapes = [t.shape for t in self.terms]
+        if not shapes or len(set(shapes)) > 1:
+            raise InvalidInput(
+                message(
+                    "Sum",
+                    f"terms of shapes {shapes}",
+                    "give one or more terms of one shape",
+                )
+            )
+        dtype = np.result_type(*(t.dtype for t in self.terms))
+        super().__init__(shapes[0], dtype, symmetric=all(t.symmetric for t in self.terms))
+
+    def _matmat(self, V: Array) -> Array:
+        out = np.array(self.terms[0]._matmat(V))
+        for term in self.terms[1:]:
+            out += term._matmat(V)
+        return out
+
+    def _transpose(self) -> Operator:
+        return self if self.symmetric else Sum(*(t.T for t in self.terms))
+
+    def diagonal(self) -> Array:
+        return np.asarray(sum(t.diagonal() for t in self.terms), self.dtype)
+
+    def rows(self, I: ArrayLike | slice) -> Array:
+        return np.asarray(sum(t.rows(I) for t in self.terms), self.dtype)
+
+    def _rows_times(self, index: NDArray[np.intp], V: Array) -> Array:
+        return np.asarray(sum(t._rows_times(index, V) for t in self.terms), V.dtype)
+
+    def fill(self, out: Array) -> Array:
+        self.terms[0].fill(out)
+        for term in self.terms[1:]:
+            term.add_to(out)
+        return out
+
+    def _astype(self, dtype: np.dtype[Any]) -> Operator:
+        return Sum(*(t.astype(dtype) for t in self.terms))
+
+
+class Scaled(Operator):
+    """V ↦ c A V."""
+
+    def __init__(self, A: Operator, c: float) -> None:
+        self.A: Operator = A.A if isinstance(A, Scaled) else A
+        self.c: float = float(c) * (A.c if isinstance(A, Scaled) else 1.0)
+        super().__init__(A.shape, A.dtype, symmetric=A.symmetric)
+
+    def _matmat(self, V: Array) -> Array:
+        return np.asarray(self.c * self.A._matmat(V), V.dtype)
+
+    def _transpose(self) -> Operator:
+        return self if self.symmetric else Scaled(self.A.T, self.c)
+
+    def diagonal(self) -> Array:
+        return np.asarray(self.c * self.A.diagonal(), self.dtype)
+
+    def rows(self, I: ArrayLike | slice) -> Array:
+        return np.asarray(self.c * self.A.rows(I), self.dtype)
+
+    def _rows_times(self, index: NDArray[np.intp], V: Array) -> Array:
+        return np.asarray(self.c * self.A._rows_times(index, V), V.dtype)
+
+    def fill(self, out: Array) -> Array:
+        self.A.fill(out)
+        out *= self.c
+        return out
+
+    def _astype(self, dtype: np.dtype[Any]) -> Operator:
+        return Scaled(self.A.astype(dtype), self.c)
+
+
+class Product(Operator):
+    """V ↦ A₁ (A₂ (… V)); known to be symmetric when the factors read the same transposed and backwards."""
+
+    def __init__(self, *factors: Operator) -> None:
+        self.factors: tuple[Operator, ...] = tuple(
+            f for factor in factors for f in (factor.factors if isinstance(factor, Product) else (factor,))
+        )
+        shapes = [f.shape for f in self.factors]
+        if not shapes or any(a[1] != b[0] for a, b in pairwise(shapes)):
+            raise InvalidInput(
+                message(
+                    "Product",
+                    f"factors of shapes {shapes}",
+                    "make the inner sizes equal",
+                )
+            )
+        mirrored = all(_transposes(f, g) for f, g in zip(self.factors, reversed(self.factors), strict=True))
+        dtype = np.result_type(*(f.dtype for f in self.factors))
+        super().__init__((shapes[0][0], shapes[-1][1]), dtype, symmetric=mirrored)
+
+    def _matmat(self, V: Array) -> Array:
+        for factor in reversed(self.factors):
+            V = factor._matmat(V)
+        return V
+
+    def _transpose(self) -> Operator:
+        return self if self.symmetric else Product(*(f.T for f in reversed(self.factors)))
+
+    def rows(self, I: ArrayLike | slice) -> Array:
+        product = self.factors[0].rows(I)
+        for factor in self.factors[1:]:
+            product = factor.T._matmat(np.asarray(product.T, self.dtype)).T
+        return np.asarray(product, self.dtype, order="C")
+
+    def _astype(self, dtype: np.dtype[Any]) -> Operator:
+        return Product(*(f.astype(dtype) for f in self.factors))
+
+
+class Submatrix(Operator):
+    """A[I, I] for rows I, each named once.
+
+    Examples
+    --------
+    >>> from mercer.operators import Dense
+    >>> Submatrix(Dense([[2.0, 1.0], [1.0, 3.0]]), [1]).toarray()
+    array([[3.]])
+    """
+
+    def __init__(self, A: Operator, index: ArrayLike) -> None:
+        self.A, self.index = A, A._index(index, 0)
+        if A.shape[0] != A.shape[1] or len(np.unique(self.index)) < len(self.index):
+            given = f"{len(self.index)} rows of a matrix of shape {A.shape}"
+            raise InvalidInput(message("Submatrix", given, "give rows of a square one, each once"))
+        super().__init__((len(self.index), len(self.index)), A.dtype, symmetric=A.symmetric)
+
+    def _matmat(self, V: Array) -> Array:
+        return self.A._block_times(self.index, self.index, V)
+
+    def principal(self, I: ArrayLike | slice) -> Operator:
+        return self.A.principal(self.index[self._index(I, 0)])
+
+    def _transpose(self) -> Operator:
+        return self if self.symmetric else Submatrix(self.A._transpose(), self.index)
+
+    def diagonal(self) -> Array:
+        return self.A.diagonal()[self.index]
+
+    def rows(self, I: ArrayLike | slice) -> Array:
+        return self.A.block(self.index[self._index(I, 0)], self.index)
+
+    def block(self, I: ArrayLike | slice, J: ArrayLike | slice) -> Array:
+        return self.A.block(self.index[self._index(I, 0)], self.index[self._index(J, 1)])
+
+    def _block_times(self, rows: NDArray[np.intp], columns: NDArray[np.intp], V: Array) -> Array:
+        return self.A._block_times(self.index[rows], self.index[columns], V)
+
+    def _astype(self, dtype: np.dtype[Any]) -> Operator:
+        return Submatrix(self.A.astype(dtype), self.index)
+
+
+def as_operator(A: Any) -> Operator:
+    """Ours as it is; a SciPy operator or sparse matrix wrapped; a 2-D array as ``Dense``."""
+    if isinstance(A, Operator):
+        return A
+    if isinstance(A, LinearOperator) or issparse(A):
+        return Foreign(A)
+    return Dense(A)
+
+
+def _transposes(f: Operator, g: Operator) -> bool:
+    """Whether g is fᵀ, as far as identity of objects tells."""
+    if f is g:
+        return f.symmetric
+    return (isinstance(f, Transposed) and f.A is g) or (isinstance(g, Transposed) and g.A is f)
+
+
 def _units(size: int, index: slice | NDArray[np.intp], dtype: DTypeLike) -> Array:
     """The columns of the identity that ``index`` names."""
     columns = np.arange(size)[index]
@@ -379,6 +759,3 @@ def _real(X: ArrayLike, who: str) -> Array:
     if V.dtype.kind not in "biuf":
         raise InvalidInput(message(who, f"an array of dtype {V.dtype}", "give real numbers"))
     return V.astype(np.float64)
-
-
-from mercer.operators import algebra, caching  # noqa: E402

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import InvalidInput, message
-from mercer.operators.base import Array, Operator, row_blocks
-from mercer.operators.dense import as_floats
+from mercer.operators.arrays import Array, as_floats, row_blocks
+from mercer.operators.base import Operator
 
 __all__ = ["Centered", "Weighted", "center_cross"]
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from mercer import backend
+from mercer.engine import backend
 from mercer.errors import InvalidInput, message
-from mercer.operators.base import Array, Operator
+from mercer.operators.arrays import Array
+from mercer.operators.base import Operator
 
 __all__ = ["Quantised"]
 

@@ -3,3 +3,7 @@
 from mercer.planning.machine import Machine
 
 __all__ = ["Machine"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from mercer.arrays import fingerprint
+from mercer.points.fingerprint import fingerprint
 
 __all__ = ["Points", "VectorPoints"]
 

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from mercer.arrays import as_rows, fingerprint
 from mercer.points.base import Index, VectorPoints
+from mercer.points.fingerprint import fingerprint
 from mercer.points.runs import run_ends
+from mercer.points.validate import as_rows
 
 __all__ = ["DensePoints"]
 

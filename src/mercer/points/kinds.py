@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.arrays import is_torch
 from mercer.points.base import Points, VectorPoints
 from mercer.points.dense import DensePoints
 from mercer.points.objects import ObjectPoints
 from mercer.points.sparse import SparsePoints
 from mercer.points.table import TablePoints
 from mercer.points.tensors import TensorPoints
+from mercer.points.validate import is_torch
 
 __all__ = ["points_of", "vectors_of"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.arrays import require_collection
 from mercer.points.base import FLOAT32, FLOAT64, Index, Points
+from mercer.points.validate import require_collection
 
 __all__ = ["ObjectPoints"]
 

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mercer.arrays import as_rows, same_columns
 from mercer.errors import InvalidInput, message
 from mercer.points.base import Points, VectorPoints
 from mercer.points.kinds import points_of, vectors_of
 from mercer.points.precomputed import Numbers, Precomputed
+from mercer.points.validate import as_rows, same_columns
 
 __all__ = ["KERNEL_VALUES", "OBJECTS", "VECTORS", "Space", "space_named"]
 

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from mercer.arrays import as_rows
 from mercer.points.base import Index, VectorPoints
+from mercer.points.validate import as_rows
 
 __all__ = ["SparsePoints"]
 

@@ -6,9 +6,9 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from mercer.arrays import fingerprint
 from mercer.errors import InvalidInput, message
 from mercer.points.base import Index, Points
+from mercer.points.fingerprint import fingerprint
 
 __all__ = ["TablePoints"]
 

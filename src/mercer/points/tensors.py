@@ -8,9 +8,9 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from mercer.arrays import as_rows
 from mercer.errors import InvalidInput, message
 from mercer.points.base import FLOAT32, FLOAT64, Index, VectorPoints
+from mercer.points.validate import as_rows
 
 __all__ = ["TensorPoints"]
 

@@ -1,17 +1,17 @@
 """Choosing a kernel and a penalty: searches that share what their candidates have in common."""
 
+from mercer.factorizations.band import RidgeBand
+from mercer.factorizations.inverse import RidgeInverse
+from mercer.factorizations.spectrum import RidgeSpectrum
 from mercer.select.alignment import alignment_weights, centered_alignment
-from mercer.select.band import RidgeBand
 from mercer.select.candidates import default_alphas, default_kernels, default_sequence_kernels
 from mercer.select.clusters import ClusterCounts, choose_n_clusters, silhouettes, simplified_silhouettes
 from mercer.select.heuristics import bandwidth_heuristic
-from mercer.select.inverse import RidgeInverse
 from mercer.select.judges import Judge, accuracy, negative_squares, r2
 from mercer.select.marginal import MarginalLikelihood, log_marginal_likelihood, maximise_marginal_likelihood
 from mercer.select.mixtures import KernelMixture, column_kernels, combine_kernels
 from mercer.select.reconstruction import Reconstruction, ReconstructionSearch, cross_validate_kernel_pca
 from mercer.select.ridge import Candidate, RidgeSearch, cross_validate_ridge
-from mercer.select.spectrum import RidgeSpectrum
 from mercer.select.suggestions import Suggestion, Suggestions, suggest
 
 __all__ = [

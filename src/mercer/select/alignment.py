@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import nnls
 
-from mercer.arrays import as_rows, as_seed, available_memory, require
 from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel, as_kernel
+from mercer.points import as_rows, as_seed, available_memory, require
 
 __all__ = [
     "alignment_products",

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.arrays import as_rows, as_seed
 from mercer.kernels import AllSubstrings, GappedKmer, Gaussian, Kernel, Laplace, Linear, Matern, Spectrum
+from mercer.points import as_rows, as_seed
 
 __all__ = ["default_alphas", "default_kernels", "default_sequence_kernels"]
 

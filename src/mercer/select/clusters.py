@@ -10,12 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer.arrays import as_seed, parse_memory
 from mercer.errors import InvalidInput, message, warn
 from mercer.gram import KernelOperator, lost_when_centred
 from mercer.kernels import as_kernel
-from mercer.operators import Dense, Operator
-from mercer.operators.base import row_blocks
+from mercer.operators import Dense, Operator, row_blocks
+from mercer.points import as_seed, parse_memory
 from mercer.solvers import Clustering, Lloyd, Partition, best_of_starts, drawn_starts
 from mercer.solvers.choose import STORED_SHARE
 

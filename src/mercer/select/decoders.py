@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from mercer.errors import InvalidInput
 from mercer.kernels import Kernel
 from mercer.kernels.base import trace_or_none
-from mercer.kernels.expression import Expression
+from mercer.kernels.symbolic.expression import Expression
 from mercer.select.reconstruction import _decoded, _scores
 from mercer.select.ridge import _folds
 

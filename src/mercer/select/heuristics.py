@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from mercer.arrays import as_rows, as_seed
 from mercer.errors import InvalidInput, message
 from mercer.kernels import Kernel, as_kernel
-from mercer.kernels.bandwidth import MEASURES, distance_quantiles, from_data, from_distance
+from mercer.kernels.parameters.bandwidth import MEASURES, distance_quantiles, from_data, from_distance
+from mercer.points import as_rows, as_seed
 
 __all__ = ["bandwidth_heuristic"]
 

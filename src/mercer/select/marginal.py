@@ -13,13 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import lapack
 from scipy.optimize import minimize
 
-from mercer.arrays import as_rows, as_seed, available_memory, require
-from mercer.backend import spare_threads
+from mercer.engine.backend import spare_threads
 from mercer.errors import InvalidInput, message
 from mercer.events import SolverStep, StageDone, emit
+from mercer.factorizations.cholesky import CholeskyFactor
 from mercer.kernels import Kernel, Scaled, as_kernel
 from mercer.kernels.derivatives import ParametricKernel, tunable_parameters
-from mercer.solvers import CholeskyFactor
+from mercer.points import as_rows, as_seed, available_memory, require
 
 __all__ = ["MarginalLikelihood", "log_marginal_likelihood", "maximise_marginal_likelihood"]
 

@@ -10,16 +10,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.arrays import as_rows, as_seed, available_memory, require
-from mercer.backend import spare_threads
+from mercer.engine.backend import spare_threads
 from mercer.errors import InvalidInput, message
 from mercer.events import StageDone, TilesDone, emit
+from mercer.factorizations.cholesky import CholeskyFactor
+from mercer.factorizations.spectrum import RidgeSpectrum
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel, as_kernel
+from mercer.points import as_rows, as_seed, available_memory, require
 from mercer.select.alignment import alignment_products, centred, mixture_weights, target_columns
 from mercer.select.candidates import default_alphas
-from mercer.select.spectrum import RidgeSpectrum
-from mercer.solvers import CholeskyFactor
 
 __all__ = ["KernelMixture", "column_kernels", "combine_kernels"]
 

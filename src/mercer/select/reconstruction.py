@@ -13,13 +13,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from mercer.arrays import as_rows, as_seed, available_memory, require
-from mercer.backend import spare_threads
+from mercer.engine.backend import spare_threads
 from mercer.errors import InvalidInput, message
 from mercer.events import StageDone, emit
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel, as_kernel
-from mercer.kernels.products import is_linear
+from mercer.kernels.vectors.products import is_linear
+from mercer.points import as_rows, as_seed, available_memory, require
 from mercer.select.ridge import _folds
 from mercer.solvers import leading_pairs
 

@@ -10,15 +10,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.arrays import as_rows, as_seed, available_memory, require
-from mercer.backend import spare_threads
+from mercer.engine.backend import spare_threads
 from mercer.errors import InvalidInput, message
 from mercer.events import StageDone, emit
+from mercer.factorizations.spectrum import RidgeSpectrum
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel, as_kernel
-from mercer.kernels.comparable import comparable
+from mercer.kernels.parameters.comparable import comparable
+from mercer.points import as_rows, as_seed, available_memory, require
 from mercer.select.judges import Judge, accuracy, r2
-from mercer.select.spectrum import RidgeSpectrum
 
 __all__ = ["Candidate", "RidgeSearch", "cross_validate_ridge"]
 

@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.arrays import as_rows, as_seed, available_memory, require
 from mercer.errors import InvalidInput, message
 from mercer.events import TilesDone, emit
+from mercer.factorizations.spectrum import RidgeSpectrum
 from mercer.gram import KernelOperator
 from mercer.kernels import (
     AdditiveChi2,
@@ -28,10 +28,10 @@ from mercer.kernels import (
     TableKernel,
     table_kernel,
 )
+from mercer.points import as_rows, as_seed, available_memory, require
 from mercer.select.alignment import centred, cosine, target_columns
 from mercer.select.candidates import default_alphas, default_kernels
 from mercer.select.judges import accuracy
-from mercer.select.spectrum import RidgeSpectrum
 
 __all__ = ["Suggestion", "Suggestions", "suggest"]
 

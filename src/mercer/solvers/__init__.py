@@ -1,31 +1,39 @@
 """Solvers: one file each, one loop for all; they see operators only, never a kernel."""
 
-from mercer.solvers.askotch import ASkotch, ASkotchState
+from mercer.factorizations.cholesky import CholeskyFactor
 from mercer.solvers.base import Problem, Solution, Solver, State, Status, solve
-from mercer.solvers.budgeted import BudgetedDescent, BudgetedState
-from mercer.solvers.cg import CGState, ConjugateGradients
-from mercer.solvers.cholesky import Cholesky, CholeskyFactor, CholeskyState
 from mercer.solvers.choose import Choice, choose_eigen, choose_linear
-from mercer.solvers.dual import DualFamily, DualPoint
-from mercer.solvers.dual_coordinate import CoordinateState, DualCoordinateDescent, LinearFamily, LinearPoint
-from mercer.solvers.eigen import DenseEigen, DenseEigenState, Eigenpairs, Eigenproblem, leading_pairs, rayleigh_ritz
-from mercer.solvers.forgetron import Forgetron, ForgetronState
-from mercer.solvers.gradient import BatchLMS, LeastSquares, LMSState, StochasticLMS, replay, update_rates
-from mercer.solvers.krylov import BlockKrylov, KrylovState
-from mercer.solvers.linear import LinearSystem
-from mercer.solvers.lloyd import Clustering, Lloyd, LloydState, Partition
-from mercer.solvers.logistic import Logistic, LogisticFit, LogisticState, NewtonLogistic
-from mercer.solvers.mistakes import Labelled, Mistakes, MistakeState, margins, rivals
-from mercer.solvers.nipals import KernelNipals, LatentScores, NipalsState, ScoreProblem
-from mercer.solvers.online import Learner, Meeting
-from mercer.solvers.pencil import DensePencil, DensePencilState, Pencil
-from mercer.solvers.projectron import Projectron, ProjectronState
-from mercer.solvers.recursive import QuantisedLMS, QuantisedState, RecursiveLeastSquares, RecursiveState
-from mercer.solvers.refinement import RefinedConjugateGradients, RefinedState
-from mercer.solvers.seeding import Seeds, best_of_starts, drawn_starts, plus_plus
-from mercer.solvers.smo import SMO, SMOState
-from mercer.solvers.subsets import SubsetGradients, SubsetPreconditioner, SubsetState, SubsetSystems
-from mercer.solvers.working_set import WorkingSet, WorkingSetState
+from mercer.solvers.clustering.lloyd import Clustering, Lloyd, LloydState, Partition
+from mercer.solvers.clustering.seeding import Seeds, best_of_starts, drawn_starts, plus_plus
+from mercer.solvers.descent.gradient import BatchLMS, LeastSquares, LMSState, StochasticLMS, replay, update_rates
+from mercer.solvers.descent.logistic import Logistic, LogisticFit, LogisticState, NewtonLogistic
+from mercer.solvers.descent.mistakes import Labelled, Mistakes, MistakeState, margins, rivals
+from mercer.solvers.eigen.dense import (
+    DenseEigen,
+    DenseEigenState,
+    Eigenpairs,
+    Eigenproblem,
+    leading_pairs,
+    rayleigh_ritz,
+)
+from mercer.solvers.eigen.krylov import BlockKrylov, KrylovState
+from mercer.solvers.eigen.nipals import KernelNipals, LatentScores, NipalsState, ScoreProblem
+from mercer.solvers.eigen.pencil import DensePencil, DensePencilState, Pencil
+from mercer.solvers.linear.askotch import ASkotch, ASkotchState
+from mercer.solvers.linear.cg import CGState, ConjugateGradients
+from mercer.solvers.linear.cholesky import Cholesky, CholeskyState
+from mercer.solvers.linear.refinement import RefinedConjugateGradients, RefinedState
+from mercer.solvers.linear.subsets import SubsetGradients, SubsetPreconditioner, SubsetState, SubsetSystems
+from mercer.solvers.linear.system import LinearSystem
+from mercer.solvers.online.budgeted import BudgetedDescent, BudgetedState
+from mercer.solvers.online.forgetron import Forgetron, ForgetronState
+from mercer.solvers.online.learner import Learner, Meeting
+from mercer.solvers.online.projectron import Projectron, ProjectronState
+from mercer.solvers.online.recursive import QuantisedLMS, QuantisedState, RecursiveLeastSquares, RecursiveState
+from mercer.solvers.svm.dual import DualFamily, DualPoint
+from mercer.solvers.svm.dual_coordinate import CoordinateState, DualCoordinateDescent, LinearFamily, LinearPoint
+from mercer.solvers.svm.smo import SMO, SMOState
+from mercer.solvers.svm.working_set import WorkingSet, WorkingSetState
 
 __all__ = [
     "SMO",

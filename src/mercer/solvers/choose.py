@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from mercer.arrays import human
+from mercer.points import human
 from mercer.solvers.base import Solver
-from mercer.solvers.cg import ConjugateGradients
-from mercer.solvers.cholesky import Cholesky
-from mercer.solvers.eigen import DenseEigen
-from mercer.solvers.krylov import BlockKrylov
+from mercer.solvers.eigen.dense import DenseEigen
+from mercer.solvers.eigen.krylov import BlockKrylov
+from mercer.solvers.linear.cg import ConjugateGradients
+from mercer.solvers.linear.cholesky import Cholesky
 
 __all__ = ["Choice", "choose_eigen", "choose_linear"]
 

@@ -13,12 +13,12 @@ from mercer.gram import KernelOperator
 from mercer.gram.compiler import structure
 from mercer.kernels import Kernel
 from mercer.kernels.base import trace_or_none
-from mercer.kernels.expression import Expression
+from mercer.kernels.symbolic.expression import Expression
+from mercer.validity.arithmetic.ranges import Domain
 from mercer.validity.check import check_values, check_vectors
-from mercer.validity.ranges import Domain
 from mercer.validity.report import KernelReport
 from mercer.validity.rows import domain_of, of_histograms
-from mercer.validity.witness import Gap, confirm_gap
+from mercer.validity.witnesses.witness import Gap, confirm_gap
 
 __all__ = ["brief_check", "gap_on"]
 

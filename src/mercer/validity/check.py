@@ -9,23 +9,23 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.arrays import as_seed
 from mercer.errors import InvalidInput, MercerError, NotAKernel, message
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel, TableKernel, as_kernel
 from mercer.kernels.base import trace_or_none
-from mercer.kernels.resolution import blank
+from mercer.kernels.parameters.resolution import blank
 from mercer.operators import Dense
-from mercer.validity.budget import MOST_WORK, Budget
-from mercer.validity.known import known_ranges
-from mercer.validity.points import DIMENSIONS, adversarial, large, spread, subsets
-from mercer.validity.proof import Proof, prove
-from mercer.validity.ranges import Domain
+from mercer.points import as_seed
+from mercer.validity.arithmetic.ranges import Domain
+from mercer.validity.proofs.known import known_ranges
+from mercer.validity.proofs.proof import Proof, prove
 from mercer.validity.report import KernelReport
 from mercer.validity.rows import domain_of, needs_columns, widths_to_draw
-from mercer.validity.search import Search, Subject
 from mercer.validity.spectrum import Spectrum, spectrum_of
-from mercer.validity.witness import Gap, Witness
+from mercer.validity.witnesses.budget import MOST_WORK, Budget
+from mercer.validity.witnesses.points import DIMENSIONS, adversarial, large, spread, subsets
+from mercer.validity.witnesses.search import Search, Subject
+from mercer.validity.witnesses.witness import Gap, Witness
 
 __all__ = ["check_kernel", "check_values", "check_vectors"]
 

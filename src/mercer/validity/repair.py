@@ -13,9 +13,9 @@ from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
 from mercer.gram.inputs import count
 from mercer.kernels import Kernel, as_kernel
-from mercer.kernels.parameters import one_of
+from mercer.kernels.parameters.checks import one_of
+from mercer.kernels.parameters.resolution import Resolver
 from mercer.kernels.properties import Definiteness, Properties
-from mercer.kernels.resolution import Resolver
 from mercer.validity.check import check_kernel
 
 __all__ = ["POLICIES", "RepairedKernel", "SpectralRepair", "repair_kernel"]

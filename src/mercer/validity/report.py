@@ -9,9 +9,9 @@ from typing import Any
 
 from mercer.errors import NotAKernel, message
 from mercer.kernels import Kernel
-from mercer.validity.derivation import Derivation
+from mercer.validity.proofs.derivation import Derivation
 from mercer.validity.spectrum import Spectrum
-from mercer.validity.witness import Gap, Witness
+from mercer.validity.witnesses.witness import Gap, Witness
 
 __all__ = ["KernelReport"]
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from mercer.errors import InvalidInput, message
 from mercer.kernels import Expression, Kernel, OnColumns, Rescaled
-from mercer.validity.exact import leaves
-from mercer.validity.ranges import Domain
+from mercer.validity.arithmetic.exact import leaves
+from mercer.validity.arithmetic.ranges import Domain
 
 __all__ = ["chosen_columns", "domain_of", "needs_columns", "of_histograms", "refused", "widths_to_draw"]
 

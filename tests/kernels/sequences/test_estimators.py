@@ -129,7 +129,7 @@ def test_products_with_many_vectors_are_made_by_parts(monkeypatch):
 def test_matrices_in_several_blocks(monkeypatch):
     whole = mercer.KernelOperator(Spectrum(2), X).toarray()
     monkeypatch.setattr("mercer.gram.tiles.LARGE_BLOCK", 1)
-    monkeypatch.setattr("mercer._twin.BlockTiles.row_block", 7)
+    monkeypatch.setattr("mercer.engine.reference.BlockTiles.row_block", 7)
     K = mercer.KernelOperator(Spectrum(2), X)
     np.testing.assert_array_equal(K.toarray(), whole)
     np.testing.assert_array_equal(

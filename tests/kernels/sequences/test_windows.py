@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mercer import KernelOperator, backend, errors
+from mercer import KernelOperator, errors
+from mercer.engine import backend
 from mercer.kernels import GappedKmer, Mismatch, MonomialSum, Spectrum, parse
 from mercer.kernels.sequences import comparing, position_weights
 

@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer import backend
+from mercer.engine import backend
 from mercer.errors import InvalidInput, message
-from mercer.kernels import bandwidth, parameters
 from mercer.kernels.base import Array, Kernel
+from mercer.kernels.parameters import bandwidth, checks
+from mercer.kernels.parameters.resolution import Resolver
 from mercer.kernels.properties import Definiteness, Properties
-from mercer.kernels.resolution import Resolver
 from mercer.kernels.sequences.pairs import by_pairs, isa, own_pairs
 from mercer.kernels.sequences.series import Series, as_tables, same_width, stacked
 
@@ -66,7 +66,7 @@ class GlobalAlignment(Kernel):
     reads: ClassVar[str] = "objects"
 
     def __post_init__(self) -> None:
-        self._set("gamma", parameters.bandwidth("GlobalAlignment", "gamma", self.gamma))
+        self._set("gamma", checks.bandwidth("GlobalAlignment", "gamma", self.gamma))
         if not isinstance(self.normalize, bool):
             raise InvalidInput(message("GlobalAlignment", f"normalize={self.normalize!r}", "give True or False"))
 

@@ -12,12 +12,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, NotAKernel, message
-from mercer.kernels import parameters
 from mercer.kernels.base import Array, Kernel
+from mercer.kernels.parameters import checks
 from mercer.kernels.properties import Definiteness, Properties
 from mercer.kernels.sequences import comparing, counts
-from mercer.kernels.sequences.corpus import Corpus, as_sequences, both_strands, encoded, without_gaps
+from mercer.kernels.sequences.corpus import Corpus, both_strands, encoded, without_gaps
 from mercer.kernels.sequences.counts import Pattern
+from mercer.points.sequences import as_sequences
 
 __all__ = ["UNITS", "SequenceKernel", "WindowKernel", "as_text", "integer"]
 
@@ -29,7 +30,7 @@ LARGEST = 1 << 53
 
 def integer(who: str, name: str, value: Any, least: int = 1) -> int:
     """An integer of at least `least`."""
-    number = parameters.number(who, name, value)
+    number = checks.number(who, name, value)
     if number != int(number) or number < least:
         raise NotAKernel(message(who, f"{name}={value!r}", f"give an integer of at least {least}"))
     return int(number)
@@ -62,7 +63,7 @@ class SequenceKernel(Kernel):
         return None
 
     def _check_unit(self) -> None:
-        self._set("unit", parameters.one_of(type(self).__name__, "unit", self._unit, UNITS))
+        self._set("unit", checks.one_of(type(self).__name__, "unit", self._unit, UNITS))
 
     @property
     def _unit(self) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer import backend
+from mercer.engine import backend
 from mercer.kernels.sequences.corpus import Corpus
 from mercer.kernels.sequences.counts import Pattern, mirrored
 from mercer.kernels.sequences.pairs import isa

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer import backend
+from mercer.engine import backend
 from mercer.kernels.sequences.corpus import Corpus
 
 __all__ = ["Counts", "Pattern", "count", "gram", "joined", "mirrored", "product", "self_products"]

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer import backend
+from mercer.engine import backend
 from mercer.kernels.sequences.counts import mirrored
 
 __all__ = ["Ordered", "by_pairs", "isa", "own_pairs"]

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.arrays import as_rows, require_collection
 from mercer.errors import InvalidInput, message
-from mercer.kernels.sequences.corpus import as_array, reordered
+from mercer.kernels.sequences.corpus import reordered
+from mercer.points import as_rows, require_collection
+from mercer.points.sequences import as_array
 
 __all__ = ["Series", "as_tables", "same_width", "stacked"]
 

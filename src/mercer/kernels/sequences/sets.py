@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
-from mercer.kernels import bandwidth, evaluation, parameters
+from mercer.kernels import evaluation
 from mercer.kernels.base import Array, Kernel
+from mercer.kernels.names import as_kernel
+from mercer.kernels.parameters import bandwidth, checks
+from mercer.kernels.parameters.resolution import Resolver
 from mercer.kernels.properties import Definiteness, Properties
-from mercer.kernels.resolution import Resolver
 from mercer.kernels.sequences.series import Series, as_tables, same_width, stacked
-from mercer.kernels.stationary import Gaussian
+from mercer.kernels.vectors.stationary import Gaussian
 
 __all__ = ["SetKernel"]
 
@@ -62,14 +64,12 @@ class SetKernel(Kernel):
     reads: ClassVar[str] = "objects"
 
     def __post_init__(self) -> None:
-        from mercer.kernels.names import as_kernel
-
         if isinstance(self.kernel, str):
             self._set("kernel", as_kernel(self.kernel))
         if not isinstance(self.kernel, Kernel) or self.kernel.domain != "vectors":
             given = f"{self.kernel!r} is no kernel on vectors"
             raise InvalidInput(message("SetKernel", given, "give one, such as Gaussian() or its name"))
-        self._set("aggregate", parameters.one_of("SetKernel", "aggregate", self.aggregate, ("mean", "sum")))
+        self._set("aggregate", checks.one_of("SetKernel", "aggregate", self.aggregate, ("mean", "sum")))
 
     @property
     def domain(self) -> str:

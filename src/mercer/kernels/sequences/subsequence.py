@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer import backend
+from mercer.engine import backend
 from mercer.errors import NotAKernel, message
-from mercer.kernels import parameters
 from mercer.kernels.base import Array
+from mercer.kernels.parameters import checks
 from mercer.kernels.sequences.base import SequenceKernel, integer
 from mercer.kernels.sequences.corpus import Corpus
 from mercer.kernels.sequences.pairs import by_pairs, isa, own_pairs
@@ -72,7 +72,7 @@ class Subsequence(SequenceKernel):
         self._set("length", integer("Subsequence", "length", self.length))
         if self.length > LONGEST:
             raise NotAKernel(message("Subsequence", f"length={self.length}", f"give at most {LONGEST}"))
-        self._set("decay", parameters.positive("Subsequence", "decay", self.decay))
+        self._set("decay", checks.positive("Subsequence", "decay", self.decay))
         if self.decay > 1:
             raise NotAKernel(message("Subsequence", f"decay={self.decay}", "give a number in (0, 1]"))
         if not isinstance(self.exact, bool | np.bool_):

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer import backend
+from mercer.engine import backend
 from mercer.errors import NotAKernel, message
-from mercer.kernels import parameters
 from mercer.kernels.base import Array
+from mercer.kernels.parameters import checks
 from mercer.kernels.sequences.base import SequenceKernel
 from mercer.kernels.sequences.corpus import Corpus
 from mercer.kernels.sequences.counts import mirrored
@@ -55,7 +55,7 @@ class AllSubstrings(SequenceKernel):
     unit: str = "character"
 
     def __post_init__(self) -> None:
-        self._set("decay", parameters.positive("AllSubstrings", "decay", self.decay))
+        self._set("decay", checks.positive("AllSubstrings", "decay", self.decay))
         if self.decay > 1:
             raise NotAKernel(message("AllSubstrings", f"decay={self.decay}", "give a number in (0, 1]"))
         self._check_unit()

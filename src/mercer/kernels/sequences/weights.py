@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
-from mercer.kernels.algebra import Normalized, Scaled, Sum
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import Constant, Kernel, Normalized, Scaled, Sum
 from mercer.kernels.sequences import counts
 from mercer.kernels.sequences.base import WindowKernel, as_text
-from mercer.kernels.sequences.corpus import Corpus, as_sequences, tokens
-from mercer.kernels.special import Constant
+from mercer.kernels.sequences.corpus import Corpus, tokens
+from mercer.points.sequences import as_sequences
 
 __all__ = ["kmer_weights", "position_weights"]
 

@@ -1,0 +1,183 @@
+"""Selects the compiled module or its NumPy reference, and limits BLAS threads while the engine runs."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from types import ModuleType
+from typing import Any
+
+from threadpoolctl import ThreadpoolController, threadpool_limits
+
+from mercer.engine import processors, reference
+from mercer.errors import InvalidInput, message
+
+__all__ = ["engine", "fixed_threads", "instruction_set", "is_native", "one_blas_thread", "spare_threads"]
+
+MOST_THREADS = 1024
+WORTH_WAKING = 4e9
+"""Operations of a BLAS call, 0.05 to 0.1 s of one thread, from which on more threads save more than they cost."""
+
+
+def _load() -> ModuleType | None:
+    try:
+        native = importlib.import_module("mercer._core")
+    except ImportError:
+        return None
+    if _most_threads() < MOST_THREADS:
+        native.bound_threads(_most_threads())
+    return native
+
+
+def _most_threads() -> int:
+    """Of the engine: the quota of the control group, which OpenMP, whose setting it reads, does not know."""
+    quota = processors.quota()
+    return MOST_THREADS if processors.chosen() or math.isinf(quota) else math.ceil(quota)
+
+
+_native = _load()
+
+
+def engine() -> Any:
+    """The compiled module; the reference if it was not built, or if ``MERCER_CORE=off`` is in the environment."""
+    off = os.environ.get("MERCER_CORE", "").lower() == "off"
+    return reference if off or _native is None else _native
+
+
+def is_native() -> bool:
+    """Whether the compiled module runs."""
+    return engine() is not reference
+
+
+def instruction_set() -> str:
+    """The instruction set in use: the machine's best, or the one that ``MERCER_ISA`` names.
+
+    Raises
+    ------
+    InvalidInput
+        If ``MERCER_ISA`` names one that this machine does not have.
+    """
+    names: list[str] = engine().instruction_sets()
+    wanted = os.environ.get("MERCER_ISA", "")
+    if not wanted or not is_native():
+        return names[-1]
+    if wanted not in names:
+        given = f"{wanted!r} on a machine with {names}"
+        raise InvalidInput(message("MERCER_ISA", given, "unset it, or choose one of these"))
+    return wanted
+
+
+@contextmanager
+def spare_threads() -> Iterator[None]:
+    """BLAS on the processors that other processes leave free, at least one; as many as ever if the user chose a number.
+
+    A call of BLAS waits for the slowest of its threads, again and again in a decomposition, and the others spin: beside
+    two busy processes on two cores the eigenvectors of 1000 rows took nine times as long with two threads as with one.
+    How many are free is found out anew for each section within this one.
+    """
+    with _limits.section(None):
+        yield
+
+
+@contextmanager
+def one_blas_thread(operations: float = 0.0) -> Iterator[None]:
+    """Where calls of BLAS and of the engine alternate: one thread for BLAS, unless `operations` are many for one call.
+
+    The threads of OpenBLAS, of which NumPy's and SciPy's wheels have one each, look for more work for a tenth of a
+    second before they sleep, and take cores from the engine meanwhile: on two cores a product of 10 000 rows takes
+    twice as long then. Of sections within each other the least number counts.
+    """
+    with _limits.section(1 if operations < WORTH_WAKING else None):
+        yield
+
+
+@contextmanager
+def fixed_threads(number: int) -> Iterator[None]:
+    """So many threads, for BLAS and the engine, whatever others leave free."""
+    with threadpool_limits(number), _limits.fixed():
+        if _native is None:
+            yield
+            return
+        _native.bound_threads(number)  # where the engine was built without OpenMP, whose setting it would read
+        try:
+            yield
+        finally:
+            _native.bound_threads(_most_threads())
+
+
+class _Limits:
+    """The number of BLAS threads, which is one for the process.
+
+    The thread that opens a section first sets it, and sets it back; what other threads open meanwhile changes nothing.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._owner, self._fixed = threading.Lock(), 0, 0
+        self._open: list[int | None] = []
+        self._before: list[int] = []
+
+    @contextmanager
+    def section(self, most: int | None) -> Iterator[None]:
+        """At most so many threads, or those that are free if None; the least of sections within each other."""
+        with self._lock:
+            self._owner = self._owner or threading.get_ident()
+        if self._owner != threading.get_ident():
+            yield
+            return
+        if not self._open:
+            self._before = [library.num_threads for library in _blas()]
+        self._open.append(most)
+        self._set()
+        try:
+            yield
+        finally:
+            self._open.pop()
+            self._set()
+            if not self._open:
+                self._release()
+
+    def _release(self) -> None:
+        for library in _blas():
+            if hasattr(library, "clear_controlling_thread"):  # threadpoolctl lets one thread set numbers, the first
+                library.clear_controlling_thread()
+        self._owner = 0
+
+    def after_fork(self) -> None:
+        """In the child: a thread that is not there any more gives nothing back."""
+        self._lock = threading.Lock()
+        if self._owner != threading.get_ident():
+            self._owner, self._open = 0, []
+
+    @contextmanager
+    def fixed(self) -> Iterator[None]:
+        """Where nothing is set by what is free."""
+        self._fixed += 1
+        try:
+            yield
+        finally:
+            self._fixed -= 1
+
+    def _set(self) -> None:
+        given = [most for most in self._open if most is not None]
+        if len(given) < len(self._open) and not self._fixed and not processors.chosen():
+            given.append(processors.free())
+        for library, before in zip(_blas(), self._before, strict=True):
+            wanted = min([before, *given])
+            if library.num_threads != wanted:
+                library.set_num_threads(wanted)
+
+
+_limits = _Limits()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_limits.after_fork)
+
+
+@lru_cache(maxsize=1)
+def _blas() -> tuple[Any, ...]:
+    """Each BLAS of this process. Found once, which takes milliseconds; NumPy's and SciPy's are loaded by then."""
+    return tuple(ThreadpoolController().select(user_api="blas").lib_controllers)

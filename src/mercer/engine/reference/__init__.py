@@ -1,0 +1,29 @@
+"""The reference of the native module, in NumPy: the definition of what it does, and its stand-in if it was not built.
+
+Arrays in, arrays out; nothing here knows what a kernel is.
+"""
+
+from mercer.engine.reference.band import BAND, band_factors, band_norms, band_step, band_vectors
+from mercer.engine.reference.coordinates import coordinates
+from mercer.engine.reference.dual import smo
+from mercer.engine.reference.groups import add_rows, nearest_means
+from mercer.engine.reference.online import forget_pass, merge_pass
+from mercer.engine.reference.quantised import QUANTISED_ROWS, quantise, quantised_product
+from mercer.engine.reference.sequences import (
+    add_products,
+    alignment_kernel,
+    count_kmers,
+    subsequence_kernel,
+    substring_kernel,
+    substring_product,
+)
+from mercer.engine.reference.tiles import PAIRINGS, BlockTiles, Tiles, instruction_sets, threads
+from mercer.engine.reference.triangular import cholesky_solve
+from mercer.engine.reference.windows import WindowComparison, match_lanes
+
+__all__ = [
+    "BAND", "PAIRINGS", "QUANTISED_ROWS", "BlockTiles", "Tiles", "WindowComparison", "add_products", "add_rows",
+    "alignment_kernel", "band_factors", "band_norms", "band_step", "band_vectors", "cholesky_solve", "coordinates",
+    "count_kmers", "forget_pass", "instruction_sets", "match_lanes", "merge_pass", "nearest_means", "quantise",
+    "quantised_product", "smo", "subsequence_kernel", "substring_kernel", "substring_product", "threads",
+]  # fmt: skip

@@ -1,0 +1,5 @@
+"""What estimators share: the base class, parameters, expansions, compression, calibration."""
+
+from mercer.estimators.base.estimator import KernelEstimator
+
+__all__ = ["KernelEstimator"]

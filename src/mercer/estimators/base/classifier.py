@@ -1,0 +1,89 @@
+"""What classifiers by scores share: labels, weights of rows and classes, and the class of the largest score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+
+from mercer.errors import InvalidInput, message
+from mercer.estimators.base.compression import Compressible
+
+__all__ = ["ScoreClassifier", "class_factors"]
+
+
+def class_factors(who: str, class_weight: Any, classes: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    """What `class_weight` multiplies the rows of each class with; "balanced" is 1/`mass`, the weight of its rows.
+
+    As in scikit-learn a class that a dict leaves out has 1, but a dict may not leave classes out and name others.
+    Classes are balanced with those that have a weight.
+
+    >>> class_factors("SVC", "balanced", np.array([0, 1]), np.array([1, 3])).round(3)
+    array([2.   , 0.667])
+    >>> class_factors("SVC", {"b": 5.0}, np.array(["a", "b"]), np.array([1, 3]))
+    array([1., 5.])
+    """
+    if class_weight is None:
+        return np.ones(len(classes))
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        there = mass > 0
+        return np.divide(mass.sum() / there.sum(), mass, out=np.ones(len(mass)), where=there)
+    known = classes.tolist()
+    if not isinstance(class_weight, Mapping):
+        do = f'give {{class: factor}} of the classes {str(known[:5])[1:-1]}, "balanced", or None'
+        raise InvalidInput(message(who, f"class_weight={class_weight!r:.60}", do))
+    absent = [one for one in known if one not in class_weight]
+    others = [one for one in class_weight if one not in known]
+    if absent and others:
+        given = f"class_weight names {others[0]!r}, which is no class, and not {absent[0]!r}, which is one"
+        raise InvalidInput(message(who, given, f"name the classes as they are in y: {str(known[:5])[1:-1]}"))
+    for one, factor in class_weight.items():
+        number = isinstance(factor, Real) and not isinstance(factor, bool | np.bool_)
+        if not (number and 0 < float(factor) < np.inf):
+            do = "give a finite number > 0; to leave a class out, leave out its rows"
+            raise InvalidInput(message(who, f"class_weight has {factor!r} for the class {one!r}", do))
+    return np.array([float(class_weight.get(one, 1.0)) for one in known])
+
+
+class ScoreClassifier(ClassifierMixin, Compressible):
+    """f(x) + b, a column for each class, for two classes that of the second alone; the largest wins."""
+
+    class_weight: Any
+    dual_coef_: np.ndarray
+    intercept_: Any
+
+    def _labelled(self, X: Any, y: Any) -> tuple[Any, Any]:
+        X, y = self._validate_both(X, y)
+        check_classification_targets(y)
+        return X, y
+
+    def _encoded(self, X: Any, y: np.ndarray, weights: np.ndarray | None) -> tuple[Any, np.ndarray, np.ndarray | None]:
+        """The rows that have a weight, the places of their classes in `classes_`, and the weights by `class_weight`."""
+        if weights is not None and np.any(weights == 0) and self._domain() != "precomputed":
+            X, y, weights = self._without(weights == 0, X, y, weights)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            given = f"only one class, {self.classes_.tolist()}"
+            raise InvalidInput(message(type(self).__name__, given, "give rows of at least two classes"))
+        if self.class_weight is not None:
+            mass = np.bincount(labels, weights)
+            factor = class_factors(type(self).__name__, self.class_weight, self.classes_, mass)[labels]
+            weights = factor if weights is None else weights * factor
+        return X, labels, weights
+
+    def _decide(self, X: Any) -> np.ndarray:
+        return np.asarray(self._expanded(X) + self.intercept_)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """f(x) + b: of shape (m,) for two classes (positive: the second), of shape (m, c) otherwise."""
+        scores = self._decide(X)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of the largest score."""
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]

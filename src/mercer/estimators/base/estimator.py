@@ -1,0 +1,288 @@
+"""What all estimators share: a kernel, a memory budget, validated rows, and a report."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self
+
+import numpy as np
+from sklearn.utils import Tags, _safe_indexing
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _check_y,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
+
+from mercer.atomic import Atomic
+from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
+from mercer.estimators.base.advice import advice, left_to_default
+from mercer.estimators.base.expansion import Expansion
+from mercer.estimators.base.indefinite import examine, not_finite
+from mercer.estimators.base.parameters import NamedParameters
+from mercer.gram import KernelOperator, lost_when_centred
+from mercer.gram.inputs import dtype_of
+from mercer.kernels import Kernel, as_kernel
+from mercer.kernels.conventions import PAIRWISE, Names
+from mercer.points import as_seed, parse_memory, require_collection, require_table
+from mercer.solvers import Solution, Status
+from mercer.ways.report import Report
+
+__all__ = ["KernelEstimator", "KernelSize"]
+
+FLOATS = (np.float64, np.float32)
+
+
+class KernelSize(NamedTuple):
+    """tr K, the largest entry of K, and whether float32 can hold the entries and their sums."""
+
+    trace: float
+    largest_entry: float
+    fits_float32: bool
+
+
+class KernelEstimator(Atomic, NamedParameters):
+    """scikit-learn's contract for an estimator with a `kernel` and a `memory` budget.
+
+    `kernel` may be a Kernel, a name, an expression as text, or a callable; `kernel__gamma` and the like reach into it
+    in grid searches and never change a kernel that somebody else holds.
+    """
+
+    kernel: Any
+    memory: Any
+    kernel_parameters: tuple[str, ...] = ("kernel",)
+    """The parameters that are kernels."""
+    named_kernels: ClassVar[Names] = PAIRWISE
+    """What scikit-learn's names of kernels mean: the defaults of the estimator's counterpart."""
+    indefinite_meaning: ClassVar[str] = (
+        "the method takes its values for inner products of features, which they are not: squared lengths may be "
+        "negative"
+    )
+    """What a fit with an indefinite kernel still computes; empty where the method asks no definiteness of it."""
+    centres: ClassVar[bool] = False
+    """Whether the output depends on differences of kernel values alone, which rows far from the origin may lose."""
+
+    step_limit: ClassVar[str] = "max_iter"
+    penalty: ClassVar[str] = "alpha"
+    """The parameters that bound the solver's steps, and that are added to what it inverts; either may not be there."""
+    early: ClassVar[str] = ""
+    """What else may be done where the steps came to an end."""
+    tuned: ClassVar[str] = ""
+    """The parameter that a search should choose first; empty if there is none."""
+
+    # ---- parameters --------------------------------------------------------------------------------------------------
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; ``kernel__name`` replaces the kernel by a copy with that parameter."""
+        own = self.kernel_parameters
+        inner = {name: params.pop(name) for name in list(params) if name.partition("__")[0] in own and "__" in name}
+        super().set_params(**params)
+        for which in own:
+            change = {name.removeprefix(f"{which}__"): inner[name] for name in inner if name.startswith(f"{which}__")}
+            if change:
+                setattr(self, which, self._as_kernel(getattr(self, which)).replace(**change))
+        return self
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        domain = self._domain()
+        tags.input_tags.sparse = domain == "vectors"
+        tags.input_tags.pairwise = domain == "precomputed"
+        return tags
+
+    @classmethod
+    def _as_kernel(cls, given: Any) -> Kernel:
+        return as_kernel(given, cls.named_kernels)
+
+    def _domain(self) -> str:
+        return self._as_kernel(self.kernel).domain
+
+    def _refuse(self, name: str, do: str) -> NoReturn:
+        raise InvalidInput(message(type(self).__name__, f"{name}={getattr(self, name)!r}", do))
+
+    def _checked_number(
+        self, name: str, low: float = 0.0, high: float = np.inf, *, or_equal: bool = False, otherwise: str = ""
+    ) -> float:
+        """The parameter as a float: low < value ≤ high, or low ≤ value; never infinite."""
+        value = getattr(self, name)
+        number = isinstance(value, Real) and not isinstance(value, bool)
+        if number and (low < value or (or_equal and low == value)) and value <= high and value < np.inf:
+            return float(value)
+        do = f"give a number {'≥' if or_equal else '>'} {low:g}" + (f" and ≤ {high:g}" if high < np.inf else "")
+        self._refuse(name, do + otherwise)
+
+    def _checked_count(self, name: str, otherwise: str = "") -> int:
+        """The parameter as a whole number ≥ 1."""
+        value = getattr(self, name)
+        if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
+            self._refuse(name, f"give a positive integer{otherwise}")
+        return int(value)
+
+    # ---- rows --------------------------------------------------------------------------------------------------------
+
+    def _validate(self, X: Any, **options: Any) -> Any:
+        """The rows of a fit; what is not a table is left to the kernel."""
+        if self._domain() == "any":
+            return self._as_objects(X)
+        X = self._numbers(X, **options)
+        if self._domain() == "precomputed":
+            self._check_precomputed(X)
+        return X
+
+    def _validate_both(self, X: Any, y: Any, **options: Any) -> tuple[Any, Any]:
+        """The rows and the targets of a fit."""
+        if y is not None:
+            require_collection(y, f"{type(self).__name__}, y")
+        if self._domain() == "any":
+            wanted = {name: options[name] for name in ("multi_output", "y_numeric") if name in options}
+            X, y = self._as_objects(X), _check_y(y, **wanted, estimator=self)
+            check_consistent_length(X, y)
+            return X, y
+        X, y = self._numbers(X, y, **options)
+        if self._domain() == "precomputed":
+            self._check_precomputed(X)
+        return X, y
+
+    def _numbers(self, *data: Any, **options: Any) -> Any:
+        """A table of numbers, and targets, as scikit-learn checks them."""
+        require_table(data[0], type(self).__name__)
+        try:
+            return validate_data(self, *data, accept_sparse="csr", dtype=FLOATS, order="C", **options)
+        except ValueError as error:
+            if "array element with a sequence" in str(error):
+                do = "give rows of equal length, all of numbers, or a kernel of such objects"
+                raise InvalidInput(message(type(self).__name__, "objects that are not numbers", do)) from error
+            if "could not convert string" not in str(error):
+                raise
+            do = "choose a kernel of sequences, such as 'spectrum(k=3)', or mercer.table_kernel(df) for a data frame"
+            given = f"text, which {self.kernel!r} has no value for"
+            raise InvalidInput(message(type(self).__name__, given, do)) from error
+
+    def _as_objects(self, X: Any) -> Any:
+        """What is no table of numbers, in the form that the kernel reads."""
+        return self._as_kernel(self.kernel).as_objects(X)
+
+    def _check_precomputed(self, K: Any) -> None:
+        """A precomputed matrix must be a kernel's: square and symmetric. Its definiteness is the solver's to find."""
+        if K.shape[0] != K.shape[1]:
+            given = f"a precomputed kernel matrix of shape {K.shape}"
+            raise InvalidInput(message(type(self).__name__, given, "give k(X, X): it must be a square matrix"))
+        asymmetry = float(np.max(np.abs(K - K.T), initial=0.0))
+        if asymmetry > 1e-5 * float(np.max(np.abs(K), initial=0.0)):
+            given = f"a precomputed kernel matrix with |K − Kᵀ| up to {asymmetry:.1e}"
+            raise InvalidInput(message(type(self).__name__, given, "symmetrise it: (K + K.T) / 2"))
+
+    def _validate_new(self, X: Any) -> Any:
+        check_is_fitted(self)
+        if self._domain() == "any":
+            return self._as_objects(X)
+        return self._numbers(X, reset=False)
+
+    def _weights(self, sample_weight: Any, X: Any) -> np.ndarray | None:
+        """Positive weights in float64, or None where all are 1."""
+        if sample_weight is None:
+            return None
+        rows = X if hasattr(X, "shape") else np.empty((len(X), 1))
+        weights = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+        if not np.any(weights > 0):
+            raise InvalidInput(message(type(self).__name__, "sample weights that are all zero", "give a positive one"))
+        return weights
+
+    def _without(
+        self, absent: np.ndarray, X: Any, Y: np.ndarray, weights: np.ndarray
+    ) -> tuple[Any, np.ndarray, np.ndarray]:
+        """The fit without the rows of weight 0."""
+        keep = np.flatnonzero(~absent)
+        if self._domain() == "precomputed":
+            given = "zero sample weights with a precomputed kernel"
+            raise InvalidInput(message(type(self).__name__, given, "leave these rows and columns out of the matrix"))
+        return _safe_indexing(X, keep), Y[keep], weights[keep]
+
+    # ---- kernel ------------------------------------------------------------------------------------------------------
+
+    def _begin(self, X: Any, weights: np.ndarray | None = None, kernel: Any = None) -> tuple[KernelOperator, Report]:
+        """The kernel (the estimator's own, unless given) resolved on the rows, its operator, and an empty report."""
+        names = getattr(self, "feature_names_in_", None)
+        given = self.kernel if kernel is None else kernel
+        self.kernel_: Kernel = self._as_kernel(given).resolve(X, names, weights)
+        K = KernelOperator(self.kernel_, X, dtype=np.float64)
+        self.X_fit_ = np.arange(K.shape[0]) if self.kernel_.domain == "precomputed" else K.X
+        report = Report(
+            estimator=type(self).__name__,
+            kernel=repr(self.kernel_),
+            n=K.shape[0],
+            d=int(getattr(self, "n_features_in_", 0)),
+            dtype=str(dtype_of(K.X)),
+            definiteness=self.kernel_.properties.definiteness.name.lower().replace("_", " "),
+            memory_budget=parse_memory(self.memory),
+            memory_rows=K.copies,
+        )
+        if self.tuned:
+            report.notes += left_to_default(self, self.tuned)
+        if self.indefinite_meaning:
+            examine(K, type(self).__name__, self.indefinite_meaning, report)
+        self._warn_if_lost(K, report)
+        return K, report
+
+    def _warn_if_lost(self, K: KernelOperator, report: Report) -> None:
+        """Warn if centred kernel values are rounding, and the output depends on these."""
+        lost = lost_when_centred(K, type(self).__name__) if self.centres else None
+        if lost:
+            report.warnings.append(lost)
+            warn(lost)
+
+    def _kernel_size(self, K: KernelOperator) -> KernelSize:
+        """How large the entries are, from the diagonal, which bounds the rest of a Mercer kernel's matrix."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            diagonal = np.asarray(K.diagonal(), np.float64)
+        if not np.all(np.isfinite(diagonal)):
+            raise not_finite(K, type(self).__name__, "standardise the columns, or lower the degree")
+        top = float(np.abs(diagonal).max())
+        return KernelSize(float(diagonal.sum()), top, top < 1e30 and K.fits_float32)
+
+    def _seed(self) -> int:
+        """`random_state` where it is a whole number, else one drawn from the generator that it stands for."""
+        return as_seed(getattr(self, "random_state", None), type(self).__name__)
+
+    def _expansion(self) -> Expansion | None:
+        """The outputs as kernel expansions over `X_fit_`, for `explain`; None where they are none."""
+        return None
+
+    def _cross(self, X: Any) -> KernelOperator:
+        """k(new row, training row) as an operator.
+
+        Its entries are in float64, as those of the fit: coefficients may be large against what they add up to, by
+        residual/λ for instance, and multiply the rounding of the entries.
+        """
+        rows = self._validate_new(X)
+        return KernelOperator(self.kernel_, rows, self.X_fit_, dtype=np.float64)
+
+    def _expanded(self, X: Any, coefficients: str = "dual_coef_") -> np.ndarray:
+        """Σⱼ αⱼ k(x, xⱼ) of new rows, α the attribute of that name; what overflows is refused."""
+        values = np.asarray(self._cross(X) @ getattr(self, coefficients))
+        if not np.all(np.isfinite(values)):
+            row = int(np.argmin(np.isfinite(values.reshape(len(values), -1)).all(axis=1)))
+            given = f"{self.kernel_!r} has values that are not finite on row {row}"
+            do = "standardise the columns, as those of the training rows, or lower the degree"
+            raise InvalidInput(message(type(self).__name__, given, do))
+        return values
+
+    def _advice(self, status: Status) -> str:
+        """What the status means, and what to do about it in the estimator's own parameters."""
+        more = self.early if status is Status.MAX_STEPS else ""
+        return advice(status, self.get_params(deep=False), self.step_limit, self.penalty) + more
+
+    def _account(self, report: Report, solution: Solution[Any], tolerance: float, rounding: float = 0.0) -> None:
+        """What the solver says of itself, in the report and as a warning where it fell short of more than rounding."""
+        report.steps, report.residual = solution.steps, float(solution.residual)
+        report.tolerance, report.status = tolerance, solution.status.name.lower().replace("_", " ")
+        if not solution.converged and report.residual <= rounding:
+            report.status = "converged to rounding"
+            report.notes.append(
+                f"float64 carries a residual of {report.residual:.1e}, no less: the system is large or nearly singular"
+            )
+        elif not solution.converged:
+            given = f"{report.method} ended with a relative residual of {report.residual:.1e}, not {tolerance:.0e}"
+            report.warnings.append(message(type(self).__name__, given, self._advice(solution.status)))
+            warn(report.warnings[-1], ConvergenceWarning)

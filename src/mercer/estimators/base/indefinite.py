@@ -1,0 +1,43 @@
+"""What a fit says of a kernel that is not proved to be one."""
+
+from __future__ import annotations
+
+from mercer.errors import IndefiniteKernelWarning, InvalidInput, message, warn
+from mercer.gram import KernelOperator
+from mercer.validity.brief import brief_check, gap_on
+from mercer.ways.report import Report
+
+__all__ = ["examine", "not_finite"]
+
+
+def examine(K: KernelOperator, who: str, meaning: str, report: Report) -> None:
+    """Look for a proof or a witness where the kernel declares neither; warn with the witness.
+
+    `meaning` is what the method still computes for an indefinite kernel.
+    """
+    if K.kernel.properties.definiteness.is_mercer or K.shape[0] != K.shape[1]:
+        return
+    found = brief_check(K)
+    if found.verdict == "proved":
+        report.definiteness = "positive semidefinite, proved from its formula"
+        return
+    report.notes.append("the kernel is not proved positive semi-definite; the method may have no meaning for it")
+    if found.verdict == "undefined":
+        report.notes += [f"{found.gap}; {found.gap.advice}"] if found.gap else []
+    if found.witness is None:
+        report.notes.append(f"no witness against the kernel was found on {found.domain}")
+        return
+    report.definiteness = "indefinite"
+    given = f"{K.kernel!r} is not a Mercer kernel: {found.witness.line}"
+    advice = f"{meaning}; see mercer.check_kernel, or repair it: kernel=mercer.RepairedKernel(kernel, 'clip')"
+    report.warnings.append(message(who, given, advice))
+    warn(report.warnings[-1], IndefiniteKernelWarning)
+
+
+def not_finite(K: KernelOperator, who: str, otherwise: str) -> InvalidInput:
+    """The error for kernel values that are not finite: the row where the formula has no value, or else `otherwise`."""
+    if found := gap_on(K):
+        row, gap = found
+        given = f"{K.kernel!r} has no value ({gap.why}) at row {row}"
+        return InvalidInput(message(who, given, gap.advice))
+    return InvalidInput(message(who, f"{K.kernel!r} has values that are not finite on these rows", otherwise))

@@ -1,0 +1,73 @@
+"""What the estimators of clusters share: their parameters' checks, several starts, and the numbering of clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClusterMixin
+
+from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
+from mercer.estimators.base.estimator import KernelEstimator
+from mercer.solvers import Clustering, Lloyd, Partition, Solution, best_of_starts, drawn_starts
+from mercer.ways.report import Report
+
+__all__ = ["Clusterer"]
+
+
+class Clusterer(ClusterMixin, KernelEstimator):
+    """A kernel, a number of clusters, and Lloyd's iteration from several starts."""
+
+    n_clusters: int
+    n_init: int
+    max_iter: int
+    random_state: Any
+    sample_weight_: np.ndarray | None
+
+    def _positive(self, *names: str) -> None:
+        """Refuse counts that are none."""
+        for name in names:
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+                raise InvalidInput(message(type(self).__name__, f"{name}={value!r}", "give a positive integer"))
+
+    def _count(self, n: int, weights: np.ndarray | None) -> int:
+        """The clusters asked for, no more than there are rows that count."""
+        self._positive("n_clusters", "n_init", "max_iter")
+        present = n if weights is None else int(np.count_nonzero(weights))
+        if self.n_clusters > present:
+            given = f"n_clusters={self.n_clusters} for n_samples={present} of positive weight"
+            raise InvalidInput(message(type(self).__name__, given, "lower n_clusters, or give more rows"))
+        return int(self.n_clusters)
+
+    def _best(self, problem: Clustering, starts: Iterable[np.ndarray] | None, tol: float = 0.0) -> Solution[Any]:
+        """The solution of least inertia from the starts that are given, or `n_init` by k-means++."""
+        starts = drawn_starts(problem, self.n_init, self._seed()) if starts is None else starts
+        best = best_of_starts(Lloyd(tol=tol, max_steps=self.max_iter), problem, starts)
+        if not np.isfinite(best.x.inertia):
+            given = "kernel values that are not finite"
+            raise InvalidInput(message(type(self).__name__, given, "check the kernel and the rows"))
+        self.n_iter_ = best.steps
+        return best
+
+    def _number(self, found: Partition, problem: Clustering, report: Report, by_weight: bool = True) -> np.ndarray:
+        """The clusters that have rows, the heaviest first, of equal weight the nearest to the mean of all.
+
+        Unless `by_weight` they keep their order.
+        """
+        filled = np.flatnonzero(found.sizes > 0)
+        if by_weight:
+            W = found.sizes[filled]
+            distance = np.bincount(found.labels, problem.w * problem.from_mean, len(found.sizes))[filled] / W
+            filled = filled[np.lexsort((distance, -np.round(W / W.sum(), 12)))]
+        place = np.zeros(len(found.sizes), np.intp)
+        place[filled] = np.arange(len(filled))
+        self.labels_ = place[found.labels]
+        self.cluster_weights_, self.n_clusters_ = found.sizes[filled], len(filled)
+        if len(filled) < len(found.sizes):
+            given = f"n_clusters={len(found.sizes)}, but the rows have {len(filled)} distinct images"
+            report.warnings.append(message(type(self).__name__, given, "lower n_clusters"))
+            warn(report.warnings[-1], ConvergenceWarning)
+        return filled

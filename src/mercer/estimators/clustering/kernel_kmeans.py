@@ -1,0 +1,329 @@
+"""Kernel k-means: clusters around means in feature space."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from mercer.engine.backend import one_blas_thread
+from mercer.errors import InvalidInput, message
+from mercer.estimators.clustering.clusterer import Clusterer
+from mercer.estimators.clustering.landmark_clusters import LandmarkClusters
+from mercer.gram import KernelOperator
+from mercer.kernels import Linear
+from mercer.operators import Dense, LowRank, Operator
+from mercer.points import human
+from mercer.solvers import Clustering, Partition
+from mercer.solvers.choose import STORED_SHARE
+from mercer.ways.report import Report
+
+__all__ = ["KernelKMeans"]
+
+SMALL = 2000
+"""Rows up to which K is stored in float64 and nothing is done in float32."""
+
+CHEAP_COLUMNS = 40
+"""Columns up to which the entries of a traced kernel are made anew in each pass, where K would fit too. Measured on
+one thread: 0.7 ns an entry at d = 20 and 1.8 at d = 100 (Gaussian, float32), against 0.8 to 1.1 from stored ones."""
+
+DEAREST_PASS = 2e13
+"""Multiply-adds in one pass beyond which "auto" takes landmarks: 1000 s at 2e10 a second."""
+
+
+class _Road(NamedTuple):
+    """What Lloyd's iteration is given, the dtype of its entries, the bytes of what is stored, and why."""
+
+    name: str
+    dtype: np.dtype[Any]
+    matrix: int
+    reason: str
+
+
+_ROADS = {
+    "given": "the matrix that was given",
+    "rows": "on the rows themselves",
+    "stored": "K stored",
+    "matrix_free": "matrix-free",
+}
+
+
+def _sums_of_starts(dtype: np.dtype[Any], n: int) -> int:
+    """Bytes of the first sums of several starts, made in one pass over a stored matrix: at most an eighth of it."""
+    return int(dtype.itemsize) * n * n // 8
+
+
+class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkClusters, Clusterer):
+    r"""min Σᵢ wᵢ ‖φ(xᵢ) − m_c(i)‖² over labels c, with ‖φ(x) − m_c‖² = k(x, x) − 2 meanⱼ k(x, xⱼ) + meanⱼⱼ' k(xⱼ, xⱼ').
+
+    The means are over the rows of cluster c, weighted by w. Lloyd's iteration is exact: each pass is one sum of kernel
+    values over groups of columns, of those rows only that changed their cluster, and no n × k product. With the linear
+    kernel it is k-means.
+
+    Parameters
+    ----------
+    n_clusters : int, default 8
+        k. Fewer are found where fewer rows are distinct in feature space.
+    kernel : Kernel, str or callable, default "gaussian"
+        A name is the kernel class of that name with its defaults; scikit-learn's names "rbf", "poly", "sigmoid"
+        and "laplacian" have the defaults of its pairwise functions.
+    init : "k-means++" or array, default "k-means++"
+        Or where to start: k places of training rows, the labels of all n rows, or k rows, whose images are the first
+        means. Clusters keep the numbers that an array gives them; else they are numbered by falling weight.
+    n_init : int, default 3
+        Starts by k-means++, of which the one of least inertia is kept. An array is one start.
+    max_iter : int, default 300
+        Passes.
+    tol : float, default 0.0
+        On the share of the inertia that one more assignment would take away; 0 goes on until no row moves.
+    solver : {"auto", "stored", "matrix_free", "nystroem"}, default "auto"
+        "stored" keeps K in float32, "matrix_free" makes its entries anew in each pass; both sum in float64, make all
+        sums anew every 30 passes, and confirm the best start with entries in float64. "nystroem" clusters features that
+        landmarks span, an approximation. "auto" chooses between the first two by what is quicker and fits, and takes
+        the last only where one pass costs more than 2e13 multiply-adds.
+    n_landmarks : int or None, default None
+        Of "nystroem"; None is max(5k, √n log n).
+    landmarks : {"pivoted", "uniform", "kmeans"} or array, default "pivoted"
+        As for `Nystroem`.
+    batch_size : int or None, default None
+        Of "nystroem": rows at a time for scikit-learn's MiniBatchKMeans on the features, which are then never stored;
+        None is Lloyd's iteration on all of them where they fit the budget, else mini-batches of 10 000.
+    memory : int, str or None
+        Budget in bytes or as "2GB"; None is half of what is free.
+    random_state : int, RandomState or None, default 0
+
+    Attributes
+    ----------
+    labels_ : array of shape (n,)
+        c(i); a row of weight 0 has the label of its nearest mean.
+    inertia_ : float
+        Σᵢ wᵢ ‖φ(xᵢ) − m_c(i)‖², from entries in float64.
+    cluster_weights_ : array of shape (k,)
+        W_c = Σ wᵢ over the cluster.
+    center_norms_ : array of shape (k,)
+        ‖m_c‖².
+    n_clusters_, n_iter_ : int
+        Clusters found, and passes of the best start.
+    dual_coef_ : array of shape (m, k)
+        After "nystroem": m_c = Σⱼ dual_coef_ⱼ₍c₎ φ(bⱼ) over the landmarks, which are X_fit_.
+    kernel_, X_fit_, sample_weight_, report_
+        The kernel as resolved, the training rows and their weights (None for 1, and after "nystroem"), what was chosen
+        and how exact it is.
+
+    Notes
+    -----
+    The inertia never rises from pass to pass, up to rounding: 1e-13 Σ wᵢ k(xᵢ, xᵢ) with entries in float64. A cluster
+    that loses its rows takes the one farthest from its own mean. k-means++ draws from the rows in an order that follows
+    from the data: the result does not depend on the order of the rows, a weight of 2 is a row that stands twice, and
+    a weight of 0 one that is absent.
+
+    References
+    ----------
+    B. Schölkopf, A. Smola, K.-R. Müller (1998). Nonlinear component analysis as a kernel eigenvalue problem.
+    I. S. Dhillon, Y. Guan, B. Kulis (2004). Kernel k-means, spectral clustering and normalized cuts. KDD.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelKMeans
+    >>> from mercer.kernels import Gaussian
+    >>> X = np.array([[0.0], [0.2], [0.1], [5.0], [5.2]])
+    >>> model = KernelKMeans(2, Gaussian(gamma=1.0)).fit(X)
+    >>> model.labels_, model.predict([[4.0], [-1.0]])
+    (array([0, 0, 0, 1, 1]), array([1, 0]))
+    >>> model.transform([[0.1]]).round(3)
+    array([[0.011, 1.407]])
+    """
+
+    centres: ClassVar[bool] = True
+    indefinite_meaning: ClassVar[str] = (
+        "squared distances from means may be negative, and a pass may raise the inertia instead of lowering it"
+    )
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        kernel: Any = "gaussian",
+        *,
+        init: Any = "k-means++",
+        n_init: int = 3,
+        max_iter: int = 300,
+        tol: float = 0.0,
+        solver: Literal["auto", "stored", "matrix_free", "nystroem"] = "auto",
+        n_landmarks: int | None = None,
+        landmarks: Literal["pivoted", "uniform", "kmeans"] | Any = "pivoted",
+        batch_size: int | None = None,
+        memory: float | str | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.kernel = kernel
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.solver = solver
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.batch_size = batch_size
+        self.memory = memory
+        self.random_state = random_state
+
+    # ---- fit ---------------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the clusters of the rows of X (array-like or CSR matrix of shape (n, d)); y is ignored."""
+        self._fit(X, sample_weight)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
+        """The distances of the training rows from all means, of shape (n, k)."""
+        distances = self._fit(X, sample_weight)
+        return self.transform(X) if distances is None else self._roots(distances)
+
+    def _fit(self, X: Any, sample_weight: Any) -> np.ndarray | None:
+        """The fit; on the exact roads the squared distances of the rows from the means, which come with it."""
+        X = self._validate(X)
+        weights = self._weights(sample_weight, X)
+        K, report = self._begin(X, weights)
+        if hasattr(self, "dual_coef_"):
+            del self.dual_coef_
+        self.report_, self.sample_weight_ = report, weights
+        k, size = self._count(K.shape[0], weights), self._kernel_size(K)
+        road = self._choose(K, k, size.fits_float32, report)
+        if road.name == "nystroem":
+            self._by_landmarks(K, X, weights, k, report)
+            return None
+        with report.stage("kernel matrix"):
+            A = self._operator(K, road)
+        exact = K if A.dtype == np.float32 and road.name != "given" else None
+        problem = Clustering(A, np.zeros(K.shape[0], np.intp), k, weights, exact)
+        report.precision = f"{A.dtype} entries, sums in float64" + (", confirmed by entries in float64" * bool(exact))
+        with report.stage("clusters"), one_blas_thread():
+            given = not (isinstance(self.init, str) and self.init == "k-means++")
+            best = self._best(problem, [self._given_start(K, k)] if given else None, self.tol)
+        self._account(report, best, self.tol)
+        found: Partition = best.x
+        kept = self._number(found, problem, report, by_weight=not given)
+        self.center_norms_, self.inertia_ = found.norms[kept], found.inertia
+        return found.distances[:, kept]
+
+    def _choose(self, K: KernelOperator, k: int, narrow: bool, report: Report) -> _Road:
+        """The road, and the memory it will take, before anything is allocated."""
+        if self.solver not in ("auto", "stored", "matrix_free", "nystroem"):
+            given = f"solver={self.solver!r}"
+            do = 'choose "auto", "stored", "matrix_free" or "nystroem"'
+            raise InvalidInput(message("KernelKMeans", given, do))
+        n, vectors = K.shape[0], 64 * K.shape[0] * k
+        precomputed = self.kernel_.domain == "precomputed"
+        dtype = np.dtype(np.float32 if narrow and n > SMALL else np.float64)
+        dtype = K.X.dtype if precomputed else dtype
+        if self.solver == "nystroem":
+            road = _Road("nystroem", dtype, 0, "asked for")
+        elif precomputed:
+            road = _Road("given", dtype, _sums_of_starts(dtype, n), "it is there")
+        elif self.solver != "auto":
+            matrix = dtype.itemsize * n * n + _sums_of_starts(dtype, n)
+            road = _Road(self.solver, dtype, matrix * (self.solver == "stored"), "asked for")
+        elif isinstance(self.kernel_, Linear) and isinstance(K.X, np.ndarray):
+            road = _Road("rows", np.dtype(np.float64), 8 * K.X.size, "the kernel is linear")
+        else:
+            road = self._quickest(K, dtype, vectors, max(report.d, 1), report.room)
+        report.reason = road.reason
+        if road.name in ("rows", "given"):
+            report.memory_rows = 0
+        elif road.name == "matrix_free" and road.dtype == np.float32:
+            report.memory_rows += K.astype(np.float32).copies
+        if road.name != "nystroem":
+            report.method, report.dtype = f"Lloyd, {_ROADS[road.name]}", str(road.dtype)
+            instead = ["fewer clusters", 'solver="matrix_free" or "nystroem"', "fewer rows"]
+            what = f"KernelKMeans of {n} rows and {k} clusters"
+            report.plan(vectors + road.matrix, what, instead)
+        return road
+
+    def _quickest(self, K: KernelOperator, dtype: np.dtype[Any], vectors: int, d: int, budget: int) -> _Road:
+        """K stored where it fits and its entries are dear, else not, and landmarks where a pass would take too long."""
+        n = K.shape[0]
+        matrix, room, work = dtype.itemsize * n * n, STORED_SHARE * budget, float(n) * n * d
+        stored = matrix + _sums_of_starts(dtype, n)
+        fits = stored + vectors <= room
+        if fits and not (self.kernel_.traceable and isinstance(K.X, np.ndarray) and d <= CHEAP_COLUMNS and n > SMALL):
+            return _Road("stored", dtype, stored, f"K takes {human(matrix)} of {human(room)}")
+        if work > DEAREST_PASS:
+            why = f"a pass would take {work:.0e} multiply-adds, above {DEAREST_PASS:.0e}"
+            return _Road("nystroem", dtype, 0, why)
+        cheap = f"entries are cheap at d = {d}"
+        return _Road("matrix_free", dtype, 0, cheap if fits else f"{human(matrix)} of K do not fit {human(room)}")
+
+    def _operator(self, K: KernelOperator, road: _Road) -> Operator:
+        """K as the road wants it."""
+        if road.name == "given":
+            return Dense(K.X, symmetric=True)
+        if road.name == "rows":
+            return LowRank(np.asarray(K.X, np.float64))
+        A = K.astype(road.dtype)
+        return Dense(A.toarray(), symmetric=True) if road.name == "stored" else A
+
+    def _given_start(self, K: KernelOperator, k: int) -> np.ndarray:
+        """The labels that an array for `init` stands for."""
+        init, n = np.asarray(self.init), K.shape[0]
+        whole = init.ndim == 1 and init.dtype.kind in "iu" and len(init) > 0
+        if whole and len(init) == k and 0 <= init.min() <= init.max() < n:
+            products, own = np.asarray(K.rows(init), np.float64), np.asarray(K.diagonal(), np.float64)[init]
+        elif whole and len(init) == n and 0 <= init.min() <= init.max() < k:
+            return init.astype(np.intp)
+        elif init.ndim == 2 and self.kernel_.domain == "vectors" and init.shape == (k, self.n_features_in_):
+            rows = init.astype(np.float64)
+            products = np.asarray(KernelOperator(self.kernel_, rows, K.X, dtype=np.float64).toarray())
+            own = np.asarray(self.kernel_.diagonal(rows), np.float64)
+        else:
+            given = f"init of shape {init.shape}, {init.dtype}, for {n} rows and {k} clusters"
+            do = f'give "k-means++", {k} places of rows, {n} labels, or {k} rows'
+            raise InvalidInput(message("KernelKMeans", given, do))
+        return np.asarray((own[:, None] - 2 * products).argmin(axis=0))
+
+    # ---- new rows ----------------------------------------------------------------------------------------------------
+
+    def _products(self, X: Any) -> np.ndarray:
+        """⟨φ(x), m_c⟩ for each row and mean."""
+        K = self._cross(X)
+        if hasattr(self, "dual_coef_"):
+            return np.asarray(K @ self.dual_coef_)
+        return K.group_sums(self.labels_, self.n_clusters_, self.sample_weight_) / self.cluster_weights_
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The nearest mean of each row."""
+        products = self._products(X)
+        return np.asarray((self.center_norms_ - 2 * products).argmin(axis=1))
+
+    def transform(self, X: Any) -> np.ndarray:
+        """‖φ(x) − m_c‖ from all means, of shape (m, k).
+
+        Raises
+        ------
+        InvalidInput
+            For a precomputed kernel, whose k(x, x) of new rows nobody knows; of training rows `fit_transform` gives it.
+        """
+        products = self._products(X)
+        if self._domain() == "precomputed":
+            given = "distances with a precomputed kernel, which has no k(x, x) of a new row"
+            raise InvalidInput(message("KernelKMeans", given, "give the kernel itself, or use predict"))
+        rows = self._validate_new(X)
+        own = np.asarray(KernelOperator(self.kernel_, rows, dtype=np.float64).diagonal())
+        return self._roots(own[:, None] - 2 * products + self.center_norms_)
+
+    def _roots(self, D: np.ndarray) -> np.ndarray:
+        """√D, and 0 where D is rounding of the sums that it was made of: its root would be a large error."""
+        rounding = 4 * np.finfo(np.float64).eps * np.sqrt(len(self.labels_)) * (D + self.center_norms_)
+        return np.sqrt(np.where(rounding < D, D, 0.0))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """−Σ wᵢ min_c ‖φ(xᵢ) − m_c‖²: greater is better; y is ignored."""
+        nearest = self.transform(X).min(axis=1) ** 2
+        weights = self._weights(sample_weight, X)
+        return -float(nearest.sum() if weights is None else weights @ nearest)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_clusters_

@@ -1,0 +1,1 @@
+"""Kernel canonical correlation and kernel partial least squares."""

@@ -1,0 +1,1 @@
+"""Estimators by descent: least mean squares and the perceptron."""

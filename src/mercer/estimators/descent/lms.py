@@ -1,0 +1,336 @@
+"""Least mean squares with the kernel trick: chapter 002 (5.2 to 5.12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
+from mercer.estimators.base.compression import Compressible
+from mercer.estimators.descent.learning import EARLY, largest_eigenvalue
+from mercer.gram import KernelOperator
+from mercer.gram.inputs import joined
+from mercer.operators import Dense, Operator
+from mercer.points import human
+from mercer.solvers import (
+    BatchLMS,
+    LeastSquares,
+    LMSState,
+    Solution,
+    Status,
+    StochasticLMS,
+    replay,
+    solve,
+    update_rates,
+)
+from mercer.solvers.choose import STORED_SHARE
+from mercer.ways.report import Report
+
+__all__ = ["KernelLMS"]
+
+BATCH_SHARE = 1.9
+"""The step size is this over λmax: 2 is the limit, and the twentieth is more than the error of λmax."""
+
+
+class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
+    r"""θ := θ + α Σᵢ (yᵢ − θᵀφ(xᵢ)) φ(xᵢ), kept as θ = Σᵢ βᵢ φ(xᵢ): β := β + α(y − Kβ), and f(x) = Σᵢ βᵢ k(xᵢ, x).
+
+    Gradient descent on ½ Σᵢ (yᵢ − f(xᵢ))² in feature space, from β = 0, after (5.11); the stochastic rule visits one
+    row after the other, βᵢ := βᵢ + α (yᵢ − f(xᵢ)), after (5.4). There is no penalty: what is smooth is fitted first,
+    and to stop early (`max_iter`, `tol`) is the regularisation. There is no intercept: centre the targets, or use a
+    kernel that has a constant.
+
+    Parameters
+    ----------
+    kernel : Kernel, str or callable, default "linear"
+        A name is the kernel class of that name with its defaults; scikit-learn's names "rbf", "poly", "sigmoid"
+        and "laplacian" have the defaults of its pairwise functions. ``MonomialSum(3)`` is the chapter's (5.9). The
+        default is the chapter's first; "gaussian" fits most tables better, and noisy ones worse without an earlier stop
+        (docs/defaults.md).
+    mode : {"batch", "stochastic"}, default "batch"
+    step_size : float or "auto", default "auto"
+        α. In batch mode "auto" is 1.9/λmax(K): each α < 2/λmax makes the errors fall in each step, and λmax comes from
+        LAPACK or a block Krylov method, with an error below a thousandth. In stochastic mode it is 1/max k(xᵢ, xᵢ),
+        half the limit: each update then meets its own target, or falls short of it.
+    max_iter : int, default 1000
+        Steps; in stochastic mode passes over the rows.
+    tol : float or None, default 1e-3
+        On the norm of the gradient, relative to that at β = 0. With None all of `max_iter` steps are made, and that is
+        no failure.
+    keep_history : int or bool, default False
+        Keep β before the first step, and after each step or pass (1 or True) or each so many, for `staged_predict`.
+    shuffle : bool, default True
+        A new order in each pass of the stochastic mode.
+    random_state : int, RandomState or None, default 0
+        Of these orders.
+    memory : int, str or None
+        Budget in bytes or as "2GB"; None is half of what is free. K is stored where it takes at most 40 % of it.
+
+    Attributes
+    ----------
+    dual_coef_ : array of shape (n,) or (n, targets)
+        β.
+    history_ : array of shape (frames, n) or (frames, n, targets)
+        β as `keep_history` asks.
+    step_size_ : float
+        α as used.
+    n_iter_ : int
+        Steps or passes made.
+    kernel_, X_fit_, report_
+        The kernel as resolved, the rows that f is made of, what was chosen and how exact it is.
+
+    Notes
+    -----
+    A step size that is too large makes the error grow: the run then ends, the best iterate is kept, and a
+    `ConvergenceWarning` says what the limit is. A row of weight w counts as w rows: in batch mode its error is
+    multiplied by w, in stochastic mode it is visited w times in succession.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelLMS
+    >>> from mercer.kernels import MonomialSum
+    >>> X = np.linspace(-1, 1, 30).reshape(-1, 1)
+    >>> y = 1 - 2 * X[:, 0] ** 3
+    >>> model = KernelLMS(MonomialSum(3), tol=1e-5, max_iter=20000).fit(X, y)
+    >>> bool(abs(model.predict([[0.5]])[0] - 0.75) < 0.01), model.report_.status
+    (True, 'converged')
+    """
+
+    indefinite_meaning: ClassVar[str] = (
+        "the steps converge along eigenvectors of positive eigenvalues only, and diverge along the others"
+    )
+
+    early: ClassVar[str] = EARLY
+    tuned: ClassVar[str] = "kernel"
+
+    def __init__(
+        self,
+        kernel: Any = "linear",
+        *,
+        mode: Literal["batch", "stochastic"] = "batch",
+        step_size: float | str = "auto",
+        max_iter: int = 1000,
+        tol: float | None = 1e-3,
+        keep_history: int | bool = False,
+        shuffle: bool = True,
+        random_state: int = 0,
+        memory: float | str | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.mode = mode
+        self.step_size = step_size
+        self.max_iter = max_iter
+        self.tol = tol
+        self.keep_history = keep_history
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.memory = memory
+
+    # ---- fit --------------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Descend from β = 0.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+        y : array-like of shape (n,) or (n, targets)
+        sample_weight : array-like of shape (n,), optional
+            wᵢ ≥ 0: 2 is a row that stands twice, 0 one that is not there.
+        """
+        self._check_parameters()
+        X, y = self._validate_both(X, y, multi_output=True, y_numeric=True)
+        y = np.asarray(y, np.float64)
+        weights = self._weights(sample_weight, X)
+        if weights is not None and np.any(weights == 0):
+            X, y, weights = self._without(weights == 0, X, y, weights)
+        K, report = self._begin(X, weights)
+        self.report_ = report
+        largest = self._kernel_size(K).largest_entry
+        operator = self._stored(K, y, report)
+        if self.step_size != "auto":
+            self.step_size_ = float(self.step_size)
+        elif self.mode == "batch":
+            self.step_size_ = BATCH_SHARE / (largest_eigenvalue(operator, weights, report, self._seed()) or 1.0)
+        else:
+            self.step_size_ = 1.0 / (largest or 1.0)
+        frames, every = list[np.ndarray](), int(self.keep_history)
+
+        def keep(state: LMSState) -> None:
+            if every and state.steps % every == 0:
+                frames.append(state.X.reshape(y.shape))
+
+        with report.stage("descent"):
+            solution = solve(self._rule(), LeastSquares(operator, y, weights), each=keep)
+        self.dual_coef_, self.n_iter_ = np.asarray(solution.x), solution.steps
+        if every:
+            self.history_ = np.array(frames)
+        self._judge(solution, operator, weights, largest, report)
+        return self
+
+    def _rule(self) -> BatchLMS | StochasticLMS:
+        tol, steps = float(self.tol or 0.0), int(self.max_iter)
+        if self.mode == "batch":
+            return BatchLMS(self.step_size_, tol, steps)
+        return StochasticLMS(self.step_size_, tol, steps, bool(self.shuffle), self._seed())
+
+    def _stored(self, K: KernelOperator, y: np.ndarray, report: Report) -> Operator:
+        """K in memory where it fits, for it is read in every step; the plan comes before the allocation."""
+        n, targets = K.shape[0], y.size // len(y)
+        frames = 1 + int(self.max_iter) // int(self.keep_history) if self.keep_history else 0
+        stored, vectors = 8 * n * n, 8 * n * ((6 + 2 * frames) * targets + 64)
+        fits = stored <= STORED_SHARE * report.room
+        report.plan(vectors + (stored if fits else 0), f"KernelLMS of {n} rows", "fewer rows, targets or frames")
+        report.precision = "float64"
+        report.method = f"{self.mode} least mean squares, " + (f"stored ({human(stored)})" if fits else "matrix-free")
+        report.reason = f"the matrix takes {human(stored)}, {human(STORED_SHARE * report.room)} may be taken"
+        if not fits:
+            return K
+        with report.stage("kernel matrix"):
+            return Dense(K.fill(np.empty(K.shape, np.float64)), symmetric=True)
+
+    def _judge(
+        self, solution: Solution[Any], K: Operator, weights: np.ndarray | None, largest: float, report: Report
+    ) -> None:
+        """The account of the run; where it diverged, with the limit that was broken."""
+        report.notes.append(f"step size {self.step_size_:.3g}")
+        if self.tol is None and solution.status is Status.MAX_STEPS:
+            report.steps, report.residual = solution.steps, solution.residual
+            report.status = "all steps made, as asked"
+            return
+        if solution.status is Status.DIVERGED:
+            if self.mode == "batch":
+                limit = f"2/λmax = {2 / (largest_eigenvalue(K, weights, report, self._seed()) or np.inf):.3g}"
+            else:
+                limit = f"2/max k(x, x) = {2 / (largest or np.inf):.3g}"
+            report.notes.append(f"diverged with step size {self.step_size_:.3g}; the limit is {limit}")
+            report.method += f" with step size {self.step_size_:.3g} (the limit is {limit})"
+        if solution.status is Status.MAX_STEPS and self.mode == "stochastic":
+            report.notes.append(
+                "with a constant step size the stochastic rule settles only where some f meets all targets: "
+                'lower step_size, choose mode="batch", or set tol=None to make all passes as asked'
+            )
+        self._account(report, solution, self.tol or 0.0)
+
+    # ---- one row after the other ------------------------------------------------------------------------------------
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """One stochastic update for each row of X, in the order given; every row joins the expansion of f.
+
+        The first call resolves the kernel on its rows. A row that is given again joins again, which is the same f.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+        y : array-like of shape (n,) or (n, targets)
+        sample_weight : array-like of shape (n,), optional
+        """
+        self._check_parameters()
+        if self._domain() == "precomputed":
+            given = "partial_fit with a precomputed kernel"
+            raise InvalidInput(message("KernelLMS", given, "give the kernel itself, or use fit"))
+        first = not hasattr(self, "dual_coef_")
+        options = {} if self._domain() == "any" else {"reset": first}
+        X, y = self._validate_both(X, y, multi_output=True, y_numeric=True, **options)
+        y = np.asarray(y, np.float64)
+        weights = self._weights(sample_weight, X)
+        if weights is not None and np.any(weights == 0):
+            X, y, weights = self._without(weights == 0, X, y, weights)
+        if first:
+            _, self.report_ = self._begin(X, weights)
+            self.dual_coef_, self.X_fit_, self.n_iter_ = np.empty((0, *y.shape[1:])), X[:0], 0
+        if self.dual_coef_.shape[1:] != y.shape[1:]:
+            given = f"targets of shape {y.shape} after coefficients of shape {self.dual_coef_.shape}"
+            raise InvalidInput(message("KernelLMS", given, "give as many targets as before"))
+        self._visit(X, y, np.ones(len(y)) if weights is None else weights)
+        return self
+
+    def _visit(self, X: Any, y: np.ndarray, weights: np.ndarray) -> None:
+        """Replay the updates of the new rows; where they explode, keep f as it was and say so."""
+        old, n = len(self.dual_coef_), len(y)
+        together = joined(self.X_fit_, X)
+        K = KernelOperator(self.kernel_, X, together, dtype=np.float64)
+        diagonal = np.asarray(KernelOperator(self.kernel_, X, dtype=np.float64).diagonal(), np.float64)
+        if self.step_size == "auto":
+            largest = float(np.max(KernelOperator(self.kernel_, together).diagonal()))
+            self.step_size_ = 1.0 / (largest or 1.0)
+        else:
+            self.step_size_ = float(self.step_size)
+        report, rates = self.report_.continued(), update_rates(self.step_size_, diagonal, weights)
+        Y, known = y.reshape(n, -1), self.dual_coef_.reshape(old, y.size // n)
+        self.__dict__.pop("history_", None)  # of fewer rows
+        report.method, report.reason = "stochastic least mean squares, one pass", "partial_fit"
+        report.memory_rows, report.precision = K.copies, "float64"
+        report.plan(8 * 256 * (old + n), f"KernelLMS of {old + n} rows", "fewer rows at a time")
+        with report.stage("updates"), np.errstate(over="ignore", invalid="ignore"):
+            start = np.vstack([known, np.zeros((n, Y.shape[1]))])
+            dual = replay(K.rows, start, Y, np.arange(n), old + np.arange(n), rates)
+            # An update is ρ times the error that it saw.
+            error = np.linalg.norm(dual[old:] / rates[:, None]) / max(float(np.linalg.norm(Y)), np.finfo(float).tiny)
+        report.residual, report.steps, report.tolerance = float(error), old + n, float("inf")
+        self.n_iter_ = 1
+        if not error < 1e3:
+            report.status, report.residual = "diverged", float("inf")
+            given = f"these rows made the error grow without end (step size {self.step_size_:.3g})"
+            report.warnings.append(message("KernelLMS", f"{given}; f is as before", self._advice(Status.DIVERGED)))
+            warn(report.warnings[-1], ConvergenceWarning)
+            dual = np.vstack([known, np.zeros((n, Y.shape[1]))])
+        else:
+            report.status = "one pass made; the residual is the error of the rows before they were learned"
+        report.n, self.report_ = old + n, report
+        self.X_fit_, self.dual_coef_ = together, dual.reshape(-1, *y.shape[1:])
+
+    # ---- parameters and new rows ------------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        if self.mode not in ("batch", "stochastic"):
+            self._refuse("mode", 'choose "batch" or "stochastic"')
+        if self.step_size != "auto":
+            self._checked_number("step_size", otherwise=', or "auto"')
+        if self.tol is not None:
+            self._checked_number("tol", or_equal=True, otherwise=", or None for all max_iter steps")
+        self._checked_count("max_iter")
+        if not isinstance(self.keep_history, Integral) or int(self.keep_history) < 0:
+            self._refuse("keep_history", "give False, True for every step, or a number of steps")
+
+    def _restate(self, vectors: Any, B: np.ndarray) -> None:
+        super()._restate(vectors, B)
+        self.__dict__.pop("history_", None)  # of other vectors
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """f(x) = Σᵢ βᵢ k(xᵢ, x) for each β that `history_` has, one after the other: what was learned when.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (m, d)
+
+        Yields
+        ------
+        array of shape (m,) or (m, targets)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import KernelLMS
+        >>> X = np.linspace(-1, 1, 20).reshape(-1, 1)
+        >>> model = KernelLMS("linear", max_iter=3, tol=None, keep_history=True, step_size=0.1).fit(X, X[:, 0])
+        >>> [round(float(f[0]), 2) for f in model.staged_predict([[1.0]])]
+        [0.0, 0.74, 0.93, 0.98]
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "history_"):
+            given, do = "staged_predict without a history", "set keep_history=True before fit"
+            raise InvalidInput(message("KernelLMS", given, do))
+        K = self._cross(X)
+        for frame in self.history_:
+            yield np.asarray(K @ frame)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """f(x) = Σᵢ βᵢ k(xᵢ, x) for each row, in float64."""
+        return self._expanded(X)

@@ -1,0 +1,1 @@
+"""Explicit features: Nyström's, random Fourier, polynomial sketches, the empirical kernel map."""

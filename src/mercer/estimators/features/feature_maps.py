@@ -1,0 +1,278 @@
+"""Explicit features whose inner products approximate a kernel: Nyström's and random Fourier features."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from mercer.approx.fourier import draw_frequencies, fourier_features
+from mercer.approx.landmarks import choose_landmarks
+from mercer.approx.nystroem import inverse_root, nystroem_features
+from mercer.estimators.base.estimator import KernelEstimator
+from mercer.gram import KernelOperator
+from mercer.gram.inputs import count, dtype_of, size_of
+from mercer.points import parse_memory, require
+from mercer.ways.report import Report
+
+__all__ = ["Nystroem", "RandomFourierFeatures"]
+
+MEASURED = 256
+"""Rows of the random block on which an approximation is compared with the kernel."""
+
+
+class _FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
+    """What both maps share: their parameters' checks, and the measure of what they approximate."""
+
+    n_components: Any
+    random_state: Any
+
+    def _measure(self, K: KernelOperator, X: Any, seed: int, report: Report) -> None:
+        """‖K − ΦΦᵀ‖/‖K‖ on a random block of training rows, in the report."""
+        n = K.shape[0]
+        some = np.sort(np.random.default_rng([seed, 1]).choice(n, min(n, MEASURED), replace=False))
+        with report.stage("measure"):
+            rows = X[some] if hasattr(X, "shape") else [X[i] for i in some]
+            Phi = np.asarray(self._map(self._held(rows)), np.float64)
+            exact = np.asarray(K.block(some, some), np.float64)
+            off = np.abs(exact - Phi @ Phi.T)
+        scale = float(np.linalg.norm(exact))
+        report.residual = float(np.linalg.norm(off)) / scale if scale > 0 else float(np.linalg.norm(off))
+        report.status, report.tolerance = "measured", float("nan")
+        report.rank = self._n_features_out
+        report.notes.append(
+            f"on {len(some)} random training rows ‖K − ΦΦᵀ‖/‖K‖ = {report.residual:.1e} "
+            f"and the largest error of a kernel value is {float(off.max()):.1e}"
+        )
+
+    @staticmethod
+    def _measured_bytes(K: KernelOperator) -> int:
+        """Copies of the rows of `_measure`: taken, twice where they are scattered, and as the engine reads them."""
+        n = K.shape[0]
+        some = min(n, MEASURED)
+        return (1 + (some < n)) * size_of(K.X) * some // max(n, 1) + K.copies_of(some, some)
+
+    def _map(self, X: Any) -> np.ndarray:
+        raise NotImplementedError
+
+    def transform(self, X: Any) -> np.ndarray:
+        """φ of each row: of shape (m, features), in the dtype of X unless the kernel's values overflow there."""
+        return self._features(self._validate_new(X))
+
+    def _features(self, X: Any) -> np.ndarray:
+        """φ of validated rows, where there is memory for it."""
+        self._afford(X)
+        return self._map(self._held(X))
+
+    def _held(self, X: Any) -> Any:
+        """The rows in a dtype that holds their kernel values."""
+        vectors = self.kernel_.domain == "vectors"
+        return X.astype(KernelOperator(self.kernel_, X).dtype, copy=False) if vectors else X
+
+    def _afford(self, X: Any) -> None:
+        n, itemsize = count(X), getattr(getattr(X, "dtype", None), "itemsize", 8)
+        what = f"{type(self).__name__}'s features of {n} rows"
+        require(
+            2 * itemsize * n * self._n_features_out, parse_memory(self.memory), what, "transform fewer rows at a time"
+        )
+
+
+class Nystroem(_FeatureMap):
+    r"""φ(x) = K_mm^(−½) k_m(x), so that ⟨φ(x), φ(z)⟩ = k_m(x)ᵀ K_mm⁻¹ k_m(z) ≈ k(x, z), from m landmarks.
+
+    Exact where x or z is a landmark. K_mm^(−½) is V λ^(−½) Vᵀ in float64 over the eigenvalues λ ≥ eps·m·λ₁, eps that of
+    the data's dtype: what is below is rounding, and dividing by it would make errors of any size.
+
+    Parameters
+    ----------
+    kernel : Kernel, str or callable, default "gaussian"
+        A name is the kernel class of that name with its defaults; scikit-learn's names "rbf", "poly", "sigmoid"
+        and "laplacian" have the defaults of its pairwise functions.
+    n_components : int, default 100
+        m; fewer where there are fewer rows, or fewer independent ones.
+    landmarks : {"pivoted", "uniform", "kmeans"} or array, default "pivoted"
+        "pivoted" chooses training rows by randomly pivoted Cholesky, in proportion to what is still unexplained;
+        "uniform" at random; "kmeans" takes cluster centres of the rows. Integers name training rows, and an array of
+        two dimensions is the landmarks themselves.
+    random_state : int, RandomState or None, default 0
+    memory : int, str or None
+        Budget in bytes or as "2GB"; None is half of what is free.
+
+    Attributes
+    ----------
+    components_ : array of shape (m, d)
+        The landmarks (column indices for a precomputed kernel).
+    component_indices_ : array of shape (m,) or None
+        Their places among the training rows; None where they are not among them.
+    normalization_ : array of shape (m, m)
+        K_mm^(−½).
+    kernel_, report_
+        As resolved; the report's residual is ‖K − ΦΦᵀ‖/‖K‖ on a random block.
+
+    References
+    ----------
+    C. K. I. Williams, M. Seeger (2001). Using the Nyström method to speed up kernel machines. NeurIPS 13.
+    Y. Chen, E. N. Epperly, J. A. Tropp, R. J. Webber (2025). Randomly pivoted Cholesky.
+    K. Zhang, I. W. Tsang, J. T. Kwok (2008). Improved Nyström low-rank approximation and error analysis. ICML.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Nystroem
+    >>> from mercer.kernels import Gaussian
+    >>> X = np.random.default_rng(0).standard_normal((500, 2))
+    >>> features = Nystroem(Gaussian(0.5), 100).fit(X)
+    >>> Phi = features.transform(X)
+    >>> Phi.shape, bool(np.abs(Phi @ Phi.T - Gaussian(0.5)(X)).max() < 1e-3), features.report_.residual < 1e-3
+    ((500, 100), True, True)
+    """
+
+    indefinite_meaning: ClassVar[str] = "only the part of positive eigenvalues of the landmarks' matrix is mapped"
+
+    def __init__(
+        self,
+        kernel: Any = "gaussian",
+        n_components: int = 100,
+        *,
+        landmarks: Literal["pivoted", "uniform", "kmeans"] | Any = "pivoted",
+        random_state: Any = 0,
+        memory: float | str | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.landmarks = landmarks
+        self.random_state = random_state
+        self.memory = memory
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Choose the landmarks among the rows of X, and take the root of their kernel matrix; y is ignored."""
+        X = self._validate(X)
+        K, report = self._begin(X)
+        del self.X_fit_  # the map keeps no training rows
+        self._kernel_size(K)
+        n, m, seed = K.shape[0], min(self._checked_count("n_components"), K.shape[0]), self._seed()
+        pivoted = isinstance(self.landmarks, str) and self.landmarks == "pivoted"
+        report.memory_rows = max(K.copies, self._measured_bytes(K)) + size_of(K.X) * m // n
+        need = 4 * 8 * m * m + (8 * n * (m + 120) if pivoted else 0)
+        alternatives = ["fewer components", 'landmarks="uniform"']
+        report.plan(need, f"Nystroem with {m} landmarks of {n} rows", alternatives)
+        with report.stage("landmarks"):
+            self.component_indices_, self.components_ = choose_landmarks("Nystroem", self.landmarks, K, X, m, seed)
+        with report.stage("root"):
+            small = self._between_landmarks(K)
+            self.normalization_, rank = inverse_root(small, float(np.finfo(report.dtype).eps))
+        if rank < len(small):
+            report.notes.append(f"the kernel matrix of {len(small)} landmarks has rank {rank}; the rest is rounding")
+        report.method, report.precision = f"Nyström, {len(small)} landmarks", f"{report.dtype}, root in float64"
+        report.reason = f"landmarks {self.landmarks if isinstance(self.landmarks, str) else 'given'}"
+        self.report_ = report
+        self._measure(K, X, seed, report)
+        return self
+
+    def _between_landmarks(self, K: KernelOperator) -> np.ndarray:
+        """K_mm in float64."""
+        if self.component_indices_ is not None:
+            return K.block(self.component_indices_, self.component_indices_)
+        return KernelOperator(self.kernel_, self.components_, dtype=np.float64).toarray()
+
+    def _map(self, X: Any) -> np.ndarray:
+        K = KernelOperator(self.kernel_, X, self.components_, dtype=np.float64)
+        narrow = dtype_of(K.X) == np.float32 and K.fits_float32
+        return nystroem_features(K, self.normalization_, np.float32 if narrow else np.float64)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.normalization_)
+
+
+class RandomFourierFeatures(_FeatureMap):
+    r"""φ(x) = √(2/D) [cos Wx, sin Wx] with D/2 rows drawn from the spectral measure of k: E⟨φ(x), φ(z)⟩ = k(x, z).
+
+    The error of a kernel value falls as 1/√D, whatever the data; `Nystroem`, which sees the data, does better where the
+    spectrum of the kernel matrix decays. ``mercer.approx.fourier.draw_frequencies`` lists the measures.
+
+    Parameters
+    ----------
+    kernel : Kernel or str, default "gaussian"
+        Gaussian, Laplace, Matern, Cauchy or RationalQuadratic; multiples and products of these, on columns and with
+        length-scales too.
+    n_components : int, default 100
+        D: a cosine and a sine for each frequency; of an odd number the last has one cosine at a random offset.
+    orthogonal : bool, default False
+        Frequencies with orthonormal directions, d at a time: the same mean and less variance.
+    random_state : int, RandomState or None, default 0
+    memory : int, str or None
+        Budget in bytes or as "2GB"; None is half of what is free.
+
+    Attributes
+    ----------
+    frequencies_ : array of shape (⌈D/2⌉, d)
+        W.
+    offset_ : float or None
+        Of the last cosine where D is odd.
+    scale_ : float
+        k(x, x), by which the squares of the features are multiplied.
+    kernel_, report_
+        As resolved; the report's residual is ‖K − ΦΦᵀ‖/‖K‖ on a random block.
+
+    References
+    ----------
+    A. Rahimi, B. Recht (2007). Random features for large-scale kernel machines. NeurIPS 20.
+    F. X. Yu, A. T. Suresh, K. Choromanski, D. Holtmann-Rice, S. Kumar (2016). Orthogonal random features. NeurIPS 29.
+    D. J. Sutherland, J. Schneider (2015). On the error of random Fourier features. UAI.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import RandomFourierFeatures
+    >>> from mercer.kernels import Gaussian
+    >>> X = np.random.default_rng(0).standard_normal((200, 5))
+    >>> Phi = RandomFourierFeatures(Gaussian(0.1), 4000, orthogonal=True).fit_transform(X)
+    >>> bool(np.abs(Phi @ Phi.T - Gaussian(0.1)(X)).max() < 0.1)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "gaussian",
+        n_components: int = 100,
+        *,
+        orthogonal: bool = False,
+        random_state: Any = 0,
+        memory: float | str | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.orthogonal = orthogonal
+        self.random_state = random_state
+        self.memory = memory
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Resolve the kernel on the rows of X and draw the frequencies; y is ignored."""
+        X = self._validate(X)
+        D, seed = self._checked_count("n_components"), self._seed()
+        K, report = self._begin(X)
+        del self.X_fit_  # the map keeps no training rows
+        d = X.shape[1] if hasattr(X, "shape") else 0
+        report.memory_rows = self._measured_bytes(K)
+        report.plan(8 * D * d, f"RandomFourierFeatures of {D} columns", "fewer components")
+        with report.stage("frequencies"):
+            rng, count = np.random.default_rng([seed, 0]), (D + 1) // 2
+            drawn = draw_frequencies(self.kernel_, d, count, rng, orthogonal=bool(self.orthogonal))
+            self.offset_ = float(rng.uniform(0, 2 * np.pi)) if D % 2 else None
+        self.frequencies_, self.scale_ = drawn.W, float(drawn.scale)
+        report.method = (
+            f"{count} {'orthogonal ' if self.orthogonal else ''}random frequencies, a cosine and a sine each"
+        )
+        report.reason, report.precision = "draws from the spectral measure", f"{report.dtype} features"
+        self.report_ = report
+        self._measure(K, X, seed, report)
+        return self
+
+    def _map(self, X: Any) -> np.ndarray:
+        return fourier_features(X, self.frequencies_, self.scale_, self.offset_)
+
+    @property
+    def _n_features_out(self) -> int:
+        return 2 * len(self.frequencies_) - (self.offset_ is not None)

@@ -1,0 +1,1 @@
+"""Online classification and regression within a budget."""

@@ -1,0 +1,182 @@
+"""What the online estimators share: rows that come a chunk at a time, and a dictionary that stays within its budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.errors import InvalidInput, message
+from mercer.estimators.base.estimator import KernelEstimator
+from mercer.estimators.base.expansion import Expansion, expansion_of
+from mercer.estimators.base.indefinite import not_finite
+from mercer.events import TilesDone, emit
+from mercer.gram import KernelOperator
+from mercer.gram.inputs import count, joined, size_of, take
+from mercer.solvers import Learner, Meeting
+from mercer.solvers.base import State
+from mercer.ways.report import Report
+
+__all__ = ["CHUNK", "Stream"]
+
+CHUNK = 256
+"""Rows whose kernel values are made at once: enough for the tile engine, few enough that those among them are cheap."""
+
+
+class Stream(KernelEstimator):
+    """Rows, kernel values and a learner's state; what it means is the subclass's."""
+
+    budget: int
+    averaged: bool
+    n_passes: Any
+    shuffle: bool
+    random_state: Any
+    dual_coef_: np.ndarray
+    X_fit_: Any
+    report_: Report
+    _rows_at_once = CHUNK
+
+    # ---- the learner ------------------------------------------------------------------------------------------------
+
+    def _learner(self, room: int) -> Learner[Any]:
+        """The learner, with a dictionary of at most so many rows."""
+        raise NotImplementedError
+
+    def _known(self) -> bool:
+        """Whether a call came to its end before."""
+        return hasattr(self, "dual_coef_")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._known()
+
+    def _begin_stream(self, X: Any, outputs: int) -> None:
+        """The kernel resolved on the first rows, an empty dictionary, and the learner's first state."""
+        if self._domain() == "precomputed":
+            given = "a precomputed kernel"
+            do = "give the kernel itself: rows are met one by one, and few of them are kept"
+            raise InvalidInput(message(type(self).__name__, given, do))
+        _, self.report_ = self._begin(X)
+        self.report_.memory_rows = 0  # they are taken a chunk at a time
+        self.X_fit_ = take(self.X_fit_, np.arange(0))
+        self._keep(self._learner(int(self.budget)).start(outputs))
+
+    def _keep(self, state: State) -> None:
+        self._state: dict[str, np.ndarray] = state.to_arrays()
+        self.n_seen_ = state.steps
+
+    def _state_fits(self) -> bool:
+        """Whether the state is one of this learner, for a dictionary of this size: asked of models from a file."""
+        given, m = getattr(self, "_state", None), count(self.X_fit_)
+        asked = self._learner(1).start(1).to_arrays()
+        if not isinstance(given, dict) or given.keys() != asked.keys():
+            return False
+        arrays = {name: np.asarray(one) for name, one in given.items()}
+        if any(one.ndim != asked[name].ndim or one.dtype.kind not in "iuf" for name, one in arrays.items()):
+            return False
+        by_row = (one for name, one in arrays.items() if len(asked[name].shape) and not len(asked[name]))
+        square = (one for name, one in arrays.items() if asked[name].shape == (0, 0))
+        classes = len(getattr(self, "classes_", ()))
+        named = (arrays[name] for name in ("labels", "rivals") if name in arrays)
+        return (
+            all(len(one) == m for one in by_row)
+            and all(one.shape == (m, m) for one in square)
+            and all(one.dtype.kind in "iu" and np.all((one >= 0) & (one < classes)) for one in named)
+        )
+
+    def _go_on(self) -> None:
+        """The account of another call; refuses parameters that are not those of the state."""
+        if not self._state_fits() or count(self.X_fit_) > int(self.budget):
+            given = f"parameters that changed since the first call ({self!r})"
+            raise InvalidInput(message(type(self).__name__, given, "set them back, or start again with fit"))
+        self.report_ = self.report_.continued()
+
+    def _plan(self, need: int) -> None:
+        """Refuse what goes beyond the budget of memory before anything is allocated."""
+        report = self.report_
+        report.precision = "float64"
+        do = ["a smaller budget=", "fewer rows at a time"]
+        report.plan(need, f"{type(self).__name__} with a budget of {self.budget}", do)
+
+    def _room(self, n: int) -> int:
+        """What the dictionary can hold after n more rows."""
+        return min(int(self.budget), count(self.X_fit_) + n)
+
+    # ---- chunks -----------------------------------------------------------------------------------------------------
+
+    def _passes(self, n: int) -> int:
+        """Of `fit` over n rows."""
+        return int(self.n_passes)
+
+    def _orders(self, n: int) -> Iterator[np.ndarray]:
+        """The order of the rows in each pass of a fit."""
+        seed = self._seed()
+        for t in range(self._passes(n)):
+            yield np.random.default_rng([seed, t]).permutation(n) if self.shuffle else np.arange(n)
+
+    @staticmethod
+    def _chunks(order: np.ndarray, size: int) -> Iterator[np.ndarray]:
+        """The order in chunks; emits how many rows were met."""
+        for i in range(0, len(order), size):
+            yield order[i : i + size]
+            emit(TilesDone("rows", min(i + size, len(order)), len(order)))
+
+    def _follow(self, X: Any, targets: np.ndarray, order: np.ndarray) -> None:
+        """Visit the rows in this order, one after the other, their kernel values made a chunk at a time."""
+        room, size, kept = self._room(len(order)), min(self._rows_at_once, len(order)), self.X_fit_
+        learner = self._learner(room)
+        squares = [one.shape for one in learner.start(1).to_arrays().values()].count((0, 0))
+        known = min(room, count(kept) + len(order) - size)  # of the dictionary, when a whole chunk comes
+        wide = 8 * size * (room + size) + 2 * (known + size) * max(self.report_.d, 1)
+        taken = size_of(X) * (2 * known + size * (1 + (known > 0))) // max(len(order), 1)
+        self._plan(8 * (2 * squares * (room + size) ** 2 + wide) + taken)
+        state = type(learner.start(1)).from_arrays(self._state)
+        with self.report_.stage("rows"):
+            for chunk in self._chunks(order, size):
+                rows = take(X, chunk)
+                state, members = learner.visit(state, self._meeting(kept, rows), targets[chunk])
+                if not np.array_equal(members, np.arange(count(kept))):
+                    kept = take(joined(kept, rows), members)
+        if self._sound(state):
+            self.X_fit_ = kept
+            self._keep(state)
+
+    def _sound(self, state: Any) -> bool:
+        """Whether the state is to be kept; one that is not has been told."""
+        return True
+
+    def _meeting(self, kept: Any, rows: Any) -> Meeting:
+        m, both = count(kept), joined(kept, rows) if count(kept) else rows
+
+        def values(p: int) -> np.ndarray:
+            columns = both if p == m else joined(take(kept, np.arange(p)), rows) if p else rows
+            K = KernelOperator(self.kernel_, both, columns, dtype=np.float64).toarray()
+            self._require_finite(K, rows=rows)
+            return np.asarray(K)
+
+        return Meeting(m, count(rows), values)
+
+    def _require_finite(self, *values: np.ndarray, rows: Any = None) -> None:
+        # NaN is the largest and the smallest where there is one.
+        if not all(np.isfinite(part.max()) and np.isfinite(part.min()) for part in values if part.size):
+            if rows is not None:
+                raise not_finite(KernelOperator(self.kernel_, rows), type(self).__name__, "standardise the columns")
+            given = f"{self.kernel_!r} has values that are not finite on these rows (overflow)"
+            raise InvalidInput(message(type(self).__name__, given, "standardise the columns"))
+
+    # ---- parameters and new rows ------------------------------------------------------------------------------------
+
+    def _is_first(self) -> dict[str, bool]:
+        """The options of validation: the first call tells the number of columns."""
+        return {} if self._domain() == "any" else {"reset": not self._known()}
+
+    def _expansion(self) -> Expansion:
+        check_is_fitted(self)
+        return expansion_of(self)._replace(points="kept row")
+
+    def _decide(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        if not count(self.X_fit_):  # k(x, x) = 0 for all that was seen
+            return np.zeros((count(self._validate_new(X)), *self.dual_coef_.shape[1:]))
+        return self._expanded(X)

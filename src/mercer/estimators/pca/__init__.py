@@ -1,0 +1,1 @@
+"""Kernel principal components, on landmarks too, with pre-images and process monitoring."""

@@ -1,0 +1,257 @@
+"""What kernel ridge regression and classification share: squared loss, with one λ or one for each target."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
+from mercer.estimators.base.classifier import ScoreClassifier
+from mercer.estimators.base.compression import Compressible
+from mercer.gram import KernelOperator
+from mercer.select import RidgeInverse, RidgeSpectrum
+from mercer.solvers import Solution, Status
+from mercer.ways.regularised import RegularisedSolve
+from mercer.ways.report import Report
+from mercer.ways.restricted import RestrictedSolve, too_dear
+from mercer.ways.spectral import ridge_inverse
+
+__all__ = ["LeastSquares", "LeastSquaresClassifier", "duals"]
+
+SPECTRAL_FROM = 24
+"""Different λ from which one decomposition is quicker than a factorisation in float32 for each: n = 2000, 1.5 s
+against 0.063 s."""
+
+SAMPLE = "choose on a sample (mercer.select.cross_validate_ridge)"
+
+
+class LeastSquares(Compressible):
+    """f = Σⱼ αⱼ k(·, xⱼ) + b with (K + λ diag(1/w)) α + b = y, and Σ αⱼ = 0 where there is an intercept b."""
+
+    alpha: Any
+    fit_intercept: bool
+    solver: str = "auto"
+    n_landmarks: int | None = None
+    landmarks: Any = "pivoted"
+    random_state: int = 0
+    tol: float = 1e-10
+    dual_coef_: np.ndarray
+    intercept_: Any
+    restricted_: bool
+    indefinite_meaning: ClassVar[str] = (
+        "the solution is a stationary point of the regularised risk in a Kreĭn space, no minimum (Ong et al. 2004), "
+        "and is found for α > −λmin(K) only"
+    )
+
+    def _fit_targets(self, X: Any, Y: np.ndarray, weights: np.ndarray | None) -> None:
+        """Fit every column of Y; a row of weight 0 is absent."""
+        alphas = self._penalties(Y.shape[1])
+        self.alpha_: Any = float(alphas[0]) if np.ndim(self.alpha) == 0 else alphas
+        if weights is not None and np.any(weights == 0):
+            X, Y, weights = self._without(weights == 0, X, Y, weights)
+        K, report = self._begin(X, weights)
+        self.report_ = report
+        reason = "asked for" if self.solver == "nystroem" else ""
+        if self.solver == "auto":
+            reason = too_dear(len(Y), self.kernel_, report)
+        if reason:
+            self._solve_restricted(K, X, Y, weights, alphas, reason)
+        else:
+            self._solve_targets(K, Y, weights, alphas, report)
+
+    def _penalties(self, targets: int) -> np.ndarray:
+        """λ of each target."""
+        who = type(self).__name__
+        if self.solver not in ("auto", "cholesky", "cg", "askotch", "nystroem"):
+            do = 'choose "auto", "cholesky", "cg", "askotch" or "nystroem"'
+            raise InvalidInput(message(who, f"solver={self.solver!r}", do))
+        if not (isinstance(self.alpha, Real) and 0 <= float(self.alpha) < np.inf):
+            raise InvalidInput(message(who, f"alpha={self.alpha!r}", "give a number ≥ 0, the weight α of ‖f‖²"))
+        return np.full(targets, float(self.alpha))
+
+    # ---- the system --------------------------------------------------------------------------------------------------
+
+    def _solve_targets(
+        self, K: KernelOperator, Y: np.ndarray, weights: np.ndarray | None, alphas: np.ndarray, report: Report
+    ) -> None:
+        """Set α and b of every target: one factorisation for each value of λ, or one decomposition for many."""
+        self.sample_weight_, self.restricted_ = weights, False
+        values = np.unique(alphas)
+        many = self.solver == "auto" and len(values) >= SPECTRAL_FROM
+        if many and RidgeSpectrum.bytes(len(Y)) <= report.room:
+            if self._by_inverse(K, Y, weights, alphas, report):
+                return
+            report.notes.append("one decomposition for all α was not exact enough, so each α has a factorisation")
+        self.dual_coef_, self.intercept_ = np.empty(Y.shape), np.zeros(Y.shape[1])
+        steps, worst = 0, (-1.0, "")
+        for value in values:
+            own = alphas == value
+            shift = value if weights is None else value / weights
+            self.dual_coef_[:, own], self.intercept_[own] = self._solve_columns(K, Y[:, own], shift, report)
+            steps, worst = steps + report.steps, max(worst, (report.residual, report.status))
+        report.steps, (report.residual, report.status) = steps, worst
+        if len(values) > 1:
+            report.notes.append(f"{len(values)} different α, each with a factorisation of its own")
+
+    def _solve_columns(
+        self, K: KernelOperator, Y: np.ndarray, shift: Any, report: Report
+    ) -> tuple[np.ndarray, np.ndarray]:
+        targets = Y.shape[1]
+        ones = np.ones((len(Y), 1)) if self.fit_intercept else np.empty((len(Y), 0))
+        dual = np.asarray(self._solve(K, np.hstack([Y, ones]), shift, report).x)
+        if not self.fit_intercept:
+            return dual, np.zeros(targets)
+        # (K + D) u = 1 and (K + D) v = y: α = v − u b, with b such that Σα = 0.
+        v, u = dual[:, :targets], dual[:, targets]
+        intercept = v.sum(axis=0) / u.sum()
+        return v - np.outer(u, intercept), intercept
+
+    def _solve(self, K: KernelOperator, B: np.ndarray, shift: Any, report: Report) -> Solution[Any]:
+        size = self._kernel_size(K)
+        solution = RegularisedSolve(
+            who=type(self).__name__,
+            K=K,
+            B=B,
+            shift=shift,
+            solver=self._road,
+            tol=self.tol,
+            narrow=size.fits_float32,
+            mercer=self.kernel_.properties.definiteness.is_mercer,
+            report=report,
+        ).run()
+        if solution.status in (Status.NOT_POSITIVE_DEFINITE, Status.BREAKDOWN, Status.NOT_FINITE):
+            how = solution.status.name.lower().replace("_", " ")
+            given = f"K + αI with α = {float(np.min(shift)):.3g} has no solution ({how})"
+            raise InvalidInput(message(type(self).__name__, given, self._advice(solution.status)))
+        report.precision = f"{getattr(solution.state, 'precision', 'float64')}, residual in float64"
+        # Entries are rounded, so no solution has a residual below eps‖A‖‖x‖: that of a stable method is as good.
+        # A sum of n terms is rounded √n times as much (Higham & Mary 2019); a method that stalls there has found out.
+        terms = max(4.0, float(np.sqrt(K.shape[0]))) if solution.status is Status.STALLED else 4.0
+        growth = np.linalg.norm(solution.x, axis=0) / np.maximum(np.linalg.norm(B, axis=0), np.finfo(float).tiny)
+        rounding = (
+            terms * np.finfo(np.float64).eps * (size.trace + float(np.max(shift))) * float(growth.max(initial=0.0))
+        )
+        self._account(report, solution, self.tol, rounding)
+        return solution
+
+    def _solve_restricted(
+        self, K: KernelOperator, X: Any, Y: np.ndarray, weights: np.ndarray | None, alphas: np.ndarray, reason: str
+    ) -> None:
+        """Set the landmarks, their coefficients and b."""
+        report = self.report_
+        report.reason, self.sample_weight_, self.restricted_ = reason, None, True
+        found = RestrictedSolve(
+            who=type(self).__name__,
+            K=K,
+            X=X,
+            Y=Y,
+            alphas=alphas,
+            weights=weights,
+            fit_intercept=self.fit_intercept,
+            landmarks=self.landmarks,
+            n_landmarks=self.n_landmarks,
+            tol=self.tol,
+            narrow=self._kernel_size(K).fits_float32,
+            seed=self._seed(),
+            report=report,
+        ).run()
+        self.X_fit_, self.dual_coef_, self.intercept_ = found.landmarks, found.coefficients, found.intercept
+        self._account(report, found.solution, self.tol, found.rounding)
+        if self.solver == "auto":
+            given = f"{reason}, so f is restricted to {len(self.dual_coef_)} landmarks, an approximation"
+            do = 'compare other n_landmarks=, or set solver="cg" for the exact answer'
+            report.warnings.append(message(type(self).__name__, given, do))
+            warn(report.warnings[-1], ConvergenceWarning)
+
+    def _by_inverse(
+        self, K: KernelOperator, Y: np.ndarray, weights: np.ndarray | None, alphas: np.ndarray, report: Report
+    ) -> bool:
+        """α and b from one decomposition of K; False where the residual is above `tol`."""
+        inverse = self._inverse(K, weights, alphas, report)
+        if not np.all(inverse.solvable(alphas)):
+            given = f"K + αI with α = {alphas.min():.3g} has no solution (not positive definite)"
+            raise InvalidInput(message(type(self).__name__, given, self._advice(Status.NOT_POSITIVE_DEFINITE)))
+        return self._accepted(duals(inverse, K, Y, weights, alphas), K, Y, weights, alphas, report)
+
+    def _accepted(
+        self,
+        dual: np.ndarray,
+        K: KernelOperator,
+        Y: np.ndarray,
+        weights: np.ndarray | None,
+        alphas: np.ndarray,
+        report: Report,
+    ) -> bool:
+        """Set α to `dual`, and b = Σ wᵢ (y − Kα)ᵢ/Σ wᵢ; False where the residual is above `tol`."""
+        w = np.ones(len(Y)) if weights is None else weights
+        rest = Y - K @ dual
+        intercept = np.average(rest, axis=0, weights=w) if self.fit_intercept else np.zeros(Y.shape[1])
+        rest -= intercept + alphas * dual / w[:, None]
+        sizes = np.maximum(np.linalg.norm(Y, axis=0), np.finfo(float).tiny)
+        self.sample_weight_, self.restricted_ = weights, False
+        self.dual_coef_, self.intercept_ = dual, intercept
+        report.residual = float(np.max(np.linalg.norm(rest, axis=0) / sizes))
+        report.steps, report.tolerance, report.precision, report.status = 1, self.tol, "float64", "converged"
+        return report.residual <= self.tol
+
+    def _inverse(
+        self, K: KernelOperator, weights: np.ndarray | None, alphas: np.ndarray, report: Report, folds: bool = False
+    ) -> RidgeInverse:
+        """The decomposition of K that serves all λ, within the memory budget."""
+        self._kernel_size(K)  # refuses values that are not finite
+        report.reason = f"one for all {len(np.unique(alphas))} α"
+        return ridge_inverse(
+            K,
+            weights,
+            alphas,
+            intercept=self.fit_intercept,
+            mercer=self.kernel_.properties.definiteness.is_mercer,
+            folds=folds,
+            report=report,
+            require=lambda need: self._require(need, SAMPLE, report),
+        )
+
+    @property
+    def _road(self) -> str:
+        """The solver of the linear system, or "auto"."""
+        return self.solver
+
+    def _require(self, need: int, alternative: str, report: Report) -> None:
+        """Refuse what goes beyond the budget; the report tells the largest plan."""
+        report.plan(need, f"{type(self).__name__} on {report.n} rows", [alternative, "fewer rows"])
+
+    def _decide(self, X: Any) -> np.ndarray:
+        return self._expanded(X) + self.intercept_
+
+
+def duals(
+    inverse: RidgeInverse, K: KernelOperator, Y: np.ndarray, weights: np.ndarray | None, alphas: np.ndarray
+) -> np.ndarray:
+    """α = Sβ of every target with its λ, refined once: P may be that of a factor, which is K to 10⁻⁹ λ only."""
+    w = np.ones(len(Y)) if weights is None else weights
+    dual = _inverted(inverse, Y, alphas)
+    rest = Y - K @ dual - alphas * dual / w[:, None]  # without b, which P takes away
+    return dual + _inverted(inverse, rest, alphas)
+
+
+def _inverted(inverse: RidgeInverse, Y: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+    """S P S y of every column with its λ."""
+    dual = np.empty(Y.shape)
+    for value in np.unique(alphas):
+        own = alphas == value
+        dual[:, own] = inverse.roots[:, None] * inverse.solve(Y[:, own], value)[:, 0]
+    return dual
+
+
+class LeastSquaresClassifier(ScoreClassifier, LeastSquares):
+    """Least squares on yᵢ ∈ {−1, +1} for each class; the largest f(x) + b wins."""
+
+    def _indicators(
+        self, X: Any, y: np.ndarray, weights: np.ndarray | None
+    ) -> tuple[Any, np.ndarray, np.ndarray | None]:
+        """The rows that have a weight, one column of ±1 for each class (for two: the second's), and the weights."""
+        X, labels, weights = self._encoded(X, y, weights)
+        indicators = np.where(labels[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
+        return X, indicators[:, 1:] if len(self.classes_) == 2 else indicators, weights

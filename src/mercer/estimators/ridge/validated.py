@@ -1,0 +1,343 @@
+"""Least squares with the λ and the kernel of the best validation: what regression and classification share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing
+
+from mercer.errors import InvalidInput, message
+from mercer.estimators.ridge.least_squares import LeastSquares, duals
+from mercer.gram import KernelOperator
+from mercer.kernels import Kernel
+from mercer.select import Judge, RidgeInverse, RidgeSpectrum, default_alphas
+from mercer.ways.report import Report
+
+__all__ = ["GivenLabels", "GivenValues", "ValidatedLeastSquares", "Validation", "by_scorer"]
+
+TIE = 1e-9
+"""Scores that differ by less, relatively, are equal: then the larger λ wins, and the kernel that was named first."""
+
+REUSED_FROM = 1000
+"""Rows from which on the decomposition that validated gives α too: at n = 5000 a factorisation for it takes 0.9 s.
+Below, it takes next to nothing, and the model is that of `KernelRidge` to the bit."""
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """What candidates are tried on: rows, targets (n, t), weights, the rows left out together, and the judge of it.
+
+    `present` are the places of these rows among all that were given, and `absent` the rows of weight 0.
+    """
+
+    X: Any
+    Y: np.ndarray
+    weights: np.ndarray | None
+    folds: list[np.ndarray] | None
+    judge: Judge
+    present: np.ndarray
+    absent: Any
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """A kernel, the score of each λ (rows; NaN where K + λI is singular), and what was predicted for rows left out.
+
+    `dual` is α for the best λ, from the spectrum, where there are many rows.
+    """
+
+    kernel: Kernel
+    K: KernelOperator
+    rows: Any
+    report: Report
+    scores: np.ndarray
+    predictions: np.ndarray | None
+    dual: np.ndarray | None = None
+
+    @property
+    def known(self) -> np.ndarray:
+        return np.where(np.isnan(self.scores), -np.inf, self.scores)
+
+    @property
+    def best(self) -> float:
+        """The mean over the columns of the best score of each."""
+        return float(self.known.max(axis=0).mean())
+
+    @property
+    def chosen(self) -> np.ndarray:
+        """The row of the best score of each column; of equals the last, which is the largest λ."""
+        top = self.known.max(axis=0)
+        with np.errstate(invalid="ignore"):  # ∞ − ∞ where no score is known
+            good = self.known >= top - TIE * np.abs(top)
+        return np.asarray(len(good) - 1 - good[::-1].argmax(axis=0))
+
+    def left_out(self) -> np.ndarray | None:
+        """What the chosen λ predicted for each row and target."""
+        if self.predictions is None:
+            return None
+        targets = self.predictions.shape[2]
+        return np.asarray(self.predictions[:, np.broadcast_to(self.chosen, targets), np.arange(targets)])
+
+
+class ValidatedLeastSquares(LeastSquares):
+    """Validation of every λ and kernel by one decomposition for each kernel, then the fit of the best."""
+
+    penalty: ClassVar[str] = "alphas"
+    alphas: Any
+    cv: Any
+    scoring: Any
+    memory: Any
+    alpha_per_target: bool = False
+    store_cv_results: bool = False
+
+    # ---- what is tried -----------------------------------------------------------------------------------------------
+
+    def _kernels(self) -> list[Any]:
+        several = isinstance(self.kernel, list | tuple)
+        if several and not self.kernel:
+            raise InvalidInput(message(type(self).__name__, f"kernel={self.kernel!r}", "give at least one"))
+        return list(self.kernel) if several else [self.kernel]
+
+    def _domain(self) -> str:
+        found = {self._as_kernel(kernel).domain for kernel in self._kernels()}
+        if len(found) > 1:
+            given = f"kernels of {' and of '.join(sorted(found))}"
+            raise InvalidInput(message(type(self).__name__, given, "give kernels of the same rows"))
+        return found.pop()
+
+    def _as_objects(self, X: Any) -> Any:
+        for kernel in self._kernels():
+            X = self._as_kernel(kernel).as_objects(X)
+        return X
+
+    def _grid(self) -> np.ndarray:
+        """The λ to try, ascending."""
+        grid = default_alphas() if self.alphas is None else np.atleast_1d(np.asarray(self.alphas, np.float64))
+        if grid.ndim != 1 or not grid.size or not np.all((grid >= 0) & (grid < np.inf)):
+            given = f"alphas={self.alphas!r}"
+            raise InvalidInput(message(type(self).__name__, given, "give numbers ≥ 0, the weights λ of ‖f‖² to try"))
+        return np.unique(grid)
+
+    def _folds(self, X: Any, y: Any) -> list[np.ndarray] | None:
+        """The rows that are left out together, or None for one at a time and for "gcv"; checks `cv` and its company."""
+        who = type(self).__name__
+        if self.cv is not None and self.store_cv_results:
+            given = f"store_cv_results=True with cv={self.cv!r}"
+            raise InvalidInput(message(who, given, "it keeps leave-one-out predictions: set cv=None"))
+        if isinstance(self.cv, str) and self.cv == "gcv" and self.scoring is not None:
+            given = f'scoring={self.scoring!r} with cv="gcv"'
+            raise InvalidInput(message(who, given, "generalised cross-validation is a score itself: set scoring=None"))
+        if self.cv is None or (isinstance(self.cv, str) and self.cv == "gcv"):
+            return None
+        if isinstance(self.cv, str):
+            given = f"cv={self.cv!r}"
+            raise InvalidInput(message(who, given, 'choose None, "gcv", a number of folds, or a splitter'))
+        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        splitter = check_cv(self.cv, y, classifier=isinstance(self, ClassifierMixin))
+        folds = []
+        for train, test in splitter.split(np.zeros((n, 1)), y):
+            fold, rest = np.unique(np.arange(n)[test]), np.unique(np.arange(n)[train])
+            if not np.array_equal(rest, np.setdiff1d(np.arange(n), fold)) or not len(rest) or not len(fold):
+                given = f"a fold of {len(fold)} rows with {len(rest)} of the other {n - len(fold)} to train on"
+                raise InvalidInput(message(who, given, "train on all others, or use scikit-learn's GridSearchCV"))
+            folds.append(fold)
+        return folds
+
+    def _present(
+        self, X: Any, Y: np.ndarray, weights: np.ndarray | None, folds: list[np.ndarray] | None
+    ) -> tuple[Any, np.ndarray, np.ndarray | None, list[np.ndarray] | None]:
+        """All of it without the rows of weight 0."""
+        if weights is None or np.all(weights > 0):
+            return X, Y, weights, folds
+        if folds is not None:
+            place = np.cumsum(weights > 0) - 1
+            folds = [place[fold[weights[fold] > 0]] for fold in folds]
+            folds = [fold for fold in folds if len(fold)]
+        return *self._without(weights == 0, X, Y, weights), folds
+
+    def _absent(self, X: Any, present: np.ndarray) -> tuple[np.ndarray, Any]:
+        """The places of the rows that are there, and the others."""
+        return np.flatnonzero(present), None if np.all(present) else _safe_indexing(X, np.flatnonzero(~present))
+
+    # ---- the trials --------------------------------------------------------------------------------------------------
+
+    def _fit_best(self, task: Validation) -> np.ndarray | None:
+        """Fit the best candidate; what was predicted for each row by a fit without it, (n, targets)."""
+        grid, n = self._grid(), len(task.Y)
+        if n < 2 or any(len(fold) == n for fold in task.folds or []):
+            given = f"n_samples = {n} with a positive weight"
+            raise InvalidInput(message(type(self).__name__, given, "give more: one or a fold of them is left out"))
+        trials = [self._tried(task, kernel, grid) for kernel in self._kernels()]
+        best = trials[0]
+        for trial in trials[1:]:
+            best = trial if trial.best > best.best + TIE * abs(trial.best) else best
+        if best.best == -np.inf:
+            given = f"no score for any λ up to {grid[-1]:.3g}: K + λI is singular, or the scorer gave NaN"
+            raise InvalidInput(message(type(self).__name__, given, "give larger λ, or another kernel or scoring"))
+        self._keep(best, trials, grid, task.Y.shape[1])
+        self._finish(best, trials, grid, task)
+        return best.left_out()
+
+    def _tried(self, task: Validation, kernel: Any, grid: np.ndarray) -> _Trial:
+        """The scores of one kernel with every λ."""
+        n, targets = task.Y.shape
+        K, report = self._begin(task.X, task.weights, kernel)
+        self._require(RidgeInverse.answer_bytes(n, len(grid) * targets), "try fewer α", report)
+        inverse = self._inverse(K, task.weights, grid, report, folds=task.folds is not None)
+        usable = inverse.solvable(grid)
+        scores = np.full((len(grid), targets if self.alpha_per_target else 1), np.nan)
+        predictions = np.full((n, len(grid), targets), np.nan) if self.cv is None else None
+        with report.stage("validation"):
+            if np.any(usable):
+                found, left_out = self._validated(inverse, task, grid[usable])
+                scores[usable] = found if self.alpha_per_target else found.mean(axis=1, keepdims=True)
+                if predictions is not None:
+                    predictions[:, usable] = left_out
+        if not np.all(usable):
+            given = f"λ up to {grid[~usable][-1]:.3g} left out, because K + λI is singular but for rounding"
+            report.warnings.append(message(type(self).__name__, given, "give larger α"))
+        if predictions is not None and task.absent is not None:
+            predictions = self._with_absent(inverse, K, task, grid, usable, predictions)
+        trial = _Trial(self.kernel_, K, self.X_fit_, report, scores, predictions)
+        if n < REUSED_FROM or trial.best == -np.inf:
+            return trial
+        with report.stage("solve"):
+            alphas = np.broadcast_to(grid[trial.chosen], targets)
+            return replace(trial, dual=duals(inverse, K, task.Y, task.weights, alphas))
+
+    def _validated(
+        self, inverse: RidgeInverse, task: Validation, alphas: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """The scores (λ, targets), and where one row is left out the predictions (n, λ, targets)."""
+        if self.cv is None:
+            left_out = inverse.leave_one_out(task.Y, alphas)
+            return task.judge(task.Y, left_out, task.weights), left_out
+        if task.folds is None:
+            return -inverse.generalised(task.Y, alphas), None
+        assert isinstance(inverse, RidgeSpectrum)  # asked for with the folds
+        solved, scores = inverse.solve(task.Y, alphas), []
+        for fold in task.folds:
+            predicted = inverse.leave_out(fold, task.Y, alphas, solved)
+            scores.append(task.judge(task.Y[fold], predicted, None if task.weights is None else task.weights[fold]))
+        return np.mean(scores, axis=0), None
+
+    def _with_absent(
+        self,
+        inverse: RidgeInverse,
+        K: KernelOperator,
+        task: Validation,
+        grid: np.ndarray,
+        usable: np.ndarray,
+        left_out: np.ndarray,
+    ) -> np.ndarray:
+        """Predictions for all rows that were given: a row of weight 0 is left out of every fit."""
+        targets, tried = task.Y.shape[1], grid[usable]
+        absent = KernelOperator(self.kernel_, task.absent, self.X_fit_, dtype=np.float64)
+        Y = np.tile(task.Y, (1, len(tried)))
+        dual = duals(inverse, K, Y, task.weights, np.repeat(tried, targets))
+        intercept = np.average(Y - K @ dual, axis=0, weights=task.weights) if self.fit_intercept else 0.0
+        out = np.full((len(task.present) + absent.shape[0], len(grid), targets), np.nan)
+        out[task.present] = left_out
+        others = np.setdiff1d(np.arange(len(out)), task.present)
+        out[np.ix_(others, np.flatnonzero(usable))] = (absent @ dual + intercept).reshape(len(others), -1, targets)
+        return out
+
+    # ---- the verdict -------------------------------------------------------------------------------------------------
+
+    def _keep(self, best: _Trial, trials: list[_Trial], grid: np.ndarray, targets: int) -> None:
+        """The attributes that say what was tried and chosen."""
+        each = self.alpha_per_target and targets > 1
+        tops = best.scores[best.chosen, np.arange(best.scores.shape[1])]
+        self.alpha_ = grid[best.chosen] if each else float(grid[best.chosen[0]])
+        self.best_score_ = tops if each else float(tops[0])
+        scores = np.concatenate([trial.scores for trial in trials])
+        self.cv_results_: dict[str, Any] = {
+            "kernel": [repr(trial.kernel) for trial in trials for _ in grid],
+            "alpha": np.tile(grid, len(trials)),
+            "score": scores if each else scores[:, 0],
+        }
+        if self.store_cv_results:
+            kept = np.concatenate([np.moveaxis(np.asarray(trial.predictions), 0, 1) for trial in trials])
+            self.cv_results_["predictions"] = kept[:, :, 0] if targets == 1 else kept
+
+    def _finish(self, best: _Trial, trials: list[_Trial], grid: np.ndarray, task: Validation) -> None:
+        """The fit of the best candidate, and the report."""
+        self.kernel_, self.X_fit_, self.report_ = best.kernel, best.rows, best.report
+        report, planned, road = best.report, best.report.memory_planned, best.report.method
+        for other in (trial.report for trial in trials if trial is not best):
+            for stage, seconds in other.seconds.items():
+                report.seconds[stage] = report.seconds.get(stage, 0.0) + seconds
+        alphas = np.broadcast_to(grid[best.chosen], task.Y.shape[1])
+        exact = False
+        if best.dual is not None:
+            with report.stage("solve"):
+                exact = self._accepted(best.dual, best.K, task.Y, task.weights, alphas, report)
+        if not exact:
+            self._solve_targets(best.K, task.Y, task.weights, alphas, report)
+        report.memory_planned = max(planned, report.memory_planned)
+        report.method = road if road == report.method else f"{road}, then {report.method}"
+        how = "leave-one-out" if self.cv is None else "generalised cross-validation"
+        how = how if task.folds is None else f"{len(task.folds)} folds"
+        among = f"{len(grid)} α" + (f" and {len(trials)} kernels" if len(trials) > 1 else "")
+        named = ", ".join(f"{alpha:.3g}" for alpha in np.unique(alphas))
+        report.notes.append(f"λ = {named} chosen by {how} among {among}; score {best.best:.6g}")
+        for edge, side in ((grid[0], "smallest"), (grid[-1], "largest")):
+            if len(grid) > 1 and np.any(alphas == edge):
+                given = f"λ = {edge:.3g} is the {side} that was tried"
+                report.warnings.append(message(type(self).__name__, given, "widen alphas"))
+
+
+# ---- scikit-learn's scorers ---------------------------------------------------------------------------------------
+
+
+class GivenValues(RegressorMixin, BaseEstimator):
+    """A regressor whose rows are its predictions: what a scorer asks for."""
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """The rows."""
+        return X
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
+class GivenLabels(ClassifierMixin, BaseEstimator):
+    """A classifier whose rows are its decision values."""
+
+    def __init__(self, classes: Any = None) -> None:
+        self.classes = classes
+        self.classes_ = classes
+
+    def decision_function(self, X: np.ndarray) -> np.ndarray:
+        """The rows; for two classes their only column."""
+        return X[:, 0] if X.shape[1] == 1 else X
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """The class of the largest value."""
+        return np.asarray(self.classes_[(X[:, 0] > 0).astype(int) if X.shape[1] == 1 else X.argmax(axis=1)])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
+def by_scorer(scoring: Any, given: Any, *, each: bool = False) -> Judge:
+    """A judge that asks a scorer, for all targets at once or for `each`; weights go to it where there are some."""
+    scorer = get_scorer(scoring)
+
+    def judge(Y: np.ndarray, predicted: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        options = {} if weights is None else {"sample_weight": weights}
+        if isinstance(given, ClassifierMixin):
+            pairs = [(given.predict(Y), predicted)]
+        elif each or Y.shape[1] == 1:
+            pairs = [(Y[:, j], predicted[:, :, j]) for j in range(Y.shape[1])]
+        else:
+            pairs = [(Y, predicted)]
+        scores = [[scorer(given, p[:, i], y, **options) for y, p in pairs] for i in range(predicted.shape[1])]
+        return np.asarray(scores, np.float64)
+
+    return judge

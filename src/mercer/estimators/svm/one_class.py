@@ -1,0 +1,123 @@
+"""The one-class support vector machine: where most of the rows are."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import OutlierMixin
+
+from mercer.estimators.svm.support_vectors import SupportVectorMachine, Training, filled
+from mercer.gram.inputs import count
+from mercer.solvers import DualFamily, DualPoint
+
+__all__ = ["OneClassSVM"]
+
+ROUNDING = 1e-9
+
+
+class OneClassSVM(OutlierMixin, SupportVectorMachine):
+    r"""min ½‖f‖² − ρ ν Σw + Σᵢ wᵢ max(0, ρ − f(xᵢ)) over f in H and ρ: f ≥ ρ but for a share of at most ν of the rows.
+
+    f = Σⱼ βⱼ k(·, xⱼ), and β solves the dual, min ½βᵀKβ with Σβ = ν Σw and 0 ≤ βᵢ ≤ wᵢ.
+
+    Parameters
+    ----------
+    kernel : Kernel, str or callable, default "gaussian"
+        A name is the kernel class of that name with its defaults; scikit-learn's names "rbf", "poly", "sigmoid"
+        and "laplacian" have the defaults of its `SVC`.
+    nu : float, default 0.5
+        ν in (0, 1]: an upper bound of the share of rows outside, and a lower one of that of support vectors.
+    tol : float, default 1e-3
+        As for `SVC`, and relative to the mean k(x, x) if that is less than 1.
+    max_iter, memory
+        As for `SVC`.
+
+    Attributes
+    ----------
+    support_, support_vectors_, dual_coef_, n_support_, n_iter_, fit_status_, kernel_, report_
+        As for `SVR`.
+    intercept_ : array of shape (1,)
+        −ρ.
+    offset_ : float
+        ρ: ``decision_function`` is ``score_samples`` less this.
+
+    References
+    ----------
+    B. Schölkopf, J. C. Platt, J. Shawe-Taylor, A. J. Smola, R. C. Williamson (2001). Estimating the support of a
+    high-dimensional distribution. Neural Computation 13.
+
+    Examples
+    --------
+    >>> from mercer import OneClassSVM
+    >>> OneClassSVM(nu=0.3).fit([[0.0], [0.44], [0.45], [0.46], [1.0]]).predict([[0.45], [9.0]])
+    array([ 1, -1])
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "gaussian",
+        nu: float = 0.5,
+        *,
+        tol: float = 1e-3,
+        max_iter: int = -1,
+        memory: float | str | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.nu = nu
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory = memory
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Solve the dual.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+        y : ignored
+        sample_weight : array-like of shape (n,), optional
+            wᵢ ≥ 0: 2 is a row that stands twice, 0 one that is not there.
+        """
+        self._checked_number("nu", 0.0, 1.0)
+        X = self._validate(X)
+        given = self._weights(sample_weight, X)
+        weights = np.ones(count(X)) if given is None else given
+        order = np.flatnonzero(weights > 0)
+        return self._solve(self._prepare(X, order, np.zeros(len(order)), weights[order]))
+
+    def _unit(self, data: Training) -> float:
+        """The mean |k(x, x)|, up to 1: kernel values are all that m and M are made of."""
+        return float(np.mean(np.abs(data.exact.diagonal()), dtype=np.float64).clip(np.finfo(float).tiny, 1.0))
+
+    def _family(self, data: Training) -> DualFamily:
+        n = len(data.order)
+        return DualFamily(
+            data.A,
+            linear=data.target,
+            lower=np.zeros(n),
+            upper=data.weights,
+            start=filled(data.weights, self._checked_number("nu") * float(data.weights.sum())),
+            rows=np.arange(n),
+            offset=np.array([0, n]),
+            exact=data.exact,
+        )
+
+    def _read(self, data: Training, family: DualFamily, x: DualPoint) -> None:
+        used = self._keep(data, x.beta[None, :])
+        self.n_support_, self.n_iter_ = np.array([len(used)], np.int32), int(self.n_iter_[0])
+        self.intercept_ = family.levels(x)[:1]
+        self.offset_ = -self.intercept_
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """f(x); ρ itself where it is that up to rounding, as for the support vectors on the border."""
+        values = self._products(self._validate_new(X))[:, 0]
+        return np.where(np.abs(values - self.offset_) <= ROUNDING * np.abs(self.offset_), self.offset_, values)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """f(x) − ρ: negative outside."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: Any) -> np.ndarray:
+        """1 inside and on the border, −1 outside."""
+        return np.where(self.decision_function(X) >= 0, 1, -1)

@@ -1,0 +1,370 @@
+"""What all support vector machines share: a dual problem on one kernel matrix, and the rows that stay in the sum."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.engine import backend
+from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
+from mercer.estimators.base.compression import Compressible
+from mercer.estimators.base.expansion import Expansion, expansion_of
+from mercer.estimators.base.indefinite import not_finite
+from mercer.gram import KernelOperator
+from mercer.gram.inputs import count, size_of, take
+from mercer.kernels import Linear
+from mercer.kernels.conventions import MACHINES, Names
+from mercer.operators import CachedRows, Dense, Operator
+from mercer.points import human
+from mercer.solvers import SMO, DualFamily, DualPoint, Solution, Status, WorkingSet, solve
+from mercer.ways.report import Report
+
+__all__ = ["SupportVectorMachine", "Training", "filled"]
+
+STORED_SHARE = 0.8
+"""Of the memory budget that K may take."""
+LEAST_SET = 64
+"""Rows of a working set that must fit where K doesn't, four times over."""
+BLOCK = 64 << 20
+"""Bytes of K up to which it is always stored; four times as many may be stored of a larger one's parts."""
+EASY = 20
+"""Steps for each row after which a problem is not solved on working sets any more where K can be stored."""
+SMALL = 500
+"""Rows up to which K is stored in float64 and the problem solved on to rounding, in a few hundredths of a second."""
+SHARPER = 1e-10
+"""The tolerance of that, relative to `tol`."""
+SOON = 3
+"""Pairs for each variable after which a small problem goes to its face, which costs as much as some pairs for each."""
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """What a fit is made of: the kernel matrix of the rows in use, exact (K) and as it is solved with (A).
+
+    `order` are the places of these rows in the data as given, `target` what is wanted of each (its class as an integer,
+    a number, or nothing), `weights` their weights.
+    """
+
+    K: KernelOperator
+    A: Operator
+    order: np.ndarray
+    target: np.ndarray
+    weights: np.ndarray
+
+    @property
+    def exact(self) -> Operator:
+        """The operator by which answers are judged: the stored matrix itself if that is in float64."""
+        return self.A if isinstance(self.A, Dense) and self.A.dtype == np.float64 else self.K
+
+
+class SupportVectorMachine(Compressible):
+    """f(x) = Σⱼ βⱼ k(x, xⱼ) + b, with β from a dual problem in which most of the βⱼ are 0."""
+
+    tol: float
+    max_iter: int
+    report_: Report
+    X_fit_: Any
+    support_: np.ndarray
+    n_support_: np.ndarray
+    dual_coef_: np.ndarray
+    intercept_: np.ndarray
+    restricted_: bool
+    named_kernels: ClassVar[Names] = MACHINES
+    indefinite_meaning: ClassVar[str] = (
+        "the solution is a stationary point of the dual, and separates convex hulls in a pseudo-Euclidean space, "
+        "where there is no margin (Haasdonk 2005)"
+    )
+
+    # ---- parameters --------------------------------------------------------------------------------------------------
+
+    def _solver(self) -> SMO:
+        """The solver of stored matrices, its parameters checked."""
+        if not isinstance(self.max_iter, Integral) or self.max_iter < -1:
+            do = "give a number of steps, or -1 for as many as it takes"
+            raise InvalidInput(message(type(self).__name__, f"max_iter={self.max_iter!r}", do))
+        return SMO(tol=self._checked_number("tol"), max_iter=None if self.max_iter == -1 else int(self.max_iter))
+
+    # ---- fit ---------------------------------------------------------------------------------------------------------
+
+    def _unit(self, data: Training) -> float:
+        """The size of m and M, which `tol` is relative to."""
+        return 1.0
+
+    def _family(self, data: Training) -> DualFamily:
+        """The dual problem."""
+        raise NotImplementedError
+
+    def _read(self, data: Training, family: DualFamily, x: DualPoint) -> None:
+        """Set the coefficients, the intercept and the support vectors."""
+        raise NotImplementedError
+
+    def _prepare(self, X: Any, order: np.ndarray, target: np.ndarray, weights: np.ndarray) -> Training:
+        """The kernel matrix of the rows `order`; sets the kernel and an empty report."""
+        self._solver()
+        self.shape_fit_ = X.shape if hasattr(X, "shape") else (len(X),)
+        whole = np.array_equal(order, np.arange(len(X) if not hasattr(X, "shape") else X.shape[0]))
+        if not whole:
+            X = X[np.ix_(order, order)] if self._domain() == "precomputed" else take(X, order)
+        K, report = self._begin(X, None if np.all(weights == 1) else weights)
+        report.memory_rows += 0 if whole else size_of(K.X)
+        self.report_ = report
+        return Training(K, self._matrix(K, report, target), order, target, weights)
+
+    def _problems(self, target: np.ndarray) -> tuple[int, int]:
+        """How many problems there are, and how many rows the largest one has."""
+        return 1, len(target)
+
+    def _matrix(self, K: KernelOperator, report: Report, target: np.ndarray) -> Operator:
+        """K stored, in float32 but where that cannot hold its entries; or in blocks; or its entries in use."""
+        if not K.symmetric:
+            given = f"{self.kernel_!r}, which says that k(x, z) is not k(z, x)"
+            raise InvalidInput(message(type(self).__name__, given, "give a symmetric kernel"))
+        n, who = K.shape[0], f"{type(self).__name__} on {K.shape[0]} rows"
+        wide = not self._kernel_size(K).fits_float32 or n <= SMALL
+        dtype = np.dtype(np.float64 if wide else np.float32)
+        report.precision = f"entries in {dtype}, gradient checked in float64"
+        need, room = n * n * dtype.itemsize, int(STORED_SHARE * report.room)
+        problems, largest = self._problems(target)
+        # Of cheap entries more are made than stored in the time of memory's first touch; but many problems share K.
+        again = K.cheap and need > BLOCK and not (problems > 1 and largest == n)
+        report.method = "sequential minimal optimisation"
+        if need <= room and not again:
+            report.plan(need, who, "use fewer rows")
+            report.reason = f"K takes {human(need)} and is stored"
+            with report.stage("kernel matrix"):
+                return _stored(K, dtype)
+        because = "and is not stored: its entries are cheap" if need <= room else "and does not fit"
+        if self._in_parts(K, target, dtype, room):
+            report.plan(self._parts(target, dtype), who, "use fewer rows")
+            report.reason = f"K takes {human(need)} {because}, so each pair of classes stores its own part in turn"
+            return K.astype(dtype)
+        least = 4 * min(n, LEAST_SET) * n * dtype.itemsize
+        report.plan(least, who, "use fewer rows")
+        sets = self._set_size(n, dtype.itemsize, dear=False) ** 2 * dtype.itemsize
+        report.plan(sets if K.cheap else report.room, who, "use fewer rows")
+        report.method += " on working sets"
+        report.reason = f"K takes {human(need)} {because}, so only entries in use are there"
+        return K.astype(dtype) if K.cheap else CachedRows(K.astype(dtype), report.room // 2)
+
+    def _in_parts(self, K: KernelOperator, target: np.ndarray, dtype: np.dtype[Any], room: int) -> bool:
+        """Whether the engine makes K's entries for each problem that it works on, as its own part of K."""
+        several = self._problems(target)[0] > 1
+        return several and K.cheap and self._parts(target, dtype) <= min(room, 4 * BLOCK)
+
+    def _parts(self, target: np.ndarray, dtype: np.dtype[Any]) -> int:
+        """Bytes where each thread stores, twice over, the entries of the problem it works on, and all those they share.
+
+        Pairs of classes share the squares between the rows of each class.
+        """
+        problems, largest = self._problems(target)
+        shared = int(np.sum(np.bincount(target) ** 2)) if problems > 1 else 0
+        return (2 * backend.engine().threads() * largest**2 + shared) * dtype.itemsize
+
+    def _solve(self, data: Training, start: np.ndarray | None = None) -> Self:
+        """Solve the dual and read the machine off it."""
+        report, family, solver = self.report_, self._family(data), self._solver()
+        solver = replace(solver, tol=solver.tol * self._unit(data))
+        if start is not None:
+            family = replace(family, start=start)
+        with report.stage("optimisation"):
+            room = int(STORED_SHARE * report.room)
+            at_once = isinstance(data.A, Dense) or self._in_parts(data.K, data.target, data.A.dtype, room)
+            solution = self._at_once(family, solver) if at_once else self._by_parts(family, solver)
+            wide = data.K.shape[0] ** 2 * (4 + 8)
+            narrow = family.A.dtype == np.float32
+            if solution.status is Status.STALLED and narrow and wide <= report.room:
+                report.plan(wide, type(self).__name__, "use fewer rows")
+                report.notes.append("entries in float32 were not exact enough, so K was stored in float64")
+                report.precision = "entries and gradient in float64"
+                solution = solve(solver, replace(family, A=_stored(data.K, np.float64), start=solution.x.beta))
+        self._account_for(data, family, solution, solver.tol)
+        data.K.release()
+        self._read(data, family, solution.x)
+        return self
+
+    def _calibrate(self, data: Training) -> Self:
+        """What follows a fit: nothing, but of classes their probabilities."""
+        return self
+
+    def _by_parts(self, family: DualFamily, solver: SMO) -> Solution[Any]:
+        """One problem after the other on its own rows, by working sets."""
+        found = [self._on_sets(*family.part(q), solver) for q in range(family.problems)]
+        point = DualPoint(*(np.concatenate(one) for one in zip(*(vars(s.x).values() for s in found), strict=True)))
+        worst = max(found, key=lambda one: (not one.converged, one.residual))
+        state = replace(found[-1].state, iterations=np.concatenate([one.state.iterations for one in found]))
+        return replace(worst, x=point, state=state)
+
+    def _on_sets(self, part: DualFamily, rows: np.ndarray, solver: SMO) -> Solution[Any]:
+        """One problem by working sets; one that takes many steps on its stored matrix after all, where that fits."""
+        n, budget, item = len(rows), self.report_.room, part.A.dtype.itemsize
+        dear = not (isinstance(part.A, KernelOperator) and part.A.cheap)
+        stored = n * n * item <= STORED_SHARE * budget
+        if dear and stored:
+            return solve(solver, replace(part, A=Dense(part.A.toarray(), symmetric=True)))
+        if dear and not isinstance(part.A, CachedRows):
+            part = replace(part, A=CachedRows(part.A, budget // 2))
+        size = self._set_size(n, item, dear)
+        most, limit = solver.max_iter, EASY * n if stored else None
+        first = min((steps for steps in (most, limit) if steps is not None), default=None)
+        solution = solve(WorkingSet(solver.tol, first, size=size), part)
+        if solution.status is not Status.MAX_STEPS or first == most:
+            return solution
+        self.report_.notes.append(f"after {first} steps on working sets K was stored")
+        self.report_.plan(n * n * item, type(self).__name__, "use fewer rows")
+        rest = replace(solver, max_iter=None if most is None else most - (first or 0))
+        further = solve(rest, replace(part, A=Dense(part.A.toarray(), symmetric=True), start=solution.x.beta))
+        state = replace(further.state, iterations=solution.state.iterations + further.state.iterations)
+        return replace(further, state=state)
+
+    def _set_size(self, n: int, item: int, dear: bool) -> int:
+        """Variables of a working set, whose matrix takes a quarter of the budget, or their rows an eighth."""
+        budget = self.report_.room
+        size = budget // (8 * n * item) if dear else math.isqrt(budget // (4 * item))
+        return int(np.clip(size, min(n, LEAST_SET), min(n, WorkingSet.size)))
+
+    def _at_once(self, family: DualFamily, solver: SMO) -> Solution[Any]:
+        """All problems together; small ones to rounding, so the answer does not depend on the order of the steps."""
+        if not isinstance(family.A, Dense) or len(family.rows) > SMALL * min(family.problems, 3):
+            return solve(solver, family)
+        most = 100 * int(np.max(np.diff(family.offset)))
+        steps = most if solver.max_iter is None else min(most, solver.max_iter)
+        exact = solve(replace(solver, tol=SHARPER * solver.tol, max_iter=steps, patience=SOON), family)
+        if exact.residual <= solver.tol:
+            return replace(exact, status=Status.CONVERGED)
+        if steps == solver.max_iter:
+            return exact
+        further = solve(solver, replace(family, start=exact.x.beta))
+        state = replace(further.state, iterations=exact.state.iterations + further.state.iterations)
+        return replace(further, state=state)
+
+    def _account_for(self, data: Training, family: DualFamily, solution: Solution[Any], tol: float) -> None:
+        """What the solver says of itself, in the report, and as a warning where it fell short."""
+        report, x = self.report_, solution.x
+        self.n_iter_: Any = solution.state.iterations.astype(np.int32)
+        self.fit_status_ = 0 if solution.converged else 1
+        report.steps, report.residual, report.tolerance = int(self.n_iter_.sum()), solution.residual, tol
+        report.status = solution.status.name.lower().replace("_", " ")
+        if solution.status is Status.NOT_FINITE:
+            raise not_finite(data.K, type(self).__name__, "standardise the columns, or lower the degree")
+        gap, value = family.duality_gaps(x), np.abs(family.objectives(x))
+        relative = float(np.max(gap / np.maximum(value, np.finfo(float).tiny), initial=0.0))
+        report.notes.append(f"primal and dual objective differ by {relative:.1e} of their size at most")
+        if not solution.converged:
+            given = f"m − M is {report.residual:.1e} after {report.steps} steps, not {tol:.0e}"
+            given += f"; primal and dual objective differ by {relative:.1e} of their size"
+            do = "raise max_iter" if solution.status is Status.MAX_STEPS else "standardise the columns, or lower C"
+            report.warnings.append(message(type(self).__name__, given, do))
+            warn(report.warnings[-1], ConvergenceWarning)
+
+    # ---- what stays --------------------------------------------------------------------------------------------------
+
+    def _keep(self, data: Training, coefficients: np.ndarray) -> np.ndarray:
+        """Set the support vectors, the rows with a coefficient (outputs, n) that is not 0; returns which they are."""
+        used, self.restricted_ = np.flatnonzero(np.any(coefficients != 0, axis=0)), False
+        self.support_ = data.order[used].astype(np.int32)
+        self.dual_coef_ = np.ascontiguousarray(coefficients[:, used])
+        precomputed = self.kernel_.domain == "precomputed"
+        self.X_fit_ = self.support_.astype(np.intp) if precomputed else take(data.K.X, used)
+        return used
+
+    @property
+    def support_vectors_(self) -> Any:
+        """The support vectors; none of a precomputed kernel."""
+        return np.empty((0, 0)) if self.kernel_.domain == "precomputed" else self.X_fit_
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Σⱼ βⱼ xⱼ of a linear kernel, of shape (outputs, d)."""
+        if type(self.kernel_) is not Linear:
+            raise AttributeError("coef_ is only there with a linear kernel")
+        product = self._by_output() @ self.X_fit_
+        return np.asarray(product.toarray() if sp.issparse(product) else product)
+
+    def _by_output(self) -> np.ndarray:
+        """β of each support vector in each output, of shape (outputs, support vectors)."""
+        return self.dual_coef_
+
+    def _expansion(self) -> Expansion:
+        check_is_fitted(self)
+        return expansion_of(self, self.intercept_, self._by_output().T)._replace(points="support vector")
+
+    def _restate(self, vectors: Any, B: np.ndarray) -> None:
+        """Vectors that all outputs share: `dual_coef_` has a row for each of them, and no vector belongs to a class."""
+        self.X_fit_, self.dual_coef_, self.restricted_ = vectors, np.ascontiguousarray(B.T), True
+        self.support_, self.n_support_ = np.empty(0, np.int32), np.array([len(B)], np.int32)
+
+    def _products(self, X: Any) -> np.ndarray:
+        """Σⱼ βⱼ k(x, xⱼ) of each output, (m, outputs), at rows that `_validate_new` has seen."""
+        if not count(self.X_fit_):
+            return np.zeros((count(X), len(self.dual_coef_)))
+        return np.asarray(KernelOperator(self.kernel_, X, self.X_fit_, dtype=np.float64) @ self.dual_coef_.T)
+
+    # ---- a grid of C -------------------------------------------------------------------------------------------------
+
+    def _path(self, Cs: Iterable[float], prepare: Callable[[Any], Training]) -> list[Self]:
+        """A machine for each C on the kernel matrix that `prepare` makes, each from the β of the former."""
+        machines = [clone(self).set_params(C=C) for C in Cs]
+        for one in machines:
+            one._checked_number("C")
+        if not machines:
+            return []
+        data = prepare(machines[0])
+        state = {name: value for name, value in vars(machines[0]).items() if name not in self.get_params(deep=False)}
+        for before, one in zip([None, *machines], machines, strict=False):
+            for name, value in state.items():
+                setattr(one, name, value)
+            one.report_ = replace(state["report_"].continued(), warnings=[])
+            one._solve(data, None if before is None else one._from(before, data))._calibrate(data)
+        return machines
+
+    def _from(self, before: Any, data: Training) -> np.ndarray | None:
+        """The β of a former fit on the same rows times the ratio of the two C, which keeps its bounds and its sums.
+
+        None where there was no such fit.
+        """
+        if getattr(before, "shape_fit_", None) != self.shape_fit_ or not hasattr(before, "dual_coef_"):
+            return None
+        rows = len(before.support_) == before.dual_coef_.shape[1]  # not of vectors that are no training rows
+        if not rows or not np.all(np.isin(before.support_, data.order)):
+            return None
+        place = np.zeros(self.shape_fit_[0], np.intp)
+        place[data.order] = np.arange(len(data.order))
+        coefficients = np.zeros((len(before.dual_coef_), len(data.order)))
+        coefficients[:, place[before.support_]] = before.dual_coef_ * (self._checked_number("C") / before._fitted_C)
+        family = self._family(data)
+        beta = self._variables(data, family, coefficients)
+        if beta is None:
+            return None
+        near = 1e-12 * (family.upper - family.lower)
+        beta = np.where(beta > family.upper - near, family.upper, beta)
+        beta = np.where(beta < family.lower + near, family.lower, beta)
+        sums = np.bincount(family.group, beta, 2 * family.problems)
+        kept = np.all((family.lower <= beta) & (beta <= family.upper))  # not so where weights are others
+        return beta if kept and np.all(np.abs(sums) <= 1e-9 * np.max(np.abs(beta), initial=0.0)) else None
+
+    def _variables(self, data: Training, family: DualFamily, coefficients: np.ndarray) -> np.ndarray | None:
+        """β of the family from the coefficients of all rows in use; None where these are of another problem."""
+        raise NotImplementedError
+
+
+def filled(bounds: np.ndarray, total: float) -> np.ndarray:
+    """The first variables at their bounds, up to a sum of `total`: LIBSVM's start where the sum is given.
+
+    >>> filled(np.array([1.0, 1.0, 1.0]), 1.5)
+    array([1. , 0.5, 0. ])
+    """
+    before = np.concatenate([[0.0], np.cumsum(bounds)[:-1]])
+    return np.clip(total - before, 0.0, bounds)
+
+
+def _stored(K: KernelOperator, dtype: Any) -> Dense:
+    """K as an array."""
+    return Dense(K.astype(dtype).fill(np.empty(K.shape, dtype)), symmetric=True)

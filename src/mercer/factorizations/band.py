@@ -1,0 +1,257 @@
+"""K = QBQᵀ with a band matrix B: leave-one-out errors for many λ without eigenvectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mercer.engine.backend import engine, instruction_set
+from mercer.errors import InvalidInput, message
+from mercer.factorizations.inverse import RidgeInverse, noise, partner, reflection, subtract_outer
+from mercer.operators import Operator, estimate_norm
+
+__all__ = ["RidgeBand"]
+
+Floats = NDArray[np.float64]
+TILES, LEAST, SHIFTS = 1 << 21, 32, 8
+"""One call makes some columns of Q: about as many as take TILES tiles of reflectors, some seconds, and LEAST blocks at
+least, because threads wait for each other at its end. λ that are factored in one call.
+"""
+ROWS = 192
+"""Rows of the matrix that are made at a time."""
+POWERS = 12
+"""Steps of power iteration for ‖B‖, which sizes a rounding error."""
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeBand(RidgeInverse):
+    r"""P(λ) = Q (B + λI)⁻¹ Qᵀ, with QBQᵀ the matrix S K S, S = diag(√w), on the complement of the intercept.
+
+    B has 48 diagonals on each side, so that LLᵀ = B + λI costs next to nothing, and Pᵢᵢ = ‖L⁻¹Qᵀeᵢ‖² takes 48 · 2n
+    operations for each i and λ. B and Q take 8/3 n³, all of them products of tiles, where half of LAPACK's reduction to
+    three diagonals reads what is left of the matrix once per column, and the eigenvectors of those come after it. From
+    n/25 or so λ on the eigenvectors (`RidgeSpectrum`) are cheaper; they serve folds too.
+
+    Attributes
+    ----------
+    diagonal_tiles, lower_tiles : arrays of shape (⌈n/48⌉, 48, 48) and (⌈n/48⌉ − 1, 48, 48)
+        Of B, which is block tridiagonal; those below the diagonal are upper triangular. Rows and columns that pad are
+        multiples of those of the identity.
+    vectors : array of shape (m, m), m = 48 ⌈n/48⌉
+        Qᵀ in its first n columns, of the reflected rows where there is an intercept, and zeros in rows that pad.
+    size : int
+        Rows of the matrix that was reduced: n, or n − 1 with an intercept.
+    roots, axis
+        As in `RidgeInverse`, where the formulas are.
+
+    References
+    ----------
+    C. Bischof, B. Lang, X. Sun (2000). A framework for symmetric band reduction. ACM Trans. Math. Softw. 26(4).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.operators import Dense
+    >>> from mercer.select import RidgeSpectrum
+    >>> x = np.linspace(0.0, 1.0, 100)
+    >>> K, y = np.exp(-np.abs(np.subtract.outer(x, x))), np.sin(6 * x)
+    >>> band, spectrum = RidgeBand.of(Dense(K), intercept=True), RidgeSpectrum.of(K, intercept=True)
+    >>> bool(np.allclose(band.leave_one_out(y, [0.01, 1.0]), spectrum.leave_one_out(y, [0.01, 1.0])))
+    True
+    """
+
+    diagonal_tiles: Floats
+    lower_tiles: Floats
+    vectors: Floats
+    size: int
+    roots: Floats
+    axis: Floats | None = None
+
+    @classmethod
+    def of(cls, K: Operator, weights: ArrayLike | None = None, *, intercept: bool = False) -> RidgeBand:
+        """Of a symmetric operator, of which blocks are asked for, and positive weights (1 by default)."""
+        n, size = K.shape[0], K.shape[0] - intercept
+        roots = np.ones(n) if weights is None else np.sqrt(np.asarray(weights, np.float64))
+        axis = reflection(roots) if intercept else None
+        diagonal, lower, vectors = _reduced(_Weighted(K.astype(np.float64), roots, axis), size)
+        vectors[size:] = 0.0  # with an intercept row n - 1 pads: its column is that of the axis that was left out
+        if axis is not None:
+            subtract_outer(vectors[:, :n], 2 * vectors[:, :size] @ axis[:size], axis)
+        return cls(diagonal, lower, vectors, size, roots, axis)
+
+    @staticmethod
+    def bytes(n: int) -> int:
+        """What `of` takes at its peak: half of the matrix in tiles, Q, and strips of it; later factors of some λ."""
+        side = engine().BAND
+        return 8 * (3 * (n + side) ** 2 // 2 + (4 * engine().threads() + 2 * SHIFTS) * side * n)
+
+    def solvable(self, alphas: ArrayLike) -> NDArray[np.bool_]:
+        shifts = np.asarray(alphas, np.float64) - self._rounding
+        if shifts.size and self._definite(np.array([shifts.min()]))[0]:
+            return np.ones(shifts.shape, bool)
+        return self._definite(shifts)
+
+    def solve(self, Y: ArrayLike, alphas: ArrayLike) -> Floats:
+        grid, Z = self._checked(alphas), self._coordinates(Y)
+        solved = np.empty((len(grid), *Z.shape))
+        for own, below, inverse, _ in self._factors(grid):
+            solved[own] = _solved(below, inverse, Z)
+        return self._back(solved)
+
+    def diagonal(self, alphas: ArrayLike) -> Floats:
+        """Pᵢᵢ = ‖L⁻¹Qᵀeᵢ‖², of shape (n, λ)."""
+        return self.solve_and_diagonal(np.empty((len(self.roots), 0)), alphas)[1]
+
+    def solve_and_diagonal(self, Y: ArrayLike, alphas: ArrayLike) -> tuple[Floats, Floats]:
+        grid, Z = self._checked(alphas), self._coordinates(Y)
+        solved, norms = np.empty((len(grid), *Z.shape)), np.zeros((len(grid), len(self.vectors)))
+        for own, below, inverse, _ in self._factors(grid):
+            solved[own] = _solved(below, inverse, Z)
+            engine().band_norms(self.vectors, below, inverse, norms[own], instruction_set())
+        return self._back(solved), np.ascontiguousarray(norms[:, : len(self.roots)].T)
+
+    # ---- L -----------------------------------------------------------------------------------------------------------
+
+    def _factors(self, grid: Floats) -> Iterator[tuple[slice, Floats, Floats, NDArray[np.bool_]]]:
+        """−L[k, k−1] and L[k, k]⁻¹ of LLᵀ = B + λI for some λ at a time, (λ, blocks, 48, 48), and which have an L."""
+        for start in range(0, len(grid), SHIFTS):
+            own = slice(start, min(start + SHIFTS, len(grid)))
+            below, inverse = (_aligned((own.stop - start, *self.diagonal_tiles.shape)) for _ in range(2))
+            definite = np.zeros(own.stop - start, bool)
+            tiles = self.diagonal_tiles, self.lower_tiles
+            engine().band_factors(*tiles, grid[own], below, inverse, definite, instruction_set())
+            yield own, below, inverse, definite
+
+    def _definite(self, shifts: Floats) -> NDArray[np.bool_]:
+        flat = np.ascontiguousarray(shifts).reshape(-1)
+        found = [definite for *_, definite in self._factors(flat)]
+        return np.concatenate([*found, np.zeros(0, bool)]).reshape(shifts.shape)
+
+    def _checked(self, alphas: ArrayLike) -> Floats:
+        return self._positive(alphas, lambda least: self._definite(np.array([least]))[0])
+
+    def _coordinates(self, Y: ArrayLike) -> Floats:
+        """QᵀΠSY."""
+        return np.asarray(self.vectors[:, : len(self.roots)] @ self._projected(Y))
+
+    def _back(self, inner: Floats) -> Floats:
+        """Q times what was solved, (λ, rows, targets), as (n, λ, targets)."""
+        count, rows, targets = inner.shape
+        flat = self.vectors[:, : len(self.roots)].T @ inner.transpose(1, 0, 2).reshape(rows, count * targets)
+        return np.asarray(flat.reshape(len(flat), count, targets))
+
+    @property
+    def _rounding(self) -> float:
+        """√n ε ‖B‖, the norm by power iteration."""
+        x = np.random.default_rng(0).standard_normal((*self.diagonal_tiles.shape[:2], 1))
+        x.reshape(-1)[self.size :] = 0.0
+        return noise(len(self.roots), estimate_norm(self._times_band, x, POWERS))
+
+    def _times_band(self, x: Floats) -> Floats:
+        """B x, of shape (blocks, rows of a block, 1)."""
+        image = self.diagonal_tiles @ x
+        image[1:] += self.lower_tiles @ x[:-1]
+        image[:-1] += self.lower_tiles.swapaxes(1, 2) @ x[1:]
+        return image
+
+
+def _solved(below: Floats, inverse: Floats, Z: Floats) -> Floats:
+    """(LLᵀ)⁻¹ Z, of shape (λ, rows, targets)."""
+    count, blocks, side = below.shape[:3]
+    x = np.empty((count, blocks, side, Z.shape[1]))
+    rows = Z.reshape(blocks, side, Z.shape[1])
+    for k in range(blocks):
+        x[:, k] = inverse[:, k] @ (rows[k] + below[:, k] @ x[:, k - 1] if k else rows[k])
+    for k in range(blocks - 1, -1, -1):
+        if k + 1 < blocks:
+            x[:, k] += below[:, k + 1].swapaxes(1, 2) @ x[:, k + 1]
+        x[:, k] = inverse[:, k].swapaxes(1, 2) @ x[:, k]
+    return x.reshape(count, *Z.shape)
+
+
+@dataclass(frozen=True)
+class _Weighted:
+    """HSKSH with the reflection H = I − 2vvᵀ, or SKS where there is no v."""
+
+    K: Operator
+    roots: Floats
+    axis: Floats | None
+
+    def lower(self) -> Iterator[tuple[int, Floats]]:
+        """Some rows at a time, up to the diagonal."""
+        n, v, w = len(self.roots), self.axis, np.empty(0)
+        if v is not None:
+            w = partner(self.roots * (self.K @ (self.roots * v)), v)
+        for start in range(0, n, ROWS):
+            stop = min(start + ROWS, n)
+            block = np.array(self.K.block(slice(start, stop), slice(0, stop)), np.float64)
+            block *= self.roots[:stop]
+            block *= self.roots[start:stop, None]
+            if v is not None:
+                block -= np.outer(v[start:stop], w[:stop])
+                block -= np.outer(w[start:stop], v[:stop])
+            yield start, block
+
+
+def _reduced(matrix: _Weighted, size: int) -> tuple[Floats, Floats, Floats]:
+    """B's tiles on and below the diagonal, and Qᵀ, of the first `size` rows and columns; padded on the diagonal."""
+    core, isa = engine(), instruction_set()
+    side = core.BAND
+    blocks = -(-len(matrix.roots) // side)
+    slabs = _aligned((blocks * (blocks + 1) // 2 * side**2,))
+    own = _views(slabs, blocks, side)
+    scale = _fill(own, matrix, size, side)
+    lower, factors = (_aligned((blocks - 1, side, side)) for _ in range(2))
+    pending = _aligned((4 * blocks * side**2,))
+    for step in range(blocks):
+        core.band_step(slabs, lower, factors, pending, step, isa)
+    vectors = _aligned((blocks * side, blocks * side))
+    together = max(LEAST, TILES // blocks**2)
+    for last in range(blocks, 0, -together):
+        core.band_vectors(slabs, factors, vectors, max(last - together, 0), last, isa)
+    diagonal = _aligned((blocks, side, side))
+    np.stack([scale * slab[:side] for slab in own], out=diagonal)
+    lower *= scale
+    return diagonal, lower, vectors
+
+
+def _views(slabs: Floats, blocks: int, side: int) -> list[Floats]:
+    """Block columns of the lower triangle, each from its diagonal tile downwards."""
+    views, start = [], 0
+    for j in range(blocks):
+        views.append(slabs[start : start + (blocks - j) * side**2].reshape(-1, side))
+        start += views[-1].size
+    return views
+
+
+def _fill(own: list[Floats], matrix: _Weighted, size: int, side: int) -> float:
+    """Write the matrix into the slabs; the power of two that it was divided by, so that no square is out of range."""
+    largest = 0.0
+    for start, block in matrix.lower():
+        largest = max(largest, float(block.max()), -float(block.min()))
+        if not np.isfinite(np.sum(block)):
+            raise InvalidInput(message("RidgeBand", "a matrix that is not finite", "check the kernel and the rows"))
+        stop = min(start + len(block), size)
+        for j, slab in enumerate(own[: -(-stop // side)]):
+            first = j * side
+            top, width = max(start, first), min(side, stop - first)
+            slab[top - first : stop - first, :width] = block[top - start : stop - start, first : first + width]
+    scale = 2.0 ** np.floor(np.log2(largest)) if largest > 0 else 1.0
+    for slab in own:
+        slab /= scale
+        slab[:side] = np.tril(slab[:side]) + np.tril(slab[:side], -1).T  # tiles on the diagonal are whole
+    # No less than the least eigenvalue, so that the rows that pad never decide what is definite.
+    for row in range(size, len(own[0])):
+        own[row // side][row % side, row % side] = max(largest / scale, 1.0)
+    return float(scale)
+
+
+def _aligned(shape: tuple[int, ...]) -> Floats:
+    """Zeros that begin on a cache line, as the native code takes them."""
+    size = int(np.prod(shape))
+    whole = np.zeros(size + 8)
+    first = -whole.ctypes.data // 8 % 8
+    return whole[first : first + size].reshape(shape)

@@ -1,0 +1,203 @@
+"""One eigendecomposition from which ridge regression is solved, and judged without the row it predicts, for every λ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import eigh, svd
+
+from mercer.errors import InvalidInput, message
+from mercer.factorizations.inverse import RidgeInverse, columns, noise, partner, reflection, subtract_outer
+
+__all__ = ["RidgeSpectrum"]
+
+Floats = NDArray[np.float64]
+BLOCK, ENTRIES = 512, 1 << 21
+"""Rows of Q that are squared at a time, or as many as have so many entries (16 MB)."""
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeSpectrum(RidgeInverse):
+    r"""P(λ) = Q diag(1/(Λ + λ)) Qᵀ, with QΛQᵀ the matrix S K S, S = diag(√w), on the complement of the intercept.
+
+    What P is for is told by `RidgeInverse`.
+
+    Attributes
+    ----------
+    values : array of shape (r,)
+        Λ, ascending; eigenvalues that are 0 but for rounding are 0.
+    vectors : array of shape (m, r)
+        Of SKS after the reflection, m = n or n − 1.
+    roots : array of shape (n,)
+        √w.
+    axis : array of shape (n,) or None
+        v of the reflection I − 2vvᵀ; None without intercept.
+    rest : int
+        m − r eigenvalues more that are 0, with no vectors stored: P = Q diag(1/(Λ + λ) − 1/λ) Qᵀ + Π/λ, where Π is the
+        projection on the complement of s.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.linspace(0.0, 1.0, 6)
+    >>> spectrum = RidgeSpectrum.of(np.minimum.outer(x, x) + 1.0)
+    >>> predicted = spectrum.leave_one_out(x**2, [0.1])[:, 0, 0]
+    >>> K = np.minimum.outer(x[1:], x[1:]) + 1.0  # without the first row, honestly
+    >>> bool(np.isclose(predicted[0], np.ones(5) @ np.linalg.solve(K + 0.1 * np.eye(5), x[1:] ** 2)))
+    True
+    """
+
+    values: Floats
+    vectors: Floats
+    roots: Floats
+    axis: Floats | None = None
+    rest: int = 0
+
+    @classmethod
+    def of(cls, matrix: Floats, weights: ArrayLike | None = None, *, intercept: bool = False) -> RidgeSpectrum:
+        """Of the kernel matrix, which is overwritten (C-contiguous, float64), and positive weights (1 by default)."""
+        matrix, roots = _weighted(matrix, weights)
+        axis = None
+        if intercept:
+            matrix, axis = _mirrored(matrix, roots)
+            matrix = _without_last(matrix)
+        if not len(matrix):
+            return cls(np.empty(0), np.empty((0, 0)), roots, axis)
+        # The transpose of a symmetric row-major matrix is itself, in the order that LAPACK overwrites.
+        values, vectors = eigh(matrix.T, overwrite_a=True, check_finite=False, driver="evd")
+        return cls(np.where(np.abs(values) <= _rounding(values), 0.0, values), vectors, roots, axis)
+
+    @classmethod
+    def of_factor(cls, F: Floats, weights: ArrayLike | None = None, *, intercept: bool = False) -> RidgeSpectrum:
+        """Of K = FFᵀ for F of shape (n, r), r < n, which is overwritten: O(n r²) operations.
+
+        >>> F = np.random.default_rng(0).standard_normal((9, 2))
+        >>> low, full = RidgeSpectrum.of_factor(F.copy()), RidgeSpectrum.of(F @ F.T)
+        >>> bool(np.allclose(low.leave_one_out(F[:, 0] ** 2, 0.1), full.leave_one_out(F[:, 0] ** 2, 0.1)))
+        True
+        """
+        roots = np.ones(len(F)) if weights is None else np.sqrt(np.asarray(weights, np.float64))
+        F *= roots[:, None]
+        axis = None
+        if intercept:
+            axis = reflection(roots)
+            F -= 2 * np.outer(axis, axis @ F)
+            F = F[:-1]
+        U, singular, _ = svd(F, full_matrices=False, overwrite_a=True, check_finite=False)
+        return cls(singular[::-1] ** 2, U[:, ::-1], roots, axis, len(F) - len(singular))
+
+    @staticmethod
+    def bytes(n: int) -> int:
+        """What `of` takes at its peak: the matrix, and LAPACK's two more."""
+        return 3 * 8 * n * n
+
+    def solvable(self, alphas: ArrayLike) -> NDArray[np.bool_]:
+        return np.asarray(self._least + np.asarray(alphas, np.float64) > _rounding(self.values))
+
+    def solve(self, Y: ArrayLike, alphas: ArrayLike) -> Floats:
+        scales, floor = self._parts(alphas)
+        Z = self._projected(Y)
+        coordinates = scales.T[:, :, None] * self._coordinates(Z)[:, None, :]  # (r, λ, targets)
+        out = np.empty((len(self.roots), len(floor), Z.shape[1]))
+        for block, Q in self._blocks():
+            out[block] = np.tensordot(Q, coordinates, axes=1)
+            if self.rest:
+                out[block] += floor[:, None] * Z[block, None, :]
+        return out
+
+    def diagonal(self, alphas: ArrayLike) -> Floats:
+        """Pᵢᵢ = Σₖ qᵢₖ²/(Λₖ + λ), of shape (n, λ)."""
+        scales, floor = self._parts(alphas)
+        out = np.empty((len(self.roots), len(floor)))
+        for block, Q in self._blocks():
+            out[block] = np.square(Q) @ scales.T
+        return out + np.outer(1 - self._unit**2, floor) if self.rest else out
+
+    def leave_out(self, rows: NDArray[np.intp], Y: ArrayLike, alphas: ArrayLike, solved: Floats) -> Floats:
+        """What the model fitted without `rows` predicts for them, (rows, λ, targets); `solved` is what `solve` gave."""
+        Q, predicted, s = self.rows(rows), solved[rows], self._unit[rows]
+        projection = np.eye(len(rows)) - np.outer(s, s)
+        for i, (scale, floor) in enumerate(zip(*self._parts(alphas), strict=True)):
+            predicted[:, i] = np.linalg.solve((Q * scale) @ Q.T + floor * projection, predicted[:, i])
+        return columns(Y)[rows][:, None, :] - predicted / self.roots[rows, None, None]
+
+    def rows(self, index: Any) -> Floats:
+        """Q[index]."""
+        if self.axis is None:
+            return np.asarray(self.vectors[index])
+        own = np.arange(len(self.roots))[index]
+        full, inner = np.zeros((len(own), len(self.values))), own < len(self.vectors)
+        full[inner] = self.vectors[own[inner]]
+        return full - 2 * np.outer(self.axis[own], self._along)
+
+    def _blocks(self) -> Iterator[tuple[slice, Floats]]:
+        height = max(BLOCK, ENTRIES // max(len(self.values), 1))
+        for start in range(0, len(self.roots), height):
+            block = slice(start, start + height)
+            yield block, self.rows(block)
+
+    def _reflected(self, Z: Floats) -> Floats:
+        """Z in the coordinates of the vectors."""
+        return Z if self.axis is None else (Z - 2 * np.outer(self.axis, self.axis @ Z))[:-1]
+
+    def _coordinates(self, Z: Floats) -> Floats:
+        """QᵀZ."""
+        return np.asarray(self.vectors.T @ self._reflected(Z))
+
+    @cached_property
+    def _along(self) -> Floats:
+        """vᵀ of the vectors."""
+        assert self.axis is not None
+        return np.asarray(self.axis[:-1] @ self.vectors)
+
+    @property
+    def _least(self) -> float:
+        """The least eigenvalue."""
+        return 0.0 if self.rest or not len(self.values) else float(self.values[0])
+
+    def _parts(self, alphas: ArrayLike) -> tuple[Floats, Floats]:
+        """The (λ, r) and (λ,) with P = Q diag(the first) Qᵀ + Π · the second."""
+        least = self._least
+        grid = self._positive(alphas, lambda alpha: not self.vectors.size or least + alpha > 0, least)[:, None]
+        if self.rest:
+            return -self.values / (grid * (self.values + grid)), 1 / grid[:, 0]
+        return 1 / (self.values + grid), np.zeros(len(grid))
+
+
+def _rounding(values: Floats) -> float:
+    return noise(len(values), float(np.max(np.abs(values), initial=0.0)))
+
+
+def _weighted(matrix: Floats, weights: ArrayLike | None) -> tuple[Floats, Floats]:
+    """SKS in K's memory, and √w."""
+    if not np.isfinite(np.sum(matrix)):  # LAPACK may never return
+        raise InvalidInput(message("RidgeSpectrum", "a matrix that is not finite", "check the kernel and the rows"))
+    if weights is None:
+        return matrix, np.ones(len(matrix))
+    roots = np.sqrt(np.asarray(weights, np.float64))
+    matrix *= roots
+    matrix *= roots[:, None]
+    return matrix, roots
+
+
+def _mirrored(matrix: Floats, s: Floats) -> tuple[Floats, Floats]:
+    """(I − 2vvᵀ) A (I − 2vvᵀ) in A's memory, and the v that takes s to the last axis."""
+    v = reflection(s)
+    w = partner(matrix @ v, v)
+    subtract_outer(matrix, v, w)
+    subtract_outer(matrix, w, v)
+    return matrix, v
+
+
+def _without_last(matrix: Floats) -> Floats:
+    """The matrix without its last row and column, in its memory."""
+    n = len(matrix)
+    packed = matrix.reshape(-1)[: (n - 1) ** 2].reshape(n - 1, n - 1)
+    for i in range(1, n - 1):  # each row moves towards the start, over what has been moved already
+        packed[i] = matrix[i, :-1]
+    return packed

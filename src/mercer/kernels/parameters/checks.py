@@ -1,0 +1,65 @@
+"""Checks of parameters: what is no number is invalid input, what is no kernel is refused as such."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+from mercer.errors import InvalidInput, NotAKernel, message
+from mercer.kernels.parameters.bandwidth import RULES, is_rule
+
+__all__ = ["bandwidth", "degree", "non_negative", "number", "one_of", "positive"]
+
+
+def number(who: str, name: str, value: Any, *, finite: bool = True) -> float:
+    """A real number as a Python float (a NumPy scalar would widen float32 arrays)."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise InvalidInput(message(who, f"{name}={value!r} is not a number", "give a number"))
+    try:
+        result = float(value)
+    except OverflowError:
+        result = math.inf
+    if math.isnan(result) or (finite and math.isinf(result)):
+        raise NotAKernel(message(who, f"{name}={result} is not finite", "give a finite number"))
+    return result
+
+
+def positive(who: str, name: str, value: Any, *, finite: bool = True) -> float:
+    """A number > 0."""
+    result = number(who, name, value, finite=finite)
+    if result <= 0:
+        raise NotAKernel(message(who, f"{name}={result} is not positive", "give a positive number"))
+    return result
+
+
+def non_negative(who: str, name: str, value: Any, why: str = "give a number ≥ 0") -> float:
+    """A number ≥ 0."""
+    result = number(who, name, value)
+    if result < 0:
+        raise NotAKernel(message(who, f"{name}={result} is negative", why))
+    return result
+
+
+def bandwidth(who: str, name: str, value: Any) -> float | str:
+    """A number > 0, or one of the rules that `resolve` replaces by one."""
+    if is_rule(value):
+        return str(value)
+    if isinstance(value, str):
+        raise InvalidInput(message(who, f"{name}={value!r} is no rule", f"give a positive number or one of {RULES}"))
+    return positive(who, name, value)
+
+
+def degree(who: str, value: Any) -> int:
+    """An integer ≥ 1."""
+    result = number(who, "degree", value)
+    if result < 1 or result != int(result):
+        raise NotAKernel(message(who, f"degree={value!r:.60} is not a positive integer", "give 1, 2, 3, …"))
+    return int(result)
+
+
+def one_of(who: str, name: str, value: Any, choices: tuple[Any, ...]) -> Any:
+    """One of a few values."""
+    if isinstance(value, bool) or value not in choices:
+        raise InvalidInput(message(who, f"{name}={value!r}", f"give one of {choices}"))
+    return choices[choices.index(value)]

@@ -1,0 +1,182 @@
+"""Kernels without a formula over pairings: precomputed values, any Python function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.errors import InvalidInput, MercerError, message
+from mercer.kernels.base import Array, Kernel
+from mercer.kernels.parameters import checks
+from mercer.kernels.rows import rows_of
+from mercer.points import as_rows, is_torch
+
+__all__ = ["Function", "Precomputed"]
+
+
+@dataclass(frozen=True, repr=False)
+class Precomputed(Kernel):
+    """k(x, j) = the j-th value of the row x: the data are kernel values against the training points.
+
+    X has one row per point and one column per training point; Z is None for all training points, or their column
+    indices (an integer vector). The two can differ in number, so that landmarks need no square matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> K = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 1.0], [0.0, 1.0, 2.0]])
+    >>> Precomputed()(K, [0, 2])
+    array([[2., 0.],
+           [1., 1.],
+           [0., 2.]])
+    """
+
+    @property
+    def domain(self) -> str:
+        return "precomputed"
+
+    def __call__(self, X: Array, Z: Array | None = None) -> Array:
+        return self.block(as_rows(X, who="Precomputed"), Z)
+
+    def block(self, X: Array, Z: Array | None) -> Array:
+        """The columns Z of the rows X."""
+        X = X.toarray() if sp.issparse(X) else X
+        return X if Z is None or Z is X else X[:, _indices(Z, X.shape[1])]
+
+    def diagonal(self, X: Array) -> Array:
+        """The diagonal of the square matrix of the training points."""
+        if X.shape[0] != X.shape[1]:
+            given = f"the diagonal of a {X.shape[0]} × {X.shape[1]} matrix"
+            raise InvalidInput(message("Precomputed", given, "give the square matrix of the training points"))
+        return X.diagonal()
+
+
+def _indices(Z: Any, columns: int) -> Any:
+    indices = np.asarray(Z)
+    if indices.ndim != 1 or indices.dtype.kind not in "iu":
+        given = f"Z of shape {indices.shape} and dtype {indices.dtype}"
+        raise InvalidInput(message("Precomputed", given, "give the column indices of training points, or None for all"))
+    if len(indices) and not (indices.min() >= 0 and indices.max() < columns):
+        given = f"column index {indices.max()} or {indices.min()} of {columns} columns"
+        raise InvalidInput(message("Precomputed", given, "count training points from 0"))
+    return indices
+
+
+@dataclass(frozen=True, repr=False)
+class Function(Kernel):
+    """k(x, z) = func(x, z), any Python function, of single objects or of blocks.
+
+    Parameters
+    ----------
+    func : callable
+        With mode="block" func(X, Z) returns the array of all values; with mode="pair" func(x, z) returns one number.
+        Pairs may be of any objects: X and Z are then any sequences.
+    mode : "block" or "pair", default "block"
+    symmetric : bool, default True
+        func(x, z) = func(z, x), so that half of the pairs of X with itself need no call.
+
+    Whether such a function is a kernel is not known; `properties` says so.
+
+    Examples
+    --------
+    >>> shared = Function(lambda x, z: len(set(x) & set(z)), mode="pair")
+    >>> shared(["ab", "bcd"])
+    array([[2., 1.],
+           [1., 3.]])
+    """
+
+    func: Callable[..., Any]
+    mode: str = "block"
+    symmetric: bool = True
+
+    def __post_init__(self) -> None:
+        if not callable(self.func):
+            raise InvalidInput(message("Function", f"func={self.func!r} cannot be called", "give f(x, z)"))
+        if not _takes_two(self.func):
+            do = (
+                "give f(X, Z) of two blocks of rows; for a formula of a pair write text, 'exp(-sqdist)', or a subclass "
+            )
+            do += "of Kernel with formula(self, pair)"
+            raise InvalidInput(message("Function", f"func={self.func!r} does not take two arguments", do))
+        self._set("mode", checks.one_of("Function", "mode", self.mode, ("block", "pair")))
+        if not isinstance(self.symmetric, (bool, np.bool_)):
+            raise InvalidInput(message("Function", f"symmetric={self.symmetric!r}", "give True or False"))
+
+    @property
+    def domain(self) -> str:
+        return "any"
+
+    def block(self, X: Array, Z: Array) -> Array:
+        """func on all pairs, checked for shape and finite values, in the dtype of the rows where they have one."""
+        values = self._pairs(X, Z) if self.mode == "pair" else self._whole(X, Z)
+        return _checked(values, (rows_of(X), rows_of(Z)), X)
+
+    def diagonal(self, X: Array) -> Array:
+        count = range(rows_of(X))
+        if self.mode == "pair":
+            return _checked([self.func(X[i], X[i]) for i in count], (len(count),), X)
+        return _checked([np.asarray(self.func(X[i : i + 1], X[i : i + 1])).item() for i in count], (len(count),), X)
+
+    def _whole(self, X: Array, Z: Array) -> Any:
+        try:
+            return self.func(X, Z)
+        except (TypeError, ValueError, IndexError) as error:
+            if isinstance(error, MercerError):
+                raise
+            given = f"func failed on blocks of {rows_of(X)} and {rows_of(Z)} rows ({error})"
+            do = "return all values k(x, z) of the two arrays, or give Function(f, mode='pair') for f of two rows"
+            raise InvalidInput(message("Function", given, do)) from error
+
+    def _pairs(self, X: Array, Z: Array) -> Any:
+        values = np.empty((rows_of(X), rows_of(Z)))
+        mirrored = Z is X and self.symmetric
+        for i in range(values.shape[0]):
+            for j in range(i if mirrored else 0, values.shape[1]):
+                values[i, j] = self.func(X[i], Z[j])
+                if mirrored:
+                    values[j, i] = values[i, j]
+        return values
+
+    def __repr__(self) -> str:
+        name = getattr(self.func, "__qualname__", repr(self.func))
+        mode = "" if self.mode == "block" else f", mode={self.mode!r}"
+        return f"Function({name}{mode}{'' if self.symmetric else ', symmetric=False'})"
+
+
+def _takes_two(func: Callable[..., Any]) -> bool:
+    try:
+        signature(func).bind(None, None)
+    except TypeError:
+        return False
+    except ValueError:
+        return True  # a builtin that says nothing of its arguments
+    return True
+
+
+def _checked(values: Any, shape: tuple[int, ...], X: Any) -> Any:
+    if is_torch(values):
+        is_finite = bool(values.isfinite().all())
+    else:
+        values = np.asarray(values)
+        values = _in_dtype_of(X, values)
+        is_finite = bool(np.isfinite(values).all())
+    if tuple(values.shape) != shape:
+        given = f"func returned the shape {tuple(values.shape)} for {shape} pairs"
+        raise InvalidInput(message("Function", given, "return one number per pair, or use mode='pair'"))
+    if not is_finite:
+        raise InvalidInput(message("Function", "func returned NaN or infinity", "return finite numbers"))
+    return values
+
+
+def _in_dtype_of(X: Any, values: Any) -> Any:
+    if values.dtype.kind not in "fiub":
+        given = f"func returned values of dtype {values.dtype}"
+        raise InvalidInput(message("Function", given, "return real numbers"))
+    dtype = getattr(X, "dtype", None)
+    keep = not is_torch(X) and dtype in (np.float32, np.float64)
+    return values.astype(dtype if keep else np.float64, copy=False)

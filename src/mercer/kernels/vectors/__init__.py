@@ -1,0 +1,1 @@
+"""Kernels on vectors, each by its formula over pairings."""

@@ -1,0 +1,154 @@
+"""A kernel written as text over pairings, read without being evaluated as code."""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Any, NoReturn
+
+from mercer.errors import InvalidInput, MercerError, message
+from mercer.kernels.base import Kernel
+from mercer.kernels.symbolic import functions
+from mercer.kernels.symbolic.exactness import is_exact
+from mercer.kernels.symbolic.expression import constant
+from mercer.kernels.symbolic.pairing import PAIRINGS, SymbolPair
+
+__all__ = ["Formula", "is_formula"]
+
+_NAMES = (*PAIRINGS, "xx", "zz")
+_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+}  # fmt: skip
+_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+}  # fmt: skip
+_FUNCTIONS = ("exp", "log", "sqrt", "tanh", "sin", "cos", "abs", "minimum", "maximum", "where")
+_MAX_LENGTH, _MAX_DEPTH = 10_000, 50
+
+
+@dataclass(frozen=True, repr=False)
+class Formula(Kernel):
+    """k(x, z) as text: numbers, pairings, + − * / ** and functions; of its definiteness nothing is known.
+
+    Parameters
+    ----------
+    text : str, default "dot"
+        Over ``dot`` ⟨x, z⟩, ``sqdist`` ‖x − z‖², ``l1`` ‖x − z‖₁, ``min_sum`` Σmin(xᵢ, zᵢ), ``chi2``, ``mismatches``,
+        ``xx`` ‖x‖², ``zz`` ‖z‖² and ``pi``; with exp, log, sqrt, tanh, sin, cos, abs, minimum, maximum, and
+        where(condition, value, other).
+
+    `mercer.check_kernel` finds out whether it is a kernel.
+
+    Examples
+    --------
+    >>> Formula("1 / (1 + sqdist)")([[0.0]], [[2.0]])
+    array([[0.2]])
+    """
+
+    text: str = "dot"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            given = f"text of type {type(self.text).__name__}"
+            raise InvalidInput(message("Formula", given, "give a formula such as 'exp(-0.5 * sqdist)'"))
+        try:
+            constant(self.formula(SymbolPair()))
+        except (TypeError, ValueError, ArithmeticError) as error:
+            if isinstance(error, MercerError):
+                raise
+            self._refuse(self.text, f"cannot be computed ({error})")
+
+    def formula(self, pair: Any) -> Any:
+        return self._value(_tree(self.text), pair, 0)
+
+    def _value(self, tree: ast.expr, pair: Any, depth: int) -> Any:
+        if depth > _MAX_DEPTH:
+            self._refuse(self.text, "is nested too deeply")
+        match tree:
+            case ast.Constant(value=bool() | complex()):
+                pass
+            case ast.Constant(value=int() | float() as number):
+                return _literal(float(number), pair)
+            case ast.Name(id="pi"):
+                return math.pi
+            case ast.Name(id=name) if name in _NAMES:
+                return getattr(pair, name)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return -self._value(operand, pair, depth + 1)
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+                return _BINARY[type(op)](self._value(left, pair, depth + 1), self._value(right, pair, depth + 1))
+            case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARE:
+                return _COMPARE[type(op)](self._value(left, pair, depth + 1), self._value(right, pair, depth + 1))
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS:
+                return getattr(functions, name)(*(self._value(arg, pair, depth + 1) for arg in args))
+            case ast.Name(id=name) if name not in _FUNCTIONS:
+                self._refuse(self.text, f"has the unknown name {name[:40]!r}", _meant(name, (*_NAMES, "pi")))
+            case ast.Call(func=ast.Name(id=name)) if name not in _FUNCTIONS:
+                self._refuse(self.text, f"has the unknown function {name[:40]!r}", _meant(name, _FUNCTIONS))
+        self._refuse(ast.unparse(tree), "is not read here", _instead(tree))
+
+    def _refuse(self, part: str, why: str, meant: str = "") -> NoReturn:
+        shown = part if len(part) <= 60 else part[:57] + "..."
+        advice = f"{meant}use numbers, {', '.join(_NAMES)}, pi, + - * / ** and {', '.join(_FUNCTIONS)}"
+        raise InvalidInput(message("Formula", f"{shown!r} {why}", advice))
+
+    def __repr__(self) -> str:
+        return f"Formula({self.text!r})"
+
+
+def _instead(tree: ast.expr) -> str:
+    """What to write for Python's own way."""
+    match tree:
+        case ast.IfExp():
+            return "write where(condition, value, other). Otherwise "
+        case ast.BoolOp(op=op):
+            return "write minimum(a, b). Otherwise " if isinstance(op, ast.And) else "write maximum(a, b). Otherwise "
+        case ast.Call(func=ast.Attribute(attr=name)) | ast.Attribute(attr=name) if name in (*_NAMES, *_FUNCTIONS):
+            return f"write {name} alone. Otherwise "
+    return ""
+
+
+def _literal(value: float, pair: Any) -> Any:
+    """A number: a node where the formula is traced exactly, so that even numbers alone are not rounded together."""
+    return constant(value) if is_exact.get() and isinstance(pair, SymbolPair) else value
+
+
+def _meant(name: str, known: tuple[str, ...]) -> str:
+    near = get_close_matches(name.lower(), known, n=1, cutoff=0.7)
+    return f"did you mean {near[0]!r}? Otherwise " if near else ""
+
+
+@lru_cache(maxsize=64)
+def _tree(text: str) -> ast.expr:
+    if len(text) > _MAX_LENGTH:
+        given = f"a formula of {len(text)} characters"
+        raise InvalidInput(message("Formula", given, f"at most {_MAX_LENGTH} are read; write the kernel as a class"))
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        advice = "write it as in Python: exp(-0.5 * sqdist)"
+        raise InvalidInput(message("Formula", f"{text[:80]!r} is no formula ({error})", advice)) from error
+
+
+def is_formula(text: str) -> bool:
+    """Whether a text names pairings or calls functions, and so is a formula rather than an expression of kernels.
+
+    What else is called is no pairing: chi2() is the kernel, chi2 in a formula the distance.
+
+    >>> is_formula("exp(-sqdist)"), is_formula("gaussian(gamma=1.0)"), is_formula("exp(-chi2)"), is_formula("2*chi2()")
+    (True, False, True, False)
+    """
+    try:
+        nodes = list(ast.walk(_tree(text)))
+    except InvalidInput:
+        return False
+    called = {id(node.func): node.func for node in nodes if isinstance(node, ast.Call)}
+    if any(isinstance(func, ast.Name) and func.id in _FUNCTIONS for func in called.values()):
+        return True  # no kernel is called so: where no pairing is named, one of the names is wrong
+    return any(isinstance(node, ast.Name) and node.id in _NAMES and id(node) not in called for node in nodes)

@@ -1,0 +1,184 @@
+"""Kernels of the inner product of two rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from mercer.errors import NotAKernel, message
+from mercer.kernels.base import Kernel, Scaled
+from mercer.kernels.parameters import checks
+from mercer.kernels.properties import Definiteness, Properties
+from mercer.kernels.symbolic.functions import sqrt, tanh, where
+
+__all__ = ["Cosine", "Linear", "MonomialSum", "Polynomial", "Sigmoid", "is_linear"]
+
+HIGHEST_SUM = 1000
+"""Of a sum of powers, each of which is a step of the formula."""
+
+_SEMI = Properties(Definiteness.POSITIVE_SEMIDEFINITE)
+
+
+@dataclass(frozen=True, repr=False)
+class Linear(Kernel):
+    """k(x, z) = ⟨x, z⟩.
+
+    Positive semi-definite: Σᵢⱼ cᵢcⱼ⟨xᵢ, xⱼ⟩ = ‖Σᵢ cᵢxᵢ‖².
+
+    Examples
+    --------
+    >>> Linear()([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[11.]])
+    """
+
+    def formula(self, pair: Any) -> Any:
+        return pair.dot
+
+    @property
+    def properties(self) -> Properties:
+        return _SEMI
+
+
+@dataclass(frozen=True, repr=False)
+class Polynomial(Kernel):
+    """k(x, z) = (γ⟨x, z⟩ + c)^degree.
+
+    Parameters
+    ----------
+    degree : int ≥ 1, default 3
+    gamma : float > 0, "scale", "median" or "auto", default 1.0
+        The rules are those of a squared distance, which grows with the data as an inner product does.
+    coef0 : float ≥ 0, default 1.0
+        c; negative values would give the expansion negative coefficients, and no kernel.
+
+    Positive semi-definite by sums and products of kernels (Schölkopf & Smola 2002, 2.1).
+
+    Examples
+    --------
+    >>> Polynomial(degree=2)([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[144.]])
+    """
+
+    degree: int = 3
+    gamma: float | str = 1.0
+    coef0: float = 1.0
+
+    def __post_init__(self) -> None:
+        self._set("degree", checks.degree("Polynomial", self.degree))
+        self._set("gamma", checks.bandwidth("Polynomial", "gamma", self.gamma))
+        self._set("coef0", checks.non_negative("Polynomial", "coef0", self.coef0))
+
+    def formula(self, pair: Any) -> Any:
+        return (self.gamma * pair.dot + self.coef0) ** self.degree
+
+    @property
+    def properties(self) -> Properties:
+        return _SEMI
+
+
+@dataclass(frozen=True, repr=False)
+class MonomialSum(Kernel):
+    """k(x, z) = 1 + s + s² + … + s^degree, s = ⟨x, z⟩.
+
+    Parameters
+    ----------
+    degree : int from 1 to 1000, default 3
+
+    Every monomial has the weight 1, unlike in the polynomial kernel. Positive semi-definite, as a power series with
+    non-negative coefficients (Schölkopf & Smola 2002, 4.6).
+
+    Examples
+    --------
+    >>> MonomialSum(degree=2)([[2.0]], [[1.0]])
+    array([[7.]])
+    """
+
+    degree: int = 3
+
+    def __post_init__(self) -> None:
+        self._set("degree", checks.degree("MonomialSum", self.degree))
+        if self.degree > HIGHEST_SUM:
+            raise NotAKernel(message("MonomialSum", f"degree={self.degree}", f"give at most {HIGHEST_SUM}"))
+
+    def formula(self, pair: Any) -> Any:
+        s = pair.dot
+        total = 1 + s
+        for _ in range(self.degree - 1):
+            total = 1 + s * total
+        return total
+
+    @property
+    def properties(self) -> Properties:
+        return _SEMI
+
+
+@dataclass(frozen=True, repr=False)
+class Sigmoid(Kernel):
+    """k(x, z) = tanh(γ⟨x, z⟩ + c): no Mercer kernel in general, and its properties say so.
+
+    Parameters
+    ----------
+    gamma : float > 0, "scale", "median" or "auto", default 1.0
+    coef0 : float, default 0.0
+
+    For no γ and c is it positive semi-definite on all of the space (Smola, Óvári & Williamson 2000).
+
+    Examples
+    --------
+    >>> Sigmoid(gamma=1.0)([[0.5]], [[1.0]]).round(4)
+    array([[0.4621]])
+    >>> Sigmoid().properties.definiteness.value
+    'indefinite in general'
+    """
+
+    gamma: float | str = 1.0
+    coef0: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._set("gamma", checks.bandwidth("Sigmoid", "gamma", self.gamma))
+        self._set("coef0", checks.number("Sigmoid", "coef0", self.coef0))
+
+    def formula(self, pair: Any) -> Any:
+        return tanh(self.gamma * pair.dot + self.coef0)
+
+    def __repr__(self) -> str:
+        # Spelled out, because the name "sigmoid" stands for scikit-learn's defaults in a text.
+        return f"{type(self).__name__}(gamma={self.gamma!r}, coef0={self.coef0!r})"
+
+    @property
+    def properties(self) -> Properties:
+        return Properties(Definiteness.INDEFINITE, bounded=True)
+
+
+@dataclass(frozen=True, repr=False)
+class Cosine(Kernel):
+    """k(x, z) = ⟨x, z⟩/(‖x‖‖z‖), and 0 for a row of zeros.
+
+    Positive semi-definite: the inner product of rows of unit length.
+
+    Examples
+    --------
+    >>> Cosine()([[3.0, 4.0], [0.0, 0.0]], [[1.0, 0.0]])
+    array([[0.6],
+           [0. ]])
+    """
+
+    def formula(self, pair: Any) -> Any:
+        return pair.dot * _inverse(sqrt(pair.xx)) * _inverse(sqrt(pair.zz))
+
+    @property
+    def properties(self) -> Properties:
+        return Properties(Definiteness.POSITIVE_SEMIDEFINITE, bounded=True)
+
+
+def _inverse(length: Any) -> Any:
+    return where(length > 0, 1 / where(length > 0, length, 1.0), 0.0)
+
+
+def is_linear(kernel: Kernel) -> bool:
+    """Whether φ is the identity up to a factor, so that Σ γᵢ xᵢ is the pre-image of Σ γᵢ φ(xᵢ).
+
+    >>> is_linear(0.5 * Linear()), is_linear(Polynomial(degree=2))
+    (True, False)
+    """
+    return isinstance(kernel, Linear) or (isinstance(kernel, Scaled) and is_linear(kernel.kernel))

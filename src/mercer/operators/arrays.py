@@ -1,0 +1,103 @@
+"""Products and sums of rows of arrays, some rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import blas
+
+from mercer.engine import backend
+from mercer.errors import InvalidInput, message
+from mercer.operators.groups import Groups, Moves
+
+__all__ = ["Array", "add_moved", "add_rows", "as_floats", "product", "row_blocks", "sums_of_rows", "times"]
+
+Array = NDArray[Any]
+
+BLOCK_ELEMENTS, TALL_ELEMENTS = 1 << 18, 1 << 22
+"""2 MB of float64, a block of rows that stays in the second-level cache; and 32 MB."""
+PIECE_ELEMENTS = 1 << 28
+"""Added in one call: some tenths of a second."""
+
+
+def row_blocks(rows: int, columns: int, elements: int = BLOCK_ELEMENTS) -> Iterator[slice]:
+    """Slices that cover ``range(rows)`` so that a slice of that many columns has about ``elements`` entries.
+
+    >>> list(row_blocks(5, 10, elements=20))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    height = max(1, elements // max(1, columns))
+    return (slice(i, min(i + height, rows)) for i in range(0, rows, height))
+
+
+def times(A: Array, V: Array) -> Array:
+    """A V by columns, the order in which BLAS is quickest with a tall A: 66 ms against 97 for 7291² entries in float64
+    times 65 columns.
+    """
+    return np.asarray((V.T @ A.T).T)
+
+
+def product(A: Array, V: Array) -> Array:
+    """A V, row-major, for contiguous A and V of one dtype, by the BLAS that SciPy's factorisations stand on.
+
+    NumPy's and SciPy's wheels bring an OpenBLAS each, whose idle threads spin for a while after their work and take the
+    cores from the other's: a product with 25 columns of 4000² float32 entries, between solves with a factor of 300
+    rows, took 16 ms by SciPy's and 30 by NumPy's, on two cores.
+
+    >>> product(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0], [1.0]]))
+    array([[3.],
+           [7.]])
+    """
+    single, by_rows = A.dtype == np.float32, A.flags.c_contiguous
+    if not A.size or not V.size:
+        return np.zeros((len(A), V.shape[1]), A.dtype)
+    # What is row-major here is its transpose there, and nothing is copied: Vᵀ Aᵀ for A V.
+    stored = A.T if by_rows else A
+    if V.shape[1] == 1:
+        gemv = blas.sgemv if single else blas.dgemv
+        return np.asarray(gemv(1.0, stored, V[:, 0], trans=by_rows)[:, None])
+    gemm = blas.sgemm if single else blas.dgemm
+    return np.asarray(gemm(1.0, V.T, stored, trans_b=not by_rows).T)
+
+
+def sums_of_rows(array: Array, of: Groups) -> NDArray[np.float64]:
+    """Σ wⱼ array[j] over the rows j of each group, in float64 whatever the dtype of the array."""
+    out = np.zeros((of.size, array.shape[1]))
+    add_rows(array, of.columns, of.labels, of.weights, out)
+    return out
+
+
+def add_moved(array: Array, moves: Moves, out: NDArray[np.float64]) -> None:
+    """Take the rows that moved from the sums of their old groups, and add them to those of the new ones."""
+    row, place = np.repeat(moves.columns, 2), np.stack([moves.old, moves.new], axis=1).ravel()
+    w = np.ones(len(moves.columns)) if moves.weights is None else moves.weights
+    add_rows(array, row, place, np.stack([-w, w], axis=1).ravel(), out)
+
+
+def add_rows(array: Array, row: Array, place: Array, weight: Array | None, out: NDArray[np.float64]) -> None:
+    """out[place[t]] += weight[t] array[row[t]] for one t after the other, in bounded pieces of work."""
+    isa = backend.instruction_set() if backend.is_native() else ""
+    row, place = np.asarray(row, np.int64), np.asarray(place, np.int64)
+    whole = array.flags.c_contiguous
+    for some in row_blocks(len(row), array.shape[1], PIECE_ELEMENTS if whole else TALL_ELEMENTS):
+        rows, index = (array, row[some]) if whole else (array[row[some]], np.arange(len(row[some])))
+        w = None if weight is None else weight[some]
+        backend.engine().add_rows(np.ascontiguousarray(rows), index, place[some], w, out, isa)
+
+
+def as_floats(array: ArrayLike, who: str, ndim: int) -> Array:
+    """The array as it is when it is float32 or float64, otherwise as float64; of so many dimensions, or an error."""
+    A: Array = np.asarray(array)
+    if A.ndim != ndim or A.dtype.kind not in "biuf":
+        raise InvalidInput(
+            message(
+                who,
+                f"an array of shape {A.shape} and dtype {A.dtype}",
+                f"give {ndim} dimensions of real numbers",
+            )
+        )
+    kept: tuple[Any, ...] = (np.float32, np.float64)
+    return A if A.dtype in kept else A.astype(np.float64)

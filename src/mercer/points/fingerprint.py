@@ -1,0 +1,167 @@
+"""What a computation depends on, as one text: the bytes, the structure, the dtype and the shape of all of it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import fields, is_dataclass
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mercer.errors import InvalidInput, message
+from mercer.former_names import former_name
+from mercer.points.validate import is_torch
+
+__all__ = ["fingerprint"]
+
+
+def fingerprint(*things: Any) -> str:
+    """A digest of all things, equal for equal ones, also in another process.
+
+    Of arrays, sparse matrices, tensors and tables it is that of all their values; of estimators and kernels that of
+    their class and parameters; of functions that of their code; of other objects that of what would be pickled.
+
+    Raises
+    ------
+    InvalidInput
+        For what has no value that could be written down, such as a generator or an open file.
+
+    Examples
+    --------
+    >>> fingerprint(np.arange(3), "a") == fingerprint(np.arange(3), "a") != fingerprint(np.arange(3), "b")
+    True
+    """
+    return _of(things, ()).hex()
+
+
+def _of(thing: Any, above: tuple[int, ...]) -> bytes:
+    """The digest of a thing that is part of those `above`, by the first row of the table that it fits."""
+    if id(thing) in above:
+        return _digest("above", str(len(above) - above.index(id(thing))).encode())
+    for fits, parts in TABLE:
+        if fits(thing):
+            kind = type(thing)
+            return _digest(".".join(_name(kind)), *_inner(parts(thing), (*above, id(thing))))
+    raise AssertionError("the last row of the table takes everything")
+
+
+def _inner(parts: Iterable[Any], above: tuple[int, ...]) -> list[bytes | memoryview]:
+    return [part if isinstance(part, bytes | memoryview) else _of(part, above) for part in parts]
+
+
+def _name(thing: Any) -> tuple[str, str]:
+    """The module and the name of a class or function: the module's first name, as moves change no value."""
+    return former_name(thing.__module__, thing.__qualname__), thing.__qualname__
+
+
+def _digest(name: str, *parts: bytes | memoryview) -> bytes:
+    """Of a name and parts, each with its length, so that no two lists of parts run into one."""
+    digest = hashlib.blake2b(name.encode(), digest_size=16)
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return digest.digest()
+
+
+# ---- what a thing consists of: bytes, or things again ----------------------------------------------------------------
+
+
+def _plain(thing: Any) -> list[bytes]:
+    return [thing if isinstance(thing, bytes) else repr(thing).encode("utf-8", "surrogatepass")]
+
+
+def _array(thing: NDArray[Any]) -> list[Any]:
+    values = np.asarray(thing)
+    mask = np.ma.getmaskarray(thing) if np.ma.isMaskedArray(thing) else None
+    shape = repr((str(values.dtype), values.shape)).encode()
+    if values.dtype.hasobject or values.dtype.kind == "T":  # whose bytes are addresses
+        return [shape, mask, *values.astype(object).ravel().tolist()]
+    return [shape, mask, np.ascontiguousarray(values).reshape(-1).view(np.uint8).data]
+
+
+def _sparse(thing: Any) -> list[Any]:
+    rows = thing.tocsr()
+    return [repr(rows.shape).encode(), rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64)]
+
+
+def _tensor(thing: Any) -> list[Any]:
+    import torch
+
+    dense = (thing if thing.layout == torch.strided else thing.to_dense()).detach().cpu().contiguous()
+    raw = dense.resolve_conj().flatten().view(torch.uint8).numpy()
+    return [repr((str(thing.dtype), tuple(thing.shape))).encode(), raw.data]
+
+
+def _frame(thing: Any) -> list[Any]:
+    columns = [thing.iloc[:, j] if hasattr(thing, "iloc") else thing[name] for j, name in enumerate(thing.columns)]
+    return [list(thing.columns), getattr(thing, "index", None), *columns]
+
+
+def _series(thing: Any) -> list[Any]:
+    dtype, known = thing.dtype, None
+    if hasattr(thing, "cat") and hasattr(thing, "iloc"):  # of pandas: a text of polars' dtype has them all
+        known = [list(dtype.categories), dtype.ordered]
+    return [str(dtype).encode(), known, getattr(thing, "index", None), np.asarray(thing)]
+
+
+def _code(thing: CodeType) -> list[Any]:
+    return [thing.co_code, thing.co_consts, thing.co_names, thing.co_varnames]
+
+
+def _function(thing: FunctionType) -> list[Any]:
+    cells = [_contents(cell) for cell in thing.__closure__ or ()]
+    return [*_name(thing), thing.__code__, thing.__defaults__, thing.__kwdefaults__, cells]
+
+
+def _contents(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not filled yet
+        return None
+
+
+def _reduced(thing: Any) -> list[Any]:
+    try:
+        found = thing.__reduce_ex__(4)
+    except Exception as error:
+        given = f"a {type(thing).__name__}, which cannot be told from another one"
+        raise InvalidInput(message("fingerprint", given, "give what can be pickled, or no resume=")) from error
+    if isinstance(found, str):
+        return [thing.__module__, found]
+    return [list(part) if i >= 3 and part is not None else part for i, part in enumerate(found)]
+
+
+def _is(*kinds: type) -> Callable[[Any], bool]:
+    return lambda thing: isinstance(thing, kinds)
+
+
+def _has(*names: str) -> Callable[[Any], bool]:
+    return lambda thing: all(hasattr(thing, name) for name in names)
+
+
+TABLE: tuple[tuple[Callable[[Any], bool], Callable[[Any], Iterable[Any]]], ...] = (
+    (_is(type(None), bool, int, float, complex, str, bytes, range, slice, type(...)), _plain),
+    (_is(np.ndarray), _array),
+    (sp.issparse, _sparse),
+    (is_torch, _tensor),
+    (_is(type), lambda thing: [*_name(thing)]),
+    (_has("columns", "shape", "dtypes"), _frame),
+    (_has("dtype", "shape", "to_frame", "name"), _series),
+    (_is(list, tuple), lambda thing: thing),
+    (_is(set, frozenset), lambda thing: sorted(thing, key=repr)),
+    (_is(dict), lambda thing: sorted(thing.items(), key=lambda item: repr(item[0]))),
+    (_is(ModuleType), lambda thing: [thing.__name__]),
+    (_is(CodeType), _code),
+    (_is(FunctionType), _function),
+    (_is(MethodType), lambda thing: [thing.__func__, thing.__self__]),
+    (_is(BuiltinFunctionType, np.ufunc), lambda thing: [str(getattr(thing, "__module__", "")), thing.__name__]),
+    (_has("get_params"), lambda thing: [thing.get_params(deep=False)]),
+    (is_dataclass, lambda thing: [getattr(thing, one.name) for one in fields(thing)]),
+    (_has("__array__", "shape"), lambda thing: [np.asarray(thing)]),
+    (lambda thing: True, _reduced),
+)
+"""What things consist of, by the first row that they fit."""

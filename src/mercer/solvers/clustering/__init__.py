@@ -1,0 +1,1 @@
+"""Lloyd's algorithm in feature space, and its starts."""

@@ -1,0 +1,95 @@
+"""Where Lloyd's iteration starts: k-means++ in feature space, several times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from mercer.errors import InvalidInput, message
+from mercer.solvers.base import Solution, solve
+from mercer.solvers.clustering.lloyd import Clustering, Floats, Labels, Lloyd, LloydState
+
+__all__ = ["Seeds", "best_of_starts", "drawn_starts", "plus_plus"]
+
+
+class Seeds(NamedTuple):
+    """Rows, all apart from each other, and which of them is nearest to each row."""
+
+    rows: Labels
+    labels: Labels
+
+
+def best_of_starts(solver: Lloyd, problem: Clustering, starts: Iterable[Labels]) -> Solution[LloydState]:
+    """The solution of least inertia from several starts; of equals, up to rounding, the first one.
+
+    The first sums of several starts are made in one pass over a stored matrix, and only the best end is confirmed by
+    the exact operator.
+
+    Examples
+    --------
+    >>> from mercer.operators import LowRank
+    >>> problem = Clustering(LowRank([[0.0], [1.0], [9.0], [10.0]]), np.zeros(4, int), k=2)
+    >>> best_of_starts(Lloyd(), problem, drawn_starts(problem, 3, seed=0)).x.inertia
+    1.0
+    """
+    best, given, rough = None, list(starts), replace(solver, confirm=False)
+    for labels, sums in zip(given, problem.A.several_group_sums(given, problem.k, problem.weights), strict=True):
+        fresh = LloydState(0, labels, labels, sums, age=-1)  # the first step, in which nothing moves, makes it 0
+        found = solve(rough, problem, state=fresh)
+        if best is None or found.x.inertia < best.x.inertia - problem.rounding * problem.w.sum():
+            best = found
+    if best is None:
+        raise InvalidInput(message("best_of_starts", "no start", "give one or more"))
+    return solve(solver, problem, state=best.state)
+
+
+def drawn_starts(problem: Clustering, count: int, seed: int) -> Iterator[Labels]:
+    """Labels by k-means++, `count` times.
+
+    The rows are drawn in the order of their distance from the mean of all, so that the draw follows from the data
+    alone: rows in another order, or twice instead of with weight 2, give the same clusters.
+    """
+    order = np.argsort(problem.from_mean, kind="stable")
+    return (plus_plus(problem, order, np.random.default_rng([seed, i])).labels for i in range(count))
+
+
+def plus_plus(problem: Clustering, order: Labels, rng: np.random.Generator) -> Seeds:
+    r"""k rows one after the other, each drawn with probability ∝ wᵢ minₛ ‖φ(xᵢ) − φ(xₛ)‖² over the seeds s so far.
+
+    Of 2 + log k drawn ones the one that lowers Σ wᵢ minₛ ‖φ(xᵢ) − φ(xₛ)‖² most is taken. There are fewer seeds where
+    there are fewer distinct rows. The `labels` of the problem are not looked at.
+
+    Parameters
+    ----------
+    problem : Clustering
+    order : integers of shape (n,)
+        In which the rows stand beside each other when one is drawn: an order that follows from the data makes the
+        draw independent of how the rows happened to be given.
+    rng : Generator
+
+    References
+    ----------
+    D. Arthur, S. Vassilvitskii (2007). k-means++: the advantages of careful seeding. SODA.
+    """
+    w, trials = problem.w, 2 + int(np.log(problem.k))
+    seeds = [int(_drawn(w, order, rng, 1)[0])]
+    D, labels = problem.distances_from(np.array(seeds))[0], np.zeros(len(w), np.intp)
+    while len(seeds) < problem.k and np.any((D > 0) & (w > 0)):
+        some = _drawn(w * D, order, rng, trials)
+        near = np.minimum(problem.distances_from(some), D)
+        best = int((near @ w).argmin())
+        labels[near[best] < D - problem.rounding] = len(seeds)  # of equals the first, as in every pass
+        D = near[best]
+        seeds.append(int(some[best]))
+    return Seeds(np.array(seeds, np.intp), labels)
+
+
+def _drawn(shares: Floats, order: Labels, rng: np.random.Generator, count: int) -> Labels:
+    """Rows drawn with probabilities proportional to the shares."""
+    steps = np.cumsum(shares[order])
+    place = np.searchsorted(steps, rng.random(count) * steps[-1], side="right")
+    last = int(np.flatnonzero(shares[order] > 0)[-1])
+    return np.asarray(order[np.minimum(place, last)])

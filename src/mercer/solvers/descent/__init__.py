@@ -1,0 +1,1 @@
+"""Solvers by descent: gradients, mistakes, and Newton steps of logistic regression."""

@@ -1,0 +1,116 @@
+"""The curvature of the logistic loss in coefficients of a kernel matrix, and systems with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from mercer.engine.backend import one_blas_thread
+from mercer.factorizations.cholesky import CholeskyFactor
+from mercer.operators import Operator
+from mercer.solvers.linear.system import Floats
+
+__all__ = ["Blocks", "Curvature", "Preconditioner", "Reduced", "pseudo_inverse", "summed_curvature"]
+
+Preconditioner = Callable[[Floats], Floats]
+
+
+class Curvature:
+    """T with Tᵢ Tᵢᵀ = wᵢ(diag pᵢ − pᵢpᵢᵀ) for each row: √(wp(1 − p)) for one column, √w(diag √p − p√pᵀ) for many."""
+
+    def __init__(self, P: Floats, w: Floats, intercept: bool) -> None:
+        self.P, self.w, self.intercept, self.single = P, w, intercept, P.shape[1] == 1
+        self.roots = np.sqrt(w * P * (1 - P)) if self.single else np.sqrt(w * P)
+        self.inverse = pseudo_inverse(summed_curvature(P, w)) if intercept else None
+
+    def forward(self, V: Floats) -> Floats:
+        """T V, row by row."""
+        if self.single:
+            return self.roots * V
+        return self.roots * V - self.P * np.sum(self.roots * V, axis=1, keepdims=True)
+
+    def adjoint(self, V: Floats) -> Floats:
+        """Tᵀ V."""
+        if self.single:
+            return self.roots * V
+        return self.roots * (V - np.sum(self.P * V, axis=1, keepdims=True))
+
+    def matrix(self) -> Floats:
+        """S of shape (t, n t), with Tᵢ in the columns i t to (i + 1) t; Q is I − Sᵀ(SSᵀ)⁺S."""
+        if self.single:
+            return self.roots.T
+        n, t = self.P.shape
+        blocks = np.einsum("ij,cj->icj", self.roots, np.eye(t)) - self.P[:, :, None] * self.roots[:, None, :]
+        return np.ascontiguousarray(blocks.transpose(1, 0, 2).reshape(t, n * t))
+
+    def projected(self, V: Floats) -> Floats:
+        """Q V = V − Tᵀ1(1ᵀTTᵀ1)⁺1ᵀT V; V itself where there is no intercept."""
+        if self.inverse is None:
+            return V
+        return V - self.adjoint(np.broadcast_to(self.inverse @ self.forward(V).sum(axis=0), V.shape))
+
+
+class Reduced:
+    """V ↦ (λI + QTᵀKTQ) V."""
+
+    def __init__(self, K: Operator, penalty: float, T: Curvature) -> None:
+        self.K, self.penalty, self.T = K, penalty, T
+
+    def __call__(self, V: Floats) -> Floats:
+        image = np.asarray(self.K.matmat(self.T.forward(self.T.projected(V))))
+        return self.penalty * V + self.T.projected(self.T.adjoint(image))
+
+    def inverse(self) -> Preconditioner | None:
+        """V ↦ (λI + QTᵀKTQ)⁻¹ V by a dense factor of all n t rows; None where that is not definite."""
+        S, t = self.T.matrix(), self.T.P.shape[1]
+        A = (S.T @ S) * np.repeat(np.repeat(np.asarray(self.K.toarray(), np.float64), t, axis=0), t, axis=1)
+        if self.T.inverse is not None:
+            for _ in range(2):  # Q from the left, and, A being symmetric, from the right
+                A -= S.T @ (self.T.inverse @ (S @ A))
+                A = np.ascontiguousarray(A.T)
+        if not np.all(np.isfinite(A)):
+            return None
+        factor = CholeskyFactor.of((A + A.T) / 2, self.penalty)
+        return None if factor is None else lambda V: factor.solve(V.ravel()).reshape(V.shape)
+
+
+class Blocks:
+    """V ↦ λ(λI + diag(s)FFᵀdiag(s))⁻¹ v for each column, s = √(wp(1 − p)); V itself without a factor F.
+
+    With G = diag(s)F, GᵀG + λI = LLᵀ and W = GL⁻ᵀ it is v − WWᵀv.
+    """
+
+    def __init__(self, F: NDArray[Any] | None, penalty: float, T: Curvature) -> None:
+        self.parts: list[Floats] = []
+        if F is None or not F.shape[1]:
+            return
+        for s in np.sqrt(T.w * T.P * (1 - T.P)).T:
+            G = s[:, None] * F
+            L = np.linalg.cholesky(G.T @ G + penalty * np.eye(G.shape[1]))
+            with one_blas_thread(2.0 * L.size * len(G)):  # the products are NumPy's, which has threads of its own
+                self.parts.append(scipy.linalg.solve_triangular(L, G.T, lower=True, check_finite=False).T)
+
+    def __call__(self, V: Floats) -> Floats:
+        out = V.copy()
+        for j, W in enumerate(self.parts):
+            out[:, j] -= W @ (W.T @ V[:, j])
+        return out
+
+
+def summed_curvature(P: Floats, w: Floats) -> Floats:
+    """Σᵢ wᵢ(diag pᵢ − pᵢpᵢᵀ), of shape (t, t)."""
+    if P.shape[1] == 1:
+        return np.asarray(np.sum(w * P * (1 - P), axis=0, keepdims=True))
+    return np.asarray(np.diag(np.sum(w * P, axis=0)) - P.T @ (w * P))
+
+
+def pseudo_inverse(H: Floats) -> Floats:
+    """H⁺; of many columns on the complement of 1, which H maps to 0 exactly and its rounded entries do not."""
+    t = len(H)
+    mean, size = (0.0, 0.0) if t == 1 else (1.0 / t, float(np.trace(H)) / t)
+    Q = np.eye(t) - mean
+    return np.asarray(Q @ np.linalg.pinv(Q @ H @ Q + size * mean, hermitian=True) @ Q)

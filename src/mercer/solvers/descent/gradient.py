@@ -1,0 +1,308 @@
+"""Least mean squares: gradient descent on the squared error, in coefficients of a kernel matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import ArrayLike, NDArray
+
+from mercer.errors import InvalidInput, message
+from mercer.operators import Operator
+from mercer.solvers.base import Solver, State, Status
+from mercer.solvers.linear.system import Floats, column_dots, column_norms
+
+__all__ = ["BatchLMS", "LMSState", "LeastSquares", "StochasticLMS", "replay", "update_rates"]
+
+CHUNK = 256
+"""Rows that are visited one by one in one piece: their mutual kernel values are one block, their updates one solve."""
+
+_EXPLODED = 1e3  # times ‖y‖: no run that settles passes through such errors
+
+
+@dataclass(frozen=True, eq=False)
+class LeastSquares:
+    r"""min over f = Σᵢ βᵢ k(·, xᵢ) of ½ Σᵢ wᵢ rᵢ² with r = y − Kβ; the gradient in feature space is −Σᵢ wᵢ rᵢ φ(xᵢ).
+
+    Its residual is the norm of that gradient, √(rᵀWKWr), relative to that at β = 0; of many targets the largest.
+
+    Parameters
+    ----------
+    K : Operator of shape (n, n), symmetric
+    Y : array-like of shape (n,) or (n, t)
+    weights : array-like of shape (n,), optional
+        Non-negative.
+    """
+
+    K: Operator
+    Y: ArrayLike
+    weights: ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        n, shape = self.K.shape[0], np.shape(self.Y)
+        if self.K.shape != (n, n) or not self.K.symmetric:
+            given = f"an operator of shape {self.K.shape}, symmetric={self.K.symmetric}"
+            raise InvalidInput(message("LeastSquares", given, "give a symmetric one"))
+        if len(shape) not in (1, 2) or shape[0] != n:
+            raise InvalidInput(message("LeastSquares", f"targets of shape {shape}", f"give {n} rows"))
+        if self.weights is not None and (np.shape(self.weights) != (n,) or not np.all(np.asarray(self.weights) >= 0)):
+            raise InvalidInput(message("LeastSquares", "weights", f"give {n} numbers ≥ 0"))
+
+    @cached_property
+    def columns(self) -> Floats:
+        """Y in float64 with one column for each target."""
+        Y = np.asarray(self.Y, np.float64)
+        return np.ascontiguousarray(Y[:, None] if Y.ndim == 1 else Y)
+
+    @cached_property
+    def w(self) -> Floats:
+        """The weights in a column, 1 unless given."""
+        return (
+            np.ones((len(self.columns), 1)) if self.weights is None else np.asarray(self.weights, np.float64)[:, None]
+        )
+
+    @cached_property
+    def first_images(self) -> Floats:
+        """K W Y."""
+        return np.asarray(self.K.matmat(self.w * self.columns))
+
+    @cached_property
+    def scales(self) -> Floats:
+        """The gradient's norm at β = 0 for each target, 1 where it is 0."""
+        norms = self.norms(self.columns, self.first_images)
+        return np.where(norms == 0, 1.0, norms)
+
+    def norms(self, R: Floats, images: Floats) -> Floats:
+        """√(rᵀWKWr) for each column, with images = K W R."""
+        return np.sqrt(np.maximum(column_dots(self.w * R, images), 0.0))
+
+    def relative(self, R: Floats, images: Floats) -> float:
+        """The residual of the problem from the errors R = Y − Kβ and K W R; infinite where these are not finite."""
+        largest = float(np.max(self.norms(R, images) / self.scales, initial=0.0))
+        return largest if np.isfinite(largest) else float("inf")
+
+    def residual(self, x: ArrayLike) -> float:
+        """The largest relative norm of the gradient at β = x, from two products in float64."""
+        R = self.columns - self.K.matmat(np.asarray(x, np.float64).reshape(self.columns.shape))
+        return self.relative(R, self.K.matmat(self.w * R))
+
+    def shaped(self, X: Floats) -> Floats:
+        """X in the shape of Y."""
+        return X.reshape(np.shape(self.Y))
+
+
+@dataclass(frozen=True)
+class LMSState(State):
+    """Coefficients X = β, errors R = Y − KX, images K W R, and the iterate with the smallest error so far."""
+
+    X: Floats
+    R: Floats
+    images: Floats
+    best: Floats
+    error: float
+    smallest: float
+    gradient: float
+
+    @property
+    def residual(self) -> float:
+        return self.gradient
+
+
+@dataclass(frozen=True)
+class _LMS(Solver[LeastSquares, LMSState]):
+    """What both rules share: the start at β = 0, the verdict, and the answer."""
+
+    step_size: float
+    tol: float = 1e-3
+    max_steps: int = 1000
+
+    def __post_init__(self) -> None:
+        if not (0 < self.step_size < np.inf and self.tol >= 0 and self.max_steps >= 0):
+            do = "give step_size > 0, tol ≥ 0, max_steps ≥ 0"
+            raise InvalidInput(message(type(self).__name__, repr(self), do))
+
+    @property
+    def tolerance(self) -> float:
+        return self.tol
+
+    _growth = _EXPLODED
+
+    def start(self, problem: LeastSquares) -> LMSState:
+        Y, images = problem.columns, problem.first_images
+        error = _error(problem, Y)
+        return LMSState(0, np.zeros_like(Y), Y, images, np.zeros_like(Y), error, error, problem.relative(Y, images))
+
+    def _arrived(self, problem: LeastSquares, state: LMSState, X: Floats, R: Floats, images: Floats) -> LMSState:
+        """The state at X, with its record."""
+        error = _error(problem, R)
+        better = error <= state.smallest
+        return LMSState(
+            state.steps + 1,
+            X,
+            R,
+            images,
+            X if better else state.best,
+            error,
+            error if better else state.smallest,
+            problem.relative(R, images),
+        )
+
+    def verdict(self, problem: LeastSquares, state: LMSState) -> Status | None:
+        if state.steps == 0 and not np.isfinite(state.error):
+            return Status.NOT_FINITE
+        if not state.error <= self._growth * _error(problem, problem.columns):
+            return Status.DIVERGED
+        if state.residual <= self.tol:
+            return Status.CONVERGED
+        return Status.MAX_STEPS if state.steps >= self.max_steps else None
+
+    def finish(self, problem: LeastSquares, state: LMSState) -> tuple[Floats, float]:
+        X = state.best if self.verdict(problem, state) is Status.DIVERGED else state.X
+        return problem.shaped(X), problem.residual(X)
+
+
+@dataclass(frozen=True)
+class BatchLMS(_LMS):
+    r"""β := β + α W(y − Kβ): gradient descent in feature space, θ := θ + α Σᵢ wᵢ (yᵢ − θᵀφ(xᵢ)) φ(xᵢ).
+
+    With 0 < α < 2/λmax(W^½KW^½) the errors √wᵢ(yᵢ − f(xᵢ)) never grow, for their components along the eigenvectors are
+    multiplied by 1 − αλ in each step. Errors of twice the first ones are therefore a proof that α is too large, and the
+    run ends as DIVERGED with the best iterate. A step is one product with K, shared by all targets.
+
+    Parameters
+    ----------
+    step_size : float
+        α.
+    tol : float
+        On the norm of the gradient relative to the first one.
+    max_steps : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.operators import Dense
+    >>> from mercer.solvers import solve
+    >>> problem = LeastSquares(Dense([[2.0, 0.0], [0.0, 1.0]]), [2.0, 3.0])
+    >>> solve(BatchLMS(0.5), problem, max_steps=1).x
+    array([1. , 1.5])
+    >>> solve(BatchLMS(0.5, tol=1e-9), problem).x.round(6)
+    array([1., 3.])
+    >>> solve(BatchLMS(1.5), problem).status.name
+    'DIVERGED'
+    """
+
+    _growth = 2.0
+
+    def step(self, problem: LeastSquares, state: LMSState) -> LMSState:
+        X = state.X + self.step_size * (problem.w * state.R)
+        R = state.R - self.step_size * state.images
+        return self._arrived(problem, state, X, R, np.asarray(problem.K.matmat(problem.w * R)))
+
+
+@dataclass(frozen=True)
+class StochasticLMS(_LMS):
+    r"""βᵢ := βᵢ + α (yᵢ − Σⱼ βⱼ k(xᵢ, xⱼ)) for one i after the other; a step is one pass over the rows.
+
+    The updates are those of the rule one by one; `replay` makes those of 256 rows in one triangular solve. A row of
+    weight w stands w times in immediate succession, which multiplies its error by (1 − αk(xᵢ, xᵢ))^w. Each update
+    brings f nearer to a function that meets all targets, if there is one, where 0 < α < 2/max k(xᵢ, xᵢ); where there is
+    none, f ends up moving about the least-squares fit, at a distance that falls with α.
+
+    Parameters
+    ----------
+    step_size : float
+        α.
+    tol : float
+        On the norm of the whole gradient after a pass, relative to the first one.
+    max_steps : int
+        Passes.
+    shuffle : bool
+        A new order in each pass, else 1, …, n.
+    seed : int
+        Of the orders.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.operators import Dense
+    >>> from mercer.solvers import solve
+    >>> problem = LeastSquares(Dense([[1.0, 0.5], [0.5, 1.0]]), [1.0, 1.0])
+    >>> solve(StochasticLMS(1.0, shuffle=False), problem, max_steps=1).x
+    array([1. , 0.5])
+    """
+
+    shuffle: bool = True
+    seed: int = 0
+
+    def step(self, problem: LeastSquares, state: LMSState) -> LMSState:
+        n = len(problem.columns)
+        order = np.random.default_rng([self.seed, state.steps]).permutation(n) if self.shuffle else np.arange(n)
+        rates = update_rates(self.step_size, np.asarray(problem.K.diagonal(), np.float64), problem.w[:, 0])
+        X = replay(problem.K.rows, state.X, problem.columns, order, order, rates)
+        R = problem.columns - problem.K.matmat(X)
+        return self._arrived(problem, state, X, R, np.asarray(problem.K.matmat(problem.w * R)))
+
+
+def update_rates(step_size: float, diagonal: Floats, weights: Floats) -> Floats:
+    """ρᵢ with βᵢ := βᵢ + ρᵢ rᵢ: (1 − (1 − αkᵢᵢ)^wᵢ)/kᵢᵢ, which is α for weight 1 and w·α where kᵢᵢ = 0.
+
+    >>> update_rates(0.5, np.array([1.0, 1.0, 0.0]), np.array([1.0, 2.0, 3.0]))
+    array([0.5 , 0.75, 1.5 ])
+    """
+    if np.all(weights == 1):
+        return np.full(len(weights), step_size)
+    left = 1 - step_size * diagonal
+    if np.any((left < 0) & (weights != np.round(weights))):
+        given = f"step_size={step_size:.3g} above 1/k(x, x) with weights that are no whole numbers"
+        raise InvalidInput(message("StochasticLMS", given, "lower step_size, or weigh with whole numbers"))
+    apart = np.where(diagonal > 0, diagonal, 1.0)
+    return np.asarray(np.where(diagonal > 0, (1 - left**weights) / apart, step_size * weights))
+
+
+def replay(
+    rows: Callable[[NDArray[np.intp]], NDArray[np.floating]],
+    X: Floats,
+    Y: Floats,
+    order: NDArray[np.intp],
+    places: NDArray[np.intp],
+    rates: Floats,
+) -> Floats:
+    r"""β after the updates βₚ := βₚ + ρ (yᵢ − K[i, :] β) for each i of the order, one after the other.
+
+    In a chunk of rows c with errors e at its beginning, update j sees e_j − Σ_{l<j} K_jl δ_l, so that all are
+    (I + diag(ρ) L) δ = diag(ρ) e with L the strictly lower triangle of K_cc.
+
+    Parameters
+    ----------
+    rows : callable
+        i ↦ K[i, :] over all coefficients.
+    X : array of shape (m, t)
+        β, of more functions than are visited perhaps; it is left as it is.
+    Y, rates : arrays of shapes (n, t) and (n,)
+        Targets and ρ of all rows.
+    order, places : integers of shape (v,)
+        The rows that are visited, and where their coefficients stand in β; each place once.
+    """
+    X = X.copy()
+    for first in range(0, len(order), CHUNK):
+        chunk, place = order[first : first + CHUNK], places[first : first + CHUNK]
+        K = np.asarray(rows(chunk), np.float64)
+        rho = rates[chunk][:, None]
+        lower = np.tril(rho * K[:, place], -1)
+        updates = rho * (Y[chunk] - K @ X)
+        if not np.all(np.isfinite(updates)):  # it diverges; the caller has the last finite iterate
+            X[place] = np.nan
+            return X
+        X[place] += scipy.linalg.solve_triangular(lower, updates, lower=True, unit_diagonal=True, check_finite=False)
+    return X
+
+
+def _error(problem: LeastSquares, R: Floats) -> float:
+    """The largest √Σ wᵢrᵢ² of the targets relative to that of y; infinite where it is not finite."""
+    root = np.sqrt(problem.w)
+    first = column_norms(root * problem.columns)
+    largest = float(np.max(column_norms(root * R) / np.where(first == 0, 1.0, first), initial=0.0))
+    return largest if np.isfinite(largest) else float("inf")

@@ -1,0 +1,253 @@
+"""The mistake-driven perceptron, in coefficients of a kernel matrix: one row after the other, until none is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mercer.errors import InvalidInput, message
+from mercer.operators import Operator
+from mercer.solvers.base import Solver, State, Status
+from mercer.solvers.descent.gradient import CHUNK
+
+__all__ = ["Labelled", "MistakeState", "Mistakes", "margins", "rivals"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Rows with labels 0, …, c − 1 to be separated by fₖ(x) = α₀ₖ κ₀ + Σᵢ αᵢₖ k(xᵢ, x): the largest names the class.
+
+    A solution is α of shape (1 + n, c), with the dummy example first; its residual is the share of the weight that it
+    gets wrong, f of equal values included.
+
+    Parameters
+    ----------
+    K : Operator of shape (n, n), symmetric
+    labels : integers of shape (n,)
+    classes : int
+        c ≥ 2.
+    weights : array-like of shape (n,), optional
+        A row of weight w stands w times in immediate succession.
+    constant : float
+        κ₀, the dummy example's kernel with all rows; 0 leaves it out.
+    """
+
+    K: Operator
+    labels: ArrayLike
+    classes: int
+    weights: ArrayLike | None = None
+    constant: float = 1.0
+
+    def __post_init__(self) -> None:
+        n = self.K.shape[0]
+        if self.K.shape != (n, n) or not self.K.symmetric:
+            given = f"an operator of shape {self.K.shape}, symmetric={self.K.symmetric}"
+            raise InvalidInput(message("Labelled", given, "give a symmetric one"))
+        y = np.asarray(self.labels)
+        if y.shape != (n,) or y.dtype.kind not in "iu" or np.any((y < 0) | (y >= self.classes)) or self.classes < 2:
+            do = f"give {n} integers below classes ≥ 2"
+            raise InvalidInput(message("Labelled", f"labels of shape {y.shape} for {self.classes} classes", do))
+
+    @cached_property
+    def y(self) -> Integers:
+        """The labels."""
+        return np.asarray(self.labels, np.int64)
+
+    @cached_property
+    def w(self) -> Floats:
+        """The weights, 1 unless given."""
+        return np.ones(len(self.y)) if self.weights is None else np.asarray(self.weights, np.float64)
+
+    def residual(self, x: ArrayLike) -> float:
+        """The share of the weight on which α = x makes a mistake."""
+        A = np.asarray(x, np.float64)
+        F = np.asarray(self.K.matmat(np.ascontiguousarray(A[1:]))) + self.constant * A[0]
+        return float(self.w[margins(F, self.y) <= 0].sum() / self.w.sum())
+
+
+def rivals(F: Floats, labels: Integers) -> Integers:
+    """The best class but the true one, for each row of F; of equals the first.
+
+    >>> rivals(np.array([[1.0, 3.0, 2.0]]), np.array([1]))
+    array([2])
+    """
+    others = F.copy()
+    others[np.arange(len(F)), labels] = -np.inf
+    return np.asarray(others.argmax(axis=1), np.int64)
+
+
+def margins(F: Floats, labels: Integers) -> Floats:
+    """f of the true class less that of its best rival; with c = 2 and f₀ = −f₁ this is 2 y f₁.
+
+    >>> margins(np.array([[1.0, 3.0, 2.0]]), np.array([1]))
+    array([1.])
+    """
+    rows = np.arange(len(F))
+    return np.asarray(F[rows, labels] - F[rows, rivals(F, labels)])
+
+
+@dataclass(frozen=True)
+class MistakeState(State):
+    """α, the sum of α over all visits (as U with Σ = visits·α − U), and every update that was made.
+
+    An update added `amounts` to the coefficient of row `rows` in class `labels[rows]` and took as much from `others`;
+    its classifier stood for the visits from `since` until the next update.
+    """
+
+    A: Floats
+    U: Floats
+    visits: float
+    missed: float
+    rows: Integers
+    others: Integers
+    amounts: Floats
+    since: Floats
+
+    @property
+    def residual(self) -> float:
+        return self.missed
+
+    @property
+    def averaged(self) -> Floats:
+        """The mean of α over all visits."""
+        return np.asarray(self.A - self.U / max(self.visits, 1.0))
+
+
+@dataclass(frozen=True)
+class Mistakes(Solver[Labelled, MistakeState]):
+    r"""On a mistake, f_y(xᵢ) ≤ f_r(xᵢ) with r ≠ y: αᵢy := αᵢy + 1, αᵢr := αᵢr − 1; a step is one pass over the rows.
+
+    With two classes f₀ = −f₁, and this is Rosenblatt's αᵢ := αᵢ + yᵢ where yᵢf(xᵢ) ≤ 0; with more it is the multi-class
+    perceptron. With rows that some f separates by a margin γ within a ball of radius R it makes at most (R/γ)² mistakes
+    in all. Whether the answer is the last α or the mean over all visits, the updates are the same.
+
+    Parameters
+    ----------
+    averaged : bool
+        The answer is the mean of α over all visits.
+    tol : float
+        The share of mistakes in a pass at which it stops.
+    max_steps : int
+        Passes.
+    shuffle : bool
+        A new order in each pass, else 1, …, n.
+    seed : int
+        Of the orders.
+
+    References
+    ----------
+    Y. Freund, R. Schapire (1999). Large margin classification using the perceptron algorithm. Machine Learning 37.
+    K. Crammer, Y. Singer (2003). Ultraconservative online algorithms for multiclass problems. JMLR 3.
+
+    Examples
+    --------
+    >>> from mercer.operators import Dense
+    >>> from mercer.solvers import solve
+    >>> problem = Labelled(Dense([[1.0, -1.0], [-1.0, 1.0]]), [0, 1], 2)
+    >>> solution = solve(Mistakes(shuffle=False), problem)
+    >>> solution.status.name, solution.x[:, 1]
+    ('CONVERGED', array([ 0., -1.,  1.]))
+    """
+
+    averaged: bool = False
+    tol: float = 0.0
+    max_steps: int = 1000
+    shuffle: bool = True
+    seed: int = 0
+
+    @property
+    def tolerance(self) -> float:
+        return self.tol
+
+    def start(self, problem: Labelled) -> MistakeState:
+        zeros = np.zeros((1 + len(problem.y), problem.classes))
+        none = np.empty(0, np.int64)
+        return MistakeState(0, zeros, zeros, 0.0, 1.0, none, none, np.empty(0), np.empty(0))
+
+    def step(self, problem: Labelled, state: MistakeState) -> MistakeState:
+        n = len(problem.y)
+        order = np.random.default_rng([self.seed, state.steps]).permutation(n) if self.shuffle else np.arange(n)
+        run = _Pass(problem, state.A.copy(), state.U.copy(), state.visits)
+        for first in range(0, n, CHUNK):
+            run.visit(order[first : first + CHUNK])
+        log = np.array(run.log, np.float64).reshape(-1, 4)
+        return MistakeState(
+            state.steps + 1,
+            run.A,
+            run.U,
+            run.visits,
+            run.missed / float(problem.w.sum()),
+            np.concatenate([state.rows, log[:, 0].astype(np.int64)]),
+            np.concatenate([state.others, log[:, 1].astype(np.int64)]),
+            np.concatenate([state.amounts, log[:, 2]]),
+            np.concatenate([state.since, log[:, 3]]),
+        )
+
+    def verdict(self, problem: Labelled, state: MistakeState) -> Status | None:
+        if not np.all(np.isfinite(state.A)) or not np.isfinite(state.missed):
+            return Status.NOT_FINITE
+        if state.steps and state.missed <= self.tol:
+            return Status.CONVERGED
+        return Status.MAX_STEPS if state.steps >= self.max_steps else None
+
+    def finish(self, problem: Labelled, state: MistakeState) -> tuple[Floats, float]:
+        x = state.averaged if self.averaged else state.A
+        return x, problem.residual(x)
+
+
+class _Pass:
+    """The visits of one pass: those of a chunk need its rows of K once, whatever the mistakes in it."""
+
+    def __init__(self, problem: Labelled, A: Floats, U: Floats, visits: float) -> None:
+        self.problem, self.A, self.U, self.visits = problem, A, U, visits
+        self.missed, self.log = 0.0, list[tuple[float, float, float, float]]()
+
+    def visit(self, chunk: NDArray[np.intp]) -> None:
+        p = self.problem
+        K = np.asarray(p.K.rows(chunk), np.float64)
+        F = K @ self.A[1:] + p.constant * self.A[0]
+        if not np.all(np.isfinite(F)):
+            self.missed = np.nan
+            return
+        own, y, w = K[:, chunk] + p.constant**2, p.y[chunk], p.w[chunk]
+        at = 0
+        while at < len(chunk):
+            wrong = np.flatnonzero(margins(F[at:], y[at:]) <= 0)
+            j = at + int(wrong[0]) if len(wrong) else len(chunk)
+            self.visits += float(w[at:j].sum())
+            if j < len(chunk):
+                for r, amount in self._stand(F[j].tolist(), int(y[j]), float(own[j, j]), float(w[j])):
+                    self._update(1 + int(chunk[j]), int(y[j]), r, amount)
+                    F[j + 1 :, y[j]] += amount * own[j + 1 :, j]
+                    F[j + 1 :, r] -= amount * own[j + 1 :, j]
+                self.missed += float(w[j])
+            at = j + 1
+
+    def _stand(self, f: list[float], y: int, square: float, left: float) -> Iterator[tuple[int, float]]:
+        """The updates of one row, which stands there as often as its weight says, until it is right."""
+        # As `margins` and `rivals`: one row has few numbers, with which lists are quicker than arrays.
+        others = [k for k in range(len(f)) if k != y]
+        while left > 0 and f[y] <= f[r := max(others, key=f.__getitem__)]:
+            # Where k(x, x) = 0 nothing that the row does changes f there: all its visits are one.
+            amount = min(left, 1.0) if square > 0 else left
+            yield r, amount
+            f[y] += amount * square
+            f[r] -= amount * square
+            self.visits += amount
+            left -= amount
+        self.visits += left
+
+    def _update(self, place: int, y: int, r: int, amount: float) -> None:
+        """The update before the visit is counted, for the classifier that it makes stands for this visit too."""
+        self.log.append((place - 1, r, amount, self.visits))
+        for i, size in ((place, amount), (0, amount * self.problem.constant)):
+            for k, signed in ((y, size), (r, -size)):
+                self.A[i, k] += signed
+                self.U[i, k] += signed * self.visits

@@ -1,0 +1,135 @@
+"""Cholesky in float32, refined to float64 accuracy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.engine.backend import one_blas_thread
+from mercer.errors import InvalidInput, message
+from mercer.factorizations.cholesky import CholeskyFactor
+from mercer.solvers.base import Solver, State, Status
+from mercer.solvers.linear.cg import CGState, ConjugateGradients
+from mercer.solvers.linear.system import Floats, LinearSystem
+
+__all__ = ["Cholesky", "CholeskyState"]
+
+# A factor in float64 costs as much as some fifty float64 products with a stored matrix (n = 10 000): be patient.
+_REFINEMENTS = 30
+
+
+@dataclass(frozen=True)
+class CholeskyState(State):
+    """The factor, the precision it has, and the refinement that goes on with it."""
+
+    precision: str
+    buffer: NDArray[Any] | None = None
+    refinement: CGState | None = field(default=None, metadata={"state": CGState})
+    failure: str | None = None
+
+    @property
+    def residual(self) -> float:
+        return 1.0 if self.refinement is None else self.refinement.residual
+
+    @property
+    def factor(self) -> CholeskyFactor | None:
+        """The factor, for more right-hand sides and the determinant; None if there is none."""
+        return None if self.buffer is None else CholeskyFactor(self.buffer)
+
+
+@dataclass(frozen=True)
+class Cholesky(Solver[LinearSystem, CholeskyState]):
+    r"""A + diag(shift) = LLᵀ in float32, then conjugate gradients on b − Ax in float64 with (LLᵀ)⁻¹ as preconditioner.
+
+    One buffer of 4n² bytes holds the matrix and then its factor. Every refinement step is one float64 product with the
+    operator, shared by all right-hand sides, and ends when each true relative residual is within ``tol``. When float32
+    has no factor, or its refinement stops contracting, the buffer is given up and the matrix is factored in float64
+    (8n² bytes); ``state.precision`` says which factor the answer has.
+
+    The first step factors; each later one refines.
+
+    Parameters
+    ----------
+    tol : float
+        On the true relative residual of each right-hand side.
+    precision : {"mixed", "float64"}
+        "float64" factors in float64 at once.
+
+    References
+    ----------
+    N. J. Higham, T. Mary (2022). Mixed precision algorithms in numerical linear algebra. Acta Numerica 31. Section 5.
+
+    Examples
+    --------
+    >>> from mercer.operators import Dense
+    >>> from mercer.solvers import LinearSystem, solve
+    >>> solution = solve(Cholesky(), LinearSystem(Dense([[2.0, 1.0], [1.0, 3.0]]), [3.0, 4.0]))
+    >>> solution.x.round(12), solution.state.precision
+    (array([1., 1.]), 'float32')
+    """
+
+    tol: float = 1e-10
+    precision: Literal["mixed", "float64"] = "mixed"
+
+    def __post_init__(self) -> None:
+        if not self.tol >= 0 or self.precision not in ("mixed", "float64"):
+            raise InvalidInput(message("Cholesky", repr(self), 'give tol ≥ 0 and precision "mixed" or "float64"'))
+
+    @property
+    def tolerance(self) -> float:
+        return self.tol
+
+    def start(self, problem: LinearSystem) -> CholeskyState:
+        return CholeskyState(0, "float64" if self.precision == "float64" else "float32")
+
+    def step(self, problem: LinearSystem, state: CholeskyState) -> CholeskyState:
+        steps = state.steps + 1
+        if state.buffer is None:
+            return self._factor(problem, state, steps)
+        assert state.refinement is not None
+        with one_blas_thread(2.0 * state.buffer.size * problem.columns.shape[1]):
+            refinement = self._cg.step(self._preconditioned(problem, state.buffer), state.refinement)
+        ended = refinement.status
+        given_up = ended in (Status.STALLED, Status.BREAKDOWN) or (ended is None and refinement.steps >= _REFINEMENTS)
+        if given_up and state.precision == "float32":
+            # A state of its own without the buffer, so that the memory is free before the larger one is made.
+            return CholeskyState(steps, "float64")
+        return replace(state, steps=steps, refinement=refinement)
+
+    def _factor(self, problem: LinearSystem, state: CholeskyState, steps: int) -> CholeskyState:
+        dtype = np.dtype(state.precision)
+        buffer = problem.matrix if state.steps == 0 else None
+        if buffer is None or buffer.dtype != dtype:
+            buffer = problem.A.fill(np.empty(problem.A.shape, dtype))
+        factor = CholeskyFactor.of(buffer, problem.shift)
+        if factor is not None:
+            with one_blas_thread(2.0 * buffer.size * problem.columns.shape[1]):
+                refinement = self._cg.start(self._preconditioned(problem, factor.buffer))
+            return CholeskyState(steps, state.precision, factor.buffer, refinement)
+        if state.precision == "float32":
+            return CholeskyState(steps, "float64")
+        finite = bool(np.all(np.isfinite(buffer)))
+        return CholeskyState(steps, "float64", failure=("NOT_POSITIVE_DEFINITE" if finite else "NOT_FINITE"))
+
+    def verdict(self, problem: LinearSystem, state: CholeskyState) -> Status | None:
+        if state.failure is not None:
+            return Status[state.failure]
+        if state.refinement is None:
+            return None
+        return self._cg.verdict(problem, state.refinement)
+
+    def finish(self, problem: LinearSystem, state: CholeskyState) -> tuple[Floats, float]:
+        if state.refinement is None:
+            return problem.shaped(np.zeros_like(problem.columns)), 1.0
+        return self._cg.finish(problem, state.refinement)
+
+    @property
+    def _cg(self) -> ConjugateGradients:
+        return ConjugateGradients(tol=self.tol, max_steps=200)
+
+    @staticmethod
+    def _preconditioned(problem: LinearSystem, buffer: NDArray[Any]) -> LinearSystem:
+        return replace(problem, preconditioner=CholeskyFactor(buffer).inverse)

@@ -1,0 +1,165 @@
+"""Conjugate gradients in products of little precision, refined with float64 residuals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from mercer.errors import InvalidInput, message
+from mercer.operators import Quantised
+from mercer.solvers.base import Solver, State, Status
+from mercer.solvers.linear.cg import CGState, ConjugateGradients
+from mercer.solvers.linear.system import Floats, LinearSystem, column_norms
+
+__all__ = ["RefinedConjugateGradients", "RefinedState"]
+
+INNER = 1e-4
+"""The least relative residual of an inner solve: about what float32 entries carry at n = 10⁵ and small shifts."""
+
+PATIENCE = 200
+"""Steps of one inner solve in little precision: where rounding slows it down beyond that, float64 is quicker."""
+
+CONTRACTION = 0.1
+"""A round that leaves more than this of a true residual is one that the narrow entries cannot carry."""
+
+
+@dataclass(frozen=True)
+class RefinedState(State):
+    """The iterate X, its true residual R, the inner solve for the correction, and the precision of its products."""
+
+    X: Floats
+    R: Floats
+    residuals: Floats
+    precision: str
+    inner: CGState | None = field(default=None, metadata={"state": CGState})
+    failure: str | None = None
+
+    @property
+    def residual(self) -> float:
+        outer = float(np.max(self.residuals, initial=0.0))
+        return outer if self.inner is None else outer * min(self.inner.residual, 1.0)
+
+
+@dataclass(frozen=True)
+class RefinedConjugateGradients(Solver[LinearSystem, RefinedState]):
+    r"""x ← x + c with (Ã + D) c ≈ b − (A + D) x, the residual in float64 and Ã with entries in float32 or 16 bits.
+
+    c is found by preconditioned conjugate gradients, to a relative residual that Ã can carry and in rounds of equal
+    length, so that the steps are about as many as those of one solve in float64. Every round ends with a true residual;
+    when one leaves more than a tenth of it the rest is done with A itself, as it is when the system has no `narrow`
+    operator.
+
+    Parameters
+    ----------
+    tol : float
+        On the true relative residual of each right-hand side.
+    max_steps : int, optional
+        Products in all; min(10 n, 10 000) unless given.
+    inner : float
+        The least relative residual that is asked of a round in little precision. 10⁻⁴ is about what float32 entries
+        carry at n = 10⁵ and small shifts. With errors of a norm of ‖Ã − A‖ = εμ, the true residual was seen to leave
+        the recurrence's at ε/50 of the first one; to go on until then takes more steps than an earlier new round:
+        measured at n = 10 000 and ε = 0.07, 150 steps for six digits by rounds of 10⁻², 178 by rounds of 10⁻³.
+
+    References
+    ----------
+    C. B. Moler (1967). Iterative refinement in floating point. Journal of the ACM 14.
+    H. Anzt, V. Heuveline, B. Rocker (2011). An error correction solver for linear systems: evaluation of mixed
+    precision implementations. VECPAR 2010.
+
+    Examples
+    --------
+    >>> from mercer.operators import Dense
+    >>> from mercer.solvers import LinearSystem, solve
+    >>> A = Dense([[2.0, 1.0], [1.0, 3.0]])
+    >>> system = LinearSystem(A, [3.0, 4.0], narrow=A.astype(np.float32))
+    >>> solution = solve(RefinedConjugateGradients(tol=1e-12), system)
+    >>> solution.x.round(12), solution.status.name
+    (array([1., 1.]), 'CONVERGED')
+    """
+
+    tol: float = 1e-8
+    max_steps: int | None = None
+    inner: float = INNER
+
+    def __post_init__(self) -> None:
+        if not self.tol >= 0 or not 0 < self.inner < 1 or (self.max_steps is not None and self.max_steps < 0):
+            do = "give tol ≥ 0, 0 < inner < 1 and max_steps ≥ 0"
+            raise InvalidInput(message("RefinedConjugateGradients", repr(self), do))
+
+    @property
+    def tolerance(self) -> float:
+        return self.tol
+
+    def start(self, problem: LinearSystem) -> RefinedState:
+        B = problem.columns
+        narrow = "16-bit entries" if isinstance(problem.narrow, Quantised) else "float32"
+        precision = "float64" if problem.narrow is None else narrow
+        residuals = np.where(np.any(B != 0, axis=0), 1.0, 0.0)
+        failure = None if np.all(np.isfinite(B)) else "NOT_FINITE"
+        return RefinedState(0, np.zeros_like(B), B, residuals, precision, failure=failure)
+
+    def step(self, problem: LinearSystem, state: RefinedState) -> RefinedState:
+        cg, system = self._round(state), _correction(problem, state, self.tol)
+        inner = cg.step(system, cg.start(system) if state.inner is None else state.inner)
+        now = replace(state, steps=state.steps + 1, inner=inner)
+        ended = cg.verdict(system, inner)
+        return now if ended is None else _corrected(problem, now, ended, self.tol)
+
+    def verdict(self, problem: LinearSystem, state: RefinedState) -> Status | None:
+        if state.failure is not None:
+            return Status[state.failure]
+        if state.inner is None and float(np.max(state.residuals, initial=0.0)) <= self.tol:
+            return Status.CONVERGED
+        limit = min(10 * problem.n, 10_000) if self.max_steps is None else self.max_steps
+        return Status.MAX_STEPS if state.steps >= limit else None
+
+    def finish(self, problem: LinearSystem, state: RefinedState) -> tuple[Floats, float]:
+        if state.inner is None:
+            return problem.shaped(state.X), state.residual
+        X = _added(state, self.tol)
+        return problem.shaped(X), problem.residual(X)
+
+    def _round(self, state: RefinedState) -> ConjugateGradients:
+        """The inner solver: as exact as the outer one needs, or a share of that which narrow entries can carry."""
+        wanted = min(0.8 * self.tol / float(np.max(state.residuals)), 0.5)
+        if state.precision == "float64":
+            return ConjugateGradients(tol=wanted)
+        rounds = np.ceil(np.log(wanted) / np.log(self.inner)) if wanted > 0 else np.inf
+        return ConjugateGradients(tol=min(max(wanted ** (1 / rounds), self.inner), 0.5), max_steps=PATIENCE)
+
+
+def _correction(problem: LinearSystem, state: RefinedState, tol: float) -> LinearSystem:
+    """The system of the correction, for the columns that are not yet solved."""
+    A = problem.A if state.precision == "float64" or problem.narrow is None else problem.narrow
+    R = np.ascontiguousarray(state.R[:, state.residuals > tol])
+    return LinearSystem(A, R, problem.shift, preconditioner=problem.preconditioner)
+
+
+def _added(state: RefinedState, tol: float) -> Floats:
+    assert state.inner is not None
+    X = state.X.copy()
+    X[:, state.residuals > tol] += state.inner.X
+    return X
+
+
+def _corrected(problem: LinearSystem, state: RefinedState, ended: Status, tol: float) -> RefinedState:
+    """The state after the inner solve ended: a new iterate if it is better, or else a reason to stop."""
+    X = _added(state, tol)
+    R = problem.columns - problem.apply(X)
+    residuals = column_norms(R) / problem.scales
+    left = float(np.max(residuals, initial=0.0)) / float(np.max(state.residuals))
+    narrow = state.precision != "float64"
+    if not np.isfinite(left):
+        return replace(state, inner=None, failure=None if narrow else "NOT_FINITE", precision="float64")
+    if not left < 1.0:
+        X, R, residuals = state.X, state.R, state.residuals
+    now = replace(state, X=X, R=R, residuals=residuals, inner=None)
+    if float(np.max(residuals, initial=0.0)) <= tol:
+        return now
+    if narrow:
+        return replace(now, precision=state.precision if left <= CONTRACTION else "float64")
+    if ended.converged and left <= 0.5:
+        return now
+    return replace(now, failure=(Status.STALLED if ended.converged else ended).name)

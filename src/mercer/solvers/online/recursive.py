@@ -1,0 +1,223 @@
+"""Online regression: recursive least squares on what is new in feature space, and quantised least mean squares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from mercer.solvers.base import State
+from mercer.solvers.online.learner import Basis, Floats, Learner, Meeting, extended
+
+__all__ = ["QuantisedLMS", "QuantisedState", "RecursiveLeastSquares", "RecursiveState"]
+
+ROUNDING = 1e-12
+"""The least share of k(x, x) outside of a span that is more than the rounding of 1000 products."""
+
+
+@dataclass(frozen=True)
+class RecursiveState(State):
+    """W, and Σ v vᵀ, Σ v y and Σ y² of the coordinates v = W k(dictionary, ·) of the rows seen."""
+
+    W: Floats
+    R: Floats
+    moments: Floats
+    squares: Floats
+    full: int
+
+    @property
+    def residual(self) -> float:
+        return 0.0
+
+
+@dataclass(frozen=True)
+class RecursiveLeastSquares(Learner[RecursiveState]):
+    r"""min Σ (y − f(x))² + λ‖f‖² over f in the dictionary's span, each row seen as its projection on the span then.
+
+    A row joins where it is not nearly in the span, ‖k(x, ·) − Pk(x, ·)‖² > ν k(x, x), and there is room. In the
+    orthonormal coordinates v of the dictionary, which later members only extend, the normal equations are
+    (Σ v vᵀ + λI) θ = Σ v y: sums that a chunk adds at once, so that the answer is that of one row after the other.
+
+    Parameters
+    ----------
+    budget : int
+    nu : float
+        ν ≥ 0.
+    alpha : float
+        λ ≥ 0; 0 in the paper.
+
+    References
+    ----------
+    Y. Engel, S. Mannor, R. Meir (2004). The kernel recursive least-squares algorithm. IEEE Transactions on Signal
+    Processing 52.
+
+    Examples
+    --------
+    The third row is the first one again.
+
+    >>> from mercer.solvers import Meeting
+    >>> K = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 1.0]])
+    >>> rule, y = RecursiveLeastSquares(budget=10), np.array([[1.0], [5.0], [2.0]])
+    >>> state, members = rule.visit(rule.start(1), Meeting(0, 3, lambda p: K), y)
+    >>> members, rule.coefficients(state)
+    (array([0, 1]), array([[1.5],
+           [5. ]]))
+    """
+
+    budget: int
+    nu: float = 1e-3
+    alpha: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._require(self.budget >= 1 and 0 <= self.nu < np.inf and 0 <= self.alpha < np.inf)
+
+    def start(self, outputs: int) -> RecursiveState:
+        nothing = np.zeros((0, 0))
+        return RecursiveState(0, nothing, nothing, np.zeros((0, outputs)), np.zeros(outputs), 0)
+
+    def visit(
+        self, state: RecursiveState, meeting: Meeting, targets: Floats
+    ) -> tuple[RecursiveState, NDArray[np.intp]]:
+        basis, full = Basis(state.W, meeting), 0
+        # A row that is in the span but for rounding has no direction of its own.
+        least = max(self.nu, ROUNDING) * np.diagonal(basis.own)
+        at = 0
+        while len(new := np.flatnonzero(basis.left[at:] > least[at:])):
+            if basis.size >= self.budget:
+                full = len(new)
+                break
+            at += int(new[0])
+            basis.admit(at)
+            at += 1
+        m = basis.size
+        R = np.zeros((m, m))
+        R[: len(state.R), : len(state.R)] = state.R
+        R += basis.V @ basis.V.T
+        moments = extended(state.moments, m) + basis.V @ targets
+        squares = state.squares + (targets**2).sum(axis=0)
+        steps = state.steps + len(targets)
+        after = RecursiveState(steps, basis.W, R, moments, squares, state.full + full)
+        return after, basis.members()
+
+    def coefficients(self, state: RecursiveState, averaged: bool = False) -> Floats:
+        """Wᵀθ; there is nothing to average."""
+        return self.answer(state)[0]
+
+    def answer(self, state: RecursiveState) -> tuple[Floats, float]:
+        """Wᵀθ, and √(Σ (y − f)²/Σ y²) over the rows as they were seen, of the worst target."""
+        theta = self._theta(state)
+        rest = state.squares - 2 * (theta * state.moments).sum(axis=0) + (theta * (state.R @ theta)).sum(axis=0)
+        share = np.maximum(rest, 0.0) / np.where(state.squares > 0, state.squares, 1.0)
+        return np.asarray(state.W.T @ theta), float(np.sqrt(np.max(share)))
+
+    def _theta(self, state: RecursiveState) -> Floats:
+        if not len(state.R):
+            return state.moments
+        A = state.R + self.alpha * np.eye(len(state.R))
+        try:
+            factor = scipy.linalg.cho_factor(A, lower=True, check_finite=False)
+        except np.linalg.LinAlgError:  # singular but for rounding, which only λ = 0 can be
+            return np.asarray(scipy.linalg.lstsq(A, state.moments, check_finite=False)[0])
+        return np.asarray(scipy.linalg.cho_solve(factor, state.moments, check_finite=False))
+
+
+@dataclass(frozen=True)
+class QuantisedState(State):
+    """b, the sum u of what each had gained by when (steps·b − u is the sum over time), k(x, x), and Σ e² so far."""
+
+    b: Floats
+    u: Floats
+    diagonal: Floats
+    squares: Floats
+    errors: Floats
+
+    @property
+    def residual(self) -> float:
+        scale = np.where(self.squares > 0, self.squares, 1.0)
+        return float(np.sqrt(np.max(self.errors / scale, initial=0.0)))
+
+
+@dataclass(frozen=True)
+class QuantisedLMS(Learner[QuantisedState]):
+    r"""b_q := b_q + η (y − f(x)), q the nearest of the dictionary if ‖φ(x) − φ(q)‖ ≤ ε, else x itself, which joins.
+
+    With a full dictionary every row is quantised. Who joins, and who stands for whom, does not depend on the targets:
+    then the errors of a chunk are the solution of one triangular system.
+
+    Parameters
+    ----------
+    budget : int
+    epsilon : float
+        ε ≥ 0, a distance in feature space: of Gaussian kernels ‖φ(x) − φ(z)‖² = 2 − 2k(x, z).
+    step_size : float
+        η, below 2/max k(x, x).
+
+    References
+    ----------
+    B. Chen, S. Zhao, P. Zhu, J. C. Príncipe (2012). Quantized kernel least mean square algorithm. IEEE Transactions on
+    Neural Networks and Learning Systems 23.
+
+    Examples
+    --------
+    >>> from mercer.solvers import Meeting
+    >>> K = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 1.0]])
+    >>> rule, y = QuantisedLMS(budget=10, step_size=1.0), np.array([[1.0], [5.0], [2.0]])
+    >>> state, members = rule.visit(rule.start(1), Meeting(0, 3, lambda p: K), y)
+    >>> members, rule.coefficients(state)
+    (array([0, 1]), array([[2.],
+           [5.]]))
+    """
+
+    budget: int
+    epsilon: float = 0.1
+    step_size: float = 0.5
+
+    def __post_init__(self) -> None:
+        self._require(self.budget >= 1 and 0 <= self.epsilon < np.inf and 0 < self.step_size < np.inf)
+
+    def start(self, outputs: int) -> QuantisedState:
+        nothing = np.zeros((0, outputs))
+        return QuantisedState(0, nothing, nothing, np.empty(0), np.zeros(outputs), np.zeros(outputs))
+
+    def visit(
+        self, state: QuantisedState, meeting: Meeting, targets: Floats
+    ) -> tuple[QuantisedState, NDArray[np.intp]]:
+        m, n, K = meeting.m, meeting.n, meeting.values(0)
+        stands, joined = self._quantise(state, K[:m], K[m:])
+        sources = np.concatenate([np.arange(m), m + joined])
+        values = K[sources[stands]]  # row l: k(who stands for l, the chunk's rows)
+        first = targets - K[:m].T @ state.b
+        lower = np.tril(self.step_size * values.T, -1)
+        if not (np.all(np.isfinite(lower)) and np.all(np.isfinite(first))):
+            errors = np.full_like(first, np.inf)
+        else:
+            errors = scipy.linalg.solve_triangular(lower, first, lower=True, unit_diagonal=True, check_finite=False)
+        b, u = extended(state.b, len(sources)), extended(state.u, len(sources))
+        np.add.at(b, stands, self.step_size * errors)
+        np.add.at(u, stands, self.step_size * (state.steps + np.arange(n))[:, None] * errors)
+        diagonal = np.concatenate([state.diagonal, np.diagonal(K[m:])[joined]])
+        squares, misses = state.squares + (targets**2).sum(axis=0), state.errors + (errors**2).sum(axis=0)
+        return QuantisedState(state.steps + n, b, u, diagonal, squares, misses), sources
+
+    def _quantise(self, state: QuantisedState, near: Floats, own: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Who stands for each row of the chunk, by its place in the dictionary, and which rows join."""
+        m, n = near.shape
+        square, joined, rows = np.diagonal(own), list[int](), np.arange(n)
+        apart = state.diagonal[:, None] + square - 2 * near
+        stands = apart.argmin(axis=0) if m else np.zeros(n, np.intp)
+        best = apart[stands, rows] if m else np.full(n, np.inf)
+        at = 0
+        while m + len(joined) < self.budget and len(new := np.flatnonzero(best[at:] > self.epsilon**2)):
+            j = at + int(new[0])
+            nearer = np.flatnonzero(square[j] + square[j:] - 2 * own[j, j:] < best[j:]) + j
+            best[nearer] = (square[j] + square - 2 * own[j])[nearer]
+            stands[nearer] = m + len(joined)
+            stands[j] = m + len(joined)
+            joined.append(j)
+            at = j + 1
+        return stands, np.array(joined, np.intp)
+
+    def coefficients(self, state: QuantisedState, averaged: bool = False) -> Floats:
+        return state.b - state.u / max(state.steps, 1) if averaged else state.b

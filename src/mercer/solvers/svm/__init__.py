@@ -1,0 +1,1 @@
+"""Solvers of the duals of support vector machines."""

@@ -1,0 +1,400 @@
+"""What becomes of one column of a table: a plan of plain values, made once and applied to any later table."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import InvalidInput, message
+from mercer.tables.texts import PERCENT, date_form, in_form, is_prose, letters_of, percent_form
+
+__all__ = [
+    "OBJECTS",
+    "ColumnPlan",
+    "as_frame",
+    "as_numbers",
+    "as_text",
+    "dropped",
+    "given_numbers",
+    "plan_column",
+    "plan_text",
+    "read_form",
+]
+
+Floats = NDArray[np.float64]
+MISSING = "missing"
+ABSENT = frozenset({"", "na", "n/a", "#n/a", "nan", "-nan", "nat", "null", "none", "<na>", "?"})
+"""Texts, in lower case, that stand for a missing value."""
+SKEWED = 1.0
+"""Skewness from which on a column is skewed."""
+MOSTLY_NUMBERS = 0.95
+OBJECTS = ("sequence", "text")
+KINDS = ("number", "flag", "category", *OBJECTS, "dropped")
+
+
+@dataclass(frozen=True)
+class ColumnPlan:
+    """How one column becomes columns of numbers.
+
+    `kind` is "number", "flag", "category", "sequence", "text" or "dropped"; sequences and texts stay objects, for
+    kernels on these. `numbers` is (fill, mean, std, minimum, scale): what a missing value becomes, then
+    z = (g(x) − mean)/std with g(x) = log(1 + max(x − minimum, 0)/scale), or g(x) = x where scale is 0.
+
+    >>> plan = ColumnPlan("size", "number", (2.0, 2.0, 1.0, 0.0, 0.0))
+    >>> plan.encode([1.0, None])
+    array([[-1.],
+           [ 0.]])
+    """
+
+    name: str
+    kind: str
+    numbers: tuple[float, ...] = (0.0, 0.0, 1.0, 0.0, 0.0)
+    categories: tuple[str, ...] = ()
+    flag: str = ""
+    """ "" or "missing" (a column that says where it was missing), "other" (rare categories are pooled), or both."""
+    said: str = ""
+    form: str = ""
+    """How texts are read: those of numbers as `in_form` has it, "lower" and "upper" case of sequences and texts."""
+
+    def __post_init__(self) -> None:
+        self._check_types()
+        if len(self.numbers) != 5 or not np.all(np.isfinite(self.numbers)) or not self.numbers[2] > 0:
+            given = f"numbers={self.numbers!r:.100} of the column {self.name!r:.40}"
+            raise InvalidInput(message("ColumnPlan", given, "give five finite numbers, of which the third is positive"))
+
+    def _check_types(self) -> None:
+        """Plans may come from files: `encode` must not meet what it does not expect."""
+        known = self.kind in KINDS and set(str(self.flag).split()) <= {MISSING, "other"}
+        texts = (self.name, self.kind, self.flag, self.said, self.form, *self.categories)
+        numbers = all(isinstance(one, int | float) for one in self.numbers)
+        if not (known and numbers and all(isinstance(one, str) for one in texts)):
+            given = f"{self.name!r:.40} of the kind {self.kind!r:.40} with flag={self.flag!r:.40}"
+            raise InvalidInput(message("ColumnPlan", given, f"give texts, and a kind among {', '.join(KINDS)}"))
+        if self.kind == "category" and not self.features:
+            given = f"the column {self.name!r} of no category"
+            raise InvalidInput(message("ColumnPlan", given, "give its categories"))
+
+    @property
+    def of_objects(self) -> bool:
+        """Whether the column stays one of objects."""
+        return self.kind in OBJECTS
+
+    @property
+    def features(self) -> list[str]:
+        """The names of the columns of numbers."""
+        if self.kind == "category":
+            named = [f"{self.name}={category}" for category in self.categories]
+            named += [f"{self.name} is another"] if "other" in self.flag else []
+        else:
+            named = [self.name]
+        return named + ([f"{self.name} is missing"] if MISSING in self.flag else [])
+
+    def encode(self, values: Any) -> NDArray[Any]:
+        """One row for each value, one column for each of `features`."""
+        if self.of_objects:
+            return self._objects(values)
+        if self.kind == "category":
+            return self._one_hot(values)
+        x = given_numbers(self.name, values, self.categories, self.form)
+        absent = np.isnan(x)
+        fill, mean, std, minimum, scale = self.numbers
+        x = np.where(absent, fill, x)
+        z = ((_log(x, minimum, scale) if scale > 0 else x) - mean) / std
+        return np.column_stack([z, absent]) if MISSING in self.flag else z[:, None]
+
+    def _objects(self, values: Any) -> NDArray[Any]:
+        """Texts in a column of objects; a missing one is empty."""
+        text, absent = as_text(values)
+        change = {"lower": str.lower, "upper": str.upper}.get(self.form, str)
+        out = np.empty((len(text), 1), dtype=object)
+        out[:, 0] = [change(one) if not gone else "" for one, gone in zip(text, absent, strict=True)]
+        return out
+
+    def _one_hot(self, values: Any) -> Floats:
+        text, absent = as_text(values)
+        hits = [(text == category) & ~absent for category in self.categories]
+        if "other" in self.flag:
+            hits.append(~absent & ~np.any(hits, axis=0))
+        if MISSING in self.flag:
+            hits.append(absent)
+        return np.column_stack(hits).astype(np.float64)
+
+
+def plan_column(name: str, values: Any, most: int, indicator: float, log_skewed: bool) -> ColumnPlan:
+    """Look at one column (a pandas series) and decide.
+
+    >>> import pandas as pd
+    >>> plan_column("same", pd.Series([1, 1, 1]), 20, 0.01, True).said
+    'dropped: constant'
+    """
+    if values.dtype.kind in "biuf" or _is_numeric(values):
+        return _plan_numbers(name, as_numbers(values), indicator, log_skewed, "")
+    if values.dtype.kind in "mM":
+        days = as_numbers(values)
+        return _plan_numbers(name, days, indicator, log_skewed, "dates as days since 1970; ")
+    text, absent = as_text(values)
+    if absent.all():
+        return _dropped(name, "no values")
+    if _truth(text[~absent]):
+        return _plan_numbers(name, as_numbers(values), indicator, log_skewed, "")
+    x = as_numbers(values)
+    good = ~np.isnan(x)
+    if good.sum() >= MOSTLY_NUMBERS * (~absent).sum():
+        odd = sorted(set(text[~absent & ~good].tolist()))
+        said = (
+            f"text read as numbers, {', '.join(map(repr, odd[:3]))} as missing; " if odd else "text read as numbers; "
+        )
+        plan = _plan_numbers(name, x, indicator, log_skewed, said)
+        return plan if plan.kind == "dropped" else replace(plan, categories=tuple(odd))
+    form, doubt = read_form(text[~absent])
+    if form:
+        said = "percentages as numbers; " if form == PERCENT else "dates as days since 1970; "
+        plan = _plan_numbers(name, as_numbers(values, form), indicator, log_skewed, said)
+        return plan if plan.kind == "dropped" else replace(plan, form=form)
+    return _plan_categories(name, text, absent, most, doubt)
+
+
+def read_form(text: NDArray[Any]) -> tuple[str, str]:
+    """The form in which texts are percentages or dates, or ""; and the doubt, if they may be dates in two ways."""
+    return (PERCENT, "") if percent_form(text) else date_form(text)
+
+
+def as_frame(frame: Any, who: str) -> Any:
+    """A pandas data frame with distinct text names for its columns, of one in pandas or polars."""
+    import pandas as pd
+
+    polars = sys.modules.get("polars")
+    if polars is not None and isinstance(frame, polars.DataFrame):
+        frame = pd.DataFrame({name: frame[name].to_list() for name in frame.columns})
+    if not isinstance(frame, pd.DataFrame):
+        given = f"a {type(frame).__name__}"
+        raise InvalidInput(message(who, given, "give a data frame, such as read_table(path).frame"))
+    if len(frame) == 0:
+        raise InvalidInput(message(who, "a table without rows", "give at least one row"))
+    if frame.columns.duplicated().any():
+        twice = str(frame.columns[frame.columns.duplicated()][0])
+        raise InvalidInput(message(who, f"two columns named {twice!r}", "rename one of them"))
+    return frame if all(isinstance(name, str) for name in frame.columns) else frame.rename(columns=str)
+
+
+def as_numbers(values: Any, form: str = "") -> Floats:
+    """Numbers in float64; what is none, or infinite, is NaN. Dates are days, true and false 1 and 0.
+
+    Texts are read in the `form` of `read_form`, if there is one.
+    """
+    import pandas as pd
+
+    series = values if isinstance(values, pd.Series) else pd.Series(values)
+    if series.dtype.kind == "M":
+        plain = series.dt.tz_localize(None) if series.dt.tz is not None else series
+        x = ((plain - pd.Timestamp(0)) / pd.Timedelta(days=1)).to_numpy(np.float64, na_value=np.nan)
+    elif series.dtype.kind == "m":
+        x = (series / pd.Timedelta(days=1)).to_numpy(np.float64, na_value=np.nan)
+    elif _is_numeric(series):
+        x = series.to_numpy(np.float64, na_value=np.nan)
+    elif form and form != PERCENT:
+        return as_numbers(pd.Series(in_form(as_text(series)[0], form)))
+    else:
+        text = series.astype(object).where(series.notna(), None)
+        if form == PERCENT:
+            text = pd.Series([_without_percent(one) for one in text], index=text.index, dtype=object)
+        text = text.map(lambda one: _TRUTH.get(str(one).strip().lower(), one))
+        x = pd.to_numeric(text, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+    x = np.array(x, np.float64)
+    # Beyond this, squares overflow; such a value is no measurement.
+    x[~(np.abs(x) < 1e150)] = np.nan
+    return x
+
+
+def _without_percent(value: Any) -> Any:
+    found = in_form(np.array([str(value).strip()], dtype=object), PERCENT)[0]
+    return value if np.isnan(found) else found
+
+
+def given_numbers(name: str, values: Any, stand_for_missing: tuple[str, ...] = (), form: str = "") -> Floats:
+    """The numbers of a column that the fit found to be one of numbers; a text that is none is refused, not missing.
+
+    >>> import pandas as pd
+    >>> given_numbers("size", pd.Series(["1", "NA", "many"]))
+    Traceback (most recent call last):
+        ...
+    mercer.errors.InvalidInput: the column 'size': 'many' in row 3 (counted from 1) is no number, ...
+    """
+    import pandas as pd
+
+    x = as_numbers(values, form)
+    series = values if isinstance(values, pd.Series) else pd.Series(values)
+    if series.dtype.kind in "biufmM" or _is_numeric(series) or not np.isnan(x).any():
+        return x
+    text, absent = as_text(series)
+    known = ABSENT.union(one.lower() for one in stand_for_missing)
+    odd = [i for i in np.flatnonzero(np.isnan(x) & ~absent) if text[i].lower() not in known and not _is_huge(text[i])]
+    if odd:
+        more = f", and {len(odd) - 1} more" if odd[1:] else ""
+        kind = "date" if form and form != PERCENT else "number"
+        given = f"{text[odd[0]][:40]!r} in row {odd[0] + 1} (counted from 1){more} is no {kind}, as it was at the fit"
+        do = "mend it, leave it empty or NaN if it is missing, or give dates as dates (pandas.to_datetime)"
+        raise InvalidInput(message(f"the column {name!r}", given, do))
+    return x
+
+
+def _is_huge(text: str) -> bool:
+    """A number beyond all measurement, or infinite: missing, as among numbers."""
+    try:
+        return math.isinf(float(text)) or abs(float(text)) >= 1e150
+    except ValueError:
+        return False
+
+
+_TRUTH = {"true": 1.0, "false": 0.0}
+
+
+def _truth(text: NDArray[Any]) -> bool:
+    return {str(one).strip().lower() for one in np.unique(text)} <= set(_TRUTH)
+
+
+def _is_numeric(values: Any) -> bool:
+    import pandas as pd
+
+    return bool(pd.api.types.is_numeric_dtype(values.dtype)) and values.dtype.kind != "c"
+
+
+def as_text(values: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The values as stripped text, and where they are missing. Whole numbers are written without a point."""
+    import pandas as pd
+
+    series = values if isinstance(values, pd.Series) else pd.Series(values)
+    absent = series.isna().to_numpy(bool)
+    if series.dtype.kind == "f" and (series.dropna() % 1 == 0).all():
+        series = series.astype("Int64")
+    text = np.array([str(one).strip() for one in series.astype(object)], dtype=object)
+    return text, absent | (text == "")
+
+
+def _plan_objects(
+    name: str, text: NDArray[Any], absent: NDArray[np.bool_], distinct: int, doubt: str
+) -> ColumnPlan | None:
+    """Sequences, or text of which nearly all values are distinct; None for categories."""
+    present = text[~absent]
+    letters = letters_of(present)
+    missing = f", {absent.mean():.1%} missing, taken for empty" if absent.any() else ""
+    if letters:
+        lengths = [len(one) for one in present]
+        said = f"sequences of {min(lengths)} to {max(lengths)} {letters}{missing}"
+        return ColumnPlan(name, "sequence", said=said, form="upper")
+    if not is_prose(present, distinct):
+        return None
+    if doubt:
+        return _dropped(name, f"dates in doubt, for {doubt}: write them as 2024-03-31")
+    words = np.mean([" " in one for one in present]) > 0.5
+    said = f"text, {distinct} distinct values in {len(text)} rows{missing}"
+    return ColumnPlan(name, "text", said=said, form="lower" if words else "")
+
+
+def plan_text(name: str, values: Any) -> ColumnPlan:
+    """A column that is text because somebody says so.
+
+    >>> import pandas as pd
+    >>> plan_text("word", pd.Series(["a", "b", "a"])).said
+    'text, 2 distinct values in 3 rows'
+    """
+    text, absent = as_text(values)
+    found = _plan_objects(name, text, absent, len(text), "")
+    said = f"text, {len(np.unique(text[~absent].astype(str)))} distinct values in {len(text)} rows"
+    return ColumnPlan(name, "text", said=said) if found is None else replace(found, said=said, kind="text")
+
+
+def dropped(plan: ColumnPlan) -> ColumnPlan:
+    """The plan of a column that is left out, with its reason."""
+    return _dropped(plan.name, plan.said)
+
+
+def _dropped(name: str, why: str) -> ColumnPlan:
+    return ColumnPlan(name, "dropped", said=f"dropped: {why}")
+
+
+def _plan_numbers(name: str, x: Floats, indicator: float, log_skewed: bool, said: str) -> ColumnPlan:
+    absent = np.isnan(x)
+    share, present = float(absent.mean()), x[~absent]
+    if present.size == 0:
+        return _dropped(name, "no values")
+    flag = MISSING if share > 0 and share >= indicator else ""
+    if present.min() == present.max():
+        return _dropped(name, "constant")
+    if set(np.unique(present)) == {0.0, 1.0}:
+        fill = float(present.mean() > 0.5)
+        said += _said_missing(share, f"the more frequent, {fill:g}", flag)
+        return ColumnPlan(name, "flag", (fill, 0.0, 1.0, 0.0, 0.0), flag=flag, said=f"{said}0 or 1, as it is")
+    fill = float(np.median(present))
+    minimum, scale = _log_rule(present, fill) if log_skewed else (0.0, 0.0)
+    filled = np.where(absent, fill, x)
+    g = _log(filled, minimum, scale) if scale > 0 else filled
+    mean, std = float(g.mean()), _deviation(g)
+    if not std > 0:
+        return _dropped(name, "constant to rounding")
+    said += _said_missing(share, "the median", flag)
+    said += "skewed, so its logarithm is standardised" if scale > 0 else "standardised"
+    return ColumnPlan(name, "number", (fill, mean, std, minimum, scale), flag=flag, said=said)
+
+
+def _said_missing(share: float, filled: str, flag: str) -> str:
+    if share == 0:
+        return ""
+    return f"{share:.1%} missing, filled by {filled}{', and a column says where' if flag else ''}; "
+
+
+def _log(x: Floats, minimum: float, scale: float) -> Floats:
+    return np.log1p(np.maximum(x - minimum, 0.0) / scale)
+
+
+def _log_rule(x: Floats, median: float) -> tuple[float, float]:
+    """(minimum, scale) of the logarithm where it makes a non-negative column less skewed, else (0, 0)."""
+    minimum = float(x.min())
+    if minimum < 0 or median <= minimum or _skewness(x) < SKEWED:
+        return 0.0, 0.0
+    scale = median - minimum
+    return (minimum, scale) if abs(_skewness(_log(x, minimum, scale))) < abs(_skewness(x)) else (0.0, 0.0)
+
+
+def _deviation(x: Floats) -> float:
+    """The standard deviation, of numbers whose squares are below the range too."""
+    away = x - x.mean()
+    unit = float(np.abs(away).max()) or 1.0
+    return unit * math.sqrt(float(((away / unit) ** 2).mean()))
+
+
+def _skewness(x: Floats) -> float:
+    """The third standardised moment."""
+    unit = float(np.abs(x).max()) or 1.0
+    z = x / unit - float((x / unit).mean())
+    std = math.sqrt(float((z**2).mean()))
+    return float((z**3).mean()) / std**3 if std > 0 else 0.0
+
+
+def _plan_categories(name: str, text: NDArray[Any], absent: NDArray[np.bool_], most: int, doubt: str) -> ColumnPlan:
+    names, counts = np.unique(text[~absent].astype(str), return_counts=True)
+    if len(names) > most:
+        objects = _plan_objects(name, text, absent, len(names), doubt)
+        if objects is not None:
+            return objects
+    if len(names) == 1 and not absent.any():
+        return _dropped(name, "constant")
+    order = np.argsort(-counts, kind="stable")
+    pooled = len(names) > most
+    kept = np.sort(names[order[: most - 1]]) if pooled else names
+    share = counts[order[most - 1 :]].sum() / len(text) if pooled else 0.0
+    said = f"dates in doubt, for {doubt} (write them as 2024-03-31); " if doubt else ""
+    said += f"{len(names)} categories"
+    said += (
+        f", the {len(kept)} most frequent one-hot, the others ({share:.1%} of the rows) pooled"
+        if pooled
+        else ", one-hot"
+    )
+    said += f", {absent.mean():.1%} missing as one of its own" if absent.any() else ""
+    flag = " ".join(["other"] * pooled + [MISSING] * bool(absent.any()))
+    return ColumnPlan(name, "category", categories=tuple(map(str, kept)), flag=flag, said=said)

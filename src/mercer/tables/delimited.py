@@ -1,0 +1,153 @@
+"""Delimited text: the delimiter is found, and every row must have as many fields as the first."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any
+
+from mercer.errors import InvalidInput, message
+from mercer.tables.decimals import is_number, with_points
+
+__all__ = ["parse_delimited"]
+
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
+MISSING = ("?",)
+"""Beside pandas' own: empty, NA, N/A, NaN, null, None and their like."""
+_LOOK = 50
+
+
+def parse_delimited(text: str, name: str) -> tuple[Any, tuple[str, ...]]:
+    """A data frame of the text, and notes.
+
+    >>> frame, notes = parse_delimited("1 2\\n3 4\\n", "numbers.txt")
+    >>> list(frame.columns), notes
+    (['c1', 'c2'], ('the first line is all numbers, so the columns are named c1 to c2', 'split by spaces'))
+    """
+    import pandas as pd
+
+    delimiter = _delimiter(text)
+    if delimiter == " ":
+        text = "\n".join(" ".join(line.split()) for line in text.splitlines())
+    header = next(_rows(text, delimiter, name))[1]
+    _check_rows(text, delimiter, len(header), name)
+    commas = delimiter not in ", "
+    bare = all(is_number(field, commas=commas) for field in header)
+    names = [f"c{place}" for place in range(1, len(header) + 1)] if bare else _checked_names(header, name)
+    try:
+        frame = pd.read_csv(
+            io.StringIO(text), sep=delimiter, index_col=False, na_values=list(MISSING), low_memory=False,
+            skipinitialspace=True, names=names, header=None if bare else 0,
+        )  # fmt: skip
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
+        if "No columns to parse" in str(error):
+            return pd.DataFrame(columns=names), ()
+        raise InvalidInput(message(name, f"cannot be read as a table ({error})", "check its quotes")) from error
+    frame, notes = with_points(frame) if commas else (frame, [])
+    notes += ["split by spaces"] if delimiter == " " else []
+    if bare:
+        named = "the columns are named c1 to c" if names[1:] else "the column is named c"
+        notes.insert(0, f"the first line is all numbers, so {named}{len(names)}")
+    if len(names) == 1 and (blank := sum(not line.strip() for line in text.strip().splitlines())):
+        notes.append(f"{blank} blank line{'s were' * (blank > 1) or ' was'} left out")
+    return frame, tuple(notes)
+
+
+def _delimiter(text: str) -> str:
+    """The one that splits the first lines alike, into the most fields; a space only if no other does.
+
+    One that splits the first line comes before one that does not: under a header a;b;c the commas are within numbers.
+    """
+    lines = list(islice((line for line in io.StringIO(text) if line.strip()), _LOOK))
+    best, most = None, (False, 1)
+    for delimiter in DELIMITERS:
+        if delimiter == " " and best is not None:
+            break
+        counts = [len(fields) for fields in _split(lines, delimiter)]
+        usual, times = Counter(counts).most_common(1)[0]
+        # A ragged row is found and named later; it must not hide the delimiter.
+        alike = times >= 0.7 * len(counts) or (len(counts) < 4 and counts[0] == usual)
+        if usual > 1 and alike and (counts[0] > 1, usual) > most:
+            best, most = delimiter, (counts[0] > 1, usual)
+    if best == ",":
+        best = next((other for other in ";\t|" if _all_numbers(_split(lines, other))), best)
+    return best if best is not None else _of_the_header(lines)
+
+
+def _of_the_header(lines: list[str]) -> str:
+    """The delimiter that splits the first line into the most fields; the rows that it splits otherwise are ragged.
+
+    A comma if none splits it: then the table has one column.
+    """
+    counts = {delimiter: len(_split(lines[:1], delimiter)[0]) for delimiter in DELIMITERS if delimiter != " "}
+    return max(counts, key=counts.__getitem__)
+
+
+def _all_numbers(rows: list[list[str]]) -> bool:
+    """Two or more in each row, as many in all: the commas between are decimal, for 1;2 would be no field."""
+    widths = {len(row) for row in rows}
+    return len(widths) == 1 and widths.pop() > 1 and all(is_number(one, commas=True) for row in rows for one in row)
+
+
+def _split(lines: list[str], delimiter: str) -> list[list[str]]:
+    if delimiter == " ":
+        return [line.split() for line in lines]
+    try:
+        with _long_fields():
+            return [row for row in csv.reader(lines, delimiter=delimiter, skipinitialspace=True) if row]
+    except csv.Error:
+        return [[""]]
+
+
+@contextmanager
+def _long_fields() -> Iterator[None]:
+    """Fields of any length: by default the csv module refuses those beyond 128 kB."""
+    limit = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+    try:
+        yield
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _rows(text: str, delimiter: str, name: str) -> Any:
+    """(line number, fields) of each row that is not blank."""
+    reader = csv.reader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True)
+    try:
+        with _long_fields():
+            for row in reader:
+                if row and not (len(row) == 1 and not row[0].strip()):
+                    yield reader.line_num, row
+    except csv.Error as error:
+        raise InvalidInput(message(name, f"line {reader.line_num}: {error}", "check its quotes")) from error
+
+
+def _check_rows(text: str, delimiter: str, width: int, name: str) -> None:
+    ragged = [(line, len(row)) for line, row in _rows(text, delimiter, name) if len(row) != width]
+    if ragged:
+        line, found = ragged[0]
+        given = f"line {line} has {found} field{'s' * (found != 1)} and the first line has {width}, "
+        given += f"split by {DELIMITERS[delimiter]}s"
+        given += f", and {len(ragged) - 1} more lines differ" if len(ragged) > 1 else ""
+        raise InvalidInput(
+            message(
+                name,
+                given,
+                "give every row the same number of fields; quote fields that hold a " + DELIMITERS[delimiter],
+            )
+        )
+
+
+def _checked_names(header: list[str], name: str) -> list[str]:
+    names = [field.strip() or f"column {place}" for place, field in enumerate(header, start=1)]
+    twice = [one for one, count in Counter(names).items() if count > 1]
+    if twice:
+        given = f"two columns are named {twice[0]!r}" + (
+            f", and {len(twice) - 1} more names repeat" if twice[1:] else ""
+        )
+        raise InvalidInput(message(name, given, "give every column a name of its own"))
+    return names

@@ -1,0 +1,225 @@
+"""Data frames become rows of numbers, and what was done to each column is said in words."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.atomic import Atomic
+from mercer.errors import InvalidInput, message
+from mercer.tables.columns import OBJECTS, ColumnPlan, as_frame, as_numbers, as_text, dropped, plan_column, plan_text
+
+__all__ = ["TableEncoder"]
+
+
+class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
+    """Columns by name ↦ a float64 matrix: numbers standardised, categories one-hot, missing values filled in.
+
+    * A number: missing (and infinite) values become the median; z = (x − mean)/std. A column skewed to the right is
+      first replaced by log(1 + (x − min)/(median − min)) where that is less skewed. Constant columns are dropped.
+    * True and false, and numbers that are only 0 and 1: 0 and 1, missing ones the more frequent.
+    * Text and categories: one 0/1 column for each of up to `max_categories`; rarer ones are pooled as "other", as are
+      those that `fit` has not seen (all zeros where nothing was pooled). Missing is a category of its own. Text that is
+      nearly all numbers, percentages or dates (ISO, or in a form that can be read in one way only) is read as numbers;
+      dates are days.
+    * Sequences (of nucleotides, or of amino acids) and text of which nearly all values are distinct are dropped, or
+      with `keep_text` kept as objects, in columns after those of numbers, for kernels on these (`Kernel.on`).
+    * In a column of numbers, empty texts, NA, N/A, NaN, null, None and ? are missing, and so are texts that were among
+      the numbers at the fit; `transform` refuses any other, with its column and row.
+    * A 0/1 column says where a number was missing, if at least `missing_indicator` of the rows miss it.
+
+    Parameters
+    ----------
+    max_categories : int
+        Including "other".
+    missing_indicator : float
+        The share of missing values from which on there is an indicator.
+    log_skewed : bool
+        Whether skewed columns are replaced by their logarithm.
+    keep_text : bool
+        Whether columns of text and of sequences are kept; `transform` then makes an array of objects, if there are any.
+    text : tuple of str
+        Columns that are kept as text whatever is in them, if `keep_text`.
+
+    Attributes
+    ----------
+    columns_ : list of str
+        What `transform` needs, by name, in any order.
+    feature_names_out_ : list of str
+    summary_ : list of str
+        What was done, in words.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"size": [1.0, 2.0, None, 3.0], "kind": ["a", "b", "a", None], "same": 5})
+    >>> encoder = TableEncoder().fit(frame)
+    >>> encoder.feature_names_out_
+    ['size', 'size is missing', 'kind=a', 'kind=b', 'kind is missing']
+    >>> encoder.transform(pd.DataFrame({"kind": ["b"], "size": [2.0]}))
+    array([[0., 0., 0., 1., 0.]])
+    """
+
+    def __init__(
+        self,
+        max_categories: int = 20,
+        missing_indicator: float = 0.01,
+        log_skewed: bool = True,
+        keep_text: bool = False,
+        text: tuple[str, ...] = (),
+    ) -> None:
+        self.max_categories = max_categories
+        self.missing_indicator = missing_indicator
+        self.log_skewed = log_skewed
+        self.keep_text = keep_text
+        self.text = text
+
+    def fit(self, frame: Any, y: Any = None) -> Self:
+        """Look at each column of a data frame and decide what becomes of it; y is ignored."""
+        if self.max_categories < 2:
+            raise InvalidInput(message("TableEncoder", f"max_categories={self.max_categories}", "give 2 or more"))
+        frame = as_frame(frame, "TableEncoder")
+        plans = [
+            plan_text(str(name), frame[name])
+            if str(name) in self.text
+            else plan_column(str(name), frame[name], self.max_categories, self.missing_indicator, self.log_skewed)
+            for name in frame.columns
+        ]
+        plans = [dropped(plan) if plan.of_objects and not self.keep_text else plan for plan in plans]
+        kept = sorted((plan for plan in plans if plan.kind != "dropped"), key=lambda plan: plan.of_objects)
+        if not kept:
+            reasons = "; ".join(plan.said for plan in plans)
+            raise InvalidInput(message("TableEncoder", f"no column is left ({reasons})", "give columns that vary"))
+        self._keep(kept)
+        self.summary_ = _grouped(plans)
+        return self
+
+    def without(self, *names: str, why: str = "not used by the kernel") -> Self:
+        """A copy, as it was fitted, that leaves these columns out, and says why in its summary."""
+        kept = [plan for plan in self._plans() if plan.name not in names]
+        if not kept:
+            raise InvalidInput(message("TableEncoder", "no column is left", "leave fewer out"))
+        copy = type(self)(**self.get_params())
+        copy._keep(kept)
+        copy.summary_ = [*self.summary_, f"{_some(list(names))}: {why}"]
+        return copy
+
+    def with_features(self, *features: str) -> Self:
+        """A copy, as it was fitted, of the columns that these features (`feature_names_out_`) are made from."""
+        unused = [plan.name for plan in self._plans() if not set(plan.features) & set(features)]
+        return self.without(*unused) if unused else self
+
+    def _keep(self, kept: list[ColumnPlan]) -> None:
+        self.columns_ = [plan.name for plan in kept]
+        self.kinds_ = [plan.kind for plan in kept]
+        self.numbers_: NDArray[np.float64] = np.array([plan.numbers for plan in kept])
+        self.categories_ = [list(plan.categories) for plan in kept]
+        self.flags_ = [plan.flag for plan in kept]
+        self.feature_names_out_ = [feature for plan in kept for feature in plan.features]
+        self.forms_ = [plan.form for plan in kept]
+        self.n_features_in_ = len(kept)
+
+    @property
+    def text_columns_(self) -> list[str]:
+        """The columns that are kept as objects, the last ones of the matrix."""
+        return [name for name, kind in zip(self.columns_, self.kinds_, strict=True) if kind in OBJECTS]
+
+    def transform(self, frame: Any) -> NDArray[Any]:
+        """The matrix of a data frame that has the columns of `fit`, in any order; others are ignored."""
+        check_is_fitted(self)
+        frame = as_frame(frame, "TableEncoder")
+        self._refuse_missing_columns(frame)
+        parts = [plan.encode(frame[plan.name]) for plan in self._plans()]
+        return np.ascontiguousarray(np.hstack(parts)) if parts else np.empty((len(frame), 0))
+
+    def unlike_the_fit(self, frame: Any) -> list[str]:
+        """What `transform` will put something else for, in words: values that `fit` did not see or could not expect.
+
+        >>> import pandas as pd
+        >>> encoder = TableEncoder().fit(pd.DataFrame({"kind": ["a", "b"], "size": [1.0, 2.0]}))
+        >>> encoder.unlike_the_fit(pd.DataFrame({"kind": ["a", "c"], "size": [None, 1.5]}))
+        ["kind: 'c' in 1 of 2 rows, which the fit did not see", 'size: missing in 1 of 2 rows, filled by 1.5']
+        """
+        check_is_fitted(self)
+        frame = as_frame(frame, "TableEncoder")
+        self._refuse_missing_columns(frame)
+        return [line for plan in self._plans() for line in _unlike(plan, frame[plan.name])]
+
+    @property
+    def heading(self) -> str:
+        """Of `summary_`."""
+        texts = len(self.text_columns_)
+        numbers = len(self.feature_names_out_) - texts
+        more = f" and {texts} of text" if texts else ""
+        return f"Columns (as {numbers} column{'s' * (numbers != 1)} of numbers{more})"
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """The names of the columns of the matrix."""
+        check_is_fitted(self)
+        return np.array(self.feature_names_out_, dtype=object)
+
+    def ignored(self, frame: Any) -> list[str]:
+        """The columns of a data frame that `transform` does not look at."""
+        return [str(name) for name in frame.columns if str(name) not in set(self.columns_)]
+
+    def _plans(self) -> list[ColumnPlan]:
+        forms = getattr(self, "forms_", [""] * len(self.columns_))  # files of earlier versions have none
+        fields = zip(self.columns_, self.kinds_, self.numbers_, self.categories_, self.flags_, forms, strict=True)
+        return [
+            ColumnPlan(name, kind, tuple(map(float, numbers)), tuple(categories), flag, form=form)
+            for name, kind, numbers, categories, flag, form in fields
+        ]
+
+    def _refuse_missing_columns(self, frame: Any) -> None:
+        present = set(map(str, frame.columns))
+        absent = [name for name in self.columns_ if name not in present]
+        if not absent:
+            return
+        named = ", ".join(repr(name) for name in absent[:5]) + (", ..." if len(absent) > 5 else "")
+        near = get_close_matches(absent[0], sorted(present - set(self.columns_)), n=1)
+        advice = f"is {near[0]!r} meant to be {absent[0]!r}? " if near else ""
+        advice += "give a table with the columns that the model was fitted on, in any order"
+        raise InvalidInput(message("TableEncoder", f"{len(absent)} of its columns are not there: {named}", advice))
+
+
+def _unlike(plan: ColumnPlan, values: Any) -> list[str]:
+    """A column's categories that were not at the fit, and its missing values where it has no feature for them."""
+    lines, rows = [], f"of {len(values)} rows"
+    if plan.of_objects:
+        absent = as_text(values)[1]
+        return [f"{plan.name}: missing in {absent.sum()} {rows}, taken for empty"] if absent.any() else []
+    if plan.kind == "category":
+        text, absent = as_text(values)
+        new = ~absent & ~np.isin(text.astype(str), plan.categories)
+        if new.any() and "other" not in plan.flag:  # with it, the fit pooled rare categories and does not know them
+            named = sorted(set(text[new].tolist()))
+            more = f" and {len(named) - 3} more" if named[3:] else ""
+            shown = ", ".join(map(repr, named[:3]))
+            lines.append(f"{plan.name}: {shown}{more} in {new.sum()} {rows}, which the fit did not see")
+        filled = "taken for none of its categories"
+    else:
+        absent, filled = np.isnan(as_numbers(values, plan.form)), f"filled by {plan.numbers[0]:g}"
+    if absent.any() and "missing" not in plan.flag:
+        lines.append(f"{plan.name}: missing in {absent.sum()} {rows}, {filled}")
+    return lines
+
+
+def _grouped(plans: list[ColumnPlan]) -> list[str]:
+    """What was said of many columns alike, once; columns by name up to six."""
+    said: dict[str, list[str]] = {}
+    for plan in plans:
+        for text in plan.said.split("; "):
+            said.setdefault(text, []).append(plan.name)
+    lines = []
+    for text, names in said.items():
+        lines.append(f"{_some(names)}: {text}")
+    return lines
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")

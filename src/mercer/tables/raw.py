@@ -1,0 +1,142 @@
+"""The text of a file, gzipped or not, and clear words for a file that has none."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+import zlib
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from mercer.errors import InvalidInput, MemoryExceeded, message
+from mercer.points import human, parse_memory
+
+__all__ = ["STANDARD_INPUT", "read_text", "shown_name"]
+
+STANDARD_INPUT = Path("-")
+CHUNK = 1 << 20
+COPIES = 4
+"""The memory that a table takes until it is read, relative to its text."""
+_GZIP = b"\x1f\x8b"
+_KNOWN = {
+    b"PK\x03\x04": ("a zip archive or a spreadsheet (xlsx)", "export it as CSV"),
+    b"PAR1": ("a Parquet file", "export it as CSV"),
+    b"ARROW1": ("an Arrow file", "export it as CSV"),
+    b"\x89HDF": ("an HDF5 file", "export it as CSV"),
+    b"%PDF": ("a PDF", "give the table itself, as CSV"),
+    b"\xd0\xcf\x11\xe0": ("an old spreadsheet (xls)", "export it as CSV"),
+    b"\xfd7zXZ": ("compressed by xz", "decompress it, or compress it by gzip"),
+    b"BZh": ("compressed by bzip2", "decompress it, or compress it by gzip"),
+    b"\x28\xb5\x2f\xfd": ("compressed by zstd", "decompress it, or compress it by gzip"),
+    b"\xff\xfe": ("text in UTF-16", "save it as UTF-8"),
+    b"\xfe\xff": ("text in UTF-16", "save it as UTF-8"),
+}
+
+
+def read_text(path: Path, memory: Any = None) -> tuple[str, tuple[str, ...]]:
+    """The text of a file, or of standard input for "-", and notes on how it was read; every line ends with "\\n".
+
+    A file is read, and unpacked, until its text exceeds what the memory budget has room for, and no further.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such file, or no text in it.
+    MemoryExceeded
+        If the text is too long for the memory budget.
+
+    Examples
+    --------
+    >>> read_text(Path("nowhere.csv"))
+    Traceback (most recent call last):
+        ...
+    mercer.errors.InvalidInput: nowhere.csv: there is no such file; check the name and the folder.
+    """
+    name = shown_name(path)
+    data, zipped = _bytes(path, name, parse_memory(memory))
+    if not zipped and path.suffix.lower() in (".gz", ".gzip"):
+        raise InvalidInput(message(name, "is named like a gzip file and is none", "rename it, or compress it again"))
+    if not data.strip():
+        raise InvalidInput(message(name, "the file is empty", "give a table with a header and rows"))
+    for magic, (what, do) in _KNOWN.items():
+        if data.startswith(magic):
+            raise InvalidInput(message(name, f"is {what}", do))
+    if b"\0" in data:
+        raise InvalidInput(message(name, "is a binary file, not text", "give a CSV, TSV, svmlight or FASTA file"))
+    notes: tuple[str, ...] = ()
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text, notes = _latin(data, name), ("the text is not UTF-8; it was read as Latin-1",)
+    return (text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text), notes
+
+
+def shown_name(path: Path) -> str:
+    """How messages call the file."""
+    return "standard input" if path == STANDARD_INPUT else path.name or str(path)
+
+
+def _bytes(path: Path, name: str, budget: int) -> tuple[bytes, bool]:
+    """What is in the file, unpacked if it is gzipped, and whether it was."""
+    try:
+        with _opened(path) as file:
+            zipped = file.peek(2)[:2] == _GZIP
+            stream = cast(BinaryIO, gzip.GzipFile(fileobj=file)) if zipped else file
+            return _bounded(stream, name, budget, "unpacks to" if zipped else "has"), zipped
+    except FileNotFoundError:
+        given, do = "there is no such file", "check the name and the folder"
+    except IsADirectoryError:
+        given, do = "is a folder", "name a file in it"
+    except PermissionError:
+        given, do = (
+            ("is a folder", "name a file in it") if path.is_dir() else ("may not be read", "change its permissions")
+        )
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        given, do = f"the gzip file is damaged or cut short ({error})", "copy or download it again"
+    except OSError as error:
+        given, do = f"cannot be read ({error.strerror or error})", "check the file"
+    raise InvalidInput(message(name, given, do))
+
+
+def _opened(path: Path) -> io.BufferedReader:
+    """The file; of standard input a reader that leaves it open."""
+    if path != STANDARD_INPUT:
+        return path.open("rb")
+    return io.BufferedReader(cast(io.RawIOBase, _Borrowed(sys.stdin.buffer)))
+
+
+class _Borrowed(io.RawIOBase):
+    """A stream that somebody else closes."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.stream.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def _bounded(stream: BinaryIO, name: str, budget: int, has: str) -> bytes:
+    """All of a stream, read a chunk at a time until it is too long."""
+    parts, size, most = [], 0, budget // COPIES
+    while part := stream.read(CHUNK):
+        size += len(part)
+        if size > most:
+            given = f"{has} more than {human(most)} of text, which is all that the memory budget of {human(budget)} "
+            given += f"has room for as a table (about {COPIES} times the text)"
+            raise MemoryExceeded(message(name, given, "give fewer rows or columns, or raise memory= (--memory)"))
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _latin(data: bytes, name: str) -> str:
+    """Latin-1 decodes anything: refuse what has control characters as no text has."""
+    strange = sum(data.count(bytes([code])) for code in range(32) if code not in (9, 10, 12, 13))
+    if strange > len(data) / 1000:
+        raise InvalidInput(message(name, "is a binary file, not text", "give a CSV, TSV, svmlight or FASTA file"))
+    return data.decode("latin-1")

@@ -1,0 +1,181 @@
+"""Tables from files: CSV and TSV, svmlight, FASTA, gzipped or not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from mercer.errors import InvalidInput, message
+from mercer.tables.delimited import parse_delimited
+from mercer.tables.raw import read_text, shown_name
+from mercer.tables.sequences import looks_like_fasta, parse_fasta
+from mercer.tables.svmlight import looks_like_svmlight, parse_svmlight
+
+__all__ = ["Table", "read_table"]
+
+HUGE = 1e150
+"""From here on a number is none, as columns become rows of a kernel: its square overflows."""
+MOST = 6
+"""Columns with a note of their own."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A data frame, where it came from, and what was found on the way.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Columns have distinct names.
+    path : str
+    format : "delimited", "svmlight" or "fasta"
+    notes : tuple of str
+        What a reader of the results should know about how the file was read.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = Table(pd.DataFrame({"x": [1, 2], "y": [0.5, None]}), "a.csv")
+    >>> rest, y = table.split("y")
+    >>> y.tolist(), rest.notes
+    ([0.5], ('1 of 2 rows has no y and was left out',))
+    """
+
+    frame: Any
+    path: str
+    format: str = "delimited"
+    notes: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return [str(name) for name in self.frame.columns]
+
+    @property
+    def default_target(self) -> str | None:
+        """The name of the target where the format has one."""
+        return "label" if self.format in ("svmlight", "fasta") else None
+
+    def split(self, target: str | None) -> tuple[Table, Any]:
+        """The table without its target, and the target; rows without one are left out, and a note says so."""
+        target = target or self.default_target
+        if target is None:
+            given = f"no target; the columns are {_named(self.columns)}"
+            raise InvalidInput(message(self.path, given, "name one of them, --target NAME"))
+        if target not in self.columns:
+            near = get_close_matches(target, self.columns, n=3) or _ignoring_case(target, self.columns)
+            advice = (
+                f"did you mean {' or '.join(map(repr, near))}" if near else f"the columns are {_named(self.columns)}"
+            )
+            raise InvalidInput(message(self.path, f"has no column {target!r}", advice))
+        infinite = _beyond(self.frame[target], np.inf)
+        present = self.frame[target].notna().to_numpy(bool) & ~infinite
+        if not present.any():
+            raise InvalidInput(message(self.path, f"the target {target!r} has no values", "choose another column"))
+        if len(self.columns) == 1:
+            given = f"{target!r} is its only column"
+            raise InvalidInput(message(self.path, given, "give a table with columns to predict it from"))
+        rest, absent = self.frame.drop(columns=[target]), int((~present).sum())
+        if not absent:
+            return replace(self, frame=rest), self.frame[target]
+        note = f"{absent} of {len(present)} rows {'has' if absent == 1 else 'have'} no {target} "
+        note += f"(in {infinite.sum()} it is infinite) and " if infinite.any() else "and "
+        note += "was left out" if absent == 1 else "were left out"
+        return replace(self, frame=rest[present], notes=(*self.notes, note)), self.frame[target][present]
+
+
+def read_table(path: str | Path, *, memory: Any = None) -> Table:
+    """Read a CSV, TSV, svmlight or FASTA file, gzipped or not, or standard input as "-"; the format is found.
+
+    The delimiter is the comma, semicolon, tab, bar or space that splits all lines alike. Where it is no comma and no
+    space, numbers may have decimal commas, and a note says so. A first line of numbers only is no header: the columns
+    are then c1, c2, .... Empty, NA, NaN, null, None, N/A and ? are missing, and so are infinite numbers, which a note
+    tells of. In svmlight files the target is `label` and the features are named by their indices, f1, f2, .... In FASTA
+    files the header line is `label`, and the other column is `sequence`.
+
+    Parameters
+    ----------
+    path : path-like
+    memory : int or str, optional
+        The budget, such as "2GB"; by default half of what is free.
+
+    Raises
+    ------
+    InvalidInput
+        For a file that is missing, empty, not text, not what its name says, or not a table.
+    MemoryExceeded
+        For one that is, or unpacks to, more text than the budget has room for.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "houses.csv"
+    >>> _ = path.write_text("rooms;price\\n3;120\\n5;?\\n")
+    >>> read_table(path).frame
+       rooms  price
+    0      3  120.0
+    1      5    NaN
+    """
+    _require_pandas()
+    name = shown_name(Path(path))
+    text, notes = read_text(Path(path), memory)
+    if looks_like_fasta(text):
+        return _fasta_table(text, name, notes)
+    if looks_like_svmlight(text):
+        frame, more = parse_svmlight(text, name)
+        return Table(frame, name, "svmlight", (*notes, *more, *_infinite(frame)))
+    frame, more = parse_delimited(text, name)
+    if len(frame) == 0:
+        raise InvalidInput(message(name, "has a header and no rows", "give a table with rows"))
+    return Table(frame, name, "delimited", (*notes, *more, *_infinite(frame)))
+
+
+def _beyond(column: Any, limit: float) -> Any:
+    """Where a column has numbers of this size or more."""
+    if column.dtype.kind != "f":
+        return np.zeros(len(column), bool)
+    return np.abs(column.to_numpy(np.float64)) >= limit
+
+
+def _infinite(frame: Any) -> list[str]:
+    """Notes on the columns with numbers that are taken for missing, as none can be measured."""
+    rows = {str(name): np.flatnonzero(_beyond(frame[name], HUGE)) for name in frame.columns}
+    notes = []
+    for name, found in rows.items():
+        if len(found):
+            given = f"{name}: {frame[name].iloc[found[0]]:g} in row {found[0] + 1} (counted from 1)"
+            given += f" and {len(found) - 1} more" if found[1:].size else ""
+            notes.append(f"{given}: infinite or 1e150 and more, and taken for missing")
+    return notes if len(notes) <= MOST else [*notes[:MOST], f"the like in {len(notes) - MOST} more columns"]
+
+
+def _fasta_table(text: str, name: str, notes: tuple[str, ...]) -> Table:
+    import pandas as pd
+
+    headers, sequences = parse_fasta(text, name)
+    frame = pd.DataFrame({"sequence": [one.upper() for one in sequences], "label": headers})
+    notes = (*notes, "FASTA: the target is label, the header line; letters were made upper case")
+    return Table(frame, name, "fasta", notes)
+
+
+def _ignoring_case(target: str, columns: list[str]) -> list[str]:
+    return [column for column in columns if column.strip().lower() == target.strip().lower()]
+
+
+def _named(columns: list[str]) -> str:
+    return ", ".join(columns[:12]) + (f" and {len(columns) - 12} more" if len(columns) > 12 else "")
+
+
+def _require_pandas() -> None:
+    try:
+        import pandas  # noqa: F401
+    except ImportError:
+        _refuse_without("pandas")
+
+
+def _refuse_without(package: str) -> NoReturn:
+    raise InvalidInput(message("read_table", f"{package} is not installed", 'pip install "mercer[cli]"')) from None

@@ -1,0 +1,184 @@
+"""Sequences from files: FASTA, or plain text with one sequence a line; gzipped or not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.atomic import Atomic
+from mercer.errors import InvalidInput, message
+from mercer.points.sequences import as_sequences
+from mercer.tables.raw import read_text, shown_name
+
+__all__ = ["SequenceEncoder", "SequenceFile", "looks_like_fasta", "parse_fasta", "read_sequences"]
+
+
+@dataclass(frozen=True, eq=False)
+class SequenceFile:
+    """Sequences, their headers, and where they came from.
+
+    Parameters
+    ----------
+    sequences : array of str
+    headers : array of str
+        The text after ">" of each; empty for plain text.
+    path : str
+    format : "fasta" or "lines"
+    notes : tuple of str
+        What a reader of the results should know about how the file was read.
+    """
+
+    sequences: NDArray[np.object_]
+    headers: NDArray[np.object_]
+    path: str
+    format: str = "fasta"
+    notes: tuple[str, ...] = ()
+
+
+def read_sequences(path: str | Path, *, upper: bool | None = None, memory: Any = None) -> SequenceFile:
+    """Read a FASTA file, or plain text with one sequence in each line, gzipped or not, or standard input as "-".
+
+    In FASTA a line that begins with ">" is the header of the sequence in the lines below it; lines that begin with ";"
+    are comments. Blank lines of plain text are left out.
+
+    Parameters
+    ----------
+    path : path-like
+    upper : bool, optional
+        Whether letters become upper case. By default those of FASTA do, because lower case there marks repeats and is
+        the same letter, and those of plain text don't.
+    memory : int or str, optional
+        The budget, such as "2GB"; by default half of what is free.
+
+    Raises
+    ------
+    InvalidInput
+        For a file that is missing, empty or not text, and for FASTA with a header that no sequence follows.
+    MemoryExceeded
+        For one that is, or unpacks to, more text than the budget has room for.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "reads.fasta"
+    >>> _ = path.write_text(">1\\nACgt\\nAC\\n>0\\nTTTT\\n")
+    >>> file = read_sequences(path)
+    >>> file.sequences.tolist(), file.headers.tolist()
+    (['ACGTAC', 'TTTT'], ['1', '0'])
+    """
+    name = shown_name(Path(path))
+    text, notes = read_text(Path(path), memory)
+    fasta = looks_like_fasta(text)
+    headers, sequences = parse_fasta(text, name) if fasta else _lines(text)
+    if (upper is None and fasta) or upper:
+        sequences = [one.upper() for one in sequences]
+    return SequenceFile(_objects(sequences), _objects(headers), name, "fasta" if fasta else "lines", notes)
+
+
+def looks_like_fasta(text: str) -> bool:
+    """Does it begin with a header or a comment of FASTA?
+
+    >>> looks_like_fasta(">a\\nACGT\\n"), looks_like_fasta("a,b\\n1,2\\n")
+    (True, False)
+    """
+    return text.lstrip()[:1] in (">", ";")
+
+
+def parse_fasta(text: str, name: str) -> tuple[list[str], list[str]]:
+    """Headers and sequences.
+
+    >>> parse_fasta(">a\\nAC\\ngt\\n", "a.fasta")
+    (['a'], ['ACgt'])
+    """
+    headers: list[str] = []
+    parts: list[list[str]] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.startswith(">"):
+            _check_last(headers, parts, name)
+            headers.append(line[1:].strip())
+            parts.append([])
+        elif line.strip() and not line.startswith(";"):
+            if not parts:
+                given = f"line {number} has a sequence without a header"
+                raise InvalidInput(message(name, given, 'begin each sequence with a line ">name"'))
+            parts[-1].append(line.strip())
+    _check_last(headers, parts, name)
+    if not parts:
+        raise InvalidInput(message(name, "holds comments and no sequence", "give a FASTA file"))
+    return headers, ["".join(part) for part in parts]
+
+
+def _check_last(headers: list[str], parts: list[list[str]], name: str) -> None:
+    if parts and not parts[-1]:
+        given = f"the header {headers[-1]!r:.60} has no sequence"
+        raise InvalidInput(message(name, given, "write one below it, or leave the header out"))
+
+
+def _lines(text: str) -> tuple[list[str], list[str]]:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return [""] * len(lines), lines
+
+
+class SequenceEncoder(Atomic, TransformerMixin, BaseEstimator):
+    """The column "sequence" of a data frame as it is, for kernels on sequences: the part of `TableEncoder` in a model.
+
+    Attributes
+    ----------
+    columns_, feature_names_out_ : list of str
+    summary_ : list of str
+        What the sequences are, in words.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> encoder = SequenceEncoder().fit(pd.DataFrame({"sequence": ["ab", "abc"]}))
+    >>> encoder.summary_
+    ['2 to 3 characters, 3 distinct ones']
+    """
+
+    heading = "Sequences"
+
+    def fit(self, frame: Any, y: Any = None) -> Self:
+        """Look at the sequences; y is ignored."""
+        found = self._column(frame)
+        lengths = [len(one) for one in found]
+        self.columns_ = self.feature_names_out_ = ["sequence"]
+        self.n_features_in_ = 1
+        distinct = len(set().union(*found))
+        self.summary_ = [f"{min(lengths)} to {max(lengths)} characters, {distinct} distinct ones"]
+        return self
+
+    def transform(self, frame: Any) -> NDArray[Any]:
+        """The sequences of a data frame; other columns are ignored."""
+        check_is_fitted(self)
+        return self._column(frame)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """The name of the column."""
+        return np.array(["sequence"], dtype=object)
+
+    def ignored(self, frame: Any) -> list[str]:
+        """The columns of a data frame that `transform` does not look at."""
+        return [str(name) for name in frame.columns if str(name) != "sequence"]
+
+    def unlike_the_fit(self, frame: Any) -> list[str]:
+        """Nothing: what a symbol that is new does is its kernel's matter."""
+        return []
+
+    def _column(self, frame: Any) -> NDArray[Any]:
+        if "sequence" not in getattr(frame, "columns", ()):
+            given = "a table without a column 'sequence'"
+            raise InvalidInput(message("SequenceEncoder", given, "give a FASTA file, or name the column so"))
+        return as_sequences(frame["sequence"], "SequenceEncoder")
+
+
+def _objects(values: list[str]) -> NDArray[np.object_]:
+    out = np.empty(len(values), dtype=object)
+    out[:] = values
+    return out

@@ -1,0 +1,1 @@
+"""Proofs that a formula is positive semi-definite, by closure rules."""

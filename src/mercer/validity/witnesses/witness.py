@@ -1,0 +1,232 @@
+"""A few points and coefficients that show that a function is no kernel, and how that was made sure of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.kernels import Expression
+from mercer.validity.arithmetic.intervals import Interval, Undecided, Undefined
+from mercer.validity.arithmetic.precise import can_evaluate, kernel_value, quadratic_form
+
+__all__ = ["Gap", "Witness", "confirm", "confirm_asymmetry", "confirm_gap"]
+
+DIGITS = (30, 60, 120)
+"""Of the interval arithmetic, the next where the one before cannot decide."""
+
+MOST_FRACTIONS = 100
+"""Points up to which values are summed as fractions."""
+
+VALUES_EXACT_TO = 64
+"""Units in the last place to which the values of a function without a formula are taken to be right."""
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Points x₁ … xₘ and z with zᵀKz < 0, Kᵢⱼ = k(xᵢ, xⱼ).
+
+    Attributes
+    ----------
+    points : tuple
+        Rows as tuples of exact decimals; the objects themselves; or the indices of rows of a precomputed matrix.
+    z : tuple of Decimal
+        The coefficients. For a function that is not symmetric there are none.
+    matrix : tuple of tuples of float
+        K, for reading.
+    value : float
+        zᵀKz; for an asymmetric function k(x₁, x₂) − k(x₂, x₁).
+    upper_bound : float
+        No larger than this, whatever the rounding; below 0.
+    how : str
+        How that was confirmed.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> from mercer.kernels import Sigmoid
+    >>> print(mercer.check_kernel(Sigmoid(gamma=1.0, coef0=-1.0)).witness)
+    1 point with zᵀKz < 0:
+      x₁ = (0.1)
+      K = [[-0.757362]]
+      z = (1)
+      zᵀKz = -0.757362 (interval arithmetic with 30 digits: at most -0.7573623242165263)
+    """
+
+    points: tuple[Any, ...]
+    z: tuple[Decimal, ...]
+    matrix: tuple[tuple[float, ...], ...]
+    value: float
+    upper_bound: float
+    how: str
+
+    @property
+    def m(self) -> int:
+        """The number of points."""
+        return len(self.points)
+
+    @property
+    def line(self) -> str:
+        """The witness in one line."""
+        points = ", ".join(f"x{_subscript(i + 1)} = {_point(point)}" for i, point in enumerate(self.points[:4]))
+        if not self.z:
+            return f"k(x₁, x₂) = {self.matrix[0][1]:.6g} and k(x₂, x₁) = {self.matrix[1][0]:.6g} for {points}"
+        more = f" (and {self.m - 4} more)" if self.m > 4 else ""
+        z = "" if self.m > 4 else f" and z = ({', '.join(map(str, self.z))})"
+        return f"zᵀKz = {self.value:.3g} < 0 for {points}{more}{z}"
+
+    def __str__(self) -> str:
+        m = self.m
+        shown = [f"  x{_subscript(i + 1)} = {_point(point)}" for i, point in enumerate(self.points[:12])]
+        if m > 12:
+            shown.append(f"  … and {m - 12} more (.points)")
+        if not self.z:
+            title = "k(x₁, x₂) ≠ k(x₂, x₁) for"
+            last = f"  k(x₁, x₂) = {self.matrix[0][1]:.6g}, k(x₂, x₁) = {self.matrix[1][0]:.6g} ({self.how})"
+            return "\n".join([title, *shown, last])
+        if m <= 12:
+            rows = ", ".join("[" + ", ".join(f"{value:.6g}" for value in row) + "]" for row in self.matrix)
+            shown += [f"  K = [{rows}]", f"  z = ({', '.join(map(str, self.z))})"]
+        bound = f"{self.how}: at most {self.upper_bound!r}"
+        title = f"{m} point{'s' * (m > 1)} with zᵀKz < 0:"
+        return "\n".join([title, *shown, f"  zᵀKz = {self.value:.6g} ({bound})"])
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A point x, or two points x and z, at which a function has no value.
+
+    Attributes
+    ----------
+    points : tuple
+        One row, or two, as tuples of exact decimals.
+    why : str
+        What has no value there.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> print(mercer.check_kernel("1 / sqdist").gap)
+    k has no value (division by 0) at x₁ = (0)
+    """
+
+    points: tuple[Any, ...]
+    why: str
+
+    @property
+    def advice(self) -> str:
+        """How a formula gets a value there."""
+        condition = {"division by 0": "the denominator is not 0"}.get(self.why, "there is one")
+        return f"say what k is there: where(condition, value, other), the condition that {condition}"
+
+    def __str__(self) -> str:
+        points = " and ".join(f"x{_subscript(i + 1)} = {_point(point)}" for i, point in enumerate(self.points))
+        return f"k has no value ({self.why}) at {points}"
+
+
+def _subscript(number: int) -> str:
+    return str(number).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
+
+
+def _point(point: Any) -> str:
+    if isinstance(point, tuple) and all(isinstance(one, Decimal) for one in point):
+        shown = ", ".join(map(str, point[:12]))
+        return f"({shown}{', …' * (len(point) > 12)})"
+    text = repr(point)
+    return text if len(text) <= 100 else text[:97] + "..."
+
+
+def confirm(
+    e: Expression | None, points: Sequence[Any], K: NDArray[np.float64], z: Sequence[Decimal], unit: float
+) -> Witness | None:
+    """The witness, if zᵀKz < 0 beyond doubt: by the formula at decimal points, or from values with errors bounded.
+
+    `unit` is the rounding of the values where there is no formula: eps of their precision.
+    """
+    if e is not None and can_evaluate(e):
+        found = _sure(lambda digits: quadratic_form(e, points, z, digits))
+        if found is None:
+            return None
+        bounds, digits = found
+        value, how = float((bounds.lo + bounds.hi) / 2), f"interval arithmetic with {digits} digits"
+    else:
+        bounds, how = _from_values(K, z, unit)
+        if bounds.hi >= 0:
+            return None
+        value = float(bounds.lo)
+    matrix = tuple(tuple(map(float, row)) for row in K + 0.0)
+    return Witness(tuple(points), tuple(z), matrix, value, float(bounds.hi), how)
+
+
+def _from_values(K: NDArray[np.float64], z: Sequence[Decimal], unit: float) -> tuple[Interval, str]:
+    """zᵀKz of the values as they are, widened by what they may be wrong by."""
+    how = f"the values taken to be right to {VALUES_EXACT_TO * unit:.1e} of themselves"
+    if len(z) > MOST_FRACTIONS:
+        v = np.array([float(one) for one in z])
+        value, size = float(v @ K @ v), float(np.abs(v) @ np.abs(K) @ np.abs(v))
+        # 2m + 8 roundings at most on the way to each sum (Higham 2002, 3.5).
+        high = value + (VALUES_EXACT_TO * unit + (2 * len(z) + 8) * float(np.finfo(np.float64).eps)) * size
+        return Interval(Decimal(value), Decimal(high)), f"sum in float64 with its rounding bounded, {how}"
+    exact = [Fraction(one) for one in z]
+    terms = [Fraction(float(K[i, j])) * p * q for i, p in enumerate(exact) for j, q in enumerate(exact)]
+    total, whole = sum(terms, Fraction(0)), sum(map(abs, terms), Fraction(0))
+    high_exact = total + VALUES_EXACT_TO * Fraction(unit) * whole
+    return Interval(_decimal(total), _decimal(high_exact)), f"exact sum, {how}"
+
+
+def _sure(bounds: Any) -> tuple[Interval, int] | None:
+    """Bounds below 0, with the digits that it took."""
+    for digits in DIGITS:
+        try:
+            found = bounds(digits)
+        except Undecided:
+            continue
+        except (Undefined, ArithmeticError):
+            return None
+        if found.hi < 0:
+            return found, digits
+        if found.lo >= 0:
+            return None
+    return None
+
+
+def confirm_gap(e: Expression | None, points: Sequence[Any]) -> Gap | None:
+    """That a point with itself, or a pair, has no real value: the root of a negative number, 1/0."""
+    if e is None or not can_evaluate(e):
+        return None
+    try:
+        kernel_value(e, points[0], points[-1], DIGITS[-1])
+    except Undefined as reason:
+        return Gap(tuple(points), str(reason))
+    except ArithmeticError:
+        pass
+    return None
+
+
+def confirm_asymmetry(e: Expression | None, x: Any, y: Any, K: NDArray[np.float64]) -> Witness | None:
+    """k(x, y) ≠ k(y, x), if that is beyond doubt."""
+    matrix, difference = tuple(tuple(map(float, row)) for row in K), float(K[0, 1] - K[1, 0])
+    how = f"the two differ by {abs(difference):.3g}, more than rounding"
+    if e is not None and can_evaluate(e):
+        apart = None
+        for digits in DIGITS:
+            try:
+                one, other = kernel_value(e, x, y, digits), kernel_value(e, y, x, digits)
+            except ArithmeticError:
+                continue
+            if one.hi < other.lo or other.hi < one.lo:
+                apart = digits
+                break
+        if apart is None:
+            return None
+        how = f"interval arithmetic with {apart} digits"
+    return Witness((x, y), (), matrix, difference, -abs(difference), how)
+
+
+def _decimal(value: Fraction) -> Decimal:
+    return Decimal(value.numerator) / Decimal(value.denominator)

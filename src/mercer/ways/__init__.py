@@ -1,0 +1,9 @@
+"""The ways to solve a problem: tables that choose one, and the report of what was chosen."""
+
+from mercer.ways.report import Report
+
+__all__ = ["Report"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,358 @@
+"""Ridge regression on many subsets of the rows with many λ, from one kernel matrix: what searches are made of."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from mercer.factorizations.deflated import Deflated
+from mercer.factorizations.pivoted_cholesky import pivoted_cholesky
+from mercer.factorizations.subset_preconditioner import InverseWithout, SubsetInverse
+from mercer.operators import Dense, Operator
+from mercer.select import RidgeSpectrum
+from mercer.solvers import (
+    Cholesky,
+    CholeskyFactor,
+    LinearSystem,
+    Status,
+    SubsetGradients,
+    SubsetPreconditioner,
+    SubsetSystems,
+    solve,
+)
+
+__all__ = ["Buffers", "Split", "held_out_bytes", "held_out_predictions"]
+
+Floats = NDArray[np.float64]
+
+LARGE = 1500
+"""Rows from which on iterations shared by all folds and λ are tried before factorisations."""
+FIRST, SPREAD = 120, 0.8
+"""Pivots of a first look at K, 0.03 s at n = 4000: where they leave so much of its trace, more are not worth it."""
+DEFLATED = 64
+"""Of these pivots, taken out of K before it is rounded to float32, which takes as long as five products (n = 4000)."""
+ENOUGH, MOST = 0.005, 4
+"""What a preconditioner leaves of K's trace, on the mean of the rows and of a shift, unless it has n/`MOST` columns: at
+γ = 0.05, λ = 0.01 of the benchmark's search 1000 columns take 20 steps, 600 take 34, 300 did not end in 35.
+"""
+NARROW = 1e-6
+"""λ/λmax(K) from which on float32 carries a preconditioner; at 2.5e-6 it takes the steps of one in float64."""
+STEPS_A_ROW = 1 / 115
+"""An inverse of n rows, for five folds, takes as long as n/115 steps of five columns (n = 4000)."""
+SHARING = 4
+"""Folds from which on one inverse of all rows is tried before a factorisation for each: with the steps it takes 1.0 to
+1.3 s where those of five folds took 1.9 (n = 4000), and should break even at four.
+"""
+REFINEMENTS = 10
+"""Steps with an inverse in float32, which takes three; where ten are not enough it is none in that precision."""
+TOGETHER = 10 * (1 + 1e-9)
+"""λ₂/λ₁ up to which one inverse, of K + √(λ₁λ₂) I, serves both: the condition number is √10 at most, and less where the
+least eigenvalue of K is not small beside λ; ten steps of both take half as long as another inverse (n = 4000).
+"""
+SAFE_POWER = 40
+"""Powers of two up to which K's largest entry may be away from 1: float32 has 126, sums and products need some."""
+MANY = 60
+"""Folds × λ from which on one eigendecomposition is quicker than a factorisation for each."""
+TOL, CLOSER = 1e-7, 1e-8
+"""Relative residual: R² is exact to some 1e-8 (measured: 3e-9), where 1e-6 is promised. `CLOSER` for an intercept
+with an inverse, where it is a step or two: of a kernel that is all but constant (γ = 0.001, 200 rows) 1e-7 left 4e-7.
+"""
+
+
+class Split(NamedTuple):
+    """Row numbers to fit, and row numbers to predict."""
+
+    train: NDArray[np.intp]
+    test: NDArray[np.intp]
+
+
+class Buffers:
+    """Large arrays by name, made once and used again: the first touch of fresh memory costs as much as a product.
+
+    >>> buffers = Buffers()
+    >>> buffers.array("A", (2, 2), np.float64) is buffers.array("A", (2, 2), np.float64)
+    True
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[str, NDArray[Any]] = {}
+
+    def array(self, name: str, shape: tuple[int, int], dtype: DTypeLike) -> NDArray[Any]:
+        """An array of this shape, with whatever is in it."""
+        known = self._kept.get(name)
+        if known is None or known.shape != shape or known.dtype != dtype:
+            self._kept.pop(name, None)
+            known = self._kept[name] = np.empty(shape, dtype)
+        return known
+
+
+def held_out_bytes(n: int) -> int:
+    """What `held_out_predictions` takes at its peak: K, and LAPACK's three for an eigendecomposition."""
+    return 8 * n * n + RidgeSpectrum.bytes(n)
+
+
+def held_out_predictions(
+    K: Floats,
+    Y: Floats,
+    splits: list[Split],
+    alphas: Floats,
+    *,
+    intercept: bool = False,
+    buffers: Buffers | None = None,
+) -> list[Floats]:
+    r"""K[test, train] (K[train, train] + λI)⁻¹ y for each split, of shape (tests, λ, targets), to 1e-6 or better.
+
+    Four roads to the same numbers. Many folds × λ whose training rows are all others: one eigendecomposition, and the
+    folds by the block formula (`RidgeSpectrum.leave_out`). Many rows: conjugate gradients on all systems at once, one
+    float32 product a step for all folds and λ, preconditioned by one pivoted Cholesky approximation of K, with float64
+    residuals; where they would take long (small λ and a K that no small rank approximates) the same with another
+    preconditioner, one float32 inverse of K + λI for the folds that are left. Else, and where float32 has no inverse:
+    Cholesky for each.
+
+    Parameters
+    ----------
+    K : array of shape (n, n)
+        In float64; not changed.
+    Y : array of shape (n, targets)
+    splits : list of Split
+    alphas : array of numbers ≥ 0
+    intercept : bool
+        With an intercept that is not penalised.
+    buffers : Buffers, optional
+        Those of the last call, to be used again.
+
+    Returns
+    -------
+    list of arrays
+        NaN where K[train, train] + λI is not positive definite, or K not finite.
+
+    Examples
+    --------
+    >>> K, y = np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([[3.0], [0.0]])
+    >>> held_out_predictions(K, y, [Split(np.array([0]), np.array([1]))], np.array([1.0]))[0].round(12).tolist()
+    [[[1.0]]]
+    """
+    n, buffers = len(K), buffers or Buffers()
+    out = [np.full((len(split.test), len(alphas), Y.shape[1]), np.nan) for split in splits]
+    if not np.isfinite(np.sum(K)):
+        return out
+    if len(splits) * len(alphas) >= MANY and _leave_out_what_they_test(splits, n):
+        _by_spectrum(K, Y, splits, alphas, intercept, out)
+        return out
+    if n > LARGE:
+        K, alphas = _within_float32(K, alphas, buffers)
+    todo = np.ones((len(splits), len(alphas)), bool)
+    if n > LARGE and np.min(np.diagonal(K)) >= 0 and min(len(split.train) for split in splits) > n // 2:
+        together = _Together(K, Y, splits, alphas, intercept, buffers)
+        together.by_approximation(out)
+        together.by_inverses(out)
+        todo = together.todo
+    for split, predicted, left in zip(splits, out, todo, strict=True):
+        if np.any(left):
+            _by_cholesky(K, Y, split, alphas, np.flatnonzero(left), intercept, buffers, predicted)
+    return out
+
+
+def _leave_out_what_they_test(splits: list[Split], n: int) -> bool:
+    return all(
+        len(s.train) + len(s.test) == n and len(np.union1d(s.train, s.test)) == n and len(s.train) for s in splits
+    )
+
+
+def _within_float32(K: Floats, alphas: Floats, buffers: Buffers) -> tuple[Floats, Floats]:
+    """K and λ over a power of two, which changes no prediction, if the entries are near the ends of float32's range."""
+    most = max(float(K.max()), -float(K.min()))
+    power = int(np.frexp(most)[1])
+    if abs(power) <= SAFE_POWER:
+        return K, alphas
+    return np.ldexp(K, -power, out=buffers.array("scaled", K.shape, np.float64)), np.ldexp(alphas, -power)
+
+
+def _sides(Y: Floats, intercept: bool) -> Floats:
+    """The right-hand sides: y, and 1 for an intercept."""
+    return np.hstack([Y, np.ones((len(Y), 1))]) if intercept else Y
+
+
+def _predicted(values: Floats, dual: Floats, intercept: bool) -> Floats:
+    """K α + b of K times `dual`, with α = v − u b of (K + λ)v = y and (K + λ)u = 1, b = Σv/Σu."""
+    if not intercept:
+        return values
+    b = dual[:, :-1].sum(axis=0) / dual[:, -1:].sum()
+    return np.asarray(values[:, :-1] - values[:, -1:] * b + b)
+
+
+# ---- one eigendecomposition -----------------------------------------------------------------------------------------
+
+
+def _by_spectrum(K: Floats, Y: Floats, splits: list[Split], alphas: Floats, intercept: bool, out: list[Floats]) -> None:
+    spectrum = RidgeSpectrum.of(np.array(K, order="C"), intercept=intercept)
+    usable = np.flatnonzero(spectrum.solvable(alphas))
+    if not len(usable):
+        return
+    solved = spectrum.solve(Y, alphas[usable])
+    for split, predicted in zip(splits, out, strict=True):
+        predicted[:, usable] = spectrum.leave_out(split.test, Y, alphas[usable], solved)
+
+
+# ---- all systems at once --------------------------------------------------------------------------------------------
+
+
+class _Together:
+    """The systems of all folds and λ > 0, and their solutions: `todo` says which (split, λ) have none yet."""
+
+    def __init__(
+        self, K: Floats, Y: Floats, splits: list[Split], alphas: Floats, intercept: bool, buffers: Buffers
+    ) -> None:
+        self.splits, self.alphas, self.intercept, self.buffers = splits, alphas, intercept, buffers
+        self.A = Dense(K, symmetric=True, beside_lapack=True)
+        self.narrow: Operator | None = None
+        self.sides = _sides(Y, intercept)
+        self.present = np.zeros((len(K), len(splits)), bool)
+        for own, split in zip(self.present.T, splits, strict=True):
+            own[split.train] = True
+        self.absent = [np.flatnonzero(~own) for own in self.present.T]
+        self.todo = np.ones((len(splits), len(alphas)), bool)
+
+    def by_approximation(self, out: list[Floats]) -> None:
+        """All of them, preconditioned by a low-rank approximation of K; those that would take long stay to do."""
+        n, tried = len(self.sides), np.argwhere(self.alphas[None, :] * self.todo > 0)
+        if not len(tried):
+            return
+        shifts = self._each(self.alphas[tried[:, 1]])
+        F, left = self._approximation(float(shifts.min()))
+        if not F.size:
+            return
+        # How many columns of F are enough for a shift; and what these leave of K, of which half the mean is as good as
+        # a part of the shift where it is spread over many directions.
+        ranks = np.searchsorted(-left, -ENOUGH * n * shifts).clip(min(FIRST, F.shape[1]), F.shape[1])
+        subset, mu = self._each(tried[:, 0]), shifts + 0.5 * left[ranks - 1] / n
+        M = SubsetInverse.of(F, self.absent, subset, mu, ranks)
+        if M is None:
+            return
+        self._solve(tried, M, max(10, round(n * STEPS_A_ROW)), out)
+
+    def by_inverses(self, out: list[Floats]) -> None:
+        """What is left, preconditioned by (K + λ₀I)⁻¹ in float32, where enough folds share it.
+
+        One for all λ of a decade, λ₀ between them, and then one for each that is left.
+        """
+        shared = np.sum(self.todo, axis=0) >= SHARING
+        for group in [*_decades(self.alphas, shared), *np.argsort(self.alphas, kind="stable")[:, None]]:
+            tried = np.argwhere(self.todo & np.isin(np.arange(len(self.alphas)), group))
+            if len(tried) < SHARING:
+                continue
+            buffer = self.buffers.array("factor", self.A.shape, np.float32)
+            np.copyto(buffer, self.A.array, casting="same_kind")
+            factor = CholeskyFactor.of(buffer, float(np.sqrt(self.alphas[group[0]]) * np.sqrt(self.alphas[group[-1]])))
+            M = None if factor is None else InverseWithout.of(factor, self.absent, self._each(tried[:, 0]))
+            if M is not None:
+                self._solve(tried, M, REFINEMENTS, out, CLOSER if self.intercept else TOL)
+
+    def _each(self, values: NDArray[Any]) -> NDArray[Any]:
+        """For each right-hand side of each system."""
+        return np.repeat(values, self.sides.shape[1])
+
+    def _solve(
+        self,
+        tried: NDArray[np.intp],
+        M: SubsetPreconditioner,
+        max_steps: int,
+        out: list[Floats],
+        tol: float = TOL,
+    ) -> None:
+        present, width = self.present[:, self._each(tried[:, 0])], self.sides.shape[1]
+        B = np.where(present, np.tile(self.sides, len(tried)), 0.0)
+        shifts = self._each(self.alphas[tried[:, 1]])
+        systems = SubsetSystems(self.A, B, present, shifts, M, self.narrow)
+        found = solve(SubsetGradients(tol, max_steps), systems)
+        good = np.all(found.state.converged.reshape(len(tried), -1), axis=1)
+        for j in np.flatnonzero(good).tolist():
+            (s, a), own = tried[j], slice(j * width, (j + 1) * width)
+            values = found.state.images[self.splits[s].test, own]
+            out[s][:, a] = _predicted(values, found.x[:, own], self.intercept)
+            self.todo[s, a] = False
+
+    def _approximation(self, shift: float) -> tuple[NDArray[Any], Floats]:
+        """F with FFᵀ ≈ A, and tr(A − FFᵀ) after each of its columns; and `narrow`, A for products.
+
+        As many columns as `ENOUGH` asks for at the least shift, n/`MOST` at most; and few where a first part shows that
+        A is spread over so many directions that more would explain little.
+        """
+        n = len(self.sides)
+        kind: type[np.floating[Any]] = np.float32
+        found = pivoted_cholesky(self.A, min(FIRST, n // MOST), dtype=np.float64)
+        first, rounded = found.F, self.buffers.array("narrow", self.A.shape, np.float32)
+        if found.residual_trace > SPREAD * found.trace:
+            self.narrow = Deflated(self.A.array, first[:, :0], rounded)
+        else:
+            self.narrow = Deflated(self.A.array, first[:, :DEFLATED], rounded)
+            largest = float(np.linalg.eigvalsh(first.T @ first)[-1]) if found.rank else 0.0
+            kind = np.float32 if shift >= NARROW * largest else np.float64
+            found = pivoted_cholesky(self.A, n // MOST, tol=ENOUGH * n * shift, dtype=kind)
+        explained = np.einsum("ij,ij->j", found.F, found.F, dtype=np.float64)
+        return found.F.astype(kind, copy=False), np.maximum(found.trace - np.cumsum(explained), 0.0)
+
+
+def _decades(alphas: Floats, shared: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
+    """The numbers of the λ > 0 that are `shared`, several together where they are within a decade, ascending.
+
+    >>> [group.tolist() for group in _decades(np.array([1.0, 0.0, 0.1, 5.0]), np.ones(4, bool))]
+    [[2, 0]]
+    """
+    groups: list[list[int]] = []
+    for a in np.argsort(alphas, kind="stable").tolist():
+        if shared[a] and alphas[a] > 0:
+            if groups and alphas[a] <= TOGETHER * alphas[groups[-1][0]]:
+                groups[-1].append(a)
+            else:
+                groups.append([a])
+    return [np.array(group) for group in groups if len(group) > 1]
+
+
+# ---- a factorisation for each ---------------------------------------------------------------------------------------
+
+
+def _by_cholesky(
+    K: Floats,
+    Y: Floats,
+    split: Split,
+    alphas: Floats,
+    which: NDArray[np.intp],
+    intercept: bool,
+    buffers: Buffers,
+    out: Floats,
+) -> None:
+    large = len(K) > LARGE
+    dtype = np.float32 if large else np.float64
+    factor = buffers.array("factor", (len(split.train), len(split.train)), dtype)
+    sides = _sides(Y[split.train], intercept)
+    solver = Cholesky(tol=TOL, precision="mixed" if large else "float64")
+    for a in which:
+        for i, row in enumerate(split.train):
+            factor[i] = K[row][split.train]
+        system = LinearSystem(_Restricted(K, split.train), sides, float(alphas[a]), matrix=factor)
+        found = solve(solver, system)
+        # STALLED is a system that is nearly singular: as exact as float64 makes it, and what a fit would return.
+        if found.status in (Status.CONVERGED, Status.STALLED, Status.MAX_STEPS):
+            dual = np.zeros((len(K), sides.shape[1]))
+            dual[split.train] = found.x
+            out[:, a] = _predicted((K @ dual)[split.test], dual, intercept)
+
+
+class _Restricted(Operator):
+    """A[rows, rows] of a symmetric array, of which no copy is made."""
+
+    def __init__(self, array: Floats, rows: NDArray[np.intp]) -> None:
+        self.array, self.index = array, rows
+        super().__init__((len(rows), len(rows)), array.dtype, symmetric=True)
+
+    def rows(self, I: Any) -> NDArray[Any]:
+        """The entries of some rows."""
+        return self.array[np.ix_(self.index[I], self.index)]
+
+    def _matmat(self, V: NDArray[Any]) -> NDArray[Any]:
+        wide = np.zeros((len(self.array), V.shape[1]))
+        wide[self.index] = V
+        return np.asarray((self.array @ wide)[self.index], V.dtype)

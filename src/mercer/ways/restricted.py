@@ -1,0 +1,184 @@
+"""Kernel ridge regression in the span of landmarks: f = Σⱼ βⱼ k(·, bⱼ), for more rows than exact roads carry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+
+from mercer.approx.landmarks import choose_landmarks
+from mercer.approx.restricted import RestrictedSystem, jittered_cholesky, restricted_factor
+from mercer.engine.backend import one_blas_thread
+from mercer.errors import InvalidInput, message
+from mercer.gram import KernelOperator
+from mercer.gram.inputs import size_of
+from mercer.kernels import Kernel
+from mercer.points import human
+from mercer.solvers import LinearSystem, RefinedConjugateGradients, Solution, solve
+from mercer.ways.report import Report
+
+__all__ = ["Restricted", "RestrictedSolve", "default_landmarks", "too_dear"]
+
+POOL = 4
+"""Rows for each landmark among which pivoted Cholesky chooses: n m² operations are too many for all of them."""
+
+TINY = float(np.finfo(np.float64).tiny)
+
+CHECKED = 512
+"""Rows on which it is measured what the landmarks leave of k(x, x)."""
+
+
+ROUNDING = 16 * float(np.finfo(np.float64).eps)
+"""Times ‖C‖‖β‖/‖B‖: the least residual in the coordinates z = Cβ that rounding of β and of the products leaves. Systems
+of 2000 to 4000 rows, γ and λ over three decades, stalled at 0.2 to 9 ε of it."""
+
+
+class Restricted(NamedTuple):
+    """The landmarks, β and b of each target, the solution that ended worst, and the residual that rounding leaves."""
+
+    landmarks: Any
+    coefficients: np.ndarray
+    intercept: np.ndarray
+    solution: Any
+    rounding: float = 0.0
+
+
+DEAREST = 4e12
+"""n²(d + 20) beyond which "auto" takes landmarks: a product of 2 min, and an exact solution wants a hundred of them."""
+
+
+def default_landmarks(n: int) -> int:
+    """5 √n, n at most: of the order √n log n that costs nothing in the rate of learning (Rudi et al. 2015).
+
+    >>> default_landmarks(1_000_000), default_landmarks(16)
+    (5000, 16)
+    """
+    return int(max(1, min(n, 5 * np.sqrt(n))))
+
+
+def too_dear(n: int, kernel: Kernel, report: Report) -> str:
+    """Why no exact road is taken, if so."""
+    work = n * n * (report.d + 20.0)
+    if work <= DEAREST or not kernel.properties.definiteness.is_mercer or kernel.domain == "precomputed":
+        return ""
+    return f"a hundred exact products would take {100 * work:.0e} multiply-adds"
+
+
+@dataclass
+class RestrictedSolve:
+    r"""min over β, b of Σᵢ wᵢ (yᵢ − (K_nm β)ᵢ − b)² + λ βᵀ K_mm β.
+
+    (K_nmᵀ W K_nm + λ K_mm) β = K_nmᵀ W (y − b) by conjugate gradients in the coordinates that a factor of the sampled
+    normal equations gives; b from the system's Schur complement.
+    """
+
+    who: str
+    K: KernelOperator
+    X: Any
+    Y: np.ndarray
+    alphas: np.ndarray
+    weights: np.ndarray | None
+    fit_intercept: bool
+    landmarks: Any
+    n_landmarks: int | None
+    tol: float
+    narrow: bool
+    seed: int
+    report: Report
+
+    def run(self) -> Restricted:
+        """Choose the landmarks, solve, and say what they leave out."""
+        report, kernel = self.report, self.K.kernel
+        m = self._planned()
+        with report.stage("landmarks"):
+            entries = self.K.astype(np.float32) if self.narrow else self.K
+            _, landmarks = choose_landmarks(self.who, self.landmarks, entries, self.X, m, self.seed, POOL * m)
+            K_nm = KernelOperator(kernel, self.X, landmarks, dtype=np.float64)
+            K_mm = self._between(landmarks)
+        m = len(K_mm)
+        how = self.landmarks if isinstance(self.landmarks, str) else "given"
+        report.method, report.rank = f"restricted to {m} landmarks ({how}), matrix-free conjugate gradients", m
+        targets = self.Y.shape[1]
+        found = Restricted(landmarks, np.empty((m, targets)), np.zeros(targets), None)
+        for value in np.unique(self.alphas):
+            own = np.flatnonzero(self.alphas == value)
+            with report.stage("preconditioner"):
+                C, jitter = restricted_factor(K_nm, K_mm, float(value), self.weights, self.seed)
+            if jitter:
+                report.notes.append(f"the preconditioner's factor was jittered by {jitter:.0e}; the system was not")
+            system = RestrictedSystem(K_nm, K_mm, float(value), C, self.weights)
+            with report.stage("solve"), one_blas_thread():
+                solution, coefficients, intercept, rounding = self._solved(system, self.Y[:, own])
+            found.coefficients[:, own], found.intercept[own] = coefficients, intercept
+            if found.solution is None or solution.residual > found.solution.residual:
+                found = found._replace(solution=solution, rounding=rounding)
+        report.precision = f"{getattr(found.solution.state, 'precision', 'float64')}, residual in float64"
+        self._measure_rest(K_nm, K_mm)
+        return found
+
+    def _solved(self, system: RestrictedSystem, Y: np.ndarray) -> tuple[Solution[Any], np.ndarray, np.ndarray, float]:
+        """Solve for some targets, and for b; and the residual that rounding leaves."""
+        targets = Y.shape[1]
+        ones = np.ones((len(Y), 1 if self.fit_intercept else 0))
+        B = system.right_side(np.hstack([Y, ones]))
+        narrow = {"narrow": system.astype(np.float32)} if self.narrow else {}
+        solution = solve(RefinedConjugateGradients(tol=self.tol), LinearSystem(system, B, **narrow))
+        Z = np.asarray(solution.x)
+        sizes = np.linalg.norm(system.coefficients(Z), axis=0) / np.maximum(np.linalg.norm(B, axis=0), TINY)
+        rounding = ROUNDING * float(np.linalg.norm(system.C)) * float(sizes.max())
+        intercept = np.zeros(targets)
+        if self.fit_intercept:
+            # 1ᵀW(y − K_nm β − b) = 0 with z = v − u b, and 1ᵀW K_nm β = ⟨B₁, z⟩.
+            w = np.ones(len(Y)) if self.weights is None else self.weights
+            v, u, b1 = Z[:, :targets], Z[:, targets], B[:, targets]
+            intercept = (w @ Y - b1 @ v) / (w.sum() - b1 @ u)
+            Z = v - np.outer(u, intercept)
+        return solution, system.coefficients(Z), intercept, rounding
+
+    # ---- what is planned and what is left ---------------------------------------------------------------------------
+
+    def _planned(self) -> int:
+        """How many landmarks, and the memory they take, before anything is allocated."""
+        n, report, m = len(self.Y), self.report, self.n_landmarks
+        given = m is not None or not isinstance(self.landmarks, str)
+        if not isinstance(self.landmarks, str):
+            m = (np.shape(self.landmarks) or (1,))[0]
+        if m is None:
+            m = default_landmarks(n)
+            while m > 100 and self._bytes(m) > report.room:
+                m = int(0.8 * m)
+            if m < default_landmarks(n):
+                report.notes.append(f"{m} landmarks are what {human(report.memory_budget)} hold")
+        if isinstance(m, bool) or not isinstance(m, (int, np.integer)) or m < 1:
+            raise InvalidInput(message(self.who, f"n_landmarks={m!r}", "give a positive integer, or None"))
+        m = int(m) if not isinstance(self.landmarks, str) else min(int(m), n)
+        report.memory_rows = self.K.copies + size_of(self.K.X) * m // n
+        do = "lower n_landmarks=" if given else "fewer rows or targets"
+        report.plan(self._bytes(m), f"{self.who} on {n} rows with {m} landmarks", do)
+        return m
+
+    def _bytes(self, m: int) -> int:
+        """K_mm, C and its work; the pivots' factor; one chunk of entries; the vectors."""
+        (n, r), size = self.Y.shape, 4 if self.narrow else 8
+        pool = size * min(n, POOL * m) * m
+        chunk = 8 * min(n * m, 1 << 24) * 2
+        return max(8 * m * m * 4 + chunk, pool + 8 * m * m) + 8 * n * (r + 1) * 4
+
+    def _between(self, landmarks: Any) -> np.ndarray:
+        """K_mm in float64."""
+        if self.K.kernel.domain == "precomputed":
+            return np.asarray(self.K.block(landmarks, landmarks), np.float64)
+        return np.asarray(KernelOperator(self.K.kernel, landmarks, dtype=np.float64).toarray())
+
+    def _measure_rest(self, K_nm: KernelOperator, K_mm: np.ndarray) -> None:
+        """Σ k(x, x) − k_m(x)ᵀ K_mm⁻¹ k_m(x) over some rows: how far they are from the landmarks' span."""
+        n = len(self.Y)
+        some = np.sort(np.random.default_rng([self.seed, 5]).choice(n, min(n, CHECKED), replace=False))
+        rows = np.asarray(K_nm.block(some, np.arange(len(K_mm))), np.float64)
+        C, _ = jittered_cholesky(K_mm)
+        inside = np.sum(scipy.linalg.solve_triangular(C, rows.T, trans="T", check_finite=False) ** 2, axis=0)
+        whole = np.asarray(self.K.diagonal(), np.float64)[some]
+        share = float(np.sum(np.maximum(whole - inside, 0.0))) / max(float(np.sum(whole)), np.finfo(float).tiny)
+        self.report.notes.append(f"the landmarks leave out {share:.1e} of k(x, x), by {len(some)} rows")
