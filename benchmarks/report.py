@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import json
 import math
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import Result, Run
+from benchmarks.harness import Result, Run, Setting
 from benchmarks.machine import Quiet
 
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 
-HEADINGS = ("what", "against", "figure", "target", "met", "ours", "peer", "error: ours", "peer", "MB: ours", "peer")
+HEADINGS = ("what", "against", "figure", "target", "ours", "peer", "error: ours", "peer", "MB: ours", "peer")
 NONE = "–"
 
 
@@ -30,12 +29,21 @@ def write_json(run: Run, path: Path) -> None:
     path.write_text(json.dumps(_plain(document), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
+def read_json(path: Path) -> Run:
+    """The run that `write_json` wrote."""
+    document = json.loads(path.read_text(encoding="utf-8"))
+    results = [_result(one) for one in document["results"]]
+    return Run(
+        results, document["machine"], Setting(**document["setting"]), document["sgemm_gflops"], document["seconds"]
+    )
+
+
 def with_earlier(run: Run, path: Path, keys: list[str]) -> Run:
     """A run of some rows, and beside them what the document at `path` has of the others, in the order of `keys`."""
     found = {result.key: result for result in run.results}
-    for one in json.loads(path.read_text(encoding="utf-8"))["results"]:
-        if one["key"] in keys and one["key"] not in found:
-            found[one["key"]] = _result(one)
+    for one in read_json(path).results:
+        if one.key in keys and one.key not in found:
+            found[one.key] = dataclasses.replace(one, earlier=True)
     return dataclasses.replace(run, results=[found[key] for key in keys if key in found])
 
 
@@ -43,7 +51,7 @@ def _result(one: dict[str, Any]) -> Result:
     kinds = {field.name: field.type for field in dataclasses.fields(Result)}
     values = {name: value for name, value in one.items() if name in kinds}
     absent = {name: math.nan for name, value in values.items() if value is None and kinds[name] == "float"}
-    return Result(**values | absent | {"earlier": True, "quiet": Quiet(**one["quiet"])})
+    return Result(**values | absent | {"quiet": Quiet(**one["quiet"])})
 
 
 def _plain(value: Any) -> Any:
@@ -65,10 +73,10 @@ def write_markdown(run: Run, path: Path) -> None:
 
 
 def markdown(run: Run) -> str:
-    """The machine, one table for each group, and what the marks mean."""
+    """The machine, one table for each area, and what the marks mean."""
     parts = [_machine(run)]
-    for group, results in itertools.groupby(run.results, key=lambda result: result.group):
-        parts.append(_table(group, list(results)))
+    for group in dict.fromkeys(result.group for result in run.results):
+        parts.append(_table(group, [result for result in run.results if result.group == group]))
     shown = [result for result in run.results if not result.skipped]
     if any(result.disturbed for result in shown):
         best = "its best in the run that measured the row"
@@ -81,16 +89,30 @@ def markdown(run: Run) -> str:
 def _machine(run: Run) -> str:
     facts = [f"- {name}: {value}" for name, value in run.machine.items()]
     facts.append(f"- sgemm at its best: {run.pace:.0f} GFLOP/s")
-    facts.append(f"- the run: {run.seconds:.0f} s, up to {run.setting.rounds} rounds")
+    facts.append(f"- the last run: {run.seconds:.0f} s, up to {run.setting.rounds} rounds")
     warning = "**Toy sizes: these figures mean nothing.**\n\n" if run.setting.quick else ""
     return warning + "\n".join(facts) + "\n"
 
 
 def _table(group: str, results: list[Result]) -> str:
-    lines = [f"### {group}\n", "| " + " | ".join(HEADINGS) + " |", "|" + " --- |" * len(HEADINGS)]
-    lines += ["| " + " | ".join(_cells(result)) + " |" for result in results]
-    notes = dict.fromkeys(result.note for result in results if result.note and not result.skipped)
-    return "\n".join([*lines, "", *(f"{note}\n" for note in notes)])
+    """The area's heading, how it was measured, and its rows without the columns that all of them leave empty."""
+    rows = [_cells(result) for result in results]
+    kept = [i for i in range(len(HEADINGS)) if any(row[i] != NONE for row in rows)]
+    lines = [
+        [HEADINGS[i] for i in kept],
+        ["---"] * len(kept),
+        *([row[i].replace("|", "\\|") for i in kept] for row in rows),
+    ]
+    return "\n".join([f"### {group}\n", _how(results), *("| " + " | ".join(line) + " |" for line in lines), ""])
+
+
+def _how(results: list[Result]) -> str:
+    """How many rounds were timed, and the remarks of the rows."""
+    shown = [result for result in results if not result.skipped]
+    timed = sorted({result.rounds for result in shown if result.rounds})
+    rounds = f"{timed[0]} to {timed[-1]} rounds" if len(timed) > 1 else f"{timed[0]} rounds" if timed else "not timed"
+    notes = dict.fromkeys(result.note for result in shown if result.note)
+    return " ".join([f"How measured: {rounds.replace('1 rounds', '1 round')}.", *notes]) + "\n"
 
 
 def _cells(r: Result) -> list[str]:
@@ -100,8 +122,7 @@ def _cells(r: Result) -> list[str]:
         r.name + (" °" if r.earlier else ""),
         r.peer_name or NONE,
         _figure(r) + (" ⚠" if r.disturbed else ""),
-        NONE if r.target is None else f"{'≥' if r.target_is_least else '≤'} {_number(r.target, r.figure)}",
-        {None: NONE, True: "yes", False: "**no**"}[r.met],
+        _target(r),
         _seconds(r.ours_seconds),
         _seconds(r.peer_seconds),
         _scientific(r.ours_error),
@@ -109,6 +130,13 @@ def _cells(r: Result) -> list[str]:
         _megabytes(r.ours_megabytes),
         _megabytes(r.peer_megabytes),
     ]
+
+
+def _target(r: Result) -> str:
+    if r.target is None:
+        return NONE
+    bound = f"{'≥' if r.target_is_least else '≤'} {_number(r.target, r.figure)}"
+    return f"{bound}, **missed**" if r.met is False else bound
 
 
 def _figure(r: Result) -> str:

@@ -11,7 +11,7 @@ from benchmarks import data, peers
 from benchmarks.harness import Row, Setting, at_least, benchmark
 from mercer.kernels import Gaussian
 
-GROUP = "Clusters"
+GROUP = "Clusters and online learning"
 
 GAMMA = 0.02
 
@@ -53,7 +53,8 @@ def kernel_kmeans(setting: Setting) -> Row:
         error=lambda labels: float(np.mean(labels != reference)),
         tolerance=0.0,
         rounds=3,
-        note="KernelKMeans's error: the share of rows whose label is not that of dense Lloyd in float64.",
+        note="KernelKMeans against NumPy: the error is the share of rows whose label differs from dense Lloyd's in "
+        "float64.",
     )
 
 
@@ -83,5 +84,5 @@ def kernel_kmeans_tslearn(setting: Setting) -> Row:
         error=lambda labels: max(inertia(X, labels) / reference - 1, 0.0),
         tolerance=1e-5,
         rounds=3,
-        note="KernelKMeans's error: by how much the inertia is above that of tslearn, relative to it.",
+        note="KernelKMeans against tslearn: the error is by how much the inertia is above tslearn's, relative to it.",
     )

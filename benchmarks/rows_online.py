@@ -10,7 +10,7 @@ from benchmarks import peers
 from benchmarks.harness import Row, Setting, at_most, benchmark
 from mercer.kernels import Gaussian
 
-GROUP = "Online"
+GROUP = "Clusters and online learning"
 
 D, CHUNK = 20, 256
 TEST = 5000

@@ -93,10 +93,8 @@ def product_keops(setting: Setting, d: int) -> Row:
 
 # ---- the micro-kernel against the machine's own matrix product -----------------------------------------------------
 
-SHARE = "Share of the machine's matrix product"
 
-
-@benchmark(SHARE, way=("symmetric", "visited", "rectangular"))
+@benchmark(GROUP, way=("symmetric", "visited", "rectangular"))
 def share_of_sgemm(setting: Setting, way: str) -> Row:
     """2d operations a pair; a symmetric sweep visits n(n + 1)/2 of them and delivers n²."""
     n, m = size(setting), setting.size(4096, 200)
@@ -141,8 +139,6 @@ def clusters_far_apart(setting: Setting, d: int) -> Row:
 
 # ---- other kernels, against our own Gaussian -----------------------------------------------------------------------
 
-COST = "Kernels that no one wrote C++ for"
-
 
 @dataclass(frozen=True, repr=False)
 class UsersCauchy(Kernel):
@@ -154,7 +150,7 @@ class UsersCauchy(Kernel):
         return 1 / (1 + self.gamma * pair.sqdist)
 
 
-@benchmark(COST, kernel=("cauchy", "composed"))
+@benchmark(GROUP, kernel=("cauchy", "composed"))
 def user_kernel(setting: Setting, kernel: str) -> Row:
     X, v, gaussian = data.normal(size(setting), 20), data.vector(size(setting)), Gaussian(0.05)
     composed = 0.5 * gaussian + Linear() * Polynomial(degree=2, gamma=0.05, coef0=1.0)
@@ -173,7 +169,7 @@ def user_kernel(setting: Setting, kernel: str) -> Row:
 # ---- memory --------------------------------------------------------------------------------------------------------
 
 
-@benchmark("Memory")
+@benchmark(GROUP)
 def memory_of_a_large_product(setting: Setting) -> Row:
     X, v = data.normal(setting.size(200_000, 2000), 10), data.vector(setting.size(200_000, 2000))
     return Row(
@@ -182,5 +178,5 @@ def memory_of_a_large_product(setting: Setting) -> Row:
         figure="memory",
         target=at_most(200),
         memory=True,
-        note=f"The matrix would take {4e-9 * len(X) ** 2:.3g} GB.",
+        note=f"n = {len(X)}: the matrix would take {4e-9 * len(X) ** 2:.3g} GB.",
     )

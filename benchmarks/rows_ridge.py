@@ -10,7 +10,7 @@ from benchmarks import data, peers
 from benchmarks.harness import Row, Setting, at_least, benchmark
 from mercer.kernels import Gaussian
 
-GROUP = "Choosing the penalty"
+GROUP = "Choice of the kernel and the penalty"
 
 GAMMA = 0.05
 SAME_ERRORS = 1e-8

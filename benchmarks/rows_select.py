@@ -10,7 +10,7 @@ from benchmarks import data, peers
 from benchmarks.harness import Row, Setting, at_least, at_most, benchmark
 from mercer.kernels import Gaussian
 
-GROUP = "Choosing the kernel"
+GROUP = "Choice of the kernel and the penalty"
 
 SAME_SCORES = 1e-6
 

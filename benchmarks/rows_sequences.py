@@ -12,7 +12,6 @@ from mercer.io import read_sequences
 from mercer.kernels import AllSubstrings, GappedKmer, Kernel, Spectrum, Subsequence
 
 GROUP = "Sequences"
-ERRORS = "Test errors on sequences"
 
 AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
 
@@ -146,7 +145,7 @@ CURVES: dict[str, tuple[str, Kernel, float, Any, float]] = {
 }
 
 
-@benchmark(ERRORS, task=tuple(CURVES))
+@benchmark(GROUP, task=tuple(CURVES))
 def area(setting: Setting, task: str) -> Row:
     data, kernel, C, make, bound = CURVES[task]
     X, y, Z, truth = both_halves(setting, data)
@@ -163,7 +162,7 @@ def area(setting: Setting, task: str) -> Row:
     )
 
 
-@benchmark(ERRORS)
+@benchmark(GROUP)
 def sentiment(setting: Setting) -> Row:
     X, y, Z, truth = both_halves(setting, "sentiment")
     kernel = Spectrum(1, unit="word").normalized() + Spectrum(5).normalized()

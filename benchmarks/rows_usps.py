@@ -11,7 +11,7 @@ from benchmarks.harness import Missing, Row, Setting, at_most, benchmark
 from benchmarks.usps_table import digits
 from mercer.kernels import Gaussian
 
-GROUP = "Test errors on USPS"
+GROUP = "Fits"
 
 
 def both_halves(setting: Setting) -> tuple[tuple[Any, Any], tuple[Any, Any]]:

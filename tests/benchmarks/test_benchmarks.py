@@ -62,7 +62,7 @@ def test_every_row_runs(quick_run):
 def test_every_error_is_small(quick_run):
     _, document = quick_run
     for result in document["results"]:
-        of_the_method = result["group"].startswith("Test errors")
+        of_the_method = result["key"].startswith(("usps,", "area,", "sentiment"))
         if result["ours_error"] is not None and not of_the_method:
             assert result["ours_error"] < max(1e-5, result["tolerance"] or 0.0), result["key"]
 
@@ -149,6 +149,31 @@ def test_tables_replace_what_stands_between_the_markers_only(harness, report, tm
     assert "old" not in text
     report.write_json(run, tmp_path / "results.json")
     assert "NaN" not in (tmp_path / "results.json").read_text()
+
+
+def test_an_area_has_one_table_of_the_columns_that_it_fills(harness, report):
+    def result(key, group, **values):
+        return harness.Result(key, group, name=key, value=2.0, figure="speedup", target=3.0, **values)
+
+    results = [
+        result("a", "one", rounds=3, met=False, note="A note."),
+        result("b", "two", ours_seconds=1.5),
+        result("c|d", "one", rounds=5, note="A note."),
+    ]
+    page = report.markdown(harness.Run(results, {}, harness.Setting(), 1.0, 1.0))
+    assert [line for line in page.splitlines() if line.startswith("### ")] == ["### one", "### two"]
+    assert page.count("How measured: 3 to 5 rounds. A note.\n") == 1
+    headings = [line for line in page.splitlines() if line.startswith("| what")]
+    assert headings == ["| what | figure | target |", "| what | figure | target | ours |"]
+    assert "| a | **2 ×** | ≥ 3 ×, **missed** |" in page
+    assert "| c\\|d |" in page
+
+
+def test_the_page_shows_the_stored_results(report):
+    """Every figure of the page is in the JSON file."""
+    page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    shown = page.partition(report.BEGIN)[2].partition(report.END)[0]
+    assert shown.strip() == report.markdown(report.read_json(ROOT / "docs" / "benchmarks.json")).strip()
 
 
 def test_a_run_of_some_rows_keeps_the_others_and_says_so(harness, report, tmp_path):
