@@ -117,7 +117,6 @@ class Example:
 EXAMPLES = {
     "ridge": (KernelRidge(), regression),
     "ridge, matrix-free": (KernelRidge(solver="cg", alpha=0.1), regression),
-    "ridge, blocks of rows": (KernelRidge(solver="askotch", tol=1e-3), regression),
     "ridge, landmarks": (KernelRidge(solver="nystroem", n_landmarks=8), regression),
     "ridge, a precomputed kernel": (KernelRidge("precomputed"), matrix),
     "ridge, sequences": (KernelRidge("spectrum(k=2)"), words),

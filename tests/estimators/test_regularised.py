@@ -1,8 +1,11 @@
 """Which road a regularised solve takes, that both lead to the same place, and that the report says so."""
 
+import pickle
+
 import numpy as np
 import pytest
 
+import mercer
 from mercer import KernelOperator, KernelRidge, KernelRidgeClassifier
 from mercer.approx import pivoted_cholesky
 from mercer.engine.backend import is_native
@@ -164,47 +167,21 @@ def test_no_preconditioner_without_a_shift_or_a_mercer_kernel(data):
     np.testing.assert_allclose(given.predict(K), KernelRidge(Gaussian(0.2), alpha=0.1).fit(X, y).predict(X), atol=1e-8)
 
 
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_blocks_of_rows_and_cholesky_agree(data, intercept, weighted):
-    X, y = data
-    Y = np.column_stack([y, X[:, 3]])
-    weights = np.random.default_rng(1).uniform(0.2, 3.0, 500) if weighted else None
-    direct, blocks = (
-        KernelRidge(Gaussian(0.2), alpha=0.1, fit_intercept=intercept, solver=s).fit(X, Y, weights)
-        for s in ("cholesky", "askotch")
-    )
-    assert "ASkotch" in blocks.report_.method
-    assert blocks.report_.reason == "asked for"
-    assert blocks.report_.residual <= 1e-10
-    np.testing.assert_allclose(blocks.predict(X), direct.predict(X), atol=1e-8)
-
-
-def test_blocks_of_rows_where_not_even_a_few_columns_fit(data, eager, monkeypatch):
-    X, y = data
-    small = KernelRidge(Gaussian(0.2), alpha=0.01, memory=230_000).fit(X, y)
-    assert "pivots" in small.report_.method  # nor would a block worth its overhead
-    monkeypatch.setattr(regularised, "SMALLEST_BLOCK", 40)
-    monkeypatch.setattr(regularised, "PASS", 1e-3)
-    tight = KernelRidge(Gaussian(0.2), alpha=0.01, memory=230_000).fit(X, y)
-    assert "ASkotch" in tight.report_.method
-    assert "would take" in tight.report_.reason
-    assert "against" in tight.report_.reason
-    assert tight.report_.memory_planned <= 230_000
-    np.testing.assert_allclose(tight.predict(X), small.predict(X), atol=1e-7)
-    signed = KernelRidge("sigmoid(gamma=0.01)", alpha=10.0, memory=230_000).fit(X, y)
-    assert "conjugate gradients" in signed.report_.method  # blocks need a positive semi-definite matrix
-    monkeypatch.setattr(regularised, "PASS", 1e3)
-    easy = KernelRidge(Gaussian(0.2), alpha=0.01, memory=230_000).fit(X, y)
-    assert "pivots" in easy.report_.method
-    assert "by blocks of rows" in easy.report_.reason
-
-
 def test_an_indefinite_matrix_is_refused_by_conjugate_gradients_too():
     with pytest.raises(InvalidInput, match="definite"):
         KernelRidge(Precomputed(), alpha=0.1, solver="cg").fit(np.diag([1.0, 1.0, -5.0]), [1.0, 2.0, 3.0])
-    with pytest.raises(InvalidInput, match="definite"):
-        KernelRidge(Precomputed(), alpha=0.1, solver="askotch").fit(np.diag([1.0, 1.0, -5.0]), [1.0, 2.0, 3.0])
+
+
+def test_a_removed_solver_names_its_successor_and_its_models_still_predict(data, tmp_path):
+    X, y = data
+    model = KernelRidge(Gaussian(0.2), alpha=0.1).fit(X, y)
+    saved = model.set_params(solver="askotch")  # as a former version fitted it
+    mercer.save(saved, tmp_path / "model.mercer")
+    for loaded in (mercer.load(tmp_path / "model.mercer"), pickle.loads(pickle.dumps(saved))):
+        assert loaded.solver == "askotch"
+        np.testing.assert_array_equal(loaded.predict(X + 0.1), model.predict(X + 0.1))
+    with pytest.raises(InvalidInput, match='removed: use "cg"'):
+        saved.fit(X, y)
 
 
 def test_the_classifier_takes_the_same_roads(data):

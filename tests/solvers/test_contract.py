@@ -10,7 +10,6 @@ import pytest
 from mercer.operators import CachedRows, Centered, Dense, Diagonal, LowRank
 from mercer.solvers import (
     SMO,
-    ASkotch,
     BlockKrylov,
     Cholesky,
     Clustering,
@@ -128,13 +127,6 @@ SOLVERS = {
     "smo, kink": (SMO(), duals(kink=0.1)),
     "smo, two sums": (SMO(), duals(split=True)),
     "smo, away from 0": (SMO(), duals(away=True)),
-    "askotch": (ASkotch(), linear(shift=0.1)),
-    "askotch, no shift": (ASkotch(tol=1e-6, block=20), linear()),
-    "askotch, one column": (ASkotch(block=7), lambda: LinearSystem(Dense(spd()), np.ones(60), 0.05)),
-    "askotch, shift by row": (ASkotch(block=15, check_every=3), linear(shift=np.linspace(0.1, 1, 60))),
-    "askotch, sketched": (ASkotch(block=20, rank=5), linear(shift=0.1)),
-    "askotch, no momentum": (ASkotch(block=20, accelerate=False), linear(shift=0.1)),
-    "askotch, narrow": (ASkotch(block=20), linear(shift=0.1, narrow=Dense(spd()).astype(np.float32))),
     "cg": (ConjugateGradients(), linear()),
     "cg, often recomputed": (ConjugateGradients(tol=1e-10, recompute_every=7), linear(shift=0.01)),
     "cg, one column": (ConjugateGradients(), lambda: LinearSystem(Dense(spd()), np.ones(60))),

@@ -19,7 +19,6 @@ from mercer.solvers.eigen.dense import (
 from mercer.solvers.eigen.krylov import BlockKrylov, KrylovState
 from mercer.solvers.eigen.nipals import KernelNipals, LatentScores, NipalsState, ScoreProblem
 from mercer.solvers.eigen.pencil import DensePencil, DensePencilState, Pencil
-from mercer.solvers.linear.askotch import ASkotch, ASkotchState
 from mercer.solvers.linear.cg import CGState, ConjugateGradients
 from mercer.solvers.linear.cholesky import Cholesky, CholeskyState
 from mercer.solvers.linear.refinement import RefinedConjugateGradients, RefinedState
@@ -37,8 +36,6 @@ from mercer.solvers.svm.working_set import WorkingSet, WorkingSetState
 
 __all__ = [
     "SMO",
-    "ASkotch",
-    "ASkotchState",
     "BatchLMS",
     "BlockKrylov",
     "BudgetedDescent",

@@ -1,4 +1,4 @@
-"""(K + diag(shift)) X = B by the quickest road: Cholesky, preconditioned conjugate gradients, or ASkotch.
+"""(K + diag(shift)) X = B by the faster method: Cholesky, or preconditioned conjugate gradients.
 
 ======================================================================  =====================================
 first row that holds                                                    taken
@@ -6,8 +6,6 @@ first row that holds                                                    taken
 n < 5000, or the kernel is not proved positive semi-definite,
 or a shift is 0, and a float32 copy of K fits in 40 % of the budget     Cholesky
 a float32 copy fits, and Cholesky costs fewer products than predicted   Cholesky
-the memory holds fewer than 240 columns for a preconditioner, n ≥ 5000,
-and with those conjugate gradients are predicted to take twice as long  ASkotch
 otherwise                                                               preconditioned conjugate gradients
 ======================================================================  =====================================
 
@@ -15,8 +13,7 @@ Conjugate gradients keep the entries in 16 bits where these n² bytes fit in 40 
 shift, and are predicted to be read more quickly than made anew so many times; where not, products are matrix-free.
 
 Costs are counted in products K v with float64 entries (see `plan`); those of conjugate gradients are predicted from the
-residual trace of a randomly pivoted Cholesky approximation of small rank, and may be half of that; those of ASkotch
-from two of its blocks. With 240 columns or more conjugate gradients were the quicker (see `mercer.solvers.ASkotch`).
+residual trace of a randomly pivoted Cholesky approximation of small rank, and may be half of that.
 """
 
 from __future__ import annotations
@@ -33,9 +30,8 @@ from mercer.factorizations.preconditioner import preconditioner, rest
 from mercer.gram import KernelOperator
 from mercer.operators import Dense, Operator, Quantised
 from mercer.points import human
-from mercer.solvers import ASkotch, Cholesky, LinearSystem, RefinedConjugateGradients, Solution, solve
+from mercer.solvers import Cholesky, LinearSystem, RefinedConjugateGradients, Solution, solve
 from mercer.solvers.choose import STORED_SHARE, choose_linear
-from mercer.solvers.linear.askotch import block_size
 from mercer.ways.report import Report
 
 __all__ = ["Plan", "RegularisedSolve", "plan"]
@@ -49,12 +45,6 @@ PROBE = 240
 MOST_RANK = 3500
 """Beyond it the memory n r is the limit, 1.6 GB in all at n = 100 000. There (d = 20, λ = 1e-6 n) 2000 pivots took 23 s
 with their eigenvectors and 74 steps of 3.9 s, 3000 without 48 steps (and 32 s beside another job)."""
-PASS = 2.5
-"""Float64 products that a pass of ASkotch costs with float32 entries; 1.6 to 2.5 measured (d = 10)."""
-SMALLEST_BLOCK = 100
-"""Rows of a block below which ASkotch's steps have more overhead than work."""
-MORE_VECTORS = 4
-"""For each right-hand side, that ASkotch keeps beyond those of conjugate gradients."""
 MOST_NOISE = 0.25
 """ε‖K‖√κ/μ beyond which float32 products delay convergence by more than they save."""
 MOST_ROUNDING = 0.1
@@ -152,7 +142,7 @@ def direct_products(n: int, d: int) -> float:
 class RegularisedSolve:
     """One solve: who asks, what for, by which solver, how exactly, and the report to fill.
 
-    `solver` is "auto", "cholesky", "cg" or "askotch".
+    `solver` is "auto", "cholesky" or "cg".
     `narrow` says whether float32 can hold the entries and rows; `mercer` whether the kernel is proved to be one.
     """
 
@@ -171,10 +161,6 @@ class RegularisedSolve:
         fits = self._fits()
         if self.solver == "cholesky" or (self.solver == "auto" and fits and not self._may_iterate()):
             return self._direct("asked for" if self.solver == "cholesky" else self._choice.reason)
-        if self.solver == "askotch":
-            return self._by_blocks("asked for")
-        if self.solver == "auto" and not fits and self._few_columns():
-            return self._contest_of_the_lean()
         if self.solver == "cg" or not fits:
             reason = "asked for" if self.solver == "cg" else self._choice.reason
             return self._iterative(reason, None)
@@ -201,19 +187,6 @@ class RegularisedSolve:
             return solution
         self.report.notes.append(f"conjugate gradients ended {solution.status.name.lower()}, so Cholesky was taken")
         return self._direct("conjugate gradients did not converge")
-
-    def _contest_of_the_lean(self) -> Solution[Any]:
-        """Conjugate gradients with the few columns that fit, unless they are predicted to take twice ASkotch's time."""
-        n, d, most, columns = len(self.B), max(self.report.d, 1), self._most_rank(), self.B.size // len(self.B)
-        with self.report.stage("probe"):
-            probe = pivoted_cholesky(self._entries(), most)
-            found = plan(n, d, probe.residual_trace, self._mean_shift(), self.tol, most, columns=columns)
-            blocks = ASkotch(tol=self.tol, block=self._block())
-            passes = PASS * width(d, columns) * blocks.predicted_passes(self._system())
-        del probe
-        against = f"against {found.products:.0f} for conjugate gradients with {most} pivots"
-        reason = f"{self._choice.reason}; by blocks of rows {passes:.0f} products' time predicted, {against}"
-        return self._by_blocks(reason) if 2 * passes < found.products else self._iterative(reason, None)
 
     # ---- the roads ---------------------------------------------------------------------------------------------------
 
@@ -286,16 +259,6 @@ class RegularisedSolve:
             helpers["narrow"] = self._entries()
         return solver
 
-    def _by_blocks(self, reason: str) -> Solution[Any]:
-        block = max(self._block(), min(SMALLEST_BLOCK, len(self.B)))
-        held = self._block_bytes(block) + 8 * self.B.size * MORE_VECTORS
-        self._account(f"ASkotch, matrix-free, blocks of {block} rows", reason, held)
-        with self.report.stage("solve"), one_blas_thread():  # as above
-            return solve(ASkotch(tol=self.tol, block=block), self._system())
-
-    def _system(self) -> LinearSystem:
-        return LinearSystem(self.K, self.B, self.shift, narrow=self.K.astype(np.float32) if self._mixed else None)
-
     # ---- what decides ------------------------------------------------------------------------------------------------
 
     @property
@@ -323,21 +286,6 @@ class RegularisedSolve:
         n, budget = len(self.B), self.report.room
         fits = 8 * n * n <= STORED_SHARE * budget and 16 * n * n + self._vectors(direct=True) <= budget
         return fits and (n <= SMALL or not (self.K.cheap or self.K.folds))
-
-    def _few_columns(self) -> bool:
-        """Whether a preconditioner may have too few columns, and a block has the memory it needs."""
-        few = self._may_iterate() and self._most_rank() < PROBE
-        return few and self._block() >= min(SMALLEST_BLOCK, block_size(len(self.B)))
-
-    def _block(self) -> int:
-        """Rows of a block of ASkotch that n and the memory allow."""
-        room = max(self._room - self._vectors(direct=False) - 8 * self.B.size * MORE_VECTORS, 0)
-        return int(min(block_size(len(self.B)), np.sqrt(room / self._block_bytes(1))))
-
-    @staticmethod
-    def _block_bytes(block: int) -> int:
-        """Two blocks, their cross block and what is made of them, in float64."""
-        return 5 * 8 * block**2
 
     def _entries(self) -> KernelOperator:
         return self.K.astype(np.float32) if self._mixed else self.K

@@ -28,15 +28,13 @@ class KernelRidge(LeastSquaresRegressor):
         the fit interpolates, if K is positive definite in float64, and is refused otherwise.
     fit_intercept : bool, default False
         Add b, which is not penalised. Without it f shrinks towards 0, so centre the targets or set this.
-    solver : {"auto", "cholesky", "cg", "askotch", "nystroem"}, default "auto"
+    solver : {"auto", "cholesky", "cg", "nystroem"}, default "auto"
         "cholesky" stores K in float32 (4n² bytes), factors it and refines with float64 products; "cg" stores at most
-        2000 columns: conjugate gradients preconditioned by randomly pivoted Cholesky, refined alike; "askotch" stores
-        none, and solves a block of rows at a time. "nystroem" is an approximation: f in the span of m landmarks bⱼ,
-        f = Σⱼ βⱼ k(·, bⱼ) with (K_nmᵀ W K_nm + λ K_mm) β = K_nmᵀ W (y − b), in O(n m) time a step and O(m²) memory.
-        "auto" takes "cg" where K doesn't fit in 40 % of the memory budget or where it is predicted to be quicker,
-        "askotch" where so few columns fit that "cg" is predicted to take much longer, and landmarks, with a warning,
-        where a hundred exact products would take hours (n²(d + 20) > 4e12, so n of some 300 000 at d = 20); the report
-        says why.
+        3500 columns: conjugate gradients preconditioned by randomly pivoted Cholesky, refined alike. "nystroem" is an
+        approximation: f in the span of m landmarks bⱼ, f = Σⱼ βⱼ k(·, bⱼ) with (K_nmᵀ W K_nm + λ K_mm) β =
+        K_nmᵀ W (y − b), in O(n m) time a step and O(m²) memory. "auto" takes "cg" if K does not fit in 40 % of the
+        memory budget or if "cg" is predicted to be faster, and landmarks, with a warning, if a hundred exact products
+        would take hours (n²(d + 20) > 4e12, so n of some 300 000 at d = 20); the report says why.
     n_landmarks : int or None, default None
         Of "nystroem"; None is 5√n, or what fits the budget.
     landmarks : {"pivoted", "uniform", "kmeans"} or array, default "pivoted"
@@ -114,7 +112,7 @@ class KernelRidge(LeastSquaresRegressor):
         alpha: Any = 1.0,
         *,
         fit_intercept: bool = False,
-        solver: Literal["auto", "cholesky", "cg", "askotch", "nystroem"] = "auto",
+        solver: Literal["auto", "cholesky", "cg", "nystroem"] = "auto",
         n_landmarks: int | None = None,
         landmarks: Literal["pivoted", "uniform", "kmeans"] | Any = "pivoted",
         tol: float = 1e-10,
@@ -205,7 +203,7 @@ class KernelRidgeClassifier(LeastSquaresClassifier):
         *,
         fit_intercept: bool = True,
         class_weight: dict[Any, float] | str | None = None,
-        solver: Literal["auto", "cholesky", "cg", "askotch", "nystroem"] = "auto",
+        solver: Literal["auto", "cholesky", "cg", "nystroem"] = "auto",
         n_landmarks: int | None = None,
         landmarks: Literal["pivoted", "uniform", "kmeans"] | Any = "pivoted",
         tol: float = 1e-10,

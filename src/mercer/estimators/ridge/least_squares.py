@@ -64,8 +64,10 @@ class LeastSquares(Compressible):
     def _penalties(self, targets: int) -> np.ndarray:
         """λ of each target."""
         who = type(self).__name__
-        if self.solver not in ("auto", "cholesky", "cg", "askotch", "nystroem"):
-            do = 'choose "auto", "cholesky", "cg", "askotch" or "nystroem"'
+        if self.solver not in ("auto", "cholesky", "cg", "nystroem"):
+            do = 'choose "auto", "cholesky", "cg" or "nystroem"'
+            if self.solver == "askotch":
+                do = 'this solver was removed: use "cg", which is faster, or "auto"'
             raise InvalidInput(message(who, f"solver={self.solver!r}", do))
         if not (isinstance(self.alpha, Real) and 0 <= float(self.alpha) < np.inf):
             raise InvalidInput(message(who, f"alpha={self.alpha!r}", "give a number ≥ 0, the weight α of ‖f‖²"))
