@@ -146,6 +146,14 @@ def test_one_concept_a_file(file):
             assert not modules, f"line {node.lineno}: {', '.join(modules)} of {node.module}, a folder that it is in"
 
 
+def test_the_picture_of_the_floors_is_of_today(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    draw = importlib.import_module("draw_floors")
+    page = draw.PAGE.read_text(encoding="utf-8")
+    assert draw.drawn(page) == page, "python docs/draw_floors.py draws it anew"
+    assert len(page.splitlines()) <= 150, "a tour, not a book"
+
+
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: str(folder.relative_to(SOURCE)))
 def test_small_folders(folder):
     modules = [one for one in folder.glob("*.py") if one.name != "__init__.py"]

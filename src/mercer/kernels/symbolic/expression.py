@@ -53,7 +53,20 @@ def _cannot(what: str) -> NoReturn:
 class Expression:
     """A node op(args) with an optional value; arithmetic and NumPy's functions build larger nodes.
 
-    `==` and `hash` are structural. The ops are those of the architecture page.
+    `==` and `hash` are structural.
+
+    ===================================================  ====  =========================================
+    op                                                   args  value
+    ===================================================  ====  =========================================
+    const                                                0     float
+    param                                                0     name; in derivatives, never in a program
+    pairing                                              0     (kind, views)
+    self_x, self_z                                       0     (kind, views): a row with itself
+    neg exp log sqrt tanh sin cos abs                    1     none
+    add sub mul div minimum maximum less less_equal      2     none
+    pow                                                  1     exponent, float; a whole one is exact
+    where                                                3     none
+    ===================================================  ====  =========================================
 
     >>> s = Expression("pairing", (), ("sqdist", ()))
     >>> np.exp(-0.5 * s)
