@@ -266,7 +266,7 @@ def _measure(row: Row, case: Case, setting: Setting, result: Result) -> None:
         if row.figure == "error":
             result.value = result.ours_error
         else:
-            _race(row, min(setting.rounds, row.rounds), 0.0 if setting.quick else SETTLE, result)
+            _race(row, setting, result)
     _judge(row, setting, result)
 
 
@@ -299,9 +299,14 @@ def _once(row: Row, result: Result) -> None:
     result.rounds, result.low, result.high = 1, result.value, result.value
 
 
-def _race(row: Row, rounds: int, rest: float, result: Result) -> None:
+def _race(row: Row, setting: Setting, result: Result) -> None:
     assert row.peer is not None, f"{row.name}: a figure of time needs a peer"
-    ours, peer = zip(*_rounds(row.ours, row.peer, rounds, rest), strict=True)
+    rounds = 1 if setting.quick else min(setting.rounds, row.rounds)
+    if setting.quick:  # the figures mean nothing: one call of each is enough
+        pairs = [(_one_call(row.ours), _one_call(row.peer))]
+    else:
+        pairs = _rounds(row.ours, row.peer, rounds, SETTLE)
+    ours, peer = zip(*pairs, strict=True)
     values = [row.value(a, b) for a, b in zip(ours, peer, strict=True)]
     result.rounds = rounds
     result.value, result.low, result.high = statistics.median(values), min(values), max(values)
@@ -338,11 +343,16 @@ def clock(call: Callable[[], Any], rest: float = SETTLE) -> float:
 def _seconds(call: Callable[[], Any]) -> Iterator[float]:
     total = 0.0
     for _ in range(REPEATS):
-        start = time.perf_counter()
-        result = call()
-        seconds = time.perf_counter() - start
-        del result
+        seconds = _one_call(call)
         yield seconds
         total += seconds
         if total > FAST:
             return
+
+
+def _one_call(call: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    result = call()
+    seconds = time.perf_counter() - start
+    del result  # to free it takes time, too
+    return seconds
