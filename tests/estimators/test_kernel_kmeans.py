@@ -1,5 +1,7 @@
 """Kernel k-means against k-means, brute force and its own promises."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,10 +12,12 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import KernelKMeans
+from mercer.engine.backend import is_native
 from mercer.errors import ConvergenceWarning, InvalidInput, MemoryExceeded
 from mercer.estimators.clustering import kernel_kmeans, landmark_clusters
 from mercer.estimators.pca import landmarks
 from mercer.kernels import Function, Gaussian, Laplace, Linear, Polynomial, Precomputed
+from mercer.planning.machine import Machine
 from mercer.testing import assert_close
 
 X, CLOUD = make_blobs(300, 3, centers=4, cluster_std=1.5, random_state=0)
@@ -86,15 +90,14 @@ def test_large_roads_with_float32_entries_equal_the_small_one(solver, monkeypatc
     assert large.inertia_ == pytest.approx(small.inertia_, rel=1e-12), "the last pass is in float64"
 
 
-def test_cheap_entries_are_not_stored_dear_ones_are(monkeypatch):
+def test_k_is_stored_if_it_fits(monkeypatch):
     monkeypatch.setattr(kernel_kmeans, "SMALL", 10)
-    wide = RNG.standard_normal((100, 60))
-    assert "matrix-free" in KernelKMeans(2).fit(X).report_.method
-    assert "stored" in KernelKMeans(2).fit(wide).report_.method
-    short = KernelKMeans(2, memory=187_000).fit(wide).report_
+    rows = RNG.standard_normal((400, 3))
+    assert "stored" in KernelKMeans(2).fit(rows).report_.method
+    short = KernelKMeans(2, memory=500_000).fit(rows).report_
     assert "matrix-free" in short.method
     assert "do not fit" in short.reason
-    assert short.memory_planned < 187_000
+    assert short.memory_planned < 500_000
 
 
 def test_weight_2_is_a_repeated_row_weight_0_an_absent_one_in_any_order():
@@ -264,9 +267,23 @@ def test_features_that_do_not_fit_are_taken_in_mini_batches(monkeypatch):
     assert model.report_.memory_planned <= 800_000
 
 
+@pytest.mark.skipif(not is_native(), reason="the rates are those of the compiled engine")
+@pytest.mark.parametrize(("slow", "stored"), [("", True), ("narrow32", True), ("touch", False), ("sums", False)])
+def test_a_wrong_rate_decides_whether_k_is_stored(slow, stored, monkeypatch):
+    monkeypatch.setattr(kernel_kmeans, "SMALL", 10)
+    machine = Machine.documented()
+    wrong = replace(machine, **({slow: getattr(machine, slow) / 30} if slow else {}))
+    monkeypatch.setattr(kernel_kmeans.rates, "machine", lambda cost: wrong)
+    report = KernelKMeans(3, Gaussian(0.1)).fit(X).report_
+    assert ("K stored" in report.method) == stored
+    assert stored or "entries are made anew in" in report.reason
+
+
 def test_auto_takes_landmarks_where_a_pass_is_too_dear(monkeypatch):
     monkeypatch.setattr(kernel_kmeans, "SMALL", 10)
     monkeypatch.setattr(kernel_kmeans, "DEAREST_PASS", 1e5)
+    monkeypatch.setattr(kernel_kmeans, "lloyd", lambda *_, stored=False: float(stored))
+    monkeypatch.setattr("mercer.gram.planned.Planned.native", True)
     report = KernelKMeans(3, Gaussian(0.1)).fit(X).report_
     assert "Nyström" in report.method
     assert "multiply-adds" in report.reason

@@ -1,5 +1,7 @@
 """Leave-one-out, generalised cross-validation and folds against honest refits; λ per target; what is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -14,6 +16,7 @@ from mercer.engine import backend
 from mercer.errors import InvalidInput, MemoryExceeded
 from mercer.estimators.ridge import least_squares, validated
 from mercer.kernels import Constant, Gaussian, Linear, Precomputed, Spectrum
+from mercer.planning.machine import Machine
 from mercer.select import RidgeSpectrum
 from mercer.testing import assert_close
 from mercer.ways import spectral
@@ -160,6 +163,28 @@ def test_the_model_is_kernel_ridge_with_the_chosen_alpha_and_kernel(data, weight
     assert model.best_score_ == max(each)
 
 
+def prefer(monkeypatch, method):
+    """Predict this decomposition to be the quickest where it may be taken."""
+
+    def ways(machine, n, d, shifts, *, factor, band):
+        may = {"eigenvectors": True, "factor": factor, "band": band}
+        return {name: float(name != method) for name in may if may[name] and name in ("eigenvectors", method)}
+
+    monkeypatch.setattr(spectral, "predicted_ways", ways)
+
+
+@pytest.mark.parametrize(
+    ("slow", "shifts", "taken"),
+    [("", 10, "band"), ("product64", 10, "eigenvectors"), ("", 60, "eigenvectors"), ("bandwidth", 60, "band")],
+)
+def test_a_wrong_rate_takes_the_other_decomposition(slow, shifts, taken):
+    """A band is made of products of tiles; half of LAPACK's reduction is bound by memory."""
+    machine = Machine.documented()
+    machine = replace(machine, **({slow: getattr(machine, slow) / 10} if slow else {}))
+    ways = spectral.predicted_ways(machine, 1500, 10, shifts, factor=False, band=True)
+    assert min(ways, key=ways.__getitem__) == taken
+
+
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("cv", [None, "gcv", 3])
 def test_a_factor_of_small_rank_leads_to_the_same_place(data, weights, monkeypatch, intercept, cv):
@@ -167,7 +192,7 @@ def test_a_factor_of_small_rank_leads_to_the_same_place(data, weights, monkeypat
     Y = np.column_stack([y, X[:, 1]])
     kernel = Gaussian(gamma=0.05).on([2])
     full = KernelRidgeCV(kernel, [1e-2, 1.0, 30.0], cv=cv, fit_intercept=intercept).fit(X, Y, weights)
-    monkeypatch.setattr(spectral, "FACTOR_FROM", 100)
+    prefer(monkeypatch, "factor")
     low = KernelRidgeCV(kernel, [1e-2, 1.0, 30.0], cv=cv, fit_intercept=intercept).fit(X, Y, weights)
     assert "eigendecomposition" in full.report_.method
     assert "factor of K of rank" in low.report_.method
@@ -183,7 +208,7 @@ def test_a_band_leads_to_the_same_place(data, weights, monkeypatch, intercept, c
     X, y = data
     Y, alphas = np.column_stack([y, X[:, 1]]), [1e-2, 1.0, 30.0]
     full = KernelRidgeCV(KERNEL, alphas, cv=cv, fit_intercept=intercept).fit(X, Y, weights)
-    monkeypatch.setattr(spectral, "BAND_FROM", 96)
+    prefer(monkeypatch, "band")
     band = KernelRidgeCV(KERNEL, alphas, cv=cv, fit_intercept=intercept).fit(X, Y, weights)
     assert "eigendecomposition" in full.report_.method
     assert "reduction to a band" in band.report_.method
@@ -191,10 +216,8 @@ def test_a_band_leads_to_the_same_place(data, weights, monkeypatch, intercept, c
     np.testing.assert_allclose(band.predict(X), full.predict(X), atol=1e-8)
     if cv is None:
         np.testing.assert_allclose(band.loo_predictions_, full.loo_predictions_, rtol=0, atol=1e-10)
-    # Folds and many λ are for the eigenvectors.
-    for other in ({"cv": 3}, {"alphas": np.logspace(-3, 3, len(X) // 32 + 1)}):
-        model = KernelRidgeCV(KERNEL, **({"alphas": alphas} | other)).fit(X, y)
-        assert "eigendecomposition" in model.report_.method
+    model = KernelRidgeCV(KERNEL, alphas, cv=3).fit(X, y)  # folds are for the eigenvectors
+    assert "eigendecomposition" in model.report_.method
 
 
 @pytest.mark.skipif(not backend.is_native(), reason="the band is a road of the compiled module only")
@@ -204,7 +227,7 @@ def test_a_band_of_a_matrix_that_is_made_at_once(monkeypatch):
     y, kernel = np.array([word.count("a") for word in words], float), Spectrum(2)
     assert kernel.whole
     full = KernelRidgeCV(kernel, [0.1, 1.0]).fit(words, y)
-    monkeypatch.setattr(spectral, "BAND_FROM", 96)
+    prefer(monkeypatch, "band")
     band = KernelRidgeCV(kernel, [0.1, 1.0]).fit(words, y)
     assert "reduction to a band" in band.report_.method
     np.testing.assert_allclose(band.loo_predictions_, full.loo_predictions_, atol=1e-9)
@@ -212,7 +235,7 @@ def test_a_band_of_a_matrix_that_is_made_at_once(monkeypatch):
 
 @pytest.mark.skipif(not backend.is_native(), reason="the band is a road of the compiled module only")
 def test_a_band_says_where_k_is_singular(monkeypatch):
-    monkeypatch.setattr(spectral, "BAND_FROM", 96)
+    prefer(monkeypatch, "band")
     F = np.random.default_rng(0).standard_normal((120, 4))
     model = KernelRidgeCV(Linear(), [0.0, 1.0, 10.0]).fit(F, F[:, 0])
     assert "reduction to a band" in model.report_.method
@@ -226,7 +249,7 @@ def test_no_factor_is_sought_where_interlacing_excludes_it(data, monkeypatch):
         raise AssertionError("pivoted Cholesky was tried")
 
     X, y = data
-    monkeypatch.setattr(spectral, "FACTOR_FROM", 100)
+    prefer(monkeypatch, "factor")
     monkeypatch.setattr(spectral, "pivoted_cholesky", never)
     assert "eigendecomposition" in KernelRidgeCV(Gaussian(gamma=1.0)).fit(X, y).report_.method
     with pytest.raises(AssertionError, match="was tried"):
@@ -235,7 +258,7 @@ def test_no_factor_is_sought_where_interlacing_excludes_it(data, monkeypatch):
 
 def test_a_factor_is_refused_where_there_is_none(data, monkeypatch):
     X, y = data
-    monkeypatch.setattr(spectral, "FACTOR_FROM", 100)
+    prefer(monkeypatch, "factor")
     assert "eigendecomposition" in KernelRidgeCV(Gaussian(gamma=1.0)).fit(X, y).report_.method
     assert "eigendecomposition" in KernelRidgeCV(Linear(), [0.0, 1.0]).fit(X, y).report_.method
     assert "of rank 10 " in KernelRidgeCV(Linear()).fit(X, y).report_.method
@@ -254,7 +277,8 @@ def test_many_rows_take_the_model_from_the_decomposition_that_validated(
     X, y = data
     Y = np.column_stack([y, X[:, 1]])
     monkeypatch.setattr(validated, "REUSED_FROM", 100)
-    monkeypatch.setattr(spectral, "FACTOR_FROM", 100 if low_rank else 1000)
+    if low_rank:
+        prefer(monkeypatch, "factor")
     kernels, alphas = [Linear(), Gaussian(gamma=0.05).on([2])], [1e-2, 1.0, 30.0]
     options = {"fit_intercept": intercept, "cv": cv, "alpha_per_target": True}
     model = KernelRidgeCV(kernels, alphas, **options).fit(X, Y, weights)

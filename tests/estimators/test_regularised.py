@@ -1,6 +1,8 @@
 """Which road a regularised solve takes, that both lead to the same place, and that the report says so."""
 
+import itertools
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +13,11 @@ from mercer.approx import pivoted_cholesky
 from mercer.engine.backend import is_native
 from mercer.errors import InvalidInput
 from mercer.kernels import Gaussian, Precomputed
+from mercer.planning.costs import conjugate_gradients, refined_cholesky
+from mercer.planning.machine import Machine
 from mercer.ways import regularised
+
+MACHINE = Machine.documented()
 
 
 @pytest.fixture
@@ -48,53 +54,87 @@ def test_steps_are_as_predicted_within_a_factor_of_two():
     X = np.random.default_rng(2).standard_normal((3000, 8))
     model = KernelRidge(Gaussian(0.1), alpha=0.1, solver="cg").fit(X, X[:, 0])
     probe = pivoted_cholesky(KernelOperator(Gaussian(0.1), X), regularised.PROBE)
-    predicted = regularised.plan(3000, 8, probe.residual_trace, 0.1, 1e-10, 300)
+    predicted = regularised.plan(MACHINE, 3000, 8, probe.residual_trace, 0.1, 1e-10, 300)
     assert predicted.steps / 2 < model.report_.steps < 2 * predicted.steps
 
 
 def test_harder_systems_and_higher_dimensions_are_told_apart():
-    easy, hard = (regularised.plan(10_000, 20, 4000.0, shift, 1e-10, 1000) for shift in (1.0, 1e-3))
-    assert easy.products < regularised.direct_products(10_000, 20) < hard.products
+    easy, hard = (regularised.plan(MACHINE, 10_000, 20, 4000.0, shift, 1e-10, 1000) for shift in (30.0, 1e-3))
+    assert easy.seconds < refined_cholesky(MACHINE, 10_000, 20) < hard.seconds
     assert hard.rank >= 2 * easy.rank
 
 
 def test_many_targets_cost_more_and_few_do_not():
-    plans = [regularised.plan(20_000, 16, 8000.0, 2e-2, 1e-10, 2000, columns=columns) for columns in (1, 2, 26)]
-    assert plans[0] == plans[1]
-    assert 1.5 * plans[0].products < plans[2].products < 4 * plans[0].products
+    plans = [
+        regularised.plan(MACHINE, 20_000, 16, 8000.0, 2e-2, 1e-10, 2000, columns=columns) for columns in (1, 2, 26)
+    ]
+    assert plans[1].seconds < 1.2 * plans[0].seconds
+    assert 1.2 * plans[0].seconds < plans[2].seconds < 4 * plans[0].seconds
     assert plans[2].rank >= plans[0].rank
 
 
-@pytest.fixture
-def eager(monkeypatch):
-    """Small systems are contested too."""
-    monkeypatch.setattr(regularised, "DIRECT_BELOW", 100)
+def cholesky_takes(seconds, monkeypatch):
+    """Whatever the machine's rates say."""
+    monkeypatch.setattr(regularised, "refined_cholesky", lambda *given, **how: seconds)
 
 
-def test_auto_takes_the_cheaper_road_and_says_why(data, eager, monkeypatch):
+def test_auto_takes_the_quicker_method_and_says_why(data, monkeypatch):
     X, y = data
-    monkeypatch.setattr(regularised, "direct_products", lambda n, d: 1e9)
+    cholesky_takes(1e9, monkeypatch)
     report = KernelRidge(Gaussian(0.2)).fit(X, y).report_
     assert "conjugate gradients" in report.method
     assert "for Cholesky" in report.reason
-    monkeypatch.setattr(regularised, "direct_products", lambda n, d: 5.0)
+    cholesky_takes(0.1, monkeypatch)
     report = KernelRidge(Gaussian(0.2), alpha=1e-6).fit(X, y).report_
     assert "Cholesky" in report.method
     assert "conjugate gradients would take" in report.reason
     assert "probe" in report.seconds
 
 
-def test_no_probe_where_not_even_one_step_would_be_cheaper(data, eager):
+@pytest.mark.skipif(not is_native(), reason="the rates are those of the compiled engine")
+@pytest.mark.parametrize(
+    ("rates", "factor", "method"),
+    [
+        ((), 1.0, "conjugate gradients"),
+        (("product32", "product64"), 10.0, "Cholesky"),
+        (("narrow32", "wide32", "narrow64", "wide64"), 0.1, "Cholesky"),
+        (("calls",), 0.01, "Cholesky"),
+    ],
+)
+def test_a_machine_with_a_wrong_rate_takes_the_other_method(rates, factor, method, monkeypatch):
+    """Where the two are close, each rate decides, and in the direction in which it is wrong."""
+    wrong = replace(MACHINE, **{name: factor * getattr(MACHINE, name) for name in rates})
+    monkeypatch.setattr(regularised.rates, "machine", lambda cost: wrong)
+    X = np.random.default_rng(0).standard_normal((3500, 8))
+    report = KernelRidge(Gaussian(0.1), alpha=1.0, tol=1e-6).fit(X, X[:, 0]).report_
+    assert report.method.startswith(method)
+    assert report.residual <= 1e-6
+
+
+def test_no_probe_where_not_even_one_step_would_be_quicker(data):
     """The factor of 500 rows costs less than the checks of conjugate gradients alone."""
     report = KernelRidge(Gaussian(0.2)).fit(*data).report_
     assert "Cholesky" in report.method
-    assert "products' time at least" in report.reason
+    assert "s at least, against" in report.reason
     assert "probe" not in report.seconds
 
 
-def test_a_prediction_that_was_wrong_ends_with_cholesky(data, eager, monkeypatch):
+def test_the_report_shows_predicted_seconds_beside_those_that_were_taken(data, monkeypatch):
+    """By a clock that goes on by a second at each look."""
+    clock = itertools.count()
+    monkeypatch.setattr("mercer.ways.report.time.perf_counter", lambda: float(next(clock)))
+    report = KernelRidge(Gaussian(0.2)).fit(*data).report_
+    if is_native():
+        ((stages, seconds),) = report.predicted.items()
+        assert stages == "kernel matrix + solve"
+        assert seconds == pytest.approx(refined_cholesky(MACHINE, 500, 4, kept=True), rel=0.5)
+        assert report.taken(stages) == report.seconds["kernel matrix"] + report.seconds["solve"] == 2.0
+        assert "took 2 s" in str(report)
+
+
+def test_a_prediction_that_was_wrong_ends_with_cholesky(data, monkeypatch):
     X, y = data
-    monkeypatch.setattr(regularised, "direct_products", lambda n, d: 10.0)
+    cholesky_takes(10.0, monkeypatch)
     monkeypatch.setattr(regularised, "plan", lambda *_: regularised.Plan(5, 1.0, 5.0))
     model = KernelRidge(Gaussian(0.2), alpha=1e-4).fit(X, y)
     assert "Cholesky" in model.report_.method
@@ -103,9 +143,9 @@ def test_a_prediction_that_was_wrong_ends_with_cholesky(data, eager, monkeypatch
 
 
 @pytest.mark.parametrize(("direct", "most"), [(15.0, 40), (40.0, 80)])
-def test_a_wrong_prediction_costs_twice_what_it_said_or_as_much_as_cholesky(data, eager, monkeypatch, direct, most):
+def test_a_wrong_prediction_costs_twice_what_it_said_or_as_much_as_cholesky(data, monkeypatch, direct, most):
     asked, solver = [], regularised.RefinedConjugateGradients
-    monkeypatch.setattr(regularised, "direct_products", lambda n, d: direct)
+    cholesky_takes(direct, monkeypatch)
     monkeypatch.setattr(regularised, "plan", lambda *_: regularised.Plan(5, 20.0, 10.0))
     monkeypatch.setattr(regularised, "RefinedConjugateGradients", lambda **how: asked.append(how) or solver(**how))
     KernelRidge(Gaussian(0.2)).fit(*data)
@@ -127,7 +167,7 @@ def test_matrix_free_where_the_matrix_does_not_fit_with_what_memory_leaves(data)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_entries_in_16_bits_where_they_pay(data, monkeypatch, alpha, weighted):
     X, y = data
-    monkeypatch.setattr(regularised, "iterations", lambda n, d, rank, steps, stored, columns: 1.0 if stored else 2.0)
+    monkeypatch.setattr(regularised, "conjugate_gradients", lambda *_, stored: 1.0 if stored else 2.0)
     weights = np.random.default_rng(1).uniform(0.5, 2.0, 500) if weighted else None
     direct, iterated, report = both((X, np.column_stack([y, X[:, 3]])), weights, alpha=alpha)
     assert "entries in 16 bits" in report.method
@@ -137,7 +177,7 @@ def test_entries_in_16_bits_where_they_pay(data, monkeypatch, alpha, weighted):
 
 
 def test_entries_in_16_bits_only_where_they_are_exact_enough_and_fit(data, monkeypatch):
-    monkeypatch.setattr(regularised, "iterations", lambda n, d, rank, steps, stored, columns: 1.0 if stored else 2.0)
+    monkeypatch.setattr(regularised, "conjugate_gradients", lambda *_, stored: 1.0 if stored else 2.0)
     direct, iterated, report = both(data, alpha=1e-4)
     assert "matrix-free" in report.method
     np.testing.assert_allclose(iterated, direct, atol=1e-7)
@@ -147,13 +187,13 @@ def test_entries_in_16_bits_only_where_they_are_exact_enough_and_fit(data, monke
 
 def test_stored_entries_pay_with_more_steps_and_more_columns():
     def pays(d, steps):
-        stored, made = (regularised.iterations(20_000, d, 480, steps, kept) for kept in (True, False))
+        stored, made = (conjugate_gradients(MACHINE, 20_000, d, 480, steps, stored=kept) for kept in (True, False))
         return stored < made
 
     assert pays(20, 100)
     assert pays(100, 100)
     assert pays(100, 20)
-    assert not pays(3, 20)
+    assert not pays(3, 2)
 
 
 def test_no_preconditioner_without_a_shift_or_a_mercer_kernel(data):

@@ -17,7 +17,14 @@ from mercer.planning import machine as module
 from mercer.planning.machine import Machine
 
 RATES = [field.name for field in fields(Machine) if field.name not in ("threads", "source")]
-LARGE = 2 * rates.WORTH_MEASURING
+
+
+def small(machine: Machine) -> float:
+    return 0.5 * rates.WORTH_MEASURING
+
+
+def large(machine: Machine) -> float:
+    return 2 * rates.WORTH_MEASURING
 
 
 @pytest.fixture
@@ -44,27 +51,27 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_small_work_is_planned_by_documented_rates_before_and_after_a_measurement(asked: list[int]) -> None:
-    before = rates.machine(0.5 * rates.WORTH_MEASURING)
+    before = rates.machine(small)
     assert not asked
     assert before.source == "documented"
-    assert rates.machine(LARGE).source == "measured"
-    assert rates.machine(0.5 * rates.WORTH_MEASURING) == before
+    assert rates.machine(large).source == "measured"
+    assert rates.machine(small) == before
 
 
 def test_rates_are_measured_once_and_kept(asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    found = rates.machine(LARGE)
-    assert rates.machine(LARGE) == found
+    found = rates.machine(large)
+    assert rates.machine(large) == found
     forget(monkeypatch)
-    assert rates.machine(LARGE) == found
+    assert rates.machine(large) == found
     assert len(asked) == 1
 
 
 def test_rates_of_a_busy_machine_are_not_kept(asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rates.processors, "free", lambda: rates.processors.allowed() - 1)
-    rates.machine(LARGE), rates.machine(LARGE)
+    rates.machine(large), rates.machine(large)
     assert len(asked) == 1
     forget(monkeypatch)
-    rates.machine(LARGE)
+    rates.machine(large)
     assert len(asked) == 2
 
 
@@ -95,7 +102,7 @@ CONTENTS = {
 def test_a_file_that_holds_something_else_is_as_good_as_none(
     name: str, asked: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rates.machine(LARGE)
+    rates.machine(large)
     (file,) = module.cache_folder().iterdir()
     content = json.loads(file.read_text())
     changes = {"negative": -1.0, "not finite": float("inf"), "text": "fast"}
@@ -109,22 +116,22 @@ def test_a_file_that_holds_something_else_is_as_good_as_none(
         content["key"]["processor"] = "of another machine"
     file.write_bytes(CONTENTS[name] if name in CONTENTS else json.dumps(content).encode())
     forget(monkeypatch)
-    assert rates.machine(LARGE).source == "measured"
+    assert rates.machine(large).source == "measured"
     assert len(asked) == 2
     forget(monkeypatch)
-    rates.machine(LARGE)
+    rates.machine(large)
     assert len(asked) == 2  # and it was written anew
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     module.cache_folder().write_text("a file where the folder would be")
-    assert rates.machine(LARGE).source == "measured"
-    assert rates.machine(LARGE).source == "measured"
+    assert rates.machine(large).source == "measured"
+    assert rates.machine(large).source == "measured"
     assert len(asked) == 1
 
 
 def test_a_file_is_written_as_a_whole_or_not_at_all(asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    found = rates.machine(LARGE)
+    found = rates.machine(large)
     (file,) = module.cache_folder().iterdir()
     before = file.read_bytes()
 
@@ -140,15 +147,15 @@ def test_the_variable_names_a_file_or_turns_measuring_off(
     asked: list[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("MERCER_MACHINE", "off")
-    assert rates.machine(LARGE) == module.known(5, "") == Machine.documented()
+    assert rates.machine(large) == module.known(5, "") == Machine.documented()
     other = replace(Machine.documented(), touch=123.0)
     other.save(tmp_path / "rates.json")
     monkeypatch.setenv("MERCER_MACHINE", str(tmp_path / "rates.json"))
-    found = rates.machine(0.0)
+    found = rates.machine(small)
     assert found == module.known(1, "") == replace(other, source=str(tmp_path / "rates.json"))
     monkeypatch.setenv("MERCER_MACHINE", str(tmp_path / "absent.json"))
     with pytest.raises(InvalidInput, match=r"MERCER_MACHINE.*Machine\.save"):
-        rates.machine(0.0)
+        rates.machine(small)
     assert not asked
 
 

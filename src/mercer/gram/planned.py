@@ -126,7 +126,12 @@ class Planned(Operator):
     @property
     def cheap(self) -> bool:
         """Whether a product computes the entries about as fast as it would read stored ones: see `CHEAP_COLUMNS`."""
-        return self._runs_as_program and backend.is_native() and self.X.shape[1] <= CHEAP_COLUMNS
+        return self.native and self.X.shape[1] <= CHEAP_COLUMNS
+
+    @property
+    def native(self) -> bool:
+        """Whether the compiled engine makes the entries from a traced formula, at the rates of a `Machine`."""
+        return self._runs_as_program and backend.is_native()
 
     @cached_property
     def _expression(self) -> Expression | None:

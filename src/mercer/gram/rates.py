@@ -15,6 +15,7 @@ from mercer.kernels import Gaussian
 from mercer.kernels.sequences import comparing, counts
 from mercer.kernels.sequences.corpus import Corpus
 from mercer.kernels.sequences.pairs import isa
+from mercer.operators import Dense
 from mercer.planning.machine import MANY, NARROW, WIDE, Machine, given, keep, kept
 
 __all__ = ["WORTH_MEASURING", "machine", "measure"]
@@ -31,8 +32,8 @@ READ = 1 << 26
 _lock = threading.Lock()
 
 
-def machine(seconds: float = 0.0) -> Machine:
-    """The rates for planning work that takes so many `seconds` by documented rates.
+def machine(cost: Callable[[Machine], float]) -> Machine:
+    """The rates for planning work whose seconds are `cost(machine)`.
 
     They are those of ``MERCER_MACHINE`` if it is set. If not, less than a second of work has documented rates: nothing
     is measured for it, and its plan does not depend on what else this user computed. For more work the rates are
@@ -42,8 +43,9 @@ def machine(seconds: float = 0.0) -> Machine:
     wanted = given()
     if wanted is not None:
         return wanted
-    if not seconds >= WORTH_MEASURING:
-        return Machine.documented(*at)
+    documented = Machine.documented(*at)
+    if not cost(documented) >= WORTH_MEASURING:
+        return documented
     with _lock:
         found = kept(*at)
         if found is None:
@@ -135,7 +137,13 @@ def _pairs() -> dict[str, float]:
         many = _rate(lambda n: product(n, NARROW, MANY), 512, 1024, 2048)
         found[f"narrow{bits}"], found[f"block{bits}"] = narrow, 1 / max(1 / many - 1 / narrow, 0.01 / narrow)
         found[f"wide{bits}"] = _rate(lambda n: product(n, WIDE, 1), 512, 1024, 2048)
-    return found
+    return found | {"sums": _rate(_group_sums, 512, 1024, 2048)}
+
+
+def _group_sums(n: int) -> tuple[float, Callable[[], object]]:
+    """The sums of a stored matrix over eight groups of its columns."""
+    A, labels = Dense(np.ones((n, n), np.float32), symmetric=True), np.arange(n) % 8
+    return n**2, lambda: A.group_sums(labels, 8)
 
 
 def _sequences() -> dict[str, float]:

@@ -8,17 +8,24 @@ vectors, β bytes a second that are read (β₁ by one thread), τ bytes a secon
 product of K, entries made anew       n²/2 · (e(d, s) + b(s) · [c > 2] max(1, c/26))
 product of a stored matrix            max(s n²/β, 2 n² c/f(s))
 K stored                              n²/2 · e(d, s) + s n²/τ
-K in 16 bits                          n²/2 · e(d, 4) + n²/τ
+K in 16 bits                          n²/2 · (e(d, 4) + 2 b(4)) + n²/τ
 product of entries in 16 bits         n²/β + n² c b(4)/52
-Cholesky                              n³/3 · (1 + 1000/n)/(0.75 f(s))
+Cholesky                              n³/3 · (1 + 1500/n)/(0.75 f(s))
 substitution in the factor            2 max(s n²/2β, n² c/f(s))
 LAPACK, values and k vectors          (4/3 n³/2 + 2 n² k)/f(8) + 4/3 · 8 n³/2 · 1/(2β) + 50 n/γ
 LAPACK, all vectors                   (4/3 n³/2 + 4 n³)/f(8) + 4/3 · 8 n³/2 · 1/(2β) + 50 n/γ
-a band, K = QBQᵀ, and l shifts        8/3 n³/(0.75 f(8)) + 100 n² l/f(8)
-pivoted Cholesky of rank r            n r (e(d, s) + 2 s/τ) + n r²/f(s)
-preconditioner of rank r              3 n r²/f(s) + n r (e(d, s) + 2 s/τ)
-its product, one thread of BLAS       max(2 s n r/β₁, 4 n r c/f₁(s)) + 200/γ
+a band, K = QBQᵀ, and l shifts        (8/3 n³ (1 + 500/n)/0.75 + 100 n² l)/f(8)
+sums by groups, entries made anew     n²/2 · e(d, s)
+sums by groups, K stored              n²/σ, σ entries a second
+block Krylov, k pairs, b columns      3 n b e(d, s) + p products with b columns + 25 p n b²/f(s) + LAPACK of p b + 10⁴/γ
+pivoted Cholesky of rank r            n r (e(d, s) + 2 s/τ) + n r²/f(s) + 200 r/γ
+preconditioner of rank r              the same + 2 n r²/f(s)
+its product, one thread of BLAS       max(2 s n r/β₁, 4 n r c/f₁(s)) + 600/γ
 ====================================  ==================================================================================
+
+(K + λI)X = B with residuals in float64 is solved by Cholesky in float32, with four steps of refinement, or by conjugate
+gradients, whose products have entries in float32 or 16 bits, with four or five checks in float64. Block Krylov takes
+p = 3 steps if k ≥ d, and 5 if it looks for a part of d directions, which may be much alike.
 
 The shares of f(s) that decompositions reach, the calls of a step and of a column are numbers of the algorithms, not of
 a machine. A prediction is good if it is within a factor of two.
@@ -31,8 +38,12 @@ from mercer.planning.machine import MANY, Machine
 __all__ = [
     "band",
     "cholesky",
+    "conjugate_gradients",
+    "eigen_ways",
     "eigenvectors",
+    "krylov",
     "leading_eigenvectors",
+    "lloyd",
     "matrix",
     "pivots",
     "preconditioner",
@@ -40,6 +51,7 @@ __all__ = [
     "product",
     "quantised",
     "quantised_product",
+    "refined_cholesky",
     "stored_product",
     "substitution",
     "threads_pay",
@@ -47,12 +59,20 @@ __all__ = [
 
 SHARE = 0.75
 """Of the rate of large products that a decomposition by blocks reaches for large n."""
-HALF_WAY = 1000
+HALF_WAY = 1500
 """Rows at which it reaches half of that."""
-CALLS_A_STEP = 200
-"""Calls of NumPy in a step of conjugate gradients."""
+CALLS_A_STEP = 600
+"""What Python takes in a step of conjugate gradients, in calls of NumPy."""
+CALLS_A_PIVOT = 200
+"""What it takes for a pivot."""
 CALLS_A_COLUMN = 50
 """What LAPACK's reduction to tridiagonal form takes for each column beside its operations, in calls of NumPy."""
+CALLS_A_SHIFT = 1000
+"""What Python takes for each shift of a band matrix, in calls of NumPy."""
+CALLS_OF_KRYLOV = 10_000
+"""What it takes for a run of block Krylov steps."""
+PASSES, PASSES_OF_STORED = 10.0, 4.0
+"""Full passes of Lloyd's iteration for each start; several starts begin with one pass over a stored matrix."""
 SPIN = 0.1
 """Seconds for which idle threads of BLAS look for work: a call must be longer for more threads to pay."""
 
@@ -80,7 +100,7 @@ def matrix(machine: Machine, n: int, d: int, itemsize: int = 8) -> float:
 
 def quantised(machine: Machine, n: int, d: int) -> float:
     """K in 16 bits, each pair once, in fresh memory."""
-    return n * n / 2 * machine.pair(d, 4) + n * n / machine.touch
+    return n * n / 2 * (machine.pair(d, 4) + 2 * machine.block(4)) + n * n / machine.touch
 
 
 def quantised_product(machine: Machine, n: int, columns: int = 1) -> float:
@@ -121,13 +141,49 @@ def eigenvectors(machine: Machine, n: int) -> float:
 
 def band(machine: Machine, n: int, shifts: int) -> float:
     """K = QBQᵀ with a band matrix B, and the inverse's diagonal for so many shifts."""
-    return (8 / 3 * n**3 / SHARE + 100 * n * n * shifts) / machine.product(8)
+    operations = 8 / 3 * n * n * (n + 500) / SHARE + 100 * n * n * shifts
+    return operations / machine.product(8) + CALLS_A_SHIFT * (shifts + 1) / machine.calls
+
+
+def krylov(machine: Machine, n: int, d: int, k: int, *, stored: bool = False, itemsize: int = 4) -> float:
+    """The k largest eigenvalues and their vectors by block Krylov steps of b columns, on K `stored` or made anew.
+
+    >>> m = Machine.documented()
+    >>> krylov(m, 5000, 20, 10) < leading_eigenvectors(m, 5000, 10)
+    True
+    """
+    b = min(n, (3 * k + 32) // 32 * 32)
+    made = matrix(machine, n, d, itemsize) if stored else 0.0
+    one = stored_product(machine, n, b, itemsize) if stored else product(machine, n, d, b, itemsize)
+    steps = 3 if k >= d else 5
+    beside = 25 * steps * n * b * b / machine.product(itemsize) + eigenvectors(machine, min(steps * b, n))
+    return made + 3 * n * b * machine.pair(d, itemsize) + steps * one + beside + CALLS_OF_KRYLOV / machine.calls
+
+
+def eigen_ways(machine: Machine, n: int, d: int, k: int) -> dict[str, float]:
+    """The k largest eigenpairs by LAPACK, and by block Krylov on a stored matrix and on one that is not.
+
+    Each ends with a product in float64, by which the pairs are checked.
+    """
+    check = product(machine, n, d, k)
+    return {
+        "dense": matrix(machine, n, d) + leading_eigenvectors(machine, n, k) + check,
+        "stored": krylov(machine, n, d, k, stored=True) + check,
+        "matrix-free": krylov(machine, n, d, k) + check,
+    }
+
+
+def lloyd(machine: Machine, n: int, d: int, starts: int, *, stored: bool = False) -> float:
+    """Kernel k-means on K `stored` or made anew; rows that move in all passes of a start make a few full passes."""
+    if stored:
+        return matrix(machine, n, d, 4) + PASSES_OF_STORED * starts * n * n / machine.sums
+    return PASSES * starts * n * n / 2 * machine.pair(d, 4)
 
 
 def pivots(machine: Machine, n: int, d: int, rank: int, itemsize: int = 4) -> float:
     """A pivoted Cholesky approximation of rank r."""
     entries = n * rank * (machine.pair(d, itemsize) + 2 * itemsize / machine.touch)
-    return entries + n * rank**2 / machine.product(itemsize)
+    return entries + n * rank**2 / machine.product(itemsize) + CALLS_A_PIVOT * rank / machine.calls
 
 
 def preconditioner(machine: Machine, n: int, d: int, rank: int, itemsize: int = 4) -> float:
@@ -140,6 +196,38 @@ def preconditioning(machine: Machine, n: int, rank: int, columns: int = 1, items
     read = 2 * itemsize * n * rank / machine.bandwidth_alone
     made = 4 * n * rank * columns / machine.product(itemsize, alone=True)
     return max(read, made) + CALLS_A_STEP / machine.calls
+
+
+CHECKS, CHECKS_OF_STORED = 4.0, 5.5
+"""Products in float64 by which a solution is refined, or checked after rounds with entries in 16 bits."""
+ROUNDS = 1.25
+"""Steps of rounds with entries in 16 bits for each step with float32 ones."""
+
+
+def refined_cholesky(machine: Machine, n: int, d: int, columns: int = 1, *, kept: bool = False) -> float:
+    """(K + λI)X = B by a factor in float32; residuals by float64 entries, which may be `kept`."""
+    made = matrix(machine, n, d, 4)
+    residual = product(machine, n, d, columns)
+    if kept:
+        made = matrix(machine, n, d, 8) + 4 * n * n / machine.touch
+        residual = stored_product(machine, n, columns)
+    return made + cholesky(machine, n, 4) + CHECKS * (residual + substitution(machine, n, columns, 4))
+
+
+def conjugate_gradients(
+    machine: Machine, n: int, d: int, rank: int, steps: float, columns: int = 1, *, stored: bool = False
+) -> float:
+    """The same by steps with float32 entries, or with entries `stored` in 16 bits, and a preconditioner that is there.
+
+    >>> m = Machine.documented()
+    >>> conjugate_gradients(m, 20_000, 100, 960, 80, stored=True) < conjugate_gradients(m, 20_000, 100, 960, 80)
+    True
+    """
+    beside, check = preconditioning(machine, n, rank, columns), product(machine, n, d, columns)
+    if stored:
+        step = quantised_product(machine, n, columns) + beside
+        return quantised(machine, n, d) + ROUNDS * steps * step + CHECKS_OF_STORED * check
+    return steps * (product(machine, n, d, columns, 4) + beside) + CHECKS * check
 
 
 def threads_pay(machine: Machine, operations: float) -> bool:

@@ -5,8 +5,9 @@ problem        first row that holds                                        taken
 =============  ==========================================================  ===================
 linear         a copy of A in float32 fits in 40 % of the budget           Cholesky
 linear         otherwise                                                   conjugate gradients
-eigen          n ≤ 500, or k > n/10 and a float64 copy fits in the budget  LAPACK subset
-eigen          products compute the entries as fast as they would read     block Krylov
+eigen          n ≤ 500, or LAPACK is predicted to be the quickest, and a   LAPACK subset
+               float64 copy fits in the budget
+eigen          products that make the entries are predicted to be quicker  block Krylov
 eigen          a copy of A fits in 40 % of the budget                      block Krylov, stored
 eigen          otherwise                                                   block Krylov
 =============  ==========================================================  ===================
@@ -14,6 +15,8 @@ eigen          otherwise                                                   block
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from mercer.points import human
@@ -26,15 +29,16 @@ from mercer.solvers.linear.cholesky import Cholesky
 __all__ = ["Choice", "choose_eigen", "choose_linear"]
 
 STORED_SHARE = 0.4
-"""Of the memory budget that one stored matrix may take; the rest is for vectors and for what the caller holds."""
+"""Of the memory budget that one stored matrix may take if the rest, such as a second one, is not counted beside it."""
+
+COUNTED_SHARE = 0.8
+"""Of the budget that a stored matrix may take with all that is held beside it."""
 
 DENSE_BELOW = 500
-"""Rows up to which LAPACK is taken for any k. Measured (Gaussian kernel, k = 10): 14 ms against block Krylov's 11 ms
-at n = 500, 80 ms against 22 ms at n = 1000."""
+"""Rows up to which LAPACK is taken for any k: it is exact, and no solver takes much less time."""
 
 DENSE_FRACTION = 10
-"""LAPACK is taken for more than n/10 eigenpairs. Measured at n = 1000: 164 ms against block Krylov's 193 ms for n/10,
-129 ms against 55 ms for n/20."""
+"""LAPACK is taken for more than n/10 eigenpairs where no seconds are predicted."""
 
 _NAMES = {Cholesky: "cholesky", ConjugateGradients: "cg", DenseEigen: "dense", BlockKrylov: "krylov"}
 
@@ -80,24 +84,37 @@ def choose_linear(n: int, itemsize: int, budget_bytes: float, tol: float = 1e-10
 
 
 def choose_eigen(
-    n: int, k: int, budget_bytes: float, tol: float = 1e-3, itemsize: int = 4, cheap: bool = False
+    n: int,
+    k: int,
+    budget_bytes: float,
+    tol: float = 1e-3,
+    itemsize: int = 4,
+    cheap: bool = False,
+    seconds: Mapping[str, float] | None = None,
 ) -> Choice:
     """LAPACK for small matrices and for many eigenpairs, otherwise block Krylov, stored where that fits and is quicker.
 
-    `cheap` says that a product computes the entries about as fast as it would read stored ones.
+    `seconds` are those predicted for "dense", "stored" and "matrix-free" (`mercer.planning.costs.eigen_ways`). Without
+    them more than n/10 pairs are many, and `cheap` says that products make the entries about as fast as they would read
+    stored ones.
 
     Examples
     --------
     >>> choose_eigen(300, 5, 2e9).name, choose_eigen(7291, 64, 2e9).name, choose_eigen(1000, 1000, 2e9).name
     ('dense', 'krylov', 'dense')
     """
-    small, many = n <= DENSE_BELOW, k * DENSE_FRACTION > n
+    known = {"dense": math.inf, "stored": math.inf, "matrix-free": math.inf} | dict(seconds or {})
+    many, made = k * DENSE_FRACTION > n, cheap
+    if seconds is not None:
+        many = known["dense"] <= min(known["stored"], known["matrix-free"])
+        made = known["matrix-free"] < known["stored"]
+    small = n <= DENSE_BELOW
     if (small or many) and 8 * n * (n + k) <= budget_bytes:
-        why = f"n = {n} is at most {DENSE_BELOW}" if small else f"k = {k} is more than a tenth of n = {n}"
+        why = f"n = {n} is at most {DENSE_BELOW}" if small else f"k = {k} of n = {n} eigenpairs are many"
         return Choice(DenseEigen(), why, True)
     need, room = itemsize * n * n, STORED_SHARE * budget_bytes
     few = f"k = {k} of n = {n} eigenpairs" + (", too many for the budget to hold all" if small or many else "")
-    if cheap:
+    if made:
         return Choice(BlockKrylov(tol=tol), f"{few}; entries are computed as fast as they are read", False)
     if need <= room:
         return Choice(BlockKrylov(tol=tol), f"{few}; the matrix takes {human(need)} of {human(room)}", True)

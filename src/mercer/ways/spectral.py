@@ -3,16 +3,16 @@
 ==================================================================  ================================================
 first row that holds                                                taken
 ==================================================================  ================================================
-the kernel is a Mercer kernel, every λ > 0, n ≥ 1000, and K = FFᵀ   singular values of F: O(n r²), 8nr bytes a copy
-with r < n/5 columns, but for less than its rounding or 10⁻⁹ λ
-no folds are left out, n ≥ 1500 and at most n/32 λ, and the native  a band, K = QBQᵀ: 8/3 n³ operations in products of
-core is there                                                       tiles, 100n² for each λ, 12n² bytes
+the kernel is a Mercer kernel, every λ > 0, to look for a factor    singular values of F: O(n r²), 8nr bytes a copy
+takes a seventh of what follows, and K = FFᵀ with
+r < n/5 columns, but for less than its rounding or 10⁻⁹ λ
+no folds are left out, n > 500, the native core is there, and it    a band, K = QBQᵀ: 8/3 n³ operations in products of
+is predicted to be quicker than eigenvectors                        tiles, 100n² for each λ, 12n² bytes
 otherwise                                                           eigenvectors by LAPACK: O(n³), 24n² bytes
 ==================================================================  ================================================
 
-Pivoted Cholesky finds F, or that there is none, in a fiftieth of the time of the last road; where the least eigenvalue
-of n/5 rows and columns says that there is none, it is not tried. The band takes half of the time of the eigenvectors at
-n = 3000 with 30 λ, two thirds at n = 2000, and as long at n = 1000 (two cores).
+Pivoted Cholesky finds F, or that there is none. It is not tried if the least eigenvalue of n/5 rows and columns says
+that there is none.
 """
 
 from __future__ import annotations
@@ -24,23 +24,25 @@ from scipy.linalg import cholesky
 
 from mercer.approx import pivoted_cholesky
 from mercer.engine.backend import is_native, one_blas_thread
-from mercer.gram import KernelOperator
+from mercer.gram import KernelOperator, rates
 from mercer.operators import Dense
+from mercer.planning import costs
+from mercer.planning.machine import Machine
 from mercer.points import human
 from mercer.select import RidgeBand, RidgeInverse, RidgeSpectrum
 from mercer.ways.report import Report
 
 __all__ = ["ridge_inverse"]
 
-FACTOR_FROM = 1000
-"""Rows below which LAPACK takes a fifth of a second."""
+SMALL = 500
+"""Rows up to which eigenvectors are taken, which serve folds too."""
+TRIAL_SHARE = 0.15
+"""Of the time of the other decompositions that the search for a factor may take."""
 FACTOR_SHARE = 5
 """A factor of more than n/5 columns saves little."""
 SHARE_OF_LAMBDA = 1e-9
 """‖K − FFᵀ‖/λ bounds the relative change of P."""
 PROBES, STEPS = 8, 3
-BAND_FROM, BAND_SHARE = 1500, 32
-"""Rows from which a band is quicker than eigenvectors, for at most n/32 λ."""
 
 
 def ridge_inverse(
@@ -54,12 +56,14 @@ def ridge_inverse(
     report: Report,
     require: Callable[[int], None],
 ) -> RidgeInverse:
-    """P for all of the λ, by the road of the table; `require` refuses what memory does not hold.
+    """P for all of the λ, by the method of the table; `require` refuses what memory does not hold.
 
     With `folds` it is a `RidgeSpectrum`, which leaves out many rows at once.
     """
-    n, least = K.shape[0], float(alphas.min())
-    if mercer and least > 0 and n >= FACTOR_FROM:
+    n, least, d, shifts = K.shape[0], float(alphas.min()), max(report.d, 1), len(np.unique(alphas))
+    machine = rates.machine(lambda machine: costs.eigenvectors(machine, n))
+    ways = predicted_ways(machine, n, d, shifts, factor=mercer and least > 0, band=not folds and is_native())
+    if "factor" in ways:
         with report.stage("factor"):
             F = _factor(K, 1.0 if weights is None else float(weights.max()), least, report.room)
         if F is not None:
@@ -68,19 +72,43 @@ def ridge_inverse(
             report.method = f"singular values of a factor of K of rank {F.shape[1]} ({human(F.nbytes)})"
             with report.stage("eigenvalues"):
                 return RidgeSpectrum.of_factor(F, weights, intercept=intercept)
-    band = not folds and n >= BAND_FROM and len(np.unique(alphas)) * BAND_SHARE <= n and is_native()
-    if band:
+    if ways.get("band", np.inf) < ways.get("eigenvectors", np.inf):
         whole = 8 * n * n if K.kernel.whole else 0  # parts of such a matrix cost more than all of it
         report.method = f"reduction to a band ({human(12 * n * n)})"
         require(RidgeBand.bytes(n) + whole)
+        _predict(K, report, n * n / 2 * machine.pair(d, 8) + costs.band(machine, n, 0), "band")
         with report.stage("band"):
             return RidgeBand.of(Dense(K.toarray()) if whole else K, weights, intercept=intercept)
     report.method = f"eigendecomposition of the stored matrix ({human(8 * n * n)})"
     require(RidgeSpectrum.bytes(n))
+    _predict(K, report, ways.get("eigenvectors", np.inf), "kernel matrix", "eigenvalues")
     with report.stage("kernel matrix"):
         matrix = K.fill(np.empty(K.shape, np.float64))
     with report.stage("eigenvalues"):
         return RidgeSpectrum.of(matrix, weights, intercept=intercept)
+
+
+def predicted_ways(machine: Machine, n: int, d: int, shifts: int, *, factor: bool, band: bool) -> dict[str, float]:
+    """Seconds of a decomposition into eigenvectors, of one into a band, and of the search for a factor if it pays.
+
+    A band of a small matrix is not considered. Its inverses for all shifts are included.
+
+    >>> list(predicted_ways(Machine.documented(), 3000, 10, 30, factor=True, band=True))
+    ['eigenvectors', 'band', 'factor']
+    """
+    found = {"eigenvectors": costs.matrix(machine, n, d) + costs.eigenvectors(machine, n)}
+    if band and n > SMALL:
+        found["band"] = n * n / 2 * machine.pair(d, 8) + costs.band(machine, n, shifts)
+    trial = costs.pivots(machine, n, d, max(n // FACTOR_SHARE, 1), 8)
+    if factor and trial <= TRIAL_SHARE * min(found.values()):
+        found["factor"] = trial
+    return found
+
+
+def _predict(K: KernelOperator, report: Report, seconds: float, *stages: str) -> None:
+    """What the report says that the decomposition will take, if the costs of entries are known."""
+    if K.native and np.isfinite(seconds):
+        report.predict(seconds, *stages)
 
 
 def _most(n: int, budget: int) -> int:

@@ -11,12 +11,13 @@ from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.estimators.clustering.clusterer import Clusterer
 from mercer.estimators.clustering.landmark_clusters import LandmarkClusters
-from mercer.gram import KernelOperator
+from mercer.gram import KernelOperator, rates
 from mercer.kernels import Linear
 from mercer.operators import Dense, LowRank, Operator
+from mercer.planning.costs import lloyd
 from mercer.points import human
 from mercer.solvers import Clustering, Partition
-from mercer.solvers.choose import STORED_SHARE
+from mercer.solvers.choose import COUNTED_SHARE
 from mercer.ways.report import Report
 
 __all__ = ["KernelKMeans"]
@@ -24,12 +25,8 @@ __all__ = ["KernelKMeans"]
 SMALL = 2000
 """Rows up to which K is stored in float64 and nothing is done in float32."""
 
-CHEAP_COLUMNS = 40
-"""Columns up to which the entries of a traced kernel are made anew in each pass, where K would fit too. Measured on
-one thread: 0.7 ns an entry at d = 20 and 1.8 at d = 100 (Gaussian, float32), against 0.8 to 1.1 from stored ones."""
-
 DEAREST_PASS = 2e13
-"""Multiply-adds in one pass beyond which "auto" takes landmarks: 1000 s at 2e10 a second."""
+"""Multiply-adds in one pass beyond which "auto" takes landmarks. It is an approximation, so the rates have no say."""
 
 
 class _Road(NamedTuple):
@@ -243,18 +240,25 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
         return road
 
     def _quickest(self, K: KernelOperator, dtype: np.dtype[Any], vectors: int, d: int, budget: int) -> _Road:
-        """K stored where it fits and its entries are dear, else not, and landmarks where a pass would take too long."""
+        """K stored if it fits and is predicted to be quicker, else not; landmarks if a pass takes too much work."""
         n = K.shape[0]
-        matrix, room, work = dtype.itemsize * n * n, STORED_SHARE * budget, float(n) * n * d
+        matrix, room, work = dtype.itemsize * n * n, COUNTED_SHARE * budget, float(n) * n * d
         stored = matrix + _sums_of_starts(dtype, n)
         fits = stored + vectors <= room
-        if fits and not (self.kernel_.traceable and isinstance(K.X, np.ndarray) and d <= CHEAP_COLUMNS and n > SMALL):
+        again, once = self._predicted(K, n, d) if fits and n > SMALL and K.native else (0.0, 0.0)
+        if fits and once <= again:
             return _Road("stored", dtype, stored, f"K takes {human(matrix)} of {human(room)}")
         if work > DEAREST_PASS:
             why = f"a pass would take {work:.0e} multiply-adds, above {DEAREST_PASS:.0e}"
             return _Road("nystroem", dtype, 0, why)
-        cheap = f"entries are cheap at d = {d}"
-        return _Road("matrix_free", dtype, 0, cheap if fits else f"{human(matrix)} of K do not fit {human(room)}")
+        anew = f"entries are made anew in {again:.2g} s, and stored and read in {once:.2g} s"
+        return _Road("matrix_free", dtype, 0, anew if fits else f"{human(matrix)} of K do not fit {human(room)}")
+
+    def _predicted(self, K: KernelOperator, n: int, d: int) -> tuple[float, float]:
+        """Seconds of all starts with entries made anew, and with K stored."""
+        starts = self.n_init if isinstance(self.init, str) else 1
+        machine = rates.machine(lambda machine: lloyd(machine, n, d, starts))
+        return lloyd(machine, n, d, starts), lloyd(machine, n, d, starts, stored=True)
 
     def _operator(self, K: KernelOperator, road: _Road) -> Operator:
         """K as the road wants it."""

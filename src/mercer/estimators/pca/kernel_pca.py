@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -14,9 +14,11 @@ from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base.estimator import KernelSize
 from mercer.estimators.base.expansion import Expansion, expansion_of
+from mercer.estimators.pca.centred_pairs import CentredPairs, checked, precision
 from mercer.estimators.pca.landmarks import FEWER, LandmarkComponents, fewest_landmarks, landmark_bytes
-from mercer.gram import KernelOperator
+from mercer.gram import KernelOperator, rates
 from mercer.operators import Centered, Dense, Operator
+from mercer.planning.costs import eigen_ways as predicted_ways
 from mercer.points import human
 from mercer.solvers import (
     BlockKrylov,
@@ -25,7 +27,6 @@ from mercer.solvers import (
     Eigenproblem,
     Solution,
     Status,
-    rayleigh_ritz,
     solve,
 )
 from mercer.solvers.choose import DENSE_BELOW, STORED_SHARE, choose_eigen
@@ -40,54 +41,11 @@ to a tenth of it (handwritten digits, 64 components, blocks of 112 to 256). The 
 
 ALTERNATIVES = ["fewer components", 'solver="krylov" (matrix-free) or "nystroem" (landmarks)', "fewer rows"]
 DEAREST_PRODUCT = 2e13
-"""Multiply-adds in one matrix-free product beyond which "auto" takes landmarks: 1000 s at 2e10 a second."""
+"""Multiply-adds in one matrix-free product beyond which "auto" takes landmarks. They are an approximation, so the rates
+have no say."""
 
-_WITNESSES = 128
-"""Rows on which a check in float32 is compared with float64: a fiftieth of its operations at n = 7291."""
 _HARMLESS = 0.1
 """The share of the tolerance that rounding may take."""
-
-
-class _Found(NamedTuple):
-    """The eigenpairs of the centred kernel matrix, the column means of the kernel matrix, and the norm of what float32
-    changed in their images (0 where it had no part in them).
-    """
-
-    pairs: Eigenpairs
-    column_means: np.ndarray
-    rounding: float = 0.0
-
-    @property
-    def scale(self) -> float:
-        """The largest |eigenvalue|."""
-        return max(float(np.abs(self.pairs.values).max()), np.finfo(np.float64).tiny)
-
-
-def _checked(K: Operator, V: np.ndarray, exact: Operator | None = None, seed: int = 0) -> _Found:
-    """The best pairs of the centred matrix in the span of V by one product, which gives the column means too.
-
-    Without `exact` the product is K V in float64. With it the vectors are rounded to float32 first, and on m random
-    rows the product is compared with that of `exact` and the vectors as they were: √(n/m) times the norm of the
-    difference, the largest over the vectors, estimates by how much a residual may be off.
-    """
-    V = V - V.mean(axis=0)
-    n, B = len(V), np.column_stack([V, np.full(len(V), 1 / len(V))])
-    images, rounding = np.asarray(K @ (B if exact is None else B.astype(np.float32)), np.float64), 0.0
-    if exact is not None:
-        rows = np.sort(np.random.default_rng(seed).choice(n, min(n, _WITNESSES), replace=False))
-        change = images[rows] - np.asarray(exact.rows(rows), np.float64) @ B
-        rounding = float(np.sqrt(n / len(rows)) * np.linalg.norm(change[:, :-1], axis=0).max())
-    pairs = rayleigh_ritz(V, images[:, :-1] - images[:, :-1].mean(axis=0))
-    return _Found(pairs, images[:, -1], rounding)
-
-
-def _precision(dtype: str, cheap: bool, found: _Found) -> str:
-    """In what the iterations ran, and the check: where entries are cheap it makes its own, and only products differ."""
-    if not found.rounding:
-        return f"{dtype} {'products' if cheap else 'entries'}, float64 eigenvalues and residual"
-    share, rows = found.rounding / found.scale, min(_WITNESSES, len(found.column_means))
-    products = f"{dtype} products," if cheap else f"{dtype} entries, products"
-    return f"{products} {share:.0e} λ₁ from those in float64 (seen on {rows} rows)"
 
 
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkComponents):
@@ -240,7 +198,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
         narrow = self.tol >= 1e-6 and size.fits_float32
         k = n if self.n_components is None else self._checked_components(n)
         rows = K.astype(np.float32).copies + (K.copies if K.cheap else 0) if narrow else K.copies
-        name = self._choose(n, k, report, K.cheap, rows)
+        name = self._choose(n, k, report, self._predicted(K, k, report), rows)
         if name == "nystroem":
             self._by_landmarks(K, X, report)
         else:
@@ -257,7 +215,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
         self.fit(X)
         return self._basis_scores() if hasattr(self, "eigenvectors_") else self.transform(X)
 
-    def _by_lapack(self, K: KernelOperator, k: int, report: Report) -> _Found:
+    def _by_lapack(self, K: KernelOperator, k: int, report: Report) -> CentredPairs:
         n = K.shape[0]
         # Of few rows one stored matrix serves LAPACK, the means and the residuals: to make entries anew costs more.
         few = n <= DENSE_BELOW
@@ -266,9 +224,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
             solution = solve(DenseEigen(), Eigenproblem(centered, k))
         report.precision = "float64"
         self._account(report, solution, self.tol)
-        return _Found(solution.x, centered.column_means)
+        return CentredPairs(solution.x, centered.column_means)
 
-    def _by_krylov(self, K: KernelOperator, k: int, size: KernelSize, narrow: bool, report: Report) -> _Found:
+    def _by_krylov(self, K: KernelOperator, k: int, size: KernelSize, narrow: bool, report: Report) -> CentredPairs:
         """With float32 entries where their rounding stays below the tolerance, else with float64 ones."""
         found, largest = self._krylov(K, k, np.float32 if narrow else np.float64, report)
         # Rounding moves the eigenvalues by the norm of a random matrix of this size.
@@ -280,7 +238,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
             found, _ = self._krylov(K, k, np.float64, report)
         return found
 
-    def _krylov(self, K: KernelOperator, k: int, dtype: Any, report: Report) -> tuple[_Found, float]:
+    def _krylov(self, K: KernelOperator, k: int, dtype: Any, report: Report) -> tuple[CentredPairs, float]:
         """The pairs by entries of this precision, and the largest |eigenvalue|."""
         operator: Operator = K.astype(dtype)
         if "stored" in report.method and K.shape[0] ** 2 * np.dtype(dtype).itemsize <= 0.8 * report.room:
@@ -289,12 +247,12 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
         with one_blas_thread() if isinstance(operator, KernelOperator) else nullcontext():
             solution, found = self._iterated(Eigenproblem(Centered(operator), k, self._seed()), operator, K, report)
         self._account(report, solution, self.tol)
-        report.precision = _precision(np.dtype(dtype).name, K.cheap, found)
+        report.precision = precision(np.dtype(dtype).name, K.cheap, found)
         return found, found.scale
 
     def _iterated(
         self, problem: Eigenproblem, operator: Operator, K: KernelOperator, report: Report
-    ) -> tuple[Solution[Any], _Found]:
+    ) -> tuple[Solution[Any], CentredPairs]:
         """Block Krylov, stopped when its images are expected to meet the tolerance, and on if the check finds more."""
         state = None
         for ahead in (_AHEAD, 1.0, 1 / _AHEAD):
@@ -310,14 +268,14 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
             state = solution.state
         return replace(solution, status=Status.STALLED), found
 
-    def _check(self, operator: Operator, K: KernelOperator, V: np.ndarray) -> _Found:
+    def _check(self, operator: Operator, K: KernelOperator, V: np.ndarray) -> CentredPairs:
         """In float32 where what that changes is harmless, else in float64, with such entries where these are cheap."""
         exact = K if K.cheap else operator
         if operator.dtype == np.float32:
-            found = _checked(operator, V, exact, self._seed())
+            found = checked(operator, V, exact, self._seed())
             if found.rounding <= _HARMLESS * self.tol * found.scale:
                 return found
-        return _checked(exact, V)
+        return checked(exact, V)
 
     def _checked_components(self, n: int) -> int:
         k = self.n_components
@@ -325,26 +283,37 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
             raise InvalidInput(message("KernelPCA", f"n_components={k!r}", "give a positive integer, or None for all"))
         return min(int(k), n)
 
-    def _choose(self, n: int, k: int, report: Report, cheap: bool = False, rows: int = 0) -> str:
-        """The road, and the memory it will take; `rows` is what block Krylov takes of it for copies of the rows."""
+    def _predicted(self, K: KernelOperator, k: int, report: Report) -> dict[str, float]:
+        """Seconds of each exact method; a K that the engine does not make is stored if it fits."""
+        n, d = K.shape[0], max(report.d, 1)
+        machine = rates.machine(lambda machine: min(predicted_ways(machine, n, d, k).values()))
+        found = predicted_ways(machine, n, d, k)
+        return found if K.native else found | {"matrix-free": np.inf}
+
+    def _choose(self, n: int, k: int, report: Report, seconds: dict[str, float], rows: int) -> str:
+        """The method, and the memory it will take; `rows` is what block Krylov takes of it for copies of the rows."""
         if self.solver not in ("auto", "dense", "krylov", "nystroem"):
             given = f"solver={self.solver!r}"
             raise InvalidInput(message("KernelPCA", given, 'choose "auto", "dense", "krylov" or "nystroem"'))
-        choice = choose_eigen(n, k, report.room, self.tol, cheap=cheap)
+        choice = choose_eigen(n, k, report.room, self.tol, seconds=seconds)
         name = choice.name if self.solver == "auto" else self.solver
         report.reason = choice.reason if self.solver == "auto" else "asked for"
         vectors = BlockKrylov().memory(n, k, 4 if self.tol >= 1e-6 else 8)
+        made = seconds.get("matrix-free", np.inf) < seconds.get("stored", np.inf)
         too_dear = self._too_dear(n, k, vectors, report) if self.solver == "auto" and not choice.stored else ""
         if name == "nystroem" or too_dear:
             report.reason = too_dear or report.reason
             return "nystroem"
         if name == "dense":
             report.method, need = "LAPACK, float64", 8 * n * (n * (1 + (n <= DENSE_BELOW)) + k)
-        elif choice.stored or (not cheap and 4 * n * n + vectors <= STORED_SHARE * report.room):
+        elif choice.stored or (not made and 4 * n * n + vectors <= STORED_SHARE * report.room):
             report.method = f"block Krylov, stored in float32 ({human(4 * n * n)})"
             need = 4 * n * n + vectors
         else:
             report.method, need = "block Krylov, matrix-free", vectors
+        way = "dense" if name == "dense" else "stored" if "stored" in report.method else "matrix-free"
+        if np.isfinite(seconds.get("matrix-free", np.inf)):
+            report.predict(seconds[way], "kernel matrix", "eigenvalues", "check")
         report.memory_rows = report.memory_rows if name == "dense" else rows
         report.plan(need, f"KernelPCA of {n} rows and {k} components", ALTERNATIVES)
         return name

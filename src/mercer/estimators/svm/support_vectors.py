@@ -25,12 +25,11 @@ from mercer.kernels.conventions import MACHINES, Names
 from mercer.operators import CachedRows, Dense, Operator
 from mercer.points import human
 from mercer.solvers import SMO, DualFamily, DualPoint, Solution, Status, WorkingSet, solve
+from mercer.solvers.choose import COUNTED_SHARE
 from mercer.ways.report import Report
 
 __all__ = ["SupportVectorMachine", "Training", "filled"]
 
-STORED_SHARE = 0.8
-"""Of the memory budget that K may take."""
 LEAST_SET = 64
 """Rows of a working set that must fit where K doesn't, four times over."""
 BLOCK = 64 << 20
@@ -131,7 +130,7 @@ class SupportVectorMachine(Compressible):
         wide = not self._kernel_size(K).fits_float32 or n <= SMALL
         dtype = np.dtype(np.float64 if wide else np.float32)
         report.precision = f"entries in {dtype}, gradient checked in float64"
-        need, room = n * n * dtype.itemsize, int(STORED_SHARE * report.room)
+        need, room = n * n * dtype.itemsize, int(COUNTED_SHARE * report.room)
         problems, largest = self._problems(target)
         # Of cheap entries more are made than stored in the time of memory's first touch; but many problems share K.
         again = K.cheap and need > BLOCK and not (problems > 1 and largest == n)
@@ -175,7 +174,7 @@ class SupportVectorMachine(Compressible):
         if start is not None:
             family = replace(family, start=start)
         with report.stage("optimisation"):
-            room = int(STORED_SHARE * report.room)
+            room = int(COUNTED_SHARE * report.room)
             at_once = isinstance(data.A, Dense) or self._in_parts(data.K, data.target, data.A.dtype, room)
             solution = self._at_once(family, solver) if at_once else self._by_parts(family, solver)
             wide = data.K.shape[0] ** 2 * (4 + 8)
@@ -206,7 +205,7 @@ class SupportVectorMachine(Compressible):
         """One problem by working sets; one that takes many steps on its stored matrix after all, where that fits."""
         n, budget, item = len(rows), self.report_.room, part.A.dtype.itemsize
         dear = not (isinstance(part.A, KernelOperator) and part.A.cheap)
-        stored = n * n * item <= STORED_SHARE * budget
+        stored = n * n * item <= COUNTED_SHARE * budget
         if dear and stored:
             return solve(solver, replace(part, A=Dense(part.A.toarray(), symmetric=True)))
         if dear and not isinstance(part.A, CachedRows):
