@@ -255,8 +255,9 @@ def _measure(row: Row, case: Case, setting: Setting, result: Result) -> None:
     for name in ("name", "peer_name", "figure", "note", "tolerance"):
         setattr(result, name, getattr(row, name))
     if row.memory and (row.figure == "memory" or not setting.quick):
-        result.ours_megabytes = memory.peak(case.key, "ours", setting)
-        result.peer_megabytes = memory.peak(case.key, "peer", setting) if row.peer else math.nan
+        asked = {"threads": setting.threads, "quick": setting.quick, "data": setting.data}
+        result.ours_megabytes = memory.peak(case.key, "ours", **asked)
+        result.peer_megabytes = memory.peak(case.key, "peer", **asked) if row.peer else math.nan
     if row.figure == "memory":
         result.value = result.ours_megabytes
     elif row.once:

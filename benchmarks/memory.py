@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 import re
 import subprocess
@@ -10,19 +9,15 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from benchmarks.harness import Setting
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def peak(key: str, side: str, setting: Setting) -> float:
+def peak(key: str, side: str, *, threads: int, quick: bool, data: Path | None) -> float:
     """Megabytes that row `key`'s "ours" or "peer" takes above its data and the loaded libraries."""
-    command = [sys.executable, "-m", "benchmarks.memory", key, side, "--threads", str(setting.threads)]
-    command += ["--quick"] if setting.quick else []
-    command += ["--data", str(setting.data)] if setting.data else []
+    command = [sys.executable, "-m", "benchmarks.one_peak", key, side, "--threads", str(threads)]
+    command += ["--quick"] if quick else []
+    command += ["--data", str(data)] if data else []
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"the memory of {side} in {key} could not be measured:\n{done.stderr}")
@@ -61,29 +56,3 @@ def watched() -> Iterator[Callable[[], float]]:
 
     yield taken
     _, most = in_use()
-
-
-def main() -> None:
-    """The child: build the row, warm up on a toy size of it, run one side once, print the megabytes."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("key")
-    parser.add_argument("side", choices=["ours", "peer"])
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--data", type=Path)
-    options = parser.parse_args()
-
-    from benchmarks.harness import Setting, select
-
-    case = next(case for case in select() if case.key == options.key)
-    small = case.build(Setting(True, 1, options.threads, options.data))
-    getattr(small, options.side)()  # libraries, thread pools and their stacks are no part of the price of a call
-    row = case.build(Setting(options.quick, 1, options.threads, options.data))
-    before, _ = in_use()
-    getattr(row, options.side)()
-    _, most = in_use()
-    print(max(0.0, most - before))
-
-
-if __name__ == "__main__":
-    main()

@@ -288,7 +288,7 @@ def test_a_factor_by_blocks_is_that_of_lapack(monkeypatch, dtype, n):
     A = A @ A.T + np.eye(n, dtype=dtype)
     whole = CholeskyFactor.of(A.copy(), 0.5)
     monkeypatch.setattr("mercer.factorizations.cholesky.LARGEST_LAPACK", 0)
-    monkeypatch.setattr("mercer.solvers.linear.cholesky.BLOCK", 32)
+    monkeypatch.setattr("mercer.factorizations.cholesky.BLOCK", 32)
     blocks = CholeskyFactor.of(A.copy(), 0.5)
     upper = np.triu_indices(n)
     tolerance = 50 * np.finfo(dtype).eps * np.abs(whole.buffer).max()
