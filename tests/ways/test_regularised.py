@@ -132,6 +132,13 @@ def test_the_report_shows_predicted_seconds_beside_those_that_were_taken(data, m
         assert "took 2 s" in str(report)
 
 
+def test_a_report_that_was_pickled_without_predictions_has_none(data):
+    report = KernelRidge(Gaussian(0.2)).fit(*data).report_
+    del report.predicted
+    assert pickle.loads(pickle.dumps(report)).predicted == {}
+    assert "predicted" not in str(pickle.loads(pickle.dumps(report)))
+
+
 def test_a_prediction_that_was_wrong_ends_with_cholesky(data, monkeypatch):
     X, y = data
     cholesky_takes(10.0, monkeypatch)

@@ -39,11 +39,12 @@ def _report(value: Any) -> bool:
     lists, blank = (value.notes, value.warnings), vars(Report())
     numbers = [name for name, one in blank.items() if isinstance(one, int | float)]
     texts = [getattr(value, name) for name, one in blank.items() if isinstance(one, str)]
+    times = value.seconds, value.predicted
     return (
         all(_real(getattr(value, name)) for name in numbers)
         and all(isinstance(one, str) for one in texts)
-        and isinstance(value.seconds, dict)
-        and all(isinstance(name, str) and _real(one) for name, one in value.seconds.items())
+        and all(isinstance(one, dict) for one in times)
+        and all(isinstance(name, str) and _real(seconds) for one in times for name, seconds in one.items())
         and all(map(_texts, lists))
     )
 

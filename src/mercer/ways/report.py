@@ -80,6 +80,10 @@ class Report:
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # One that was pickled before a field was there has its default.
+        vars(self).update(vars(Report()) | state)
+
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Time a stage, on the processors that are free, and say when it is over."""
