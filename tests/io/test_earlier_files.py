@@ -75,6 +75,18 @@ def test_pickled_models(version, name):
         assert type(pickle.loads(pickle.dumps(model))) is type(model)
 
 
+@pytest.mark.parametrize("name", OF_MODELS)
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.filterwarnings("ignore::mercer.errors.IndefiniteKernelWarning")
+def test_reports_in_pickled_models(version, name):
+    if name in NEEDS:
+        pytest.importorskip(NEEDS[name])
+    reports = [model.report_ for model in read(version, name)["models"].values() if hasattr(model, "report_")]
+    for report in reports:
+        assert report.kernel in str(report)
+        assert report.continued() == report
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_pickled_kernels(version):
     kept = read(version, "kernels")
