@@ -8,7 +8,9 @@ outputs are the same to the bit.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import json
 import pickle
 import shutil
 import warnings
@@ -16,8 +18,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 
 import mercer
+from mercer.former_names import former_name
+from mercer.kernels import Kernel
 
 FOLDER = Path(__file__).resolve().parent / "earlier"
 VERSIONS = sorted(one.name for one in FOLDER.iterdir() if one.is_dir() and one.name[0].isdigit())
@@ -25,6 +30,7 @@ OF_MODELS = (
     *("ridge", "svm", "components", "classes", "clusters", "online", "features", "search"),
     *("words", "series", "sets", "table", "matrix", "repaired"),
 )
+REMOVED = {"ASkotch", "ASkotchState"}
 NEEDS = {"table": "pandas"}
 
 
@@ -130,3 +136,14 @@ def test_a_search_goes_on(version, tmp_path):
     shutil.copy(FOLDER / version / "ledger.json", tmp_path / "ledger.json")
     search = written.search(tmp_path / "ledger.json").fit(written.X, written.Y[:, 0])
     assert_same(search.cv_results_["mean_test_score"], read(version, "ledger")["scores"])
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_public_class_is_found_where_it_was(version):
+    """And fingerprints name those of kernels and estimators as they did."""
+    for module, names in json.loads((FOLDER / version / "classes.json").read_text()).items():
+        for name in set(names) - REMOVED:
+            kind = getattr(importlib.import_module(module), name)
+            assert kind.__name__ == name
+            if issubclass(kind, Kernel | BaseEstimator):
+                assert former_name(kind.__module__, name) == module

@@ -203,6 +203,16 @@ def keep(path: Path, **content: object) -> None:
         path.write_bytes(pickle.dumps({"versions": VERSIONS, **content}, protocol=4))
 
 
+def classes() -> dict[str, list[str]]:
+    """The public classes by the modules that they are in."""
+    packages = [mercer, kernels, kernels.sequences, operators, solvers, select, validity, hypotheses]
+    packages += [mercer.estimators, mercer.approx, mercer.io, mercer.events, mercer.gram]
+    found = [getattr(package, name) for package in packages for name in package.__all__]
+    own = {one for one in found if isinstance(one, type) and one.__module__.startswith("mercer")}
+    modules = sorted({one.__module__ for one in own})
+    return {module: sorted(one.__qualname__ for one in own if one.__module__ == module) for module in modules}
+
+
 def keep_models(folder: Path) -> None:
     """Pickles of models by family, each with rows and outputs."""
     for family, found in models().items():
@@ -232,6 +242,8 @@ def keep_files(folder: Path) -> None:
 def main(folder: Path) -> None:
     """All of them."""
     folder.mkdir(exist_ok=True)
+    if not (folder / "classes.json").exists():
+        (folder / "classes.json").write_text(json.dumps(classes(), indent=1) + "\n")
     keep_models(folder)
     keep_files(folder)
     made = all_kernels()
