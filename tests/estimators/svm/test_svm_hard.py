@@ -222,6 +222,51 @@ def test_20_zero_and_low_rank_matrices():
     assert optimal(told(SVC(1.0, Precomputed()), v @ v.T, Y))
 
 
+def test_few_rows_are_solved_to_rounding():
+    """Of six rows, two of them equal: 600 pairs came to an intercept that was off by 1e-4."""
+    rows = np.array([[1.0, 1, 1], [0, -1, -1], [1, -1, 1], [-1, -1, -2], [-1, 0, -1], [0, -1, -1]])
+    for order in (np.arange(6), np.arange(6)[::-1], np.array([3, 1, 4, 0, 5, 2])):
+        model = SVC(1e4, "linear").fit(rows[order], np.array([1, 0, 0, 1, 0, 0])[order])
+        assert model.report_.residual < 1e-10
+        np.testing.assert_allclose(model.decision_function(rows), [1, -1, -11, 1, -1, -1], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("rows", [10, 20, 40, 80])
+@pytest.mark.parametrize("nu", [0.3, 0.5, 0.9])
+def test_a_margin_of_rounding_is_no_margin(rows, nu):
+    """Labels that say nothing: ρ is 0, and whether rounding makes it positive depends on the order of the rows."""
+    rng = np.random.default_rng(rows)
+    points, labels = rng.standard_normal((rows, 2)), np.arange(rows) % 2
+    points[1::2] = points[::2]  # both classes have the same rows
+    for order in (np.arange(rows), rng.permutation(rows), rng.permutation(rows)):
+        with pytest.warns(ConvergenceWarning, match="no margin"):
+            NuSVC(nu, "linear").fit(points[order], labels[order])
+
+
+@pytest.mark.parametrize("rows", [60, 700])
+@pytest.mark.parametrize("size", [1e-2, 1e-4, 1e-8])
+def test_small_rows_have_the_margin_of_large_ones(rows, size):
+    """Kernel values are all that m − M is made of; with an absolute `tol` the start was the answer."""
+    rng = np.random.default_rng(0)
+    points = rng.standard_normal((rows, 3))
+    labels = points[:, 0] + 0.3 * rng.standard_normal(rows) > 0
+    wanted = NuSVC(0.4, "linear").fit(points, labels).decision_function(points)
+    model = NuSVC(0.4, "linear").fit(size * points, labels)
+    assert optimal(model)
+    np.testing.assert_allclose(model.decision_function(size * points), wanted, rtol=0, atol=2e-2)
+
+
+def test_targets_below_the_tolerance_are_said():
+    rng = np.random.default_rng(0)
+    points = rng.standard_normal((600, 2))
+    for model in (NuSVR(kernel=Gaussian(0.3)), SVR(kernel=Gaussian(0.3), epsilon=0.0)):
+        with pytest.warns(ConvergenceWarning, match="standardise the targets"):
+            model.fit(points, 1e-4 * points[:, 0])
+        few = model.fit(points[:200], 1e-4 * points[:200, 0])
+        assert optimal(few)
+        assert few.score(points[:200], 1e-4 * points[:200, 0]) > 0.9
+
+
 # ---- it can be stopped ----------------------------------------------------------------------------------------------
 
 

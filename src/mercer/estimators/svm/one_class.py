@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import OutlierMixin
 
-from mercer.estimators.svm.support_vectors import SupportVectorMachine, Training, filled
+from mercer.estimators.svm.support_vectors import SupportVectorMachine, Training, filled, kernel_unit
 from mercer.gram.inputs import count
 from mercer.solvers import DualFamily, DualPoint
 
@@ -87,8 +87,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         return self._solve(self._prepare(X, order, np.zeros(len(order)), weights[order]))
 
     def _unit(self, data: Training) -> float:
-        """The mean |k(x, x)|, up to 1: kernel values are all that m and M are made of."""
-        return float(np.mean(np.abs(data.exact.diagonal()), dtype=np.float64).clip(np.finfo(float).tiny, 1.0))
+        return kernel_unit(data)
 
     def _family(self, data: Training) -> DualFamily:
         n = len(data.order)

@@ -28,7 +28,7 @@ from mercer.solvers import SMO, DualFamily, DualPoint, Solution, Status, Working
 from mercer.solvers.choose import COUNTED_SHARE
 from mercer.ways.report import Report
 
-__all__ = ["SupportVectorMachine", "Training", "filled"]
+__all__ = ["SupportVectorMachine", "Training", "filled", "kernel_unit"]
 
 LEAST_SET = 64
 """Rows of a working set that must fit where K doesn't, four times over."""
@@ -40,6 +40,8 @@ SMALL = 500
 """Rows up to which K is stored in float64 and the problem solved on to rounding, in a few hundredths of a second."""
 SHARPER = 1e-10
 """The tolerance of that, relative to `tol`."""
+MOST_VISITS = 2_000_000
+"""Entries that it may visit then, some milliseconds: many turns of `SMO`, after each of which it may go to a face."""
 SOON = 3
 """Pairs for each variable after which a small problem goes to its face, which costs as much as some pairs for each."""
 
@@ -233,7 +235,8 @@ class SupportVectorMachine(Compressible):
         """All problems together; small ones to rounding, so the answer does not depend on the order of the steps."""
         if not isinstance(family.A, Dense) or len(family.rows) > SMALL * min(family.problems, 3):
             return solve(solver, family)
-        most = 100 * int(np.max(np.diff(family.offset)))
+        largest = int(np.max(np.diff(family.offset)))
+        most = max(100 * largest, MOST_VISITS // largest)
         steps = most if solver.max_iter is None else min(most, solver.max_iter)
         exact = solve(replace(solver, tol=SHARPER * solver.tol, max_iter=steps, patience=SOON), family)
         if exact.residual <= solver.tol:
@@ -352,6 +355,11 @@ class SupportVectorMachine(Compressible):
     def _variables(self, data: Training, family: DualFamily, coefficients: np.ndarray) -> np.ndarray | None:
         """β of the family from the coefficients of all rows in use; None where these are of another problem."""
         raise NotImplementedError
+
+
+def kernel_unit(data: Training) -> float:
+    """The mean |k(x, x)|, up to 1: the size of m and M where kernel values are all that they are made of."""
+    return float(np.mean(np.abs(data.exact.diagonal()), dtype=np.float64).clip(np.finfo(float).tiny, 1.0))
 
 
 def filled(bounds: np.ndarray, total: float) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.svm.landmark_machines import LandmarkMachine
 from mercer.estimators.svm.support_vector_classes import SupportVectorClassifier
-from mercer.estimators.svm.support_vectors import Training, filled
+from mercer.estimators.svm.support_vectors import Training, filled, kernel_unit
 from mercer.solvers import DualFamily, DualPoint
 
 __all__ = ["SVC", "NuSVC"]
@@ -237,7 +237,7 @@ class NuSVC(SupportVectorClassifier):
         Multiplies the weights of the rows of a class. Where it leaves less room than ν asks for, ν is lowered to what
         it allows, with a warning.
     kernel, tol, max_iter, decision_function_shape, break_ties, probability, memory
-        As for `SVC`.
+        As for `SVC`; `tol` is relative to the mean k(x, x) if that is less than 1.
 
     Attributes
     ----------
@@ -319,6 +319,9 @@ class NuSVC(SupportVectorClassifier):
             exact=data.exact,
         )
 
+    def _unit(self, data: Training) -> float:
+        return kernel_unit(data)
+
     def _sum_of_each(self, sums: np.ndarray) -> np.ndarray:
         """ν Σw/2 of each pair, what the α of both classes sum up to; no more than these, (pairs, 2), can hold."""
         total, most = float(self.nu) * sums.sum(axis=1) / 2, sums.min(axis=1)
@@ -340,13 +343,20 @@ class NuSVC(SupportVectorClassifier):
         if self.class_weight is not None:
             first, second = self._spent(family, x, first, second)
         margin = (second - first) / 2
-        if not np.all(margin > 0):
+        found = margin > self._uncertainty(data, family, x)
+        if not np.all(found):
             given = f"nu={self.nu:g} finds no margin between two classes"
             do = "lower nu, or take a kernel that tells their rows apart"
             self.report_.warnings.append(message("NuSVC", given, do))
             warn(self.report_.warnings[-1], ConvergenceWarning)
-        margin = np.where(margin > 0, margin, 1.0)
+        margin = np.where(found, margin, 1.0)
         self._read_pairs(data, family, x.beta / margin[family.owner], (first + second) / 2 / margin)
+
+    def _uncertainty(self, data: Training, family: DualFamily, x: DualPoint) -> np.ndarray:
+        """How far ρ of each pair may be from 0 and still be it: by m − M, and by the rounding of Kβ."""
+        weight = np.bincount(family.owner, np.abs(x.beta), family.problems)
+        rounding = float(np.finfo(np.float64).eps) * float(np.abs(data.exact.diagonal()).max())
+        return np.asarray(np.maximum(x.gaps, 0.0) + rounding * weight)
 
     def _spent(
         self, family: DualFamily, x: DualPoint, first: np.ndarray, second: np.ndarray

@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from mercer.errors import ConvergenceWarning, message, warn
 from mercer.estimators.svm.landmark_machines import LandmarkMachine
-from mercer.estimators.svm.support_vectors import SupportVectorMachine, Training, filled
+from mercer.estimators.svm.support_vectors import SMALL, SupportVectorMachine, Training, filled
 from mercer.solvers import DualFamily, DualPoint
 
 __all__ = ["SVR", "NuSVR"]
@@ -25,7 +26,19 @@ class SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
         given = self._weights(sample_weight, X)
         weights = np.ones(len(y)) if given is None else given
         order = np.flatnonzero(weights > 0)
-        return self._prepare(X, order, np.asarray(y, np.float64)[order], weights[order])
+        data = self._prepare(X, order, np.asarray(y, np.float64)[order], weights[order])
+        self._warn_of_small_targets(data)
+        return data
+
+    def _warn_of_small_targets(self, data: Training) -> None:
+        """Targets whose differences are within `tol` fit any start; those of few rows are fitted to rounding."""
+        spread = float(np.std(data.target))
+        if len(data.target) <= SMALL or not 0 < spread < 10 * self.tol or getattr(self, "epsilon", 0.0) > spread:
+            return
+        given = f"targets of standard deviation {spread:.1e} with tol={self.tol:g}, which is a bound in their unit"
+        do = "standardise the targets (scikit-learn's TransformedTargetRegressor), or lower tol and raise C"
+        self.report_.warnings.append(message(type(self).__name__, given, do))
+        warn(self.report_.warnings[-1], ConvergenceWarning)
 
     def _read_one(self, data: Training, beta: np.ndarray, intercept: float) -> None:
         used = self._keep(data, beta[None, :])
