@@ -7,9 +7,11 @@ import importlib
 import importlib.metadata
 import importlib.util
 import inspect
+import io
 import re
 import shutil
 import subprocess
+import tokenize
 import tomllib
 from pathlib import Path
 
@@ -82,6 +84,43 @@ def test_no_tracked_file_names_one_machine():
 )
 def test_the_machine_patterns_can_match(line):
     assert any(re.search(pattern, line) for pattern in MACHINE.values())
+
+
+# What a machine does in a second, or how long it takes, is said in one place.
+TIMES = re.compile(
+    r"(?<![\w(])\d[\d.,]* ?(?:ns|µs|ms|s|min|h)\b(?![\])+*-])|[GT]FLOP|\b(?:nano|micro|milli)seconds?\b"
+    r"|\b(?:tenths?|hundredths?|fractions?) of a second\b|\b(?:rows|entries|operations|bytes|pairs) a second\b"
+)
+WHERE_TIMES_ARE = ("planning/", "gram/rates.py", "cli/", "events/")
+
+
+def times_in(text: str) -> list[str]:
+    """Lines of comments and docstrings that state a time or a rate."""
+    inside = [
+        part.string
+        for part in tokenize.generate_tokens(io.StringIO(text).readline)
+        if part.type == tokenize.COMMENT or (part.type == tokenize.STRING and part.string.startswith(('"""', 'r"""')))
+    ]
+    plain = [re.sub(r"(?m)^\s*(?:>>>|\.\.\.).*", "", one) for one in inside]
+    return [line.strip() for one in plain for line in one.splitlines() if TIMES.search(line)]
+
+
+def test_no_file_but_the_cost_model_states_a_time_or_a_rate():
+    found = [
+        f"{path}: {line}"
+        for file in FILES
+        if not (path := file.relative_to(SOURCE).as_posix()).startswith(WHERE_TIMES_ARE)
+        for line in times_in(file.read_text(encoding="utf-8"))
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["# takes 42 ms", "# at 5 GFLOP/s", '"""Of shape (n, d), 0.5 s on one core."""', "# some tenths of a second"],
+)
+def test_the_pattern_of_times_can_match(line):
+    assert times_in(line + "\n")
 
 
 def test_one_version():

@@ -16,12 +16,15 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from mercer.engine import processors, reference
 from mercer.errors import InvalidInput, message
+from mercer.planning.costs import least_for_threads
+from mercer.planning.machine import Machine
 
 __all__ = ["engine", "fixed_threads", "instruction_set", "is_native", "one_blas_thread", "spare_threads"]
 
 MOST_THREADS = 1024
-WORTH_WAKING = 4e9
-"""Operations of a BLAS call, 0.05 to 0.1 s of one thread, from which on more threads save more than they cost."""
+WORTH_WAKING = least_for_threads(Machine.documented())
+"""Operations of a BLAS call above which extra threads pay off. By documented rates: the number of threads decides the
+order of sums, and with it the last bits."""
 
 
 def _load() -> ModuleType | None:
@@ -179,5 +182,5 @@ if hasattr(os, "register_at_fork"):
 
 @lru_cache(maxsize=1)
 def _blas() -> tuple[Any, ...]:
-    """Each BLAS of this process. Found once, which takes milliseconds; NumPy's and SciPy's are loaded by then."""
+    """Each BLAS of this process. Found once, for that takes a while; NumPy's and SciPy's are loaded by then."""
     return tuple(ThreadpoolController().select(user_api="blas").lib_controllers)

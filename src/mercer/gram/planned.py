@@ -25,11 +25,8 @@ __all__ = ["CHEAP_COLUMNS", "Planned"]
 Array: TypeAlias = Any
 
 CHEAP_COLUMNS = 100
-"""Columns of the rows up to which nothing is gained by storing K. In float64 at n = 4000 on one core a product took 8,
-18, 29, 51 and 119 ms for 5, 50, 100, 200 and 400 columns, and 25 ms with K stored. In float32 at n = 10 000 on two it
-took 45 ms for 20 columns and 72 ms for 100, and 52 ms with K stored; to store it took 110 ms, the first touch of its
-memory included.
-"""
+"""Columns of the rows up to which entries are made again rather than kept for a check, or for working sets. It decides
+with which entries answers are checked, so the rates have no say."""
 
 CHUNK = 1 << 23
 """Bytes of the columns that are copied at a time for a block of few rows."""
@@ -148,7 +145,7 @@ class Planned(Operator):
         return int(self.X.shape[1]) if hasattr(self.X, "shape") and len(self.X.shape) == 2 else 100
 
     def _work(self, r: int) -> float:
-        """Nanoseconds an entry on a slow core: only for how much to do between two looks at the keyboard."""
+        """Operations an entry, for `tiles.PIECE`. It fixes the order of sums, so the rates have no say."""
         if self.kernel.whole:  # it looks itself
             return 1e-6
         if not self._runs_as_program:

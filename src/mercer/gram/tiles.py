@@ -99,7 +99,7 @@ def block_tiles(kernel: Kernel, X: Array, Z: Array, rows: int, columns: int) -> 
 # ---- sweeps: bounded pieces of work, so that Ctrl-C and observers are heard ------------------------------------------
 
 PIECE = 1e8
-"""Nanoseconds of one thread's work between two looks at the keyboard, on a slow core."""
+"""Operations of one thread between two interrupt checks."""
 PANEL = 12
 """Rows that the engine evaluates together at most: fewer would waste some of them."""
 OTHERS = 1 << 28
@@ -109,7 +109,7 @@ NARROWEST = 4096
 
 
 def pieces(tiles: Tiles, rows: int, columns: int, work: float, *, align: int = PANEL) -> Iterator[tuple[int, int]]:
-    """Runs of rows, each about `PIECE` of work at `work` nanoseconds an entry; emits their progress.
+    """Runs of rows, each about `PIECE` of work at `work` operations an entry; emits their progress.
 
     They begin on multiples of `align` and, while that is little work, of the engine's row block.
     """

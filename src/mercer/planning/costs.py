@@ -25,13 +25,15 @@ its product, one thread of BLAS       max(2 s n r/β₁, 4 n r c/f₁(s)) + 600/
 
 (K + λI)X = B with residuals in float64 is solved by Cholesky in float32, with four steps of refinement, or by conjugate
 gradients, whose products have entries in float32 or 16 bits, with four or five checks in float64. Block Krylov takes
-p = 3 steps if k ≥ d, and 5 if it looks for a part of d directions, which may be much alike.
+p = 3 steps if k ≥ d, and √(d/k) more if it looks for a part of d directions, which may be much alike.
 
 The shares of f(s) that decompositions reach, the calls of a step and of a column are numbers of the algorithms, not of
 a machine. A prediction is good if it is within a factor of two.
 """
 
 from __future__ import annotations
+
+import math
 
 from mercer.planning.machine import MANY, Machine
 
@@ -41,8 +43,10 @@ __all__ = [
     "conjugate_gradients",
     "eigen_ways",
     "eigenvectors",
+    "held_out_ways",
     "krylov",
     "leading_eigenvectors",
+    "least_for_threads",
     "lloyd",
     "matrix",
     "pivots",
@@ -54,7 +58,6 @@ __all__ = [
     "refined_cholesky",
     "stored_product",
     "substitution",
-    "threads_pay",
 ]
 
 SHARE = 0.75
@@ -73,7 +76,7 @@ CALLS_OF_KRYLOV = 10_000
 """What it takes for a run of block Krylov steps."""
 PASSES, PASSES_OF_STORED = 10.0, 4.0
 """Full passes of Lloyd's iteration for each start; several starts begin with one pass over a stored matrix."""
-SPIN = 0.1
+SPIN = 0.09
 """Seconds for which idle threads of BLAS look for work: a call must be longer for more threads to pay."""
 
 
@@ -155,8 +158,8 @@ def krylov(machine: Machine, n: int, d: int, k: int, *, stored: bool = False, it
     b = min(n, (3 * k + 32) // 32 * 32)
     made = matrix(machine, n, d, itemsize) if stored else 0.0
     one = stored_product(machine, n, b, itemsize) if stored else product(machine, n, d, b, itemsize)
-    steps = 3 if k >= d else 5
-    beside = 25 * steps * n * b * b / machine.product(itemsize) + eigenvectors(machine, min(steps * b, n))
+    steps = 3 + (math.sqrt(d / k) if k < d else 0.0)
+    beside = 25 * steps * n * b * b / machine.product(itemsize) + eigenvectors(machine, min(round(steps * b), n))
     return made + 3 * n * b * machine.pair(d, itemsize) + steps * one + beside + CALLS_OF_KRYLOV / machine.calls
 
 
@@ -230,10 +233,21 @@ def conjugate_gradients(
     return steps * (product(machine, n, d, columns, 4) + beside) + CHECKS * check
 
 
-def threads_pay(machine: Machine, operations: float) -> bool:
-    """Whether more than one thread pays for a call of BLAS with so many operations.
+def held_out_ways(machine: Machine, n: int, train: int, systems: int) -> dict[str, float]:
+    """Ridge regressions on `train` of n rows, so many `systems`: one for each fold and λ.
 
-    >>> threads_pay(Machine.documented(), 1e8), threads_pay(Machine.documented(), 1e10)
-    (False, True)
+    By one decomposition of K, from which the rows of a fold are left out, or by a factor for each.
     """
-    return operations >= SPIN * machine.product64_alone
+    out = n - train
+    left = (2 * n * out**2 + out**3 / 3) / machine.product(8) + CALLS_A_STEP / machine.calls
+    each = cholesky(machine, train) + 16 * train**2 / machine.bandwidth + CALLS_A_STEP / machine.calls
+    return {"eigenvectors": eigenvectors(machine, n) + systems * left, "cholesky": systems * each}
+
+
+def least_for_threads(machine: Machine) -> float:
+    """Operations of a call of BLAS from which on more than one thread pays.
+
+    >>> 1e9 < least_for_threads(Machine.documented()) < 1e10
+    True
+    """
+    return SPIN * machine.product64_alone

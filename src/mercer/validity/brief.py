@@ -35,7 +35,7 @@ MOST_GAPS = 5
 """Rows without a finite value of which it is asked why."""
 
 MOST_WORK = 1e9
-"""What the search may cost, in nanoseconds or so."""
+"""What the search may cost, in operations."""
 
 
 def brief_check(K: KernelOperator, seed: int = 0) -> KernelReport:

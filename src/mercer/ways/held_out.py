@@ -10,7 +10,9 @@ from numpy.typing import DTypeLike, NDArray
 from mercer.factorizations.deflated import Deflated
 from mercer.factorizations.pivoted_cholesky import pivoted_cholesky
 from mercer.factorizations.subset_preconditioner import InverseWithout, SubsetInverse
+from mercer.gram import rates
 from mercer.operators import Dense, Operator
+from mercer.planning.costs import held_out_ways
 from mercer.select import RidgeSpectrum
 from mercer.solvers import (
     Cholesky,
@@ -30,7 +32,7 @@ Floats = NDArray[np.float64]
 LARGE = 1500
 """Rows from which on iterations shared by all folds and λ are tried before factorisations."""
 FIRST, SPREAD = 120, 0.8
-"""Pivots of a first look at K, 0.03 s at n = 4000: where they leave so much of its trace, more are not worth it."""
+"""Pivots of a first look at K: where they leave so much of its trace, more are not worth it."""
 DEFLATED = 64
 """Of these pivots, taken out of K before it is rounded to float32, which takes as long as five products (n = 4000)."""
 ENOUGH, MOST = 0.005, 4
@@ -42,8 +44,8 @@ NARROW = 1e-6
 STEPS_A_ROW = 1 / 115
 """An inverse of n rows, for five folds, takes as long as n/115 steps of five columns (n = 4000)."""
 SHARING = 4
-"""Folds from which on one inverse of all rows is tried before a factorisation for each: with the steps it takes 1.0 to
-1.3 s where those of five folds took 1.9 (n = 4000), and should break even at four.
+"""Folds from which on one inverse of all rows is tried before a factorisation for each: with its steps it takes six
+tenths of the time of five factorisations, and should break even at four.
 """
 REFINEMENTS = 10
 """Steps with an inverse in float32, which takes three; where ten are not enough it is none in that precision."""
@@ -54,7 +56,7 @@ least eigenvalue of K is not small beside λ; ten steps of both take half as lon
 SAFE_POWER = 40
 """Powers of two up to which K's largest entry may be away from 1: float32 has 126, sums and products need some."""
 MANY = 60
-"""Folds × λ from which on one eigendecomposition is quicker than a factorisation for each."""
+"""Folds × λ of more than `LARGE` rows from which on one eigendecomposition serves all."""
 TOL, CLOSER = 1e-7, 1e-8
 """Relative residual: R² is exact to some 1e-8 (measured: 3e-9), where 1e-6 is promised. `CLOSER` for an intercept
 with an inverse, where it is a step or two: of a kernel that is all but constant (γ = 0.001, 200 rows) 1e-7 left 4e-7.
@@ -104,12 +106,13 @@ def held_out_predictions(
 ) -> list[Floats]:
     r"""K[test, train] (K[train, train] + λI)⁻¹ y for each split, of shape (tests, λ, targets), to 1e-6 or better.
 
-    Four roads to the same numbers. Many folds × λ whose training rows are all others: one eigendecomposition, and the
-    folds by the block formula (`RidgeSpectrum.leave_out`). Many rows: conjugate gradients on all systems at once, one
-    float32 product a step for all folds and λ, preconditioned by one pivoted Cholesky approximation of K, with float64
-    residuals; where they would take long (small λ and a K that no small rank approximates) the same with another
-    preconditioner, one float32 inverse of K + λI for the folds that are left. Else, and where float32 has no inverse:
-    Cholesky for each.
+    Four ways to the same numbers. One eigendecomposition, and the folds by the block formula
+    (`RidgeSpectrum.leave_out`), where the training rows are all others and that is predicted to be quicker than a
+    factor for each fold and λ; of many rows where there are many of these. Many rows: conjugate gradients on all
+    systems at once, one float32 product a step for all folds and λ, preconditioned by one pivoted Cholesky
+    approximation of K, with float64 residuals; where they would take long (small λ and a K that no small rank
+    approximates) the same with another preconditioner, one float32 inverse of K + λI for the folds that are left. Else,
+    and where float32 has no inverse: Cholesky for each.
 
     Parameters
     ----------
@@ -138,7 +141,7 @@ def held_out_predictions(
     out = [np.full((len(split.test), len(alphas), Y.shape[1]), np.nan) for split in splits]
     if not np.isfinite(np.sum(K)):
         return out
-    if len(splits) * len(alphas) >= MANY and _leave_out_what_they_test(splits, n):
+    if _leave_out_what_they_test(splits, n) and _one_decomposition_pays(n, splits, len(alphas)):
         _by_spectrum(K, Y, splits, alphas, intercept, out)
         return out
     if n > LARGE:
@@ -153,6 +156,16 @@ def held_out_predictions(
         if np.any(left):
             _by_cholesky(K, Y, split, alphas, np.flatnonzero(left), intercept, buffers, predicted)
     return out
+
+
+def _one_decomposition_pays(n: int, splits: list[Split], shifts: int) -> bool:
+    """Whether eigenvectors serve all folds and λ sooner than a factor for each."""
+    systems, train = len(splits) * shifts, min((len(split.train) for split in splits), default=0)
+    if n > LARGE:
+        return systems >= MANY
+    machine = rates.machine(lambda machine: min(held_out_ways(machine, n, train, systems).values()))
+    found = held_out_ways(machine, n, train, systems)
+    return found["eigenvectors"] < found["cholesky"]
 
 
 def _leave_out_what_they_test(splits: list[Split], n: int) -> bool:

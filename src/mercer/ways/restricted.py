@@ -46,7 +46,8 @@ class Restricted(NamedTuple):
 
 
 DEAREST = 4e12
-"""n²(d + 20) beyond which "auto" takes landmarks: a product of 2 min, and an exact solution wants a hundred of them."""
+"""n²(d + 20) beyond which "auto" takes landmarks: an exact solution wants a hundred products of so many multiply-adds.
+Landmarks are an approximation, so the rates have no say."""
 
 
 def default_landmarks(n: int) -> int:

@@ -24,8 +24,8 @@ TIE = 1e-9
 """Scores that differ by less, relatively, are equal: then the larger λ wins, and the kernel that was named first."""
 
 REUSED_FROM = 1000
-"""Rows from which on the decomposition that validated gives α too: at n = 5000 a factorisation for it takes 0.9 s.
-Below, it takes next to nothing, and the model is that of `KernelRidge` to the bit."""
+"""Rows from which on the decomposition that validated gives α too. Below, a factorisation for it takes next to nothing,
+and the model is that of `KernelRidge` to the bit."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,11 +37,11 @@ BLOCK = 64 << 20
 EASY = 20
 """Steps for each row after which a problem is not solved on working sets any more where K can be stored."""
 SMALL = 500
-"""Rows up to which K is stored in float64 and the problem solved on to rounding, in a few hundredths of a second."""
+"""Rows up to which K is stored in float64 and the problem solved on to rounding, which takes next to nothing."""
 SHARPER = 1e-10
 """The tolerance of that, relative to `tol`."""
 MOST_VISITS = 2_000_000
-"""Entries that it may visit then, some milliseconds: many turns of `SMO`, after each of which it may go to a face."""
+"""Entries that it may visit then: many turns of `SMO`, after each of which it may go to a face."""
 SOON = 3
 """Pairs for each variable after which a small problem goes to its face, which costs as much as some pairs for each."""
 

@@ -28,7 +28,7 @@ LEVELS = 32
 """Numbers of matches that are worth something, for which there are tables."""
 
 PIECE = 1e8
-"""Vectors of pairs between two looks at the keyboard: some tenths of a second on one core."""
+"""Vectors of pairs of one thread between two interrupt checks."""
 
 ENTRIES = 1 << 23
 """Entries of the matrix that are there at a time in a product: 64 MB."""

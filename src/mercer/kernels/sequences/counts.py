@@ -20,7 +20,7 @@ from mercer.kernels.sequences.corpus import Corpus
 __all__ = ["Counts", "Pattern", "count", "gram", "joined", "mirrored", "product", "self_products"]
 
 PIECE = 1e8
-"""Products of counts between two looks at the keyboard: some tenths of a second on one core."""
+"""Products of counts of one thread between two interrupt checks."""
 
 TABLE = 1 << 24
 """Weights of features that are there at a time in a product with many vectors: 128 MB."""

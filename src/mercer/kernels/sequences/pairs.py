@@ -29,7 +29,7 @@ Fill: TypeAlias = Callable[[Any, Any, bool, int, int, NDArray[np.float64]], None
 """(rows, columns, only the upper triangle?, i0, i1, out): write rows [i0, i1) of the matrix."""
 
 PIECE = 1e8
-"""Places of pairs between two looks at the keyboard: some tenths of a second on one core."""
+"""Places of pairs of one thread between two interrupt checks."""
 
 
 def by_pairs(x: Ordered, z: Ordered | None, cost: float, fill: Fill) -> NDArray[np.float64]:

@@ -19,7 +19,7 @@ from mercer.kernels.sequences.pairs import own_pairs
 __all__ = ["AllSubstrings"]
 
 PIECE = 2e7
-"""Symbols walked between two looks at the keyboard: some tenths of a second on one core."""
+"""Symbols walked of one thread between two interrupt checks."""
 
 
 @dataclass(frozen=True, repr=False)

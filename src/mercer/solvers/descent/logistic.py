@@ -32,7 +32,7 @@ ROUNDING = 1e-10
 MOST_HALVINGS = 40
 SLOW, DENSE, REFINEMENTS = 50, 1500, 20
 """Products of one step after which a system of at most so many rows is factored, and the most that follow: with entries
-near 1e4 and a penalty of 1 the conjugate gradients took a thousand in each of a hundred steps, 35 s for 129 rows.
+near 1e4 and a penalty of 1 the conjugate gradients took a thousand in each of a hundred steps for 129 rows.
 """
 PATIENCE = 3
 """Steps in succession that do not halve the gap, once rounding decides, after which it is called stalled."""

@@ -81,8 +81,8 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
         On max ‖Av − λv‖ relative to the largest |λ|, from the products that were made.
     block : int, optional
         Columns of the first block; unless given the multiple of 32 nearest to 3k + 16. Measured for k = 10 (Gaussian
-        kernel, n = 10 000, d = 20, float32), 24, 32, 40, 46 and 64 columns all took three steps, and 0.62, 0.47, 0.69,
-        0.72 and 0.70 s.
+        kernel, n = 10 000, d = 20, float32), 24, 32, 40, 46 and 64 columns all took three steps, and 32
+        the least time.
     max_steps : int
         Products with a block.
     start_from : {"rows", "random"}
@@ -90,9 +90,9 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
 
     Notes
     -----
-    USPS digits (polynomial kernel of degree 2, n = 7291, float32, k = 64, two threads): a product with b columns
-    takes about 22 + 0.33 b ms, of which the constant is reading and packing the matrix. From 208 sampled directions of
-    624 rows two products, the second with the residuals of k + 32 pairs, left a residual of the powered basis of
+    USPS digits (polynomial kernel of degree 2, n = 7291, float32, k = 64, two threads): the time of a product
+    with b columns grows as 67 + b; the constant is reading and packing the matrix. From 208 sampled directions of 624
+    rows two products, the second with the residuals of k + 32 pairs, left a residual of the powered basis of
     2.4e-5, and with those of k + 144 one of 1.4e-5, for a sixth more time in all. From 192 directions, or from as few
     as 416 rows, k + 32 needed a third product. Narrow first blocks need fewer columns in all but read the matrix more
     often.

@@ -20,9 +20,9 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 CALL = 2e8
-"""Multiplications that one call of the engine may make for each thread, some tenth of a second."""
+"""Multiplications that one call of the engine may make for each thread, between two interrupt checks."""
 VISITS = 20_000
-"""Of a call of the reference, each some ten microseconds."""
+"""Of a call of the reference."""
 FIRST = 0.1
 """The first tolerance on slopes, relative to the largest |c|; LIBLINEAR's."""
 TIGHTER = 0.1

@@ -16,7 +16,7 @@ from mercer.solvers.svm.faces import Face, minimise_on_face
 __all__ = ["SMO", "SMOState"]
 
 WORK = 200_000_000
-"""Entries that all problems together visit in a step: a few tenths of a second."""
+"""Entries that all problems together visit in a step, between two interrupt checks."""
 LEAST_WORK = 8_000_000
 """Of one problem, which is more than most small ones need: in each step the rows in use are copied anew."""
 TURN = 100_000

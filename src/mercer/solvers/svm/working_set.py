@@ -20,7 +20,7 @@ INNER = 0.1
 """The gap to which a working set is solved, relative to that of all variables."""
 FIRST = 4096
 """Variables of the first working set; each one may have twice as many as the last. With 1024 a machine of 171 support
-vectors took 0.08 s instead of 0.14, but those of 6500 to 7800 a fifth longer: nine sets instead of five.
+vectors took half of the time, but those of 6500 to 7800 a fifth longer: nine sets instead of five.
 """
 _RUNNING, _SETTLED, _STUCK, _CAPPED = range(4)
 
@@ -146,7 +146,7 @@ class WorkingSet(SMO):
         beta, gradient, active = state.beta[W], state.gradient[W], np.ones(len(W), np.uint8)
         anchor, anchored = beta.copy(), gradient.copy()
         gap, steps, ended = np.zeros(1), state.iterations.copy(), np.zeros(1, np.int64)
-        while ended[0] == _RUNNING:  # each call is a few tenths of a second at most
+        while ended[0] == _RUNNING:  # each call is bounded
             backend.engine().smo(
                 K,
                 np.array([0, len(W)]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 __all__ = ["MOST_WORK", "Budget", "Spent"]
 
 MOST_WORK = 5e9
-"""What a search may cost, in nanoseconds or so: looks at point sets, and then as much again to make a witness."""
+"""What a search may cost, in operations: looks at point sets, and then as much again to make a witness."""
 
 _ENTRY, _CALL, _INTERVALS = 15.0, 15_000.0, 30_000.0
 """What an operation costs on an entry, for each block, and on intervals of 30, 60 and 120 digits together."""
