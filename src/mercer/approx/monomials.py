@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations_with_replacement, product
 from math import comb, factorial, prod
 from numbers import Real
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 from mercer.atomic import Atomic
 from mercer.errors import InvalidInput, message
 from mercer.points import parse_memory, require, require_table
+from mercer.schemas import COLUMNS, Count, Schema
 
 __all__ = ["MonomialFeatures"]
 
@@ -65,6 +66,8 @@ class MonomialFeatures(Atomic, TransformerMixin, BaseEstimator):
     >>> features.get_feature_names_out().tolist()
     ['x0 x0', 'x0 x1', 'x1 x1', 'x0', 'x1', '1']
     """
+
+    fitted: ClassVar[Schema] = COLUMNS + Schema(Count("n_output_features_"))
 
     def __init__(
         self,

@@ -13,6 +13,7 @@ from mercer.factorizations.pivoted_cholesky import pivoted_cholesky
 from mercer.gram import KernelOperator
 from mercer.operators import Dense, Operator
 from mercer.points import human
+from mercer.schemas import Count, Schema
 from mercer.solvers import Logistic, NewtonLogistic, Status, solve
 from mercer.solvers.choose import STORED_SHARE
 from mercer.ways.report import Report
@@ -94,6 +95,8 @@ class KernelLogisticRegression(ScoreClassifier):
     >>> bool(model.score(X, y) > 0.95), model.predict_proba(X[:1]).round(2), model.report_.status
     (True, array([[0.99, 0.01, 0.  ]]), 'converged')
     """
+
+    fitted: ClassVar[Schema] = ScoreClassifier.fitted + Schema(Count("n_iter_"))
 
     tuned: ClassVar[str] = "alpha"
 

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.compose import make_column_selector
 
 from mercer.errors import InvalidInput, MercerError, ModelFileError, message
+from mercer.io.consistency import schema_of
 from mercer.io.transformers import FUNCTIONS, TYPES, peers, refused_parameter
 from mercer.kernels import (
     Function,
@@ -182,8 +183,7 @@ class Encoder:
             fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
             return {"record": name, "fields": {key: self.value(one, f"{name}.{key}") for key, one in fields.items()}}
         model: BaseEstimator = value
-        params = model.get_params(deep=False)
-        state = {key: one for key, one in vars(value).items() if key not in params}
+        params, state = model.get_params(deep=False), schema_of(type(value)).contents(model)
         if refused := refused_parameter(name, params):
             self._refuse(where, f"{name}({refused[0]})", refused[1])
         if strange := next((key for key in state if not _is_state(type(value), key)), None):
@@ -362,7 +362,7 @@ class Decoder:
 
 def _is_state(cls: type, key: str) -> bool:
     """Whether an attribute may be part of what a fit leaves: what is written is what is read."""
-    return (key.startswith("_") or key.endswith("_")) and not key.startswith("__") and not hasattr(cls, key)
+    return schema_of(cls).allows(key) and not hasattr(cls, key)
 
 
 def _is_shape(shape: Any) -> bool:

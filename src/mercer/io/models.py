@@ -14,13 +14,13 @@ import numpy as np
 
 from mercer.errors import InvalidInput, MercerError, ModelFileError, message
 from mercer.io import transformers
-from mercer.io.codec import Decoder, Encoder
+from mercer.io.codec import Decoder, Encoder, registry
 from mercer.io.consistency import check_consistent
 from mercer.io.outputs import refuse_other_kind, write_whole
 from mercer.kernels import Kernel
 from mercer.version import __version__
 
-__all__ = ["is_model_file", "load", "save"]
+__all__ = ["as_bytes", "is_model_file", "load", "save"]
 
 FORMAT, FORMAT_VERSION = "mercer-model", 1
 LONGEST_HEADER = 1 << 30
@@ -63,22 +63,28 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     >>> bool((load(path).predict(X) == model.predict(X)).all())
     True
     """
-    codec = _safetensors("save")
+    _safetensors("save")
     refuse_other_kind("save", Path(path), "a model of mercer", is_model_file)
     if hasattr(model, "best_estimator_"):
         raise InvalidInput(message("save", f"a {type(model).__name__}", "save its best_estimator_"))
-    encoder = Encoder()
-    if encoder.classes.get(type(model).__name__) is not type(model):
-        known = ", ".join(sorted(encoder.classes))
-        raise InvalidInput(message("save", f"a {type(model).__name__}", f"give one of mercer's own models: {known}"))
+    known = registry()
+    if known.get(type(model).__name__) is not type(model):
+        do = f"give one of mercer's own models: {', '.join(sorted(known))}"
+        raise InvalidInput(message("save", f"a {type(model).__name__}", do))
     _refuse_inconsistent(model)
+    write_whole(Path(path), as_bytes(model), "save")
+
+
+def as_bytes(model: Any) -> bytes:
+    """The contents of a model file; nothing is asked of the model, so that tests can write what `load` must refuse."""
+    encoder = Encoder()
     document = encoder.value(model, type(model).__name__)
     header = {"format": FORMAT, "version": str(FORMAT_VERSION), "mercer": __version__, "model": json.dumps(document)}
     header["scikit-learn"] = transformers.version()
     # safetensors wants at least one array.
     arrays = encoder.arrays or {"none": np.zeros(1)}
     header["sha256"] = _digest(header["model"], arrays)
-    write_whole(Path(path), codec.save(arrays, metadata=header), "save")
+    return bytes(_safetensors("save").save(arrays, metadata=header))
 
 
 def load(path: str | os.PathLike[str], *, kernels: Iterable[type[Kernel]] = ()) -> Any:
@@ -115,7 +121,7 @@ def load(path: str | os.PathLike[str], *, kernels: Iterable[type[Kernel]] = ()) 
         raise ModelFileError(message(file.name, given, "copy it again, or save the model again"))
     try:
         model = Decoder(arrays, file.name, own).value(json.loads(header["model"]))
-        check_consistent(model, file.name)
+        check_consistent(model)
     except ModelFileError:
         raise
     except (MercerError, ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
@@ -130,7 +136,7 @@ def load(path: str | os.PathLike[str], *, kernels: Iterable[type[Kernel]] = ()) 
 def _refuse_inconsistent(model: Any) -> None:
     """What `load` would refuse, `save` does not write: both ask the same questions."""
     try:
-        check_consistent(model, type(model).__name__)
+        check_consistent(model)
     except (MercerError, ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
         given = f"the model does not hold together ({_first_line(error)})"
         raise InvalidInput(message("save", given, "fit it again, and leave its attributes alone")) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from copy import copy
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from mercer.atomic import Atomic
 from mercer.errors import InvalidInput, message
 from mercer.estimators import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.base.calibration import fit_temperature, probabilities
+from mercer.schemas import POSITIVE, Array, Check, Count, Schema, SchemaError
 from mercer.tables.columns import as_text
 from mercer.tables.encoder import TableEncoder
 from mercer.tables.reader import Table
@@ -43,6 +44,16 @@ class TableModel(Atomic, BaseEstimator):
     >>> model.fit(frame[["x"]], frame["y"]).predict(pd.DataFrame({"x": [1.5]})).round(3)
     array([3.])
     """
+
+    fitted: ClassVar[Schema] = Schema(
+        Count("n_rows_"),
+        Array("temperature_", optional=True, rules=(POSITIVE,)),
+        Check(
+            "it has no encoder, estimator or name of a target",
+            lambda model: model._parts_fit(),
+            unfitted=True,
+        ),
+    )
 
     def __init__(
         self,
@@ -144,6 +155,23 @@ class TableModel(Atomic, BaseEstimator):
     def _explained(self, X: Any) -> tuple[Any, Any]:
         """The estimator, and the rows as it sees them, for `explain`."""
         return self.estimator, self._rows(X)
+
+    def _parts_fit(self) -> bool:
+        """Whether the parts are an encoder and an estimator; raises SchemaError if the one makes too many columns."""
+        encoder, estimator = self.encoder, self.estimator
+        if not isinstance(self.target, str) or not isinstance(estimator, BaseEstimator):
+            return False
+        fitted = any(name[-1:] == "_" for part in (encoder, estimator) for name in vars(part))
+        if fitted and not hasattr(self, "n_rows_"):
+            raise SchemaError("n_rows_ is missing")
+        if not isinstance(encoder, TableEncoder):
+            return isinstance(encoder, SequenceEncoder)
+        rows: Any = getattr(estimator, "X_fit_", None)
+        of_objects = isinstance(rows, np.ndarray) and rows.dtype == object
+        made, taken = len(encoder.feature_names_out_), rows.shape[1:] if of_objects else (estimator.n_features_in_,)
+        if taken != (made,):
+            raise SchemaError(f"the encoder makes {made} columns and the estimator takes {taken}")
+        return True
 
     def _of_classifier(self, name: str) -> Any:
         if not hasattr(self.estimator, name):

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-__all__ = ["FUNCTIONS", "TYPES", "broken_part", "is_peer", "peers", "refused_parameter", "version"]
+from mercer.schemas import Array, Check, Count, Elements, Schema
+
+__all__ = ["FUNCTIONS", "TYPES", "is_peer", "peers", "refused_parameter", "schema_of_peer", "version"]
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     name: getattr(np, name)
@@ -79,49 +81,6 @@ def refused_parameter(name: str, params: dict[str, Any]) -> tuple[str, str] | No
     return None
 
 
-def broken_part(model: BaseEstimator) -> str | None:
-    """What does not fit together in a fitted transformer, in words: arrays by column, steps, vocabularies."""
-    state = vars(model)
-    columns = state.get("n_features_in_")
-    for name in _BY_COLUMN.get(type(model).__name__, ()):
-        value = state.get(name)
-        if value is not None and _length(value, name) != columns:
-            return f"{type(model).__name__}.{name} is not of the {columns} columns"
-    for name in ("steps", "transformer_list", "transformers", "transformers_"):
-        if name in state and not _named_steps(state[name]):
-            return f"{type(model).__name__}.{name} is not a list of named steps"
-    words = state.get("vocabulary_")
-    if "vocabulary_" in state and not _is_vocabulary(words):
-        return f"{type(model).__name__}.vocabulary_ does not number its words"
-    return None
-
-
-_BY_COLUMN: dict[str, tuple[str, ...]] = {
-    "StandardScaler": ("mean_", "scale_", "var_"),
-    "MinMaxScaler": ("min_", "scale_", "data_min_", "data_max_", "data_range_"),
-    "MaxAbsScaler": ("scale_", "max_abs_"),
-    "RobustScaler": ("center_", "scale_"),
-    "PowerTransformer": ("lambdas_",),
-    "QuantileTransformer": ("quantiles_",),
-    "OneHotEncoder": ("categories_",),
-    "OrdinalEncoder": ("categories_",),
-    "SimpleImputer": ("statistics_",),
-    "KNNImputer": ("_fit_X", "_mask_fit_X", "_valid_mask"),
-    "PCA": ("mean_", "components_"),
-    "TruncatedSVD": ("components_",),
-    "VarianceThreshold": ("variances_",),
-    "TfidfTransformer": ("idf_",),
-}
-"""Fitted attributes with one entry, or one column, for each column of the data."""
-_TABLES = ("quantiles_", "_fit_X", "_mask_fit_X", "components_")
-
-
-def _length(value: Any, name: str) -> int:
-    if isinstance(value, np.ndarray) and value.ndim:
-        return int(value.shape[-1]) if name in _TABLES else len(value)
-    return len(value) if isinstance(value, list) and name not in _TABLES else -1
-
-
 def _named_steps(steps: Any) -> bool:
     return isinstance(steps, list) and all(
         isinstance(step, tuple)
@@ -140,3 +99,61 @@ def _is_vocabulary(words: Any) -> bool:
         and sorted(map(str, words.values())) == sorted(map(str, range(len(words))))
         and all(isinstance(place, int | np.integer) for place in words.values())
     )
+
+
+def _schema(*names: str, tables: tuple[str, ...] = (), lists: tuple[str, ...] = ()) -> Schema:
+    """Arrays with one entry, tables with one column, and lists with one element for each column of the data."""
+    return Schema(
+        Count("n_features_in_", "d"),
+        *(Array(name, "d", np.generic, optional=True, nullable=True, finite=False) for name in names),
+        *(Array(name, "rows d", np.generic, optional=True, nullable=True, finite=False) for name in tables),
+        *(Elements(name, "d", optional=True) for name in lists),
+        closed=False,
+    )
+
+
+def _steps(*names: str) -> Schema:
+    """Parameters, or fitted attributes, that are lists of named steps."""
+
+    def holds(model: Any) -> bool:
+        return all(_named_steps(getattr(model, name, [])) for name in names)
+
+    return Schema(Check(f"{names[0]} is not a list of named steps", holds, unfitted=True), closed=False)
+
+
+def _numbers_words(model: Any) -> bool:
+    return not hasattr(model, "vocabulary_") or _is_vocabulary(model.vocabulary_)
+
+
+_WORDS = Schema(Check("vocabulary_ does not number its words", _numbers_words, unfitted=True), closed=False)
+_SCHEMAS: dict[str, Schema] = {
+    "StandardScaler": _schema("mean_", "scale_", "var_"),
+    "MinMaxScaler": _schema("min_", "scale_", "data_min_", "data_max_", "data_range_"),
+    "MaxAbsScaler": _schema("scale_", "max_abs_"),
+    "RobustScaler": _schema("center_", "scale_"),
+    "PowerTransformer": _schema("lambdas_"),
+    "QuantileTransformer": _schema(tables=("quantiles_",)),
+    "OneHotEncoder": _schema(lists=("categories_",)),
+    "OrdinalEncoder": _schema(lists=("categories_",)),
+    "SimpleImputer": _schema("statistics_"),
+    "KNNImputer": _schema("_valid_mask", tables=("_fit_X", "_mask_fit_X")),
+    "PCA": _schema("mean_", tables=("components_",)),
+    "TruncatedSVD": _schema(tables=("components_",)),
+    "VarianceThreshold": _schema("variances_"),
+    "TfidfTransformer": _schema("idf_"),
+    "CountVectorizer": _WORDS,
+    "TfidfVectorizer": _WORDS,
+    "Pipeline": _steps("steps"),
+    "FeatureUnion": _steps("transformer_list"),
+    "ColumnTransformer": _steps("transformers", "transformers_"),
+}
+"""What is known of the fitted attributes of scikit-learn's classes, which may have others."""
+
+
+def schema_of_peer(name: str) -> Schema:
+    """What is known of a class of the list.
+
+    >>> schema_of_peer("StandardScaler").names >= {"mean_", "scale_"}
+    True
+    """
+    return _SCHEMAS.get(name, Schema(closed=False))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.atomic import Atomic
 from mercer.errors import InvalidInput, message
+from mercer.schemas import Array, Check, Count, Schema, Texts
 from mercer.tables.columns import OBJECTS, ColumnPlan, as_frame, as_numbers, as_text, dropped, plan_column, plan_text
 
 __all__ = ["TableEncoder"]
@@ -64,6 +65,19 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
     >>> encoder.transform(pd.DataFrame({"kind": ["b"], "size": [2.0]}))
     array([[0., 0., 0., 1., 0.]])
     """
+
+    fitted: ClassVar[Schema] = Schema(
+        Count("n_features_in_", "columns"),
+        Texts("columns_", "columns"),
+        Texts("kinds_", "columns"),
+        Array("numbers_", "columns 5"),
+        Texts("categories_", "columns", of_lists=True),
+        Texts("flags_", "columns"),
+        Texts("forms_", "columns", optional=True),
+        Texts("feature_names_out_", "features"),
+        Texts("summary_", "sentences"),
+        Check("its columns are not such as a fit keeps", lambda encoder: encoder._is_sound()),
+    )
 
     def __init__(
         self,
@@ -174,6 +188,13 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
             ColumnPlan(name, kind, tuple(map(float, numbers)), tuple(categories), flag, form=form)
             for name, kind, numbers, categories, flag, form in fields
         ]
+
+    def _is_sound(self) -> bool:
+        """Whether columns of numbers come before those of texts, and the features are those of the columns."""
+        plans = self._plans()  # refuses what no plan can be
+        ordered = sorted(plans, key=lambda plan: plan.of_objects) == plans
+        kept = all(plan.kind != "dropped" for plan in plans)
+        return ordered and kept and self.feature_names_out_ == [feature for plan in plans for feature in plan.features]
 
     def _refuse_missing_columns(self, frame: Any) -> None:
         present = set(map(str, frame.columns))

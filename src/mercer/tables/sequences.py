@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.atomic import Atomic
 from mercer.errors import InvalidInput, message
 from mercer.points.sequences import as_sequences
+from mercer.schemas import Count, Schema, Texts
 from mercer.tables.raw import read_text, shown_name
 
 __all__ = ["SequenceEncoder", "SequenceFile", "looks_like_fasta", "parse_fasta", "read_sequences"]
@@ -141,6 +142,13 @@ class SequenceEncoder(Atomic, TransformerMixin, BaseEstimator):
     >>> encoder.summary_
     ['2 to 3 characters, 3 distinct ones']
     """
+
+    fitted: ClassVar[Schema] = Schema(
+        Count("n_features_in_", "columns"),
+        Texts("columns_", "columns"),
+        Texts("feature_names_out_", "columns"),
+        Texts("summary_", "sentences"),
+    )
 
     heading = "Sequences"
 

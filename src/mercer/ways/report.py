@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from mercer.engine.backend import spare_threads
 from mercer.events import StageDone, emit
 from mercer.points import human, require
@@ -115,6 +117,22 @@ class Report:
             name: type(was)(was) for name, was in vars(self).items() if isinstance(was, (dict, list))
         }
         return replace(self, **copies)
+
+    def is_sound(self) -> bool:
+        """Whether every entry is of the kind of its default, as those of reports from files may not be.
+
+        >>> Report(notes=["a"]).is_sound(), Report(notes="a").is_sound(), Report(residual="small").is_sound()
+        (True, False, False)
+        """
+        for name, default in vars(Report()).items():
+            value = getattr(self, name)
+            kind = (int, float, np.number) if isinstance(default, int | float) else type(default)
+            if not isinstance(value, kind) and not (name == "rank" and isinstance(value, int)):
+                return False
+        seconds = (*self.seconds.values(), *self.predicted.values())
+        texts = (*self.seconds, *self.predicted, *self.notes, *self.warnings)
+        numbers = all(isinstance(one, int | float | np.number) for one in seconds)
+        return numbers and all(isinstance(one, str) for one in texts)
 
     def lines(self) -> list[tuple[str, str]]:
         """The report as (label, text) pairs, in reading order."""

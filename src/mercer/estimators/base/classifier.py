@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.errors import InvalidInput, message
-from mercer.estimators.base.compression import Compressible
+from mercer.estimators.base.compression import OUTPUTS, Compressible
+from mercer.schemas import SORTED, Array, Schema, Size
 
-__all__ = ["ScoreClassifier", "class_factors"]
+__all__ = ["CLASSES", "ScoreClassifier", "class_factors"]
 
 
 def class_factors(who: str, class_weight: Any, classes: np.ndarray, mass: np.ndarray) -> np.ndarray:
@@ -49,8 +50,17 @@ def class_factors(who: str, class_weight: Any, classes: np.ndarray, mass: np.nda
     return np.array([float(class_weight.get(one, 1.0)) for one in known])
 
 
+CLASSES = Schema(
+    Array("classes_", "classes", np.generic, rules=(SORTED,)),
+    Size("*targets", lambda _, sizes: (1,) if sizes["classes"] == 2 else (sizes["classes"],)),
+)
+"""A score for each class, of two classes for the second."""
+
+
 class ScoreClassifier(ClassifierMixin, Compressible):
     """f(x) + b, a column for each class, for two classes that of the second alone; the largest wins."""
+
+    fitted: ClassVar[Schema] = Compressible.fitted + CLASSES + OUTPUTS
 
     class_weight: Any
     dual_coef_: np.ndarray

@@ -26,6 +26,7 @@ from mercer.gram.inputs import dtype_of
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.conventions import PAIRWISE, Names
 from mercer.points import as_seed, parse_memory, require_collection, require_table
+from mercer.schemas import COLUMNS, Check, Schema, Value
 from mercer.solvers import Solution, Status
 from mercer.ways.report import Report
 
@@ -48,6 +49,13 @@ class KernelEstimator(Atomic, NamedParameters):
     `kernel` may be a Kernel, a name, an expression as text, or a callable; `kernel__gamma` and the like reach into it
     in grid searches and never change a kernel that somebody else holds.
     """
+
+    fitted: ClassVar[Schema] = COLUMNS + Schema(
+        Value("kernel_", Kernel),
+        Value("report_", Report),
+        Check("report_ has entries that no report has", lambda model: model.report_.is_sound()),
+    )
+    """What a fit leaves: what is saved, loaded and checked (see `mercer.schemas`)."""
 
     kernel: Any
     memory: Any

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClusterMixin
 
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.base.estimator import KernelEstimator
+from mercer.schemas import NON_NEGATIVE, Array, Count, Indices, Rows, Schema
 from mercer.solvers import Clustering, Lloyd, Partition, Solution, best_of_starts, drawn_starts
 from mercer.ways.report import Report
 
@@ -19,6 +20,16 @@ __all__ = ["Clusterer"]
 
 class Clusterer(ClusterMixin, KernelEstimator):
     """A kernel, a number of clusters, and Lloyd's iteration from several starts."""
+
+    fitted: ClassVar[Schema] = KernelEstimator.fitted + Schema(
+        Rows("X_fit_"),
+        Array("sample_weight_", "n", nullable=True, rules=(NON_NEGATIVE,)),
+        Count("n_clusters_", "clusters"),
+        Indices("labels_", "labelled", of="clusters"),
+        Array("cluster_weights_", "clusters", rules=(NON_NEGATIVE,)),
+        Array("inertia_"),
+        Count("n_iter_"),
+    )
 
     n_clusters: int
     n_init: int

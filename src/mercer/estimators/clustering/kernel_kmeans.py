@@ -16,6 +16,7 @@ from mercer.kernels import Linear
 from mercer.operators import Dense, LowRank, Operator
 from mercer.planning.costs import lloyd
 from mercer.points import human
+from mercer.schemas import Array, Schema, Size
 from mercer.solvers import Clustering, Partition
 from mercer.solvers.choose import COUNTED_SHARE
 from mercer.ways.report import Report
@@ -132,6 +133,12 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
     >>> model.transform([[0.1]]).round(3)
     array([[0.011, 1.407]])
     """
+
+    fitted: ClassVar[Schema] = Clusterer.fitted + Schema(
+        Array("center_norms_", "clusters"),
+        Array("dual_coef_", "n clusters", optional=True),
+        Size("labelled", lambda model, sizes: None if hasattr(model, "dual_coef_") else sizes["n"]),
+    )
 
     centres: ClassVar[bool] = True
     indefinite_meaning: ClassVar[str] = (

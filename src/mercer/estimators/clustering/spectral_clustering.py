@@ -13,6 +13,7 @@ from mercer.estimators.clustering.clusterer import Clusterer
 from mercer.gram import KernelOperator
 from mercer.kernels.conventions import AFFINITIES, Names
 from mercer.operators import Dense, LowRank, Operator, Weighted
+from mercer.schemas import Array, Schema, Size
 from mercer.solvers import BlockKrylov, Clustering, Eigenpairs, Eigenproblem, Solution, rayleigh_ritz, solve
 from mercer.solvers.choose import choose_eigen
 from mercer.ways.report import Report
@@ -92,6 +93,14 @@ class KernelSpectralClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     >>> model.predict([[1.0, 0.0], [0.0, -1.0], [0.3, 0.0]]).tolist() in ([0, 0, 1], [1, 1, 0])
     True
     """
+
+    fitted: ClassVar[Schema] = Clusterer.fitted + Schema(
+        Size("labelled", lambda _, sizes: sizes["n"]),
+        Array("eigenvalues_", "components"),
+        Array("dual_coef_", "n components"),
+        Array("embedding_", "n components"),
+        Array("cluster_centers_", "clusters components"),
+    )
 
     named_kernels: ClassVar[Names] = AFFINITIES
     step_limit: ClassVar[str] = ""  # max_iter is of k-means, not of the eigenvectors

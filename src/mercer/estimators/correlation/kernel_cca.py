@@ -20,6 +20,7 @@ from mercer.gram.inputs import dtype_of, size_of
 from mercer.kernels import Kernel
 from mercer.kernels.rows import column_names
 from mercer.points import require_table
+from mercer.schemas import NON_NEGATIVE, Array, Count, Rows, Schema, Value
 from mercer.solvers import Solution, Status
 from mercer.ways.report import Report
 
@@ -116,6 +117,20 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     >>> model.score(X[300:], Y[300:]) > 0.95
     True
     """
+
+    fitted: ClassVar[Schema] = KernelEstimator.fitted + Schema(
+        Rows("X_fit_"),
+        Value("kernel_y_", Kernel),
+        Count("n_features_y_", "e"),
+        Rows("Y_fit_", "m", "e", "kernel_y_"),
+        Array("correlations_", "pairs"),
+        Array("dual_coef_", "n pairs"),
+        Array("dual_coef_y_", "m pairs"),
+        Array("offset_", "pairs"),
+        Array("offset_y_", "pairs"),
+        Array("regularization_x_", rules=(NON_NEGATIVE,)),
+        Array("regularization_y_", rules=(NON_NEGATIVE,)),
+    )
 
     kernel_parameters = ("kernel", "kernel_y")
 

@@ -16,6 +16,7 @@ from mercer.estimators.base.expansion import Expansion, expansion_of
 from mercer.gram import KernelOperator
 from mercer.operators import Centered, Dense, Operator, Weighted
 from mercer.points import human
+from mercer.schemas import Array, Rows, Schema
 from mercer.solvers import KernelNipals, LatentScores, ScoreProblem, solve
 from mercer.solvers.choose import STORED_SHARE
 from mercer.ways.report import Report
@@ -88,6 +89,16 @@ class KernelPLS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMi
     >>> bool(model.score(X, np.sin(X[:, 0])) > 0.999), model.transform(X).shape
     (True, (80, 6))
     """
+
+    fitted: ClassVar[Schema] = KernelEstimator.fitted + Schema(
+        Rows("X_fit_"),
+        Array("dual_coef_", "n *targets"),
+        Array("intercept_", "*targets"),
+        Array("dual_rotations_", "n components"),
+        Array("score_offset_", "components"),
+        Array("x_scores_", "n components"),
+        Array("y_scores_", "n components"),
+    )
 
     centres: ClassVar[bool] = True
     tuned: ClassVar[str] = "n_components"

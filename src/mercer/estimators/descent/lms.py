@@ -17,6 +17,7 @@ from mercer.gram import KernelOperator
 from mercer.gram.inputs import joined
 from mercer.operators import Dense, Operator
 from mercer.points import human
+from mercer.schemas import Array, Count, Schema
 from mercer.solvers import (
     BatchLMS,
     LeastSquares,
@@ -101,6 +102,13 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
     >>> bool(abs(model.predict([[0.5]])[0] - 0.75) < 0.01), model.report_.status
     (True, 'converged')
     """
+
+    fitted: ClassVar[Schema] = Compressible.fitted + Schema(
+        Array("dual_coef_", "n *targets"),
+        Array("step_size_", optional=True),
+        Count("n_iter_"),
+        Array("history_", "frames n *targets", optional=True, finite=False),
+    )
 
     indefinite_meaning: ClassVar[str] = (
         "the steps converge along eigenvectors of positive eigenvalues only, and diverge along the others"

@@ -9,12 +9,14 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from mercer.errors import InvalidInput, message
+from mercer.estimators.base.classifier import ScoreClassifier
 from mercer.estimators.base.expansion import Expansion
 from mercer.estimators.descent.learning import EARLY, largest_eigenvalue
 from mercer.estimators.ridge.least_squares import LeastSquaresClassifier
 from mercer.gram import KernelOperator
 from mercer.operators import Dense, Operator
 from mercer.points import human
+from mercer.schemas import Array, Count, Indices, Record, Schema
 from mercer.solvers import (
     BatchLMS,
     Labelled,
@@ -139,6 +141,23 @@ class KernelPerceptron(LeastSquaresClassifier):
     >>> model.predict(X).tolist(), model.history_.shape
     ([0, 0, 1, 1], (51, 5, 1))
     """
+
+    fitted: ClassVar[Schema] = ScoreClassifier.fitted + Schema(
+        Array("step_size_", optional=True),
+        Count("n_iter_"),
+        Array("history_", "frames n+1 *targets", optional=True, finite=False),
+        Record(
+            "votes_",
+            (
+                Indices("rows", "updates", of="n"),
+                Indices("classes", "updates", of="classes"),
+                Indices("rivals", "updates", of="classes"),
+                Array("amounts", "updates"),
+                Array("visits", "updates"),
+            ),
+            optional=True,
+        ),
+    )
 
     early: ClassVar[str] = EARLY
     tuned: ClassVar[str] = "method"

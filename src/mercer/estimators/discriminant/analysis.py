@@ -23,6 +23,7 @@ from mercer.estimators.discriminant.fisher import (
 from mercer.gram import KernelOperator
 from mercer.gram.inputs import size_of
 from mercer.points import human
+from mercer.schemas import Array, Schema
 from mercer.solvers import Solution, Status
 from mercer.solvers.choose import choose_linear
 from mercer.ways.report import Report
@@ -140,6 +141,15 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     >>> model.transform(X).shape, bool(model.score(X, y) > 0.95)
     ((150, 2), True)
     """
+
+    fitted: ClassVar[Schema] = ChosenDelta.fitted + Schema(
+        Array("eigenvalues_", "directions"),
+        Array("means_", "classes directions"),
+        Array("covariance_", "directions directions"),
+        Array("delta_"),
+        Array("leave_one_out_deltas_", "tried", optional=True),
+        Array("leave_one_out_errors_", "tried", optional=True, finite=False),
+    )
 
     penalty: ClassVar[str] = "delta"
     centres: ClassVar[bool] = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -11,9 +11,11 @@ from mercer.approx import pivoted_cholesky
 from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base.calibration import probabilities
+from mercer.estimators.base.compression import Compressible
 from mercer.estimators.discriminant.fisher import ClassScatter, Directions, leave_one_out_scores, leverages
 from mercer.estimators.ridge.least_squares import LeastSquares
 from mercer.gram import KernelOperator
+from mercer.schemas import POSITIVE, SORTED, Array, Check, Schema
 from mercer.ways.report import Report
 
 __all__ = ["GaussianClasses"]
@@ -22,8 +24,25 @@ LEVERAGE_RANK = 500
 """Pivots of the approximation from which leverages are taken; exact up to so many rows."""
 
 
+def _has_inverse_covariance(model: Any) -> bool:
+    try:
+        np.linalg.solve(model.score_covariance_, model.score_means_.T)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
 class GaussianClasses(ClassifierMixin, LeastSquares):
     """log π_c − ½ (z − m_c)ᵀΣ⁻¹(z − m_c) on the scores z that `transform` gives, with Σ shared by the classes."""
+
+    fitted: ClassVar[Schema] = Compressible.fitted + Schema(
+        Array("classes_", "classes", np.generic, rules=(SORTED,)),
+        Array("dual_coef_", "n directions"),
+        Array("priors_", "classes", rules=(POSITIVE,)),
+        Array("score_means_", "classes directions"),
+        Array("score_covariance_", "directions directions"),
+        Check("score_covariance_ is singular", _has_inverse_covariance),
+    )
 
     priors: Any
     calibration: str

@@ -10,6 +10,7 @@ from mercer.approx.landmarks import choose_landmarks
 from mercer.estimators.features.feature_maps import _FeatureMap
 from mercer.gram import KernelOperator
 from mercer.gram.inputs import count, size_of
+from mercer.schemas import NON_NEGATIVE, Array, Rows, Schema
 
 __all__ = ["EmpiricalKernelMap"]
 
@@ -69,6 +70,11 @@ class EmpiricalKernelMap(_FeatureMap):
     >>> machine.predict(["havana", "fuzzy"])
     array([0, 1])
     """
+
+    fitted: ClassVar[Schema] = _FeatureMap.fitted + Schema(
+        Rows("components_", "m"),
+        Array("component_indices_", "m", np.integer, nullable=True, rules=(NON_NEGATIVE,)),
+    )
 
     indefinite_meaning: ClassVar[str] = ""
 

@@ -14,6 +14,7 @@ from mercer.estimators.base.estimator import KernelEstimator
 from mercer.gram import KernelOperator
 from mercer.gram.inputs import count, dtype_of, size_of
 from mercer.points import parse_memory, require
+from mercer.schemas import NON_NEGATIVE, Array, Rows, Schema
 from mercer.ways.report import Report
 
 __all__ = ["Nystroem", "RandomFourierFeatures"]
@@ -128,6 +129,12 @@ class Nystroem(_FeatureMap):
     ((500, 100), True, True)
     """
 
+    fitted: ClassVar[Schema] = KernelEstimator.fitted + Schema(
+        Rows("components_", "m"),
+        Array("component_indices_", "m", np.integer, nullable=True, rules=(NON_NEGATIVE,)),
+        Array("normalization_", "m m"),
+    )
+
     indefinite_meaning: ClassVar[str] = "only the part of positive eigenvalues of the landmarks' matrix is mapped"
 
     def __init__(
@@ -232,6 +239,10 @@ class RandomFourierFeatures(_FeatureMap):
     >>> bool(np.abs(Phi @ Phi.T - Gaussian(0.1)(X)).max() < 0.1)
     True
     """
+
+    fitted: ClassVar[Schema] = KernelEstimator.fitted + Schema(
+        Array("frequencies_", "frequencies d"), Array("scale_"), Array("offset_", nullable=True)
+    )
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from mercer.approx.sketch import Hashes, allot, draw_hashes, in_unit, pair_variances, power_series, sketch_features
 from mercer.errors import InvalidInput, message
 from mercer.estimators.features.feature_maps import MEASURED, _FeatureMap
+from mercer.schemas import NON_NEGATIVE, Array, Count, Schema
 
 __all__ = ["PolynomialSketch"]
 
@@ -67,6 +68,14 @@ class PolynomialSketch(_FeatureMap):
     >>> features.transform(X).shape, features.exact_, features.report_.residual < 0.2
     ((200, 2000), 3, True)
     """
+
+    fitted: ClassVar[Schema] = _FeatureMap.fitted + Schema(
+        Array("coefficients_", "degrees", rules=(NON_NEGATIVE,)),
+        Array("places_", "degrees", np.integer, rules=(NON_NEGATIVE,)),
+        Count("exact_"),
+        Array("hash_buckets_", "factors d", np.integer, rules=(NON_NEGATIVE,)),
+        Array("hash_signs_", "factors d", np.integer),
+    )
 
     def __init__(
         self,

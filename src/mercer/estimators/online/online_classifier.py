@@ -11,10 +11,12 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.errors import InvalidInput, message
+from mercer.estimators.base.classifier import CLASSES
 from mercer.estimators.online.stream import CHUNK, Stream
 from mercer.gram import KernelOperator
 from mercer.gram.inputs import count, densified, may_be_dense, take
 from mercer.kernels import Gaussian, Kernel
+from mercer.schemas import Count, Schema
 from mercer.solvers import BudgetedDescent, BudgetedState, Forgetron, Learner, Projectron
 
 __all__ = ["OnlineKernelClassifier"]
@@ -124,6 +126,8 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
     >>> model.score(X, y) > 0.97, len(model.X_fit_) <= 50
     (True, True)
     """
+
+    fitted: ClassVar[Schema] = CLASSES + Stream.fitted + Schema(Count("mistakes_"))
 
     tuned: ClassVar[str] = "kernel"
 

@@ -10,6 +10,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.online.stream import Stream
 from mercer.gram import KernelOperator
+from mercer.schemas import POSITIVE, Array, Schema
 from mercer.solvers import Learner, QuantisedLMS, QuantisedState, RecursiveLeastSquares, RecursiveState, Status
 
 __all__ = ["OnlineKernelRegressor"]
@@ -97,6 +98,8 @@ class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, Stream):
     >>> model.predict([[np.pi / 2]]).round(2), len(model.X_fit_) < 20
     (array([1.]), True)
     """
+
+    fitted: ClassVar[Schema] = Stream.fitted + Schema(Array("step_size_", optional=True, rules=(POSITIVE,)))
 
     tuned: ClassVar[str] = "alpha"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -15,6 +15,7 @@ from mercer.estimators.base.indefinite import not_finite
 from mercer.events import TilesDone, emit
 from mercer.gram import KernelOperator
 from mercer.gram.inputs import count, joined, size_of, take
+from mercer.schemas import Array, Check, Count, Rows, Schema, Value
 from mercer.solvers import Learner, Meeting
 from mercer.solvers.base import State
 from mercer.ways.report import Report
@@ -27,6 +28,14 @@ CHUNK = 256
 
 class Stream(KernelEstimator):
     """Rows, kernel values and a learner's state; what it means is the subclass's."""
+
+    fitted: ClassVar[Schema] = KernelEstimator.fitted + Schema(
+        Rows("X_fit_"),
+        Array("dual_coef_", "n *targets"),
+        Count("n_seen_"),
+        Value("_state", dict),
+        Check("_state is not one of the learner for these rows", lambda model: model._state_fits()),
+    )
 
     budget: int
     averaged: bool

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from mercer.estimators.pca.preimages import DECODER, PreImages
 from mercer.gram import KernelOperator
 from mercer.gram.inputs import count, size_of
 from mercer.points import human
+from mercer.schemas import Array, Count, Record, Schema
 from mercer.solvers import leading_pairs
 from mercer.ways.report import Report
 
@@ -71,6 +72,16 @@ class LandmarkComponents(PreImages):
 
     The rows are read once, a few at a time; what is kept of them are the mean and the covariance of their features.
     """
+
+    fitted: ClassVar[Schema] = PreImages.fitted + Schema(
+        Array("_feature_root", "n n", optional=True),
+        Array("_landmark_matrix", "n n", optional=True),
+        Record(
+            "_feature_moments",
+            (Count("rows"), Array("mean", "n"), Array("scatter", "n n"), Array("trace")),
+            optional=True,
+        ),
+    )
 
     n_components: int | None
     solver: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.stats
@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base.estimator import KernelEstimator
 from mercer.gram import KernelOperator
+from mercer.schemas import POSITIVE, Array, Count, Rows, Schema
 
 __all__ = ["ControlLimits", "ProcessMonitoring", "spe_limit", "t2_limit"]
 
@@ -55,6 +56,17 @@ def spe_limit(spe: np.ndarray, level: float) -> float:
 
 class ProcessMonitoring(KernelEstimator):
     r"""The two distances of a row from the model m + span(u₁, …, u_k): along it, and from it."""
+
+    fitted: ClassVar[Schema] = KernelEstimator.fitted + Schema(
+        Rows("X_fit_"),
+        Count("n_samples_seen_"),
+        Array("eigenvalues_", "components", rules=(POSITIVE,)),
+        Array("explained_variance_", "components", rules=(POSITIVE,)),
+        Array("explained_variance_ratio_", "components"),
+        Array("dual_coef_", "n components"),
+        Array("column_means_", "n"),
+        Array("mean_coef_", "n"),
+    )
 
     eigenvalues_: np.ndarray
     explained_variance_: np.ndarray

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,6 +16,7 @@ from mercer.estimators.ridge.kernel_ridge import KernelRidge
 from mercer.kernels import Gaussian, Kernel, Linear
 from mercer.kernels.vectors.products import is_linear
 from mercer.points import parse_memory, require, require_table
+from mercer.schemas import Array, Part, Schema
 from mercer.select.decoders import choose_decoder, reads_scores
 from mercer.ways.report import Report
 
@@ -38,6 +39,12 @@ def _can_invert(model: Any) -> bool:
 
 class PreImages(ProcessMonitoring):
     r"""x̂ with φ(x̂) ≈ P = m + Σⱼ yⱼ uⱼ = Σᵢ γᵢ φ(bᵢ), γ = c + A y."""
+
+    fitted: ClassVar[Schema] = ProcessMonitoring.fitted + Schema(
+        Array("eigenvectors_", "n components", optional=True),
+        Array("decoder_mean_", "d", optional=True),
+        Part("decoder_", "components", optional=True, nullable=True),
+    )
 
     fit_inverse_transform: bool
     preimage: str

@@ -6,9 +6,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from mercer.estimators.base.classifier import CLASSES
 from mercer.estimators.ridge.least_squares import LeastSquaresClassifier
 from mercer.estimators.ridge.posterior import LeastSquaresRegressor
 from mercer.estimators.ridge.validated import GivenLabels, GivenValues, ValidatedLeastSquares, Validation, by_scorer
+from mercer.schemas import Array, Schema, Size
 from mercer.select import Judge, accuracy, negative_squares, r2
 
 __all__ = ["KernelRidgeCV", "KernelRidgeClassifierCV"]
@@ -88,6 +90,10 @@ class KernelRidgeCV(LeastSquaresRegressor, ValidatedLeastSquares):
     >>> bool(np.isclose(-np.mean((y - model.loo_predictions_) ** 2), model.best_score_))
     True
     """
+
+    fitted: ClassVar[Schema] = ValidatedLeastSquares.fitted + Schema(
+        Array("loo_predictions_", "samples *targets", optional=True, finite=False)
+    )
 
     tuned: ClassVar[str] = "kernel"
 
@@ -174,6 +180,15 @@ class KernelRidgeClassifierCV(LeastSquaresClassifier, ValidatedLeastSquares):
     >>> model.best_score_ > 0.95, model.loo_decision_function_.shape
     (True, (150, 3))
     """
+
+    fitted: ClassVar[Schema] = (
+        ValidatedLeastSquares.fitted
+        + CLASSES
+        + Schema(
+            Size("*decisions", lambda _, sizes: () if sizes["classes"] == 2 else (sizes["classes"],)),
+            Array("loo_decision_function_", "samples *decisions", optional=True, finite=False),
+        )
+    )
 
     tuned: ClassVar[str] = "kernel"
 

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
-from mercer.estimators.base.classifier import ScoreClassifier
-from mercer.estimators.base.compression import Compressible
+from mercer.estimators.base.classifier import CLASSES, ScoreClassifier
+from mercer.estimators.base.compression import OUTPUTS, Compressible
 from mercer.gram import KernelOperator
+from mercer.schemas import NON_NEGATIVE, Array, Schema, Value
 from mercer.select import RidgeInverse, RidgeSpectrum
 from mercer.solvers import Solution, Status
 from mercer.ways.regularised import RegularisedSolve
@@ -28,6 +29,16 @@ SAMPLE = "choose on a sample (mercer.select.cross_validate_ridge)"
 
 class LeastSquares(Compressible):
     """f = Σⱼ αⱼ k(·, xⱼ) + b with (K + λ diag(1/w)) α + b = y, and Σ αⱼ = 0 where there is an intercept b."""
+
+    fitted: ClassVar[Schema] = (
+        Compressible.fitted
+        + OUTPUTS
+        + Schema(
+            Array("alpha_", "*penalties", rules=(NON_NEGATIVE,)),
+            Array("sample_weight_", "n", nullable=True, rules=(NON_NEGATIVE,)),
+            Value("restricted_", bool),
+        )
+    )
 
     alpha: Any
     fit_intercept: bool
@@ -248,6 +259,8 @@ def _inverted(inverse: RidgeInverse, Y: np.ndarray, alphas: np.ndarray) -> np.nd
 
 class LeastSquaresClassifier(ScoreClassifier, LeastSquares):
     """Least squares on yᵢ ∈ {−1, +1} for each class; the largest f(x) + b wins."""
+
+    fitted: ClassVar[Schema] = LeastSquares.fitted + CLASSES
 
     def _indicators(
         self, X: Any, y: np.ndarray, weights: np.ndarray | None

@@ -15,6 +15,7 @@ from mercer.errors import InvalidInput, message
 from mercer.estimators.ridge.least_squares import LeastSquares, duals
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel
+from mercer.schemas import NON_NEGATIVE, Array, Record, Schema, Texts
 from mercer.select import Judge, RidgeInverse, RidgeSpectrum, default_alphas
 from mercer.ways.report import Report
 
@@ -86,6 +87,19 @@ class _Trial:
 
 class ValidatedLeastSquares(LeastSquares):
     """Validation of every λ and kernel by one decomposition for each kernel, then the fit of the best."""
+
+    fitted: ClassVar[Schema] = LeastSquares.fitted + Schema(
+        Array("best_score_", "*chosen", finite=False),
+        Record(
+            "cv_results_",
+            (
+                Texts("kernel", "candidates"),
+                Array("alpha", "candidates", rules=(NON_NEGATIVE,)),
+                Array("score", "candidates *chosen", finite=False),
+                Array("predictions", "candidates samples *predictions", optional=True, finite=False),
+            ),
+        ),
+    )
 
     penalty: ClassVar[str] = "alphas"
     alphas: Any

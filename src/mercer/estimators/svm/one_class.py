@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import OutlierMixin
 
-from mercer.estimators.svm.support_vectors import SupportVectorMachine, Training, filled, kernel_unit
+from mercer.estimators.svm.support_vectors import ONE_OUTPUT, SupportVectorMachine, Training, filled, kernel_unit
 from mercer.gram.inputs import count
+from mercer.schemas import Array, Schema
 from mercer.solvers import DualFamily, DualPoint
 
 __all__ = ["OneClassSVM"]
@@ -53,6 +54,8 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     >>> OneClassSVM(nu=0.3).fit([[0.0], [0.44], [0.45], [0.46], [1.0]]).predict([[0.45], [9.0]])
     array([ 1, -1])
     """
+
+    fitted: ClassVar[Schema] = SupportVectorMachine.fitted + ONE_OUTPUT + Schema(Array("offset_", "decisions"))
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
@@ -18,6 +18,7 @@ from mercer.estimators.base.pairwise import class_pairs, class_scores, votes
 from mercer.estimators.svm.support_vectors import SupportVectorMachine, Training
 from mercer.gram import KernelOperator
 from mercer.gram.inputs import count, take
+from mercer.schemas import NON_NEGATIVE, SORTED, Array, Schema, Size
 from mercer.solvers import DualFamily
 
 __all__ = ["SupportVectorClassifier"]
@@ -28,6 +29,15 @@ DECISIONS = 1 << 23
 
 class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     """fₐᵦ(x) + bₐᵦ for each pair of classes a < b, above 0 for a, as LIBSVM has it; of two classes for the second."""
+
+    fitted: ClassVar[Schema] = SupportVectorMachine.fitted + Schema(
+        Array("classes_", "classes", np.generic, rules=(SORTED,)),
+        Array("class_weight_", "classes", rules=(NON_NEGATIVE,)),
+        Size("groups", lambda model, sizes: 1 if model.restricted_ else sizes["classes"]),
+        Size("decisions", lambda model, _: model._machines()),
+        Size("outputs", lambda model, _: len(model.classes_) - 1 if model._has_pairs else model._machines()),
+        Array("calibration_", "decisions 2", optional=True),
+    )
 
     class_weight: Any
     decision_function_shape: str
@@ -81,6 +91,10 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     def _against_rest(self) -> bool:
         """Whether there is a machine for each of several classes, not for each pair."""
         return self.multi_class == "ovr" and len(self.classes_) > 2
+
+    def _machines(self) -> int:
+        k = len(self.classes_)
+        return k if self._against_rest else k * (k - 1) // 2
 
     @property
     def _has_pairs(self) -> bool:

@@ -24,11 +24,12 @@ from mercer.kernels import Linear
 from mercer.kernels.conventions import MACHINES, Names
 from mercer.operators import CachedRows, Dense, Operator
 from mercer.points import human
+from mercer.schemas import NON_NEGATIVE, Array, Check, Count, Indices, Schema, Size, Value
 from mercer.solvers import SMO, DualFamily, DualPoint, Solution, Status, WorkingSet, solve
 from mercer.solvers.choose import COUNTED_SHARE
 from mercer.ways.report import Report
 
-__all__ = ["SupportVectorMachine", "Training", "filled", "kernel_unit"]
+__all__ = ["ONE_OUTPUT", "SupportVectorMachine", "Training", "filled", "kernel_unit"]
 
 LEAST_SET = 64
 """Rows of a working set that must fit where K doesn't, four times over."""
@@ -66,8 +67,26 @@ class Training:
         return self.A if isinstance(self.A, Dense) and self.A.dtype == np.float64 else self.K
 
 
+ONE_OUTPUT = Schema(Size("outputs", lambda *_: 1), Size("decisions", lambda *_: 1), Size("groups", lambda *_: 1))
+"""One function, whose support vectors are of no classes."""
+
+
 class SupportVectorMachine(Compressible):
     """f(x) = Σⱼ βⱼ k(x, xⱼ) + b, with β from a dual problem in which most of the βⱼ are 0."""
+
+    fitted: ClassVar[Schema] = Compressible.fitted + Schema(
+        Value("restricted_", bool),
+        Value("shape_fit_", tuple),
+        Size("rows", lambda model, _: int(model.shape_fit_[0])),
+        Size("support", lambda model, sizes: 0 if model.restricted_ else sizes["n"]),
+        Indices("support_", "support", of="rows"),
+        Array("dual_coef_", "outputs n"),
+        Array("intercept_", "decisions"),
+        Array("n_support_", "groups", np.integer, rules=(NON_NEGATIVE,)),
+        Check("n_support_ does not add up to n", lambda one: one.n_support_.sum() == one.dual_coef_.shape[1]),
+        Count("fit_status_"),
+        Array("n_iter_", "*machines", np.integer, rules=(NON_NEGATIVE,)),
+    )
 
     tol: float
     max_iter: int

@@ -10,6 +10,7 @@ from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.svm.landmark_machines import LandmarkMachine
 from mercer.estimators.svm.support_vector_classes import SupportVectorClassifier
 from mercer.estimators.svm.support_vectors import Training, filled, kernel_unit
+from mercer.schemas import Array, Schema
 from mercer.solvers import DualFamily, DualPoint
 
 __all__ = ["SVC", "NuSVC"]
@@ -133,6 +134,8 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
     >>> model.report_.residual <= 1e-3
     True
     """
+
+    fitted: ClassVar[Schema] = SupportVectorClassifier.fitted + Schema(Array("_fitted_C"))
 
     tuned: ClassVar[str] = "C"
 

@@ -9,7 +9,8 @@ from sklearn.base import RegressorMixin
 
 from mercer.errors import ConvergenceWarning, message, warn
 from mercer.estimators.svm.landmark_machines import LandmarkMachine
-from mercer.estimators.svm.support_vectors import SMALL, SupportVectorMachine, Training, filled
+from mercer.estimators.svm.support_vectors import ONE_OUTPUT, SMALL, SupportVectorMachine, Training, filled
+from mercer.schemas import NON_NEGATIVE, Array, Schema
 from mercer.solvers import DualFamily, DualPoint
 
 __all__ = ["SVR", "NuSVR"]
@@ -17,6 +18,8 @@ __all__ = ["SVR", "NuSVR"]
 
 class SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
     """f(x) + b, fitted to numbers."""
+
+    fitted: ClassVar[Schema] = SupportVectorMachine.fitted + ONE_OUTPUT
 
     C: float
 
@@ -96,6 +99,8 @@ class SVR(LandmarkMachine, SupportVectorRegressor):
     >>> bool(np.max(np.abs(model.predict(X) - np.sin(X[:, 0]))) < 0.012)
     True
     """
+
+    fitted: ClassVar[Schema] = SupportVectorRegressor.fitted + Schema(Array("_fitted_C"))
 
     tuned: ClassVar[str] = "C"
 
@@ -203,6 +208,8 @@ class NuSVR(SupportVectorRegressor):
     >>> NuSVR(C=10).fit(X, np.sin(X[:, 0])).score(X, np.sin(X[:, 0])) > 0.95
     True
     """
+
+    fitted: ClassVar[Schema] = SupportVectorRegressor.fitted + Schema(Array("epsilon_", rules=(NON_NEGATIVE,)))
 
     tuned: ClassVar[str] = "C"
 

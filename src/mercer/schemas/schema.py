@@ -1,0 +1,75 @@
+"""All lines of a class's declaration, and what they say of a model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from mercer.schemas.fields import Array, Check, Count, Entry, Field
+from mercer.schemas.sizes import SchemaError, Sizes
+
+__all__ = ["COLUMNS", "Schema"]
+
+CONFIGURATION = frozenset({"_sklearn_output_config"})
+"""Attributes that users set and no fit does: every model may have them."""
+
+
+class Schema:
+    """What a fitted model of a class consists of, line by line, each with the symbols of those above.
+
+    An estimator declares it as its class attribute `fitted`, often as a sum with that of its base. A model has the
+    declared attributes and no others, unless the schema is open, as those of other libraries' classes are.
+
+    Examples
+    --------
+    >>> from mercer.schemas import Array, Count
+    >>> class Mean(BaseEstimator):
+    ...     fitted = Schema(Count("n_features_in_", "d"), Array("mean_", "d"))
+    >>> model = Mean()
+    >>> _ = Mean.fitted.check(model)  # not fitted yet
+    >>> model.n_features_in_, model.mean_ = 3, np.zeros(2)
+    >>> Mean.fitted.check(model)
+    Traceback (most recent call last):
+        ...
+    mercer.schemas.sizes.SchemaError: mean_: d is 2, and by n_features_in_ it is 3
+    """
+
+    def __init__(self, *entries: Entry, closed: bool = True) -> None:
+        self.entries, self.closed = entries, closed
+        self.fields = tuple(one for one in entries if isinstance(one, Field))
+        self.names = frozenset(one.name for one in self.fields)
+
+    def __add__(self, other: Schema) -> Schema:
+        """The entries of both."""
+        return Schema(*self.entries, *other.entries, closed=self.closed and other.closed)
+
+    def allows(self, name: str) -> bool:
+        """Whether a fitted model may have an attribute of that name; an open schema asks for an underscore."""
+        if self.closed:
+            return name in self.names or name in CONFIGURATION
+        return (name[:1] == "_" or name[-1:] == "_") and name[:2] != "__"
+
+    def contents(self, model: BaseEstimator) -> dict[str, Any]:
+        """The attributes of a model that are no parameters: what is saved beside these."""
+        parameters = model.get_params(deep=False)
+        return {name: value for name, value in vars(model).items() if name not in parameters}
+
+    def check(self, model: BaseEstimator) -> Sizes:
+        """The sizes of the symbols; raises SchemaError unless the model is as declared, or not fitted."""
+        state = self.contents(model)
+        strange = next((name for name in state if not self.allows(name)), None)
+        if strange is not None:
+            raise SchemaError(f"the attribute {strange!r}, which no fitted {type(model).__name__} has")
+        sizes, unfitted = Sizes(), self.names.isdisjoint(state)
+        for entry in self.entries:
+            if not unfitted or (isinstance(entry, Check) and entry.unfitted):
+                entry.check(model, state, sizes)
+        return sizes
+
+
+COLUMNS = Schema(
+    Count("n_features_in_", "d", optional=True), Array("feature_names_in_", "d", (np.object_, np.str_), optional=True)
+)
+"""What scikit-learn keeps of the columns, and their names; of objects, such as sequences, there are none."""
