@@ -145,27 +145,55 @@ def test_weight_two_is_a_repeated_row_and_weight_zero_an_absent_one(solver, opti
     np.testing.assert_allclose(model.predict_proba(X), scores, atol=1e-8)
 
 
+def left_out_errors(K, y, weights, deltas):
+    """Σ wᵢ‖yᵢ − f₍ᵢ₎(xᵢ)‖²/Σ wᵢ by a ridge regression with intercept for each row that is left out."""
+    Y, errors = class_targets(np.bincount(y, weights=weights))[y], np.zeros(len(deltas))
+    for place, delta in enumerate(deltas):
+        for i, target in enumerate(Y):
+            rest = weights - np.minimum(1, weights) * (np.arange(len(y)) == i)
+            some = np.flatnonzero(rest > 0)
+            system = np.ones((len(some) + 1, len(some) + 1))
+            system[-1, -1] = 0
+            system[:-1, :-1] = K[np.ix_(some, some)] + np.diag(delta / rest[some])
+            found = np.linalg.solve(system, np.vstack([Y[some], np.zeros((1, Y.shape[1]))]))
+            errors[place] += weights[i] * np.sum((target - np.append(K[i, some], 1) @ found) ** 2)
+    return errors / weights.sum()
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_leave_one_out_is_brute_force(weighted, data):
     X, y = data[0][:60], data[1][:60]
     w = np.random.default_rng(3).integers(1, 4, 60).astype(float) if weighted else np.ones(60)
     model = KernelDiscriminantAnalysis(KERNEL, delta="loo").fit(X, y, w if weighted else None)
-    Y = class_targets(np.bincount(y, weights=w))[y]
-    K = KERNEL(X)
-    for j in (4, 12, 20):
-        delta, error = model.leave_one_out_deltas_[j], 0.0
-        for i in range(60):
-            left = w - (np.arange(60) == i)
-            rows = left > 0
-            n = rows.sum()
-            A = np.zeros((n + 1, n + 1))
-            A[:n, :n] = K[np.ix_(rows, rows)] + np.diag(delta / left[rows])
-            A[:n, n] = A[n, :n] = 1.0
-            x = np.linalg.solve(A, np.vstack([Y[rows], np.zeros((1, 4))]))
-            error += w[i] * np.sum((Y[i] - K[i, rows] @ x[:n] - x[n]) ** 2)
-        assert_close(model.leave_one_out_errors_[j], error / w.sum(), rtol=1e-8)
+    some = [4, 12, 20]
+    wanted = left_out_errors(KERNEL(X), y, w, model.leave_one_out_deltas_[some])
+    np.testing.assert_allclose(model.leave_one_out_errors_[some], wanted, rtol=1e-8)
     assert model.delta_ == model.leave_one_out_deltas_[model.leave_one_out_errors_.argmin()]
     assert any("leave-one-out" in note for note in model.report_.notes)
+
+
+@pytest.mark.parametrize("kind", ["all equal", "in pairs", "one column constant", "three", "few"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kernel", [Gaussian(0.5), Laplace(0.5), Linear()], ids=repr)
+def test_errors_of_few_and_equal_rows_are_exact_at_the_smallest_delta(kind, weighted, kernel):
+    """Eigenvalues that are rounding, over δ = 1e-6, made errors wrong by 1e-4, and decided between equal ones."""
+    rng = np.random.default_rng(3)
+    n = {"three": 3, "few": 5}.get(kind, 12)
+    X, y = rng.normal(size=(n, 2)), np.arange(n) % 2
+    X[:, 0] += y
+    if kind == "all equal":
+        X[1:] = X[0] + 1e-3 * (y[1:, None] - y[0])  # but for the classes, whose means differ
+    elif kind == "in pairs":
+        X[6:], y[6:] = X[:6], y[:6]
+    elif kind == "one column constant":
+        X[:, 1] = 7.0
+    w = rng.integers(1, 4, n).astype(float) if weighted else np.ones(n)
+    model = KernelDiscriminantAnalysis(kernel, delta="loo").fit(X, y, w)
+    wanted = left_out_errors(np.asarray(kernel(X), np.float64), y, w, model.leave_one_out_deltas_)
+    np.testing.assert_allclose(model.leave_one_out_errors_, wanted, rtol=1e-7)
+    order = rng.permutation(n)
+    again = KernelDiscriminantAnalysis(kernel, delta="loo").fit(X[order], y[order], w[order])
+    assert_close(again.delta_, model.delta_, 1e-9)
 
 
 def test_the_default_delta_is_the_largest_of_nearly_the_smallest_error(data):

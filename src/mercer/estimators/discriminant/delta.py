@@ -29,6 +29,9 @@ NEAR_BEST = 1.005
 """Errors up to this multiple of the smallest are as good, and "auto" takes the largest δ that has one: if the error is
 flat, as for many pixels, a δ near 0 gains nothing and makes K + δI singular to rounding."""
 
+EQUAL = 1e-8
+"""Errors that differ by less are equal to rounding, as where they are the same for all small δ."""
+
 DELTA_ROWS = 500
 """Rows on which "auto" leaves one out. On spam, Satellite, phonemes, USPS and Adult the δ of 500 rows was as good for
 2000 as their own, to half a point, on letters to 0.8. A fit takes 1.3 to 1.7 times as long as with a given δ; with 1000
@@ -80,7 +83,7 @@ class ChosenDelta(GaussianClasses):
             self.leave_one_out_deltas_ = deltas[enough] if np.any(enough) else deltas
             errors = leave_one_out_errors(values, vectors, Y, weights, self.leave_one_out_deltas_)
         self.leave_one_out_errors_ = errors
-        best = int(np.flatnonzero(errors <= near * errors.min()).max())
+        best = int(np.flatnonzero(errors <= near * (1 + EQUAL) * errors.min()).max())
         delta, on = float(self.leave_one_out_deltas_[best]), "" if m == report.n else f" on {m} rows"
         error = (
             "the smallest leave-one-out error"

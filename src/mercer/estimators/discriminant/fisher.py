@@ -141,14 +141,16 @@ def leave_one_out_errors(
     weights, deltas : arrays of shapes (n,) and (m,)
     """
     root, total = np.sqrt(weights), weights.sum()
-    values = np.maximum(values, 0.0)
-    V = root[:, None] * targets
-    kept, coordinates = values[:, None] / (values[:, None] + deltas), vectors.T @ V
-    leverages = (weights / total)[:, None] + vectors**2 @ kept  # of all δ in one product
-    free = np.maximum(1.0 - leverages * np.minimum(1.0, 1.0 / weights)[:, None], np.finfo(np.float64).eps)
+    coordinates = vectors.T @ (root[:, None] * targets)
+    # By what is shrunk away: 1 − h may be as small as δ/λ, and eigenvalues that are rounding, over δ, would exceed it.
+    rounding = np.finfo(np.float64).eps * len(values) * float(np.max(values, initial=0.0))
+    left = deltas / (np.where(values > rounding, values, 0.0)[:, None] + deltas)
+    share = np.minimum(1.0, 1.0 / weights)[:, None]
+    free = vectors**2 @ left - (weights / total)[:, None]  # of all δ in one product
+    free = np.maximum(1.0 - share + share * free, np.finfo(np.float64).eps)
     errors = np.zeros(len(deltas))
-    for v, c in zip(V.T, coordinates.T, strict=True):
-        errors += np.sum(((v[:, None] - vectors @ (kept * c[:, None])) / free) ** 2, axis=0)
+    for c in coordinates.T:
+        errors += np.sum((vectors @ (left * c[:, None]) / free) ** 2, axis=0)
     return errors / total
 
 
