@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.installed-to-run
 DEV_STAMP := $(VENV)/.installed-to-develop
 # Python sources are used in place; only these need a new build.
-BUILT_FROM := pyproject.toml $(wildcard CMakeLists.txt core/*)
+BUILT_FROM := pyproject.toml $(wildcard CMakeLists.txt core/* core/*/* src/mercer/engine/opcodes.py)
 
 .PHONY: help demo test lint types docs bench clean
 

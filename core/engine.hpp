@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 
+#include "opcodes.hpp"  // generated from src/mercer/engine/opcodes.py
 #include "team.hpp"
 
 namespace mercer {

@@ -47,7 +47,6 @@ using OperandArgument = std::tuple<int, int>;
 using InstructionArgument = std::tuple<int, int, OperandArgument, OperandArgument, OperandArgument, double, double>;
 using DoubleMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-constexpr int kSqDist = 1, kOperations = 22, kFirstUnary = 9, kPowInteger = 18, kLastUnary = 20, kMaxRegisters = 64;
 constexpr double kMaxPower = 1 << 20;
 constexpr int64_t kMaxSide = int64_t(1) << 40;  // so that no size overflows
 
@@ -60,7 +59,7 @@ struct Parts {
 
     void add_pairing(const PairingArgument& pairing, int64_t rows, int64_t columns) {
         const auto& [kind, a, b, origin] = pairing;
-        require(kind >= 0 && kind < 6, "unknown pairing");
+        require(kind >= 0 && kind < kPairings, "unknown pairing");
         require(a.ndim() == 2 && b.ndim() == 2 && a.shape(1) == b.shape(1), "a pairing's two sides differ in width");
         require(int64_t(a.shape(0)) == rows && int64_t(b.shape(0)) == columns, "a pairing's sides do not fit the plan");
         require(a.shape(1) >= 1 && a.shape(1) < (1u << 30), "a pairing needs at least one feature");
@@ -80,7 +79,7 @@ struct Parts {
 
     void add_norms(const DistanceArgument& argument, bool is_double, int64_t rows, int64_t columns) {
         const auto& [at, origin, row_norms, column_norms, rounding, promise, slow, fast] = argument;
-        require(at >= 0 && size_t(at) < pairings.size() && pairings[size_t(at)].kind == kSqDist, "norms of no squared distance");
+        require(at >= 0 && size_t(at) < pairings.size() && pairings[size_t(at)].kind == kSqdist, "norms of no squared distance");
         const double* moved_by = at_origin(origin, size_t(pairings[size_t(at)].depth));
         for (auto [norm, length] : {std::pair{&row_norms, rows}, std::pair{&column_norms, columns}})
             require(has_type(*norm, is_double) && norm->ndim() == 1 && int64_t(norm->shape(0)) == length, "norms do not fit the plan");
@@ -102,8 +101,8 @@ struct Parts {
         const int limit[] = {registers, int(row_values.size()), int(column_values.size()), constants};
         for (int i = 0; i < 3; ++i) {
             const auto [kind, index] = *all[i];
-            if (kind == -1) continue;  // an operand that the operation does not read
-            require(kind >= 0 && kind < 4 && index >= 0 && index < limit[kind], "an operand does not exist");
+            if (kind == kNothing) continue;  // an operand that the operation does not read
+            require(kind >= kRegister && kind <= kConstant && index >= 0 && index < limit[kind], "an operand does not exist");
             s.kind[i] = kind, s.index[i] = index;
         }
         program.push_back(s);
@@ -216,7 +215,7 @@ class Tiles final : public Planned {
 
 void evaluate_array(int op, double k0, double k1, Input in, Output out, const std::string& isa) {
     const bool is_double = in.dtype() == nb::dtype<double>();
-    require(op >= kFirstUnary && op <= kLastUnary, "not an operation on one operand");
+    require(op >= 0 && op < kOperations && kOperandsRead[op] == 1 && op != kGaussFromSqdist, "not an operation on one operand");
     Parts::require_exponent(op, k0);
     require((is_double || in.dtype() == nb::dtype<float>()) && in.dtype() == out.dtype() && in.size() == out.size(), "arrays differ");
     find_isa(isa).evaluate(op, is_double, k0, k1, in.data(), out.data(), int64_t(in.size()));

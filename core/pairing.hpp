@@ -4,14 +4,12 @@
 template <class T>
 constexpr int kPanelColumns = 2 * Simd<T>::W;
 
-enum PairingKind : int { kDot, kSqDist, kL1, kMinSum, kChi2, kMismatches };
-
 template <int kind, class T>
 MERCER_INLINE Vec<T> accumulate(Vec<T> sum, T a, Vec<T> b) {
     using V = Vec<T>;
     if constexpr (kind == kDot) {
         return sum + a * b;
-    } else if constexpr (kind == kSqDist) {
+    } else if constexpr (kind == kSqdist) {
         V t = a - b;
         return sum + t * t;
     } else if constexpr (kind == kL1) {
@@ -22,6 +20,7 @@ MERCER_INLINE Vec<T> accumulate(Vec<T> sum, T a, Vec<T> b) {
         V s = a + b, t = a - b;
         return sum + (s > T(0) ? t * (t / s) : V{});  // the square of a small difference would underflow
     } else {
+        static_assert(kind == kMismatches);
         return sum + (splat<T>(a) != b ? splat<T>(T(1)) : V{});
     }
 }
@@ -94,12 +93,13 @@ using MicroKernel = void (*)(const T*, const T*, int, T*, int, bool);
 
 template <class T>
 MicroKernel<T> micro_kernel_for(int kind) {
-    switch (kind) {
+    switch (Pairing(kind)) {
         case kDot: return micro_kernel<kDot, T>;
-        case kSqDist: return micro_kernel<kSqDist, T>;
+        case kSqdist: return micro_kernel<kSqdist, T>;
         case kL1: return micro_kernel<kL1, T>;
         case kMinSum: return micro_kernel<kMinSum, T>;
         case kChi2: return micro_kernel<kChi2, T>;
-        default: return micro_kernel<kMismatches, T>;
+        case kMismatches: return micro_kernel<kMismatches, T>;
     }
+    __builtin_unreachable();
 }

@@ -2,20 +2,7 @@
 //
 // An operand is a register (one value per pair), a row value (one per row of the strip), a column value (one per column),
 // or a constant. Row values and constants are read with step 0 from a vector that holds them in every lane, so one loop
-// serves every combination.
-
-enum Op : int {
-    kAdd, kSub, kMul, kDiv, kMin, kMax, kLess, kLessEqual, kWhere,
-    kNeg, kAbs, kExp, kLog, kSqrt, kTanh, kSin, kCos,
-    kPow,               // a^k0; a negative a has a power where k0 is an integer
-    kPowInteger,        // a^k0, k0 a small integer
-    kAffine,            // k0 * a + k1
-    kExpAffine,         // exp(k0 * a + k1)
-    kGaussFromSqDist,   // exp2(k0 * a), k0 < 0 <= a: one pass for the commonest kernel
-    kOps
-};
-
-enum OperandKind : int { kRegister, kRow, kColumn, kConstant };
+// serves every combination. The numbers are those of src/mercer/engine/opcodes.py.
 
 struct Instruction {
     int op, target;
@@ -70,13 +57,13 @@ void run_row(const Instruction& s, T* out, int columns, Operand<T> a, Operand<T>
     using V = Vec<T>;
     const T k0 = T(s.k0), k1 = T(s.k1);
     const V one = splat<T>(T(1)), zero{};
-    switch (s.op) {
+    switch (Operation(s.op)) {
         case kAdd: return binary<T>(out, columns, a, b, [](V x, V y) { return x + y; });
         case kSub: return binary<T>(out, columns, a, b, [](V x, V y) { return x - y; });
         case kMul: return binary<T>(out, columns, a, b, [](V x, V y) { return x * y; });
         case kDiv: return binary<T>(out, columns, a, b, [](V x, V y) { return x / y; });
-        case kMin: return binary<T>(out, columns, a, b, [](V x, V y) { return x != x ? x : (x < y ? x : y); });
-        case kMax: return binary<T>(out, columns, a, b, [](V x, V y) { return x != x ? x : (x > y ? x : y); });
+        case kMinimum: return binary<T>(out, columns, a, b, [](V x, V y) { return x != x ? x : (x < y ? x : y); });
+        case kMaximum: return binary<T>(out, columns, a, b, [](V x, V y) { return x != x ? x : (x > y ? x : y); });
         case kLess: return binary<T>(out, columns, a, b, [=](V x, V y) { return x < y ? one : zero; });
         case kLessEqual: return binary<T>(out, columns, a, b, [=](V x, V y) { return x <= y ? one : zero; });
         case kWhere: return ternary<T>(out, columns, a, b, c, [=](V x, V y, V z) { return x != zero ? y : z; });
@@ -97,7 +84,7 @@ void run_row(const Instruction& s, T* out, int columns, Operand<T> a, Operand<T>
         }
         case kAffine: return unary<T>(out, columns, a, [=](V x) { return k0 * x + k1; });
         case kExpAffine: return unary<T>(out, columns, a, [=](V x) { return vexp(k0 * x + k1); });
-        case kGaussFromSqDist: return unary<T>(out, columns, a, [=](V x) { return vexp2_negative(k0 * x); });
-        default: __builtin_unreachable();
+        case kGaussFromSqdist: return unary<T>(out, columns, a, [=](V x) { return vexp2_negative(k0 * x); });
     }
+    __builtin_unreachable();
 }

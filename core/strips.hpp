@@ -10,7 +10,6 @@ constexpr int kStripBytes = 32 * 1024;
 constexpr int kTileBytes = kVectorBytes == 64 ? 768 * 1024 : 192 * 1024;
 constexpr int kMaxDepth = kVectorBytes == 64 ? 2048 : 1024;  // bytes of one packed row before the depth is blocked
 constexpr int kMaxColumns = 512;
-constexpr int kMaxRegisters = 64;
 
 struct Rows {
     int64_t begin, end;
@@ -207,7 +206,7 @@ class Strips {
         if (!q.by_norms || k + length < q.depth) return q.kernel(a, b, int(length), out, int(stride_), k > 0);
         if (q.norms.pair(a, b, int(length), i, j, out, int(stride_), k > 0)) return;
         const Buffer<T>&x = q.given_a.get() ? q.given_a : q.a, &z = q.given_b.get() ? q.given_b : q.b;
-        micro_kernel<kSqDist, T>(x.get() + i * q.depth, z.get() + j * q.depth, int(q.depth), out, int(stride_), false);
+        micro_kernel<kSqdist, T>(x.get() + i * q.depth, z.get() + j * q.depth, int(q.depth), out, int(stride_), false);
     }
 
     void pair_blocked(Scratch<T>& s, int64_t top, int64_t bottom, int64_t j, int columns) const {

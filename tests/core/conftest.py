@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from mercer.engine import backend, reference
-from mercer.gram.program import NOTHING, Op, Pairing, Where
+from mercer.engine.opcodes import OperandKind, Operation, Pairing
+from mercer.gram.program import NOTHING
 
 ENGINE = backend.engine()
 
@@ -92,7 +93,7 @@ class Plan:
         return 40 * float(np.finfo(self.dtype).eps)
 
 
-REGISTER, ROW, COLUMN, CONSTANT = Where.REGISTER, Where.ROW, Where.COLUMN, Where.CONSTANT
+REGISTER, ROW, COLUMN, CONSTANT = OperandKind.REGISTER, OperandKind.ROW, OperandKind.COLUMN, OperandKind.CONSTANT
 
 
 @pytest.fixture
@@ -105,8 +106,8 @@ def make_plan():
         B = A if m is None else (0.1 + rng.random((m, depth))).astype(dtype)
         if program is None:
             program = [
-                (Op.AFFINE, 0, (REGISTER, 0), NOTHING, NOTHING, 1.0, 1.0),
-                (Op.POW_INTEGER, 0, (REGISTER, 0), NOTHING, NOTHING, -1.0, 0.0),
+                (Operation.AFFINE, 0, (REGISTER, 0), NOTHING, NOTHING, 1.0, 1.0),
+                (Operation.POW_INTEGER, 0, (REGISTER, 0), NOTHING, NOTHING, -1.0, 0.0),
             ]
         parts = {"row_values": [], "column_values": [], "constants": [], "pins": None, "pairings": [(int(kind), A, B)]}
         program = [(int(op), *rest) for op, *rest in program]

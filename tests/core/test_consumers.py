@@ -7,7 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from mercer.gram.program import NOTHING, Op, Pairing, Where
+from mercer.engine.opcodes import OperandKind, Operation, Pairing
+from mercer.gram.program import NOTHING
 
 SIZES = [1, 2, 11, 12, 13, 33, 191, 192, 193, 385, 600]
 SHAPES = [(1, 1), (1, 600), (600, 1), (5, 191), (193, 192), (192, 513), (250, 1100)]
@@ -57,7 +58,7 @@ def test_gram_is_exactly_symmetric(make_plan, full, isa, dtype, n):
 @pytest.mark.parametrize("n", [5, 12, 13, 30, 200, 401])
 def test_gram_takes_what_is_right_of_the_diagonal(make_plan, isa, dtype, n):
     """A program that tells (i, j) from (j, i) shows which of the two an entry came from."""
-    program = [(Op.ADD, 0, (Where.ROW, 0), (Where.COLUMN, 0), NOTHING, 0.0, 0.0)]
+    program = [(Operation.ADD, 0, (OperandKind.ROW, 0), (OperandKind.COLUMN, 0), NOTHING, 0.0, 0.0)]
     number = np.arange(n, dtype=np.float64)
     plan = make_plan(dtype, n, n, program=program, row_values=[number], column_values=[1000 * number])
     tiles, out = plan.tiles(isa), np.full((n, n), np.nan, dtype)

@@ -8,24 +8,24 @@ import mpmath
 import numpy as np
 import pytest
 
-from mercer.gram.program import Op
+from mercer.engine.opcodes import Operation
 
 INF, NAN = np.inf, np.nan
 TINY = {"float32": 1.4e-45, "float64": 5e-324}
 
 # Operation, k0, k1, exact function, arguments, most ulps in float32 and in float64: what core/simd.hpp states.
 UNITS = {
-    "exp": (Op.EXP, 0, 0, mpmath.exp, "exp", 1.4, 1.3),
-    "exp_affine": (Op.EXP_AFFINE, 1.0, 0.0, mpmath.exp, "exp", 1.4, 1.3),
-    "log": (Op.LOG, 0, 0, mpmath.log, "positive", 0.51, 1.0),
-    "sqrt": (Op.SQRT, 0, 0, mpmath.sqrt, "positive", 0.5, 0.5),
-    "tanh": (Op.TANH, 0, 0, mpmath.tanh, "around zero", 0.51, 1.5),
-    "sin": (Op.SIN, 0, 0, mpmath.sin, "around zero", 0.51, 1.0),
-    "cos": (Op.COS, 0, 0, mpmath.cos, "around zero", 0.51, 1.0),
-    "cube": (Op.POW_INTEGER, 3.0, 0, lambda x: x**3, "moderate", 2.0, 2.0),
-    "inverse square": (Op.POW_INTEGER, -2.0, 0, lambda x: x**-2, "moderate", 2.0, 2.0),
-    "power": (Op.POW, 1.7, 0, lambda x: x ** mpmath.mpf(1.7), "moderate", 0.51, None),
-    "root": (Op.POW, -0.3, 0, lambda x: x ** mpmath.mpf(-0.3), "moderate", 0.51, None),
+    "exp": (Operation.EXP, 0, 0, mpmath.exp, "exp", 1.4, 1.3),
+    "exp_affine": (Operation.EXP_AFFINE, 1.0, 0.0, mpmath.exp, "exp", 1.4, 1.3),
+    "log": (Operation.LOG, 0, 0, mpmath.log, "positive", 0.51, 1.0),
+    "sqrt": (Operation.SQRT, 0, 0, mpmath.sqrt, "positive", 0.5, 0.5),
+    "tanh": (Operation.TANH, 0, 0, mpmath.tanh, "around zero", 0.51, 1.5),
+    "sin": (Operation.SIN, 0, 0, mpmath.sin, "around zero", 0.51, 1.0),
+    "cos": (Operation.COS, 0, 0, mpmath.cos, "around zero", 0.51, 1.0),
+    "cube": (Operation.POW_INTEGER, 3.0, 0, lambda x: x**3, "moderate", 2.0, 2.0),
+    "inverse square": (Operation.POW_INTEGER, -2.0, 0, lambda x: x**-2, "moderate", 2.0, 2.0),
+    "power": (Operation.POW, 1.7, 0, lambda x: x ** mpmath.mpf(1.7), "moderate", 0.51, None),
+    "root": (Operation.POW, -0.3, 0, lambda x: x ** mpmath.mpf(-0.3), "moderate", 0.51, None),
 }
 
 
@@ -92,23 +92,23 @@ def test_every_lane_and_length(native, isa, dtype, name):
 
 
 SPECIAL = {
-    "exp": (Op.EXP, 0, [0.0, -0.0, INF, -INF, NAN, 1e4, -1e4, TINY], [1, 1, INF, 0, NAN, INF, 0, 1]),
-    "log": (Op.LOG, 0, [0.0, -0.0, INF, -INF, NAN, -1.0, 1.0, -0.75], [-INF, -INF, INF, NAN, NAN, NAN, 0, NAN]),
-    "sqrt": (Op.SQRT, 0, [0.0, -0.0, INF, NAN, -1.0, 1.0], [0, -0.0, INF, NAN, NAN, 1]),
-    "tanh": (Op.TANH, 0, [0.0, -0.0, INF, -INF, NAN, 1e30, -50.0, TINY], [0, 0, 1, -1, NAN, 1, -1, TINY]),
-    "sin": (Op.SIN, 0, [0.0, -0.0, INF, NAN], [0, -0.0, NAN, NAN]),
-    "cos": (Op.COS, 0, [0.0, -0.0, INF, NAN], [1, 1, NAN, NAN]),
-    "abs": (Op.ABS, 0, [-0.0, -INF, NAN, -2.0], [0, INF, NAN, 2]),
-    "neg": (Op.NEG, 0, [0.0, -INF, NAN, -2.0], [-0.0, INF, NAN, 2]),
-    "power": (Op.POW, 1.5, [0.0, INF, NAN, -1.0, 1.0, 4.0], [0, INF, NAN, NAN, 1, 8]),
-    "negative power": (Op.POW, -0.5, [0.0, INF, NAN, -1.0, 1.0], [INF, 0, NAN, NAN, 1]),
-    "large even power": (Op.POW, 2000.0, [-1.0, 0.0, -0.5, 1.0], [1, 0, 0, 1]),
-    "large odd power": (Op.POW, 2001.0, [-1.0, 0.0, -0.5, 2.0, -2.0], [-1, 0, 0, INF, -INF]),
-    "square": (Op.POW_INTEGER, 2.0, [0.0, -INF, NAN, -3.0], [0, INF, NAN, 9]),
-    "cube": (Op.POW_INTEGER, 3.0, [0.0, -INF, NAN, -3.0], [0, -INF, NAN, -27]),
-    "fifth power": (Op.POW_INTEGER, 5.0, [0.0, -INF, NAN, -2.0], [0, -INF, NAN, -32]),
-    "zeroth power": (Op.POW_INTEGER, 0.0, [0.0, -INF, 3.0], [1, 1, 1]),
-    "inverse": (Op.POW_INTEGER, -1.0, [0.0, -INF, NAN, -2.0], [INF, -0.0, NAN, -0.5]),
+    "exp": (Operation.EXP, 0, [0.0, -0.0, INF, -INF, NAN, 1e4, -1e4, TINY], [1, 1, INF, 0, NAN, INF, 0, 1]),
+    "log": (Operation.LOG, 0, [0.0, -0.0, INF, -INF, NAN, -1.0, 1.0, -0.75], [-INF, -INF, INF, NAN, NAN, NAN, 0, NAN]),
+    "sqrt": (Operation.SQRT, 0, [0.0, -0.0, INF, NAN, -1.0, 1.0], [0, -0.0, INF, NAN, NAN, 1]),
+    "tanh": (Operation.TANH, 0, [0.0, -0.0, INF, -INF, NAN, 1e30, -50.0, TINY], [0, 0, 1, -1, NAN, 1, -1, TINY]),
+    "sin": (Operation.SIN, 0, [0.0, -0.0, INF, NAN], [0, -0.0, NAN, NAN]),
+    "cos": (Operation.COS, 0, [0.0, -0.0, INF, NAN], [1, 1, NAN, NAN]),
+    "abs": (Operation.ABS, 0, [-0.0, -INF, NAN, -2.0], [0, INF, NAN, 2]),
+    "neg": (Operation.NEG, 0, [0.0, -INF, NAN, -2.0], [-0.0, INF, NAN, 2]),
+    "power": (Operation.POW, 1.5, [0.0, INF, NAN, -1.0, 1.0, 4.0], [0, INF, NAN, NAN, 1, 8]),
+    "negative power": (Operation.POW, -0.5, [0.0, INF, NAN, -1.0, 1.0], [INF, 0, NAN, NAN, 1]),
+    "large even power": (Operation.POW, 2000.0, [-1.0, 0.0, -0.5, 1.0], [1, 0, 0, 1]),
+    "large odd power": (Operation.POW, 2001.0, [-1.0, 0.0, -0.5, 2.0, -2.0], [-1, 0, 0, INF, -INF]),
+    "square": (Operation.POW_INTEGER, 2.0, [0.0, -INF, NAN, -3.0], [0, INF, NAN, 9]),
+    "cube": (Operation.POW_INTEGER, 3.0, [0.0, -INF, NAN, -3.0], [0, -INF, NAN, -27]),
+    "fifth power": (Operation.POW_INTEGER, 5.0, [0.0, -INF, NAN, -2.0], [0, -INF, NAN, -32]),
+    "zeroth power": (Operation.POW_INTEGER, 0.0, [0.0, -INF, 3.0], [1, 1, 1]),
+    "inverse": (Operation.POW_INTEGER, -1.0, [0.0, -INF, NAN, -2.0], [INF, -0.0, NAN, -0.5]),
 }
 
 
@@ -129,14 +129,14 @@ def test_exp_at_the_ends_of_its_range(native, isa, dtype):
     info = np.finfo(dtype)
     top = np.nextafter(np.log(info.max), dtype.type(0), dtype=dtype)
     x = np.concatenate([np.linspace(-120, -80, 4001), np.linspace(-760, -700, 6001)]).astype(dtype)
-    got = run(native, Op.EXP, x, isa)
+    got = run(native, Operation.EXP, x, isa)
     with np.errstate(under="ignore"):
         true = np.exp(x.astype(np.longdouble))
     normal = true > 2.5 * float(info.tiny)
     np.testing.assert_allclose(got[normal], true[normal].astype(dtype), rtol=4 * info.eps)
     assert (got[~normal] <= 3 * info.tiny).all()
     assert (got >= 0).all()
-    last = run(native, Op.EXP, np.array([top, top + 1], dtype), isa)
+    last = run(native, Operation.EXP, np.array([top, top + 1], dtype), isa)
     assert np.isfinite(last[0])
     assert last[0] > 0.99 * info.max
     assert np.isinf(last[1])

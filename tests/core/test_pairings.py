@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mercer.engine import reference
-from mercer.gram.program import Pairing
+from mercer.engine.opcodes import Pairing
 
 DEFINITIONS = {
     Pairing.DOT: lambda x, z: math.sumprod(x, z) if hasattr(math, "sumprod") else sum(a * b for a, b in zip(x, z)),  # noqa: B905

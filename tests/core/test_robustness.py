@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 from mercer.engine import backend
+from mercer.engine.opcodes import OperandKind, Operation
 from mercer.errors import InvalidInput
-from mercer.gram.program import NOTHING, Op, Where
+from mercer.gram.program import NOTHING
 
-R = Where.REGISTER
+R = OperandKind.REGISTER
 REFUSED = (ValueError, TypeError)
 posix = pytest.mark.skipif(os.name != "posix", reason="needs a POSIX system")
 
@@ -120,7 +121,7 @@ def good_arguments(dtype=np.float64):
     return {
         "is_double": dtype == np.float64, "rows": 5, "columns": 7, "pairings": [(1, A, B, None)],
         "row_values": [np.ones(5, dtype)], "column_values": [np.ones(7, dtype)], "constants": [2.0],
-        "program": [(int(Op.ADD), 0, (0, 0), (1, 0), NOTHING, 0.0, 0.0)], "registers": 1, "result": 0,
+        "program": [(int(Operation.ADD), 0, (0, 0), (1, 0), NOTHING, 0.0, 0.0)], "registers": 1, "result": 0,
         "pins": None, "isa": "", "norms": [good_norms(dtype)],
     }  # fmt: skip
 
@@ -136,7 +137,7 @@ def bad_origins():
 
 
 def bad_values():
-    A, B, one = np.ones((5, 3)), np.ones((7, 3)), (int(Op.ADD), 0, (0, 0), (1, 0), NOTHING, 0.0, 0.0)
+    A, B, one = np.ones((5, 3)), np.ones((7, 3)), (int(Operation.ADD), 0, (0, 0), (1, 0), NOTHING, 0.0, 0.0)
 
     def code(**changes):
         names = ("op", "target", "a", "b", "c", "k0", "k1")
@@ -161,10 +162,12 @@ def bad_values():
         ("row_values", [v]) for v in (np.ones(4), np.ones((5, 1)), np.ones(5, np.float32), np.ones(5, int), None)
     )
     yield from (("column_values", [v]) for v in (np.ones(5), np.ones(7, np.float32)))
-    yield from (("program", code(op=op)) for op in (-1, len(Op), 10**6))
+    yield from (("program", code(op=op)) for op in (-1, len(Operation), 10**6))
     yield from (("program", code(target=t)) for t in (-1, 1, 10**6))
     yield from (("program", code(a=a)) for a in ((0, 1), (0, -1), (1, 1), (2, 1), (3, 1), (4, 0), (-2, 0), (3, -1)))
-    yield from (("program", code(op=int(Op.POW_INTEGER), k0=k)) for k in (0.5, np.nan, np.inf, -np.inf, 1e300, 2.0**31))
+    yield from (
+        ("program", code(op=int(Operation.POW_INTEGER), k0=k)) for k in (0.5, np.nan, np.inf, -np.inf, 1e300, 2.0**31)
+    )
     yield from (("registers", n) for n in (0, -1, 65, 10**9))
     yield from (("result", n) for n in (-1, 1, 64))
     yield from (

@@ -10,8 +10,9 @@ import math
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
+from mercer.engine.opcodes import OperandKind, Operation, Pairing
 from mercer.errors import message
-from mercer.gram.program import Leaf, Op, Operand, Pairing, Program, Where
+from mercer.gram.program import Leaf, Operand, Program
 from mercer.gram.registers import ADVICE, DoesNotFit, Step, allocate
 from mercer.kernels.symbolic.expression import Expression
 
@@ -39,7 +40,7 @@ def compile_expression(expression: Expression) -> Program:
     >>> from mercer.kernels import Gaussian
     >>> from mercer.kernels.symbolic.pairing import trace
     >>> program = compile_expression(trace(Gaussian(gamma=0.5)))
-    >>> [Op(code[0]).name for code in program.code], [leaf.pairing.name for leaf in program.leaves]
+    >>> [Operation(code[0]).name for code in program.code], [leaf.pairing.name for leaf in program.leaves]
     (['GAUSS_FROM_SQDIST'], ['SQDIST'])
     """
     compiler = _Compiler(_rates(expression))
@@ -157,28 +158,28 @@ class _Compiler:
         if side == "const":
             return self.constant(float(e.value))
         if side == "row":
-            return int(Where.ROW), self.rows.setdefault(e, len(self.rows))
+            return int(OperandKind.ROW), self.rows.setdefault(e, len(self.rows))
         if side == "column":
-            return int(Where.COLUMN), self.columns.setdefault(e, len(self.columns))
+            return int(OperandKind.COLUMN), self.columns.setdefault(e, len(self.columns))
         if e.op == "pairing":
             leaf = Leaf(Pairing[e.value[0].upper()], e.value[1], self.rates.get(e))
-            return int(Where.REGISTER), self.leaves.setdefault(leaf, len(self.leaves))
+            return int(OperandKind.REGISTER), self.leaves.setdefault(leaf, len(self.leaves))
         return self.operation(e)
 
     # -- operands
 
     def constant(self, value: float) -> Operand:
-        return int(Where.CONSTANT), self.constants.setdefault(value, len(self.constants))
+        return int(OperandKind.CONSTANT), self.constants.setdefault(value, len(self.constants))
 
-    def step(self, op: Op, *operands: Operand, k0: float = 0.0, k1: float = 0.0) -> Operand:
+    def step(self, op: Operation, *operands: Operand, k0: float = 0.0, k1: float = 0.0) -> Operand:
         self.steps.append(Step(op, operands, k0, k1))
-        return int(Where.REGISTER), -len(self.steps)
+        return int(OperandKind.REGISTER), -len(self.steps)
 
     def register(self, operand: Operand) -> Operand:
         """The operand as a register: the result must be one."""
-        if operand[0] == Where.REGISTER:
+        if operand[0] == OperandKind.REGISTER:
             return operand
-        return self.step(Op.ADD, operand, self.constant(0.0))
+        return self.step(Operation.ADD, operand, self.constant(0.0))
 
     # -- operations
 
@@ -189,22 +190,22 @@ class _Compiler:
             return self.power(e)
         scale, inner, shift = affine(e)
         if inner is not e:
-            return self.step(Op.AFFINE, self.value(inner), k0=scale, k1=shift)
-        return self.step(Op[e.op.upper()], *map(self.value, e.args))
+            return self.step(Operation.AFFINE, self.value(inner), k0=scale, k1=shift)
+        return self.step(Operation[e.op.upper()], *map(self.value, e.args))
 
     def exponential(self, e: Expression) -> Operand:
         scale, inner, shift = affine(e.args[0])
         if _is_pairing(inner, "sqdist") and scale < 0 and shift == 0:
-            return self.step(Op.GAUSS_FROM_SQDIST, self.value(inner), k0=scale * math.log2(math.e))
-        return self.step(Op.EXP_AFFINE, self.value(inner), k0=scale, k1=shift)
+            return self.step(Operation.GAUSS_FROM_SQDIST, self.value(inner), k0=scale * math.log2(math.e))
+        return self.step(Operation.EXP_AFFINE, self.value(inner), k0=scale, k1=shift)
 
     def power(self, e: Expression) -> Operand:
         exponent, base = float(e.value), self.value(e.args[0])
         if exponent == 0.5:
-            return self.step(Op.SQRT, base)
+            return self.step(Operation.SQRT, base)
         if exponent.is_integer() and abs(exponent) <= MAX_POWER:
-            return self.step(Op.POW_INTEGER, base, k0=exponent)
-        return self.step(Op.POW, base, k0=exponent)
+            return self.step(Operation.POW_INTEGER, base, k0=exponent)
+        return self.step(Operation.POW, base, k0=exponent)
 
 
 def affine(e: Expression) -> tuple[float, Expression, float]:

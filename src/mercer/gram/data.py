@@ -10,8 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from mercer.engine.opcodes import Pairing
 from mercer.gram.inputs import densified, parts_of, wider
-from mercer.gram.program import Leaf, Pairing, Program, Views
+from mercer.gram.program import Leaf, Program, Views
 from mercer.kernels.symbolic.expression import Expression
 from mercer.kernels.symbolic.values import evaluate
 from mercer.kernels.symbolic.views import Columns

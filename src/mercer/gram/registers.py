@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mercer.engine.opcodes import MAX_REGISTERS, OperandKind, Operation
 from mercer.errors import InvalidInput, message
-from mercer.gram.program import NOTHING, Code, Op, Operand, Where
+from mercer.gram.program import NOTHING, Code, Operand
 
-__all__ = ["ADVICE", "MAX_REGISTERS", "DoesNotFit", "Step", "allocate"]
+__all__ = ["ADVICE", "DoesNotFit", "Step", "allocate"]
 
-MAX_REGISTERS = 64
-"""The engine's limit."""
 ADVICE = "split the kernel into a sum of smaller ones, or override block(X, Z)"
 
 
@@ -23,7 +22,7 @@ class DoesNotFit(InvalidInput):
 class Step:
     """One operation on values: a REGISTER operand's index is a leaf's number from 0, or a step's from −1 down."""
 
-    op: Op
+    op: Operation
     operands: tuple[Operand, ...]
     k0: float = 0.0
     k1: float = 0.0
@@ -32,7 +31,7 @@ class Step:
 def allocate(steps: Sequence[Step], leaves: int, result: int) -> tuple[tuple[Code, ...], int, int]:
     """(code, number of registers, the result's register): leaves first, then each value takes the first free one.
 
-    >>> double = Step(Op.ADD, ((Where.REGISTER, 0), (Where.REGISTER, 0)))
+    >>> double = Step(Operation.ADD, ((OperandKind.REGISTER, 0), (OperandKind.REGISTER, 0)))
     >>> code, registers, result = allocate([double], leaves=1, result=-1)
     >>> registers, result
     (1, 0)
@@ -43,8 +42,8 @@ def allocate(steps: Sequence[Step], leaves: int, result: int) -> tuple[tuple[Cod
     count = leaves
     code: list[Code] = []
     for at, step in enumerate(steps):
-        operands = [(kind, register[i]) if kind == Where.REGISTER else (kind, i) for kind, i in step.operands]
-        read = {i for kind, i in step.operands if kind == Where.REGISTER}
+        operands = [(kind, register[i]) if kind == OperandKind.REGISTER else (kind, i) for kind, i in step.operands]
+        read = {i for kind, i in step.operands if kind == OperandKind.REGISTER}
         free += [register[i] for i in read if last_use[i] == at]
         # The target may be an operand's own register: each entry is read before it is written.
         target = min(free, default=count)
@@ -65,6 +64,6 @@ def _last_uses(steps: Sequence[Step], result: int) -> dict[int, int]:
     """Value ↦ the last step that reads it; the result is read at the end."""
     last = {-1 - at: at for at in range(len(steps))}
     for at, step in enumerate(steps):
-        last |= {index: at for kind, index in step.operands if kind == Where.REGISTER}
+        last |= {index: at for kind, index in step.operands if kind == OperandKind.REGISTER}
     last[result] = len(steps)
     return last

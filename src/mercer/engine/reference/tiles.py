@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.engine.opcodes import Operation, Pairing
+
 __all__ = ["BlockTiles", "Tiles", "instruction_sets", "threads"]
 
 Array = NDArray[Any]
@@ -212,7 +214,7 @@ class ByNorms:
     def block(self, given_a: Array, given_b: Array, rows: slice, columns: slice) -> Array:
         """The distances of rows × columns; differences are of the given rows, the rest is of those less an origin."""
         size = self.row_norms[rows, None] + self.column_norms[None, columns]
-        found = np.maximum(size - 2 * PAIRINGS[0](self.a[rows], self.b[columns]), 0)
+        found = np.maximum(size - 2 * PAIRINGS[Pairing.DOT](self.a[rows], self.b[columns]), 0)
         error = self.rounding * size.astype(np.float64)
         excess = self.fast * error / self.promise
         far = np.log(np.maximum(excess, 1)) / self.slow if self.slow > 0 else np.inf
@@ -220,7 +222,7 @@ class ByNorms:
         near = ~enough | ~np.isfinite(size)
         left, right = given_a[rows], given_b[columns]
         if 3 * np.count_nonzero(near) > near.size:
-            return PAIRINGS[1](left, right)
+            return PAIRINGS[Pairing.SQDIST](left, right)
         i, j = np.nonzero(near)
         step = max(1, _TILE_ENTRIES // left.shape[1])
         for some in (slice(at, at + step) for at in range(0, len(i), step)):
@@ -240,41 +242,45 @@ def _by_column(term: Callable[[Array, Array], Array]) -> Callable[[Array, Array]
     return pairing
 
 
+def _dot(a: Array, b: Array) -> Array:
+    return (a.astype(np.float64, copy=False) @ b.astype(np.float64, copy=False).T).astype(a.dtype, copy=False)
+
+
 def _chi2(a: Array, b: Array) -> Array:
     s = a + b
     return np.divide(a - b, s, out=np.zeros_like(s), where=s > 0) * (a - b)
 
 
-PAIRINGS: tuple[Callable[[Array, Array], Array], ...] = (
-    lambda a, b: (a.astype(np.float64, copy=False) @ b.astype(np.float64, copy=False).T).astype(a.dtype, copy=False),
-    _by_column(lambda a, b: (a - b) ** 2),
-    _by_column(lambda a, b: np.abs(a - b)),
-    _by_column(np.minimum),
-    _by_column(_chi2),
-    _by_column(lambda a, b: (a != b).astype(a.dtype)),
-)
+PAIRINGS: dict[int, Callable[[Array, Array], Array]] = {
+    Pairing.DOT: _dot,
+    Pairing.SQDIST: _by_column(lambda a, b: (a - b) ** 2),
+    Pairing.L1: _by_column(lambda a, b: np.abs(a - b)),
+    Pairing.MIN_SUM: _by_column(np.minimum),
+    Pairing.CHI2: _by_column(_chi2),
+    Pairing.MISMATCHES: _by_column(lambda a, b: (a != b).astype(a.dtype)),
+}
 
-OPERATIONS: tuple[Callable[..., Any], ...] = (
-    lambda k0, k1, a, b: a + b,
-    lambda k0, k1, a, b: a - b,
-    lambda k0, k1, a, b: a * b,
-    lambda k0, k1, a, b: a / b,
-    lambda k0, k1, a, b: np.minimum(a, b),
-    lambda k0, k1, a, b: np.maximum(a, b),
-    lambda k0, k1, a, b: np.less(a, b).astype(k0.dtype),
-    lambda k0, k1, a, b: np.less_equal(a, b).astype(k0.dtype),
-    lambda k0, k1, a, b, c: np.where(a != 0, b, c),
-    lambda k0, k1, a: -a,
-    lambda k0, k1, a: np.abs(a),
-    lambda k0, k1, a: np.exp(a),
-    lambda k0, k1, a: np.log(a),
-    lambda k0, k1, a: np.sqrt(a),
-    lambda k0, k1, a: np.tanh(a),
-    lambda k0, k1, a: np.sin(a),
-    lambda k0, k1, a: np.cos(a),
-    lambda k0, k1, a: np.power(a, k0),
-    lambda k0, k1, a: np.power(a, k0),
-    lambda k0, k1, a: k0 * a + k1,
-    lambda k0, k1, a: np.exp(k0 * a + k1),
-    lambda k0, k1, a: np.exp2(k0 * a),
-)
+OPERATIONS: dict[int, Callable[..., Any]] = {
+    Operation.ADD: lambda k0, k1, a, b: a + b,
+    Operation.SUB: lambda k0, k1, a, b: a - b,
+    Operation.MUL: lambda k0, k1, a, b: a * b,
+    Operation.DIV: lambda k0, k1, a, b: a / b,
+    Operation.MINIMUM: lambda k0, k1, a, b: np.minimum(a, b),
+    Operation.MAXIMUM: lambda k0, k1, a, b: np.maximum(a, b),
+    Operation.LESS: lambda k0, k1, a, b: np.less(a, b).astype(k0.dtype),
+    Operation.LESS_EQUAL: lambda k0, k1, a, b: np.less_equal(a, b).astype(k0.dtype),
+    Operation.WHERE: lambda k0, k1, a, b, c: np.where(a != 0, b, c),
+    Operation.NEG: lambda k0, k1, a: -a,
+    Operation.ABS: lambda k0, k1, a: np.abs(a),
+    Operation.EXP: lambda k0, k1, a: np.exp(a),
+    Operation.LOG: lambda k0, k1, a: np.log(a),
+    Operation.SQRT: lambda k0, k1, a: np.sqrt(a),
+    Operation.TANH: lambda k0, k1, a: np.tanh(a),
+    Operation.SIN: lambda k0, k1, a: np.sin(a),
+    Operation.COS: lambda k0, k1, a: np.cos(a),
+    Operation.POW: lambda k0, k1, a: np.power(a, k0),
+    Operation.POW_INTEGER: lambda k0, k1, a: np.power(a, k0),
+    Operation.AFFINE: lambda k0, k1, a: k0 * a + k1,
+    Operation.EXP_AFFINE: lambda k0, k1, a: np.exp(k0 * a + k1),
+    Operation.GAUSS_FROM_SQDIST: lambda k0, k1, a: np.exp2(k0 * a),
+}
