@@ -57,7 +57,12 @@ class Atomic:
 
 def _unfitted(estimator: Any) -> dict[str, Any]:
     """The attributes but for those of a former fit, of which one with other parameters would leave some behind."""
-    return {name: one for name, one in vars(estimator).items() if name[:1] == "_" or name[-1:] != "_"}
+    declared = getattr(getattr(estimator, "fitted", None), "names", ())
+    return {
+        name: one
+        for name, one in vars(estimator).items()
+        if name not in declared and (name[:1] == "_" or name[-1:] != "_")
+    }
 
 
 def _whole(method: Callable[..., Any]) -> Callable[..., Any]:

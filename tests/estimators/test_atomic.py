@@ -19,6 +19,7 @@ import mercer
 import mercer.io
 from mercer import KernelLMS, KernelPCA, KernelRidge, Nystroem, OnlineKernelClassifier, OnlineKernelRegressor
 from mercer.atomic import METHODS, Atomic
+from mercer.schemas import Array, Schema
 from mercer.testing import check_atomic
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -337,3 +338,24 @@ def test_all_warnings_of_a_fit_point_to_the_line_of_the_user(example):
         with suppress(mercer.errors.InvalidInput):  # of an indefinite kernel some have no solution
             model.fit(X, *y)
     assert {one.filename for one in caught} <= {__file__}
+
+
+class Rooted(Atomic, BaseEstimator):
+    """Keeps a private array if it is asked for."""
+
+    fitted = Schema(Array("mean_", "d"), Array("_root", "d", optional=True))
+
+    def __init__(self, root=True):
+        self.root = root
+
+    def fit(self, X):
+        self.mean_ = X.mean(axis=0)
+        if self.root:
+            self._root = np.sqrt(self.mean_)
+        return self
+
+
+def test_a_fit_starts_without_what_the_former_one_has_declared():
+    model = Rooted().fit(np.ones((3, 2)))
+    assert "_root" in vars(model)
+    assert "_root" not in vars(model.set_params(root=False).fit(np.ones((3, 3))))

@@ -205,8 +205,6 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         self._check()
         K, report = self._begin(X, weights)
         self.report_ = report
-        for name in ("leave_one_out_deltas_", "leave_one_out_errors_"):
-            self.__dict__.pop(name, None)  # of an earlier fit
         w = np.ones(len(labels)) if weights is None else weights
         mass = np.bincount(labels, weights=w)
         self.priors_ = self._checked_priors(mass)

@@ -191,7 +191,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
         """Find the components of the rows of X (array-like or CSR matrix of shape (n, d)); y is ignored."""
         self._check_preimage()
         X = self._validate(X, ensure_min_samples=2)
-        self._forget()
         K, report = self._begin(X)
         self.report_ = report
         n, size = K.shape[0], self._kernel_size(K)

@@ -136,7 +136,6 @@ class KernelRidgeCV(LeastSquaresRegressor, ValidatedLeastSquares):
         judge: Judge = negative_squares if folds is None else r2
         if self.scoring is not None:
             judge = by_scorer(self.scoring, GivenValues(), each=self.alpha_per_target)
-        self.__dict__.pop("loo_predictions_", None)  # of an earlier fit
         left_out = self._fit_best(Validation(X, Y, weights, folds, judge, present, absent))
         if left_out is not None:
             self.loo_predictions_ = left_out[:, 0] if y.ndim == 1 else left_out
@@ -234,7 +233,6 @@ class KernelRidgeClassifierCV(LeastSquaresClassifier, ValidatedLeastSquares):
         X, Y, weights, folds = self._present(X, Y, weights, folds)
         present, absent = self._absent(given, there)
         judge: Judge = accuracy if self.scoring is None else by_scorer(self.scoring, GivenLabels(self.classes_))
-        self.__dict__.pop("loo_decision_function_", None)  # of an earlier fit
         left_out = self._fit_best(Validation(X, Y, weights, folds, judge, present, absent))
         if left_out is not None:
             self.loo_decision_function_ = left_out[:, 0] if len(self.classes_) == 2 else left_out
