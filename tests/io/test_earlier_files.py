@@ -134,8 +134,12 @@ def test_model_files(version):
 def test_a_search_goes_on(version, tmp_path):
     written = writer()
     shutil.copy(FOLDER / version / "ledger.json", tmp_path / "ledger.json")
+    kept = json.loads((tmp_path / "ledger.json").read_text())["found"]
     search = written.search(tmp_path / "ledger.json").fit(written.X, written.Y[:, 0])
-    assert_same(search.cv_results_["mean_test_score"], read(version, "ledger")["scores"])
+    found, scores = search.cv_results_["mean_test_score"], read(version, "ledger")["scores"]
+    assert 0 < len(kept) < len(found)
+    assert {np.mean(one["test_score"]) for one in kept.values()} <= set(found)
+    np.testing.assert_allclose(found, scores, rtol=1e-6)  # those that were left are fits of this version
 
 
 @pytest.mark.parametrize("version", VERSIONS)

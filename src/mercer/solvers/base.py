@@ -70,7 +70,8 @@ class Problem(Protocol):
 class State(ABC):
     """Where a solver stands: arrays, scalars, and states within, all that a resumed run needs to give the same bits.
 
-    A field that is itself a state says which in its metadata, ``field(metadata={"state": ThatState})``.
+    A field that is itself a state says which in its metadata, ``field(metadata={"state": ThatState})``; memory that the
+    next step may write over has ``{"scratch": True}``, and is not kept.
     """
 
     steps: int
@@ -83,7 +84,7 @@ class State(ABC):
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """The state as named arrays, for any file format that holds arrays; fields that are None are left out."""
         arrays: dict[str, NDArray[Any]] = {}
-        for f in fields(self):
+        for f in _kept(self):
             value = getattr(self, f.name)
             if isinstance(value, State):
                 arrays |= {f"{f.name}.{key}": array for key, array in value.to_arrays().items()}
@@ -94,7 +95,11 @@ class State(ABC):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """The state that ``to_arrays`` wrote."""
-        return cls(**{f.name: _read(f, arrays) for f in fields(cls)})
+        return cls(**{f.name: _read(f, arrays) for f in _kept(cls)})
+
+
+def _kept(state: Any) -> list[Field[Any]]:
+    return [f for f in fields(state) if not f.metadata.get("scratch")]
 
 
 def _read(f: Field[Any], arrays: Mapping[str, NDArray[Any]]) -> Any:

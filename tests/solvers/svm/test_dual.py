@@ -1,5 +1,7 @@
 """Duals of support vector machines: families against problems written out one by one."""
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -8,7 +10,7 @@ from mercer.errors import InvalidInput
 from mercer.gram import KernelOperator
 from mercer.kernels import Gaussian
 from mercer.operators import Dense, Diagonal
-from mercer.solvers import SMO, DualFamily, DualPoint, Status, WorkingSet, solve
+from mercer.solvers import SMO, DualFamily, DualPoint, Status, WorkingSet, WorkingSetState, solve
 from mercer.solvers.svm.faces import Face, minimise_on_face
 
 RNG = np.random.default_rng(3)
@@ -199,3 +201,22 @@ def test_working_sets_keep_the_gradient_of_what_is_active(kink):
     assert solver.verdict(problem, state) is Status.CONVERGED
     assert sets > 2, "one set had all variables"
     assert state.checks <= 2
+
+
+def test_working_sets_have_their_scratch_memory_in_the_state_and_leave_none():
+    rng = np.random.default_rng(0)
+    A, y = Gaussian(gamma=0.4)(rng.standard_normal((40, 2))), np.where(rng.random(40) > 0.5, 1.0, -1.0)
+    bounds = np.minimum(2 * y, 0), np.maximum(2 * y, 0)
+    problem = DualFamily(Dense(A), y, *bounds, np.zeros(40), np.arange(40), np.array([0, 40]))
+    solver = WorkingSet(size=12)
+    hash(solver)  # a value: nothing in it changes
+    begun = solve(solver, problem, max_steps=1).state
+    assert begun.memory._flat.size
+    assert not pickle.loads(pickle.dumps(begun)).memory._flat.size
+    ended = solve(solver, problem, state=begun)
+    assert ended.converged
+    assert not ended.state.memory._flat.size
+    before = {name: value for name, value in vars(begun).items() if name != "memory"}  # as earlier versions pickled it
+    earlier = WorkingSetState.__new__(WorkingSetState)
+    earlier.__setstate__(before)
+    np.testing.assert_array_equal(solve(solver, problem, state=earlier).x.beta, ended.x.beta)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer.engine import backend
 from mercer.errors import InvalidInput, message
-from mercer.solvers.base import Solver, State, Status
-from mercer.solvers.svm.dual import DualFamily, DualPoint, Floats, Integers
+from mercer.solvers.svm.checked import MARGIN, RUNNING, SETTLED, CheckedDual, DualState
+from mercer.solvers.svm.dual import DualFamily, Integers
 from mercer.solvers.svm.faces import Face, minimise_on_face
 
 __all__ = ["SMO", "SMOState"]
@@ -25,44 +24,15 @@ MOST_OF_A_FACE = 4000
 """Variables of a problem whose matrix is copied for the minimum over a face."""
 CACHE = 256 << 20
 """Bytes of the rows that a thread keeps contiguous."""
-MARGIN = 0.95
-"""Of the tolerance, on the stored matrix: what its rounding may add up to is left to the check."""
-STALLS_ALLOWED = 3
-
-_RUNNING, _SETTLED, _STUCK, _CAPPED = range(4)
 
 
 @dataclass(frozen=True)
-class SMOState(State):
-    """β and gradients; those of variables that are set aside (not active) belong to the anchor, a former β.
-
-    `ended` says of each problem whether it runs, was settled, is stuck, or came to the limit of its steps; `checked`
-    whether the gradient is the exact operator's, and `checks` how often it was; `gaps` and `last` are m − M now and at
-    the last check, `stalls` the checks that did not halve it; `faces` how often a problem went to the minimum over a
-    face.
-    """
-
-    beta: Floats
-    gradient: Floats
-    anchor: Floats
-    anchor_gradient: Floats
-    active: NDArray[np.uint8]
-    gaps: Floats
-    last: Floats
-    stalls: Integers
-    iterations: Integers
-    faces: Integers
-    ended: Integers
-    checks: int = 0
-    checked: bool = False
-
-    @property
-    def residual(self) -> float:
-        return float(np.max(np.maximum(self.gaps, 0.0), initial=0.0))
+class SMOState(DualState):
+    """Of problems whose entries are at hand."""
 
 
 @dataclass(frozen=True)
-class SMO(Solver[DualFamily, SMOState]):
+class SMO(CheckedDual[SMOState]):
     r"""βᵢ += δ, βⱼ −= δ with δ = (gᵢ − gⱼ)/(Kᵢᵢ + Kⱼⱼ − 2Kᵢⱼ), for the pair of the largest gᵢ that gains most.
 
     The working set is LIBSVM's of second order, and so is the criterion m − M ≤ tol. Variables that will hardly leave
@@ -103,18 +73,6 @@ class SMO(Solver[DualFamily, SMOState]):
     (array([-0.5,  0.5]), 'CONVERGED')
     """
 
-    tol: float = 1e-3
-    max_iter: int | None = None
-    patience: int = 20
-
-    def __post_init__(self) -> None:
-        if not self.tol > 0 or self.patience < 0 or (self.max_iter or 0) < 0:
-            raise InvalidInput(message("SMO", repr(self), "give tol > 0, patience ≥ 0, and max_iter ≥ 0 or None"))
-
-    @property
-    def tolerance(self) -> float:
-        return self.tol
-
     def start(self, problem: DualFamily) -> SMOState:
         if problem.A.entries() is None:
             given = f"a {type(problem.A).__name__}"
@@ -127,20 +85,15 @@ class SMO(Solver[DualFamily, SMOState]):
         zeros = np.zeros(p, np.int64)
         return SMOState(0, beta, c, np.zeros_like(beta), c, active, gaps, gaps, zeros, zeros, zeros, zeros)
 
-    def step(self, problem: DualFamily, state: SMOState) -> SMOState:
-        if np.all(state.ended != _RUNNING):
-            return self._check(problem, state)
-        return self._advance(problem, state)
-
     def _advance(self, problem: DualFamily, state: SMOState) -> SMOState:
         """A bounded piece of work of each problem that runs."""
         names = ("beta", "gradient", "anchor", "anchor_gradient", "active", "gaps", "iterations", "faces", "ended")
         copies = {name: getattr(state, name).copy() for name in names}
         new = replace(state, steps=state.steps + 1, checked=False, **copies)
         budget = WORK * backend.engine().threads()
-        running = np.flatnonzero(state.ended == _RUNNING)[: budget // LEAST_WORK]
-        ended = np.full(problem.problems, _SETTLED)
-        ended[running] = _RUNNING
+        running = np.flatnonzero(state.ended == RUNNING)[: budget // LEAST_WORK]
+        ended = np.full(problem.problems, SETTLED)
+        ended[running] = RUNNING
         for q in running[state.iterations[running] >= self._due(problem, state)[running]]:
             self._to_the_face(problem, new, int(q))
         sizes = np.diff(problem.offset)[running]
@@ -188,48 +141,6 @@ class SMO(Solver[DualFamily, SMOState]):
         face = Face(K, problem.lower[some], problem.upper[some], problem.kink, problem.group[some], beta, gradient)
         new.beta[some], new.gradient[some] = minimise_on_face(face)
         new.active[some] = 1
-
-    def _limit(self, problem: DualFamily) -> int:
-        largest = int(np.max(np.diff(problem.offset), initial=0))
-        return max(10_000_000, 100 * largest) if self.max_iter is None else self.max_iter
-
-    def _check(self, problem: DualFamily, state: SMOState) -> SMOState:
-        """The gradient of the exact operator, and the problems that do not hold there set running again."""
-        gradient = problem.gradient(state.beta)
-        gaps = problem.gaps(state.beta, gradient)
-        good, halved = gaps <= self.tol, gaps <= 0.5 * state.last
-        stalls = state.stalls + (~good & ~halved)
-        again = np.where(stalls < STALLS_ALLOWED, _RUNNING, _STUCK)
-        again = np.where(state.ended == _CAPPED, _CAPPED, again)
-        return replace(
-            state,
-            steps=state.steps + 1,
-            gradient=gradient,
-            active=np.ones_like(state.active),
-            gaps=gaps,
-            last=gaps,
-            stalls=stalls,
-            ended=np.where(good, _SETTLED, again),
-            checks=state.checks + 1,
-            checked=True,
-        )
-
-    def verdict(self, problem: DualFamily, state: SMOState) -> Status | None:
-        if not state.checked:
-            return None
-        if not (np.all(np.isfinite(state.gradient)) and np.all(np.isfinite(state.beta))):
-            return Status.NOT_FINITE
-        if np.any(state.ended == _RUNNING):
-            return None
-        if np.any(state.ended == _CAPPED):
-            return Status.MAX_STEPS
-        return Status.STALLED if np.any(state.ended == _STUCK) else Status.CONVERGED
-
-    def finish(self, problem: DualFamily, state: SMOState) -> tuple[DualPoint, float]:
-        gradient = state.gradient if state.checked else problem.gradient(state.beta)
-        point = DualPoint(state.beta, gradient, problem.gaps(state.beta, gradient))
-        worst = np.max(np.maximum(point.gaps, 0.0), initial=0.0)
-        return point, float("nan") if np.any(np.isnan(gradient)) else float(worst)
 
 
 def _integers(values: Integers) -> Integers:

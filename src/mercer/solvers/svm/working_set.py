@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from mercer.engine import backend
 from mercer.errors import InvalidInput, message
 from mercer.operators import Operator
+from mercer.solvers.svm.checked import CAPPED, MARGIN, RUNNING, SETTLED, STUCK, CheckedDual, DualState
 from mercer.solvers.svm.dual import DualFamily, Floats, Integers
-from mercer.solvers.svm.smo import CACHE, MARGIN, SMO, WORK, SMOState
+from mercer.solvers.svm.smo import CACHE, WORK
 
 __all__ = ["WorkingSet", "WorkingSetState"]
 
@@ -22,18 +23,22 @@ FIRST = 4096
 """Variables of the first working set; each one may have twice as many as the last. With 1024 a machine of 171 support
 vectors took half of the time, but those of 6500 to 7800 a fifth longer: nine sets instead of five.
 """
-_RUNNING, _SETTLED, _STUCK, _CAPPED = range(4)
 
 
 @dataclass(frozen=True)
-class WorkingSetState(SMOState):
+class WorkingSetState(DualState):
     """As of `SMO`, with the variables of the last working set; gradients of those not active wait for the check."""
 
     working: Integers = None  # type: ignore[assignment]
+    memory: Reused = field(default_factory=lambda: Reused(), repr=False, compare=False, metadata={"scratch": True})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """States that were pickled by earlier versions have no memory."""
+        self.__dict__.update({"memory": Reused()} | state)
 
 
 @dataclass(frozen=True)
-class WorkingSet(SMO):
+class WorkingSet(CheckedDual[WorkingSetState]):
     r"""Solve for the worst variables W with the others fixed, g −= K Δβ, and so on until m − M ≤ tol.
 
     W has all variables between their bounds, and of the others those that should rise or fall most. The sets grow,
@@ -67,7 +72,6 @@ class WorkingSet(SMO):
     """
 
     size: int = 6144
-    _memory: Reused = field(default_factory=lambda: Reused(), init=False, repr=False, compare=False)
 
     def start(self, problem: DualFamily) -> WorkingSetState:
         if problem.problems != 1 or self.size < 4:
@@ -82,8 +86,7 @@ class WorkingSet(SMO):
             0, beta, gradient, beta, gradient, active, gaps, last, zeros, zeros, zeros, zeros, working=none
         )
 
-    def _advance(self, problem: DualFamily, state: SMOState) -> SMOState:
-        assert isinstance(state, WorkingSetState)
+    def _advance(self, problem: DualFamily, state: WorkingSetState) -> WorkingSetState:
         up, low = problem.slopes(state.beta, state.gradient)
         margin, gap = self._margin(problem, state, up, low), float(state.gaps[0])
         W, whole = self._choose(problem, state, margin)
@@ -98,11 +101,11 @@ class WorkingSet(SMO):
         top, bottom = _extremes(problem, *problem.slopes(beta, gradient), active)
         gaps = np.array([np.max(top - bottom)])
         if gaps[0] <= MARGIN * self.tol:
-            how = _SETTLED
+            how = SETTLED
         elif inner.iterations[0] >= self._limit(problem):
-            how = _CAPPED
+            how = CAPPED
         else:
-            how = _STUCK if inner.ended == _STUCK and not len(moved) else _RUNNING
+            how = STUCK if inner.ended == STUCK and not len(moved) else RUNNING
         return replace(
             state,
             steps=state.steps + 1,
@@ -116,7 +119,11 @@ class WorkingSet(SMO):
             working=W,
         )
 
-    def _margin(self, problem: DualFamily, state: SMOState, up: Floats, low: Floats) -> Floats:
+    def _check(self, problem: DualFamily, state: WorkingSetState) -> WorkingSetState:
+        """And lets the memory go, which a solution would keep."""
+        return replace(super()._check(problem, state), memory=Reused())
+
+    def _margin(self, problem: DualFamily, state: WorkingSetState, up: Floats, low: Floats) -> Floats:
         """By how much each variable and the steepest one of its group would gain as a pair; below 0 it is idle."""
         top, bottom = _extremes(problem, up, low, state.active == 1)
         margin = np.maximum(up - bottom[problem.group], top[problem.group] - low)
@@ -139,14 +146,14 @@ class WorkingSet(SMO):
             chosen[_best(own, -low, count)] = True
         return np.flatnonzero(chosen), False
 
-    def _within(self, problem: DualFamily, state: SMOState, W: Integers, tol: float) -> _Inner:
+    def _within(self, problem: DualFamily, state: WorkingSetState, W: Integers, tol: float) -> _Inner:
         """The working set's own problem, solved to this gap."""
         rows, place = np.unique(problem.rows[W], return_inverse=True)
-        K = self._memory.fill(problem.A.principal(rows))
+        K = state.memory.fill(problem.A.principal(rows))
         beta, gradient, active = state.beta[W], state.gradient[W], np.ones(len(W), np.uint8)
         anchor, anchored = beta.copy(), gradient.copy()
         gap, steps, ended = np.zeros(1), state.iterations.copy(), np.zeros(1, np.int64)
-        while ended[0] == _RUNNING:  # each call is bounded
+        while ended[0] == RUNNING:  # each call is bounded
             backend.engine().smo(
                 K,
                 np.array([0, len(W)]),
@@ -180,6 +187,10 @@ class Reused:
 
     def __init__(self) -> None:
         self._flat = np.empty(0)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Without the memory, which has nothing to keep."""
+        return Reused, ()
 
     def fill(self, A: Operator) -> NDArray[Any]:
         """The entries of A, until the next call."""

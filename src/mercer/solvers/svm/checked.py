@@ -1,0 +1,127 @@
+"""What the solvers of duals share: steps on a matrix that may be in float32, and a check of what they settled."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import InvalidInput, message
+from mercer.solvers.base import Solver, State, Status
+from mercer.solvers.svm.dual import DualFamily, DualPoint, Floats, Integers
+
+__all__ = ["CAPPED", "MARGIN", "RUNNING", "SETTLED", "STUCK", "CheckedDual", "DualState"]
+
+MARGIN = 0.95
+"""Of the tolerance, on the stored matrix: what its rounding may add up to is left to the check."""
+STALLS_ALLOWED = 3
+
+RUNNING, SETTLED, STUCK, CAPPED = range(4)
+
+
+@dataclass(frozen=True)
+class DualState(State):
+    """β and gradients; those of variables that are set aside (not active) belong to the anchor, a former β.
+
+    `ended` says of each problem whether it runs, was settled, is stuck, or came to the limit of its steps; `checked`
+    whether the gradient is the exact operator's, and `checks` how often it was; `gaps` and `last` are m − M now and at
+    the last check, `stalls` the checks that did not halve it; `faces` how often a problem went to the minimum over a
+    face.
+    """
+
+    beta: Floats
+    gradient: Floats
+    anchor: Floats
+    anchor_gradient: Floats
+    active: NDArray[np.uint8]
+    gaps: Floats
+    last: Floats
+    stalls: Integers
+    iterations: Integers
+    faces: Integers
+    ended: Integers
+    checks: int = 0
+    checked: bool = False
+
+    @property
+    def residual(self) -> float:
+        return float(np.max(np.maximum(self.gaps, 0.0), initial=0.0))
+
+
+S = TypeVar("S", bound=DualState)
+
+
+@dataclass(frozen=True)
+class CheckedDual(Solver[DualFamily, S]):
+    """A solver that advances the problems that run, and checks them in float64 when none does.
+
+    A subclass owes `start` and `_advance`, a bounded piece of work of each problem that runs.
+    """
+
+    tol: float = 1e-3
+    max_iter: int | None = None
+    patience: int = 20
+
+    def __post_init__(self) -> None:
+        if not self.tol > 0 or self.patience < 0 or (self.max_iter or 0) < 0:
+            raise InvalidInput(
+                message(type(self).__name__, repr(self), "give tol > 0, patience ≥ 0, and max_iter ≥ 0 or None")
+            )
+
+    @property
+    def tolerance(self) -> float:
+        return self.tol
+
+    def step(self, problem: DualFamily, state: S) -> S:
+        if np.all(state.ended != RUNNING):
+            return self._check(problem, state)
+        return self._advance(problem, state)
+
+    @abstractmethod
+    def _advance(self, problem: DualFamily, state: S) -> S:
+        """A bounded piece of work of each problem that runs."""
+
+    def _limit(self, problem: DualFamily) -> int:
+        largest = int(np.max(np.diff(problem.offset), initial=0))
+        return max(10_000_000, 100 * largest) if self.max_iter is None else self.max_iter
+
+    def _check(self, problem: DualFamily, state: S) -> S:
+        """The gradient of the exact operator, and the problems that do not hold there set running again."""
+        gradient = problem.gradient(state.beta)
+        gaps = problem.gaps(state.beta, gradient)
+        good, halved = gaps <= self.tol, gaps <= 0.5 * state.last
+        stalls = state.stalls + (~good & ~halved)
+        again = np.where(stalls < STALLS_ALLOWED, RUNNING, STUCK)
+        again = np.where(state.ended == CAPPED, CAPPED, again)
+        return replace(
+            state,
+            steps=state.steps + 1,
+            gradient=gradient,
+            active=np.ones_like(state.active),
+            gaps=gaps,
+            last=gaps,
+            stalls=stalls,
+            ended=np.where(good, SETTLED, again),
+            checks=state.checks + 1,
+            checked=True,
+        )
+
+    def verdict(self, problem: DualFamily, state: S) -> Status | None:
+        if not state.checked:
+            return None
+        if not (np.all(np.isfinite(state.gradient)) and np.all(np.isfinite(state.beta))):
+            return Status.NOT_FINITE
+        if np.any(state.ended == RUNNING):
+            return None
+        if np.any(state.ended == CAPPED):
+            return Status.MAX_STEPS
+        return Status.STALLED if np.any(state.ended == STUCK) else Status.CONVERGED
+
+    def finish(self, problem: DualFamily, state: S) -> tuple[DualPoint, float]:
+        gradient = state.gradient if state.checked else problem.gradient(state.beta)
+        point = DualPoint(state.beta, gradient, problem.gaps(state.beta, gradient))
+        worst = np.max(np.maximum(point.gaps, 0.0), initial=0.0)
+        return point, float("nan") if np.any(np.isnan(gradient)) else float(worst)
