@@ -76,6 +76,10 @@ def test_svmlight_from_zero(tmp_path):
 BAD = {
     "empty.csv": (b"", "empty"),
     "blank.csv": (b"\n \n", "empty"),
+    "mark.csv": (b"\xef\xbb\xbf", "empty"),
+    "mark and lines.csv": (b"\xef\xbb\xbf\n \n", "empty"),
+    "quotes.csv": (b'""\n', "lines are blank"),
+    "one quote.csv": (b'"\n', "lines are blank"),
     "header.csv": (b"a,b,c\n", "no rows"),
     "twice.csv": (b"a,b,a\n1,2,3\n", "two columns are named 'a'"),
     "long.csv": (b"a,b\n1,2\n3,4\n1,2,3\n", "line 4 has 3 fields"),

@@ -34,7 +34,9 @@ def parse_delimited(text: str, name: str) -> tuple[Any, tuple[str, ...]]:
     delimiter = _delimiter(text)
     if delimiter == " ":
         text = "\n".join(" ".join(line.split()) for line in text.splitlines())
-    header = next(_rows(text, delimiter, name))[1]
+    _, header = next(_rows(text, delimiter, name), (0, []))
+    if not header:
+        raise InvalidInput(message(name, "its lines are blank", "give a table with a header and rows"))
     _check_rows(text, delimiter, len(header), name)
     commas = delimiter not in ", "
     bare = all(is_number(field, commas=commas) for field in header)

@@ -57,8 +57,7 @@ def read_text(path: Path, memory: Any = None) -> tuple[str, tuple[str, ...]]:
     data, zipped = _bytes(path, name, parse_memory(memory))
     if not zipped and path.suffix.lower() in (".gz", ".gzip"):
         raise InvalidInput(message(name, "is named like a gzip file and is none", "rename it, or compress it again"))
-    if not data.strip():
-        raise InvalidInput(message(name, "the file is empty", "give a table with a header and rows"))
+    _require_text(data, name)
     for magic, (what, do) in _KNOWN.items():
         if data.startswith(magic):
             raise InvalidInput(message(name, f"is {what}", do))
@@ -69,7 +68,13 @@ def read_text(path: Path, memory: Any = None) -> tuple[str, tuple[str, ...]]:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         text, notes = _latin(data, name), ("the text is not UTF-8; it was read as Latin-1",)
+    _require_text(text, name)  # a byte order mark may be all that there was
     return (text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text), notes
+
+
+def _require_text(read: bytes | str, name: str) -> None:
+    if not read.strip():
+        raise InvalidInput(message(name, "the file is empty", "give a table with a header and rows"))
 
 
 def shown_name(path: Path) -> str:
