@@ -148,13 +148,14 @@ def _many_shifts(memory: str) -> Iterator[tuple[str, Fit, Ways]]:
 
 
 def measure(costume: str, only: str = "") -> list[Cell]:
-    """All cells in the environment of this process; a way that is refused for its memory could not be taken."""
+    """All cells in the environment of this process; a way that its memory forbids could not be taken."""
     warnings.simplefilter("ignore")
     found = []
     for name, choose, ways in cells(os.environ.get("GRID_MEMORY", "300MB")):
         if only not in name:
             continue
-        choose()
+        if _seconds(choose, nullcontext()) is None:
+            continue
         taken = {way: _seconds(fit, patch) for way, (fit, patch) in ways.items()}
         chosen, report = min((_timed(choose) for _ in range(3)), key=lambda one: one[0])
         cell = Cell(costume, name, {k: s for k, s in taken.items() if s is not None}, chosen, report.method)

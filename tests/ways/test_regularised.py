@@ -97,7 +97,7 @@ def test_auto_takes_the_quicker_method_and_says_why(data, monkeypatch):
     [
         ((), 1.0, "conjugate gradients"),
         (("product32", "product64"), 10.0, "Cholesky"),
-        (("narrow32", "wide32", "narrow64", "wide64"), 0.1, "Cholesky"),
+        (("narrow32", "wide32", "narrow64", "wide64"), 0.03, "Cholesky"),
         (("calls",), 0.01, "Cholesky"),
     ],
 )

@@ -14,18 +14,18 @@ Cholesky                              n³/3 · (1 + 1500/n)/(0.75 f(s))
 substitution in the factor            2 max(s n²/2β, n² c/f(s))
 LAPACK, values and k vectors          (4/3 n³/2 + 2 n² k)/f(8) + 4/3 · 8 n³/2 · 1/(2β) + 50 n/γ
 LAPACK, all vectors                   (4/3 n³/2 + 4 n³)/f(8) + 4/3 · 8 n³/2 · 1/(2β) + 50 n/γ
-a band, K = QBQᵀ, and l shifts        (8/3 n³ (1 + 500/n)/0.75 + 100 n² l)/f(8)
+a band, K = QBQᵀ, and l shifts        (8/3 n³ (1 + 500/n) + 100 n² l)/φ + 10³ l/γ, φ operations a second of the engine
 sums by groups, entries made anew     n²/2 · e(d, s)
 sums by groups, K stored              n²/σ, σ entries a second
-block Krylov, k pairs, b columns      3 n b e(d, s) + p products with b columns + 25 p n b²/f(s) + LAPACK of p b + 10⁴/γ
+block Krylov, p steps of b columns    3 n b e(d, s) + p products of b columns + 25 p n b²/f(s) + LAPACK of p b
 pivoted Cholesky of rank r            n r (e(d, s) + 2 s/τ) + n r²/f(s) + 200 r/γ
 preconditioner of rank r              the same + 2 n r²/f(s)
 its product, one thread of BLAS       max(2 s n r/β₁, 4 n r c/f₁(s)) + 600/γ
 ====================================  ==================================================================================
 
-(K + λI)X = B with residuals in float64 is solved by Cholesky in float32, with four steps of refinement, or by conjugate
-gradients, whose products have entries in float32 or 16 bits, with four or five checks in float64. Block Krylov takes
-p = 3 steps if k ≥ d, and √(d/k) more if it looks for a part of d directions, which may be much alike.
+(K + λI)X = B with residuals in float64 is solved by Cholesky in float32, with three or four steps of refinement, or by
+conjugate gradients, whose products have entries in float32 or 16 bits, with four checks in float64 or some more. Block
+Krylov takes p = 3 steps if k ≥ d, and 1.5 √(d/k) more if it looks for a part of d directions, which may be much alike.
 
 The shares of f(s) that decompositions reach, the calls of a step and of a column are numbers of the algorithms, not of
 a machine. A prediction is good if it is within a factor of two.
@@ -72,8 +72,8 @@ CALLS_A_COLUMN = 50
 """What LAPACK's reduction to tridiagonal form takes for each column beside its operations, in calls of NumPy."""
 CALLS_A_SHIFT = 1000
 """What Python takes for each shift of a band matrix, in calls of NumPy."""
-CALLS_OF_KRYLOV = 10_000
-"""What it takes for a run of block Krylov steps."""
+CALLS_OF_KRYLOV = 3000
+"""What it takes for a block Krylov step."""
 PASSES, PASSES_OF_STORED = 10.0, 4.0
 """Full passes of Lloyd's iteration for each start; several starts begin with one pass over a stored matrix."""
 SPIN = 0.09
@@ -144,8 +144,8 @@ def eigenvectors(machine: Machine, n: int) -> float:
 
 def band(machine: Machine, n: int, shifts: int) -> float:
     """K = QBQᵀ with a band matrix B, and the inverse's diagonal for so many shifts."""
-    operations = 8 / 3 * n * n * (n + 500) / SHARE + 100 * n * n * shifts
-    return operations / machine.product(8) + CALLS_A_SHIFT * (shifts + 1) / machine.calls
+    operations = 8 / 3 * n * n * (n + 500) + 100 * n * n * shifts
+    return operations / machine.tiles + CALLS_A_SHIFT * (shifts + 1) / machine.calls
 
 
 def krylov(machine: Machine, n: int, d: int, k: int, *, stored: bool = False, itemsize: int = 4) -> float:
@@ -158,9 +158,9 @@ def krylov(machine: Machine, n: int, d: int, k: int, *, stored: bool = False, it
     b = min(n, (3 * k + 32) // 32 * 32)
     made = matrix(machine, n, d, itemsize) if stored else 0.0
     one = stored_product(machine, n, b, itemsize) if stored else product(machine, n, d, b, itemsize)
-    steps = 3 + (math.sqrt(d / k) if k < d else 0.0)
+    steps = 3 + (1.5 * math.sqrt(d / k) if k < d else 0.0)
     beside = 25 * steps * n * b * b / machine.product(itemsize) + eigenvectors(machine, min(round(steps * b), n))
-    return made + 3 * n * b * machine.pair(d, itemsize) + steps * one + beside + CALLS_OF_KRYLOV / machine.calls
+    return made + 3 * n * b * machine.pair(d, itemsize) + steps * one + beside + CALLS_OF_KRYLOV * steps / machine.calls
 
 
 def eigen_ways(machine: Machine, n: int, d: int, k: int) -> dict[str, float]:
@@ -201,7 +201,7 @@ def preconditioning(machine: Machine, n: int, rank: int, columns: int = 1, items
     return max(read, made) + CALLS_A_STEP / machine.calls
 
 
-CHECKS, CHECKS_OF_STORED = 4.0, 5.5
+CHECKS, CHECKS_OF_STORED = 3.5, 4.5
 """Products in float64 by which a solution is refined, or checked after rounds with entries in 16 bits."""
 ROUNDS = 1.25
 """Steps of rounds with entries in 16 bits for each step with float32 ones."""

@@ -44,7 +44,7 @@ SMALL = 500
 """Rows up to which float64 alone is taken: one step of refinement, on entries that are made once."""
 PROBE = 240
 """Pivots of the approximation from which the steps are predicted."""
-PROBE_SHARE = 0.3
+PROBE_SHARE = 0.35
 """Of Cholesky's time that the probe may take."""
 MOST_RANK = 3500
 """Beyond it the memory n r is the limit, 1.6 GB in all at n = 100 000."""

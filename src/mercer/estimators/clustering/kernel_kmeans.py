@@ -18,7 +18,6 @@ from mercer.planning.costs import lloyd
 from mercer.points import human
 from mercer.schemas import Array, Schema, Size
 from mercer.solvers import Clustering, Partition
-from mercer.solvers.choose import COUNTED_SHARE
 from mercer.ways.report import Report
 
 __all__ = ["KernelKMeans"]
@@ -249,17 +248,17 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
     def _quickest(self, K: KernelOperator, dtype: np.dtype[Any], vectors: int, d: int, budget: int) -> _Road:
         """K stored if it fits and is predicted to be quicker, else not; landmarks if a pass takes too much work."""
         n = K.shape[0]
-        matrix, room, work = dtype.itemsize * n * n, COUNTED_SHARE * budget, float(n) * n * d
+        matrix, work = dtype.itemsize * n * n, float(n) * n * d
         stored = matrix + _sums_of_starts(dtype, n)
-        fits = stored + vectors <= room
+        fits = stored + vectors <= budget
         again, once = self._predicted(K, n, d) if fits and n > SMALL and K.native else (0.0, 0.0)
         if fits and once <= again:
-            return _Road("stored", dtype, stored, f"K takes {human(matrix)} of {human(room)}")
+            return _Road("stored", dtype, stored, f"K takes {human(matrix)} of {human(budget)}")
         if work > DEAREST_PASS:
             why = f"a pass would take {work:.0e} multiply-adds, above {DEAREST_PASS:.0e}"
             return _Road("nystroem", dtype, 0, why)
         anew = f"entries are made anew in {again:.2g} s, and stored and read in {once:.2g} s"
-        return _Road("matrix_free", dtype, 0, anew if fits else f"{human(matrix)} of K do not fit {human(room)}")
+        return _Road("matrix_free", dtype, 0, anew if fits else f"{human(matrix)} of K do not fit {human(budget)}")
 
     def _predicted(self, K: KernelOperator, n: int, d: int) -> tuple[float, float]:
         """Seconds of all starts with entries made anew, and with K stored."""
