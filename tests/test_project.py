@@ -199,6 +199,39 @@ def test_small_folders(folder):
     assert len(modules) <= MOST_IN_A_FOLDER, f"{len(modules)} modules: divide them into folders"
 
 
+# What asks which kind of array the rows are, outside of points/: how often it may be there, which only ever goes down.
+KINDS_OF_ROWS = {
+    "the name of a space is compared": (r"domain(?:\(\))?\s*(?:==|!=|in|not in)\s*[\[({\"']", 0),
+    "an attribute that some kinds have": (r"hasattr\([\w.]+, \"(?:shape|columns|to_numpy|iloc|ndim|dtypes?)\"\)", 0),
+    "zeros that may be left out": (r"\bissparse\(", 27),
+}
+
+
+@pytest.mark.parametrize("question", KINDS_OF_ROWS)
+def test_points_know_what_kind_they_are(question):
+    pattern, most = KINDS_OF_ROWS[question]
+    found = []
+    for file in FILES:
+        if file.relative_to(SOURCE).parts[0] != "points":
+            lines = file.read_text(encoding="utf-8").splitlines()
+            found += [f"{file.name}:{i}: {line.strip()}" for i, line in enumerate(lines, 1) if re.search(pattern, line)]
+    listed = "\n".join(found)
+    assert len(found) == most, f"{question} in {len(found)} places, not {most}; ask the points:\n{listed}"
+
+
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        ("the name of a space is compared", 'if kernel.domain == "any":'),
+        ("the name of a space is compared", 'if self._domain() in ("any", "vectors"):'),
+        ("an attribute that some kinds have", 'n = X.shape[0] if hasattr(X, "shape") else len(X)'),
+        ("zeros that may be left out", "if sp.issparse(self.X_fit_):"),
+    ],
+)
+def test_questions_about_rows_are_found(question, line):
+    assert re.search(KINDS_OF_ROWS[question][0], line)
+
+
 def length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     """Lines of a function without its docstring and decorators."""
     first = node.body[0]

@@ -11,9 +11,10 @@ import scipy.sparse as sp
 from mercer import KernelOperator
 from mercer.engine import reference
 from mercer.errors import InvalidInput
-from mercer.gram import inputs, tiles
+from mercer.gram import tiles
 from mercer.gram.operator import MOST_TOGETHER
 from mercer.kernels import Cosine, Function, Gaussian, Laplace, Linear, Matern, Polynomial, Precomputed
+from mercer.points import sparse as limits
 from mercer.testing import assert_close, check_operator_contract
 
 RNG = np.random.default_rng(0)
@@ -334,11 +335,11 @@ def test_sparse_rows_take_both_roads(monkeypatch):
     assert not isinstance(dense._tiles(), reference.BlockTiles) or isinstance(dense._tiles(), reference.Tiles)
     expected = KernelOperator(Gaussian(gamma=0.5), rows.toarray()).toarray()
     assert_close(dense.toarray(), expected)
-    monkeypatch.setattr(inputs, "DENSE_COLUMNS", 10)
+    monkeypatch.setattr(limits, "DENSE_COLUMNS", 10)
     sparse = KernelOperator(Gaussian(gamma=0.5), rows)
     assert type(sparse._tiles()) is reference.BlockTiles
     assert_close(sparse.toarray(), expected, rtol=1e-12)
-    monkeypatch.setattr(inputs, "DENSE_COLUMNS", 4096)
-    monkeypatch.setattr(inputs, "DENSE_BYTES", 10)
+    monkeypatch.setattr(limits, "DENSE_COLUMNS", 4096)
+    monkeypatch.setattr(limits, "DENSE_BYTES", 10)
     big = sp.random_array((200, 400), density=0.001, random_state=0, format="csr")
     assert type(KernelOperator(Linear(), big)._tiles()) is reference.BlockTiles

@@ -223,6 +223,11 @@ class Narrows(Wrong):
         return self.astype(dtype)
 
 
+class NormsItself(Wrong):
+    def squared_norms(self):
+        return np.linalg.norm(self.rows, axis=1)
+
+
 class SmallestInstead(Wrong):
     def largest(self):
         return float(np.abs(self.rows).min())

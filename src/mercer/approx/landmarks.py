@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from mercer.approx.nystroem import inverse_root, kmeans_landmarks, landmark_indices, nystroem_features
 from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
-from mercer.gram.inputs import take
 
-__all__ = ["LandmarkFeatures", "choose_landmarks", "landmark_features", "taken_rows"]
+__all__ = ["LandmarkFeatures", "choose_landmarks", "landmark_features"]
 
 
 def choose_landmarks(
@@ -23,41 +22,33 @@ def choose_landmarks(
     `how` is "pivoted" (among at most `pool` rows), "uniform", "kmeans", the places themselves, or rows.
     """
     n, kernel = K.shape[0], K.kernel
-    vectors = kernel.domain == "vectors"
+    points = kernel.space.of(X)
     if isinstance(how, str):
-        if how == "kmeans" and vectors:
+        if how == "kmeans" and kernel.space.vectors:
             return None, kmeans_landmarks(X, count, seed)
         if how not in ("pivoted", "uniform"):
             raise _refused(who, how, n)
         index = _pivots(K, X, count, seed, pool) if how == "pivoted" else landmark_indices(K, count, how, seed)
     else:
         index = np.asarray(how)
-        rows = vectors and index.ndim == 2 and index.dtype.kind in "biuf" and index.shape[1] == X.shape[1]
+        rows = kernel.space.vectors and index.dtype.kind in "biuf" and index.shape[1:] == (points.columns,)
         if rows and len(index) and np.isfinite(index).all():
-            return None, np.ascontiguousarray(index, X.dtype)
+            return None, np.ascontiguousarray(index, points.dtype)
         named = index.ndim == 1 and index.dtype.kind in "iu" and len(index) > 0
         if not named or index.min() < 0 or index.max() >= n:
             raise _refused(who, how, n)
-    if kernel.domain == "precomputed":
-        return index, index
-    return index, taken_rows(X, index)
+    return index, points.anchors().take(index).rows
 
 
 def _pivots(K: KernelOperator, X: Any, count: int, seed: int, pool: int | None) -> NDArray[Any]:
     n, kernel = K.shape[0], K.kernel
-    narrow = getattr(X, "dtype", None) == np.float32
+    points = kernel.space.of(X)
+    narrow = points.dtype == np.float32
     if pool is None or pool >= n:
         return landmark_indices(K.in_float32() if narrow else K.astype(np.float64), count, "pivoted", seed)
     some = np.sort(np.random.default_rng([seed, 2]).choice(n, pool, replace=False))
-    rows = K.block(some, some) if kernel.domain == "precomputed" else taken_rows(X, some)
-    return np.asarray(some[landmark_indices(KernelOperator(kernel, rows), count, "pivoted", seed)])
-
-
-def taken_rows(X: Any, index: NDArray[np.intp]) -> Any:
-    """Some rows, in memory even where X is a file."""
-    if not hasattr(X, "shape"):
-        return [X[i] for i in index]
-    return np.asarray(X[index]) if isinstance(X, np.ndarray) else X[index]  # a copy: of numbers, not a run
+    among = KernelOperator(kernel, points.among(some).rows)
+    return np.asarray(some[landmark_indices(among, count, "pivoted", seed)])
 
 
 def _refused(who: str, how: Any, n: int) -> InvalidInput:
@@ -98,10 +89,10 @@ def landmark_features(K: KernelOperator, count: int, seed: int) -> LandmarkFeatu
     ((50, 8), True)
     """
     index = landmark_indices(K, count, "pivoted", seed)
-    given = K.kernel.domain == "precomputed"
+    given = K.kernel.space.numbered
     # Entries computed in float64 from float32 rows are right to float64; given ones only to what they are given in.
     root, _ = inverse_root(K.block(index, index), float(np.finfo(K.X.dtype if given else K.dtype).eps))
-    landmarks = index if given else take(K.X, index)
+    landmarks = K.x.anchors().take(index).rows
     Phi = nystroem_features(KernelOperator(K.kernel, K.X, landmarks, dtype=K.dtype), root)
     trace = float(np.sum(K.diagonal(), dtype=np.float64))
     lost = 1.0 - float(np.einsum("ij,ij->", Phi, Phi)) / trace if trace > 0 else 0.0

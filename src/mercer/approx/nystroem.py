@@ -14,6 +14,7 @@ from mercer.factorizations.pivoted_cholesky import pivoted_cholesky
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel
 from mercer.operators import Operator
+from mercer.points import points_of
 
 __all__ = [
     "FeatureMoments",
@@ -125,11 +126,11 @@ class FeatureMoments(NamedTuple):
 
 def row_chunks(X: Any, width: int, entries: int = 1 << 22) -> Iterator[tuple[slice, Any]]:
     """(place, rows) of a few rows at a time, so that a matrix of `width` columns for them has `entries` entries."""
-    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    points = points_of(X)
     step = max(1, entries // max(width, 1))
-    for i in range(0, n, step):
-        place = slice(i, min(i + step, n))
-        yield place, X[place]
+    for i in range(0, len(points), step):
+        place = slice(i, min(i + step, len(points)))
+        yield place, points.run(place.start, place.stop).rows
 
 
 def feature_moments(

@@ -14,6 +14,7 @@ from mercer.approx.monomials import HIGHEST_DEGREE, MonomialFeatures
 from mercer.errors import InvalidInput, message
 from mercer.kernels import Kernel, Linear, MonomialSum, Polynomial
 from mercer.kernels.base import Power, Product, Scaled, Sum
+from mercer.points import vectors_of
 
 __all__ = ["KNOWN", "Hashes", "allot", "draw_hashes", "in_unit", "pair_variances", "power_series", "sketch_features"]
 
@@ -210,7 +211,7 @@ def sketch_features(X: Any, a: Floats, places: list[int], exact: int, hashes: Ha
 
 def _monomials(X: Any, j: int) -> NDArray[Any]:
     """All monomials of degree j, each once, so weighed that their inner product is ⟨x, z⟩ʲ."""
-    dense = X.toarray() if sp.issparse(X) else X
+    dense = vectors_of(X).dense()
     if j < 2:
         return np.ones((X.shape[0], 1), X.dtype) if j == 0 else dense
     return MonomialFeatures(j, kind="power", distinct=True).fit_transform(dense)

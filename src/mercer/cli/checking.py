@@ -70,7 +70,7 @@ def _width(columns: str | None, drop: str | None) -> int | None:
 
 
 def _of_sequences(kernel: Kernel, text: str) -> Kernel:
-    if kernel.domain != "any":
+    if not kernel.space.objects:
         advice = "choose a kernel of those, such as spectrum(k=3)"
         raise InvalidInput(message("check", f"{text} is no kernel of sequences", advice))
     return kernel

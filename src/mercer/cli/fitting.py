@@ -173,7 +173,7 @@ def _choose_joined(data: Data, encoder: TableEncoder, alpha: float | None, seed:
     ways = joined(parts)
     kernels = [way.kernel(way.own(encoder)) for way in ways]
     # Rows of numbers alone are vectors; the folds are the same.
-    groups = [[i for i, one in enumerate(kernels) if (one.domain == "vectors") == numbers] for numbers in (True, False)]
+    groups = [[i for i, one in enumerate(kernels) if (one.space.vectors) == numbers] for numbers in (True, False)]
     found = []
     for group in filter(None, groups):
         own = encoder.with_features(*(feature for i in group for feature in ways[i].features))
@@ -214,7 +214,7 @@ def given_kernel(text: str, data: Data) -> tuple[Kernel, TableEncoder | Sequence
     kernel, encoder = as_kernel(text), data.encoder
     if isinstance(encoder, TableEncoder):
         kernel, encoder = placed(kernel, encoder, "--kernel")
-    elif kernel.domain != "any":
+    elif not kernel.space.objects:
         advice = "choose a kernel of those, such as spectrum(k=3); others are for mercer in Python"
         raise InvalidInput(message("--kernel", f"{text} is no kernel of sequences", advice))
     X = encoder.transform(data.training_frame)

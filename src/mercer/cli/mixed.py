@@ -135,14 +135,14 @@ def placed(kernel: Kernel, encoder: TableEncoder, who: str) -> tuple[Kernel, Tab
     A kernel of vectors reads the numbers, one of sequences the only column of texts.
     """
     texts = encoder.text_columns_
-    if kernel.domain == "vectors":
+    if kernel.space.vectors:
         return kernel, encoder.without(*texts) if texts else encoder
     names = _chosen(kernel)
-    if kernel.domain == "any" and texts and names and all(isinstance(one, str) for one in names):
+    if kernel.space.objects and texts and names and all(isinstance(one, str) for one in names):
         return kernel, encoder.with_features(*names)
-    if kernel.domain == "any" and len(texts) == 1 and not names:
+    if kernel.space.objects and len(texts) == 1 and not names:
         return kernel.on(texts), encoder.with_features(*texts)
-    if kernel.domain == "any" and names:
+    if kernel.space.objects and names:
         return kernel, encoder
     given = f"{kernel!r:.200} is no kernel of the rows of a table"
     if texts:

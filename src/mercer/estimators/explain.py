@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base.expansion import Expansion
 from mercer.kernels.sequences import position_weights as weights_of_positions
+from mercer.points import points_of
 
 __all__ = ["Explanation", "explain", "position_weights"]
 
@@ -196,7 +196,7 @@ def position_weights(model: Any, X: Any, output: int | None = None) -> list[np.n
     True
     """
     model, rows, expansion, place = _opened("position_weights", model, X, output)
-    if model._domain() != "any":
+    if not model._space().objects:
         given = f"{model.kernel_!r:.80}, whose rows are no sequences"
         do = "use Spectrum, GappedKmer or Mismatch, or sums, multiples and normalised forms of them"
         raise InvalidInput(message(f"position_weights({type(model).__name__})", given, do))
@@ -232,9 +232,9 @@ def _innermost(model: Any, X: Any) -> tuple[Any, Any]:
 
 def _rows(model: Any, X: Any) -> Any:
     """Several rows of one."""
-    if model._domain() == "any":
+    if model._space().objects:
         return [X] if isinstance(X, str) else X
-    if sp.issparse(X) or hasattr(X, "columns"):
+    if points_of(X).columns:
         return X
     table = np.asarray(X)
     return table[None, :] if table.ndim == 1 else table
@@ -252,7 +252,7 @@ def _parts(model: Any, rows: Any, alpha: np.ndarray) -> list[Any] | None:
     """What the parts of each row contribute, for kernels that can tell."""
     weights = getattr(model.kernel_, "weights_of_parts", None)
     if weights is None:
-        return None if model._domain() != "any" else _positions(model, rows, alpha)
+        return None if not model._space().objects else _positions(model, rows, alpha)
     return [sorted(weights(x, model.X_fit_, alpha), key=lambda one: -abs(one[1])) for x in rows]
 
 

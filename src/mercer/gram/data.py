@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.engine.opcodes import Pairing
-from mercer.gram.inputs import densified, parts_of, wider
+from mercer.gram.inputs import parts_of, wider
 from mercer.gram.program import Leaf, Program, Views
 from mercer.kernels.symbolic.expression import Expression
 from mercer.kernels.symbolic.values import evaluate
 from mercer.kernels.symbolic.views import Columns
+from mercer.points import VectorPoints
 
 __all__ = ["Data", "Side"]
 
@@ -82,10 +82,12 @@ class Data:
     norms: dict[tuple[int, Views], Array] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, X: Array, Z: Array, dtype: np.dtype[Any]) -> Data:
-        """The rows of both sides, which may be one."""
-        x = Side(densified(X), dtype)
-        return cls(x, x if Z is X else Side(densified(Z), dtype), dtype, sum(map(_zeros, (X,) if Z is X else (X, Z))))
+    def of(cls, x: VectorPoints, z: VectorPoints, dtype: np.dtype[Any]) -> Data:
+        """The points of both sides, which may be one."""
+        first = Side(x.dense(), dtype)
+        if z is x:
+            return cls(first, first, dtype, x.written)
+        return cls(first, Side(z.dense(), dtype), dtype, x.written + z.written)
 
     @property
     def narrows(self) -> bool:
@@ -166,10 +168,6 @@ class Data:
             return 1
         _, row, column, rounding, promise, _, fast = parts
         return 1 if fast * rounding / promise * (float(row.max()) + float(column.max())) <= 1 else 2
-
-
-def _zeros(rows: Array) -> int:
-    return int(np.prod(rows.shape)) * int(rows.dtype.itemsize) if sp.issparse(rows) else 0
 
 
 def _readable(rows: Array) -> Array:

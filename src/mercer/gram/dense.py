@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
-
 from mercer.gram.operator import KernelOperator
 from mercer.kernels import Kernel
+from mercer.points import TensorPoints, points_of
 
 __all__ = ["dense"]
 
 
 def dense(kernel: Kernel, X: Any, Z: Any = None) -> Any:
     """All k(x, z) as an array: what ``kernel(X, Z)`` runs on. Tensors are left to the kernel's own formula."""
-    plain = all(rows is None or isinstance(rows, np.ndarray) or sp.issparse(rows) for rows in (X, Z))
-    if kernel.domain != "vectors" or not kernel.traceable or not plain:
+    tensors = any(isinstance(points_of(rows), TensorPoints) for rows in (X, Z))
+    if not kernel.space.vectors or not kernel.traceable or tensors:
         return NotImplemented
     return KernelOperator(kernel, X, Z).toarray()

@@ -11,23 +11,13 @@ from numpy.typing import DTypeLike, NDArray
 from mercer.engine import backend
 from mercer.errors import InvalidInput, message
 from mercer.gram import tiles as sweep
-from mercer.gram.inputs import (
-    commutes,
-    count,
-    dtype_of,
-    index_runs,
-    is_symmetric,
-    narrowed,
-    parts_of,
-    run_ends,
-    take,
-    validated,
-    wider,
-)
+from mercer.gram.inputs import RUN, commutes, narrowed
 from mercer.gram.planned import Planned
 from mercer.gram.reach import kernel_holds, not_held
 from mercer.kernels import Kernel, as_kernel
 from mercer.operators import Operator, row_blocks
+from mercer.points import Points
+from mercer.points.runs import index_runs, run_ends
 
 __all__ = ["KernelOperator"]
 
@@ -105,19 +95,28 @@ class KernelOperator(Planned):
             advice = "call kernel.resolve(X_train) first, or give numbers"
             raise InvalidInput(message("KernelOperator", f"{kernel!r} of two data sets", advice))
         self.kernel: Kernel = kernel
-        self.X, self.Z = validated(kernel, X, Z)
-        rows = count(self.X)
-        columns = rows if Z is None else count(self.Z)
-        if kernel.domain == "precomputed" and Z is None:
-            columns = self.X.shape[1]
-        entries = dtype_of(self.X) if dtype is None else dtype
-        symmetric = Z is None and rows == columns and is_symmetric(kernel, self.X)
+        self.x, self.z = kernel.space.pair(X, Z, "KernelOperator", kernel.as_objects)
+        if kernel.space.vectors:
+            for side in self._sides:
+                kernel.check_data(side.rows)
+        rows, columns = len(self.x), len(self._others)
+        entries = self.x.dtype if dtype is None else dtype
+        symmetric = Z is None and rows == columns and commutes(kernel) and self.x.symmetric
         if entries == np.float32 and dtype is None and not self.fits_float32:
             entries = np.dtype(np.float64)
         super().__init__((rows, columns), entries, symmetric=symmetric)
         self._plan: Any = None
         if entries == np.float64 and not self._holds(np.float64):
-            raise not_held(kernel, (self.X, self.Z))
+            raise not_held(kernel, self._sides)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """From a pickle; one of an earlier version has rows in the place of points."""
+        if "X" in state:
+            X, Z, kernel = state["X"], state["Z"], state["kernel"]
+            x = kernel.space.of(X)
+            z = None if Z is None else kernel.space.others(x, Z, "KernelOperator", kernel.as_objects)
+            state = {name: value for name, value in state.items() if name not in ("X", "Z")} | {"x": x, "z": z}
+        self.__dict__.update(state)
 
     # ---- the operator's contract ------------------------------------------------------------------------------------
 
@@ -127,14 +126,13 @@ class KernelOperator(Planned):
         return self._holds(np.float32)
 
     def _holds(self, dtype: DTypeLike) -> bool:
-        rows = (self.X,) if self.Z is None else (self.X, self.Z)
-        return kernel_holds(self.kernel, self._expression, rows, dtype)
+        return kernel_holds(self.kernel, self._expression, self._sides, dtype)
 
     def _matmat(self, V: Array) -> Array:
         if V.shape[1] == 0:
             return np.zeros((self.shape[0], 0), V.dtype)
         if self.folds:
-            return self._folded(self.X, V)
+            return self._folded(self.x, V)
         own, scale = narrowed(V, self.dtype)
         out = sweep.multiply(self._tiles(), own, self.shape[0], self._work(V.shape[1]), self.symmetric)
         return np.ldexp(out, scale, out=out).astype(V.dtype, copy=False)
@@ -142,27 +140,27 @@ class KernelOperator(Planned):
     @property
     def folds(self) -> bool:
         """Whether the kernel has a way to products without entries."""
-        return self.kernel.domain == "any" and self.kernel.folds
+        return self.kernel.space.objects and self.kernel.folds
 
-    def _folded(self, X: Array, V: Array) -> Array:
-        """K(X, columns) V where the kernel knows a way without entries."""
-        Z = self.X if self.Z is None else self.Z
-        return np.asarray(self.kernel.product(X, Z, V.astype(np.float64, copy=False))).astype(V.dtype, copy=False)
+    def _folded(self, x: Points, V: Array) -> Array:
+        """K(x, columns) V where the kernel knows a way without entries."""
+        product = self.kernel.product(x.rows, self._others.rows, V.astype(np.float64, copy=False))
+        return np.asarray(product).astype(V.dtype, copy=False)
 
     def _transpose(self) -> Operator:
         if self.symmetric:
             return self
-        if self.kernel.domain == "precomputed" or not commutes(self.kernel):
+        if self.z is None or self.kernel.space.numbered or not commutes(self.kernel):
             return super()._transpose()
-        return self._like(self.Z, self.X, self.shape[::-1], self.dtype, symmetric=False)
+        return self._like(self.z, self.x, self.shape[::-1], self.dtype, symmetric=False)
 
     def diagonal(self) -> Array:
         """k(xᵢ, xᵢ) (with Z given: k(xᵢ, zᵢ))."""
-        if self.symmetric and self.kernel.domain != "precomputed":
-            if self.kernel.domain != "vectors":
-                return np.asarray(self.kernel.diagonal(self.X), self.dtype)
-            parts = (part.astype(wider(part.dtype, self.dtype), copy=False) for part in parts_of(self.X))
-            return np.concatenate([self.kernel.diagonal(part) for part in parts]).astype(self.dtype)
+        if self.symmetric and self.kernel.space.objects:
+            return np.asarray(self.kernel.diagonal(self.X), self.dtype)
+        if self.symmetric and self.kernel.space.vectors:
+            parts = (part.widened(self.dtype) for part in self.x.blocks(RUN * self.x.dtype.itemsize))
+            return np.concatenate([self.kernel.diagonal(part.rows) for part in parts]).astype(self.dtype)
         size = min(self.shape)
         runs = [np.arange(i, min(i + DIAGONAL_RUN, size)) for i in range(0, size, DIAGONAL_RUN)]
         return np.concatenate([np.diagonal(self._cross(run, run)) for run in runs])
@@ -184,7 +182,7 @@ class KernelOperator(Planned):
         if not (len(index) and V.shape[1]):
             return np.zeros((len(index), V.shape[1]), V.dtype)
         if self.folds:
-            return self._folded(take(self.X, index), V)
+            return self._folded(self.x.take(index), V)
         own, scale = narrowed(V, self.dtype)
         out = sweep.multiply(self._plan_for(index, None), own, len(index), self._work(V.shape[1]), symmetric=False)
         return np.ldexp(out, scale, out=out).astype(V.dtype, copy=False)
@@ -227,10 +225,10 @@ class KernelOperator(Planned):
 
     def principal(self, I: Any) -> Operator:
         """K[I, I], each row named once; of a symmetric K symmetric too, so that each pair is visited once."""
-        if not self.symmetric or self.kernel.domain == "precomputed":
+        if not self.symmetric or self.kernel.space.numbered:
             return super().principal(I)
         index = self._index(I, 0)
-        return self._like(take(self.X, index), None, (len(index), len(index)), self.dtype, symmetric=True)
+        return self._like(self.x.take(index), None, (len(index), len(index)), self.dtype, symmetric=True)
 
     def entries(self) -> Any:
         """The native tiles, where the kernel runs as a program."""
@@ -275,16 +273,18 @@ class KernelOperator(Planned):
         """The same kernel on the same rows in another precision."""
         if np.dtype(dtype) == self.dtype:
             return self
-        return self._like(self.X, self.Z, self.shape, dtype, self.symmetric)
+        return self._like(self.x, self.z, self.shape, dtype, self.symmetric)
 
     def in_float32(self) -> Operator:
         """With entries in float32, where these hold the kernel's values; else as it is."""
         return self.astype(np.float32) if self.fits_float32 else self
 
-    def _like(self, X: Any, Z: Any, shape: tuple[int, int], dtype: DTypeLike, symmetric: bool) -> KernelOperator:
-        """The same kernel on rows that were validated before."""
+    def _like(
+        self, x: Points, z: Points | None, shape: tuple[int, int], dtype: DTypeLike, symmetric: bool
+    ) -> KernelOperator:
+        """The same kernel on points that were validated before."""
         other = KernelOperator.__new__(KernelOperator)
-        other.kernel, other.X, other.Z, other._plan = self.kernel, X, Z, None
+        other.kernel, other.x, other.z, other._plan = self.kernel, x, z, None
         Operator.__init__(other, shape, dtype, symmetric=symmetric)
         return other
 

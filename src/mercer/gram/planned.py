@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -13,12 +12,12 @@ from numpy.typing import NDArray
 from mercer.engine import backend
 from mercer.gram import tiles as sweep
 from mercer.gram.data import Data
-from mercer.gram.inputs import chosen, may_be_dense, take
 from mercer.gram.registers import DoesNotFit
 from mercer.kernels import Kernel
 from mercer.kernels.base import trace_or_none
 from mercer.kernels.symbolic.expression import Expression
 from mercer.operators import Operator
+from mercer.points import Points, VectorPoints
 
 __all__ = ["CHEAP_COLUMNS", "Planned"]
 
@@ -38,9 +37,31 @@ class Planned(Operator):
     """K(X, Z), or K(X, X) without Z, by plans of the tile engine."""
 
     kernel: Kernel
-    X: Any
-    Z: Any
+    x: Points
+    """The points of the rows."""
+    z: Points | None
+    """The points of the columns; None if they are those of the rows."""
     _plan: Any
+
+    @property
+    def X(self) -> Any:
+        """The points of the rows as they were given: an array, a CSR matrix, or a sequence."""
+        return self.x.rows
+
+    @property
+    def Z(self) -> Any:
+        """The points of the columns as they were given; None for K(X, X)."""
+        return None if self.z is None else self.z.rows
+
+    @property
+    def _others(self) -> Points:
+        """The points of the columns."""
+        return self.x.anchors() if self.z is None else self.z
+
+    @property
+    def _sides(self) -> tuple[Points, ...]:
+        """The points of both sides, once if they are the same."""
+        return (self.x,) if self.z is None else (self.x, self.z)
 
     def _tiles(self) -> Any:
         if self._plan is None:
@@ -69,23 +90,19 @@ class Planned(Operator):
 
     def _plan_for(self, rows: NDArray[np.intp] | None, columns: NDArray[np.intp] | None) -> Any:
         """Tiles of K[rows, columns]; None is all of them."""
-        shape = self.shape[0] if rows is None else len(rows), self.shape[1] if columns is None else len(columns)
-        if self.kernel.domain == "precomputed":
-            index = np.arange(self.shape[1]) if self.Z is None else self.Z
-            return sweep.block_tiles(self.kernel, take(self.X, rows), take(index, columns), *shape)
-        Z, whole = self.X if self.Z is None else self.Z, rows is None and columns is None
-        x = chosen(self.X, rows)
-        square = self.Z is None and rows is not None and columns is not None and np.array_equal(rows, columns)
-        z = x if square else chosen(Z, columns)
-        same = z is x
+        others, whole = self._others, rows is None and columns is None
+        x = self.x if rows is None else self.x.take(rows, copy=False)
+        square = others is self.x and rows is not None and columns is not None and np.array_equal(rows, columns)
+        z = x if square else others if columns is None else others.take(columns, copy=False)
         if self._expression is not None and self._runs_as_program:
-            pins = np.arange(shape[0]) if whole and self.symmetric else self._pins(rows, columns)
+            pins = np.arange(len(x)) if whole and self.symmetric else self._pins(rows, columns)
             with contextlib.suppress(DoesNotFit):
-                return sweep.program_tiles(self._expression, self._data if whole else Data.of(x, z, self.dtype), pins)
-        if self.kernel.domain == "vectors" and x.dtype.itemsize < self.dtype.itemsize:
-            x = x.astype(self.dtype)
-            z = x if same else z.astype(self.dtype)
-        return sweep.block_tiles(self.kernel, x, z, *shape)
+                data = self._data if whole else _data_of(x, z, self.dtype)
+                return sweep.program_tiles(self._expression, data, pins)
+        if not self.kernel.space.vectors:
+            return sweep.block_tiles(self.kernel, x, z)
+        left = x.widened(self.dtype)
+        return sweep.block_tiles(self.kernel, left, left if z is x else z.widened(self.dtype))
 
     def release(self) -> None:
         """Let go of the copies of the rows; a later product makes them anew."""
@@ -94,13 +111,12 @@ class Planned(Operator):
     @cached_property
     def copies(self) -> int:
         """Bytes of the copies of the rows that a product is computed from; 0 for objects."""
-        if self.kernel.domain != "vectors" or not all(self.shape):
+        if not self.kernel.space.vectors or not all(self.shape):
             return 0
         if self._expression is not None and self._runs_as_program:
             with contextlib.suppress(DoesNotFit):
                 return sweep.program_bytes(self._expression, self._data)
-        sides = (self.X,) if self.Z is None else (self.X, self.Z)
-        return sum(math.prod(rows.shape) * self.dtype.itemsize * (rows.dtype != self.dtype) for rows in sides)
+        return sum(len(x) * x.columns * self.dtype.itemsize * (x.dtype != self.dtype) for x in self._sides)
 
     def copies_of(self, rows: int, columns: int) -> int:
         """Bytes of the copies for a part of K with so many rows and columns."""
@@ -109,7 +125,7 @@ class Planned(Operator):
     @cached_property
     def _data(self) -> Data:
         """The rows of both sides for the engine."""
-        return Data.of(self.X, self.X if self.Z is None else self.Z, self.dtype)
+        return _data_of(self.x, self._others, self.dtype)
 
     def _pins(self, rows: NDArray[np.intp] | None, columns: NDArray[np.intp] | None) -> NDArray[np.int64] | None:
         """For each chosen row, the place among the chosen columns of the same point."""
@@ -123,7 +139,7 @@ class Planned(Operator):
     @property
     def cheap(self) -> bool:
         """Whether a product computes the entries about as fast as it would read stored ones: see `CHEAP_COLUMNS`."""
-        return self.native and self.X.shape[1] <= CHEAP_COLUMNS
+        return self.native and self.x.columns <= CHEAP_COLUMNS
 
     @property
     def native(self) -> bool:
@@ -133,16 +149,17 @@ class Planned(Operator):
     @cached_property
     def _expression(self) -> Expression | None:
         """The traced formula of a kernel of vectors."""
-        return trace_or_none(self.kernel) if self.kernel.domain == "vectors" else None
+        return trace_or_none(self.kernel) if self.kernel.space.vectors else None
 
     @property
     def _runs_as_program(self) -> bool:
-        return self._expression is not None and may_be_dense(self.X) and (self.Z is None or may_be_dense(self.Z))
+        dense = all(isinstance(side, VectorPoints) and side.may_be_dense for side in self._sides)
+        return self._expression is not None and dense
 
     @property
     def _width(self) -> int:
         """Columns of the rows; what stands for them where there are none."""
-        return int(self.X.shape[1]) if hasattr(self.X, "shape") and len(self.X.shape) == 2 else 100
+        return self.x.columns or 100
 
     def _work(self, r: int) -> float:
         """Operations an entry, for `tiles.PIECE`. It fixes the order of sums, so the rates have no say."""
@@ -151,3 +168,10 @@ class Planned(Operator):
         if not self._runs_as_program:
             return 20.0 + 0.5 * self._width
         return (1.0 + 0.05 * self._width + 0.05 * r) * self.dtype.itemsize / 4
+
+
+def _data_of(x: Points, z: Points, dtype: np.dtype[Any]) -> Data:
+    """Points that a traced kernel takes, for the engine."""
+    assert isinstance(x, VectorPoints)
+    assert isinstance(z, VectorPoints)
+    return Data.of(x, z, dtype)

@@ -8,18 +8,17 @@ may be as small as the smallest row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
-import scipy.sparse as sp
 
 from mercer.errors import InvalidInput, message
 from mercer.gram.compiler import structure
 from mercer.gram.program import Views
 from mercer.kernels.symbolic.expression import LEAVES, Expression
 from mercer.kernels.symbolic.values import evaluate
+from mercer.points import VectorPoints, vectors_of
 
 __all__ = ["holds", "kernel_holds", "not_held"]
 
@@ -36,6 +35,8 @@ AGREEMENT = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-6}
 by 5e-6; (1 + s/α)^−α in float64 by 1e-7 for α = 10⁹."""
 MODEST = (1e-30, 1e30)
 """The sizes of kernel values without a formula that float32 is taken to hold."""
+PIECE = 1 << 19
+"""Numbers of a run of rows whose norms are computed at a time."""
 ROOM = 4.0
 """How far the pairings stay from the ends of the range: norms are rounded, and differences are twice as large."""
 
@@ -47,7 +48,7 @@ def holds(expression: Expression, rows: tuple[Array, ...], dtype: Any) -> bool:
     ----------
     expression : Expression
         A traced formula.
-    rows : tuple of arrays or CSR matrices
+    rows : tuple of arrays, CSR matrices or vector points
         X, or X and Z.
     dtype : float32 or float64
 
@@ -59,47 +60,42 @@ def holds(expression: Expression, rows: tuple[Array, ...], dtype: Any) -> bool:
     >>> holds(tenth, (X,), np.float32), holds(tenth, (X,), np.float64)
     (False, True)
     """
-    sizes = [largest(part) for part in (rows[0], rows[-1])]
+    sides = vectors_of(rows[0]), vectors_of(rows[-1])
+    sizes = [side.largest() for side in sides]
     if not max(sizes) < np.inf:
         return True
     key, kind = structure(expression), np.dtype(dtype)
     chains, alone = _leaves(key)
-    width = rows[0].shape[1]
+    width = sides[0].columns
     if not alone and all(chain == () for chain in chains):
         # Up and down to powers of two, so that the answer is kept for rows of that size.
         bounds = [bound for size in sizes for bound in _powers(size, size * width**0.5)]
         # Where the largest rows leave nothing of a value, smaller ones may have more.
         if _tried(key, (((), (*bounds, width)),), kind, something=True):
             return True
-    return _tried(key, tuple((chain, _norms(rows, chain)) for chain in chains), kind)
+    return _tried(key, tuple((chain, _norms(sides, chain)) for chain in chains), kind)
 
 
-def not_held(kernel: Any, rows: tuple[Array | None, ...]) -> InvalidInput:
-    """What to say of rows on which float64 does not hold a kernel's values."""
-    size = max(largest(part) for part in rows if part is not None)
+def not_held(kernel: Any, sides: tuple[Any, ...]) -> InvalidInput:
+    """What to say of points on which float64 does not hold a kernel's values."""
+    size = max(side.largest() for side in sides)
     given = f"{kernel!r} has values that are not finite, or lost, in float64 on rows of up to {size:.1e}"
     return InvalidInput(message("KernelOperator", given, "standardise the columns, or lower the degree"))
 
 
-def kernel_holds(kernel: Any, expression: Expression | None, rows: tuple[Any, ...], dtype: Any) -> bool:
+def kernel_holds(kernel: Any, expression: Expression | None, sides: tuple[Any, ...], dtype: Any) -> bool:
     """`holds` of a kernel's formula; without one, whether its values are far from the ends of float32's range.
 
     They are judged by their diagonals, if they are not the rows themselves.
     """
     if expression is not None:
-        return holds(expression, rows, dtype)
+        return holds(expression, sides, dtype)
     if dtype == np.float64:
         return True
-    given = kernel.domain == "precomputed"
-    values = rows[:1] if given else [np.asarray(kernel.diagonal(part), np.float64) for part in rows]
-    return MODEST[0] < max(largest(part) for part in values) < MODEST[1]
-
-
-def largest(rows: Array) -> float:
-    """The largest |number| in the rows."""
-    values: Array = rows.data if sp.issparse(rows) else rows
-    # Not of |values|, which would be a copy of the data.
-    return float(max(np.max(values, initial=0.0), -np.min(values, initial=0.0)))
+    if kernel.space.numbered:
+        return MODEST[0] < sides[0].largest() < MODEST[1]
+    values = [np.abs(np.asarray(kernel.diagonal(side.rows), np.float64)) for side in sides]
+    return MODEST[0] < max(float(np.max(part, initial=0.0)) for part in values) < MODEST[1]
 
 
 @lru_cache(maxsize=256)
@@ -109,9 +105,9 @@ def _leaves(key: Key) -> tuple[tuple[Views, ...], bool]:
     return tuple(dict.fromkeys(value[1] for _, value in own)), any(op != "pairing" for op, _ in own)
 
 
-def _norms(rows: tuple[Array, ...], chain: Views) -> Size:
+def _norms(sides: tuple[VectorPoints, VectorPoints], chain: Views) -> Size:
     """The sizes of the rows seen through a chain of views."""
-    (low, high, width), (other, top, _) = (_range(part, chain) for part in (rows[0], rows[-1]))
+    (low, high, width), (other, top, _) = (_range(side, chain) for side in sides)
     return low, high, other, top, width
 
 
@@ -120,29 +116,19 @@ def _powers(low: float, high: float) -> tuple[float, float]:
     return (2.0 ** np.floor(np.log2(low)), 2.0 ** np.ceil(np.log2(high))) if high else (0.0, 0.0)
 
 
-def _range(rows: Array, chain: Views) -> tuple[float, float, int]:
+def _range(points: VectorPoints, chain: Views) -> tuple[float, float, int]:
     """The smallest norm that is not 0, the largest, and the number of columns."""
     low, high, width = np.inf, 0.0, 0
-    for part in _pieces(rows):
-        seen = part.astype(np.float64)
+    for part in points.blocks(PIECE * points.dtype.itemsize):
+        seen = vectors_of(part).astype(np.float64)
         for view in chain:
-            seen = view.apply(seen)
-        width = seen.shape[1]
-        size = largest(seen)
+            seen = vectors_of(view.apply(seen.rows))
+        width, size = seen.columns, seen.largest()
         if not (0 < size < np.inf):
             continue
-        seen = seen / size
-        squares = seen.multiply(seen).sum(axis=1) if sp.issparse(seen) else np.einsum("ij,ij->i", seen, seen)
-        norms = size * np.sqrt(np.asarray(squares).ravel())
+        norms = size * np.sqrt(vectors_of(seen.rows / size).squared_norms())
         low, high = min(low, float(norms.min(where=norms > 0, initial=np.inf))), max(high, float(norms.max()))
     return min(low, high), high, width
-
-
-def _pieces(rows: Array) -> Iterator[Array]:
-    """Runs of a few megabytes each."""
-    height = max(1, (1 << 19) // max(1, rows.shape[1]))
-    for i in range(0, rows.shape[0], height):
-        yield rows[i : i + height]
 
 
 @lru_cache(maxsize=1024)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import scipy.sparse as sp
 
 from mercer.errors import message
 from mercer.gram.operator import KernelOperator
+from mercer.points import Points
 
 __all__ = ["lost_when_centred"]
 
@@ -30,17 +28,18 @@ def lost_when_centred(K: KernelOperator, who: str) -> str | None:
     >>> "of which float64 keeps no digit" in lost_when_centred(KernelOperator("linear", X + 1e8), "KernelPCA")
     True
     """
-    given = K.kernel.domain == "precomputed"
-    if not (given or (K.kernel.domain == "vectors" and K.kernel.traceable)) or not K.symmetric:
+    space = K.kernel.space
+    if not (space.numbered or (space.vectors and K.kernel.traceable)) or not K.symmetric:
         return None
     index = np.arange(0, K.shape[0], -(-K.shape[0] // SAMPLE))
-    rows = None if given else K.X[index].astype(np.float64)
+    some = K.x.take(index).widened(np.float64)
     # The kernel's own block, because a program of tiles takes longer to make than so few entries.
-    values = np.asarray(K.block(index, index) if given else K.kernel.block(rows, rows), np.float64)
+    entries = K.block(index, index) if space.numbered else K.kernel.block(some.rows, some.rows)
+    values = np.asarray(entries, np.float64)
     own = values.diagonal()
     size, apart = float(abs(own).mean()), float(own.mean() - values.mean())
     share = float(np.finfo(np.float64).eps) * size / max(apart, np.finfo(np.float64).tiny)
-    if share < LOST or not np.isfinite(share) or not np.ptp(values) or _equal(rows):
+    if share < LOST or not np.isfinite(share) or not np.ptp(values) or _equal(some):
         return None
     digits = int(-np.log10(share)) if share < 1 else 0
     kept = f"{digits} digit{'s' * (digits > 1)}" if digits else "no digit"
@@ -50,9 +49,6 @@ def lost_when_centred(K: KernelOperator, who: str) -> str | None:
     return message(who, f"kernel values of {size:.1e} that {differ}", do)
 
 
-def _equal(rows: Any) -> bool:
-    """Whether all rows are one row, so that there is nothing to lose."""
-    if rows is None:
-        return False
-    same = rows[np.zeros(rows.shape[0], np.intp)]
-    return not ((rows - same).nnz if sp.issparse(rows) else np.any(rows != same))
+def _equal(points: Points) -> bool:
+    """Whether all points are one point, so that there is nothing to lose."""
+    return points.fingerprint() == points.take(np.zeros(len(points), np.intp)).fingerprint()

@@ -15,6 +15,7 @@ from mercer.gram.data import Data
 from mercer.gram.program import Program
 from mercer.kernels import Kernel
 from mercer.kernels.symbolic.expression import Expression
+from mercer.points import Points
 
 __all__ = ["block_tiles", "multiply", "normal_product", "pieces", "program_bytes", "program_tiles"]
 
@@ -84,16 +85,16 @@ LARGE_BLOCK = 1 << 24
 """Entries of a block of a kernel whose blocks cost much less than their parts: 128 MB."""
 
 
-def block_tiles(kernel: Kernel, X: Array, Z: Array, rows: int, columns: int) -> Tiles:
+def block_tiles(kernel: Kernel, x: Points, z: Points) -> Tiles:
     """Tiles of a kernel that is not traced, block by block through `kernel.block`."""
-    same = Z is X
+    same = z is x
 
     def evaluate_block(i0: int, i1: int, j0: int, j1: int) -> Array:
-        left = X[i0:i1]
-        right = left if same and (i0, i1) == (j0, j1) else Z[j0:j1]
+        left = x.run(i0, i1).rows
+        right = left if same and (i0, i1) == (j0, j1) else z.run(j0, j1).rows
         return np.asarray(kernel.block(left, right))
 
-    return reference.BlockTiles(rows, columns, evaluate_block, LARGE_BLOCK if kernel.whole else 0)
+    return reference.BlockTiles(len(x), len(z), evaluate_block, LARGE_BLOCK if kernel.whole else 0)
 
 
 # ---- sweeps: bounded pieces of work, so that Ctrl-C and observers are heard ------------------------------------------

@@ -7,13 +7,12 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message, warn
 from mercer.gram import KernelOperator, lost_when_centred
 from mercer.kernels import Kernel, as_kernel
-from mercer.points import as_rows, same_columns
+from mercer.points import as_rows, count, joined, same_columns, vectors_of
 
 __all__ = [
     "TestResult", "as_sample", "checked_count", "permutation_p", "pooled", "rounding", "sample_kernel", "sampled",
@@ -83,7 +82,7 @@ def checked_count(who: str, name: str, value: Any, least: int = 1) -> int:
 def sample_kernel(who: str, kernel: Any) -> Kernel:
     """The kernel, unless it has kernel values for data: a sample is of rows or objects."""
     found = as_kernel(kernel)
-    if found.domain == "precomputed":
+    if found.space.numbered:
         raise InvalidInput(message(who, f"{found!r}", "give the rows and their kernel, or a Function of objects"))
     return found
 
@@ -108,18 +107,16 @@ def as_sample(kernel: Kernel, X: Any) -> Any:
            [2.]])
     """
     single = isinstance(X, list | tuple) and all(isinstance(one, Real) for one in X)
-    if kernel.domain == "vectors" and (single or getattr(X, "ndim", None) == 1):
+    if kernel.space.vectors and (single or getattr(X, "ndim", None) == 1):
         return np.asarray(X).reshape(-1, 1)
     return X
 
 
 def pooled(who: str, kernel: Kernel, X: Any, Y: Any) -> tuple[Any, int, int]:
     """Both samples, one after the other, and their sizes."""
-    if kernel.domain == "vectors":
-        A, B = (as_rows(as_sample(kernel, rows), who=who) for rows in (X, Y))
-        same_columns(A, B, who)
-        stack = sp.vstack([A, B]).tocsr() if sp.issparse(A) or sp.issparse(B) else np.vstack([A, B])
-        return stack, A.shape[0], B.shape[0]
-    if isinstance(X, np.ndarray) and isinstance(Y, np.ndarray):
-        return np.concatenate([X, Y]), len(X), len(Y)
-    return [*X, *Y], len(X), len(Y)
+    if kernel.space.vectors:
+        x, y = (vectors_of(as_rows(as_sample(kernel, rows), who=who)) for rows in (X, Y))
+        same_columns(x.rows, y.rows, who)
+        both = x.join(y)
+        return both.rows if both.sparse else both.dense(), len(x), len(y)
+    return joined(X, Y), count(X), count(Y)

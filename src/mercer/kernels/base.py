@@ -17,13 +17,13 @@ from mercer.kernels.parameters.columns import checked_columns, checked_scales, p
 from mercer.kernels.parameters.comparable import require_value
 from mercer.kernels.parameters.resolution import Resolver, blank, from_rows
 from mercer.kernels.properties import Definiteness, Properties
-from mercer.kernels.rows import column_names, rows_of, to_numpy
+from mercer.kernels.rows import to_numpy
 from mercer.kernels.symbolic.expression import Expression
 from mercer.kernels.symbolic.functions import abs as absolute
 from mercer.kernels.symbolic.functions import sqrt, where
 from mercer.kernels.symbolic.pairing import ArrayPair, Pair, trace
 from mercer.kernels.symbolic.views import Columns, LengthScales, View
-from mercer.points import as_rows, as_seed, is_torch, require_collection
+from mercer.points import OBJECTS, VECTORS, Space, as_seed, count, is_torch, points_of, require_collection, space_named
 
 __all__ = [
     "Array",
@@ -45,6 +45,10 @@ __all__ = [
 
 Array: TypeAlias = Any
 """A NumPy array, CSR matrix or PyTorch tensor."""
+
+
+class _NamedSpace(property):
+    """The `space` of a class that states its name only."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,6 +87,13 @@ class Kernel:
         require_value(cls, Kernel)
         return super().__new__(cls)
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """A class states its `space`, or only the name of it, `domain`."""
+        super().__init_subclass__(**options)
+        stated = next(vars(one) for one in cls.__mro__ if "space" in vars(one) or "domain" in vars(one))
+        if "space" not in stated:
+            cls.space = _NamedSpace(lambda self: space_named(self.domain))  # type: ignore[assignment]
+
     # ---- what a subclass states -------------------------------------------------------------------------------------
 
     def formula(self, pair: Any) -> Any:
@@ -96,9 +107,16 @@ class Kernel:
         return Properties()
 
     @property
+    def space(self) -> Space:
+        """Which points the kernel has values for; vectors unless a class says otherwise, here or in `domain`."""
+        return VECTORS
+
+    @property
     def domain(self) -> str:
-        """Rows of numbers are "vectors", rows of kernel values "precomputed", whatever else is accepted "any"."""
-        return "vectors"
+        """The name of `space`: "vectors" (rows of numbers), "precomputed" (rows of kernel values), or "any"."""
+        stated = (vars(one)["space"] for one in type(self).__mro__ if "space" in vars(one))
+        space: property = next(one for one in stated if not isinstance(one, _NamedSpace))
+        return str(space.__get__(self).name)
 
     @property
     def measure(self) -> str:
@@ -163,15 +181,16 @@ class Kernel:
             given = f"{self!r} of two data sets has parameters that depend on data"
             raise InvalidInput(message(type(self).__name__, given, "call .resolve(X_train) first, or give a number"))
         kernel = self if Z is not None else self.resolve(X)
-        Z = None if Z is None else kernel._rows(Z)
-        X = kernel._rows(X)
-        kernel.check_data(X)
+        x = kernel.space.points(X, type(self).__name__, kernel.as_objects)
+        if Z is not None:
+            Z = kernel.space.others(x, Z, type(self).__name__, kernel.as_objects).rows
+        kernel.check_data(x.rows)
         if Z is not None:
             kernel.check_data(Z)
-        return evaluation.dense(kernel, X, Z)
+        return evaluation.dense(kernel, x.rows, Z)
 
     def _rows(self, X: Array) -> Array:
-        return as_rows(X, who=type(self).__name__) if self.domain == "vectors" else self.as_objects(X)
+        return self.space.points(X, type(self).__name__, self.as_objects).rows
 
     @property
     def traceable(self) -> bool:
@@ -219,7 +238,7 @@ class Kernel:
         """
         if self.is_resolved:
             return self
-        names = column_names(X) if feature_names is None else [str(name) for name in feature_names]
+        names = points_of(X).names if feature_names is None else [str(name) for name in feature_names]
         rows = to_numpy(self._rows(X))
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if weights is not None:
@@ -425,25 +444,22 @@ class Constant(Kernel):
 
     def block(self, X: Array, Z: Array) -> Array:
         # For any objects, unlike the formula: a Function of strings may be added to a constant.
-        like: Any = X if hasattr(X, "dtype") and hasattr(X, "shape") else np.empty(0)
-        shape = (rows_of(X), rows_of(Z))
-        if is_torch(like):
-            return like.new_full(shape, self.value)
-        return np.full(shape, self.value, dtype=like.dtype if like.dtype.kind == "f" else np.float64)
+        x, shape = points_of(X), (count(X), count(Z))
+        return X.new_full(shape, self.value) if is_torch(X) else np.full(shape, self.value, x.dtype)
 
     def diagonal(self, X: Array) -> Array:
-        return self.block(X, X[:1])[:, 0] if rows_of(X) else self.block(X, X).reshape(-1)
+        return self.block(X, X[:1])[:, 0] if count(X) else self.block(X, X).reshape(-1)
 
     @property
     def folds(self) -> bool:
         return True
 
     def product(self, X: Array, Z: Array, V: Array) -> Array:
-        return np.repeat(self.value * V.sum(axis=0, keepdims=True), rows_of(X), axis=0)
+        return np.repeat(self.value * V.sum(axis=0, keepdims=True), count(X), axis=0)
 
     @property
-    def domain(self) -> str:
-        return "any"
+    def space(self) -> Space:
+        return OBJECTS
 
     @property
     def properties(self) -> Properties:
@@ -492,9 +508,8 @@ def subtract(left: Any, right: Any) -> Kernel:
     raise NotAKernel(message("kernel - kernel", given, "add kernels with non-negative weights instead"))
 
 
-def _require_same_domain(who: str, left: Kernel, right: Kernel) -> None:
-    domains = {left.domain, right.domain}
-    if "precomputed" in domains and len(domains) > 1:
+def _require_same_space(who: str, left: Kernel, right: Kernel) -> None:
+    if left.space.numbered != right.space.numbered:
         given = f"{left!r} and {right!r}: one has kernel values for input, the other data"
         raise InvalidInput(message(who, given, "compute all of them first and combine the matrices, as Precomputed()"))
 
@@ -506,7 +521,7 @@ def require_kernel(who: str, kernel: Any) -> None:
 
 
 def require_no_precomputed(who: str, kernel: Kernel) -> None:
-    if kernel.domain == "precomputed":
+    if kernel.space.numbered:
         advice = "transform the matrix before you hand it over"
         raise InvalidInput(message(who, f"{kernel!r} has kernel values for input", advice))
 
@@ -521,14 +536,13 @@ class _Pairwise(Kernel):
     def __post_init__(self) -> None:
         for kernel in (self.left, self.right):
             require_kernel(type(self).__name__, kernel)
-        _require_same_domain(type(self).__name__, self.left, self.right)
+        _require_same_space(type(self).__name__, self.left, self.right)
 
     @property
-    def domain(self) -> str:
+    def space(self) -> Space:
         if of_mixed_rows(self):
-            return "any"
-        domains = {self.left.domain, self.right.domain}
-        return "vectors" if "vectors" in domains else domains.pop()
+            return OBJECTS
+        return self.right.space if self.right.space.vectors else self.left.space
 
     def as_objects(self, X: Array) -> Array:
         refuse_whole_rows(self)
@@ -623,8 +637,8 @@ class Scaled(Kernel):
         self._set("scale", checks.non_negative("Scaled", "scale", self.scale, why))
 
     @property
-    def domain(self) -> str:
-        return self.kernel.domain
+    def space(self) -> Space:
+        return self.kernel.space
 
     def formula(self, pair: Any) -> Any:
         return self.scale * self.kernel.formula(pair)
@@ -680,8 +694,8 @@ class Power(Kernel):
         self._set("exponent", int(exponent) if exponent == int(exponent) else exponent)
 
     @property
-    def domain(self) -> str:
-        return self.kernel.domain
+    def space(self) -> Space:
+        return self.kernel.space
 
     def formula(self, pair: Any) -> Any:
         return self.kernel.formula(pair) ** self.exponent
@@ -719,8 +733,8 @@ class Normalized(Kernel):
         require_no_precomputed("Normalized", self.kernel)
 
     @property
-    def domain(self) -> str:
-        return self.kernel.domain
+    def space(self) -> Space:
+        return self.kernel.space
 
     def formula(self, pair: Any) -> Any:
         k = self.kernel.formula
@@ -794,8 +808,8 @@ class OnColumns(Kernel):
             raise InvalidInput(message("on", given, "a kernel of objects is on one column: give each its own kernel"))
 
     @property
-    def domain(self) -> str:
-        return "any" if of_mixed_rows(self) else "vectors"
+    def space(self) -> Space:
+        return OBJECTS if of_mixed_rows(self) else VECTORS
 
     def as_objects(self, X: Array) -> Array:
         rows = as_mixed_rows(X, max((c for c in self.columns if isinstance(c, int)), default=0) + 1)
@@ -813,7 +827,7 @@ class OnColumns(Kernel):
 
     def _seen(self, X: Array) -> Array:
         """The chosen columns: of objects the column itself, of numbers among objects a table of numbers."""
-        rows = Columns(self.columns).apply(X if hasattr(X, "shape") else as_mixed_rows(X))
+        rows = Columns(self.columns).apply(X if points_of(X).columns else as_mixed_rows(X))
         if of_objects(self.kernel):
             return self.kernel.as_objects(rows[:, 0])
         return numbers_of(rows) if getattr(rows, "dtype", None) == np.dtype(object) else rows

@@ -20,7 +20,7 @@ from mercer.kernels.sequences import GappedKmer
 from mercer.kernels.table_plans import YEAR, SeasonPlan, TextPlan
 from mercer.kernels.vectors.products import Cosine
 from mercer.kernels.vectors.stationary import Gaussian, Periodic
-from mercer.points import as_rows, as_seed
+from mercer.points import OBJECTS, Space, as_seed, rows_of
 from mercer.tables.columns import ColumnPlan, as_frame, as_numbers, plan_column
 from mercer.tables.texts import PERCENT
 
@@ -124,7 +124,7 @@ class TableKernel(Kernel):
     def with_part(self, name: str, kernel: Kernel | str) -> Self:
         """Another kernel for a part, on the same columns; one of sequences reads the texts of a column as they are."""
         at, own = self._place(name), as_kernel(kernel)
-        if not own.is_resolved or own.domain == "precomputed":
+        if not own.is_resolved or own.space.numbered:
             given = f"{own!r} for the part {name!r}"
             do = "give a kernel of vectors or of sequences with numbers for its parameters"
             raise InvalidInput(message("TableKernel", given, do))
@@ -150,6 +150,7 @@ class TableKernel(Kernel):
 
     def rows(self, frame: Any) -> Any:
         """The numbers of a data frame's rows, and texts for kernels of sequences; such rows are taken as they are."""
+        frame = rows_of(frame)
         if isinstance(frame, np.ndarray) and frame.dtype.kind in "fO":
             if frame.ndim == 2 and frame.shape[1] == len(self.features):
                 return frame
@@ -185,8 +186,8 @@ class TableKernel(Kernel):
         return self.vector_kernel, self.rows(X), None if Z is None else self.rows(Z)
 
     def as_objects(self, X: Array) -> Array:
-        rows, kernel = self.rows(X), self.vector_kernel
-        return kernel.as_objects(rows) if kernel.domain == "any" else as_rows(rows, who="TableKernel")
+        kernel = self.vector_kernel
+        return kernel.space.points(self.rows(X), "TableKernel", kernel.as_objects).rows
 
     def __call__(self, X: Array, Z: Array | None = None) -> Array:
         kernel, rows, others = self.prepared(X, None if Z is X else Z)
@@ -200,8 +201,8 @@ class TableKernel(Kernel):
         return self.vector_kernel.diagonal(self.rows(X))
 
     @property
-    def domain(self) -> str:
-        return "any"
+    def space(self) -> Space:
+        return OBJECTS
 
     @property
     def properties(self) -> Properties:

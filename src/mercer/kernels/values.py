@@ -13,8 +13,7 @@ import scipy.sparse as sp
 from mercer.errors import InvalidInput, MercerError, message
 from mercer.kernels.base import Array, Kernel
 from mercer.kernels.parameters import checks
-from mercer.kernels.rows import rows_of
-from mercer.points import as_rows, is_torch
+from mercer.points import KERNEL_VALUES, OBJECTS, Space, as_rows, is_torch, points_of
 
 __all__ = ["Function", "Precomputed"]
 
@@ -37,8 +36,8 @@ class Precomputed(Kernel):
     """
 
     @property
-    def domain(self) -> str:
-        return "precomputed"
+    def space(self) -> Space:
+        return KERNEL_VALUES
 
     def __call__(self, X: Array, Z: Array | None = None) -> Array:
         return self.block(as_rows(X, who="Precomputed"), Z)
@@ -108,16 +107,16 @@ class Function(Kernel):
             raise InvalidInput(message("Function", f"symmetric={self.symmetric!r}", "give True or False"))
 
     @property
-    def domain(self) -> str:
-        return "any"
+    def space(self) -> Space:
+        return OBJECTS
 
     def block(self, X: Array, Z: Array) -> Array:
         """func on all pairs, checked for shape and finite values, in the dtype of the rows where they have one."""
         values = self._pairs(X, Z) if self.mode == "pair" else self._whole(X, Z)
-        return _checked(values, (rows_of(X), rows_of(Z)), X)
+        return _checked(values, (len(points_of(X)), len(points_of(Z))), X)
 
     def diagonal(self, X: Array) -> Array:
-        count = range(rows_of(X))
+        count = range(len(points_of(X)))
         if self.mode == "pair":
             return _checked([self.func(X[i], X[i]) for i in count], (len(count),), X)
         return _checked([np.asarray(self.func(X[i : i + 1], X[i : i + 1])).item() for i in count], (len(count),), X)
@@ -128,12 +127,12 @@ class Function(Kernel):
         except (TypeError, ValueError, IndexError) as error:
             if isinstance(error, MercerError):
                 raise
-            given = f"func failed on blocks of {rows_of(X)} and {rows_of(Z)} rows ({error})"
+            given = f"func failed on blocks of {len(points_of(X))} and {len(points_of(Z))} rows ({error})"
             do = "return all values k(x, z) of the two arrays, or give Function(f, mode='pair') for f of two rows"
             raise InvalidInput(message("Function", given, do)) from error
 
     def _pairs(self, X: Array, Z: Array) -> Any:
-        values = np.empty((rows_of(X), rows_of(Z)))
+        values = np.empty((len(points_of(X)), len(points_of(Z))))
         mirrored = Z is X and self.symmetric
         for i in range(values.shape[0]):
             for j in range(i if mirrored else 0, values.shape[1]):
@@ -177,6 +176,4 @@ def _in_dtype_of(X: Any, values: Any) -> Any:
     if values.dtype.kind not in "fiub":
         given = f"func returned values of dtype {values.dtype}"
         raise InvalidInput(message("Function", given, "return real numbers"))
-    dtype = getattr(X, "dtype", None)
-    keep = not is_torch(X) and dtype in (np.float32, np.float64)
-    return values.astype(dtype if keep else np.float64, copy=False)
+    return values.astype(np.float64 if is_torch(X) else points_of(X).dtype, copy=False)

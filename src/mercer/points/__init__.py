@@ -4,7 +4,7 @@ from mercer.points.base import Points, VectorPoints
 from mercer.points.budget import available_memory, human, parse_memory, require
 from mercer.points.dense import DensePoints
 from mercer.points.fingerprint import fingerprint
-from mercer.points.kinds import points_of
+from mercer.points.kinds import count, joined, points_of, rows_of, take, vectors_of
 from mercer.points.objects import ObjectPoints
 from mercer.points.precomputed import Numbers, Precomputed
 from mercer.points.randomness import as_seed
@@ -31,16 +31,21 @@ __all__ = [
     "as_rows",
     "as_seed",
     "available_memory",
+    "count",
     "fingerprint",
     "human",
     "is_torch",
+    "joined",
     "parse_memory",
     "points_of",
     "require",
     "require_collection",
     "require_table",
+    "rows_of",
     "same_columns",
     "space_named",
+    "take",
+    "vectors_of",
 ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -57,6 +57,11 @@ class Points(ABC):
         return len(self.rows)
 
     @property
+    def items(self) -> Any:
+        """The points one by one, as a sequence or an array."""
+        return self.rows
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         """float32 or float64: what kernel values of these points are computed in."""
         return FLOAT64
@@ -65,6 +70,16 @@ class Points(ABC):
     def columns(self) -> int:
         """Columns of the table that the points are rows of; 0 if they are not."""
         return 0
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(n, columns), or (n,) for points that are no rows of a table."""
+        return (len(self), self.columns) if self.columns else (len(self),)
+
+    @property
+    def sparse(self) -> bool:
+        """Whether zeros are left out."""
+        return False
 
     @property
     def names(self) -> Sequence[str] | None:
@@ -99,12 +114,16 @@ class Points(ABC):
         """The points that the values of these are with, if no others are named: what a fitted model keeps."""
         return self
 
-    def among(self, index: Index) -> Points:
-        """Some of the points, as a data set with the kernel values among themselves."""
+    def among(self, index: Index, others: Index | None = None) -> Points:
+        """Some of the points as a data set, with the values among themselves, or with the points `others`."""
         return self.take(index)
 
     def widened(self, dtype: DTypeLike) -> Points:
         """The points in this dtype if they are vectors in a narrower one."""
+        return self
+
+    def readable(self, who: str) -> Self:
+        """The points themselves, unless NumPy cannot read them where they are: then raise InvalidInput."""
         return self
 
 
@@ -141,14 +160,14 @@ class VectorPoints(Points):
         return int(self.rows.nbytes)
 
     @property
-    def sparse(self) -> bool:
-        """Whether zeros are left out."""
-        return False
-
-    @property
     def may_be_dense(self) -> bool:
         """Whether the tile engine may have the points as an array, all zeros written out."""
         return True
+
+    @property
+    def written(self) -> int:
+        """Bytes of the array that `dense` makes; 0 if it makes none."""
+        return 0
 
     @property
     def values(self) -> NDArray[Any]:
@@ -165,6 +184,11 @@ class VectorPoints(Points):
         # Not of |values|, which would be a copy of the data.
         return float(max(np.max(values, initial=0.0), -np.min(values, initial=0.0)))
 
+    def squared_norms(self) -> NDArray[Any]:
+        """‖x‖² of each point, in the dtype of the rows."""
+        table = self.dense()
+        return np.asarray(np.einsum("ij,ij->i", table, table))
+
     def join(self, other: Points) -> VectorPoints:
         """These points, and then the other ones; zeros are left out if one of the two leaves them out."""
         if not isinstance(other, VectorPoints):
@@ -173,7 +197,3 @@ class VectorPoints(Points):
 
     def widened(self, dtype: DTypeLike) -> VectorPoints:
         return self.astype(dtype) if self.rows.dtype.itemsize < np.dtype(dtype).itemsize else self
-
-    def readable(self, who: str) -> VectorPoints:
-        """The points themselves, unless NumPy cannot read them where they are: then raise InvalidInput."""
-        return self

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.points.base import Points, VectorPoints
+from mercer.points.base import Index, Points, VectorPoints
 from mercer.points.dense import DensePoints
 from mercer.points.objects import ObjectPoints
 from mercer.points.sparse import SparsePoints
@@ -15,7 +15,7 @@ from mercer.points.table import TablePoints
 from mercer.points.tensors import TensorPoints
 from mercer.points.validate import is_torch
 
-__all__ = ["points_of", "vectors_of"]
+__all__ = ["count", "joined", "points_of", "rows_of", "take", "vectors_of"]
 
 
 def points_of(X: Any) -> Points:
@@ -39,6 +39,38 @@ def points_of(X: Any) -> Points:
     if is_torch(X):
         return TensorPoints(X)
     return TablePoints(X) if TablePoints.holds(X) else ObjectPoints(X)
+
+
+def rows_of(X: Any) -> Any:
+    """The rows of points; anything else as it is."""
+    return X.rows if isinstance(X, Points) else X
+
+
+def count(rows: Any) -> int:
+    """How many points the rows are."""
+    return len(points_of(rows))
+
+
+def take(rows: Any, index: Index) -> Any:
+    """Some of the rows, in memory, as rows of that kind.
+
+    >>> take(["a", "b", "c"], np.array([2, 0]))
+    ['c', 'a']
+    """
+    return points_of(rows).take(index).rows
+
+
+def joined(first: Any, second: Any) -> Any:
+    """The rows of both, as rows of that kind; of two kinds of objects in a list.
+
+    >>> joined(np.zeros((1, 2)), np.ones((1, 2)))
+    array([[0., 0.],
+           [1., 1.]])
+    """
+    x, y = points_of(first), points_of(second)
+    if type(x) is not type(y) and not (isinstance(x, VectorPoints) and isinstance(y, VectorPoints)):
+        x, y = ObjectPoints(list(x.items)), ObjectPoints(list(y.items))
+    return x.join(y).rows
 
 
 def vectors_of(rows: Any) -> VectorPoints:

@@ -34,6 +34,10 @@ class ObjectPoints(Points):
         return int(self.rows.shape[0]) if hasattr(self.rows, "shape") else len(self.rows)
 
     @property
+    def items(self) -> Any:
+        return self.rows.to_numpy() if hasattr(self.rows, "to_numpy") else self.rows  # such as a column of Arrow
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         return FLOAT32 if getattr(self.rows, "dtype", None) == FLOAT32 else FLOAT64
 

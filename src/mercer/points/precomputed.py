@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +91,14 @@ class Precomputed(Points):
     def nbytes(self) -> int:
         return self.values.nbytes
 
+    def readable(self, who: str) -> Self:
+        self.values.readable(who)
+        return self
+
+    def largest(self) -> float:
+        """The largest |value|."""
+        return self.values.largest()
+
     @property
     def symmetric(self) -> bool:
         """Whether the matrix is, up to the rounding errors of whoever computed it."""
@@ -115,9 +123,9 @@ class Precomputed(Points):
     def anchors(self) -> Numbers:
         return Numbers(np.arange(self.columns), self.columns)
 
-    def among(self, index: Index) -> Precomputed:
+    def among(self, index: Index, others: Index | None = None) -> Precomputed:
         rows: Any = self.values.take(index)
-        return Precomputed(type(rows)(rows.rows[:, index]))
+        return Precomputed(type(rows)(rows.rows[:, index if others is None else others]))
 
 
 def _is_symmetric(K: Any, largest: float, step: int = 512) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
+from mercer.points.kinds import points_of
 from mercer.points.validate import require_collection
 
 __all__ = ["as_array", "as_sequences"]
@@ -57,7 +58,7 @@ def _items(X: Any, who: str) -> Iterable[Any]:
     if isinstance(X, str | bytes):
         raise InvalidInput(message(who, "one string instead of several", "give a list of strings"))
     require_collection(X, who)
-    X = X.to_numpy() if hasattr(X, "to_numpy") else X  # a series or data frame
+    X = points_of(X).items
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUT" and X.shape[1] == 1:
         X = X[:, 0]
     if isinstance(X, np.ndarray) and (X.ndim == 0 or (X.ndim == 1 and X.dtype.kind not in "OUT")):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from mercer.errors import InvalidInput, message
 from mercer.points.base import Points, VectorPoints
-from mercer.points.kinds import points_of, vectors_of
+from mercer.points.kinds import points_of, rows_of, vectors_of
 from mercer.points.precomputed import Numbers, Precomputed
 from mercer.points.validate import as_rows, same_columns
 
@@ -20,7 +19,6 @@ __all__ = ["KERNEL_VALUES", "OBJECTS", "VECTORS", "Space", "space_named"]
 Reader = Callable[[Any], Any]
 
 
-@dataclass(frozen=True)
 class Space(ABC):
     """What the points of a kernel are.
 
@@ -48,9 +46,18 @@ class Space(ABC):
         Points are checked and not made anew.
         """
 
+    def of(self, rows: Any) -> Points:
+        """Rows of this space that were checked before, as points."""
+        return points_of(rows)
+
+    def others(self, x: Points, Z: Any, who: str, as_objects: Reader) -> Points:
+        """Z as the points that the points x have values with."""
+        return self.points(Z, who, as_objects)
+
     def pair(self, X: Any, Z: Any | None, who: str, as_objects: Reader) -> tuple[Points, Points | None]:
-        """Both sides of a kernel matrix, in one form; None for Z=None."""
-        return self.points(X, who, as_objects), None if Z is None else self.points(Z, who, as_objects)
+        """Both sides of a kernel matrix, in one form that NumPy reads; None for Z=None."""
+        x = self.points(X, who, as_objects).readable(who)
+        return x, None if Z is None else self.others(x, Z, who, as_objects).readable(who)
 
 
 class Vectors(Space):
@@ -62,11 +69,11 @@ class Vectors(Space):
     def points(self, X: Any, who: str, as_objects: Reader) -> VectorPoints:
         return _vectors(X, who)
 
-    def pair(self, X: Any, Z: Any | None, who: str, as_objects: Reader) -> tuple[VectorPoints, VectorPoints | None]:
-        x = _vectors(X, who).readable(who)
-        if Z is None:
+    def pair(self, X: Any, Z: Any | None, who: str, as_objects: Reader) -> tuple[Points, Points | None]:
+        x, z = super().pair(X, Z, who, as_objects)
+        if z is None:
             return x, None
-        z = _vectors(Z, who).readable(who)
+        assert isinstance(x, VectorPoints) and isinstance(z, VectorPoints)  # noqa: PT018
         same_columns(x.rows, z.rows, who)
         dtype = np.result_type(x.dtype, z.dtype)
         return x.astype(dtype), z.astype(dtype)
@@ -79,7 +86,7 @@ class Objects(Space):
     objects = True
 
     def points(self, X: Any, who: str, as_objects: Reader) -> Points:
-        return points_of(as_objects(X.rows if isinstance(X, Points) else X))
+        return points_of(as_objects(rows_of(X)))
 
 
 class KernelValues(Space):
@@ -89,18 +96,19 @@ class KernelValues(Space):
     numbered = True
 
     def points(self, X: Any, who: str, as_objects: Reader) -> Precomputed:
-        return Precomputed(_vectors(X.values if isinstance(X, Precomputed) else X, who).readable(who))
+        return Precomputed(_vectors(X.values if isinstance(X, Precomputed) else X, who))
 
-    def pair(self, X: Any, Z: Any | None, who: str, as_objects: Reader) -> tuple[Precomputed, Numbers | None]:
-        x = self.points(X, who, as_objects)
-        given = Z.rows if isinstance(Z, Points) else Z
-        return x, None if Z is None else Numbers(np.asarray(given), x.columns).validate(who)
+    def of(self, rows: Any) -> Points:
+        return rows if isinstance(rows, Points) else Precomputed(vectors_of(rows))
+
+    def others(self, x: Points, Z: Any, who: str, as_objects: Reader) -> Numbers:
+        return Numbers(np.asarray(rows_of(Z)), x.columns).validate(who)
 
 
 def _vectors(X: Any, who: str) -> VectorPoints:
     if isinstance(X, VectorPoints):
         return X.validate(who)  # type: ignore[return-value]
-    return vectors_of(as_rows(X.rows if isinstance(X, Points) else X, who=who))
+    return vectors_of(as_rows(rows_of(X), who=who))
 
 
 VECTORS, OBJECTS, KERNEL_VALUES = Vectors(), Objects(), KernelValues()

@@ -75,5 +75,11 @@ class SparsePoints(VectorPoints):
 
     @property
     def may_be_dense(self) -> bool:
-        size = len(self) * self.columns * self.rows.dtype.itemsize
-        return bool(self.columns <= DENSE_COLUMNS and size <= max(DENSE_BYTES, 8 * self.rows.data.nbytes))
+        return bool(self.columns <= DENSE_COLUMNS and self.written <= max(DENSE_BYTES, 8 * self.rows.data.nbytes))
+
+    @property
+    def written(self) -> int:
+        return len(self) * self.columns * int(self.rows.dtype.itemsize)
+
+    def squared_norms(self) -> NDArray[Any]:
+        return np.asarray(self.rows.multiply(self.rows).sum(axis=1)).ravel()

@@ -12,6 +12,8 @@ from mercer.points.fingerprint import fingerprint
 
 __all__ = ["TablePoints"]
 
+FRAME = ("columns", "shape", "dtypes")
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TablePoints(Points):
@@ -34,8 +36,8 @@ class TablePoints(Points):
 
     @classmethod
     def holds(cls, X: object) -> bool:
-        """Whether X is such a frame or series; asking imports neither library."""
-        return any(isinstance(X, kind) for kind in _kinds("DataFrame", "Series"))
+        """Whether X is such a frame or series, or a frame of another library like theirs; asking imports none."""
+        return isinstance(X, tuple(_kinds("DataFrame", "Series"))) or all(hasattr(X, name) for name in FRAME)
 
     def __len__(self) -> int:
         return int(self.rows.shape[0])
@@ -48,6 +50,10 @@ class TablePoints(Points):
     def names(self) -> list[str] | None:
         named = getattr(self.rows, "columns", None)
         return None if named is None else [str(name) for name in named]
+
+    @property
+    def items(self) -> Any:
+        return self.rows.to_numpy()
 
     def validate(self, who: str) -> TablePoints:
         if not len(self):

@@ -39,6 +39,8 @@ class TensorPoints(VectorPoints):
         return np.asarray(self.rows.detach().cpu().numpy())
 
     def astype(self, dtype: DTypeLike) -> TensorPoints:
+        if self.dtype == dtype:
+            return self
         return TensorPoints(self.rows.float() if np.dtype(dtype) == FLOAT32 else self.rows.double())
 
     def stack(self, first: VectorPoints, second: VectorPoints) -> TensorPoints:
@@ -48,7 +50,7 @@ class TensorPoints(VectorPoints):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return FLOAT32 if self.rows.element_size() == 4 else FLOAT64
+        return FLOAT64 if self.rows.element_size() == 8 else FLOAT32
 
     @property
     def nbytes(self) -> int:

@@ -178,12 +178,12 @@ class Rows(Field):
         kernel = getattr(model, self.kernel)
         objects = isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.dtype == object)
         numbers = sp.issparse(value) or (isinstance(value, np.ndarray) and value.dtype.kind in "biuf")
-        if not (numbers or objects) or (objects and kernel.domain != "any"):
+        if not (numbers or objects) or (objects and not kernel.space.objects):
             self.refuse(value, f"rows for {kernel!r:.60}")
-        if kernel.domain == "any":
+        if kernel.space.objects:
             kernel.as_objects(value)
             sizes.match(self.name, self.shape, np.shape(value)[:1] if numbers else (len(value),))
-        elif kernel.domain == "precomputed":
+        elif kernel.space.numbered:
             Indices(self.name, self.shape, of=self.columns).check_value(value, model, sizes)
         else:
             sizes.match(self.name, f"{self.shape} {self.columns}", value.shape)

@@ -12,7 +12,7 @@ from scipy.optimize import nnls
 from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel, as_kernel
-from mercer.points import as_rows, as_seed, available_memory, require
+from mercer.points import as_rows, as_seed, available_memory, count, require
 
 __all__ = [
     "alignment_products",
@@ -61,17 +61,15 @@ def centered_alignment(
     """
     seed = as_seed(random_state, "centered_alignment")
     own, Y = as_kernel(kernel), target_columns(y)
-    if own.domain != "any" and X is not None:
+    if not own.space.objects and X is not None:
         X = as_rows(X)
-    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    n = count(X)
     if len(Y) != n:
         given = f"{n} rows and {len(Y)} targets"
         raise InvalidInput(message("centered_alignment", given, "give one target for each row"))
     if n > sample:
         chosen = np.sort(np.random.default_rng(seed).choice(n, sample, replace=False))
-        X = [X[i] for i in chosen] if not hasattr(X, "shape") else X[chosen]
-        X = X[:, chosen] if own.domain == "precomputed" else X
-        Y = Y[chosen]
+        X, Y = own.space.of(X).among(chosen).rows, Y[chosen]
     require(3 * 8 * len(Y) ** 2, max(available_memory() // 2, 1), f"alignment on {len(Y)} rows", "set sample= lower")
     K = KernelOperator(own, X, dtype=np.float64).toarray()
     return cosine(centred(K), Y - Y.mean(axis=0))

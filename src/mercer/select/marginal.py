@@ -8,7 +8,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import lapack
 from scipy.optimize import minimize
@@ -19,7 +18,7 @@ from mercer.events import SolverStep, StageDone, emit
 from mercer.factorizations.cholesky import CholeskyFactor
 from mercer.kernels import Kernel, Scaled, as_kernel
 from mercer.kernels.derivatives import ParametricKernel, tunable_parameters
-from mercer.points import as_rows, as_seed, available_memory, require
+from mercer.points import as_rows, as_seed, available_memory, require, vectors_of
 
 __all__ = ["MarginalLikelihood", "log_marginal_likelihood", "maximise_marginal_likelihood"]
 
@@ -307,8 +306,7 @@ def _checked(X: Any, y: ArrayLike, sample: int | None = None, seed: int = 0) -> 
         rows, targets = rows[chosen], targets[chosen]
     m = len(targets)
     require(12 * 8 * m * m, max(available_memory() // 2, 1), f"marginal likelihood of {m} rows", "set sample= lower")
-    dense = rows.toarray() if sp.issparse(rows) else rows
-    return np.ascontiguousarray(dense, np.float64), targets
+    return np.ascontiguousarray(vectors_of(rows).dense(), np.float64), targets
 
 
 def _prepared(kernel: Kernel, d: int, spread: float, per_column: bool, amplitude: bool) -> Kernel:

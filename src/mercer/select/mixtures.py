@@ -17,7 +17,7 @@ from mercer.factorizations.cholesky import CholeskyFactor
 from mercer.factorizations.spectrum import RidgeSpectrum
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel, as_kernel
-from mercer.points import as_rows, as_seed, available_memory, require
+from mercer.points import as_rows, as_seed, available_memory, count, require, take
 from mercer.select.alignment import alignment_products, centred, mixture_weights, target_columns
 from mercer.select.candidates import default_alphas
 
@@ -268,14 +268,14 @@ def _checked(
     if not given or method not in ("alignment", "ridge") or not 0 <= sparse < 1:
         said = f"{len(given)} kernels, method={method!r}, sparse={sparse!r}"
         raise InvalidInput(message(WHO, said, 'give kernels, "alignment" or "ridge", and a share below 1'))
-    objects = any(kernel.domain == "any" for kernel in given)
+    objects = any(kernel.space.objects for kernel in given)
     rows, Y = X if objects else as_rows(X), target_columns(y)
-    n = rows.shape[0] if hasattr(rows, "shape") else len(rows)
+    n = count(rows)
     if len(Y) != n or n < 2:
         raise InvalidInput(message(WHO, f"{n} rows and {len(Y)} targets", "give one target for each of two or more"))
     m = min(n, sample)
     require(8 * (2 * len(given) + 3) * m * m, max(available_memory() // 2, 1), f"{len(given)} kernels", "lower sample=")
     if n > sample:
         chosen = np.sort(np.random.default_rng(seed).choice(n, sample, replace=False))
-        rows, Y = rows[chosen] if hasattr(rows, "shape") else [rows[i] for i in chosen], Y[chosen]
+        rows, Y = take(rows, chosen), Y[chosen]
     return [kernel.resolve(rows) for kernel in given], rows, Y

@@ -9,7 +9,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
@@ -19,7 +18,7 @@ from mercer.events import StageDone, emit
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.vectors.products import is_linear
-from mercer.points import as_rows, as_seed, available_memory, require
+from mercer.points import as_rows, as_seed, available_memory, require, vectors_of
 from mercer.select.ridge import _folds
 from mercer.solvers import leading_pairs
 
@@ -159,7 +158,7 @@ def cross_validate_kernel_pca(
     for one in kernels:
         start = perf_counter()
         kernel = as_kernel(one).resolve(rows)
-        if kernel.domain != "vectors":
+        if not kernel.space.vectors:
             raise InvalidInput(message(WHO, f"{kernel!r}", "give kernels of rows of numbers"))
         errors = _errors(kernel, rows, counts, parts, as_kernel(decoder_kernel), float(alpha))
         emit(StageDone(f"cross-validation of {kernel!r}", perf_counter() - start))
@@ -196,7 +195,7 @@ def _errors(
 ) -> Floats:
     """The error of each number of components (rows) on each fold (columns)."""
     K = np.asarray(KernelOperator(kernel, X).astype(np.float64).toarray())
-    dense = np.asarray(X.toarray() if sp.issparse(X) else X, np.float64)
+    dense = np.asarray(vectors_of(X).dense(), np.float64)
     eps = float(np.finfo(X.dtype).eps)
     out = np.empty((len(counts), len(parts)))
     for j, test in enumerate(parts):

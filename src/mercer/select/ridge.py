@@ -251,7 +251,7 @@ def _checked_alphas(alphas: ArrayLike) -> Floats:
 
 def _rows(X: Any, kernels: Sequence[Kernel]) -> Any:
     """A table of numbers, or an array of the objects that the kernels are on."""
-    if all(kernel.domain != "any" for kernel in kernels):
+    if all(not kernel.space.objects for kernel in kernels):
         return as_rows(X)
     for kernel in kernels:
         X = kernel.as_objects(X)

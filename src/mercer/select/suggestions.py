@@ -7,7 +7,6 @@ from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import InvalidInput, message
@@ -28,7 +27,7 @@ from mercer.kernels import (
     TableKernel,
     table_kernel,
 )
-from mercer.points import as_rows, as_seed, available_memory, require
+from mercer.points import as_rows, as_seed, available_memory, count, points_of, require, vectors_of
 from mercer.select.alignment import centred, cosine, target_columns
 from mercer.select.candidates import default_alphas, default_kernels
 from mercer.select.judges import accuracy
@@ -276,7 +275,7 @@ def _prepared(X: Any, y: ArrayLike, task: str, sample: int, seed: int) -> tuple[
         raise InvalidInput(message(WHO, "texts, which ask for kernels of sequences", f"{do}tries several"))
     Y = target_columns(values.astype(str) if task == "classification" else values)
     classes = task == "classification" or (task == "auto" and _are_labels(values))
-    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    n = count(X)
     if len(Y) != n or n < 10:
         raise InvalidInput(message(WHO, f"{n} rows and {len(Y)} targets", "give one target for each of ten or more"))
     if not np.all(Y.var(axis=0) > 0):
@@ -296,26 +295,24 @@ def _are_labels(values: NDArray[Any]) -> bool:
 
 def _are_texts(X: Any) -> bool:
     """Whether each row is one text, rather than a row of a table."""
-    if hasattr(X, "columns") or getattr(X, "ndim", 1) != 1:
-        return False
-    return len(X) > 0 and all(isinstance(x, str) for x in X)
+    points = points_of(X)
+    return not points.columns and len(points) > 0 and all(isinstance(x, str) for x in points.items)
 
 
 def _is_mixed(X: Any) -> bool:
     """Whether a data frame has columns that are no numbers, or missing values."""
-    if not hasattr(X, "columns"):
+    if points_of(X).names is None:
         return False
     plain = np.asarray(X)
     return plain.dtype.kind not in "biuf" or bool(np.isnan(plain.astype(np.float64)).any())
 
 
 def _candidates(rows: Any, seed: int) -> list[Kernel]:
-    values = rows.data if sp.issparse(rows) else rows
-    if sp.issparse(rows):
-        rows = rows.tocsr()
+    points = vectors_of(rows)
+    rows, values = points.rows, points.values
     kernels = default_kernels(rows, random_state=seed)
     scale = float(f"{1 / max(float(np.mean(np.square(values))) * rows.shape[1], 1e-300):.6g}")
     kernels.insert(1, Polynomial(2, scale, 1.0))
-    if not sp.issparse(rows) and float(np.min(values)) >= 0 and rows.shape[1] > 2:
+    if not points.sparse and float(np.min(values)) >= 0 and rows.shape[1] > 2:
         kernels += [Chi2("median").resolve(rows, random_state=seed), Intersection()]
     return kernels

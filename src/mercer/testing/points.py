@@ -138,6 +138,8 @@ def check_vectors(make: Make, items: list[Any]) -> None:
     _hold(points.dense().shape == (len(points), points.columns) == table.shape, "the shape of dense()")
     _hold(np.array_equal(points.dense(), table.astype(points.dtype)), "dense() is not the table")
     _hold(np.array_equal(points.csr().toarray(), points.dense()), "csr() is not the table")
+    norms = (points.dense().astype(np.float64) ** 2).sum(axis=1)
+    _hold(np.allclose(points.squared_norms(), norms, rtol=1e-5), "squared_norms()")
     _hold(points.largest() == float(np.abs(points.dense()).max()), f"largest() is {points.largest()}")
     for dtype in (np.float32, np.float64):
         other = points.astype(dtype)

@@ -7,13 +7,13 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from mercer.gram import KernelOperator
 from mercer.gram.compiler import structure
 from mercer.kernels import Kernel
 from mercer.kernels.base import trace_or_none
 from mercer.kernels.symbolic.expression import Expression
+from mercer.points import vectors_of
 from mercer.validity.arithmetic.ranges import Domain
 from mercer.validity.check import check_values, check_vectors
 from mercer.validity.report import KernelReport
@@ -48,20 +48,19 @@ def brief_check(K: KernelOperator, seed: int = 0) -> KernelReport:
     'refuted'
     """
     kernel, n = K.kernel, K.shape[0]
-    e = trace_or_none(kernel, exact=True) if kernel.domain == "vectors" else None
+    e = trace_or_none(kernel, exact=True) if kernel.space.vectors else None
     if e is not None:
         domain = domain_of(kernel, None, e, int(K.X.shape[1]), of_histograms(e, K.X) or None)
         return _of_formula(kernel, e, domain)
-    most = MOST_OBJECTS if kernel.domain == "any" else MOST_ROWS
+    most = MOST_OBJECTS if kernel.space.objects else MOST_ROWS
     index = np.sort(np.random.default_rng(seed).permutation(n)[:most])
-    if kernel.domain == "precomputed":
+    if kernel.space.numbered:
         # In the type of the given numbers: K may have entries in a wider one.
-        matrix = np.asarray(kernel.block(K.X[index], index))
+        matrix = np.asarray(kernel.block(K.x.take(index).rows, index))
         return check_values(kernel, matrix, [int(i) for i in index], f"{len(index)} of {n} points", SINGLE)
-    some: Any = K.X[index] if hasattr(K.X, "shape") else [K.X[i] for i in index]
-    matrix = np.asarray(kernel.block(some, some))
-    rows = some.toarray() if sp.issparse(some) else some
-    named = [tuple(map(float, row)) for row in rows] if kernel.domain == "vectors" else rows
+    some = K.x.take(index)
+    matrix = np.asarray(kernel.block(some.rows, some.rows))
+    named = [tuple(map(float, row)) for row in vectors_of(some).dense()] if kernel.space.vectors else some.rows
     return check_values(kernel, matrix, named, f"{len(index)} of {n} training points", SINGLE)
 
 
@@ -91,11 +90,11 @@ def gap_on(K: KernelOperator) -> tuple[int, Gap] | None:
     >>> print(found[0], found[1])
     1 k has no value (division by 0) at x₁ = (0)
     """
-    e = trace_or_none(K.kernel, exact=True) if K.kernel.domain == "vectors" else None
+    e = trace_or_none(K.kernel, exact=True) if K.kernel.space.vectors else None
     with np.errstate(all="ignore"):
         bad = np.flatnonzero(~np.isfinite(np.asarray(K.diagonal(), np.float64)))
     for row in bad[:MOST_GAPS]:
-        values = K.X[[row]].toarray()[0] if sp.issparse(K.X) else np.asarray(K.X[row])
+        values = vectors_of(K.x.take(np.array([row]))).dense()[0]
         point = tuple(Decimal(float(value)).normalize() for value in values)
         if gap := confirm_gap(e, [point]):
             return int(row), gap

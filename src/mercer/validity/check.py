@@ -7,7 +7,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from mercer.errors import InvalidInput, MercerError, NotAKernel, message
 from mercer.gram import KernelOperator
@@ -15,7 +14,7 @@ from mercer.kernels import Kernel, TableKernel, as_kernel
 from mercer.kernels.base import trace_or_none
 from mercer.kernels.parameters.resolution import blank
 from mercer.operators import Dense
-from mercer.points import as_seed
+from mercer.points import as_seed, points_of, vectors_of
 from mercer.validity.arithmetic.ranges import Domain
 from mercer.validity.proofs.known import known_ranges
 from mercer.validity.proofs.proof import Proof, prove
@@ -114,12 +113,12 @@ def check_kernel(
         n_features, kernel = len(kernel.features), kernel.vector_kernel
     if X is not None:
         kernel, X, _ = kernel.prepared(X, None)
-    if X is not None and kernel.domain == "any":
+    if X is not None and kernel.space.objects:
         X = kernel.as_objects(X)
         kernel = kernel.resolve(X)
-    if kernel.domain == "precomputed":
+    if kernel.space.numbered:
         return _check_matrix(kernel, X)
-    if kernel.domain == "any" and not (kernel.is_resolved and trace_or_none(kernel)):
+    if kernel.space.objects and not (kernel.is_resolved and trace_or_none(kernel)):
         return _check_objects(kernel, X, seed)
     kernel, rows = _resolved(kernel, X)
     domain = domain_of(kernel, rows, trace_or_none(kernel), n_features, non_negative)
@@ -175,7 +174,7 @@ def _resolved(kernel: Kernel, X: Any) -> tuple[Kernel, Any]:
 
 def _dense(rows: Any) -> Any:
     """As float64 rows that are no matrix of zeros left out."""
-    return np.ascontiguousarray(rows.toarray() if sp.issparse(rows) else rows, np.float64)
+    return np.ascontiguousarray(vectors_of(rows).dense(), np.float64)
 
 
 def _search(found: Search, domain: Domain, scale: float, proved: bool, seed: int, most: int = MOST_COLUMNS) -> None:
@@ -282,7 +281,7 @@ def _check_objects(kernel: Kernel, X: Any, seed: int) -> KernelReport:
             return _report(kernel, "all objects that it takes", proof, Search(Subject(kernel, None)), None, [])
         given = f"{kernel!r} of objects that are not known"
         raise InvalidInput(message("check_kernel", given, "give X, the objects (or rows) to look at"))
-    X = X.to_numpy() if hasattr(X, "to_numpy") else X
+    X = points_of(X).items
     is_table = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub"
     rows: Any = np.asarray(X, X.dtype if X.dtype == np.float32 else np.float64) if is_table else list(X)
     n = len(rows)

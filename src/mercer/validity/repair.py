@@ -6,16 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
-from mercer.gram.inputs import count
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.parameters.checks import one_of
 from mercer.kernels.parameters.resolution import Resolver
 from mercer.kernels.properties import Definiteness, Properties
+from mercer.points import Space, VectorPoints, count, points_of
 from mercer.validity.check import check_kernel
 
 __all__ = ["POLICIES", "RepairedKernel", "SpectralRepair", "repair_kernel"]
@@ -185,8 +184,8 @@ class RepairedKernel(Kernel):
         return made
 
     @property
-    def domain(self) -> str:
-        return str(self.kernel.domain)
+    def space(self) -> Space:
+        return self.kernel.space
 
     @property
     def properties(self) -> Properties:
@@ -225,18 +224,18 @@ class RepairedKernel(Kernel):
     def features(self, X: Any) -> NDArray[np.float64]:
         """φ(x) = |Λ|^(−½)Uᵀk_x of each row: of the policies clip and flip."""
         assert self.repair is not None
-        if self.domain == "precomputed":
+        if self.space.numbered:
             return np.asarray(X, np.float64) @ self.repair.basis
         return np.asarray(self._values(X, self.points), np.float64) @ self.repair.basis
 
     def _training_features(self, Z: Any) -> NDArray[np.float64]:
         """Of columns: for a precomputed kernel these are training points by number, or all of them."""
-        if self.domain != "precomputed":
+        if not self.space.numbered:
             return self.features(Z)
         return self.features(self.points if Z is None else self.points[np.asarray(Z)])
 
     def _values(self, X: Any, Z: Any) -> Any:
-        if self.domain == "vectors":
+        if self.space.vectors:
             return (
                 KernelOperator(self.kernel, X, Z).toarray() if Z is not X else KernelOperator(self.kernel, X).toarray()
             )
@@ -244,7 +243,7 @@ class RepairedKernel(Kernel):
 
     def _same(self, X: Any, Z: Any) -> NDArray[np.bool_]:
         """[x = z]; rows of kernel values are training points where they are rows of the training matrix."""
-        if self.domain == "precomputed":
+        if self.space.numbered:
             index = np.arange(self.points.shape[0]) if Z is None or Z is X else np.asarray(Z)
             return np.asarray(_codes(X)[:, None] == _codes(self.points)[index][None, :])
         return np.asarray(_codes(X)[:, None] == _codes(Z)[None, :])
@@ -256,10 +255,9 @@ class RepairedKernel(Kernel):
 
 def _codes(X: Any) -> NDArray[Any]:
     """A value for each row that is the same for equal rows."""
-    if sp.issparse(X):
-        X = X.toarray()
-    if isinstance(X, np.ndarray) and X.ndim == 2:
-        rows = np.ascontiguousarray(X, np.float64) + 0.0  # −0 is 0
+    points = points_of(X)
+    if isinstance(points, VectorPoints):
+        rows = np.ascontiguousarray(points.dense(), np.float64) + 0.0  # −0 is 0
         return np.array([row.tobytes() for row in rows], dtype=object)
     codes = np.empty(len(X), dtype=object)
     codes[:] = list(X)
@@ -267,7 +265,7 @@ def _codes(X: Any) -> NDArray[Any]:
 
 
 def _dtype(X: Any) -> Any:
-    return X.dtype if getattr(X, "dtype", None) in (np.float32, np.float64) else np.float64
+    return points_of(X).dtype
 
 
 def repair_kernel(k: Kernel | str | Any, X: Any = None, policy: str = "clip") -> RepairedKernel:

@@ -269,7 +269,7 @@ class RegularisedSolve:
         """Whether entries in 16 bits fit beside what is `held`, and are of use."""
         budget, size = self._room, Quantised.bytes(len(self.B))
         fits = size <= STORED_SHARE * budget and held + size + self._vectors(direct=False) <= budget
-        return fits and self._mixed and self.mercer and not self.K.folds and self.K.kernel.domain != "precomputed"
+        return fits and self._mixed and self.mercer and not self.K.folds and not self.K.kernel.space.numbered
 
     def _keeps_entries(self) -> bool:
         """Whether Cholesky's residuals are products with stored float64 entries.

@@ -13,7 +13,6 @@ from mercer.approx.restricted import RestrictedSystem, jittered_cholesky, restri
 from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
-from mercer.gram.inputs import size_of
 from mercer.kernels import Kernel
 from mercer.points import human
 from mercer.solvers import LinearSystem, RefinedConjugateGradients, Solution, solve
@@ -62,7 +61,7 @@ def default_landmarks(n: int) -> int:
 def too_dear(n: int, kernel: Kernel, report: Report) -> str:
     """Why no exact road is taken, if so."""
     work = n * n * (report.d + 20.0)
-    if work <= DEAREST or not kernel.properties.definiteness.is_mercer or kernel.domain == "precomputed":
+    if work <= DEAREST or not kernel.properties.definiteness.is_mercer or kernel.space.numbered:
         return ""
     return f"a hundred exact products would take {100 * work:.0e} multiply-adds"
 
@@ -155,7 +154,7 @@ class RestrictedSolve:
         if isinstance(m, bool) or not isinstance(m, (int, np.integer)) or m < 1:
             raise InvalidInput(message(self.who, f"n_landmarks={m!r}", "give a positive integer, or None"))
         m = int(m) if not isinstance(self.landmarks, str) else min(int(m), n)
-        report.memory_rows = self.K.copies + size_of(self.K.X) * m // n
+        report.memory_rows = self.K.copies + self.K.x.nbytes * m // n
         do = "lower n_landmarks=" if given else "fewer rows or targets"
         report.plan(self._bytes(m), f"{self.who} on {n} rows with {m} landmarks", do)
         return m
@@ -169,7 +168,7 @@ class RestrictedSolve:
 
     def _between(self, landmarks: Any) -> np.ndarray:
         """K_mm in float64."""
-        if self.K.kernel.domain == "precomputed":
+        if self.K.kernel.space.numbered:
             return np.asarray(self.K.block(landmarks, landmarks), np.float64)
         return np.asarray(KernelOperator(self.K.kernel, landmarks, dtype=np.float64).toarray())
 

@@ -73,7 +73,7 @@ class ScoreClassifier(ClassifierMixin, Compressible):
 
     def _encoded(self, X: Any, y: np.ndarray, weights: np.ndarray | None) -> tuple[Any, np.ndarray, np.ndarray | None]:
         """The rows that have a weight, the places of their classes in `classes_`, and the weights by `class_weight`."""
-        if weights is not None and np.any(weights == 0) and self._domain() != "precomputed":
+        if weights is not None and np.any(weights == 0) and not self._space().numbered:
             X, y, weights = self._without(weights == 0, X, y, weights)
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:

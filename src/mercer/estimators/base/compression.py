@@ -10,13 +10,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.approx.landmarks import taken_rows
 from mercer.approx.reduced_set import moved_vectors, projection, select_vectors
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base.estimator import KernelEstimator
 from mercer.estimators.base.expansion import Expansion, expansion_of
 from mercer.gram import KernelOperator
-from mercer.gram.inputs import count
+from mercer.points import count, take
 from mercer.schemas import Array, Rows, Schema
 from mercer.ways.report import Report
 
@@ -97,7 +96,7 @@ class Compressible(KernelEstimator):
         report.plan(need, f"{type(self).__name__}.compress", "fewer vectors")
         with report.stage("selection"):
             found = select_vectors(K, A, most, wanted)
-        vectors, moved = taken_rows(self.X_fit_, found.places), None
+        vectors, moved = take(self.X_fit_, found.places), None
         if move and len(found.places) < n and isinstance(vectors, np.ndarray) and vectors.dtype.kind == "f":
             with report.stage("moves"):
                 rows = np.asarray(self.X_fit_, np.float64)
@@ -129,7 +128,7 @@ class Compressible(KernelEstimator):
     def _compression(self, n_vectors: Any, tolerance: Any) -> tuple[int, float]:
         """How many vectors at most, and the loss that is small enough."""
         who, n = f"{type(self).__name__}.compress", count(self.X_fit_)
-        if self.kernel_.domain == "precomputed":
+        if self.kernel_.space.numbered:
             raise InvalidInput(message(who, "a precomputed kernel", "fit with the kernel itself"))
         if n_vectors is None and tolerance is None:
             raise InvalidInput(message(who, "neither n_vectors nor tolerance", "give one of them, or both"))

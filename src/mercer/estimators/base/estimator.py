@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
-from sklearn.utils import Tags, _safe_indexing
+from sklearn.utils import Tags
 from sklearn.utils.validation import (
     _check_sample_weight,
     _check_y,
@@ -22,10 +22,9 @@ from mercer.estimators.base.expansion import Expansion
 from mercer.estimators.base.indefinite import examine, not_finite
 from mercer.estimators.base.parameters import NamedParameters
 from mercer.gram import KernelOperator, lost_when_centred
-from mercer.gram.inputs import dtype_of
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.conventions import PAIRWISE, Names
-from mercer.points import as_seed, parse_memory, require_collection, require_table
+from mercer.points import Points, Space, as_seed, count, parse_memory, require_collection, require_table, rows_of, take
 from mercer.schemas import COLUMNS, Check, Schema, Value
 from mercer.solvers import Solution, Status
 from mercer.ways.report import Report
@@ -94,17 +93,17 @@ class KernelEstimator(Atomic, NamedParameters):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        domain = self._domain()
-        tags.input_tags.sparse = domain == "vectors"
-        tags.input_tags.pairwise = domain == "precomputed"
+        space = self._space()
+        tags.input_tags.sparse, tags.input_tags.pairwise = space.vectors, space.numbered
         return tags
 
     @classmethod
     def _as_kernel(cls, given: Any) -> Kernel:
         return as_kernel(given, cls.named_kernels)
 
-    def _domain(self) -> str:
-        return self._as_kernel(self.kernel).domain
+    def _space(self) -> Space:
+        """Which points the estimator takes: those of its kernel."""
+        return self._as_kernel(self.kernel).space
 
     def _refuse(self, name: str, do: str) -> NoReturn:
         raise InvalidInput(message(type(self).__name__, f"{name}={getattr(self, name)!r}", do))
@@ -131,10 +130,10 @@ class KernelEstimator(Atomic, NamedParameters):
 
     def _validate(self, X: Any, **options: Any) -> Any:
         """The rows of a fit; what is not a table is left to the kernel."""
-        if self._domain() == "any":
+        if self._space().objects:
             return self._as_objects(X)
         X = self._numbers(X, **options)
-        if self._domain() == "precomputed":
+        if self._space().numbered:
             self._check_precomputed(X)
         return X
 
@@ -142,18 +141,17 @@ class KernelEstimator(Atomic, NamedParameters):
         """The rows and the targets of a fit."""
         if y is not None:
             require_collection(y, f"{type(self).__name__}, y")
-        if self._domain() == "any":
-            wanted = {name: options[name] for name in ("multi_output", "y_numeric") if name in options}
-            X, y = self._as_objects(X), _check_y(y, **wanted, estimator=self)
-            check_consistent_length(X, y)
-            return X, y
+        if self._space().objects:
+            return self._with_targets(self._as_objects(X), y, options)
         X, y = self._numbers(X, y, **options)
-        if self._domain() == "precomputed":
+        if self._space().numbered:
             self._check_precomputed(X)
         return X, y
 
     def _numbers(self, *data: Any, **options: Any) -> Any:
         """A table of numbers, and targets, as scikit-learn checks them."""
+        if isinstance(data[0], Points):
+            return self._of_points(*data, **options)
         require_table(data[0], type(self).__name__)
         try:
             return validate_data(self, *data, accept_sparse="csr", dtype=FLOATS, order="C", **options)
@@ -167,9 +165,22 @@ class KernelEstimator(Atomic, NamedParameters):
             given = f"text, which {self.kernel!r} has no value for"
             raise InvalidInput(message(type(self).__name__, given, do)) from error
 
+    def _of_points(self, points: Points, *targets: Any, reset: bool = True, **options: Any) -> Any:
+        """The rows of points, which check themselves, and targets."""
+        rows = self._space().points(points, type(self).__name__, self._as_objects).rows
+        validate_data(self, rows, reset=reset, skip_check_array=True)
+        return self._with_targets(rows, targets[0], options) if targets else rows
+
+    def _with_targets(self, X: Any, y: Any, options: dict[str, Any]) -> tuple[Any, Any]:
+        """The rows, and their targets checked."""
+        wanted = {name: options[name] for name in ("multi_output", "y_numeric") if name in options}
+        y = _check_y(y, **wanted, estimator=self)
+        check_consistent_length(X, y)
+        return X, y
+
     def _as_objects(self, X: Any) -> Any:
         """What is no table of numbers, in the form that the kernel reads."""
-        return self._as_kernel(self.kernel).as_objects(X)
+        return self._as_kernel(self.kernel).as_objects(rows_of(X))
 
     def _check_precomputed(self, K: Any) -> None:
         """A precomputed matrix must be a kernel's: square and symmetric. Its definiteness is the solver's to find."""
@@ -183,7 +194,7 @@ class KernelEstimator(Atomic, NamedParameters):
 
     def _validate_new(self, X: Any) -> Any:
         check_is_fitted(self)
-        if self._domain() == "any":
+        if self._space().objects:
             return self._as_objects(X)
         return self._numbers(X, reset=False)
 
@@ -191,7 +202,7 @@ class KernelEstimator(Atomic, NamedParameters):
         """Positive weights in float64, or None where all are 1."""
         if sample_weight is None:
             return None
-        rows = X if hasattr(X, "shape") else np.empty((len(X), 1))
+        rows = np.empty((count(X), 1))
         weights = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
         if not np.any(weights > 0):
             raise InvalidInput(message(type(self).__name__, "sample weights that are all zero", "give a positive one"))
@@ -202,10 +213,10 @@ class KernelEstimator(Atomic, NamedParameters):
     ) -> tuple[Any, np.ndarray, np.ndarray]:
         """The fit without the rows of weight 0."""
         keep = np.flatnonzero(~absent)
-        if self._domain() == "precomputed":
+        if self._space().numbered:
             given = "zero sample weights with a precomputed kernel"
             raise InvalidInput(message(type(self).__name__, given, "leave these rows and columns out of the matrix"))
-        return _safe_indexing(X, keep), Y[keep], weights[keep]
+        return take(X, keep), Y[keep], weights[keep]
 
     # ---- kernel ------------------------------------------------------------------------------------------------------
 
@@ -215,13 +226,13 @@ class KernelEstimator(Atomic, NamedParameters):
         given = self.kernel if kernel is None else kernel
         self.kernel_: Kernel = self._as_kernel(given).resolve(X, names, weights)
         K = KernelOperator(self.kernel_, X, dtype=np.float64)
-        self.X_fit_ = np.arange(K.shape[0]) if self.kernel_.domain == "precomputed" else K.X
+        self.X_fit_ = K.x.anchors().rows
         report = Report(
             estimator=type(self).__name__,
             kernel=repr(self.kernel_),
             n=K.shape[0],
             d=int(getattr(self, "n_features_in_", 0)),
-            dtype=str(dtype_of(K.X)),
+            dtype=str(K.x.dtype),
             definiteness=self.kernel_.properties.definiteness.name.lower().replace("_", " "),
             memory_budget=parse_memory(self.memory),
             memory_rows=K.copies,

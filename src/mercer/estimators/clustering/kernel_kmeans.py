@@ -219,7 +219,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
             do = 'choose "auto", "stored", "matrix_free" or "nystroem"'
             raise InvalidInput(message("KernelKMeans", given, do))
         n, vectors = K.shape[0], 64 * K.shape[0] * k
-        precomputed = self.kernel_.domain == "precomputed"
+        precomputed = self.kernel_.space.numbered
         dtype = np.dtype(np.float32 if narrow and n > SMALL else np.float64)
         dtype = K.X.dtype if precomputed else dtype
         if self.solver == "nystroem":
@@ -229,7 +229,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
         elif self.solver != "auto":
             matrix = dtype.itemsize * n * n + _sums_of_starts(dtype, n)
             road = _Road(self.solver, dtype, matrix * (self.solver == "stored"), "asked for")
-        elif isinstance(self.kernel_, Linear) and isinstance(K.X, np.ndarray):
+        elif isinstance(self.kernel_, Linear) and not K.x.sparse:
             road = _Road("rows", np.dtype(np.float64), 8 * K.X.size, "the kernel is linear")
         else:
             road = self._quickest(K, dtype, vectors, max(report.d, 1), report.room)
@@ -283,7 +283,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
             products, own = np.asarray(K.rows(init), np.float64), np.asarray(K.diagonal(), np.float64)[init]
         elif whole and len(init) == n and 0 <= init.min() <= init.max() < k:
             return init.astype(np.intp)
-        elif init.ndim == 2 and self.kernel_.domain == "vectors" and init.shape == (k, self.n_features_in_):
+        elif init.ndim == 2 and self.kernel_.space.vectors and init.shape == (k, self.n_features_in_):
             rows = init.astype(np.float64)
             products = np.asarray(KernelOperator(self.kernel_, rows, K.X, dtype=np.float64).toarray())
             own = np.asarray(self.kernel_.diagonal(rows), np.float64)
@@ -316,7 +316,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
             For a precomputed kernel, whose k(x, x) of new rows nobody knows; of training rows `fit_transform` gives it.
         """
         products = self._products(X)
-        if self._domain() == "precomputed":
+        if self._space().numbered:
             given = "distances with a precomputed kernel, which has no k(x, x) of a new row"
             raise InvalidInput(message("KernelKMeans", given, "give the kernel itself, or use predict"))
         rows = self._validate_new(X)

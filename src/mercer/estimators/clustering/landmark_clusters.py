@@ -11,9 +11,8 @@ from mercer.errors import InvalidInput, message
 from mercer.estimators.clustering.clusterer import Clusterer
 from mercer.estimators.pca.landmarks import POOL, choose_landmarks, count_landmarks, landmark_bytes, landmark_rows
 from mercer.gram import KernelOperator
-from mercer.gram.inputs import size_of
 from mercer.operators import LowRank
-from mercer.points import human
+from mercer.points import count, human, take
 from mercer.solvers import Clustering
 from mercer.ways.report import Report
 
@@ -50,7 +49,7 @@ class LandmarkClusters(Clusterer):
         m, batch = self._planned(K, k, report)
         with report.stage("landmarks"):
             _, self.X_fit_ = choose_landmarks("KernelKMeans", self.landmarks, K, X, m, seed, POOL * m)
-            precomputed = self.kernel_.domain == "precomputed"
+            precomputed = self.kernel_.space.numbered
             small = K.block(self.X_fit_, self.X_fit_) if precomputed else self.kernel_(self.X_fit_)
             small = np.asarray(small, np.float64)
             root, rank = inverse_root(small, float(np.finfo(np.float64).eps))
@@ -76,7 +75,7 @@ class LandmarkClusters(Clusterer):
         m = min(n, count_landmarks(n, k) if self.n_landmarks is None else int(self.n_landmarks))
         m = m if isinstance(self.landmarks, str) else (np.shape(self.landmarks) or (1,))[0]
         some = min(n, CHECKED_ROWS)  # of `_measure_clusters`
-        report.memory_rows = max(landmark_rows(K, m), size_of(K.X) * some // n + K.copies_of(some, n))
+        report.memory_rows = max(landmark_rows(K, m), K.x.nbytes * some // n + K.copies_of(some, n))
         features, budget = 8 * n * (m + 8 * k), report.room
         small = landmark_bytes(n, m) + 8 * n * 4
         batch = self.batch_size or (0 if small + features <= budget else max(BATCH, 3 * k))
@@ -93,7 +92,7 @@ class LandmarkClusters(Clusterer):
 
     def _by_lloyd(self, X: Any, root: np.ndarray, weights: np.ndarray | None, k: int, report: Report) -> np.ndarray:
         """The means of the features, (k, m), by the iteration that the exact road takes, on Φ Φᵀ."""
-        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        n = count(X)
         with report.stage("features"):
             Phi = np.empty((n, len(root)))
             for place, rows in row_chunks(X, len(root)):
@@ -112,7 +111,7 @@ class LandmarkClusters(Clusterer):
         """The means of the features by scikit-learn's mini-batches, and the labels by one more pass over the rows."""
         from sklearn.cluster import MiniBatchKMeans
 
-        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        n = count(X)
         w = np.ones(n) if weights is None else weights
         present, rng = np.flatnonzero(w), np.random.default_rng([seed, 4])
         batch = max(batch, k)
@@ -122,8 +121,7 @@ class LandmarkClusters(Clusterer):
                 order = rng.permutation(present)
                 for i in range(0, max(len(order) - batch, 0) + 1, batch):
                     some = order[i : i + batch]
-                    rows = X[some] if hasattr(X, "shape") else [X[j] for j in some]
-                    model.partial_fit(self._features(rows, root), sample_weight=w[some])
+                    model.partial_fit(self._features(take(X, some), root), sample_weight=w[some])
         with report.stage("labels"):
             labels = np.concatenate([model.predict(self._features(rows, root)) for _, rows in row_chunks(X, len(root))])
         sizes = np.asarray(np.bincount(labels, w, k), np.float64)
@@ -148,8 +146,7 @@ class LandmarkClusters(Clusterer):
                 D = diagonal[place] + (self.center_norms_ - 2 * products)[np.arange(len(products)), self.labels_[place]]
                 self.inertia_ += float(w[place] @ np.maximum(D, 0.0))
             some = np.sort(np.random.default_rng([seed, 3]).choice(n, min(n, CHECKED_ROWS), replace=False))
-            rows = X[some] if hasattr(X, "shape") else [X[i] for i in some]
-            columns = np.arange(n) if self.kernel_.domain == "precomputed" else X
+            rows, columns = take(X, some), self.kernel_.space.of(X).anchors().rows
             sums = KernelOperator(self.kernel_, rows, columns).group_sums(self.labels_, self.n_clusters_, weights)
             ours = KernelOperator(self.kernel_, rows, self.X_fit_, dtype=np.float64) @ self.dual_coef_
             off = float(np.abs(sums / self.cluster_weights_ - ours).max())

@@ -16,10 +16,8 @@ from mercer.estimators.base.expansion import Expansion, expansion_of
 from mercer.estimators.base.indefinite import examine
 from mercer.estimators.correlation.canonical import View, canonical_pairs, landmark_view, spectral_view
 from mercer.gram import KernelOperator
-from mercer.gram.inputs import dtype_of, size_of
 from mercer.kernels import Kernel
-from mercer.kernels.rows import column_names
-from mercer.points import require_table
+from mercer.points import points_of, require_table
 from mercer.schemas import NON_NEGATIVE, Array, Count, Rows, Schema, Value
 from mercer.solvers import Solution, Status
 from mercer.ways.report import Report
@@ -181,7 +179,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             given = "requires y to be passed, but the target y is None"
             raise InvalidInput(message(type(self).__name__, given, "give the second view"))
         self._check()
-        names = column_names(y)
+        names = points_of(y).names
         X = self._validate(X, ensure_min_samples=2)
         Y = self._validated_view(y)
         check_consistent_length(X, Y)
@@ -192,7 +190,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         examine(L, type(self).__name__, self.indefinite_meaning, report)
         self._warn_if_lost(L, report)
         self._kernel_size(K)
-        self.n_features_y_ = int(Y.shape[1]) if self.kernel_y_.domain != "any" else 0
+        self.n_features_y_ = 0 if self.kernel_y_.space.objects else int(Y.shape[1])
         road, m = self._plan(K, L, report)
         with report.stage("views"), one_blas_thread(2.0 * K.shape[0] * m**2):
             x = self._view(K, road, m, "X")
@@ -206,12 +204,8 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return self.fit(X, y).transform(X)
 
     def _view(self, K: KernelOperator, road: str, m: int, name: str) -> View:
-        eps = float(np.finfo(dtype_of(K.X)).eps)
-        if road == "dense":
-            anchors = np.arange(K.shape[0]) if K.kernel.domain == "precomputed" else K.X
-            view = spectral_view(K, anchors, eps)
-        else:
-            view = landmark_view(K, m, self._seed(), eps)
+        eps = float(np.finfo(K.x.dtype).eps)
+        view = spectral_view(K, K.x.anchors().rows, eps) if road == "dense" else landmark_view(K, m, self._seed(), eps)
         if len(view.s) == 0:
             given = f"the view {name} is constant in feature space, so that nothing correlates with it"
             raise InvalidInput(message(type(self).__name__, given, "choose another kernel, or check the rows"))
@@ -267,7 +261,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     def _validated_view(self, Y: Any, fitted: bool = False) -> Any:
         """The rows of the second view; a vector is one column."""
         kernel = self.kernel_y_ if fitted else self._second()
-        if kernel.domain == "any":
+        if kernel.space.objects:
             return kernel.as_objects(Y)
         options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "input_name": "y", "estimator": self}
         require_table(Y, type(self).__name__)
@@ -276,7 +270,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         if fitted and Y.shape[1] != self.n_features_y_:
             given = f"a second view of {Y.shape[1]} features, where fit saw {self.n_features_y_}"
             raise InvalidInput(message(type(self).__name__, given, "give the same columns"))
-        if not fitted and kernel.domain == "precomputed":
+        if not fitted and kernel.space.numbered:
             self._check_precomputed(Y)
         return Y
 
@@ -308,7 +302,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             asked = MOST_LANDMARKS if self.n_landmarks is None else int(self.n_landmarks)
             room = int((np.sqrt(n * n + budget / 10) - n) / 2) if self.n_landmarks is None else n
             m = max(min(asked, n, room), 1)
-            report.memory_rows = max(A.copies_of(n, m) for A in (K, L)) + (size_of(K.X) + size_of(L.X)) * m // n
+            report.memory_rows = max(A.copies_of(n, m) for A in (K, L)) + (K.x.nbytes + L.x.nbytes) * m // n
             report.method, need = f"Nyström, {m} landmarks in each view", 5 * 8 * m * (n + m)
         alternatives = ['solver="nystroem"', "fewer landmarks", "fewer rows"]
         report.plan(need, f"{type(self).__name__} of {n} rows", alternatives)

@@ -14,9 +14,8 @@ from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.base.compression import Compressible
 from mercer.estimators.descent.learning import EARLY, largest_eigenvalue
 from mercer.gram import KernelOperator
-from mercer.gram.inputs import joined
 from mercer.operators import Dense, Operator
-from mercer.points import human
+from mercer.points import human, joined
 from mercer.schemas import Array, Count, Schema
 from mercer.solvers import (
     BatchLMS,
@@ -240,11 +239,11 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
         sample_weight : array-like of shape (n,), optional
         """
         self._check_parameters()
-        if self._domain() == "precomputed":
+        if self._space().numbered:
             given = "partial_fit with a precomputed kernel"
             raise InvalidInput(message("KernelLMS", given, "give the kernel itself, or use fit"))
         first = not hasattr(self, "dual_coef_")
-        options = {} if self._domain() == "any" else {"reset": first}
+        options = {} if self._space().objects else {"reset": first}
         X, y = self._validate_both(X, y, multi_output=True, y_numeric=True, **options)
         y = np.asarray(y, np.float64)
         weights = self._weights(sample_weight, X)

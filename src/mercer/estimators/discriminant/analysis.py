@@ -21,7 +21,6 @@ from mercer.estimators.discriminant.fisher import (
     landmark_directions,
 )
 from mercer.gram import KernelOperator
-from mercer.gram.inputs import size_of
 from mercer.points import human
 from mercer.schemas import Array, Schema
 from mercer.solvers import Solution, Status
@@ -228,7 +227,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         room = int((np.sqrt(n * n + budget / 6) - n) / 2) if self.n_landmarks is None else n
         m = max(min(self.n_landmarks or MOST_LANDMARKS, n, room), 1)
         K.release()  # what δ was chosen with
-        report.memory_rows = K.copies_of(n, m) + size_of(K.X) * m // n
+        report.memory_rows = K.copies_of(n, m) + K.x.nbytes * m // n
         report.method, report.precision = f"regression in the features of {m} landmarks", "float64"
         self._require(3 * 8 * m * (n + m), "fewer landmarks", report)
         with report.stage("landmarks"):

@@ -9,7 +9,7 @@ import numpy as np
 from mercer.approx.landmarks import choose_landmarks
 from mercer.estimators.features.feature_maps import _FeatureMap
 from mercer.gram import KernelOperator
-from mercer.gram.inputs import count, size_of
+from mercer.points import count, points_of
 from mercer.schemas import NON_NEGATIVE, Array, Rows, Schema
 
 __all__ = ["EmpiricalKernelMap"]
@@ -116,7 +116,7 @@ class EmpiricalKernelMap(_FeatureMap):
         n = count(X)
         every = m is None and isinstance(self.landmarks, str)
         report.memory_rows = 0 if every else K.copies
-        kept = size_of(X) * min(m or n, n) // max(n, 1)
+        kept = points_of(X).nbytes * min(m or n, n) // max(n, 1)
         report.plan(kept, f"EmpiricalKernelMap of {n} rows", "fewer components")
         with report.stage("landmarks"):
             how = np.arange(n) if every else self.landmarks

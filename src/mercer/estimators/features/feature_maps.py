@@ -12,8 +12,7 @@ from mercer.approx.landmarks import choose_landmarks
 from mercer.approx.nystroem import inverse_root, nystroem_features
 from mercer.estimators.base.estimator import KernelEstimator
 from mercer.gram import KernelOperator
-from mercer.gram.inputs import count, dtype_of, size_of
-from mercer.points import parse_memory, require
+from mercer.points import count, parse_memory, points_of, require, take
 from mercer.schemas import NON_NEGATIVE, Array, Rows, Schema
 from mercer.ways.report import Report
 
@@ -34,8 +33,7 @@ class _FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstim
         n = K.shape[0]
         some = np.sort(np.random.default_rng([seed, 1]).choice(n, min(n, MEASURED), replace=False))
         with report.stage("measure"):
-            rows = X[some] if hasattr(X, "shape") else [X[i] for i in some]
-            Phi = np.asarray(self._map(self._held(rows)), np.float64)
+            Phi = np.asarray(self._map(self._held(take(X, some))), np.float64)
             exact = np.asarray(K.block(some, some), np.float64)
             off = np.abs(exact - Phi @ Phi.T)
         scale = float(np.linalg.norm(exact))
@@ -52,7 +50,7 @@ class _FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstim
         """Copies of the rows of `_measure`: taken, twice where they are scattered, and as the engine reads them."""
         n = K.shape[0]
         some = min(n, MEASURED)
-        return (1 + (some < n)) * size_of(K.X) * some // max(n, 1) + K.copies_of(some, some)
+        return (1 + (some < n)) * K.x.nbytes * some // max(n, 1) + K.copies_of(some, some)
 
     def _map(self, X: Any) -> np.ndarray:
         raise NotImplementedError
@@ -68,7 +66,7 @@ class _FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstim
 
     def _held(self, X: Any) -> Any:
         """The rows in a dtype that holds their kernel values."""
-        vectors = self.kernel_.domain == "vectors"
+        vectors = self.kernel_.space.vectors
         return X.astype(KernelOperator(self.kernel_, X).dtype, copy=False) if vectors else X
 
     def _afford(self, X: Any) -> None:
@@ -160,7 +158,7 @@ class Nystroem(_FeatureMap):
         self._kernel_size(K)
         n, m, seed = K.shape[0], min(self._checked_count("n_components"), K.shape[0]), self._seed()
         pivoted = isinstance(self.landmarks, str) and self.landmarks == "pivoted"
-        report.memory_rows = max(K.copies, self._measured_bytes(K)) + size_of(K.X) * m // n
+        report.memory_rows = max(K.copies, self._measured_bytes(K)) + K.x.nbytes * m // n
         need = 4 * 8 * m * m + (8 * n * (m + 120) if pivoted else 0)
         alternatives = ["fewer components", 'landmarks="uniform"']
         report.plan(need, f"Nystroem with {m} landmarks of {n} rows", alternatives)
@@ -185,7 +183,7 @@ class Nystroem(_FeatureMap):
 
     def _map(self, X: Any) -> np.ndarray:
         K = KernelOperator(self.kernel_, X, self.components_, dtype=np.float64)
-        narrow = dtype_of(K.X) == np.float32 and K.fits_float32
+        narrow = K.x.dtype == np.float32 and K.fits_float32
         return nystroem_features(K, self.normalization_, np.float32 if narrow else np.float64)
 
     @property
@@ -265,7 +263,7 @@ class RandomFourierFeatures(_FeatureMap):
         D, seed = self._checked_count("n_components"), self._seed()
         K, report = self._begin(X)
         del self.X_fit_  # the map keeps no training rows
-        d = X.shape[1] if hasattr(X, "shape") else 0
+        d = points_of(X).columns
         report.memory_rows = self._measured_bytes(K)
         report.plan(8 * D * d, f"RandomFourierFeatures of {D} columns", "fewer components")
         with report.stage("frequencies"):

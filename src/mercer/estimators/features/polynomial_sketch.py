@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from mercer.approx.sketch import Hashes, allot, draw_hashes, in_unit, pair_variances, power_series, sketch_features
 from mercer.errors import InvalidInput, message
 from mercer.estimators.features.feature_maps import MEASURED, _FeatureMap
+from mercer.points import points_of, take, vectors_of
 from mercer.schemas import NON_NEGATIVE, Array, Count, Schema
 
 __all__ = ["PolynomialSketch"]
@@ -98,7 +98,7 @@ class PolynomialSketch(_FeatureMap):
         del self.X_fit_  # the map keeps no training rows
         self._kernel_size(K)
         self.coefficients_ = a = power_series(self.kernel_)
-        d = X.shape[1] if hasattr(X, "shape") else 0
+        d = points_of(X).columns
         report.memory_rows = self._measured_bytes(K)
         need = 9 * len(a) ** 2 // 2 * d + 8 * 6 * MEASURED**2 + 8 * MEASURED * d
         report.plan(need, f"PolynomialSketch of {D} columns", "fewer columns")
@@ -124,8 +124,7 @@ class PolynomialSketch(_FeatureMap):
         """Rows in float64 whose pairs tell the variances."""
         n = X.shape[0]
         index = np.sort(np.random.default_rng([seed, 2]).choice(n, min(n, MEASURED), replace=False))
-        rows = X[index]
-        return np.asarray(rows.toarray() if sp.issparse(rows) else rows, np.float64)
+        return np.asarray(vectors_of(take(X, index)).dense(), np.float64)
 
     def _map(self, X: Any) -> np.ndarray:
         hashes = Hashes(self.hash_buckets_, self.hash_signs_)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -14,8 +13,8 @@ from mercer.errors import InvalidInput, message
 from mercer.estimators.base.classifier import CLASSES
 from mercer.estimators.online.stream import CHUNK, Stream
 from mercer.gram import KernelOperator
-from mercer.gram.inputs import count, densified, may_be_dense, take
 from mercer.kernels import Gaussian, Kernel
+from mercer.points import count, points_of, take, vectors_of
 from mercer.schemas import Count, Schema
 from mercer.solvers import BudgetedDescent, BudgetedState, Forgetron, Learner, Projectron
 
@@ -239,7 +238,7 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
 
     def _merge(self, X: Any, labels: np.ndarray, order: np.ndarray) -> None:
         """Distances by tiles, then the chunk's updates at once: see `BudgetedDescent`."""
-        if sp.issparse(X) and not may_be_dense(take(X, np.arange(1))):
+        if not vectors_of(take(X, np.arange(1))).may_be_dense:
             given = f'sparse rows of {X.shape[1]} columns with strategy="merge"'
             do = 'choose "project" or "forget": mergers are dense'
             raise InvalidInput(message("OnlineKernelClassifier", given, do))
@@ -251,12 +250,12 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
         entries, numbers = (room + 2 * size) * size, (2 * known + 4 * size) * d
         self._plan(dtype.itemsize * (entries + numbers) + 64 * room * len(self.classes_))
         rule = BudgetedDescent(room, float(self.alpha))
-        kept = densified(self.X_fit_).astype(dtype, copy=False)
+        kept = vectors_of(self.X_fit_).dense().astype(dtype, copy=False)
         dictionary = rule.open(BudgetedState.from_arrays(self._state), kept, size)
         whole = np.zeros((size + room + 1, size), dtype)
         with self.report_.stage("rows"):
             for chunk in self._chunks(order, size):
-                x, both = dictionary.after(densified(take(X, chunk)))
+                x, both = dictionary.after(vectors_of(points_of(X).take(chunk)).dense())
                 distances = whole if len(x) == size else np.zeros((len(x) + room + 1, len(x)), dtype)
                 self._require_finite(KernelOperator(distance, both, x).fill(distances[: len(both)]))
                 dictionary.visit(x, distances, labels[chunk], gamma)

@@ -14,7 +14,7 @@ from mercer.estimators.base.expansion import Expansion, expansion_of
 from mercer.estimators.base.indefinite import not_finite
 from mercer.events import TilesDone, emit
 from mercer.gram import KernelOperator
-from mercer.gram.inputs import count, joined, size_of, take
+from mercer.points import count, joined, points_of, take
 from mercer.schemas import Array, Check, Count, Rows, Schema, Value
 from mercer.solvers import Learner, Meeting
 from mercer.solvers.base import State
@@ -62,7 +62,7 @@ class Stream(KernelEstimator):
 
     def _begin_stream(self, X: Any, outputs: int) -> None:
         """The kernel resolved on the first rows, an empty dictionary, and the learner's first state."""
-        if self._domain() == "precomputed":
+        if self._space().numbered:
             given = "a precomputed kernel"
             do = "give the kernel itself: rows are met one by one, and few of them are kept"
             raise InvalidInput(message(type(self).__name__, given, do))
@@ -138,7 +138,7 @@ class Stream(KernelEstimator):
         squares = [one.shape for one in learner.start(1).to_arrays().values()].count((0, 0))
         known = min(room, count(kept) + len(order) - size)  # of the dictionary, when a whole chunk comes
         wide = 8 * size * (room + size) + 2 * (known + size) * max(self.report_.d, 1)
-        taken = size_of(X) * (2 * known + size * (1 + (known > 0))) // max(len(order), 1)
+        taken = points_of(X).nbytes * (2 * known + size * (1 + (known > 0))) // max(len(order), 1)
         self._plan(8 * (2 * squares * (room + size) ** 2 + wide) + taken)
         state = type(learner.start(1)).from_arrays(self._state)
         with self.report_.stage("rows"):
@@ -178,7 +178,7 @@ class Stream(KernelEstimator):
 
     def _is_first(self) -> dict[str, bool]:
         """The options of validation: the first call tells the number of columns."""
-        return {} if self._domain() == "any" else {"reset": not self._known()}
+        return {} if self._space().objects else {"reset": not self._known()}
 
     def _expansion(self) -> Expansion:
         check_is_fitted(self)

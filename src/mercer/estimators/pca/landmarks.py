@@ -6,13 +6,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mercer.approx.landmarks import choose_landmarks, taken_rows
+from mercer.approx.landmarks import choose_landmarks
 from mercer.approx.nystroem import FeatureMoments, feature_moments, inverse_root, row_chunks
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.pca.preimages import DECODER, PreImages
 from mercer.gram import KernelOperator
-from mercer.gram.inputs import count, size_of
-from mercer.points import human
+from mercer.points import count, human, take
 from mercer.schemas import Array, Count, Record, Schema
 from mercer.solvers import leading_pairs
 from mercer.ways.report import Report
@@ -61,7 +60,7 @@ def landmark_rows(K: KernelOperator, m: int) -> int:
     """Copies of the rows for m landmarks: the pool's, or of a chunk of features or residuals; and the landmarks."""
     n = K.shape[0]
     pool, some, chunk = min(n, POOL * m), n if n <= CHECKED_WHOLE else CHECKED_ROWS, min(n, -(-CHUNK // m))
-    one = size_of(K.X) / max(n, 1)
+    one = K.x.nbytes / max(n, 1)
     chosen = one * (pool if pool < n else 0) + K.copies_of(pool, pool)
     checked = one * (some if some < n else 0) + K.copies_of(some, min(n, max(1, CHUNK // max(m, some))))
     return int(max(chosen, checked, K.copies_of(chunk, m)) + one * m)
@@ -151,9 +150,9 @@ class LandmarkComponents(PreImages):
 
     def _between_landmarks(self, K: KernelOperator | None = None) -> np.ndarray:
         """K_mm in float64; a precomputed kernel's is in the matrix of the fit."""
-        if K is not None and self.kernel_.domain == "precomputed":
+        if K is not None and self.kernel_.space.numbered:
             self._landmark_matrix = np.asarray(K.block(self.X_fit_, self.X_fit_), np.float64)
-        if self.kernel_.domain == "precomputed":
+        if self.kernel_.space.numbered:
             return self._landmark_matrix
         return np.asarray(KernelOperator(self.kernel_, self.X_fit_, dtype=np.float64).toarray())
 
@@ -205,14 +204,14 @@ class LandmarkComponents(PreImages):
 
     def _residuals_on(self, X: Any, some: np.ndarray) -> np.ndarray:
         """‖(K̃V − VΛ)[some]‖ of each component, from all columns, a few at a time."""
-        precomputed = self.kernel_.domain == "precomputed"
-        rows, scale = X if len(some) == count(X) else taken_rows(X, some), np.sqrt(self.eigenvalues_)
+        anchors = self.kernel_.space.of(X).anchors()
+        rows, scale = X if len(some) == count(X) else take(X, some), np.sqrt(self.eigenvalues_)
         offset = self.column_means_ @ self.dual_coef_
         images, own = np.zeros((len(some), len(scale))), np.empty((len(some), len(scale)))
         for place, part in row_chunks(X, max(len(self.dual_coef_), len(some)), CHUNK):
             V = KernelOperator(self.kernel_, part, self.X_fit_, dtype=np.float64) @ self.dual_coef_
             V = (V - offset) / scale
-            columns = np.arange(place.start, place.stop) if precomputed else part
+            columns = anchors.run(place.start, place.stop).rows
             images += KernelOperator(self.kernel_, rows, columns, dtype=np.float64) @ V
             inside = (some >= place.start) & (some < place.stop)
             own[inside] = V[some[inside] - place.start]
@@ -249,11 +248,11 @@ class LandmarkComponents(PreImages):
         (True, 600)
         """
         self._check_preimage()
-        if self._domain() == "precomputed":
+        if self._space().numbered:
             given = "partial_fit with a precomputed kernel"
             raise InvalidInput(message("KernelPCA", given, "give the kernel itself, or use fit"))
         first = not hasattr(self, "n_samples_seen_")
-        X = self._validate(X, **({} if self._domain() == "any" else {"reset": first}))
+        X = self._validate(X, **({} if self._space().objects else {"reset": first}))
         if first or not hasattr(self, "_feature_moments"):
             self._start_landmarks(X if first else self.X_fit_)
         report = self.report_ = self.report_.continued()

@@ -222,6 +222,6 @@ class ProcessMonitoring(KernelEstimator):
             raise InvalidInput(message(type(self).__name__, given, "give X, rows in control"))
 
     def _refuse_precomputed(self, what: str) -> None:
-        if self._domain() == "precomputed":
+        if self._space().numbered:
             given = f"{what} with a precomputed kernel, which has no k(x, x) of a new row"
             raise InvalidInput(message(type(self).__name__, given, "give the kernel itself and the rows"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted
 
@@ -15,7 +14,7 @@ from mercer.estimators.pca.monitoring import ProcessMonitoring
 from mercer.estimators.ridge.kernel_ridge import KernelRidge
 from mercer.kernels import Gaussian, Kernel, Linear
 from mercer.kernels.vectors.products import is_linear
-from mercer.points import parse_memory, require, require_table
+from mercer.points import parse_memory, require, require_table, vectors_of
 from mercer.schemas import Array, Part, Schema
 from mercer.select.decoders import choose_decoder, reads_scores
 from mercer.ways.report import Report
@@ -172,11 +171,11 @@ class PreImages(ProcessMonitoring):
         if self.preimage not in ("auto", "ridge", "fixed_point", "kwok_tsang"):
             do = 'choose "auto", "ridge", "fixed_point" or "kwok_tsang"'
             raise InvalidInput(message(type(self).__name__, f"preimage={self.preimage!r}", do))
-        if self.fit_inverse_transform and self._domain() != "vectors":
+        if self.fit_inverse_transform and not self._space().vectors:
             self._check_rows()
 
     def _check_rows(self) -> None:
-        if self._domain() != "vectors":
+        if not self._space().vectors:
             given = "pre-images where the rows are not vectors of numbers"
             raise InvalidInput(message(type(self).__name__, given, "give rows, and a kernel on them"))
 
@@ -219,4 +218,4 @@ class PreImages(ProcessMonitoring):
 
 
 def _dense(rows: Any) -> np.ndarray:
-    return np.asarray(rows.toarray() if sp.issparse(rows) else rows, np.float64)
+    return np.asarray(vectors_of(rows).dense(), np.float64)

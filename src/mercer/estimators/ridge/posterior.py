@@ -70,7 +70,7 @@ class Posterior:
         if model.restricted_:
             given = "the variance of a model restricted to landmarks, which does not know what they leave out"
             raise InvalidInput(message(type(model).__name__, given, 'choose solver="cholesky" or "cg"'))
-        if model.kernel_.domain == "precomputed":
+        if model.kernel_.space.numbered:
             given = "the variance for a precomputed kernel, whose k(x, x) of new rows is not known"
             raise InvalidInput(message(type(model).__name__, given, "give the kernel and the rows themselves"))
         K = _training(model)

@@ -9,12 +9,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing
 
 from mercer.errors import InvalidInput, message
 from mercer.estimators.ridge.least_squares import LeastSquares, duals
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel
+from mercer.points import Space, count, rows_of, take
 from mercer.schemas import NON_NEGATIVE, Array, Record, Schema, Texts
 from mercer.select import Judge, RidgeInverse, RidgeSpectrum, default_alphas
 from mercer.ways.report import Report
@@ -117,14 +117,15 @@ class ValidatedLeastSquares(LeastSquares):
             raise InvalidInput(message(type(self).__name__, f"kernel={self.kernel!r}", "give at least one"))
         return list(self.kernel) if several else [self.kernel]
 
-    def _domain(self) -> str:
-        found = {self._as_kernel(kernel).domain for kernel in self._kernels()}
+    def _space(self) -> Space:
+        found = {self._as_kernel(kernel).space for kernel in self._kernels()}
         if len(found) > 1:
-            given = f"kernels of {' and of '.join(sorted(found))}"
+            given = f"kernels of {' and of '.join(sorted(space.name for space in found))}"
             raise InvalidInput(message(type(self).__name__, given, "give kernels of the same rows"))
         return found.pop()
 
     def _as_objects(self, X: Any) -> Any:
+        X = rows_of(X)
         for kernel in self._kernels():
             X = self._as_kernel(kernel).as_objects(X)
         return X
@@ -151,7 +152,7 @@ class ValidatedLeastSquares(LeastSquares):
         if isinstance(self.cv, str):
             given = f"cv={self.cv!r}"
             raise InvalidInput(message(who, given, 'choose None, "gcv", a number of folds, or a splitter'))
-        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        n = count(X)
         splitter = check_cv(self.cv, y, classifier=isinstance(self, ClassifierMixin))
         folds = []
         for train, test in splitter.split(np.zeros((n, 1)), y):
@@ -176,7 +177,7 @@ class ValidatedLeastSquares(LeastSquares):
 
     def _absent(self, X: Any, present: np.ndarray) -> tuple[np.ndarray, Any]:
         """The places of the rows that are there, and the others."""
-        return np.flatnonzero(present), None if np.all(present) else _safe_indexing(X, np.flatnonzero(~present))
+        return np.flatnonzero(present), None if np.all(present) else take(X, np.flatnonzero(~present))
 
     # ---- the trials --------------------------------------------------------------------------------------------------
 

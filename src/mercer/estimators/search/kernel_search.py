@@ -22,7 +22,7 @@ from mercer.estimators.search.shared import SharedRidge, shared_ridge, why_not_s
 from mercer.events import StageDone, TilesDone, emit
 from mercer.kernels import Kernel
 from mercer.kernels.parameters.comparable import comparable
-from mercer.points import fingerprint
+from mercer.points import count, fingerprint
 from mercer.version import __version__
 from mercer.ways.held_out import Split
 
@@ -191,7 +191,7 @@ class KernelSearchCV(Atomic, NamedParameters, GridSearchCV):
         self, X: Any, y: Any, splits: list[Split], candidates: list[Any], fit_params: Any, ledger: Ledger
     ) -> tuple[list[dict[str, list[float]]], list[tuple[int, int]]]:
         """The scores of each candidate in its last round, and (round, rows) of that."""
-        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        n = count(X)
         found: list[dict[str, list[float]]] = [{} for _ in candidates]
         rounds = [(0, n)] * len(candidates)
         left, names = list(range(len(candidates))), distinct([repr(one) for one in candidates])

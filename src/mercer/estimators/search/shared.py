@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_array
@@ -17,7 +16,7 @@ from mercer.estimators.ridge.kernel_ridge import KernelRidge, KernelRidgeClassif
 from mercer.estimators.ridge.validated import GivenLabels, GivenValues
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel
-from mercer.points import parse_memory
+from mercer.points import joined, parse_memory
 from mercer.ways.held_out import Buffers, Split, held_out_bytes, held_out_predictions
 
 __all__ = ["SharedRidge", "shared_ridge", "why_not_shared"]
@@ -163,10 +162,10 @@ class SharedRidge:
             self._transformed[key] = train, test
         train, test = self._transformed[key]
         checked = ridge._validate(train)
-        if ridge._domain() == "any":
-            return _stacked(checked, ridge._as_objects(test))
+        if ridge._space().objects:
+            return joined(checked, ridge._as_objects(test))
         test = validate_data(ridge, test, reset=False, accept_sparse="csr", dtype=FLOATS, order="C")
-        return _stacked(checked, test)
+        return joined(checked, test)
 
     def _judged(self, predicted: np.ndarray, split: Split) -> list[Any]:
         actual = _safe_indexing(self.y, split.test)
@@ -176,12 +175,6 @@ class SharedRidge:
             known = predicted[:, i, 0] if flat else predicted[:, i]
             out.append(self.scorer(self.judged, known, actual) if np.all(np.isfinite(known)) else None)
         return out
-
-
-def _stacked(a: Any, b: Any) -> Any:
-    if isinstance(a, list | tuple):
-        return [*a, *b]
-    return sp.vstack([a, b], format="csr") if sp.issparse(a) else np.vstack([a, b])
 
 
 def shared_ridge(estimator: Any, X: Any, y: Any, scorer: Any, splits: list[Split]) -> SharedRidge | None:

@@ -12,7 +12,6 @@ from mercer.approx.nystroem import inverse_root, nystroem_features
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.svm.support_vectors import LEAST_SET, SupportVectorMachine, Training
 from mercer.gram import KernelOperator
-from mercer.gram.inputs import dtype_of, size_of
 from mercer.operators import Operator
 from mercer.points import human
 from mercer.solvers import DualCoordinateDescent, DualFamily, LinearFamily, Solution, solve
@@ -102,7 +101,7 @@ class LandmarkMachine(SupportVectorMachine):
         with report.stage("landmarks"):
             seed = int(self.random_state)
             _, landmarks = choose_landmarks(type(self).__name__, self.landmarks, K, K.X, m, seed, POOL * m)
-            if self.kernel_.domain == "precomputed":
+            if self.kernel_.space.numbered:
                 among, entries = np.asarray(K.block(landmarks, landmarks)), K.X.dtype
             else:
                 among = KernelOperator(self.kernel_, landmarks, dtype=np.float64).toarray()
@@ -141,8 +140,8 @@ class LandmarkMachine(SupportVectorMachine):
         while not given and m > 100 and need(m) > report.room:
             m = int(0.8 * m)
         do = "lower n_landmarks=" if given else "fewer rows"
-        pool, one = min(n, POOL * m), size_of(data.K.X) / n
-        chosen = one * pool * (pool < n) + data.K.astype(dtype_of(data.K.X)).copies_of(pool, pool)
+        pool, one = min(n, POOL * m), data.K.x.nbytes / n
+        chosen = one * pool * (pool < n) + data.K.astype(data.K.x.dtype).copies_of(pool, pool)
         features = data.K.astype(np.float64 if wide else np.float32).copies_of(n, m)
         report.memory_rows += int(max(chosen, features) + one * m) - data.K.copies
         report.plan(need(m), f"{type(self).__name__} on {n} rows with {m} landmarks", do)

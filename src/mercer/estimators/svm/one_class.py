@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import OutlierMixin
 
 from mercer.estimators.svm.support_vectors import ONE_OUTPUT, SupportVectorMachine, Training, filled, kernel_unit
-from mercer.gram.inputs import count
+from mercer.points import count
 from mercer.schemas import Array, Schema
 from mercer.solvers import DualFamily, DualPoint
 

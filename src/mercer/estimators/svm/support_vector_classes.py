@@ -17,7 +17,7 @@ from mercer.estimators.base.expansion import Expansion
 from mercer.estimators.base.pairwise import class_pairs, class_scores, votes
 from mercer.estimators.svm.support_vectors import SupportVectorMachine, Training
 from mercer.gram import KernelOperator
-from mercer.gram.inputs import count, take
+from mercer.points import count, take
 from mercer.schemas import NON_NEGATIVE, SORTED, Array, Schema, Size
 from mercer.solvers import DualFamily
 
@@ -248,8 +248,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
 
     def _cross_fitted(self, data: Training) -> np.ndarray:
         """The decisions of all pairs on each row by a machine without its fold, (n, pairs)."""
-        label, rows = data.target, data.K.X
-        given = self.kernel_.domain == "precomputed"
+        label, points = data.target, data.K.x
         factors = dict(enumerate(self.class_weight_.tolist()))
         machine = clone(self).set_params(kernel=self.kernel_, class_weight=factors, probability=False)
         if self.restricted_:  # by the same road; rows as landmarks are the same in each fold
@@ -259,9 +258,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         for train, test in folds_by_class(type(self).__name__, label):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the machine itself has said what there is to say
-                own = rows[np.ix_(train, train)] if given else take(rows, train)
-                machine.fit(own, label[train], data.weights[train])
-            out[test] = machine._decisions(rows[np.ix_(test, train)] if given else take(rows, test))
+                machine.fit(points.among(train).rows, label[train], data.weights[train])
+            out[test] = machine._decisions(points.among(test, train).rows)
         return out
 
     @property

@@ -19,11 +19,10 @@ from mercer.estimators.base.compression import Compressible
 from mercer.estimators.base.expansion import Expansion, expansion_of
 from mercer.estimators.base.indefinite import not_finite
 from mercer.gram import KernelOperator
-from mercer.gram.inputs import count, size_of, take
 from mercer.kernels import Linear
 from mercer.kernels.conventions import MACHINES, Names
 from mercer.operators import CachedRows, Dense, Operator
-from mercer.points import human
+from mercer.points import count, human, take
 from mercer.schemas import NON_NEGATIVE, Array, Check, Count, Indices, Schema, Size, Value
 from mercer.solvers import SMO, DualFamily, DualPoint, Solution, Status, WorkingSet, solve
 from mercer.solvers.choose import COUNTED_SHARE
@@ -129,12 +128,13 @@ class SupportVectorMachine(Compressible):
     def _prepare(self, X: Any, order: np.ndarray, target: np.ndarray, weights: np.ndarray) -> Training:
         """The kernel matrix of the rows `order`; sets the kernel and an empty report."""
         self._solver()
-        self.shape_fit_ = X.shape if hasattr(X, "shape") else (len(X),)
-        whole = np.array_equal(order, np.arange(len(X) if not hasattr(X, "shape") else X.shape[0]))
+        points = self._space().of(X)
+        self.shape_fit_ = points.shape
+        whole = np.array_equal(order, np.arange(len(points)))
         if not whole:
-            X = X[np.ix_(order, order)] if self._domain() == "precomputed" else take(X, order)
+            X = points.among(order).rows
         K, report = self._begin(X, None if np.all(weights == 1) else weights)
-        report.memory_rows += 0 if whole else size_of(K.X)
+        report.memory_rows += 0 if whole else K.x.nbytes
         self.report_ = report
         return Training(K, self._matrix(K, report, target), order, target, weights)
 
@@ -292,14 +292,14 @@ class SupportVectorMachine(Compressible):
         used, self.restricted_ = np.flatnonzero(np.any(coefficients != 0, axis=0)), False
         self.support_ = data.order[used].astype(np.int32)
         self.dual_coef_ = np.ascontiguousarray(coefficients[:, used])
-        precomputed = self.kernel_.domain == "precomputed"
+        precomputed = self.kernel_.space.numbered
         self.X_fit_ = self.support_.astype(np.intp) if precomputed else take(data.K.X, used)
         return used
 
     @property
     def support_vectors_(self) -> Any:
         """The support vectors; none of a precomputed kernel."""
-        return np.empty((0, 0)) if self.kernel_.domain == "precomputed" else self.X_fit_
+        return np.empty((0, 0)) if self.kernel_.space.numbered else self.X_fit_
 
     @property
     def coef_(self) -> np.ndarray:

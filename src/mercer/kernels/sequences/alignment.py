@@ -16,6 +16,7 @@ from mercer.kernels.parameters.resolution import Resolver
 from mercer.kernels.properties import Definiteness, Properties
 from mercer.kernels.sequences.pairs import by_pairs, isa, own_pairs
 from mercer.kernels.sequences.series import Series, as_tables, same_width, stacked
+from mercer.points import OBJECTS, Space
 
 __all__ = ["GlobalAlignment"]
 
@@ -71,8 +72,8 @@ class GlobalAlignment(Kernel):
             raise InvalidInput(message("GlobalAlignment", f"normalize={self.normalize!r}", "give True or False"))
 
     @property
-    def domain(self) -> str:
-        return "any"
+    def space(self) -> Space:
+        return OBJECTS
 
     @property
     def whole(self) -> bool:

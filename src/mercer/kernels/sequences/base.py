@@ -18,6 +18,7 @@ from mercer.kernels.properties import Definiteness, Properties
 from mercer.kernels.sequences import comparing, counts
 from mercer.kernels.sequences.corpus import Corpus, both_strands, encoded, without_gaps
 from mercer.kernels.sequences.counts import Pattern
+from mercer.points import OBJECTS, Space
 from mercer.points.sequences import as_sequences
 
 __all__ = ["UNITS", "SequenceKernel", "WindowKernel", "as_text", "integer"]
@@ -43,8 +44,8 @@ class SequenceKernel(Kernel):
     reads: ClassVar[str] = "objects"
 
     @property
-    def domain(self) -> str:
-        return "any"
+    def space(self) -> Space:
+        return OBJECTS
 
     @property
     def whole(self) -> bool:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
 from mercer.kernels.sequences.corpus import reordered
-from mercer.points import as_rows, require_collection
+from mercer.points import as_rows, points_of, require_collection
 from mercer.points.sequences import as_array
 
 __all__ = ["Series", "as_tables", "same_width", "stacked"]
@@ -35,8 +35,7 @@ def as_tables(X: Any, who: str) -> NDArray[Any]:
         tables = list(X)
     else:
         require_collection(X, who)
-        items = X.to_numpy() if hasattr(X, "to_numpy") else X
-        tables = [_table(x, f"{who}: object {place}") for place, x in enumerate(items)]
+        tables = [_table(x, f"{who}: object {place}") for place, x in enumerate(points_of(X).items)]
     if not tables:
         raise InvalidInput(message(who, "no objects", "give at least one"))
     if len({table.shape[1] for table in tables}) > 1:
@@ -50,8 +49,7 @@ def _is_table(x: Any) -> bool:
 
 
 def _table(x: Any, who: str) -> NDArray[np.float64]:
-    if hasattr(x, "to_numpy"):
-        x = x.to_numpy()
+    x = points_of(x).items
     if not isinstance(x, np.ndarray | list | tuple):
         raise InvalidInput(message(who, f"{x!r:.60} of type {type(x).__name__}", "give an array of its points"))
     try:

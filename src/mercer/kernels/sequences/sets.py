@@ -18,6 +18,7 @@ from mercer.kernels.parameters.resolution import Resolver
 from mercer.kernels.properties import Definiteness, Properties
 from mercer.kernels.sequences.series import Series, as_tables, same_width, stacked
 from mercer.kernels.vectors.stationary import Gaussian
+from mercer.points import OBJECTS, Space
 
 __all__ = ["SetKernel"]
 
@@ -66,14 +67,14 @@ class SetKernel(Kernel):
     def __post_init__(self) -> None:
         if isinstance(self.kernel, str):
             self._set("kernel", as_kernel(self.kernel))
-        if not isinstance(self.kernel, Kernel) or self.kernel.domain != "vectors":
+        if not isinstance(self.kernel, Kernel) or not self.kernel.space.vectors:
             given = f"{self.kernel!r} is no kernel on vectors"
             raise InvalidInput(message("SetKernel", given, "give one, such as Gaussian() or its name"))
         self._set("aggregate", checks.one_of("SetKernel", "aggregate", self.aggregate, ("mean", "sum")))
 
     @property
-    def domain(self) -> str:
-        return "any"
+    def space(self) -> Space:
+        return OBJECTS
 
     @property
     def whole(self) -> bool:

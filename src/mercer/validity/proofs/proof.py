@@ -160,7 +160,7 @@ class _Composition:
         properties = kernel.properties
         if not properties.definiteness.is_mercer:
             return None
-        if kernel.domain == "vectors" and not _takes(kernel, domain):
+        if kernel.space.vectors and not _takes(kernel, domain):
             self.obstacles[f"{kernel!r}: what its class states is about non-negative rows"] = None
             return None
         strict = "PD" if properties.definiteness is Definiteness.POSITIVE_DEFINITE else "PSD"

@@ -1,0 +1,93 @@
+"""A kernel says in `space` which points it takes, or only the name of that, `domain`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer import KernelOperator
+from mercer.errors import InvalidInput
+from mercer.kernels import Function, Kernel, Linear, Precomputed
+from mercer.points import KERNEL_VALUES, OBJECTS, VECTORS
+
+
+class Counts(Kernel):
+    """The number of items of both: a kernel of lists."""
+
+    domain = "any"
+
+    def block(self, X, Z):
+        return np.array([[float(len(x) * len(z)) for z in Z] for x in X])
+
+    def diagonal(self, X):
+        return np.array([float(len(x) ** 2) for x in X])
+
+
+class Choosing(Linear):
+    """Of objects if it is asked for."""
+
+    objects = False
+
+    @property
+    def domain(self):
+        return "any" if self.objects else super().domain
+
+
+class OfObjects(Choosing):
+    objects = True
+
+
+class Values:
+    domain = "precomputed"
+
+
+class Mixed(Values, Linear):
+    pass
+
+
+class Stated(Linear):
+    @property
+    def space(self):
+        return OBJECTS
+
+
+@pytest.mark.parametrize(
+    ("kernel", "space"),
+    [
+        (Linear(), VECTORS),
+        (Precomputed(), KERNEL_VALUES),
+        (2 * Function(min), OBJECTS),
+        (Linear() + Function(min), VECTORS),
+        (Counts(), OBJECTS),
+        (Choosing(), VECTORS),
+        (OfObjects(), OBJECTS),
+        (Mixed(), KERNEL_VALUES),
+        (Stated(), OBJECTS),
+        (3 * Counts(), OBJECTS),
+    ],
+    ids=repr,
+)
+def test_a_class_states_its_space_or_the_name_of_it(kernel, space):
+    assert kernel.space is space
+    assert kernel.domain == space.name
+
+
+def test_a_kernel_that_states_a_name_computes():
+    words = ["a", "bcd", "ef"]
+    assert (
+        KernelOperator(Counts(), words).toarray().tolist()
+        == Counts()(words).tolist()
+        == [
+            [1.0, 3.0, 2.0],
+            [3.0, 9.0, 6.0],
+            [2.0, 6.0, 4.0],
+        ]
+    )
+
+
+def test_an_unknown_name_is_refused():
+    class Unknown(Linear):
+        domain = "strings"
+
+    with pytest.raises(InvalidInput, match="domain='strings'"):
+        Unknown().space  # noqa: B018
