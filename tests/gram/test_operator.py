@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import tracemalloc
+import weakref
 
 import numpy as np
 import pytest
@@ -343,3 +345,23 @@ def test_sparse_rows_take_both_roads(monkeypatch):
     monkeypatch.setattr(limits, "DENSE_BYTES", 10)
     big = sp.random_array((200, 400), density=0.001, random_state=0, format="csr")
     assert type(KernelOperator(Linear(), big)._tiles()) is reference.BlockTiles
+
+
+@pytest.mark.parametrize("d", [3, 30])
+def test_what_was_released_is_made_of_the_rows_as_they_are(d):
+    """By norms, beyond 16 columns, new rows and the norms of the old ones gave the entries of neither."""
+    rows, V = RNG.standard_normal((50, d)), RNG.standard_normal((50, 2))
+    K = KernelOperator(Gaussian(gamma=0.1), rows)
+    _ = K @ V
+    rows *= 2
+    K.release()
+    assert_close(K @ V, KernelOperator(Gaussian(gamma=0.1), rows) @ V, 1e-12)
+
+
+def test_zeros_that_were_written_out_are_released():
+    K = KernelOperator(Gaussian(gamma=0.1), sp.csr_array(np.eye(50, 30)))
+    _ = K @ np.ones(50)
+    dense = weakref.ref(K._data.x.rows)
+    K.release()
+    gc.collect()
+    assert dense() is None

@@ -105,8 +105,9 @@ class Planned(Operator):
         return sweep.block_tiles(self.kernel, left, left if z is x else z.widened(self.dtype))
 
     def release(self) -> None:
-        """Let go of the copies of the rows; a later product makes them anew."""
+        """Let go of the copies of the rows, and of what is known of them; a later product makes them anew."""
         self._plan = None
+        self.__dict__.pop("_data", None)
 
     @cached_property
     def copies(self) -> int:
