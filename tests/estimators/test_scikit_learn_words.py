@@ -50,8 +50,10 @@ NAMES = ["linear", "rbf", "poly", "sigmoid"]
 @pytest.mark.filterwarnings("ignore::mercer.errors.IndefiniteKernelWarning")
 def test_machines_have_the_defaults_of_libsvm(task: str, name: str) -> None:
     # Small data: the sigmoid kernel stays in its positive range, where both find one optimum.
-    small, new = X / 10, NEW / 10
-    targets = {"SVC": labels, "NuSVC": labels, "SVR": y, "NuSVR": y, "OneClassSVM": None}[task]
+    # 59 rows: with 60, νn/2 is a whole number, and a class of NuSVC may have no coefficient between its bounds. Then
+    # any ρ of an interval is right, and which one libsvm takes depends on its rounding.
+    small, new = X[:59] / 10, NEW / 10
+    targets = {"SVC": labels[:59], "NuSVC": labels[:59], "SVR": y[:59], "NuSVR": y[:59], "OneClassSVM": None}[task]
     options = {"kernel": name, "tol": 1e-6}
     ours, theirs = getattr(mercer, task)(**options), getattr(svm, task)(**options)
     if targets is None:
