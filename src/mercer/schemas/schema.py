@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,12 @@ __all__ = ["COLUMNS", "Schema"]
 
 CONFIGURATION = frozenset({"_sklearn_output_config"})
 """Attributes that users set and no fit does: every model may have them."""
+
+
+@functools.cache
+def _parameters(cls: type) -> frozenset[str]:
+    """The names of the parameters; `get_params` inspects the signature at each call."""
+    return frozenset(inspect.signature(cls).parameters)
 
 
 class Schema:
@@ -53,7 +61,7 @@ class Schema:
 
     def contents(self, model: BaseEstimator) -> dict[str, Any]:
         """The attributes of a model that are no parameters: what is saved beside these."""
-        parameters = model.get_params(deep=False)
+        parameters = _parameters(type(model))
         return {name: value for name, value in vars(model).items() if name not in parameters}
 
     def check(self, model: BaseEstimator) -> Sizes:
