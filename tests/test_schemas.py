@@ -213,7 +213,7 @@ FAULTS = {
 @pytest.fixture
 def known(monkeypatch):
     """Model files know the classes of this file."""
-    classes = codec.registry() | {one.__name__: one for one in (Mean, *FAULTS)}
+    classes = codec.registry() | {one.__name__: one for one in (Mean, Kept, *FAULTS)}
     for module in ("codec", "models"):
         monkeypatch.setattr(f"mercer.io.{module}.registry", lambda: classes)
 
@@ -239,3 +239,17 @@ def test_a_reader_that_does_not_ask_is_found(known, monkeypatch):
     monkeypatch.setattr("mercer.testing.schemas.load", without_asking)
     with pytest.raises(AssertionError, match="is loaded with"):
         check_schema(Mean(), np.eye(3))
+
+
+class Kept(BaseEstimator):
+    """Keeps rows, whose number nothing else tells."""
+
+    fitted: ClassVar[Any] = Schema(Count("n_features_in_", "d"), Value("kernel_", Gaussian), Rows("rows_"))
+
+    def fit(self, X):
+        self.n_features_in_, self.kernel_, self.rows_ = X.shape[1], Gaussian(), X
+        return self
+
+
+def test_a_number_of_rows_that_nothing_tells_may_be_any(known):
+    assert check_schema(Kept(), np.eye(3)) > 5

@@ -170,7 +170,8 @@ def _of_count(field: Any, value: Any, sizes: Sizes) -> Iterator[tuple[str, Any]]
 
 
 def _of_rows(field: Any, value: Any, sizes: Sizes) -> Iterator[tuple[str, Any]]:
-    if sizes.is_shared(field.shape) and len(value) if isinstance(value, list) else value.shape[0]:
+    count = len(value) if isinstance(value, list) else value.shape[0]
+    if count and sizes.is_shared(field.shape):
         yield "with a row less", value[1:]
     if np.ndim(value) == 2 and value.dtype != object and sizes.is_shared(field.columns):
         yield "with a column less", value[:, 1:]
