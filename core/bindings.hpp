@@ -54,6 +54,5 @@ void bind_dual(nb::module_& m);
 void bind_quantised(nb::module_& m);
 void bind_groups(nb::module_& m);
 void bind_band(nb::module_& m);
-void bind_triangular(nb::module_& m);
 
 }  // namespace mercer

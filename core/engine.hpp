@@ -202,14 +202,6 @@ using BandVectors = void (*)(const VectorSpec&);
 using BandFactors = void (*)(const FactorSpec&);
 using BandLengths = void (*)(const NormSpec&);
 
-// UᵀU X = B for the upper triangle U of an n x n matrix, whose other triangle is not read; see triangular.hpp.
-struct TriangularSpec {
-    bool is_double;
-    int64_t n, columns;
-    const void* upper;
-    void* x;  // n x columns: B, then X
-};
-
 // out[place[t]] += weight[t] matrix[row[t]], one t after the other, in double; `out` is places x width. No weights are ones.
 struct RowSums {
     bool is_double;
@@ -251,7 +243,6 @@ struct InstructionSet {
     BandVectors band_vectors;
     BandFactors band_factors;
     BandLengths band_norms;
-    void (*cholesky_solve)(const TriangularSpec&);
 };
 
 InstructionSet baseline();

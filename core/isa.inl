@@ -32,12 +32,11 @@ namespace {
 #include "online.hpp"
 #include "quantised.hpp"
 #include "band.hpp"
-#include "triangular.hpp"
 }  // namespace
 
 InstructionSet MERCER_ISA() {
     return {MERCER_ISA_NAME, make, evaluate, Simd<double>::W, subsequences, alignments, matches, kVectorBytes, coordinates, smo,
-            merge_pass, quantise, quantised_product, add_rows, nearest_means, band_step, band_vectors, band_factors, band_norms, cholesky_solve};
+            merge_pass, quantise, quantised_product, add_rows, nearest_means, band_step, band_vectors, band_factors, band_norms};
 }
 
 }  // namespace mercer

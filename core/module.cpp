@@ -243,7 +243,6 @@ NB_MODULE(_core, m) {
     mercer::bind_groups(m);
     mercer::bind_online(m);
     mercer::bind_quantised(m);
-    mercer::bind_triangular(m);
     nb::class_<mercer::Planned>(m, "Planned");
     nb::class_<Tiles, mercer::Planned>(m, "Tiles")
         .def(nb::init<bool, int64_t, int64_t, const std::vector<mercer::PairingArgument>&, const std::vector<mercer::Input>&,

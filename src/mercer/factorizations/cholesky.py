@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import blas, lapack
 
-from mercer.engine import backend
 from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.operators import Operator
@@ -22,13 +21,6 @@ Floats = NDArray[np.float64]
 LARGEST_LAPACK = 96 * 1024
 """Bytes of a row up to which LAPACK factors the matrix at once: some builds of OpenBLAS end the process with a
 segmentation fault in `potrf` with two threads from 16 000 rows of float64 on (0.3.30; 12 000 were well), whoever calls.
-"""
-
-FEW = 64
-"""Columns up to which the engine substitutes, which reads the factor twice, rather than LAPACK's `potrs`: with 8000
-rows in float32 11 columns take a fifth of the time, 64 columns half of it (float64: half, and as long); 128 columns of
-float64 are LAPACK's. Its threads are those of the products before and after it, while LAPACK's would wait for the same
-cores. One column is for `trsv`, which reads as fast.
 """
 
 BLOCK = 4096
@@ -76,10 +68,6 @@ class CholeskyFactor:
         if X.shape[1] == 1:
             trsv = blas.strsv if single else blas.dtrsv
             return np.asarray(trsv(self.buffer.T, trsv(self.buffer.T, X[:, 0], lower=1), lower=1, trans=1)[:, None])
-        if X.shape[1] <= FEW:
-            solved = np.ascontiguousarray(X)
-            backend.engine().cholesky_solve(self.buffer, solved, backend.instruction_set())
-            return solved
         potrs = lapack.spotrs if single else lapack.dpotrs
         return np.asarray(potrs(self.buffer.T, np.asfortranarray(X), lower=True, overwrite_b=True)[0])
 

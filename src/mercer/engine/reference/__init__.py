@@ -18,12 +18,11 @@ from mercer.engine.reference.sequences import (
     substring_product,
 )
 from mercer.engine.reference.tiles import PAIRINGS, BlockTiles, Tiles, instruction_sets, threads
-from mercer.engine.reference.triangular import cholesky_solve
 from mercer.engine.reference.windows import WindowComparison, match_lanes
 
 __all__ = [
     "BAND", "PAIRINGS", "QUANTISED_ROWS", "BlockTiles", "Tiles", "WindowComparison", "add_products", "add_rows",
-    "alignment_kernel", "band_factors", "band_norms", "band_step", "band_vectors", "cholesky_solve", "coordinates",
+    "alignment_kernel", "band_factors", "band_norms", "band_step", "band_vectors", "coordinates",
     "count_kmers", "forget_pass", "instruction_sets", "match_lanes", "merge_pass", "nearest_means", "quantise",
     "quantised_product", "smo", "subsequence_kernel", "substring_kernel", "substring_product", "threads",
 ]  # fmt: skip
