@@ -35,7 +35,7 @@ _MOVED = (
     ("mercer.solvers", "mercer.solvers.descent", "gradient logistic mistakes"),
     ("mercer.solvers", "mercer.solvers.eigen", "eigen:dense krylov nipals pencil"),
     ("mercer.solvers", "mercer.solvers.linear", "cg cholesky linear:system refinement subsets"),
-    ("mercer.solvers", "mercer.solvers.online", "budgeted forgetron online:learner projectron recursive"),
+    ("mercer.solvers", "mercer.solvers.online", "budgeted online:learner projectron recursive"),
     ("mercer.solvers", "mercer.solvers.svm", "dual dual_coordinate smo working_set"),
     ("mercer.validity", "mercer.validity.arithmetic", "ranges"),
     ("mercer.validity", "mercer.validity.proofs", "derivation proof"),

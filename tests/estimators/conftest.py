@@ -155,7 +155,6 @@ EXAMPLES = {
     "online regressor, quantised": (OnlineKernelRegressor(method="qklms", budget=10), regression),
     "online classifier, mergers": (OnlineKernelClassifier(budget=10), classes),
     "online classifier, projections": (OnlineKernelClassifier(budget=10, strategy="project"), classes),
-    "online classifier, forgetting": (OnlineKernelClassifier(budget=10, strategy="forget"), classes),
     "Nystroem": (Nystroem(n_components=8), regression),
     "Fourier features": (RandomFourierFeatures(n_components=10), regression),
     "polynomial sketch": (PolynomialSketch(n_components=20), regression),

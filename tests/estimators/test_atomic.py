@@ -147,7 +147,6 @@ def test_a_fit_beyond_the_memory_leaves_the_model(example):
         lambda: OnlineKernelRegressor(method="qklms", budget=8),
         lambda: OnlineKernelClassifier(budget=8),
         lambda: OnlineKernelClassifier(budget=8, strategy="project"),
-        lambda: OnlineKernelClassifier(budget=8, strategy="forget"),
         lambda: KernelLMS(),
         lambda: KernelPCA(2, n_landmarks=6),
     ],

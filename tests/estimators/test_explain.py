@@ -44,7 +44,11 @@ MODELS = {
     "one class": (mercer.OneClassSVM(kernel=KERNEL), None, "decision_function"),
     "perceptron": (mercer.KernelPerceptron(KERNEL, max_iter=50, tol=None), y, "decision_function"),
     "descent": (mercer.OnlineKernelClassifier(KERNEL, budget=20), y, "decision_function"),
-    "forgetron": (mercer.OnlineKernelClassifier(KERNEL, strategy="forget", averaged=True), y > 0, "decision_function"),
+    "projection": (
+        mercer.OnlineKernelClassifier(KERNEL, strategy="project", averaged=True),
+        y > 0,
+        "decision_function",
+    ),
     "recursive": (mercer.OnlineKernelRegressor(KERNEL), Y, "predict"),
     "quantised": (mercer.OnlineKernelRegressor(KERNEL, method="qklms", averaged=True), y, "predict"),
     "latent": (mercer.KernelPLS(2, KERNEL), y, "predict"),

@@ -30,7 +30,7 @@ OF_MODELS = (
     *("ridge", "svm", "components", "classes", "clusters", "online", "features", "search"),
     *("words", "series", "sets", "table", "matrix", "repaired"),
 )
-REMOVED = {"ASkotch", "ASkotchState"}
+REMOVED = {"ASkotch", "ASkotchState", "Forgetron", "ForgetronState"}
 NEEDS = {"table": "pandas"}
 
 
@@ -91,6 +91,16 @@ def test_reports_in_pickled_models(version, name):
     for report in reports:
         assert report.kernel in str(report)
         assert report.continued() == report
+
+
+def test_a_model_of_a_removed_strategy_predicts_and_names_its_successor(tmp_path):
+    pytest.importorskip("safetensors")
+    kept = read("0.1.0", "online")
+    model = kept["models"]["forget"]
+    mercer.save(model, tmp_path / "model.mercer")
+    assert_says(mercer.load(tmp_path / "model.mercer"), kept["rows"], kept["outputs"]["forget"])
+    with pytest.raises(mercer.errors.InvalidInput, match='removed: use "project"'):
+        model.partial_fit(kept["rows"], np.zeros(len(kept["rows"])))
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -87,7 +87,6 @@ MODELS = {
     "one class": lambda: OneClassSVM(nu=0.3).fit(X),
     "online, merge": lambda: OnlineKernelClassifier(Gaussian(0.2), budget=10).fit(X, LABELS == "warm"),
     "online, project": lambda: OnlineKernelClassifier("linear", strategy="project").fit(X, LABELS),
-    "online, forget": lambda: OnlineKernelClassifier("linear", strategy="forget", budget=9).fit(X, LABELS),
     "online, krls": lambda: OnlineKernelRegressor(Gaussian(0.2), budget=20).fit(X, Y),
     "online, qklms": lambda: OnlineKernelRegressor(Gaussian(0.2), method="qklms").fit(X, Y[:, 0]),
     "clusters": lambda: KernelKMeans(3, Gaussian(0.2)).fit(X),

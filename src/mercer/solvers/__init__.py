@@ -25,7 +25,6 @@ from mercer.solvers.linear.refinement import RefinedConjugateGradients, RefinedS
 from mercer.solvers.linear.subsets import SubsetGradients, SubsetPreconditioner, SubsetState, SubsetSystems
 from mercer.solvers.linear.system import LinearSystem
 from mercer.solvers.online.budgeted import BudgetedDescent, BudgetedState
-from mercer.solvers.online.forgetron import Forgetron, ForgetronState
 from mercer.solvers.online.learner import Learner, Meeting
 from mercer.solvers.online.projectron import Projectron, ProjectronState
 from mercer.solvers.online.recursive import QuantisedLMS, QuantisedState, RecursiveLeastSquares, RecursiveState
@@ -57,8 +56,6 @@ __all__ = [
     "DualPoint",
     "Eigenpairs",
     "Eigenproblem",
-    "Forgetron",
-    "ForgetronState",
     "KernelNipals",
     "KrylovState",
     "LMSState",

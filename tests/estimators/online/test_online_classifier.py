@@ -16,7 +16,7 @@ from mercer.estimators.online.stream import Stream
 from mercer.kernels import Function, Gaussian, Polynomial, Precomputed
 from mercer.testing import assert_close
 
-STRATEGIES = ["merge", "project", "forget"]
+STRATEGIES = ["merge", "project"]
 
 
 @parametrize_with_checks(
@@ -127,34 +127,6 @@ def projecting(X, y, classes, kernel, budget, eta):
     return np.array(S), np.array(B), mistakes[1:]
 
 
-def forgetting(X, y, classes, kernel, budget):
-    """The self-tuned Forgetron of the paper, figure 3, for pairs of classes."""
-    S, B, pairs, mistakes, Q = [], [], [], [0], 0.0
-    for x, c in zip(X, y, strict=True):
-        f = scores(S, B, x, kernel, classes)
-        r = best_rival(f, c)
-        mistakes.append(mistakes[-1] + (f[c] <= f[r]))
-        if f[c] > f[r]:
-            continue
-        e = np.zeros(classes)
-        e[c], e[r] = 1, -1
-        S.append(x)
-        B.append(e)
-        pairs.append((c, r))
-        if len(S) > budget:
-            old = scores(S, B, S[0], kernel, classes)
-            sigma, mu = np.max(B[0]), (old[pairs[0][0]] - old[pairs[0][1]]) / 2
-
-            def damage(phi, sigma=sigma, mu=mu, Q=Q):
-                return Q + (sigma * phi) ** 2 + 2 * sigma * phi - 2 * sigma * phi * phi * mu
-
-            allowed = 15 / 32 * mistakes[-1]
-            phi = 1.0 if damage(1) <= allowed else brentq(lambda p, most=allowed: damage(p) - most, 0, 1, xtol=1e-15)
-            Q = damage(phi)
-            S, B, pairs = S[1:], [phi * b for b in B[1:]], pairs[1:]
-    return np.array(S), np.array(B), mistakes[1:]
-
-
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("budget", [1, 12, 1000])
@@ -163,10 +135,8 @@ def test_every_strategy_is_its_definition_row_by_row(strategy, classes, budget):
     gamma = 0.3
     if strategy == "merge":
         S, B, mistakes = merging(X, y, classes, gamma, budget, 0.01)
-    elif strategy == "project":
-        S, B, mistakes = projecting(X, y, classes, Gaussian(gamma), budget, 0.3)
     else:
-        S, B, mistakes = forgetting(X, y, classes, Gaussian(gamma), budget)
+        S, B, mistakes = projecting(X, y, classes, Gaussian(gamma), budget, 0.3)
     model = OnlineKernelClassifier(Gaussian(gamma), strategy=strategy, budget=budget, alpha=0.01, eta=0.3)
     model, found = one_by_one(model, X, y)
     assert found == mistakes
@@ -260,14 +230,13 @@ def test_a_budget_costs_little_where_much_is_merged():
     assert merged.score(X[3000:], y[3000:]) > exact.score(X[3000:], y[3000:]) - 0.03
 
 
-@pytest.mark.parametrize("strategy", ["project", "forget"])
-def test_other_kernels_and_other_objects(strategy):
+def test_other_kernels_and_other_objects():
     X, y = rows(200)
-    model = OnlineKernelClassifier(Polynomial(2, gamma=0.3), strategy=strategy, budget=30).fit(X, y)
+    model = OnlineKernelClassifier(Polynomial(2, gamma=0.3), budget=30).fit(X, y)
     assert model.score(X, y) > 0.6
     words = ["ab", "abc", "xyz", "xy", "abz", "yz"] * 5
     common = Function(lambda s, t: float(len(set(s) & set(t))), mode="pair")
-    model = OnlineKernelClassifier(common, strategy=strategy, n_passes=3).fit(words, [0, 0, 1, 1, 0, 1] * 5)
+    model = OnlineKernelClassifier(common, n_passes=3).fit(words, [0, 0, 1, 1, 0, 1] * 5)
     assert model.predict(["abab", "zy"]).tolist() == [0, 1]
 
 
@@ -291,7 +260,7 @@ def test_sparse_rows_frames_text_labels_and_float32(strategy):
 
 def test_the_report_tells_what_was_done():
     X, y = rows(200)
-    for strategy, words in (("merge", "mergers"), ("project", "projected"), ("forget", "forgotten")):
+    for strategy, words in (("merge", "mergers"), ("project", "projected")):
         model = OnlineKernelClassifier(strategy=strategy, budget=10, n_passes=1).fit(X, y)
         model.partial_fit(X, y)
         text = str(model.report_)
@@ -386,7 +355,7 @@ def test_what_cannot_be_is_refused():
         OnlineKernelClassifier().partial_fit(X, y).partial_fit(X, y + 1)
     with pytest.raises(InvalidInput, match="first call"):
         OnlineKernelClassifier().partial_fit(X, y).partial_fit(X, y, classes=[0, 1, 2])
-    for change in ({"strategy": "forget"}, {"budget": 5}):
+    for change in ({"strategy": "project"}, {"budget": 5}):
         model = OnlineKernelClassifier().partial_fit(X, y).set_params(**change)
         with pytest.raises(InvalidInput, match="changed"):
             model.partial_fit(X, y)

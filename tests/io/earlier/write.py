@@ -89,7 +89,6 @@ def models() -> dict[str, dict[str, object]]:
         "online": {
             "merge": m.OnlineKernelClassifier(KERNEL, budget=6).fit(X, TWO),
             "project": m.OnlineKernelClassifier("linear", strategy="project").fit(X, LABELS),
-            "forget": m.OnlineKernelClassifier("linear", strategy="forget", budget=6).fit(X, LABELS),
             "krls": m.OnlineKernelRegressor(KERNEL, budget=8).fit(X, Y),
             "qklms": m.OnlineKernelRegressor(KERNEL, method="qklms").fit(X, Y[:, 0]),
         },

@@ -7,7 +7,7 @@ from mercer.engine.reference.band import BAND, band_factors, band_norms, band_st
 from mercer.engine.reference.coordinates import coordinates
 from mercer.engine.reference.dual import smo
 from mercer.engine.reference.groups import add_rows, nearest_means
-from mercer.engine.reference.online import forget_pass, merge_pass
+from mercer.engine.reference.online import merge_pass
 from mercer.engine.reference.quantised import QUANTISED_ROWS, quantise, quantised_product
 from mercer.engine.reference.sequences import (
     add_products,
@@ -23,6 +23,6 @@ from mercer.engine.reference.windows import WindowComparison, match_lanes
 __all__ = [
     "BAND", "PAIRINGS", "QUANTISED_ROWS", "BlockTiles", "Tiles", "WindowComparison", "add_products", "add_rows",
     "alignment_kernel", "band_factors", "band_norms", "band_step", "band_vectors", "coordinates",
-    "count_kmers", "forget_pass", "instruction_sets", "match_lanes", "merge_pass", "nearest_means", "quantise",
+    "count_kmers", "instruction_sets", "match_lanes", "merge_pass", "nearest_means", "quantise",
     "quantised_product", "smo", "subsequence_kernel", "substring_kernel", "substring_product", "threads",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FARTHEST", "forget_pass", "merge_loss", "merge_pass", "merge_share", "shrinkage"]
+__all__ = ["FARTHEST", "merge_loss", "merge_pass", "merge_share"]
 
 Array = NDArray[Any]
 
@@ -158,82 +158,3 @@ class _MergePass:
         self.z[q] = h * self.z[m] + (1 - h) * self.z[q]
         for part in (self.b, self.u):
             part[q] = km * part[m] + kq * part[q]
-
-
-# ---- the Forgetron ---------------------------------------------------------------------------------------------------
-
-ALLOWED = 15 / 32
-"""Damage by shrinking and forgetting that the self-tuned rule allows for each mistake."""
-
-
-def shrinkage(size: float, margin: float, damage: float, mistakes: int) -> tuple[float, float]:
-    """The largest φ ≤ 1 with Q + Ψ(φσ, φμ) ≤ 15 M/32, Ψ(σ, μ) = σ² + 2σ − 2σμ, and Q after it.
-
-    Q < 15 M/32 before, so that either φ = 1 will do or the quadratic has one root between 0 and 1.
-
-    >>> shrinkage(1.0, 1.0, 0.0, 100)
-    (1.0, 1.0)
-    """
-    a, b, c = size**2 - 2 * size * margin, 2 * size, damage - ALLOWED * mistakes
-    phi = 1.0 if a + b + c <= 0 else min(1.0, -2 * c / (b + float(np.sqrt(max(b * b - 4 * a * c, 0.0)))))
-    return phi, damage + phi * (a * phi + b)
-
-
-def forget_pass(
-    pool: Array,
-    F: Array,
-    members: Array,
-    sizes: Array,
-    u: Array,
-    labels: Array,
-    rivals: Array,
-    targets: Array,
-    budget: int,
-    steps: int,
-    damage: float,
-    mistakes: int,
-) -> tuple[int, int, float, int]:
-    """The self-tuned Forgetron on a chunk of n rows, with a dictionary of m, of which p = min(m, n) may be forgotten.
-
-    Parameters
-    ----------
-    pool : array of shape (m + n, p + n)
-        k of the dictionary and then the chunk's rows, with its p oldest and then the chunk's rows.
-    F : array of shape (c, p + n)
-        f of those p + n; it is updated in place, as are the following.
-    members, sizes, u, labels, rivals : arrays of shape (m + n,)
-        Who is in the dictionary, oldest first (a row of the pool), its coefficient, u with steps·sizes − u the sum of
-        that over the rows seen, and the classes that it stands for and against. The first m are given.
-    targets : integers of shape (n,)
-    budget, steps, mistakes : int
-    damage : float
-
-    Returns
-    -------
-    count, gone : int
-        The dictionary is the members from `gone` up to `count`.
-    damage, mistakes
-    """
-    n, m = len(targets), len(pool) - len(targets)
-    p, count, gone = F.shape[1] - n, m, 0
-    for j, y in enumerate(targets):
-        f = F[:, p + j]
-        r = int(np.where(np.arange(len(F)) == y, -np.inf, f).argmax())
-        if f[y] > f[r]:
-            continue
-        members[count], sizes[count], u[count], labels[count], rivals[count] = m + j, 1.0, steps + j, y, r
-        count, mistakes = count + 1, mistakes + 1
-        F[y] += pool[m + j]
-        F[r] -= pool[m + j]
-        if count - gone <= budget:
-            continue
-        old, y, r, size = int(members[gone]), int(labels[gone]), int(rivals[gone]), float(sizes[gone])
-        place = old if old < m else p + old - m
-        phi, damage = shrinkage(size, 0.5 * float(F[y, place] - F[r, place]), damage, mistakes)
-        F *= phi
-        u[gone:count] -= (steps + j) * (1 - phi) * sizes[gone:count]  # what was summed so far is not shrunk
-        sizes[gone:count] *= phi
-        F[y] -= phi * size * pool[old]
-        F[r] += phi * size * pool[old]
-        gone += 1
-    return count, gone, damage, mistakes

@@ -16,7 +16,7 @@ from mercer.gram import KernelOperator
 from mercer.kernels import Gaussian, Kernel
 from mercer.points import count, points_of, take, vectors_of
 from mercer.schemas import Count, Schema
-from mercer.solvers import BudgetedDescent, BudgetedState, Forgetron, Learner, Projectron
+from mercer.solvers import BudgetedDescent, BudgetedState, Learner, Projectron
 
 __all__ = ["OnlineKernelClassifier"]
 
@@ -53,13 +53,11 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
              α/2 ‖f‖² + mean hinge loss                               loses least (Gaussian kernel only)
     project  on a mistake, and on a small margin where that pays: f   it is projected on the span of the dictionary,
              gains Pk(x, ·), or k(x, ·) where P is farther than η     as are those that nearly lie in it before
-    forget   on a mistake: f gains k(x, ·)                            f shrinks, and the oldest is taken out of it
     ======== ======================================================== ============================================
 
-    These are budgeted stochastic gradient descent, Projectron++ and the self-tuned Forgetron. With many classes the
-    true one gains what its best rival loses. A chunk of rows has its kernel values made at once, and the updates are
-    then those of one row after the other: how rows are cut into calls of `partial_fit` makes no difference, up to
-    rounding.
+    These are budgeted stochastic gradient descent and Projectron++. With many classes the true one gains what its best
+    rival loses. The kernel values of a chunk of rows are computed at once, and the updates are then those of one row
+    after the other: how rows are cut into calls of `partial_fit` makes no difference, up to rounding.
 
     Parameters
     ----------
@@ -69,10 +67,9 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
         the rows of the first call.
     budget : int, default 1000
         Rows of the dictionary at most.
-    strategy : {"auto", "merge", "project", "forget"}, default "auto"
-        "auto" is "merge" for the plain Gaussian kernel, and "project" for every other. For B rows in d columns an
-        update costs O(Bd) by "merge", O(1) a row of its chunk by the other two, beside the kernel values, O(Bd) a row,
-        and for "project" O(B²) a row.
+    strategy : {"auto", "merge", "project"}, default "auto"
+        "auto" is "merge" for the plain Gaussian kernel, and "project" for every other. For B rows in d columns the
+        kernel values of a row cost O(Bd), an update by "merge" as much again, and by "project" O(B²) a row.
     alpha : float, default 1e-4
         α > 0 of "merge".
     eta : float, default 0.1
@@ -106,13 +103,12 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
     Notes
     -----
     There is no intercept, and there are no weights: a row that counts twice is met twice. A kernel with a constant
-    (``Gaussian() + 1``, for the other two strategies) has an intercept.
+    (``Gaussian() + 1``, by "project") has an intercept.
 
     References
     ----------
     Z. Wang, K. Crammer, S. Vucetic (2012). Breaking the curse of kernelization. JMLR 13.
     F. Orabona, J. Keshet, B. Caputo (2009). Bounded kernel-based online learning. JMLR 10.
-    O. Dekel, S. Shalev-Shwartz, Y. Singer (2008). The Forgetron. SIAM Journal on Computing 37.
 
     Examples
     --------
@@ -135,7 +131,7 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
         kernel: Any = "gaussian",
         *,
         budget: int = 1000,
-        strategy: Literal["auto", "merge", "project", "forget"] = "auto",
+        strategy: Literal["auto", "merge", "project"] = "auto",
         alpha: float = 1e-4,
         eta: float = 0.1,
         averaged: bool = False,
@@ -207,7 +203,7 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
         self._begin_stream(X, 1 if self._rule == "merge" and outputs == 2 else outputs)
         if self._rule == "merge" and type(self.kernel_) is not Gaussian:
             given = f'strategy="merge" with {self.kernel_!r}'
-            do = 'choose "project" or "forget": of two vectors only the plain Gaussian has a merger that is a vector'
+            do = 'choose "project": of two vectors only the plain Gaussian has a merger that is a vector'
             raise InvalidInput(message("OnlineKernelClassifier", given, do))
 
     def _labels(self, y: np.ndarray) -> np.ndarray:
@@ -228,7 +224,7 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
     def _learner(self, room: int) -> Learner[Any] | Any:
         if self._rule == "merge":
             return BudgetedDescent(room, float(self.alpha))
-        return Projectron(room, float(self.eta)) if self._rule == "project" else Forgetron(room)
+        return Projectron(room, float(self.eta))
 
     def _meet(self, X: Any, labels: np.ndarray, order: np.ndarray) -> None:
         if self._rule == "merge":
@@ -240,7 +236,7 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
         """Distances by tiles, then the chunk's updates at once: see `BudgetedDescent`."""
         if not vectors_of(take(X, np.arange(1))).may_be_dense:
             given = f'sparse rows of {X.shape[1]} columns with strategy="merge"'
-            do = 'choose "project" or "forget": mergers are dense'
+            do = 'choose "project": mergers are dense'
             raise InvalidInput(message("OnlineKernelClassifier", given, do))
         room, gamma, d = self._room(len(order)), float(self.kernel_.get_params()["gamma"]), X.shape[1]
         dtype, distance = X.dtype, ScaledDistance(gamma)
@@ -272,12 +268,9 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
         if self._rule == "merge":
             report.method = f"stochastic gradient descent on the hinge loss, α = {self.alpha:g}; mergers"
             done = f"{state.updates} updates, {state.merges} mergers, {state.removals} removals"
-        elif self._rule == "project":
+        else:
             report.method = f"Projectron++, η = {self.eta:g}"
             done = f"{len(b)} rows joined, {state.projected} updates were projected"
-        else:
-            report.method = "Forgetron"
-            done = f"{state.mistakes} updates, {state.mistakes - len(b)} were forgotten"
         report.reason = f'strategy="{self._rule}", budget {self.budget}'
         report.n, report.rank, report.steps = self.n_seen_, len(b), self.n_seen_
         report.residual, report.tolerance = state.residual, float("nan")
@@ -285,11 +278,17 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
         report.notes = [note for note in report.notes if not note.startswith("in all: ")] + [f"in all: {done}"]
         return self
 
+    def _state_fits(self) -> bool:
+        # Models of a removed strategy still predict, by their coefficients; nothing reads their state.
+        return self.strategy == "forget" or super()._state_fits()
+
     # ---- parameters and new rows ------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        if self.strategy not in ("auto", "merge", "project", "forget"):
-            self._refuse("strategy", 'choose "auto", "merge", "project" or "forget"')
+        if self.strategy == "forget":
+            self._refuse("strategy", 'this strategy was removed: use "project"')
+        if self.strategy not in ("auto", "merge", "project"):
+            self._refuse("strategy", 'choose "auto", "merge" or "project"')
         self._checked_count("budget")
         if self.n_passes is not None:
             self._checked_count("n_passes", ", or None")

@@ -86,13 +86,7 @@ class Stream(KernelEstimator):
             return False
         by_row = (one for name, one in arrays.items() if len(asked[name].shape) and not len(asked[name]))
         square = (one for name, one in arrays.items() if asked[name].shape == (0, 0))
-        classes = len(getattr(self, "classes_", ()))
-        named = (arrays[name] for name in ("labels", "rivals") if name in arrays)
-        return (
-            all(len(one) == m for one in by_row)
-            and all(one.shape == (m, m) for one in square)
-            and all(one.dtype.kind in "iu" and np.all((one >= 0) & (one < classes)) for one in named)
-        )
+        return all(len(one) == m for one in by_row) and all(one.shape == (m, m) for one in square)
 
     def _go_on(self) -> None:
         """The account of another call; refuses parameters that are not those of the state."""
