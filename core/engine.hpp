@@ -51,6 +51,9 @@ struct Plan {
     const int64_t* pins;   // per row, the column that is the same point, or -1; may be null
 };
 
+// Where the block row from row i on begins, if of n x n entries block rows from the diagonal on are kept one after the other.
+constexpr int64_t upper_start(int64_t i, int64_t n, int64_t row_block) { return i * n - i * (i - row_block) / 2; }
+
 class Engine {
    public:
     virtual ~Engine();  // not here: the class's tables would be made once per instruction set, and the linker would choose
@@ -59,6 +62,9 @@ class Engine {
     virtual void block(int64_t i0, int64_t i1, int64_t j0, int64_t j1, void* out, int64_t stride) = 0;
     // rows [i0, i1) and, by symmetry, the same columns, into the whole n x n matrix `out`; i0 a multiple of row_block()
     virtual void gram(int64_t i0, int64_t i1, void* out, int64_t stride) = 0;
+    // the same rows of the blocks on the diagonal and right of it, each block row whole and contiguous at upper_start of its first row;
+    // i0 a multiple of row_block(), i1 too or the end
+    virtual void upper(int64_t i0, int64_t i1, void* out) = 0;
     // out (float64, r wide) += K[i0:i1, j0:j1] v[j0:j1], v being m x r. `symmetric`: out is n x r; of this piece, entries left of the
     // diagonal blocks are not visited, and those right of them add to both of their rows. All ranges end on row blocks, or at the end.
     virtual void multiply(int64_t i0, int64_t i1, int64_t j0, int64_t j1, const void* v, int64_t r, double* out, bool symmetric) = 0;

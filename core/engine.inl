@@ -12,8 +12,7 @@ class TileEngine final : public Engine {
 
     void block(int64_t i0, int64_t i1, int64_t j0, int64_t j1, void* out_, int64_t stride) override {
         T* out = static_cast<T*>(out_);
-        const int64_t most = ceil_div(j1 - j0, strips_.tile());
-        for_tasks(i0, i1, most, [&](Scratch<T>& s, Rows r, int64_t slice, int64_t slices) {
+        for_tasks(i0, i1, j1 - j0, [&](Scratch<T>& s, Rows r, int64_t slice, int64_t slices) {
             strips_.sweep(s, r, strips_.cut(j0, j1, slice, slices), [&](int64_t i, int64_t j, int columns, const T* strip) {
                 const int64_t from = max64(j, j0), to = min64(j + columns, j1);
                 for (int64_t k = max64(i, r.begin); k < min64(i + M, r.end); ++k)
@@ -26,22 +25,40 @@ class TileEngine final : public Engine {
     void gram(int64_t i0, int64_t i1, void* out, int64_t stride) override {
         const Mirror<T> mirror(static_cast<T*>(out), stride, strips_.columns());
         const int64_t m = strips_.columns(), across = strips_.stride();
-        for_tasks(i0, i1, 1, [&](Scratch<T>& s, Rows r, int64_t, int64_t) {
-            strips_.sweep(s, r, {r.begin, r.end}, [&](int64_t i, int64_t j, int columns, const T* strip) {
-                mirror.corner(i, min64(M, r.end - i), j, min64(columns, r.end - j), strip, across);
+        for_tasks(i0, i1, m - i0, [&](Scratch<T>& s, Rows r, int64_t slice, int64_t slices) {
+            const Parts part = parts(r, r.end, slice, slices);
+            const Columns square = part.square, right = part.right;
+            strips_.template sweep<true>(s, r, square, [&](int64_t i, int64_t j, int columns, const T* strip) {
+                mirror.corner(i, min64(M, r.end - i), j, min64(columns, square.end - j), strip, across);
             });
-            if (r.end == m) return;
             // Right of the square on the diagonal, a tile is kept whole, to be written a second time, turned. The first one begins
             // on a panel's border, maybe left of where the square ends.
-            Buffer<T> kept(round_up(kRowBlock, M) * across);
-            strips_.sweep(s, r, {r.end, m}, [&](int64_t i, int64_t j, int columns, const T* strip) {
-                const int64_t from = max64(j, r.end), to = min64(j + columns, m);
+            Buffer<T> kept(right.begin < right.end ? round_up(kRowBlock, M) * across : 0);
+            strips_.sweep(s, r, right, [&](int64_t i, int64_t j, int columns, const T* strip) {
+                const int64_t from = max64(j, right.begin), to = min64(j + columns, right.end);
                 mirror.rows(i, min64(M, r.end - i), from, to - from, strip + from - j, across);
                 std::memcpy(static_cast<void*>(kept.get() + (i - r.begin) * across), strip, size_t(M * across) * sizeof(T));
             }, [&](int64_t j, int columns) {
-                mirror.turned(r.begin, r.end - r.begin, j, max64(0, r.end - j), min64(columns, m - j), kept.get(), across);
+                mirror.turned(r.begin, r.end - r.begin, j, max64(0, right.begin - j), min64(columns, right.end - j), kept.get(), across);
             });
             mirror.done();
+        });
+    }
+
+    void upper(int64_t i0, int64_t i1, void* out) override {
+        const int64_t m = strips_.columns(), across = strips_.stride();
+        for_tasks(i0, i1, m - i0, [&](Scratch<T>& s, Rows r, int64_t slice, int64_t slices) {
+            const int64_t first = r.begin / kRowBlock * kRowBlock;  // of the block row, in which a run of rows is whole
+            const Parts part = parts(r, min64(first + kRowBlock, m), slice, slices);
+            const Columns square = part.square, right = part.right;
+            const Mirror<T> block(static_cast<T*>(out) + upper_start(first, m, kRowBlock), m - first, m);
+            strips_.template sweep<true>(s, r, square, [&](int64_t i, int64_t j, int columns, const T* strip) {
+                block.corner(i - first, min64(M, r.end - i), j - first, min64(columns, square.end - j), strip, across);
+            });
+            strips_.sweep(s, r, right, [&](int64_t i, int64_t j, int columns, const T* strip) {
+                block.rows(i - first, min64(M, r.end - i), j - first, min64(columns, right.end - j), strip, across);
+            });
+            block.done();
         });
     }
 
@@ -56,7 +73,7 @@ class TileEngine final : public Engine {
     void group_sums(int64_t i0, int64_t i1, const int64_t* start, int64_t groups, const void* w_, double* out) override {
         const T* w = static_cast<const T*>(w_);
         const int64_t m = strips_.columns();
-        for_tasks(i0, i1, 1, [&](Scratch<T>& s, Rows r, int64_t, int64_t) {
+        for_tasks(i0, i1, 0, [&](Scratch<T>& s, Rows r, int64_t, int64_t) {
             int64_t first = 0;  // the group of the tile's first column
             strips_.sweep(s, r, {0, m}, [&](int64_t i, int64_t j, int columns, const T* strip) {
                 while (first + 1 < groups && start[first + 1] <= j) ++first;
@@ -74,7 +91,7 @@ class TileEngine final : public Engine {
     void row_max(int64_t i0, int64_t i1, int64_t* index, double* value) override {
         const int64_t m = strips_.columns();
         for (int64_t i = 0; i < i1 - i0; ++i) index[i] = -1, value[i] = -__builtin_inf();
-        for_tasks(i0, i1, 1, [&](Scratch<T>& s, Rows r, int64_t, int64_t) {
+        for_tasks(i0, i1, 0, [&](Scratch<T>& s, Rows r, int64_t, int64_t) {
             strips_.sweep(s, r, {0, m}, [&](int64_t i, int64_t j, int columns, const T* strip) {
                 const int64_t valid = min64(columns, m - j);
                 for (int64_t k = max64(i, r.begin); k < min64(i + M, r.end); ++k)
@@ -84,14 +101,25 @@ class TileEngine final : public Engine {
     }
 
    private:
-    // Calls f(scratch, rows, slice, slices) for runs of rows, and for slices of the columns too where the rows alone are too
-    // few to occupy the team. No entry depends on the partition.
+    struct Parts {
+        Columns square, right;
+    };
+
+    // Of the rows' entries from the diagonal on, a slice of the columns: those before `end`, and those from there on.
+    Parts parts(Rows r, int64_t end, int64_t slice, int64_t slices) const {
+        const Columns c = strips_.cut(r.begin, strips_.columns(), slice, slices);
+        return {{c.begin, min64(c.end, end)}, {max64(c.begin, end), c.end}};
+    }
+
+    // Calls f(scratch, rows, slice, slices) for runs of rows and, if the rows alone are too few to occupy the team, for slices of
+    // `columns`, if these may be divided. Shorter runs are the last resort: each reads all packed columns, which in high dimension
+    // are too many for a cache. No entry depends on the partition.
     template <class F>
-    void for_tasks(int64_t i0, int64_t i1, int64_t most_slices, F f) const {
-        const int64_t first = i0 / M * M, wanted = 4 * threads();
-        const int64_t height = min64(kRowBlock, round_up(ceil_div(i1 - first, wanted), M));
-        const int64_t runs = ceil_div(i1 - first, height);
-        const int64_t slices = runs >= wanted ? 1 : min64(most_slices, ceil_div(wanted, runs));
+    void for_tasks(int64_t i0, int64_t i1, int64_t columns, F f) const {
+        const int64_t first = i0 / M * M, wanted = 4 * threads(), most = max64(1, ceil_div(columns, strips_.tile()));
+        int64_t height = kRowBlock, runs = ceil_div(i1 - first, height);
+        const int64_t slices = min64(most, ceil_div(wanted, runs));
+        for (; runs * slices < wanted && height % (2 * M) == 0; runs = ceil_div(i1 - first, height)) height /= 2;
         parallel(runs * slices, [&](int64_t task) {
             Scratch<T> s;
             strips_.prepare(s);

@@ -8,6 +8,9 @@
 #if defined(__SSE2__)
 #include <immintrin.h>
 #endif
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
 #include "engine.hpp"
 

@@ -6,7 +6,16 @@ inline int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 inline int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
-// Zeroed, on a cache line.
+// Large memory in large pages, as NumPy asks for its arrays: first touched by 4 kB, it costs more than what fills it.
+inline void ask_for_large_pages([[maybe_unused]] void* at, [[maybe_unused]] size_t bytes) {
+#if defined(MADV_HUGEPAGE)
+    constexpr uintptr_t page = 4096;
+    const uintptr_t first = (reinterpret_cast<uintptr_t>(at) + page - 1) & ~(page - 1), last = (reinterpret_cast<uintptr_t>(at) + bytes) & ~(page - 1);
+    if (bytes >= size_t(1) << 22) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+#endif
+}
+
+// Zeroed, on a cache line. What is large is first touched by the thread that writes it.
 template <class T>
 class Buffer {
    public:
@@ -17,10 +26,11 @@ class Buffer {
     ~Buffer() { std::free(base_); }
     void reset(int64_t n) {
         std::free(base_);
-        base_ = std::malloc(size_t(n) * sizeof(T) + 64);
+        const size_t bytes = size_t(n) * sizeof(T) + 64;
+        base_ = std::calloc(1, bytes);
         if (!base_) throw std::bad_alloc();
+        ask_for_large_pages(base_, bytes);
         at_ = reinterpret_cast<T*>((reinterpret_cast<uintptr_t>(base_) + 63) & ~uintptr_t(63));
-        std::memset(static_cast<void*>(at_), 0, size_t(n) * sizeof(T));
     }
     T* get() const { return at_; }
     T& operator[](int64_t i) const { return at_[i]; }

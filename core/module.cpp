@@ -163,6 +163,16 @@ class Tiles final : public Planned {
         engine_->gram(i0, i1, out.data(), m_);
     }
 
+    void upper(int64_t i0, int64_t i1, Output out) {
+        range(i0, i1, n_);
+        require(n_ == m_ && on_block(i0, n_) && on_block(i1, n_), "block rows are a symmetric matrix's, whole ones");
+        const int64_t last = (n_ - 1) / row_block() * row_block();
+        require(has_type(out, double_) && out.ndim() == 1 && int64_t(out.shape(0)) == upper_start(last, n_, row_block()) + (n_ - last) * (n_ - last),
+                "the output does not fit the block rows");
+        nb::gil_scoped_release free;
+        engine_->upper(i0, i1, out.data());
+    }
+
     void multiply(int64_t i0, int64_t i1, int64_t j0, int64_t j1, Input v, DoubleMatrix out, bool symmetric) {
         range(i0, i1, n_);
         range(j0, j1, m_);
@@ -255,6 +265,7 @@ NB_MODULE(_core, m) {
         // noconvert: an output of another type or layout would be written to a copy, and lost
         .def("block", &Tiles::block, "i0"_a, "i1"_a, "j0"_a, "j1"_a, "out"_a.noconvert())
         .def("gram", &Tiles::gram, "i0"_a, "i1"_a, "out"_a.noconvert())
+        .def("upper", &Tiles::upper, "i0"_a, "i1"_a, "out"_a.noconvert())
         .def("multiply", &Tiles::multiply, "i0"_a, "i1"_a, "j0"_a, "j1"_a, "v"_a, "out"_a.noconvert(), "symmetric"_a)
         .def("normal_product", &Tiles::normal_product, "i0"_a, "i1"_a, "v"_a, "weights"_a.none(), "out"_a.noconvert())
         .def("group_sums", &Tiles::group_sums, "i0"_a, "i1"_a, "start"_a.noconvert(), "weights"_a.none(), "out"_a.noconvert())

@@ -1,14 +1,14 @@
 // Stages one and two together: the packed plan, and sweeps that evaluate it strip by strip.
 //
 // For each tile of columns, which stays in L2, and each panel of kPanelRows rows: pairing into a strip that stays in L1, program
-// over the strip, consumer. Where the depth is too large for a panel to stay in cache, pairing goes depth block by depth block
-// over a taller buffer first.
+// over the strip, consumer. Where the depth is too large for two panels of columns to stay in L2, pairing goes depth block by depth
+// block over a taller buffer first. Panels may be far larger than L1, because the micro-kernel reads them from L2 as fast.
 
 constexpr int kRowBlock = 192;   // a multiple of every panel height and width
 constexpr int kTallRows = 96;    // rows of the buffer when the depth is blocked
 constexpr int kStripBytes = 32 * 1024;
-constexpr int kTileBytes = kVectorBytes == 64 ? 768 * 1024 : 192 * 1024;
-constexpr int kMaxDepth = kVectorBytes == 64 ? 2048 : 1024;  // bytes of one packed row before the depth is blocked
+constexpr int kTileBytes = kVectorBytes == 64 ? 512 * 1024 : 192 * 1024;
+constexpr int kMaxDepth = kVectorBytes == 64 ? 8192 : 4096;  // bytes of one packed row before the depth is blocked
 constexpr int kMaxColumns = 512;
 
 struct Rows {
@@ -34,17 +34,20 @@ constexpr int64_t kPackAlone = 1 << 15;
 
 template <class T, class From>
 void pack(const From* x, const double* origin, int64_t n, int64_t depth, int width, int64_t panels, T* out) {
+    constexpr int64_t kLine = 64 / int64_t(sizeof(From));
     const int64_t step = max64(64, kPackAlone / max64(1, width * depth));
     parallel(ceil_div(panels, step), [=](int64_t task) {
         for (int64_t p = task * step; p < min64(panels, (task + 1) * step); ++p)
-            for (int64_t i = 0; i < min64(width, n - p * width); ++i) {
-                const From* row = x + (p * width + i) * depth;
-                T* o = out + p * width * depth + i;
-                if (origin)  // in double, so that only the small remainder is rounded
-                    for (int64_t k = 0; k < depth; ++k) o[k * width] = T(double(row[k]) - origin[k]);
-                else
-                    for (int64_t k = 0; k < depth; ++k) o[k * width] = T(row[k]);
-            }
+            for (int64_t k0 = 0; k0 < depth; k0 += kLine)  // a line of each row at a time: what is written stays in L1
+                for (int64_t i = 0; i < min64(width, n - p * width); ++i) {
+                    const From* row = x + (p * width + i) * depth;
+                    T* o = out + p * width * depth + i;
+                    const int64_t end = min64(k0 + kLine, depth);
+                    if (origin)  // in double, so that only the small remainder is rounded
+                        for (int64_t k = k0; k < end; ++k) o[k * width] = T(double(row[k]) - origin[k]);
+                    else
+                        for (int64_t k = k0; k < end; ++k) o[k * width] = T(row[k]);
+                }
     });
 }
 
@@ -110,22 +113,27 @@ class Strips {
     // Calls strip(i, j, columns, values) for every strip of rows x columns, and end_of_tile(j, columns) after each tile. Strips
     // begin on panel borders and `columns` is padded to whole panels: the first may begin before what was asked for, the last
     // end beyond it. Entries beyond the matrix are zero.
-    template <class Strip, class End>
+    // `upper`: a panel of rows begins at the panel of columns that its first row is in, if that is further to the right.
+    template <bool upper = false, class Strip, class End>
     void sweep(Scratch<T>& s, Rows r, Columns c, Strip strip, End end_of_tile) const {
+        if (c.begin >= c.end) return;  // no columns, though rounded to panels they would be some
         const int64_t first = r.begin / M * M;
         for (int64_t j = c.begin / N * N; j < c.end; j += tile_) {
             const int columns = int(min64(tile_, round_up(c.end - j, N)));
             for (int64_t top = first; top < r.end; top += kTallRows) {
                 const int64_t bottom = min64(top + kTallRows, round_up(r.end, M));
-                if (any_blocked_) pair_blocked(s, top, bottom, j, columns);
-                for (int64_t i = top; i < bottom; i += M) strip(i, j, columns, evaluate(s, i, i - top, j, columns));
+                if (any_blocked_) pair_blocked<upper>(s, top, bottom, j, columns);
+                for (int64_t i = top; i < bottom; i += M) {
+                    const int from = first_column<upper>(i, j, columns);
+                    if (from < columns) strip(i, j + from, columns - from, evaluate(s, i, i - top, j, from, columns));
+                }
             }
             end_of_tile(j, columns);
         }
     }
-    template <class Strip>
+    template <bool upper = false, class Strip>
     void sweep(Scratch<T>& s, Rows r, Columns c, Strip strip) const {
-        sweep(s, r, c, strip, [](int64_t, int) {});
+        sweep<upper>(s, r, c, strip, [](int64_t, int) {});
     }
 
    private:
@@ -209,6 +217,13 @@ class Strips {
         micro_kernel<kSqdist, T>(x.get() + i * q.depth, z.get() + j * q.depth, int(q.depth), out, int(stride_), false);
     }
 
+    // Of the tile at column j, the first column that is wanted for a panel of rows.
+    template <bool upper>
+    static int first_column(int64_t i, int64_t j, int columns) {
+        return upper ? int(min64(columns, max64(0, i / N * N - j))) : 0;
+    }
+
+    template <bool upper>
     void pair_blocked(Scratch<T>& s, int64_t top, int64_t bottom, int64_t j, int columns) const {
         constexpr int64_t most = kMaxDepth / int64_t(sizeof(T));
         for (int p = 0; p < pairings_; ++p) {
@@ -217,18 +232,20 @@ class Strips {
             const int64_t blocks = ceil_div(q.depth, most), step = ceil_div(q.depth, blocks);
             for (int64_t k = 0; k < q.depth; k += step)
                 for (int64_t i = top; i < bottom; i += M)
-                    for (int64_t c = 0; c < columns; c += N)
+                    for (int64_t c = first_column<upper>(i, j, columns); c < columns; c += N)
                         pair(q, i, j + c, k, min64(step, q.depth - k), s.tall.get() + (p * kTallRows + i - top) * stride_ + c);
         }
     }
 
-    const T* evaluate(Scratch<T>& s, int64_t i, int64_t offset, int64_t j, int columns) const {
+    // The panel of rows i, at `offset` in the tall buffer, against the columns [from, columns) of the tile at j.
+    const T* evaluate(Scratch<T>& s, int64_t i, int64_t offset, int64_t j, int from, int columns) const {
+        j += from, columns -= from;
         T* const kept = s.kept;
         if (kept) s.reg[result_] = kept, s.kept += M * stride_;
         for (int p = 0; p < pairings_; ++p) {
             const PackedPairing<T>& q = pairing_[p];
             if (q.blocked)
-                s.reg[p] = s.tall.get() + (p * kTallRows + offset) * stride_;
+                s.reg[p] = s.tall.get() + (p * kTallRows + offset) * stride_ + from;
             else
                 for (int64_t c = 0; c < columns; c += N) pair(q, i, j + c, 0, q.depth, s.reg[p] + c);
             if (q.by_norms && pinned_) pin(s.reg[p], i, j, columns);

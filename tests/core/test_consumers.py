@@ -67,6 +67,60 @@ def test_gram_takes_what_is_right_of_the_diagonal(make_plan, isa, dtype, n):
     np.testing.assert_array_equal(out, i + 1000.0 * j)
 
 
+@pytest.mark.parametrize("depth", [300, 3000])
+@pytest.mark.parametrize("program", [None, []])
+def test_gram_of_many_features(make_plan, full, isa, dtype, depth, program):
+    """Columns left of the diagonal are left out of the depth-blocked buffer, too."""
+    n = 401
+    plan = make_plan(dtype, n, depth=depth, program=program)
+    tiles, out = plan.tiles(isa), np.full((n, n), np.nan, dtype)
+    for i in range(0, n, tiles.row_block):
+        tiles.gram(i, min(i + tiles.row_block, n), out)
+    np.testing.assert_array_equal(out, out.T)
+    np.testing.assert_allclose(out, full(plan.twin(), n, n, np.float64), rtol=20 * plan.eps)
+
+
+def block_rows(tiles, n, dtype, step):
+    """All block rows from the diagonal on, so many at a time, as a matrix; what is left of the blocks is zero."""
+    height, whole = tiles.row_block, np.zeros((n, n), dtype)
+    tops = range(0, n, height)
+    out = np.full(sum(min(height, n - i) * (n - i) for i in tops), np.nan, dtype)
+    for i in range(0, n, step * height):
+        tiles.upper(i, min(i + step * height, n), out)
+    start = 0
+    for i in tops:
+        rows = min(height, n - i)
+        whole[i : i + rows, i:] = out[start : start + rows * (n - i)].reshape(rows, n - i)
+        start += rows * (n - i)
+    return whole
+
+
+@pytest.mark.parametrize(("n", "depth"), [*((n, 5) for n in SIZES), (401, 300), (401, 3000), (1350, 5)])
+@pytest.mark.parametrize("step", [1, 3])
+def test_block_rows_are_those_of_gram(make_plan, full, isa, dtype, n, depth, step):
+    plan = make_plan(dtype, n, depth=depth)
+    tiles, gram = plan.tiles(isa), np.empty((n, n), dtype)
+    tiles.gram(0, n, gram)
+    block = np.arange(n) // tiles.row_block
+    expected = np.where(block[:, None] <= block, gram, 0)
+    found = block_rows(tiles, n, dtype, step)
+    if isa == "numpy":
+        np.testing.assert_allclose(found, expected, rtol=20 * plan.eps)
+    else:
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_block_rows_are_whole(native, make_plan, dtype):
+    n = 401
+    tiles, out = make_plan(dtype, n).tiles(""), np.empty(192 * 401 + 192 * 209 + 17 * 17, dtype)
+    tiles.upper(192, n, out)
+    for i0, i1 in ((0, 191), (12, n), (192, 400)):
+        with pytest.raises(ValueError, match="whole ones"):
+            tiles.upper(i0, i1, out)
+    with pytest.raises(ValueError, match="symmetric matrix"):
+        make_plan(dtype, n, n + 1).tiles("").upper(0, n, out)
+
+
 def test_gram_of_a_matrix_larger_than_the_cache(make_plan, isa):
     """Whole lines that bypass the cache, rows that begin anywhere in a line, a last block that is not full."""
     n = 3001

@@ -41,6 +41,7 @@ def outputs(tiles, n, dtype):
     return {
         "block": (lambda out: tiles.block(0, n, 0, n, out), np.zeros((n, n), dtype)),
         "gram": (lambda out: tiles.gram(0, n, out), np.zeros((n, n), dtype)),
+        "upper": (lambda out: tiles.upper(0, n, out), np.zeros(n * n, dtype)),
         "multiply": (lambda out: tiles.multiply(0, n, 0, n, np.ones((n, 2), dtype), out, True), np.zeros((n, 2))),
         "normal_product": (
             lambda out: tiles.normal_product(0, n, np.ones((n, 2), dtype), None, out),

@@ -65,13 +65,26 @@ class BlockTiles:
         """Rows [i0, i1) and, by symmetry, the same columns, into the whole n × n matrix `out`."""
         for top in range(i0, i1, self.row_block):
             bottom = min(top + self.row_block, i1)
-            square = self._evaluate(top, bottom, top, bottom)
-            upper = np.triu(square)
-            out[top:bottom, top:bottom] = upper + np.triu(square, 1).T
+            out[top:bottom, top:bottom] = self._square(top, bottom)
             for j, end in self._tiles(top, bottom, bottom, self.columns):
                 values = self._evaluate(top, bottom, j, end)
                 out[top:bottom, j:end] = values
                 out[j:end, top:bottom] = values.T
+
+    def upper(self, i0: int, i1: int, out: Array) -> None:
+        """Of the same rows the blocks on the diagonal and right of it, each block row contiguous in the whole `out`."""
+        n = self.columns
+        for top in range(i0, i1, self.row_block):
+            bottom, start = min(top + self.row_block, i1), top * n - top * (top - self.row_block) // 2
+            rows = out[start : start + (bottom - top) * (n - top)].reshape(bottom - top, n - top)
+            rows[:, : bottom - top] = self._square(top, bottom)
+            for j, end in self._tiles(top, bottom, bottom, n):
+                rows[:, j - top : end - top] = self._evaluate(top, bottom, j, end)
+
+    def _square(self, top: int, bottom: int) -> Array:
+        """The square on the diagonal, from the entries right of it."""
+        square = self._evaluate(top, bottom, top, bottom)
+        return np.asarray(np.triu(square) + np.triu(square, 1).T)
 
     @np.errstate(all="ignore")  # as the compiled module: infinite entries are for the caller to find in the result
     def multiply(self, i0: int, i1: int, j0: int, j1: int, v: Array, out: Array, symmetric: bool) -> None:
