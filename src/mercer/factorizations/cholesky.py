@@ -29,7 +29,7 @@ BLOCK = 4096
 
 @dataclass(frozen=True)
 class CholeskyFactor:
-    """A = LLᵀ with L in the upper triangle, read by columns, of one n × n buffer; the other triangle is still A's.
+    """A = LLᵀ with L in the upper triangle, read by columns, of one n × n buffer; the other triangle is not read.
 
     Examples
     --------

@@ -15,7 +15,7 @@ from mercer.gram.inputs import RUN, commutes, narrowed
 from mercer.gram.planned import Planned
 from mercer.gram.reach import kernel_holds, not_held
 from mercer.kernels import Kernel, as_kernel
-from mercer.operators import Operator, row_blocks
+from mercer.operators import Operator, Packed, row_blocks
 from mercer.points import Points
 from mercer.points.runs import index_runs, run_ends
 
@@ -255,6 +255,30 @@ class KernelOperator(Planned):
             return super().fill(out)
         self._write(slice(0, self.shape[0]), out)
         return out
+
+    def packed(self) -> Packed:
+        """The entries of a symmetric K, each pair stored once.
+
+        Examples
+        --------
+        >>> from mercer import KernelOperator
+        >>> KernelOperator("linear", [[1.0], [2.0]]).packed().toarray()
+        array([[1., 2.],
+               [2., 4.]])
+        """
+        if not self.symmetric:
+            raise self._invalid("packed() of a K that is not symmetric", "take toarray()")
+        n, plan = self.shape[0], self._tiles()
+        out = np.empty(Packed.size(n, plan.row_block), self.dtype)
+        for i0, i1 in sweep.pieces(plan, n, n, self._work(0), align=plan.row_block):
+            plan.upper(i0, i1, out)
+        return Packed(out, n, plan.row_block)
+
+    @property
+    def packed_bytes(self) -> int:
+        """What `packed` takes, at most."""
+        n = self.shape[0]
+        return self.dtype.itemsize * Packed.size(n, max(n, 1) if self.kernel.whole else sweep.ROW_BLOCK)
 
     def add_to(self, out: Array) -> Array:
         """Add K to `out` in place, a few rows at a time."""

@@ -16,6 +16,7 @@ from mercer.operators.base import (
 from mercer.operators.cached import CachedRows
 from mercer.operators.centering import Centered, Weighted, center_cross
 from mercer.operators.norm import estimate_norm
+from mercer.operators.packed import Packed
 from mercer.operators.quantised import Quantised
 from mercer.operators.structured import Bordered, Diagonal, Identity, LowRank
 
@@ -30,6 +31,7 @@ __all__ = [
     "Identity",
     "LowRank",
     "Operator",
+    "Packed",
     "Product",
     "Quantised",
     "Scaled",

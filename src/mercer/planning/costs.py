@@ -212,7 +212,7 @@ def refined_cholesky(machine: Machine, n: int, d: int, columns: int = 1, *, kept
     made = matrix(machine, n, d, 4)
     residual = product(machine, n, d, columns)
     if kept:
-        made = matrix(machine, n, d, 8) + 4 * n * n / machine.touch
+        made = matrix(machine, n, d, 8)  # touches as many bytes: each pair once in float64, and a float32 matrix
         residual = stored_product(machine, n, columns)
     return made + cholesky(machine, n, 4) + CHECKS * (residual + substitution(machine, n, columns, 4))
 

@@ -24,6 +24,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from mercer.engine.backend import one_blas_thread
 from mercer.factorizations.pivoted_cholesky import PivotedCholesky, pivoted_cholesky
@@ -181,18 +182,34 @@ class RegularisedSolve:
         self._predict(refined_cholesky(self._machine, n, self._d, self.B.shape[1], kept=kept), "kernel matrix", "solve")
         narrow = self.narrow and not (kept and n <= SMALL)
         need = (4 if narrow else 8) * n * n
-        self._account(f"Cholesky of the stored matrix ({human(need)})", reason, need + 8 * n * n * kept)
+        self._account(f"Cholesky of the stored matrix ({human(need)})", reason, need + self._entry_bytes * kept)
+        dtype = np.float32 if narrow else np.float64
         K: Operator = self.K
         with report.stage("kernel matrix"):
             if kept:
-                K = Dense(K.fill(np.empty(K.shape)), symmetric=True, beside_lapack=True)
-                report.method += f", refined by its entries in float64 ({human(8 * n * n)})"
+                report.method += f", refined by its entries in float64 ({human(self._entry_bytes)})"
+                K, matrix = self._kept_entries(dtype)
             else:
                 self.K.release()  # fewer copies of the rows at a time
-            matrix = K.fill(np.empty(K.shape, np.float32 if narrow else np.float64))
+                matrix = K.fill(np.empty(K.shape, dtype))
         solver = Cholesky(tol=self.tol, precision="mixed" if narrow else "float64")
         with report.stage("solve"):
             return solve(solver, LinearSystem(K, self.B, self.shift, matrix=matrix))
+
+    def _kept_entries(self, dtype: DTypeLike) -> tuple[Operator, np.ndarray[Any, Any]]:
+        """K from its entries in float64, and the matrix for Cholesky, which reads its upper triangle only."""
+        if len(self.B) <= SMALL:
+            dense = self.K.fill(np.empty(self.K.shape))
+            return Dense(dense, symmetric=True, beside_lapack=True), dense.astype(dtype)
+        packed = self.K.packed()
+        self.K.release()  # the next matrix may take the memory of these copies, which the system has provided already
+        return packed, packed.fill_upper(np.zeros(packed.shape, dtype))
+
+    @property
+    def _entry_bytes(self) -> int:
+        """Bytes that `_kept_entries` keeps beside the matrix that is factored."""
+        n = len(self.B)
+        return 8 * n * n if n <= SMALL else self.K.packed_bytes
 
     def _iterative(
         self, reason: str, found: Plan | None, probe: PivotedCholesky | None = None, max_steps: int | None = None
@@ -275,10 +292,11 @@ class RegularisedSolve:
         """Whether Cholesky's residuals are products with stored float64 entries.
 
         There are three or four. If entries are expensive, all of them take the time of one that makes the entries, and
-        of a few readings of 8 n² bytes. Small problems need no float32 beside them.
+        of a few readings of 4 n² bytes. Small problems need no float32 beside them.
         """
         (n, columns), budget = self.B.shape, self.report.room
-        if not (8 * n * n <= STORED_SHARE * budget and 16 * n * n + self._vectors(direct=True) <= budget):
+        size, most = self._entry_bytes, self._entry_bytes + 8 * n * n  # the factor is in float64 if float32 fails
+        if not (size <= STORED_SHARE * budget and most + self._vectors(direct=True) <= budget):
             return False
         if n <= SMALL or not self.K.native:
             return n <= SMALL or not self.K.folds

@@ -33,8 +33,9 @@ class LinearSystem:
     narrow : Operator, optional
         A with entries in float32, for the products that need no more; used by refined conjugate gradients.
     matrix : array of shape (n, n), optional
-        The entries of A, without the shift, in a buffer that ``Cholesky`` may *overwrite* with its factor. Without it
-        ``Cholesky`` makes the buffer by ``A.fill``.
+        The entries of A, without the shift, in a buffer that ``Cholesky`` may *overwrite* with its factor; of a
+        row-major one only those on the diagonal and right of it are read. Without it ``Cholesky`` makes the buffer by
+        ``A.fill``.
 
     Examples
     --------
