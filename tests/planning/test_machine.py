@@ -66,13 +66,16 @@ def test_rates_are_measured_once_and_kept(asked: list[int], monkeypatch: pytest.
     assert len(asked) == 1
 
 
-def test_rates_of_a_busy_machine_are_not_kept(asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rates.processors, "free", lambda: rates.processors.allowed() - 1)
-    rates.machine(large), rates.machine(large)
-    assert len(asked) == 1
-    forget(monkeypatch)
-    rates.machine(large)
-    assert len(asked) == 2
+@pytest.mark.parametrize("looks", [1, 2])
+def test_a_busy_machine_has_documented_rates(looks: int, asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it is busy before the measurement or after it."""
+    quiet = iter([True] * (looks - 1))
+    monkeypatch.setattr(rates, "_quiet", lambda: next(quiet, False))
+    assert rates.machine(large).source == "documented"
+    assert len(asked) == looks - 1
+    assert not module.cache_folder().exists()
+    monkeypatch.setattr(rates, "_quiet", lambda: True)
+    assert rates.machine(large).source == "measured"
 
 
 @pytest.mark.parametrize("change", ["threads", "instruction_set", "version", "processor"])

@@ -224,13 +224,12 @@ def _kept(threads: int, instruction_set: str) -> Machine | None:
     return found[0] if found is not None and found[1] == key and found[0].threads == threads else None
 
 
-def keep(machine: Machine, instruction_set: str, *, later: bool = True) -> None:
-    """Plan by measured rates from here on, and in `later` processes too, if the user's cache folder can be written."""
+def keep(machine: Machine, instruction_set: str) -> None:
+    """Plan by measured rates from here on, and in later processes too if the user's cache folder can be written."""
     _measured[machine.threads, instruction_set] = machine
-    if later:
-        key = _key(machine.threads, instruction_set)
-        with contextlib.suppress(OSError):
-            _write(machine, key, _place(key))
+    key = _key(machine.threads, instruction_set)
+    with contextlib.suppress(OSError):
+        _write(machine, key, _place(key))
 
 
 def _write(machine: Machine, key: Any, place: Path) -> None:
