@@ -171,3 +171,10 @@ def test_columns_of_any_size_are_standardised():
     expected = (np.arange(16) - 7.5) / np.arange(16.0).std()
     for column, name in zip(found.T, columns, strict=True):
         assert np.abs(column - expected).max() < 1e-12, name
+
+
+def test_missing_flags_are_the_more_frequent_value():
+    for often, seldom in ((1.0, 0.0), (0.0, 1.0)):
+        column = [often, often, often, seldom, None] * 4
+        encoder = TableEncoder(missing_indicator=0.5).fit(pd.DataFrame({"flag": column}))
+        assert encoder.transform(pd.DataFrame({"flag": [None, seldom]})).ravel().tolist() == [often, seldom]
