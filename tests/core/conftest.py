@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from mercer.engine import backend, reference
+from mercer.engine.contract import NOTHING
 from mercer.engine.opcodes import OperandKind, Operation, Pairing
-from mercer.gram.program import NOTHING
 
-ENGINE = backend.engine()
+ENGINE = backend.engine().loops
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
+from mercer.engine.contract import NOTHING
 from mercer.engine.opcodes import OperandKind, Operation, Pairing
-from mercer.gram.program import NOTHING
 
 SIZES = [1, 2, 11, 12, 13, 33, 191, 192, 193, 385, 600]
 SHAPES = [(1, 1), (1, 600), (600, 1), (5, 191), (193, 192), (192, 513), (250, 1100)]

@@ -88,7 +88,7 @@ def test_the_engine_finds_what_the_twin_finds(native, isa, dtype, case):
     np.testing.assert_allclose(objective[settled], expected[settled], rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("engine", [reference, backend.engine()], ids=["twin", "engine"])
+@pytest.mark.parametrize("engine", [reference, backend.engine().loops], ids=["twin", "engine"])
 @pytest.mark.parametrize("case", ["margins", "kink", "two sums"])
 def test_cut_into_pieces_it_comes_to_the_same_optimum(engine, case):
     whole, cut = Family(**CASES[case]).run(engine), Family(**CASES[case])
@@ -104,7 +104,7 @@ def test_two_points_by_hand():
     one = Family(whole=True, n=2)
     one.K, one.c = np.array([[1.0, -1.0], [-1.0, 1.0]]), np.array([-1.0, 1.0])
     one.lower, one.upper = np.array([-10.0, 0.0]), np.array([0.0, 10.0])
-    for engine in (reference, backend.engine()):
+    for engine in (reference, backend.engine().loops):
         one.beta = np.zeros(2)
         one.restart().run(engine)
         np.testing.assert_allclose(one.beta, [-0.5, 0.5])
@@ -184,7 +184,7 @@ def test_what_does_not_fit_is_refused(native, case):
 
 
 @pytest.mark.skipif(not backend.is_native(), reason="the compiled module is what stores the entries of each problem")
-@pytest.mark.parametrize("isa", backend.engine().instruction_sets())
+@pytest.mark.parametrize("isa", backend.engine().loops.instruction_sets())
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_tiles_give_each_problem_the_entries_of_the_array(isa, dtype, monkeypatch):
     from mercer.gram import KernelOperator
@@ -206,11 +206,11 @@ def test_tiles_give_each_problem_the_entries_of_the_array(isa, dtype, monkeypatc
     array, tiles, twin = (Family(dtype, seed=2, parts=[np.array(one) for one in parts]) for _ in range(3))
     array.K = twin.K = K.toarray()
     tiles.K = K.entries()
-    array.run(backend.engine(), isa)
+    array.run(backend.engine().loops, isa)
     twin.run(reference)
-    tiles.run(backend.engine(), isa, work=2000)
+    tiles.run(backend.engine().loops, isa, work=2000)
     while np.any(tiles.ended == 0):  # a little at a time: the entries are made again
-        tiles.run(backend.engine(), isa, work=2000)
+        tiles.run(backend.engine().loops, isa, work=2000)
     np.testing.assert_allclose(tiles.exact_with(array.K), array.exact()[1], rtol=1e-5)
     np.testing.assert_allclose(twin.exact()[1], array.exact()[1], rtol=1e-5)
     assert np.all(tiles.gap <= 1e-6)
@@ -226,4 +226,4 @@ def test_a_plan_that_is_not_square_is_refused():
     family = Family()
     family.K = KernelOperator(Gaussian(gamma=0.3), np.zeros((150, 2)), np.zeros((149, 2))).entries()
     with pytest.raises(ValueError, match="square"):
-        family.run(backend.engine())
+        family.run(backend.engine().loops)

@@ -5,36 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mercer.engine.contract import NOTHING
 from mercer.engine.opcodes import OperandKind, Operation, Pairing
-from mercer.gram.program import NOTHING
+from mercer.testing.engines import FACTORS, FORMULAS
 
 R, ROW, COLUMN, CONST = OperandKind.REGISTER, OperandKind.ROW, OperandKind.COLUMN, OperandKind.CONSTANT
-
-DEFINITIONS = {
-    Operation.ADD: lambda a, b, c: a + b,
-    Operation.SUB: lambda a, b, c: a - b,
-    Operation.MUL: lambda a, b, c: a * b,
-    Operation.DIV: lambda a, b, c: a / b,
-    Operation.MINIMUM: lambda a, b, c: np.minimum(a, b),
-    Operation.MAXIMUM: lambda a, b, c: np.maximum(a, b),
-    Operation.LESS: lambda a, b, c: (a < b) * 1.0,
-    Operation.LESS_EQUAL: lambda a, b, c: (a <= b) * 1.0,
-    Operation.WHERE: lambda a, b, c: np.where(a != 0, b, c),
-    Operation.NEG: lambda a, b, c: -a,
-    Operation.ABS: lambda a, b, c: np.abs(a),
-    Operation.EXP: lambda a, b, c: np.exp(a),
-    Operation.LOG: lambda a, b, c: np.log(a),
-    Operation.SQRT: lambda a, b, c: np.sqrt(a),
-    Operation.TANH: lambda a, b, c: np.tanh(a),
-    Operation.SIN: lambda a, b, c: np.sin(a),
-    Operation.COS: lambda a, b, c: np.cos(a),
-    Operation.POW: lambda a, b, c: a**1.5,
-    Operation.POW_INTEGER: lambda a, b, c: a**3,
-    Operation.AFFINE: lambda a, b, c: 1.5 * a + 0.25,
-    Operation.EXP_AFFINE: lambda a, b, c: np.exp(1.5 * a + 0.25),
-    Operation.GAUSS_FROM_SQDIST: lambda a, b, c: np.exp2(-1.5 * a),
-}
-K0 = {Operation.POW_INTEGER: 3.0, Operation.GAUSS_FROM_SQDIST: -1.5}
 
 
 @pytest.mark.parametrize("op", Operation, ids=lambda op: op.name)
@@ -58,11 +33,11 @@ def test_every_operation_with_operands_from_everywhere(make_plan, full, isa, dty
     for places in ((R, ROW, COLUMN), (COLUMN, R, ROW), (ROW, COLUMN, CONST), (CONST, ROW, R)):
         operands = [(where, 0) for where in places[: op.operands]] + [NOTHING] * (3 - op.operands)
         plan = make_plan(
-            dtype, n, m, program=[(op, 1, *operands, K0.get(op, 1.5), 0.25)], registers=2, result=1,
+            dtype, n, m, program=[(op, 1, *operands, FACTORS.get(op, 1.5), 0.25)], registers=2, result=1,
             pairings=[(int(Pairing.DOT), A, B)], row_values=[row], column_values=[column], constants=[constant],
         )  # fmt: skip
         a, b, c = (values[where] for where in places)
-        expected = np.broadcast_to(DEFINITIONS[op](a, b, c), (n, m))
+        expected = np.broadcast_to(FORMULAS[op](a, b, c), (n, m))
         for tiles in (plan.tiles(isa), plan.twin(dtype)):
             np.testing.assert_allclose(full(tiles, n, m, dtype), expected, rtol=4 * plan.eps, atol=4 * plan.eps)
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from mercer.engine import backend
+from mercer.engine.contract import NOTHING
 from mercer.engine.opcodes import OperandKind, Operation
 from mercer.errors import InvalidInput
-from mercer.gram.program import NOTHING
 
 R = OperandKind.REGISTER
 REFUSED = (ValueError, TypeError)

@@ -107,8 +107,8 @@ def each_isa(monkeypatch):
     """Every instruction set, in turn the one that runs."""
 
     def turns():
-        for name in backend.engine().instruction_sets():
-            monkeypatch.setattr(backend, "instruction_set", lambda name=name: name)
+        for name in backend.engine().capabilities.instruction_sets:
+            monkeypatch.setenv("MERCER_ISA", name)
             yield name
 
     return turns

@@ -14,12 +14,14 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from mercer.engine import processors, reference
+from mercer.engine import processors
+from mercer.engine.contract import Engine
+from mercer.engine.engines import NativeEngine, ReferenceEngine
 from mercer.errors import InvalidInput, message
 from mercer.planning.costs import least_for_threads
 from mercer.planning.machine import Machine
 
-__all__ = ["engine", "fixed_threads", "instruction_set", "is_native", "one_blas_thread", "spare_threads"]
+__all__ = ["engine", "engines", "fixed_threads", "instruction_set", "is_native", "one_blas_thread", "spare_threads"]
 
 MOST_THREADS = 1024
 WORTH_WAKING = least_for_threads(Machine.documented())
@@ -46,33 +48,48 @@ def _most_threads() -> int:
 _native = _load()
 
 
-def engine() -> Any:
-    """The compiled module; the reference if it was not built, or if ``MERCER_CORE=off`` is in the environment."""
-    off = os.environ.get("MERCER_CORE", "").lower() == "off"
-    return reference if off or _native is None else _native
+_compiled: tuple[Engine, ...] = (
+    tuple(NativeEngine(_native, name) for name in _native.instruction_sets()) if _native else ()
+)
+_reference = ReferenceEngine()
 
 
-def is_native() -> bool:
-    """Whether the compiled module runs."""
-    return engine() is not reference
+def engines() -> tuple[Engine, ...]:
+    """All that this machine has: the reference, then the compiled module by instruction set, the best one last."""
+    return (_reference, *_compiled)
 
 
-def instruction_set() -> str:
-    """The instruction set in use: the machine's best, or the one that ``MERCER_ISA`` names.
+def engine() -> Engine:
+    """The engine in use.
+
+    It is the compiled module with the machine's best instruction set, or the one that ``MERCER_ISA`` names. If the
+    module was not built, or ``MERCER_CORE=off`` is in the environment, it is the reference.
 
     Raises
     ------
     InvalidInput
-        If ``MERCER_ISA`` names one that this machine does not have.
+        If ``MERCER_ISA`` names an instruction set that this machine does not have.
     """
-    names: list[str] = engine().instruction_sets()
+    if not _compiled or os.environ.get("MERCER_CORE", "").lower() == "off":
+        return _reference
     wanted = os.environ.get("MERCER_ISA", "")
-    if not wanted or not is_native():
-        return names[-1]
-    if wanted not in names:
-        given = f"{wanted!r} on a machine with {names}"
-        raise InvalidInput(message("MERCER_ISA", given, "unset it, or choose one of these"))
-    return wanted
+    if not wanted:
+        return _compiled[-1]
+    for one in _compiled:
+        if one.capabilities.instruction_set == wanted:
+            return one
+    given = f"{wanted!r} on a machine with {list(_compiled[-1].capabilities.instruction_sets)}"
+    raise InvalidInput(message("MERCER_ISA", given, "unset it, or choose one of these"))
+
+
+def is_native() -> bool:
+    """Whether the compiled module runs."""
+    return engine() is not _reference
+
+
+def instruction_set() -> str:
+    """The instruction set in use."""
+    return engine().capabilities.instruction_set
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.engine.backend import engine, instruction_set
+from mercer.engine.backend import engine
 from mercer.errors import InvalidInput, message
 from mercer.factorizations.inverse import RidgeInverse, noise, partner, reflection, subtract_outer
 from mercer.operators import Operator, estimate_norm
@@ -110,7 +110,7 @@ class RidgeBand(RidgeInverse):
         solved, norms = np.empty((len(grid), *Z.shape)), np.zeros((len(grid), len(self.vectors)))
         for own, below, inverse, _ in self._factors(grid):
             solved[own] = _solved(below, inverse, Z)
-            engine().band_norms(self.vectors, below, inverse, norms[own], instruction_set())
+            engine().band_norms(self.vectors, below, inverse, norms[own])
         return self._back(solved), np.ascontiguousarray(norms[:, : len(self.roots)].T)
 
     # ---- L -----------------------------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ class RidgeBand(RidgeInverse):
             below, inverse = (_aligned((own.stop - start, *self.diagonal_tiles.shape)) for _ in range(2))
             definite = np.zeros(own.stop - start, bool)
             tiles = self.diagonal_tiles, self.lower_tiles
-            engine().band_factors(*tiles, grid[own], below, inverse, definite, instruction_set())
+            engine().band_factors(*tiles, grid[own], below, inverse, definite)
             yield own, below, inverse, definite
 
     def _definite(self, shifts: Floats) -> NDArray[np.bool_]:
@@ -198,7 +198,7 @@ class _Weighted:
 
 def _reduced(matrix: _Weighted, size: int) -> tuple[Floats, Floats, Floats]:
     """B's tiles on and below the diagonal, and Qᵀ, of the first `size` rows and columns; padded on the diagonal."""
-    core, isa = engine(), instruction_set()
+    core = engine()
     side = core.BAND
     blocks = -(-len(matrix.roots) // side)
     slabs = _aligned((blocks * (blocks + 1) // 2 * side**2,))
@@ -207,11 +207,11 @@ def _reduced(matrix: _Weighted, size: int) -> tuple[Floats, Floats, Floats]:
     lower, factors = (_aligned((blocks - 1, side, side)) for _ in range(2))
     pending = _aligned((4 * blocks * side**2,))
     for step in range(blocks):
-        core.band_step(slabs, lower, factors, pending, step, isa)
+        core.band_step(slabs, lower, factors, pending, step)
     vectors = _aligned((blocks * side, blocks * side))
     together = max(LEAST, TILES // blocks**2)
     for last in range(blocks, 0, -together):
-        core.band_vectors(slabs, factors, vectors, max(last - together, 0), last, isa)
+        core.band_vectors(slabs, factors, vectors, max(last - together, 0), last)
     diagonal = _aligned((blocks, side, side))
     np.stack([scale * slab[:side] for slab in own], out=diagonal)
     lower *= scale

@@ -10,9 +10,10 @@ import math
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
+from mercer.engine.contract import Operand
 from mercer.engine.opcodes import OperandKind, Operation, Pairing
 from mercer.errors import message
-from mercer.gram.program import Leaf, Operand, Program
+from mercer.gram.program import Leaf, Program
 from mercer.gram.registers import ADVICE, DoesNotFit, Step, allocate
 from mercer.kernels.symbolic.expression import Expression
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.engine.contract import NormAccuracy, TilePairing, TileRows
 from mercer.engine.opcodes import Pairing
 from mercer.gram.inputs import parts_of, wider
 from mercer.gram.program import Leaf, Program, Views
@@ -103,27 +105,35 @@ class Data:
             self.origins[views] = None if near else mean
         return self.origins[views]
 
-    def pairing(self, leaf: Leaf) -> tuple[int, Array, Array, Float64s | None]:
-        """(kind, rows, columns, origin) for the engine.
+    def pairing(self, leaf: Leaf) -> TilePairing:
+        """What the engine computes for a leaf.
 
         Differences are of the rows as they are, which makes them exact. Rows that are narrowed lose less without their
         common origin, and differences don't change with it.
         """
-        return int(leaf.pairing), self.x.through(leaf.views), self.z.through(leaf.views), self._given_origin(leaf)
+        return TilePairing(leaf.pairing, self._given_origin(leaf), self.by_norms(leaf))
+
+    def side(self, side: Side, leaves: Sequence[Leaf], values: Sequence[Expression]) -> TileRows:
+        """One side's rows as the engine takes them."""
+        norms = (self._moved_norms(side, leaf.views) if self._has_norms(leaf) else None for leaf in leaves)
+        rows = tuple(side.through(leaf.views) for leaf in leaves)
+        return TileRows(len(side.rows), rows, tuple(norms), tuple(self.value(side, value) for value in values))
 
     def _given_origin(self, leaf: Leaf) -> Float64s | None:
         moves = self.narrows and leaf.pairing in (Pairing.SQDIST, Pairing.L1)
         return self.origin(leaf.views) if moves else None
 
-    def by_norms(self, leaf: Leaf) -> tuple[Float64s | None, Array, Array, float, float, float, float] | None:
-        """What squared distances by norms take, and how exact they have to be: see `core/distances.hpp`."""
-        if leaf.pairing != Pairing.SQDIST or self.z.through(leaf.views).shape[1] <= DIRECT_DEPTH:
+    def _has_norms(self, leaf: Leaf) -> bool:
+        return leaf.pairing == Pairing.SQDIST and self.z.through(leaf.views).shape[1] > DIRECT_DEPTH
+
+    def by_norms(self, leaf: Leaf) -> NormAccuracy | None:
+        """How exact squared distances by norms have to be, and None if differences are as cheap."""
+        if not self._has_norms(leaf):
             return None
-        norms = [self._moved_norms(side, leaf.views) for side in (self.x, self.z)]
         rounding = ROUNDINGS[self.dtype.itemsize] * float(np.finfo(self.dtype).eps) / 2
         promise = PROMISE[self.dtype.itemsize]
         slow, fast = leaf.rates or (0.0, math.inf)
-        return self.origin(leaf.views), *norms, rounding, promise, slow, fast
+        return NormAccuracy(self.origin(leaf.views), rounding, promise, slow, fast)
 
     def _moved_norms(self, side: Side, views: Views) -> Array:
         """The squared norms of the rows less the origin, of the numbers that the engine has."""
@@ -164,10 +174,10 @@ class Data:
     def _packed(self, leaf: Leaf) -> int:
         """How often the engine keeps the rows: twice where it may need some distances of the rows as they are."""
         parts = self.by_norms(leaf)
-        if parts is None or parts[0] is self._given_origin(leaf):
+        if parts is None or parts.origin is self._given_origin(leaf):
             return 1
-        _, row, column, rounding, promise, _, fast = parts
-        return 1 if fast * rounding / promise * (float(row.max()) + float(column.max())) <= 1 else 2
+        largest = sum(float(self._moved_norms(side, leaf.views).max()) for side in (self.x, self.z))
+        return 1 if parts.fast * parts.rounding / parts.promise * largest <= 1 else 2
 
 
 def _readable(rows: Array) -> Array:

@@ -232,8 +232,9 @@ class KernelOperator(Planned):
 
     def entries(self) -> Any:
         """The native tiles, where the kernel runs as a program."""
-        plan = self._tiles() if self._runs_as_program and backend.is_native() else None
-        return plan if isinstance(plan, backend.engine().Tiles) else None
+        engine = backend.engine()
+        plan = self._tiles() if self._runs_as_program and engine.capabilities.compiled else None
+        return plan if engine.makes_entries(plan) else None
 
     def _of_the_whole(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> bool:
         """Whether a block is a run of rows and columns of the whole plan, which is there or worth its making."""

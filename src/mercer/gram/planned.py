@@ -145,7 +145,7 @@ class Planned(Operator):
     @property
     def native(self) -> bool:
         """Whether the compiled engine makes the entries from a traced formula, at the rates of a `Machine`."""
-        return self._runs_as_program and backend.is_native()
+        return self._runs_as_program and backend.engine().capabilities.compiled
 
     @cached_property
     def _expression(self) -> Expression | None:

@@ -5,19 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from mercer.engine.opcodes import OperandKind, Pairing
+from mercer.engine.contract import Code
+from mercer.engine.opcodes import Pairing
 from mercer.kernels.symbolic.expression import Expression
 
-__all__ = ["NOTHING", "Code", "Leaf", "Operand", "Program", "Views"]
+__all__ = ["Leaf", "Program", "Views"]
 
 Views: TypeAlias = tuple[Any, ...]
-
-
-Operand: TypeAlias = tuple[int, int]
-"""(OperandKind, index)."""
-NOTHING: Operand = (int(OperandKind.NOTHING), 0)
-Code: TypeAlias = tuple[int, int, Operand, Operand, Operand, float, float]
-"""(Operation, target register, a, b, c, k0, k1)."""
 
 
 @dataclass(frozen=True)

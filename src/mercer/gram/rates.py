@@ -14,7 +14,6 @@ from mercer.gram.operator import KernelOperator
 from mercer.kernels import Gaussian
 from mercer.kernels.sequences import comparing, counts
 from mercer.kernels.sequences.corpus import Corpus
-from mercer.kernels.sequences.pairs import isa
 from mercer.operators import Dense
 from mercer.planning.machine import MANY, NARROW, WIDE, Machine, given, keep, kept
 
@@ -39,7 +38,7 @@ def machine(cost: Callable[[Machine], float]) -> Machine:
     is measured for it, and its plan does not depend on what else this user computed. For more work the rates are
     measured once, when the machine is quiet, and kept in the user's cache folder.
     """
-    at = backend.engine().threads(), isa()
+    at = backend.engine().threads(), backend.instruction_set()
     wanted = given()
     if wanted is not None:
         return wanted
@@ -67,9 +66,12 @@ def measure() -> Machine:
 
     The NumPy reference is not measured, only BLAS and the memory are.
     """
-    found: dict[str, Any] = {**vars(Machine.documented(backend.engine().threads(), isa())), "source": "measured"}
+    found: dict[str, Any] = {
+        **vars(Machine.documented(backend.engine().threads(), backend.instruction_set())),
+        "source": "measured",
+    }
     found |= _products() | _memory() | _calls()
-    return Machine(**(found | _pairs() | _sequences() if backend.is_native() else found))
+    return Machine(**(found | _pairs() | _sequences() if backend.engine().capabilities.compiled else found))
 
 
 def _seconds(call: Callable[[], object]) -> float:

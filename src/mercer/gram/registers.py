@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mercer.engine.contract import NOTHING, Code, Operand
 from mercer.engine.opcodes import MAX_REGISTERS, OperandKind, Operation
 from mercer.errors import InvalidInput, message
-from mercer.gram.program import NOTHING, Code, Operand
 
 __all__ = ["ADVICE", "DoesNotFit", "Step", "allocate"]
 

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from mercer.engine import backend, reference
+from mercer.engine.contract import TileProgram, Tiles
 from mercer.events import TilesDone, emit
 from mercer.gram.compiler import compile_expression, structure
 from mercer.gram.data import Data
@@ -20,8 +21,6 @@ from mercer.points import Points
 __all__ = ["block_tiles", "multiply", "normal_product", "pieces", "program_bytes", "program_tiles"]
 
 Array: TypeAlias = Any
-Tiles: TypeAlias = Any
-"""`_core.Tiles`, `reference.Tiles` or `reference.BlockTiles`: they have the same methods."""
 
 
 def program_tiles(expression: Expression, data: Data, pins: Array | None) -> Tiles:
@@ -55,22 +54,18 @@ def _program(expression: Expression) -> Program:
 
 
 def _build(program: Program, data: Data, pins: Array | None) -> Tiles:
-    norms = [(at, norms) for at, leaf in enumerate(program.leaves) if (norms := data.by_norms(leaf))]
-    tiles = backend.engine().Tiles(
-        data.dtype == np.float64,
-        len(data.x.rows),
-        len(data.z.rows),
-        [data.pairing(leaf) for leaf in program.leaves],
-        [data.value(data.x, value) for value in program.row_values],
-        [data.value(data.z, value) for value in program.column_values],
-        [_within(data.dtype, value) for value in program.constants],
-        [(*code[:5], _within(data.dtype, code[5]), _within(data.dtype, code[6])) for code in program.code],
+    code = ((*one[:5], _within(data.dtype, one[5]), _within(data.dtype, one[6])) for one in program.code)
+    run = TileProgram(
+        data.dtype,
+        tuple(data.pairing(leaf) for leaf in program.leaves),
+        tuple(_within(data.dtype, value) for value in program.constants),
+        tuple(code),
         program.registers,
         program.result,
-        None if pins is None else np.ascontiguousarray(pins, np.int64),
-        backend.instruction_set() if backend.is_native() else "",
-        [(at, *parts) for at, parts in norms],
     )
+    x = data.side(data.x, program.leaves, program.row_values)
+    z = data.side(data.z, program.leaves, program.column_values)
+    tiles = backend.engine().plan(run, x, z, pins)
     data.release()
     return tiles
 

@@ -77,13 +77,12 @@ def add_moved(array: Array, moves: Moves, out: NDArray[np.float64]) -> None:
 
 def add_rows(array: Array, row: Array, place: Array, weight: Array | None, out: NDArray[np.float64]) -> None:
     """out[place[t]] += weight[t] array[row[t]] for one t after the other, in bounded pieces of work."""
-    isa = backend.instruction_set() if backend.is_native() else ""
     row, place = np.asarray(row, np.int64), np.asarray(place, np.int64)
     whole = array.flags.c_contiguous
     for some in row_blocks(len(row), array.shape[1], PIECE_ELEMENTS if whole else TALL_ELEMENTS):
         rows, index = (array, row[some]) if whole else (array[row[some]], np.arange(len(row[some])))
         w = None if weight is None else weight[some]
-        backend.engine().add_rows(np.ascontiguousarray(rows), index, place[some], w, out, isa)
+        backend.engine().add_rows(np.ascontiguousarray(rows), index, place[some], w, out)
 
 
 def as_floats(array: ArrayLike, who: str, ndim: int) -> Array:

@@ -81,7 +81,7 @@ class Quantised(Operator):
 
     def _round(self, A: Operator, engine: Any, most: float) -> float:
         """Fill the blocks, until the noise is beyond `most`; the noise."""
-        n, isa = self.shape[0], _isa()
+        n = self.shape[0]
         seeds = np.random.default_rng(0).integers(0, 1 << 32, n, np.uint32)
         left = above = largest = 0.0  # variances of a row's entries: Σ over former blocks, and the largest of all rows
         if not np.all(np.isfinite(self._diagonal)):
@@ -90,7 +90,7 @@ class Quantised(Operator):
             i1 = min(i0 + self._height, n)
             x = np.ascontiguousarray(A.block(np.arange(i0, i1), np.arange(i0, n)), np.float32)
             out = self._entries[self._start[b] : self._start[b + 1]]
-            self._centres[b], self._steps[b] = engine.quantise(x, seeds[i0:], out, isa)
+            self._centres[b], self._steps[b] = engine.quantise(x, seeds[i0:], out)
             above = self._steps[b] ** 2 / 6
             largest = max(largest, left + above * (n - i0)) if above == above else above
             left += above * (i1 - i0)
@@ -105,11 +105,11 @@ class Quantised(Operator):
         scale = np.frexp(np.max(np.abs(V), axis=0, initial=0.0))[1]
         v = np.ascontiguousarray(np.ldexp(np.asarray(V, np.float64), -scale), np.float32)
         out = self._constants(v)
-        engine, isa, blocks = backend.engine(), _isa(), len(self._begin)
+        engine, blocks = backend.engine(), len(self._begin)
         step = max(1, int(PIECE * engine.threads() / (self._height * max(v.size, 1))))
         for first in range(0, blocks if v.size else 0, step):
             last = min(first + step, blocks)
-            engine.quantised_product(self._entries, self._start, self._steps, first, last, v, out, isa)
+            engine.quantised_product(self._entries, self._start, self._steps, first, last, v, out)
         return np.ldexp(out, scale, out=out).astype(V.dtype, copy=False)
 
     def _constants(self, v: Array) -> Array:
@@ -124,7 +124,3 @@ class Quantised(Operator):
 
     def diagonal(self) -> Array:
         return self._diagonal.astype(np.float32)
-
-
-def _isa() -> str:
-    return backend.instruction_set() if backend.is_native() else ""

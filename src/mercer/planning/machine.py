@@ -102,7 +102,7 @@ class Machine:
     def documented(cls, threads: int = 2, instruction_set: str = "x86-64-v4") -> Machine:
         """The rates that are assumed if none were measured: those of a server's processor of 2023.
 
-        An instruction set without documented rates has those of x86-64-v2; "" is the NumPy reference.
+        An instruction set without documented rates has those of x86-64-v2; "numpy" is the reference.
         """
         one = _DOCUMENTED.get(instruction_set, _DOCUMENTED["x86-64-v2"])
         more = {name: rate * threads for name, rate in one.items() if name not in _OF_ONE_THREAD}

@@ -1,6 +1,7 @@
 """Public contract suites: a new class earns all of them with one line."""
 
 from mercer.testing.comparison import assert_close
+from mercer.testing.engines import check_engine
 from mercer.testing.estimators import check_atomic
 from mercer.testing.operators import check_operator_contract
 from mercer.testing.points import check_points
@@ -10,6 +11,7 @@ from mercer.testing.solvers import check_solver_contract
 __all__ = [
     "assert_close",
     "check_atomic",
+    "check_engine",
     "check_operator_contract",
     "check_points",
     "check_schema",

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.linalg import cholesky
 
 from mercer.approx import pivoted_cholesky
-from mercer.engine.backend import is_native, one_blas_thread
+from mercer.engine.backend import engine, one_blas_thread
 from mercer.gram import KernelOperator, rates
 from mercer.operators import Dense
 from mercer.planning import costs
@@ -62,7 +62,9 @@ def ridge_inverse(
     """
     n, least, d, shifts = K.shape[0], float(alphas.min()), max(report.d, 1), len(np.unique(alphas))
     machine = rates.machine(lambda machine: costs.eigenvectors(machine, n))
-    ways = predicted_ways(machine, n, d, shifts, factor=mercer and least > 0, band=not folds and is_native())
+    ways = predicted_ways(
+        machine, n, d, shifts, factor=mercer and least > 0, band=not folds and engine().capabilities.compiled
+    )
     if "factor" in ways:
         with report.stage("factor"):
             F = _factor(K, 1.0 if weights is None else float(weights.max()), least, report.room)

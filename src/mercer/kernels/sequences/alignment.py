@@ -14,7 +14,7 @@ from mercer.kernels.base import Array, Kernel
 from mercer.kernels.parameters import bandwidth, checks
 from mercer.kernels.parameters.resolution import Resolver
 from mercer.kernels.properties import Definiteness, Properties
-from mercer.kernels.sequences.pairs import by_pairs, isa, own_pairs
+from mercer.kernels.sequences.pairs import by_pairs, own_pairs
 from mercer.kernels.sequences.series import Series, as_tables, same_width, stacked
 from mercer.points import OBJECTS, Space
 
@@ -122,6 +122,4 @@ class GlobalAlignment(Kernel):
         return np.exp(logarithms)
 
     def _fill(self, x: Series, z: Series, same: bool, i0: int, i1: int, out: NDArray[np.float64]) -> None:
-        backend.engine().alignment_kernel(
-            x.rows, x.starts, z.rows, z.starts, float(self.gamma), same, i0, i1, out, isa()
-        )
+        backend.engine().alignment_kernel(x.rows, x.starts, z.rows, z.starts, float(self.gamma), same, i0, i1, out)

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from mercer.engine import backend
 from mercer.kernels.sequences.corpus import Corpus
 from mercer.kernels.sequences.counts import Pattern, mirrored
-from mercer.kernels.sequences.pairs import isa
 from mercer.planning.machine import known
 
 __all__ = ["comparisons", "diagonal", "gram", "is_less_work", "product"]
@@ -51,7 +50,7 @@ def comparisons(x: Corpus, z: Corpus | None, span: int) -> float:
     what opens it; z=None is x itself.
     """
     rows, columns = _windows(x, span), _windows(x if z is None else z, span)
-    lanes = backend.engine().match_lanes(isa())
+    lanes = backend.engine().match_lanes()
     pairs = rows.sum() * (columns.sum() / lanes + len(columns))
     bands = (rows.sum() * len(columns) + columns.sum() * len(rows)) / lanes + len(rows) * len(columns)
     return _share(z) * float(pairs + bands * (span / 3 + 5))
@@ -64,7 +63,7 @@ def _share(z: Corpus | None) -> float:
 
 def _sorting() -> float:
     """What a window costs in the counts of a pattern, in comparisons of two vectors of windows."""
-    machine = known(backend.engine().threads(), isa())
+    machine = known(backend.engine().threads(), backend.instruction_set())
     return machine.compare / machine.sort
 
 
@@ -73,7 +72,7 @@ def diagonal_is_less_work(x: Corpus, worth: NDArray[np.int64], patterns: Sequenc
     if not _possible(worth):
         return False
     windows = _windows(x, span)
-    lanes = backend.engine().match_lanes(isa())
+    lanes = backend.engine().match_lanes()
     own = float(np.sum(windows * (windows / lanes + 1 + 2 * span / lanes) + 2 * span))
     return own < _sorting() * windows.sum() * len(patterns)
 
@@ -124,10 +123,10 @@ def product(x: Corpus, z: Corpus, worth: NDArray[np.int64], V: NDArray[np.float6
 def _add(x: Corpus, z: Corpus, worth: NDArray[np.int64], which: int, out: NDArray[np.float64]) -> None:
     core = backend.engine()
     alphabet = max(x.alphabet, 1)
-    sums = core.WindowComparison(x.symbols, x.starts, z.symbols, z.starts, worth, alphabet, which, isa())
+    sums = core.WindowComparison(x.symbols, x.starts, z.symbols, z.starts, worth, alphabet, which)
     span, last = len(worth) - 1, int(x.starts[-1])
     columns = z.lengths.max(initial=0) if which == OWN else z.starts[-1]
-    across = columns / core.match_lanes(isa()) + (1 if which == OWN else z.count) * (1 + span / 100)
+    across = columns / core.match_lanes() + (1 if which == OWN else z.count) * (1 + span / 100)
     step = max(int(PIECE * core.threads() / max(float(across), 1.0)), 1)
     for start in range(0, last, step):
         sums.add(start, min(start + step, last), out)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mercer.engine import backend
 from mercer.kernels.sequences.counts import mirrored
 
-__all__ = ["Ordered", "by_pairs", "isa", "own_pairs"]
+__all__ = ["Ordered", "by_pairs", "own_pairs"]
 
 
 class Ordered(Protocol):
@@ -61,8 +61,3 @@ def own_pairs(parts: Iterable[Any], fill: Fill) -> NDArray[np.float64]:
         values.append(np.empty((1, 1)))
         fill(part, part, False, 0, 1, values[-1])
     return np.array([value[0, 0] for value in values])
-
-
-def isa() -> str:
-    """The instruction set for the compiled loops."""
-    return backend.instruction_set() if backend.is_native() else ""

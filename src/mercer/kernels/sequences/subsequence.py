@@ -13,7 +13,7 @@ from mercer.kernels.base import Array
 from mercer.kernels.parameters import checks
 from mercer.kernels.sequences.base import SequenceKernel, integer
 from mercer.kernels.sequences.corpus import Corpus
-from mercer.kernels.sequences.pairs import by_pairs, isa, own_pairs
+from mercer.kernels.sequences.pairs import by_pairs, own_pairs
 
 __all__ = ["Subsequence"]
 
@@ -91,5 +91,5 @@ class Subsequence(SequenceKernel):
 
     def _fill(self, x: Corpus, z: Corpus, same: bool, i0: int, i1: int, out: NDArray[np.float64]) -> None:
         backend.engine().subsequence_kernel(
-            x.symbols, x.starts, z.symbols, z.starts, self.length, self.decay, same, i0, i1, out, isa(), self.exact
+            x.symbols, x.starts, z.symbols, z.starts, self.length, self.decay, same, i0, i1, out, exact=self.exact
         )

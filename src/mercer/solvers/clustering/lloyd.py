@@ -137,7 +137,6 @@ class Clustering:
         backend.engine().nearest_means(
             np.ascontiguousarray(sums.T), -2.0 / W, np.where(filled, norms, np.inf), self.diagonal,
             labels.astype(np.int64, copy=False), self.rounding, own, nearest, left,
-            backend.instruction_set() if backend.is_native() else "",
         )  # fmt: skip
         if self.weights is not None:
             own[self.w <= 0] = left[self.w <= 0] = 0.0

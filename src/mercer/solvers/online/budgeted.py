@@ -122,7 +122,7 @@ class OpenDictionary:
 
         `distances` are γ‖·‖² of x among themselves and then from the dictionary, with room for the rest of it.
         """
-        s, isa, n = self.state, backend.instruction_set() if backend.is_native() else "", len(x)
+        s, n = self.state, len(x)
         self.used, steps, *counts = backend.engine().merge_pass(
             x,
             distances[:n],
@@ -135,7 +135,6 @@ class OpenDictionary:
             s.steps,
             self.rule.alpha,
             gamma,
-            isa,
         )
         before = (s.mistakes, s.updates, s.merges, s.removals, s.loss)
         b, u = self.b[: self.used], self.u[: self.used]

@@ -235,11 +235,11 @@ class DualCoordinateDescent(Solver[LinearFamily, CoordinateState]):
         running = int(np.sum(ended == 0))
         share = max(1.0, running / max(backend.engine().threads(), 1))
         work = int(CALL / share / max(problem.features.shape[1], 1)) + 1
-        work = work if backend.is_native() else min(work, VISITS // max(running, 1) + 1)
+        work = work if backend.engine().capabilities.compiled else min(work, VISITS // max(running, 1) + 1)
         backend.engine().coordinates(
             problem.features, problem.squares, problem.offset, problem.rows, problem.linear, problem.lower,
             problem.upper, float(problem.kink), now.beta, now.w, now.order, now.place, now.level, now.random,
-            state.tol, work, ended, backend.instruction_set() if backend.is_native() else "",
+            state.tol, work, ended,
         )  # fmt: skip
         settled = np.flatnonzero((ended == 1) & (state.gaps > self.tol))
         if not len(settled):

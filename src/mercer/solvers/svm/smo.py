@@ -118,7 +118,6 @@ class SMO(CheckedDual[SMOState]):
             new.gaps,
             new.iterations,
             ended,
-            backend.instruction_set() if backend.is_native() else "",
         )
         new.ended[running] = ended[running]
         return new

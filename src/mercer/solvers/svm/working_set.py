@@ -174,7 +174,6 @@ class WorkingSet(CheckedDual[WorkingSetState]):
                 gap,
                 steps,
                 ended,
-                backend.instruction_set() if backend.is_native() else "",
             )
         aside = active == 0
         if np.any(aside):  # at the limit of the steps they still belong to the anchor
