@@ -39,6 +39,9 @@ class Space(ABC):
     objects: ClassVar[bool] = False
     numbered: ClassVar[bool] = False
 
+    def __repr__(self) -> str:
+        return type(self).__name__
+
     @abstractmethod
     def points(self, X: Any, who: str, as_objects: Reader) -> Points:
         """X as points of this space, checked; `as_objects` is how the kernel reads objects. InvalidInput if it fails.

@@ -61,7 +61,8 @@ class Schema:
 
     def contents(self, model: BaseEstimator) -> dict[str, Any]:
         """The attributes of a model that are no parameters: what is saved beside these."""
-        parameters = _parameters(type(model))
+        cls: type = type(model)
+        parameters = _parameters(cls)
         return {name: value for name, value in vars(model).items() if name not in parameters}
 
     def check(self, model: BaseEstimator) -> Sizes:
