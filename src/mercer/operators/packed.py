@@ -54,7 +54,7 @@ class Packed(Operator):
         """Entries that are stored.
 
         >>> Packed.size(3, 2), Packed.size(7000, 192)
-        (7, 25165504)
+        (7, 25167424)
         """
         whole, last = divmod(n, height)
         return height * (whole * n - height * whole * (whole - 1) // 2) + last * last
