@@ -47,9 +47,12 @@ void coordinates(Input features, ConstDoubles square, Index offset, Index row, C
     for (size_t t = 0; t < variables; ++t) require(row(t) >= 0 && row(t) < int64_t(n), "a row does not exist");
     require(kink >= 0 && std::isfinite(kink) && work >= 0, "kink and work are not negative");
     check_state(offset, order, place);
-    const CoordinateFamily family{is_double, features.data(), int64_t(m), int64_t(problems), offset.data(), row.data(), square.data(),
-                                  linear.data(), lower.data(), upper.data(), kink, beta.data(), w.data(), order.data(),
-                                  place.data(), level.data(), random.data(), tol.data(), work, ended.data()};
+    const CoordinateFamily family{.is_double = is_double, .features = features.data(), .width = int64_t(m),
+                                  .problems = int64_t(problems), .offset = offset.data(), .row = row.data(),
+                                  .square = square.data(), .linear = linear.data(), .lower = lower.data(),
+                                  .upper = upper.data(), .kink = kink, .beta = beta.data(), .w = w.data(),
+                                  .order = order.data(), .place = place.data(), .level = level.data(),
+                                  .random = random.data(), .tol = tol.data(), .work = work, .ended = ended.data()};
     const InstructionSet& set = find_isa(isa);
     nb::gil_scoped_release free;
     set.coordinates(family);

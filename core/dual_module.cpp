@@ -53,9 +53,11 @@ void smo(const K& k, Index offset, Index split, Index row, ConstDoubles lower, C
     for (int64_t t = 0; t < variables; ++t) require(row(size_t(t)) >= 0 && row(size_t(t)) < n, "a row does not exist");
     require(gap.shape(0) == split.shape(0) && steps.shape(0) == split.shape(0) && ended.shape(0) == split.shape(0), "one result for each problem");
     require(kink >= 0 && std::isfinite(kink) && tol >= 0 && limit >= 0 && work >= 0 && cache >= 0, "kink, tol, work and cache are not negative");
-    const DualFamily family{entries.is_double, entries.matrix, n, n, entries.tiles, int64_t(split.shape(0)), offset.data(), split.data(), row.data(),
-                            lower.data(), upper.data(), kink, beta.data(), gradient.data(), anchor.data(), anchor_gradient.data(),
-                            active.data(), tol, limit, work, cache, gap.data(), steps.data(), ended.data()};
+    const DualFamily family{.is_double = entries.is_double, .matrix = entries.matrix, .rows = n, .stride = n, .tiles = entries.tiles,
+                            .problems = int64_t(split.shape(0)), .offset = offset.data(), .split = split.data(), .row = row.data(),
+                            .lower = lower.data(), .upper = upper.data(), .kink = kink, .beta = beta.data(), .gradient = gradient.data(),
+                            .anchor = anchor.data(), .anchor_gradient = anchor_gradient.data(), .active = active.data(), .tol = tol,
+                            .limit = limit, .work = work, .cache = cache, .gap = gap.data(), .steps = steps.data(), .ended = ended.data()};
     const InstructionSet& set = find_isa(isa);
     nb::gil_scoped_release free;
     set.smo(family);

@@ -23,8 +23,9 @@ void add_rows(Input matrix, Index row, Index place, std::optional<ConstDoubles> 
         require(row(t) >= 0 && row(t) < rows, "a row does not exist");
         require(place(t) >= 0 && place(t) < places, "a place does not exist");
     }
-    const RowSums sums{is_double, matrix.data(), int64_t(matrix.shape(1)), int64_t(count), places, row.data(), place.data(),
-                       weight ? weight->data() : nullptr, out.data()};
+    const RowSums sums{.is_double = is_double, .matrix = matrix.data(), .width = int64_t(matrix.shape(1)), .count = int64_t(count),
+                       .places = places, .row = row.data(), .place = place.data(), .weight = weight ? weight->data() : nullptr,
+                       .out = out.data()};
     const InstructionSet& set = find_isa(isa);
     nb::gil_scoped_release free;
     set.add_rows(sums);
@@ -39,8 +40,9 @@ void nearest_means(ConstDoubles sums, ConstDoubles slope, ConstDoubles offset, C
     for (const auto& one : {own, left}) require(one.ndim() == 1 && one.shape(0) == rows, "one result for each row");
     require(nearest.shape(0) == rows, "one result for each row");
     for (size_t i = 0; i < rows; ++i) require(labels(i) >= 0 && labels(i) < int64_t(groups), "a label without a mean");
-    const MeanDistances distances{int64_t(rows), int64_t(groups), sums.data(), slope.data(), offset.data(), diagonal.data(),
-                                  labels.data(), rounding, own.data(), left.data(), nearest.data()};
+    const MeanDistances distances{.rows = int64_t(rows), .groups = int64_t(groups), .sums = sums.data(), .slope = slope.data(),
+                                  .offset = offset.data(), .diagonal = diagonal.data(), .labels = labels.data(), .rounding = rounding,
+                                  .own = own.data(), .left = left.data(), .nearest = nearest.data()};
     const InstructionSet& set = find_isa(isa);
     nb::gil_scoped_release free;
     set.nearest_means(distances);

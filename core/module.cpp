@@ -131,9 +131,11 @@ class Tiles final : public Planned {
         for (const Input& one : row_values) Parts::add_value(p.row_values, one, is_double, rows);
         for (const Input& one : column_values) Parts::add_value(p.column_values, one, is_double, columns);
         for (const InstructionArgument& one : program) p.add_instruction(one, registers, int(constants.size()));
-        const Plan plan{is_double, rows, columns, int(pairings.size()), p.pairings.data(), int(row_values.size()),
-                        int(column_values.size()), int(constants.size()), registers, int(program.size()), p.row_values.data(),
-                        p.column_values.data(), constants.data(), p.program.data(), result, pins ? pins->data() : nullptr};
+        const Plan plan{.is_double = is_double, .rows = rows, .columns = columns, .pairings = int(pairings.size()),
+                        .pairing = p.pairings.data(), .row_values = int(row_values.size()), .column_values = int(column_values.size()),
+                        .constants = int(constants.size()), .registers = registers, .instructions = int(program.size()),
+                        .row_value = p.row_values.data(), .column_value = p.column_values.data(), .constant = constants.data(),
+                        .instruction = p.program.data(), .result = result, .pins = pins ? pins->data() : nullptr};
         const InstructionSet& set = find_isa(isa);
         nb::gil_scoped_release free;
         engine_.reset(set.make(plan));

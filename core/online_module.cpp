@@ -32,8 +32,10 @@ Counts merge_pass(Input x, Input own, Output near, Output z, Doubles b, Doubles 
     const int64_t most = outputs == 1 ? 2 : outputs;
     for (int64_t j = 0; j < rows; ++j) require(labels(size_t(j)) >= 0 && labels(size_t(j)) < most, "a label that is no class");
     require(alpha > 0 && gamma >= 0, "alpha is positive, gamma not negative");
-    MergeTask task{is_double, rows, depth, outputs, slots - 1, slots, alpha, gamma, labels.data(), x.data(), own.data(), near.data(),
-                   z.data(), b.data(), u.data(), used, t, 0, 0, 0, 0, 0.0};
+    MergeTask task{.is_double = is_double, .rows = rows, .depth = depth, .outputs = outputs, .budget = slots - 1, .slots = slots,
+                   .alpha = alpha, .gamma = gamma, .labels = labels.data(), .x = x.data(), .own = own.data(), .near = near.data(),
+                   .z = z.data(), .b = b.data(), .u = u.data(), .used = used, .t = t, .mistakes = 0, .updates = 0, .merges = 0,
+                   .removals = 0, .loss = 0.0};
     const InstructionSet& set = find_isa(isa);
     {
         nb::gil_scoped_release free;

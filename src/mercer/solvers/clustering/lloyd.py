@@ -135,9 +135,16 @@ class Clustering:
         norms = within / W**2
         own, left, nearest = np.empty(len(labels)), np.empty(len(labels)), np.empty(len(labels), np.int64)
         backend.engine().nearest_means(
-            np.ascontiguousarray(sums.T), -2.0 / W, np.where(filled, norms, np.inf), self.diagonal,
-            labels.astype(np.int64, copy=False), self.rounding, own, nearest, left,
-        )  # fmt: skip
+            sums=np.ascontiguousarray(sums.T),
+            slope=-2.0 / W,
+            offset=np.where(filled, norms, np.inf),
+            diagonal=self.diagonal,
+            labels=labels.astype(np.int64, copy=False),
+            rounding=self.rounding,
+            own=own,
+            nearest=nearest,
+            left=left,
+        )
         if self.weights is not None:
             own[self.w <= 0] = left[self.w <= 0] = 0.0
         inertia = float(self.w @ own)

@@ -124,17 +124,17 @@ class OpenDictionary:
         """
         s, n = self.state, len(x)
         self.used, steps, *counts = backend.engine().merge_pass(
-            x,
-            distances[:n],
-            distances[n:],
-            self.Z,
-            self.b,
-            self.u,
-            labels,
-            self.used,
-            s.steps,
-            self.rule.alpha,
-            gamma,
+            x=x,
+            own=distances[:n],
+            near=distances[n:],
+            z=self.Z,
+            b=self.b,
+            u=self.u,
+            labels=labels,
+            used=self.used,
+            t=s.steps,
+            alpha=self.rule.alpha,
+            gamma=gamma,
         )
         before = (s.mistakes, s.updates, s.merges, s.removals, s.loss)
         b, u = self.b[: self.used], self.u[: self.used]

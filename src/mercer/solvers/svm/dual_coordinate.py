@@ -237,10 +237,24 @@ class DualCoordinateDescent(Solver[LinearFamily, CoordinateState]):
         work = int(CALL / share / max(problem.features.shape[1], 1)) + 1
         work = work if backend.engine().capabilities.compiled else min(work, VISITS // max(running, 1) + 1)
         backend.engine().coordinates(
-            problem.features, problem.squares, problem.offset, problem.rows, problem.linear, problem.lower,
-            problem.upper, float(problem.kink), now.beta, now.w, now.order, now.place, now.level, now.random,
-            state.tol, work, ended,
-        )  # fmt: skip
+            features=problem.features,
+            square=problem.squares,
+            offset=problem.offset,
+            row=problem.rows,
+            linear=problem.linear,
+            lower=problem.lower,
+            upper=problem.upper,
+            kink=float(problem.kink),
+            beta=now.beta,
+            w=now.w,
+            order=now.order,
+            place=now.place,
+            level=now.level,
+            random=now.random,
+            tol=state.tol,
+            work=work,
+            ended=ended,
+        )
         settled = np.flatnonzero((ended == 1) & (state.gaps > self.tol))
         if not len(settled):
             return now
