@@ -18,12 +18,8 @@ QUICK = ["--quick", "--threads", "1"]  # one: pools that spin beside each other 
 
 @pytest.fixture(scope="module")
 def harness():
-    """The harness, imported from the repository's root: the benchmarks are no part of the package."""
-    sys.path.insert(0, str(ROOT))
-    try:
-        from benchmarks import harness
-    finally:
-        sys.path.remove(str(ROOT))
+    from benchmarks import harness
+
     return harness
 
 
