@@ -74,6 +74,7 @@ void matches_of(const MatchTask& t) {
     const int64_t last = t.span - 1;
     for (int64_t c = t.first; c < t.last; ++c) {
         const int64_t windows = t.count[c];
+        if (windows == 0) continue;  // shorter than a window: what a vector reaches over may be longer than the space between sequences
         WorthOfMatches<Planes, Segments> worth = none;
         for (int64_t diagonal = 1 - t.windows; diagonal < windows; diagonal += L) {
             int64_t i = diagonal < 1 - L ? 1 - L - diagonal : 0;

@@ -187,6 +187,7 @@ def compared(engine, x, z, worth, alphabet, which, isa="", step=7):
         (20, 0, 65536),
         (31, 0, 1 << 40),
         (9, 2, 1 << 53),
+        (120, 100, 7),  # longer than the space between sequences, some of which have no window
     ],
 )
 @pytest.mark.parametrize("alphabet", [1, 2, 253, 254, 5000])
