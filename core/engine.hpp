@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "opcodes.hpp"  // generated from src/mercer/engine/opcodes.py
-#include "team.hpp"
+#include "base/team.hpp"
 
 namespace mercer {
 
@@ -13,7 +13,7 @@ struct RowsSpec {
     bool is_double;
 };
 
-// How squared distances may be had by norms, see distances.hpp: of rows less a common origin.
+// How squared distances may be had by norms, see pairing/distances.inl: of rows less a common origin.
 struct DistanceSpec {
     const double* origin;                  // may be null, for 0
     const void *row_norms, *column_norms;  // squared norms of rows less the origin, as the engine has them
@@ -148,7 +148,7 @@ struct MatchTask {
 };
 using Matches = void (*)(const MatchTask&);
 
-// A chunk of rows for budgeted stochastic gradient descent: see online.hpp. T is float or double.
+// A chunk of rows for budgeted stochastic gradient descent: see solvers/online.inl. T is float or double.
 struct MergeTask {
     bool is_double;
     int64_t rows, depth, outputs, budget, slots;  // slots = budget + 1
@@ -164,7 +164,7 @@ struct MergeTask {
     double loss;
 };
 
-// Blocks [first, last) of a symmetric n x n matrix in 16 bits, see quantised.hpp; out (n x r) += their product with v (n x r).
+// Blocks [first, last) of a symmetric n x n matrix in 16 bits, see solvers/quantised.inl; out (n x r) += their product with v (n x r).
 constexpr int64_t kQuantRows = 192;
 struct QuantisedSpec {
     const int16_t* entries;
@@ -177,7 +177,7 @@ struct QuantisedSpec {
 using Quantise = void (*)(const float* x, int64_t rows, int64_t columns, const uint32_t* seeds, int16_t* out, double* centre, double* step);
 using QuantisedProduct = void (*)(const QuantisedSpec&);
 
-// A symmetric matrix of `blocks` times kBand rows that is reduced to a band, see band.hpp. All arrays begin on a multiple of 64 bytes.
+// A symmetric matrix of `blocks` times kBand rows that is reduced to a band, see solvers/band.inl. All arrays begin on a multiple of 64 bytes.
 constexpr int64_t kBand = 48;  // the half-bandwidth and the side of tiles: of whole panels and vectors in every instruction set
 struct BandSpec {
     int64_t blocks, step;

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kmers.hpp"
+#include "sequences/kmers.hpp"
 
 namespace mercer {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kmers.hpp"
+#include "sequences/kmers.hpp"
 
 namespace mercer {
 

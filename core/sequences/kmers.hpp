@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "../engine.hpp"
+#include "engine.hpp"
 
 namespace mercer {
 

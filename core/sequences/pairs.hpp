@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "kmers.hpp"
+#include "sequences/kmers.hpp"
 
 namespace mercer {
 

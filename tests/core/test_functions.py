@@ -13,7 +13,7 @@ from mercer.engine.opcodes import Operation
 INF, NAN = np.inf, np.nan
 TINY = {"float32": 1.4e-45, "float64": 5e-324}
 
-# Operation, k0, k1, exact function, arguments, most ulps in float32 and in float64: what core/simd.hpp states.
+# Operation, k0, k1, exact function, arguments, most ulps in float32 and in float64: what core/base/simd.inl states.
 UNITS = {
     "exp": (Operation.EXP, 0, 0, mpmath.exp, "exp", 1.4, 1.3),
     "exp_affine": (Operation.EXP_AFFINE, 1.0, 0.0, mpmath.exp, "exp", 1.4, 1.3),

@@ -33,7 +33,7 @@ Code: TypeAlias = tuple[int, int, Operand, Operand, Operand, float, float]
 
 @dataclass(frozen=True)
 class NormAccuracy:
-    """How squared distances may be had by norms of the rows less `origin`: see `core/distances.hpp`.
+    """How squared distances may be had by norms of the rows less `origin`: see `core/pairing/distances.inl`.
 
     Parameters
     ----------

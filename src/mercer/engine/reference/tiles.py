@@ -213,7 +213,7 @@ class Tiles(BlockTiles):
 
 @dataclass(frozen=True)
 class ByNorms:
-    """‖x‖² + ‖z‖² − 2⟨x, z⟩ where that is exact enough, differences elsewhere: see `core/distances.hpp`."""
+    """‖x‖² + ‖z‖² − 2⟨x, z⟩ where that is exact enough, differences elsewhere: see `core/pairing/distances.inl`."""
 
     a: Array
     b: Array

@@ -1,5 +1,5 @@
 // The Python face of the loops over sequences.
-#include "bindings.hpp"
+#include "bindings/bindings.hpp"
 #include "sequences/automaton.hpp"
 #include "sequences/comparisons.hpp"
 #include "sequences/kmers.hpp"

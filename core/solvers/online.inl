@@ -3,7 +3,7 @@
 //
 // Two vectors p, q merge to z = h p + (1 - h) q, whose distances follow from theirs without another look at the rows:
 // S(x, z) = h S(x, p) + (1 - h) S(x, q) - h (1 - h) S(p, q). Only the partner is sought among the vectors themselves.
-// Included inside an instruction set's own namespace, and no std containers: see simd.hpp on shared symbols.
+// Included inside an instruction set's own namespace, and no std containers: see base/simd.inl on shared symbols.
 
 // h of the best z for coefficients of sizes p <= q at distance D: h = 1 / (1 + e^s), s = log(q / p) + D tanh(s / 2). The largest root
 // is the best one; from above, where the function is convex, Newton's steps never pass it.

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <string>
 
-#include "bindings.hpp"
+#include "bindings/bindings.hpp"
 
 namespace mercer {
 namespace {

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "bindings.hpp"
+#include "bindings/bindings.hpp"
 
 namespace mercer {
 

@@ -1,6 +1,6 @@
 // Gap-weighted subsequences that two sequences share, for one sequence against as many others as a vector has lanes.
 //
-// Included once per instruction set, inside an anonymous namespace, after simd.hpp: see there.
+// Included once per instruction set, inside an anonymous namespace, after base/simd.inl: see there.
 
 // With M_q(i, j) the weight of the pairs of equal subsequences of q symbols that end at places i and j (without a factor
 // decay^2 for each symbol), and D_q(i, j) the sum of decay^(i - i') decay^(j - j') M_q(i', j') over i' <= i, j' <= j:

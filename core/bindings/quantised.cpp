@@ -2,7 +2,7 @@
 #include <string>
 #include <tuple>
 
-#include "bindings.hpp"
+#include "bindings/bindings.hpp"
 
 namespace mercer {
 namespace {

@@ -3,7 +3,7 @@
 // OpenMP's parallel regions end when each thread of the team has come by, also one that got no processor yet; and its threads
 // spin between regions. Beside other work both cost whole time slices. Here whoever is awake takes the next task, the caller closes
 // the round when no task is left, and only helpers in the middle of a task are waited for.
-#include "team.hpp"
+#include "base/team.hpp"
 
 #include <atomic>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // The logarithm of the global alignment kernel, for one series against as many others as a vector has lanes.
 //
-// Included once per instruction set, inside an anonymous namespace, after simd.hpp: see there.
+// Included once per instruction set, inside an anonymous namespace, after base/simd.inl: see there.
 
 // M(i, j) = k(x_i, z_j) (M(i - 1, j) + M(i, j - 1) + M(i - 1, j - 1)) over nx x nz places, in logarithms, since products of
 // hundreds of factors leave the range of double; k = g / (2 - g) with g = exp(-gamma |x_i - z_j|^2), after M. Cuturi (2011).

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <string>
 
-#include "bindings.hpp"
+#include "bindings/bindings.hpp"
 
 namespace mercer {
 namespace {

@@ -1,4 +1,4 @@
-// Memory that is aligned and owned. Included inside an instruction set's own namespace, and no std containers: see simd.hpp on
+// Memory that is aligned and owned. Included inside an instruction set's own namespace, and no std containers: see base/simd.inl on
 // shared symbols.
 
 inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }

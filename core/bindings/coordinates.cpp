@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "bindings.hpp"
+#include "bindings/bindings.hpp"
 
 namespace mercer {
 namespace {

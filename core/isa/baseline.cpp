@@ -6,4 +6,4 @@
 #else
 #define MERCER_ISA_NAME "baseline"
 #endif
-#include "isa.inl"
+#include "isa/isa.inl"

@@ -1,6 +1,6 @@
 // What the windows of a piece of one sequence share with those of others, by the number of places at which two windows match.
 //
-// Included once per instruction set, inside an anonymous namespace, after simd.hpp: see there.
+// Included once per instruction set, inside an anonymous namespace, after base/simd.inl: see there.
 
 // Lanes are neighbouring diagonals of the table of all pairs of windows. One step down, a window of each loses a place and gains
 // one: a comparison less and one more. What a number of matches is worth is looked up in tables of 16 bytes.

@@ -1,5 +1,4 @@
-// The tile engine for one instruction set: a plan in strips, and what consumes them. Included inside a namespace of its own by
-// isa_*.cpp. A task is a run of rows against a run of columns.
+// The tile engine for one instruction set: a plan in strips, and what consumes them. A task is a run of rows against a run of columns.
 
 template <class T>
 class TileEngine final : public Engine {

@@ -14,7 +14,7 @@ void bound_threads(int most);
 // work(context, t) for 0 <= t < tasks, in any order, on at most threads() threads. `work` must not throw.
 void run_tasks(int64_t tasks, void (*work)(void* context, int64_t task), void* context);
 
-namespace {  // each instruction set has its own copy: see simd.hpp
+namespace {  // each instruction set has its own copy: see base/simd.inl
 
 // Runs f(task) for every task on the team. An exception must not leave a thread: memory is the only cause here.
 template <class F>
