@@ -14,7 +14,7 @@ BUILT_FROM := pyproject.toml $(wildcard CMakeLists.txt core/* core/*/* src/merce
 help:
 	@echo "make demo    fit a model on a table and compare with scikit-learn"
 	@echo "make test    run the whole test suite"
-	@echo "make lint    style and floors;  make types   mypy;  make docs   examples in the documentation"
+	@echo "make lint    style, of the core too, and floors;  make types   mypy;  make docs   examples in the documentation"
 	@echo "make bench   measure against the peers;  make clean   remove what was built"
 
 demo: $(RUN_STAMP)
@@ -27,6 +27,7 @@ test: $(DEV_STAMP)
 lint: $(DEV_STAMP)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/clang-format --dry-run --Werror $(wildcard core/*.* core/*/*.*)
 	PYTHONPATH=src $(BIN)/lint-imports
 
 types: $(DEV_STAMP)

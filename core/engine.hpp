@@ -7,7 +7,8 @@
 
 namespace mercer {
 
-// Rows as they are given, of either type, row-major: they are converted and moved as they are packed, and never copied as a whole.
+// Rows as they are given, of either type, row-major: they are converted and moved as they are packed, and never copied
+// as a whole.
 struct RowsSpec {
     const void* at;
     bool is_double;
@@ -17,16 +18,17 @@ struct RowsSpec {
 struct DistanceSpec {
     const double* origin;                  // may be null, for 0
     const void *row_norms, *column_norms;  // squared norms of rows less the origin, as the engine has them
-    double rounding;    // the error of a distance is this times the sum of its norms, at most
-    double promise;     // the relative error that it may have, and the error of e^(-rate s)
-    double slow, fast;  // the least and the largest rate of the kernel's e^(-rate s); 0 and infinity where it is no sum of these
+    double rounding;                       // the error of a distance is this times the sum of its norms, at most
+    double promise;                        // the relative error that it may have, and the error of e^(-rate s)
+    // The least and the largest rate of the kernel's e^(-rate s); 0 and infinity where it is no sum of these.
+    double slow, fast;
 };
 
 struct PairingSpec {
     int kind;
     int64_t depth;
-    RowsSpec a, b;         // n x depth and m x depth
-    const double* origin;  // that is subtracted from them; may be null
+    RowsSpec a, b;              // n x depth and m x depth
+    const double* origin;       // that is subtracted from them; may be null
     const DistanceSpec* norms;  // may be null
 };
 
@@ -47,38 +49,44 @@ struct Plan {
     const void* const* column_value;  // each m long
     const double* constant;
     const InstructionSpec* instruction;
-    int result;            // the register that holds the kernel's value at the end
-    const int64_t* pins;   // per row, the column that is the same point, or -1; may be null
+    int result;           // the register that holds the kernel's value at the end
+    const int64_t* pins;  // per row, the column that is the same point, or -1; may be null
 };
 
-// Where the block row from row i on begins, if of n x n entries block rows from the diagonal on are kept one after the other.
+// Where the block row from row i on begins, if of n x n entries block rows from the diagonal on are kept one after the
+// other.
 constexpr int64_t upper_start(int64_t i, int64_t n, int64_t row_block) { return i * n - i * (i - row_block) / 2; }
 
 class Engine {
    public:
-    virtual ~Engine();  // not here: the class's tables would be made once per instruction set, and the linker would choose
+    // Not here: the class's tables would be made once per instruction set, and the linker would choose.
+    virtual ~Engine();
     virtual int64_t row_block() const = 0;
     // rows [i0, i1) x columns [j0, j1) into out[(i - i0) * stride + (j - j0)]
     virtual void block(int64_t i0, int64_t i1, int64_t j0, int64_t j1, void* out, int64_t stride) = 0;
     // rows [i0, i1) and, by symmetry, the same columns, into the whole n x n matrix `out`; i0 a multiple of row_block()
     virtual void gram(int64_t i0, int64_t i1, void* out, int64_t stride) = 0;
-    // the same rows of the blocks on the diagonal and right of it, each block row whole and contiguous at upper_start of its first row;
-    // i0 a multiple of row_block(), i1 too or the end
+    // the same rows of the blocks on the diagonal and right of it, each block row whole and contiguous at upper_start
+    // of its first row; i0 a multiple of row_block(), i1 too or the end
     virtual void upper(int64_t i0, int64_t i1, void* out) = 0;
-    // out (float64, r wide) += K[i0:i1, j0:j1] v[j0:j1], v being m x r. `symmetric`: out is n x r; of this piece, entries left of the
-    // diagonal blocks are not visited, and those right of them add to both of their rows. All ranges end on row blocks, or at the end.
-    virtual void multiply(int64_t i0, int64_t i1, int64_t j0, int64_t j1, const void* v, int64_t r, double* out, bool symmetric) = 0;
-    // out (float64, m x r) += transpose of K[i0:i1, :] times diag(w[i0:i1]) K[i0:i1, :] v, each entry computed once; w is n long and
-    // may be null. Ranges end on row blocks, or at the end.
+    // out (float64, r wide) += K[i0:i1, j0:j1] v[j0:j1], v being m x r. `symmetric`: out is n x r; of this piece,
+    // entries left of the diagonal blocks are not visited, and those right of them add to both of their rows. All
+    // ranges end on row blocks, or at the end.
+    virtual void multiply(int64_t i0, int64_t i1, int64_t j0, int64_t j1, const void* v, int64_t r, double* out,
+                          bool symmetric) = 0;
+    // out (float64, m x r) += transpose of K[i0:i1, :] times diag(w[i0:i1]) K[i0:i1, :] v, each entry computed once; w
+    // is n long and may be null. Ranges end on row blocks, or at the end.
     virtual void normal_product(int64_t i0, int64_t i1, const void* v, int64_t r, const double* w, double* out) = 0;
     // out[i - i0, g] += sum of w_j K[i, j] over columns start[g] <= j < start[g + 1]
-    virtual void group_sums(int64_t i0, int64_t i1, const int64_t* start, int64_t groups, const void* w, double* out) = 0;
+    virtual void group_sums(int64_t i0, int64_t i1, const int64_t* start, int64_t groups, const void* w,
+                            double* out) = 0;
     // the largest entry of each row and its first column; NaN counts as the largest
     virtual void row_max(int64_t i0, int64_t i1, int64_t* index, double* value) = 0;
 };
 
-// Problems on rows of one matrix of features, min 1/2 |w|^2 - c'b + kink |b| with w = sum of b_t x_t and lower <= b <= upper, where the
-// variable t of the problem p, offset[p] <= t < offset[p + 1], has the row row[t]. Arrays that are not const are read and written.
+// Problems on rows of one matrix of features, min 1/2 |w|^2 - c'b + kink |b| with w = sum of b_t x_t and lower <= b <=
+// upper, where the variable t of the problem p, offset[p] <= t < offset[p + 1], has the row row[t]. Arrays that are not
+// const are read and written.
 struct CoordinateFamily {
     bool is_double;
     const void* features;  // n x width
@@ -86,19 +94,21 @@ struct CoordinateFamily {
     const int64_t *offset, *row;
     const double *square, *linear, *lower, *upper;  // square: |x|^2 of each row of features
     double kink;
-    double *beta, *w;   // w: problems x width
-    int64_t* order;     // of the variables within their problem, those in use first
-    int64_t* place;     // for each problem: how many are in use, how many of these were visited in this pass, passes so far
-    double* level;      // for each problem: the largest violation in this pass, and in the last one
+    double *beta, *w;  // w: problems x width
+    int64_t* order;    // of the variables within their problem, those in use first
+    // For each problem: how many are in use, how many of these were visited in this pass, passes so far.
+    int64_t* place;
+    double* level;  // for each problem: the largest violation in this pass, and in the last one
     int64_t* random;
     const double* tol;  // for each problem
     int64_t work;       // variables that each problem may visit in this call
     int64_t* ended;
 };
 using RunCoordinates = void (*)(const CoordinateFamily&);
-// Problems that share one matrix K: min 1/2 b'Kb - c'b + kink |b| with the sum of b fixed and lower <= b <= upper, where variable t
-// of the problem p, offset[p] <= t < offset[p + 1], stands for the row row[t] of K. From split[p] on, the variables are a second
-// group with a fixed sum of its own. All arrays are the caller's; those that are not const are read and written.
+// Problems that share one matrix K: min 1/2 b'Kb - c'b + kink |b| with the sum of b fixed and lower <= b <= upper,
+// where variable t of the problem p, offset[p] <= t < offset[p + 1], stands for the row row[t] of K. From split[p] on,
+// the variables are a second group with a fixed sum of its own. All arrays are the caller's; those that are not const
+// are read and written.
 struct DualFamily {
     bool is_double;
     const void* matrix;  // null: `tiles` make the entries of each problem
@@ -108,11 +118,12 @@ struct DualFamily {
     const int64_t *offset, *split, *row;
     const double *lower, *upper;
     double kink;
-    double *beta, *gradient;            // gradient: c - Kb, of the active variables
-    double *anchor, *anchor_gradient;   // a former b, and all gradients there
+    double *beta, *gradient;           // gradient: c - Kb, of the active variables
+    double *anchor, *anchor_gradient;  // a former b, and all gradients there
     uint8_t* active;
     double tol;
-    int64_t limit, work, cache;  // steps of each problem in all; entries it may visit in this call; bytes for each thread's rows
+    // Steps of each problem in all; entries it may visit in this call; bytes for each thread's rows.
+    int64_t limit, work, cache;
     double* gap;
     int64_t *steps, *ended;
 };
@@ -122,24 +133,27 @@ using RunDual = void (*)(const DualFamily&);
 using MakeEngine = Engine* (*)(const Plan&);
 using Evaluate = void (*)(int op, bool is_double, double k0, double k1, const void* in, void* out, int64_t n);
 
-constexpr int kMostSubsequence = 8;  // symbols, for which the loops are compiled
+constexpr int kMostSubsequence = 8;          // symbols, for which the loops are compiled
 constexpr int64_t kSubsequenceColumns = 96;  // of a block: three levels of 8 lanes are 18 kB
 // Vectors of work for a sequence of nx symbols.
-constexpr int64_t subsequence_work(int64_t nx, int length) { return (length - 1) * (kSubsequenceColumns + (nx + 1) / 2 * 4); }
-using Subsequences = void (*)(const int32_t* x, int64_t nx, const int64_t* z, int64_t nz, int length, double decay, bool exact,
-                              double* work, double* out);
-using Alignments = void (*)(const double* x, int64_t nx, const double* z, int64_t nz, const int64_t* length, int64_t depth, double gamma,
-                            double* work, double* out);
+constexpr int64_t subsequence_work(int64_t nx, int length) {
+    return (length - 1) * (kSubsequenceColumns + (nx + 1) / 2 * 4);
+}
+using Subsequences = void (*)(const int32_t* x, int64_t nx, const int64_t* z, int64_t nz, int length, double decay,
+                              bool exact, double* work, double* out);
+using Alignments = void (*)(const double* x, int64_t nx, const double* z, int64_t nz, const int64_t* length,
+                            int64_t depth, double gamma, double* work, double* out);
 
-// Windows of a piece of x against all those of sequences [first, last) of z: sums[j] += what each pair's matches are worth.
-constexpr int64_t kMatchedRows = 128, kMostSpan = 127;  // in all at most 254 symbols, so that a byte can tell them apart
+// Windows of a piece of x against all those of sequences [first, last) of z: sums[j] += what each pair's matches are
+// worth. kMatchedRows + kMostSpan - 1 symbols at most, so that a byte tells them apart.
+constexpr int64_t kMatchedRows = 128, kMostSpan = 127;
 constexpr int64_t kMatchPad = 64;                       // between sequences of z: the widest vector
 constexpr uint8_t kOtherSymbol = 254, kNoSymbol = 255;  // no symbol of x
 struct MatchTask {
     const uint8_t* x;
     int64_t windows;
     const uint8_t* z;
-    const int8_t* unknown;  // -1 for what is no window
+    const int8_t* unknown;      // -1 for what is no window
     const int64_t *at, *count;  // of each sequence of z: where it begins, and its windows
     int64_t first, last;
     int span, least, planes, segments;  // fewer matches than `least` are worth nothing
@@ -164,7 +178,8 @@ struct MergeTask {
     double loss;
 };
 
-// Blocks [first, last) of a symmetric n x n matrix in 16 bits, see solvers/quantised.inl; out (n x r) += their product with v (n x r).
+// Blocks [first, last) of a symmetric n x n matrix in 16 bits, see solvers/quantised.inl; out (n x r) += their product
+// with v (n x r).
 constexpr int64_t kQuantRows = 192;
 struct QuantisedSpec {
     const int16_t* entries;
@@ -174,16 +189,19 @@ struct QuantisedSpec {
     const float* v;
     double* out;
 };
-using Quantise = void (*)(const float* x, int64_t rows, int64_t columns, const uint32_t* seeds, int16_t* out, double* centre, double* step);
+using Quantise = void (*)(const float* x, int64_t rows, int64_t columns, const uint32_t* seeds, int16_t* out,
+                          double* centre, double* step);
 using QuantisedProduct = void (*)(const QuantisedSpec&);
 
-// A symmetric matrix of `blocks` times kBand rows that is reduced to a band, see solvers/band.inl. All arrays begin on a multiple of 64 bytes.
-constexpr int64_t kBand = 48;  // the half-bandwidth and the side of tiles: of whole panels and vectors in every instruction set
+// A symmetric matrix of `blocks` times kBand rows that is reduced to a band, see solvers/band.inl. All arrays begin on
+// a multiple of 64 bytes.
+constexpr int64_t kBand =
+    48;  // the half-bandwidth and the side of tiles: whole panels and vectors in every instruction set
 struct BandSpec {
     int64_t blocks, step;
-    double* slabs;    // the lower triangle, from the diagonal tile of each block of columns downwards
+    double* slabs;           // the lower triangle, from the diagonal tile of each block of columns downwards
     double *upper, *factor;  // out: kBand x kBand, the tile of B below the diagonal, and T of the reflectors
-    double* pending;  // 4 tiles for each block: what the next step does first
+    double* pending;         // 4 tiles for each block: what the next step does first
 };
 struct VectorSpec {
     int64_t blocks, first, last;
@@ -199,16 +217,17 @@ struct FactorSpec {
 };
 struct NormSpec {
     int64_t blocks, shifts;
-    const double* vectors;            // Qᵀ
-    const double *below, *inverse;    // as above
-    double* out;                      // shifts x rows
+    const double* vectors;          // Qᵀ
+    const double *below, *inverse;  // as above
+    double* out;                    // shifts x rows
 };
 using BandReduce = void (*)(const BandSpec&);
 using BandVectors = void (*)(const VectorSpec&);
 using BandFactors = void (*)(const FactorSpec&);
 using BandLengths = void (*)(const NormSpec&);
 
-// out[place[t]] += weight[t] matrix[row[t]], one t after the other, in double; `out` is places x width. No weights are ones.
+// out[place[t]] += weight[t] matrix[row[t]], one t after the other, in double; `out` is places x width. No weights are
+// ones.
 struct RowSums {
     bool is_double;
     const void* matrix;
@@ -218,8 +237,9 @@ struct RowSums {
     double* out;
 };
 
-// Distances D[i][c] = max(sums[c][i] slope[c] + offset[c] + diagonal[i], 0) of rows from means, infinite where the offset is. Of each
-// row: the first mean within `rounding` of the least distance, the distance from it, and that from the mean of the row's label.
+// Distances D[i][c] = max(sums[c][i] slope[c] + offset[c] + diagonal[i], 0) of rows from means, infinite where the
+// offset is. Of each row: the first mean within `rounding` of the least distance, the distance from it, and that from
+// the mean of the row's label.
 struct MeanDistances {
     int64_t rows, groups;
     const double *sums, *slope, *offset, *diagonal;

@@ -1,5 +1,5 @@
-// Memory that is aligned and owned. Included inside an instruction set's own namespace, and no std containers: see base/simd.inl on
-// shared symbols.
+// Memory that is aligned and owned. Included inside an instruction set's own namespace, and no std containers: see
+// base/simd.inl on shared symbols.
 
 inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 inline int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
@@ -10,7 +10,8 @@ inline int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 inline void ask_for_large_pages([[maybe_unused]] void* at, [[maybe_unused]] size_t bytes) {
 #if defined(MADV_HUGEPAGE)
     constexpr uintptr_t page = 4096;
-    const uintptr_t first = (reinterpret_cast<uintptr_t>(at) + page - 1) & ~(page - 1), last = (reinterpret_cast<uintptr_t>(at) + bytes) & ~(page - 1);
+    const uintptr_t first = (reinterpret_cast<uintptr_t>(at) + page - 1) & ~(page - 1),
+                    last = (reinterpret_cast<uintptr_t>(at) + bytes) & ~(page - 1);
     if (bytes >= size_t(1) << 22) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
 #endif
 }

@@ -6,8 +6,8 @@
 // Errors in units in the last place, held by tests/core/test_functions.py:
 //   float: exp 1.4 (1.1 with fused multiply-add); log, tanh, pow 0.51, through double
 //   double: exp 1.3 (1.0 with fused multiply-add); log 1; tanh 1.5; pow 1.5 + 2 |a log x|; sin, cos the C library's
-// sqrt, +, -, *, / are correctly rounded. exp gives zero for results below about twice the smallest normal number, because
-// arithmetic on subnormal numbers is a hundred times slower. tanh(-0) is 0.
+// sqrt, +, -, *, / are correctly rounded. exp gives zero for results below about twice the smallest normal number,
+// because arithmetic on subnormal numbers is a hundred times slower. tanh(-0) is 0.
 
 #if defined(__AVX512F__)
 constexpr int kVectorBytes = 64;
@@ -61,8 +61,12 @@ typedef int64_t WideInt __attribute__((vector_size(2 * kVectorBytes), may_alias)
 typedef uint32_t Unsigned32 __attribute__((vector_size(kVectorBytes), may_alias));
 typedef uint64_t Unsigned64 __attribute__((vector_size(kVectorBytes), may_alias));
 typedef uint64_t WideUnsigned __attribute__((vector_size(2 * kVectorBytes), may_alias));
-MERCER_INLINE IntVec<float> wrapping_add(IntVec<float> a, IntVec<float> b) { return (IntVec<float>)((Unsigned32)a + (Unsigned32)b); }
-MERCER_INLINE IntVec<double> wrapping_add(IntVec<double> a, IntVec<double> b) { return (IntVec<double>)((Unsigned64)a + (Unsigned64)b); }
+MERCER_INLINE IntVec<float> wrapping_add(IntVec<float> a, IntVec<float> b) {
+    return (IntVec<float>)((Unsigned32)a + (Unsigned32)b);
+}
+MERCER_INLINE IntVec<double> wrapping_add(IntVec<double> a, IntVec<double> b) {
+    return (IntVec<double>)((Unsigned64)a + (Unsigned64)b);
+}
 MERCER_INLINE WideInt wrapping_add(WideInt a, WideInt b) { return (WideInt)((WideUnsigned)a + (WideUnsigned)b); }
 
 template <class T>
@@ -107,7 +111,7 @@ MERCER_INLINE double lane_sum(Vec<T> a) {
     return s;
 }
 
-// ---- exp -----------------------------------------------------------------------------------------------------------
+// ---- exp ------------------------------------------------------------------------------------------------------------
 // e^x = 2^n e^r, n = round(x / ln 2), |r| <= ln(2)/2; minimax polynomials (relative error 1.9e-9 and 3.1e-18). The
 // float coefficients carry a factor 2 and the exponent n - 1, so that the top binade does not overflow early.
 
@@ -163,9 +167,10 @@ MERCER_INLINE V vexp_double(V x) {
 }
 MERCER_INLINE Vec<double> vexp(Vec<double> x) { return vexp_double<Vec<double>, IntVec<double>>(x); }
 
-// 2^x for x <= 0: the Gaussian's last step, with log2(e) already in its constants. At the bound the exponent's bits cancel to an
-// exact zero, so that nothing has to be selected; within one of the bound the result is some number below the smallest normal one.
-// The bound comes first in vmax, which returns its second argument where one is NaN: NaN passes through, its low bits being zero.
+// 2^x for x <= 0: the Gaussian's last step, with log2(e) already in its constants. At the bound the exponent's bits
+// cancel to an exact zero, so that nothing has to be selected; within one of the bound the result is some number below
+// the smallest normal one. The bound comes first in vmax, which returns its second argument where one is NaN: NaN
+// passes through, its low bits being zero.
 MERCER_INLINE Vec<float> vexp2_negative(Vec<float> x) {
     using V = Vec<float>;
     using I = IntVec<float>;
@@ -270,7 +275,8 @@ MERCER_INLINE Vec<float> vpow(Vec<float> x, double a) { return narrow(vpow_doubl
 template <class T>
 MERCER_INLINE Vec<T> vsqrt(Vec<T> x) {
     Vec<T> r;
-    for (int i = 0; i < Simd<T>::W; ++i) r[i] = sizeof(T) == 4 ? T(__builtin_sqrtf(float(x[i]))) : T(__builtin_sqrt(x[i]));
+    for (int i = 0; i < Simd<T>::W; ++i)
+        r[i] = sizeof(T) == 4 ? T(__builtin_sqrtf(float(x[i]))) : T(__builtin_sqrt(x[i]));
     return r;
 }
 // The C library lane by lane: rare in kernels, and right for every argument.

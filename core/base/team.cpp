@@ -1,8 +1,8 @@
 // A team of threads that sleep while there is nothing to do.
 //
-// OpenMP's parallel regions end when each thread of the team has come by, also one that got no processor yet; and its threads
-// spin between regions. Beside other work both cost whole time slices. Here whoever is awake takes the next task, the caller closes
-// the round when no task is left, and only helpers in the middle of a task are waited for.
+// OpenMP's parallel regions end when each thread of the team has come by, also one that got no processor yet; and its
+// threads spin between regions. Beside other work both cost whole time slices. Here whoever is awake takes the next
+// task, the caller closes the round when no task is left, and only helpers in the middle of a task are waited for.
 #include "base/team.hpp"
 
 #include <atomic>
@@ -21,7 +21,8 @@ namespace mercer {
 namespace {
 
 constexpr int kMost = 1024;
-constexpr int kPatience = 1000;  // turns of a loop before a thread goes to sleep, some 30 microseconds: as long as it takes to wake one
+// Turns of a loop before a thread goes to sleep, some 30 microseconds: as long as it takes to wake one.
+constexpr int kPatience = 1000;
 
 void rest() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -53,14 +54,16 @@ class Team {
         else
             for (int i = 0; i < helpers; ++i) round_.notify_one();
         take_tasks();
-        uint32_t inside = gate_.fetch_and(kInside, std::memory_order_acq_rel) & kInside;  // closed: who comes now is too late
+        // Closed: who comes now is too late.
+        uint32_t inside = gate_.fetch_and(kInside, std::memory_order_acq_rel) & kInside;
         for (; inside; inside = gate_.load(std::memory_order_acquire)) await_change(gate_, inside);
         taken_.store(false, std::memory_order_release);
         return true;
     }
 
    private:
-    static constexpr uint32_t kPlace = 1 << 16, kInside = kPlace - 1;  // of the gate: free places above, helpers inside below
+    // Of the gate: free places above, helpers inside below.
+    static constexpr uint32_t kPlace = 1 << 16, kInside = kPlace - 1;
 
     // As many helpers as there can be, at most `wanted`.
     int enlist(int wanted) {
@@ -116,7 +119,8 @@ Team& team() {
 
 [[maybe_unused]] const bool watches_forks = [] {
 #if defined(__unix__) || defined(__APPLE__)
-    pthread_atfork(nullptr, nullptr, [] { forked.store(true); });  // the threads do not survive it, and waiting would last for ever
+    // The threads do not survive it, and waiting would last for ever.
+    pthread_atfork(nullptr, nullptr, [] { forked.store(true); });
 #endif
     return true;
 }();
@@ -126,7 +130,8 @@ Team& team() {
 int threads() {
     if (forked.load(std::memory_order_relaxed)) return 1;
 #if defined(_OPENMP)
-    const int number = omp_get_max_threads();  // a setting only, which others know how to change: the threads are our own
+    // A setting only, which others know how to change: the threads are our own.
+    const int number = omp_get_max_threads();
 #else
     static const int number = [] {
         const char* text = std::getenv("OMP_NUM_THREADS");  // still obeyed

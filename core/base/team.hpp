@@ -5,7 +5,8 @@
 
 namespace mercer {
 
-// How many threads a call may use. What it is divided into may depend on this number, and on nothing that changes with time.
+// How many threads a call may use. What it is divided into may depend on this number, and on nothing that changes with
+// time.
 int threads();
 
 // No more than so many from now on, whatever is set elsewhere: the quota of a control group.

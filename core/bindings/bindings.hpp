@@ -1,4 +1,5 @@
-// What the parts of the Python module share: arrays in, arrays out, the interpreter lock released, Python never called back.
+// What the parts of the Python module share: arrays in, arrays out, the interpreter lock released, Python never called
+// back.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>

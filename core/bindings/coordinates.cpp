@@ -29,8 +29,9 @@ void check_state(const Index& offset, const Integers& order, const Integers& pla
 }
 
 void coordinates(Input features, ConstDoubles square, Index offset, Index row, ConstDoubles linear, ConstDoubles lower,
-                 ConstDoubles upper, double kink, Doubles beta, Doubles w, Integers order, Integers place, Doubles level,
-                 Integers random, ConstDoubles tol, int64_t work, Integers ended, const std::string& isa) {
+                 ConstDoubles upper, double kink, Doubles beta, Doubles w, Integers order, Integers place,
+                 Doubles level, Integers random, ConstDoubles tol, int64_t work, Integers ended,
+                 const std::string& isa) {
     const bool is_double = has_type(features, true);
     require((is_double || has_type(features, false)) && features.ndim() == 2, "the features are no matrix of floats");
     require(offset.shape(0) >= 1, "no offsets");
@@ -38,21 +39,37 @@ void coordinates(Input features, ConstDoubles square, Index offset, Index row, C
     require(offset(0) == 0 && offset(problems) == int64_t(variables), "the problems do not cover the variables");
     require(square.shape(0) == n, "one square for each row");
     for (const auto& one : {linear, lower, upper}) require(one.shape(0) == variables, "one value for each variable");
-    require(beta.ndim() == 1 && beta.shape(0) == variables && order.ndim() == 1 && order.shape(0) == variables, "one value for each variable");
+    require(beta.ndim() == 1 && beta.shape(0) == variables && order.ndim() == 1 && order.shape(0) == variables,
+            "one value for each variable");
     require(w.ndim() == 2 && w.shape(0) == problems && w.shape(1) == m, "one w for each problem");
     require(place.ndim() == 2 && place.shape(0) == problems && place.shape(1) == 3, "three places for each problem");
     require(level.ndim() == 2 && level.shape(0) == problems && level.shape(1) == 2, "two levels for each problem");
-    for (const auto& one : {random, ended}) require(one.ndim() == 1 && one.shape(0) == problems, "one value for each problem");
+    for (const auto& one : {random, ended})
+        require(one.ndim() == 1 && one.shape(0) == problems, "one value for each problem");
     require(tol.shape(0) == problems, "one tolerance for each problem");
     for (size_t t = 0; t < variables; ++t) require(row(t) >= 0 && row(t) < int64_t(n), "a row does not exist");
     require(kink >= 0 && std::isfinite(kink) && work >= 0, "kink and work are not negative");
     check_state(offset, order, place);
-    const CoordinateFamily family{.is_double = is_double, .features = features.data(), .width = int64_t(m),
-                                  .problems = int64_t(problems), .offset = offset.data(), .row = row.data(),
-                                  .square = square.data(), .linear = linear.data(), .lower = lower.data(),
-                                  .upper = upper.data(), .kink = kink, .beta = beta.data(), .w = w.data(),
-                                  .order = order.data(), .place = place.data(), .level = level.data(),
-                                  .random = random.data(), .tol = tol.data(), .work = work, .ended = ended.data()};
+    const CoordinateFamily family{.is_double = is_double,
+                                  .features = features.data(),
+                                  .width = int64_t(m),
+                                  .problems = int64_t(problems),
+                                  .offset = offset.data(),
+                                  .row = row.data(),
+                                  .square = square.data(),
+                                  .linear = linear.data(),
+                                  .lower = lower.data(),
+                                  .upper = upper.data(),
+                                  .kink = kink,
+                                  .beta = beta.data(),
+                                  .w = w.data(),
+                                  .order = order.data(),
+                                  .place = place.data(),
+                                  .level = level.data(),
+                                  .random = random.data(),
+                                  .tol = tol.data(),
+                                  .work = work,
+                                  .ended = ended.data()};
     const InstructionSet& set = find_isa(isa);
     nb::gil_scoped_release free;
     set.coordinates(family);
@@ -61,10 +78,10 @@ void coordinates(Input features, ConstDoubles square, Index offset, Index row, C
 }  // namespace
 
 void bind_coordinates(nb::module_& m) {
-    m.def("coordinates", &coordinates, "features"_a.noconvert(), "square"_a.noconvert(), "offset"_a.noconvert(), "row"_a.noconvert(),
-          "linear"_a.noconvert(), "lower"_a.noconvert(), "upper"_a.noconvert(), "kink"_a, "beta"_a.noconvert(), "w"_a.noconvert(),
-          "order"_a.noconvert(), "place"_a.noconvert(), "level"_a.noconvert(), "random"_a.noconvert(), "tol"_a.noconvert(), "work"_a,
-          "ended"_a.noconvert(), "isa"_a = "");
+    m.def("coordinates", &coordinates, "features"_a.noconvert(), "square"_a.noconvert(), "offset"_a.noconvert(),
+          "row"_a.noconvert(), "linear"_a.noconvert(), "lower"_a.noconvert(), "upper"_a.noconvert(), "kink"_a,
+          "beta"_a.noconvert(), "w"_a.noconvert(), "order"_a.noconvert(), "place"_a.noconvert(), "level"_a.noconvert(),
+          "random"_a.noconvert(), "tol"_a.noconvert(), "work"_a, "ended"_a.noconvert(), "isa"_a = "");
 }
 
 }  // namespace mercer

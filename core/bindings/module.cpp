@@ -79,16 +79,19 @@ struct Parts {
 
     void add_norms(const DistanceArgument& argument, bool is_double, int64_t rows, int64_t columns) {
         const auto& [at, origin, row_norms, column_norms, rounding, promise, slow, fast] = argument;
-        require(at >= 0 && size_t(at) < pairings.size() && pairings[size_t(at)].kind == kSqdist, "norms of no squared distance");
+        require(at >= 0 && size_t(at) < pairings.size() && pairings[size_t(at)].kind == kSqdist,
+                "norms of no squared distance");
         const double* moved_by = at_origin(origin, size_t(pairings[size_t(at)].depth));
         for (auto [norm, length] : {std::pair{&row_norms, rows}, std::pair{&column_norms, columns}})
-            require(has_type(*norm, is_double) && norm->ndim() == 1 && int64_t(norm->shape(0)) == length, "norms do not fit the plan");
+            require(has_type(*norm, is_double) && norm->ndim() == 1 && int64_t(norm->shape(0)) == length,
+                    "norms do not fit the plan");
         norms.push_back({moved_by, row_norms.data(), column_norms.data(), rounding, promise, slow, fast});
         pairings[size_t(at)].norms = &norms.back();
     }
 
     static void add_value(std::vector<const void*>& to, const Input& value, bool is_double, int64_t length) {
-        require(has_type(value, is_double) && value.ndim() == 1 && int64_t(value.shape(0)) == length, "a row or column value does not fit");
+        require(has_type(value, is_double) && value.ndim() == 1 && int64_t(value.shape(0)) == length,
+                "a row or column value does not fit");
         to.push_back(value.data());
     }
 
@@ -102,26 +105,30 @@ struct Parts {
         for (int i = 0; i < 3; ++i) {
             const auto [kind, index] = *all[i];
             if (kind == kNothing) continue;  // an operand that the operation does not read
-            require(kind >= kRegister && kind <= kConstant && index >= 0 && index < limit[kind], "an operand does not exist");
+            require(kind >= kRegister && kind <= kConstant && index >= 0 && index < limit[kind],
+                    "an operand does not exist");
             s.kind[i] = kind, s.index[i] = index;
         }
         program.push_back(s);
     }
 
     static void require_exponent(int op, double k0) {
-        require(op != kPowInteger || (k0 == double(int64_t(k0 > -kMaxPower && k0 < kMaxPower ? k0 : 0.5))), "an exponent is no small integer");
+        require(op != kPowInteger || (k0 == double(int64_t(k0 > -kMaxPower && k0 < kMaxPower ? k0 : 0.5))),
+                "an exponent is no small integer");
     }
 };
 
 class Tiles final : public Planned {
    public:
     Tiles(bool is_double, int64_t rows, int64_t columns, const std::vector<PairingArgument>& pairings,
-          const std::vector<Input>& row_values, const std::vector<Input>& column_values, const std::vector<double>& constants,
-          const std::vector<InstructionArgument>& program, int registers, int result, std::optional<Index> pins,
-          const std::string& isa, const std::vector<DistanceArgument>& norms)
+          const std::vector<Input>& row_values, const std::vector<Input>& column_values,
+          const std::vector<double>& constants, const std::vector<InstructionArgument>& program, int registers,
+          int result, std::optional<Index> pins, const std::string& isa, const std::vector<DistanceArgument>& norms)
         : double_(is_double), n_(rows), m_(columns) {
-        require(rows > 0 && columns > 0 && rows < kMaxSide && columns < kMaxSide, "a plan needs at least one row and one column");
-        require(registers >= 1 && registers <= kMaxRegisters && pairings.size() <= size_t(registers), "too many registers");
+        require(rows > 0 && columns > 0 && rows < kMaxSide && columns < kMaxSide,
+                "a plan needs at least one row and one column");
+        require(registers >= 1 && registers <= kMaxRegisters && pairings.size() <= size_t(registers),
+                "too many registers");
         require(result >= 0 && result < registers, "the result's register does not exist");
         require(!pins || int64_t(pins->shape(0)) == rows, "one pin per row");
         Parts p;
@@ -131,11 +138,22 @@ class Tiles final : public Planned {
         for (const Input& one : row_values) Parts::add_value(p.row_values, one, is_double, rows);
         for (const Input& one : column_values) Parts::add_value(p.column_values, one, is_double, columns);
         for (const InstructionArgument& one : program) p.add_instruction(one, registers, int(constants.size()));
-        const Plan plan{.is_double = is_double, .rows = rows, .columns = columns, .pairings = int(pairings.size()),
-                        .pairing = p.pairings.data(), .row_values = int(row_values.size()), .column_values = int(column_values.size()),
-                        .constants = int(constants.size()), .registers = registers, .instructions = int(program.size()),
-                        .row_value = p.row_values.data(), .column_value = p.column_values.data(), .constant = constants.data(),
-                        .instruction = p.program.data(), .result = result, .pins = pins ? pins->data() : nullptr};
+        const Plan plan{.is_double = is_double,
+                        .rows = rows,
+                        .columns = columns,
+                        .pairings = int(pairings.size()),
+                        .pairing = p.pairings.data(),
+                        .row_values = int(row_values.size()),
+                        .column_values = int(column_values.size()),
+                        .constants = int(constants.size()),
+                        .registers = registers,
+                        .instructions = int(program.size()),
+                        .row_value = p.row_values.data(),
+                        .column_value = p.column_values.data(),
+                        .constant = constants.data(),
+                        .instruction = p.program.data(),
+                        .result = result,
+                        .pins = pins ? pins->data() : nullptr};
         const InstructionSet& set = find_isa(isa);
         nb::gil_scoped_release free;
         engine_.reset(set.make(plan));
@@ -150,7 +168,8 @@ class Tiles final : public Planned {
     void block(int64_t i0, int64_t i1, int64_t j0, int64_t j1, Output out) {
         range(i0, i1, n_);
         range(j0, j1, m_);
-        require(has_type(out, double_) && out.ndim() == 2 && int64_t(out.shape(0)) == i1 - i0 && int64_t(out.shape(1)) == j1 - j0,
+        require(has_type(out, double_) && out.ndim() == 2 && int64_t(out.shape(0)) == i1 - i0 &&
+                    int64_t(out.shape(1)) == j1 - j0,
                 "the output does not fit the block");
         nb::gil_scoped_release free;
         engine_->block(i0, i1, j0, j1, out.data(), j1 - j0);
@@ -169,7 +188,8 @@ class Tiles final : public Planned {
         range(i0, i1, n_);
         require(n_ == m_ && on_block(i0, n_) && on_block(i1, n_), "block rows are a symmetric matrix's, whole ones");
         const int64_t last = (n_ - 1) / row_block() * row_block();
-        require(has_type(out, double_) && out.ndim() == 1 && int64_t(out.shape(0)) == upper_start(last, n_, row_block()) + (n_ - last) * (n_ - last),
+        require(has_type(out, double_) && out.ndim() == 1 &&
+                    int64_t(out.shape(0)) == upper_start(last, n_, row_block()) + (n_ - last) * (n_ - last),
                 "the output does not fit the block rows");
         nb::gil_scoped_release free;
         engine_->upper(i0, i1, out.data());
@@ -181,8 +201,10 @@ class Tiles final : public Planned {
         require(!symmetric || n_ == m_, "a symmetric product is square");
         require(on_block(i0, n_) && on_block(j0, m_) && on_block(j1, m_) && (!symmetric || on_block(i1, n_)),
                 "a product starts and ends on blocks");
-        require(has_type(v, double_) && v.ndim() == 2 && int64_t(v.shape(0)) == m_ && v.shape(1) >= 1, "the vectors do not fit");
-        require(int64_t(out.shape(0)) == (symmetric ? n_ : i1 - i0) && out.shape(1) == v.shape(1), "the output does not fit");
+        require(has_type(v, double_) && v.ndim() == 2 && int64_t(v.shape(0)) == m_ && v.shape(1) >= 1,
+                "the vectors do not fit");
+        require(int64_t(out.shape(0)) == (symmetric ? n_ : i1 - i0) && out.shape(1) == v.shape(1),
+                "the output does not fit");
         nb::gil_scoped_release free;
         engine_->multiply(i0, i1, j0, j1, v.data(), int64_t(v.shape(1)), out.data(), symmetric);
     }
@@ -190,7 +212,8 @@ class Tiles final : public Planned {
     void normal_product(int64_t i0, int64_t i1, Input v, std::optional<Vector> weights, DoubleMatrix out) {
         range(i0, i1, n_);
         require(on_block(i0, n_) && on_block(i1, n_), "a product starts and ends on blocks");
-        require(has_type(v, double_) && v.ndim() == 2 && int64_t(v.shape(0)) == m_ && v.shape(1) >= 1, "the vectors do not fit");
+        require(has_type(v, double_) && v.ndim() == 2 && int64_t(v.shape(0)) == m_ && v.shape(1) >= 1,
+                "the vectors do not fit");
         require(!weights || int64_t(weights->shape(0)) == n_, "one weight per row");
         require(int64_t(out.shape(0)) == m_ && out.shape(1) == v.shape(1), "the output does not fit");
         nb::gil_scoped_release free;
@@ -200,10 +223,14 @@ class Tiles final : public Planned {
     void group_sums(int64_t i0, int64_t i1, Index start, std::optional<Input> weights, DoubleMatrix out) {
         range(i0, i1, n_);
         const int64_t groups = int64_t(start.shape(0)) - 1;
-        require(groups >= 1 && int64_t(out.shape(0)) == i1 - i0 && int64_t(out.shape(1)) == groups, "the output does not fit");
+        require(groups >= 1 && int64_t(out.shape(0)) == i1 - i0 && int64_t(out.shape(1)) == groups,
+                "the output does not fit");
         require(start(0) == 0 && start(size_t(groups)) == m_, "the groups do not cover the columns");
-        for (int64_t g = 0; g < groups; ++g) require(start(size_t(g)) <= start(size_t(g + 1)), "the groups are not in order");
-        if (weights) require(has_type(*weights, double_) && weights->ndim() == 1 && int64_t(weights->shape(0)) == m_, "one weight per column");
+        for (int64_t g = 0; g < groups; ++g)
+            require(start(size_t(g)) <= start(size_t(g + 1)), "the groups are not in order");
+        if (weights)
+            require(has_type(*weights, double_) && weights->ndim() == 1 && int64_t(weights->shape(0)) == m_,
+                    "one weight per column");
         nb::gil_scoped_release free;
         engine_->group_sums(i0, i1, start.data(), groups, weights ? weights->data() : nullptr, out.data());
     }
@@ -218,7 +245,9 @@ class Tiles final : public Planned {
 
    private:
     bool on_block(int64_t at, int64_t size) const { return at == size || at % row_block() == 0; }
-    static void range(int64_t from, int64_t to, int64_t size) { require(0 <= from && from < to && to <= size, "an empty or impossible range"); }
+    static void range(int64_t from, int64_t to, int64_t size) {
+        require(0 <= from && from < to && to <= size, "an empty or impossible range");
+    }
 
     bool double_;
     int64_t n_, m_;
@@ -227,9 +256,11 @@ class Tiles final : public Planned {
 
 void evaluate_array(int op, double k0, double k1, Input in, Output out, const std::string& isa) {
     const bool is_double = in.dtype() == nb::dtype<double>();
-    require(op >= 0 && op < kOperations && kOperandsRead[op] == 1 && op != kGaussFromSqdist, "not an operation on one operand");
+    require(op >= 0 && op < kOperations && kOperandsRead[op] == 1 && op != kGaussFromSqdist,
+            "not an operation on one operand");
     Parts::require_exponent(op, k0);
-    require((is_double || in.dtype() == nb::dtype<float>()) && in.dtype() == out.dtype() && in.size() == out.size(), "arrays differ");
+    require((is_double || in.dtype() == nb::dtype<float>()) && in.dtype() == out.dtype() && in.size() == out.size(),
+            "arrays differ");
     find_isa(isa).evaluate(op, is_double, k0, k1, in.data(), out.data(), int64_t(in.size()));
 }
 
@@ -246,9 +277,11 @@ NB_MODULE(_core, m) {
     using namespace nanobind::literals;
     namespace nb = nanobind;
     using mercer::Tiles;
-    m.def("instruction_sets", &mercer::isa_names, "Names of the instruction sets that this machine can run, the best one last.");
+    m.def("instruction_sets", &mercer::isa_names,
+          "Names of the instruction sets that this machine can run, the best one last.");
     m.def("threads", &mercer::threads, "How many threads the next call uses.");
-    m.def("bound_threads", &mercer::bound_threads, "most"_a, "Use no more threads than this, whatever is set elsewhere.");
+    m.def("bound_threads", &mercer::bound_threads, "most"_a,
+          "Use no more threads than this, whatever is set elsewhere.");
     m.def("evaluate", &mercer::evaluate_array, "op"_a, "k0"_a, "k1"_a, "x"_a, "out"_a.noconvert(), "isa"_a = "");
     mercer::bind_band(m);
     mercer::bind_coordinates(m);
@@ -257,11 +290,12 @@ NB_MODULE(_core, m) {
     mercer::bind_quantised(m);
     nb::class_<mercer::Planned>(m, "Planned");
     nb::class_<Tiles, mercer::Planned>(m, "Tiles")
-        .def(nb::init<bool, int64_t, int64_t, const std::vector<mercer::PairingArgument>&, const std::vector<mercer::Input>&,
-                      const std::vector<mercer::Input>&, const std::vector<double>&, const std::vector<mercer::InstructionArgument>&,
-                      int, int, std::optional<mercer::Index>, const std::string&, const std::vector<mercer::DistanceArgument>&>(),
-             "is_double"_a, "rows"_a, "columns"_a, "pairings"_a, "row_values"_a, "column_values"_a, "constants"_a, "program"_a,
-             "registers"_a, "result"_a, "pins"_a.noconvert() = nb::none(), "isa"_a = "",
+        .def(nb::init<bool, int64_t, int64_t, const std::vector<mercer::PairingArgument>&,
+                      const std::vector<mercer::Input>&, const std::vector<mercer::Input>&, const std::vector<double>&,
+                      const std::vector<mercer::InstructionArgument>&, int, int, std::optional<mercer::Index>,
+                      const std::string&, const std::vector<mercer::DistanceArgument>&>(),
+             "is_double"_a, "rows"_a, "columns"_a, "pairings"_a, "row_values"_a, "column_values"_a, "constants"_a,
+             "program"_a, "registers"_a, "result"_a, "pins"_a.noconvert() = nb::none(), "isa"_a = "",
              "norms"_a = std::vector<mercer::DistanceArgument>())
         .def_prop_ro("row_block", &Tiles::row_block)
         // noconvert: an output of another type or layout would be written to a copy, and lost
@@ -270,7 +304,8 @@ NB_MODULE(_core, m) {
         .def("upper", &Tiles::upper, "i0"_a, "i1"_a, "out"_a.noconvert())
         .def("multiply", &Tiles::multiply, "i0"_a, "i1"_a, "j0"_a, "j1"_a, "v"_a, "out"_a.noconvert(), "symmetric"_a)
         .def("normal_product", &Tiles::normal_product, "i0"_a, "i1"_a, "v"_a, "weights"_a.none(), "out"_a.noconvert())
-        .def("group_sums", &Tiles::group_sums, "i0"_a, "i1"_a, "start"_a.noconvert(), "weights"_a.none(), "out"_a.noconvert())
+        .def("group_sums", &Tiles::group_sums, "i0"_a, "i1"_a, "start"_a.noconvert(), "weights"_a.none(),
+             "out"_a.noconvert())
         .def("row_max", &Tiles::row_max, "i0"_a, "i1"_a, "index"_a.noconvert(), "value"_a.noconvert());
     mercer::bind_sequences(m);
     mercer::bind_dual(m);

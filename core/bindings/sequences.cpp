@@ -19,7 +19,8 @@ using Rows = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cp
 using Matrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 void require_starts(const Index& starts, int64_t size) {
-    require(starts.shape(0) >= 1 && starts(0) == 0 && starts(starts.shape(0) - 1) == size, "the parts do not cover the whole");
+    require(starts.shape(0) >= 1 && starts(0) == 0 && starts(starts.shape(0) - 1) == size,
+            "the parts do not cover the whole");
     for (size_t i = 1; i < starts.shape(0); ++i) require(starts(i - 1) <= starts(i), "the parts are not in order");
 }
 
@@ -33,11 +34,14 @@ std::tuple<int64_t, int64_t> count_kmers_(Symbols symbols, Index starts, Index o
                                           Longs start, Ints rows, Ints counts, Longs first, std::optional<Ints> shown) {
     const Corpus c = corpus(symbols, starts);
     require(span >= 1 && alphabet >= 1 && offsets.shape(0) < 4096, "an impossible pattern");
-    for (size_t i = 0; i < offsets.shape(0); ++i) require(offsets(i) >= 0 && offsets(i) < span, "a place outside its window");
+    for (size_t i = 0; i < offsets.shape(0); ++i)
+        require(offsets(i) >= 0 && offsets(i) < span, "a place outside its window");
     size_t windows = 0;
-    for (int64_t i = 0; i < c.count; ++i) windows += size_t(std::max<int64_t>(0, c.starts[i + 1] - c.starts[i] - span + 1));
-    require(start.shape(0) > windows && rows.shape(0) >= windows && counts.shape(0) >= windows && first.shape(0) >= windows,
-            "the output is too small");
+    for (int64_t i = 0; i < c.count; ++i)
+        windows += size_t(std::max<int64_t>(0, c.starts[i + 1] - c.starts[i] - span + 1));
+    require(
+        start.shape(0) > windows && rows.shape(0) >= windows && counts.shape(0) >= windows && first.shape(0) >= windows,
+        "the output is too small");
     require(!shown || shown->shape(0) == symbols.shape(0), "the features of windows do not fit");
     Counts out{start.data(), rows.data(), counts.data(), first.data(), shown ? shown->data() : nullptr, 0, 0};
     nb::gil_scoped_release free;
@@ -48,12 +52,14 @@ std::tuple<int64_t, int64_t> count_kmers_(Symbols symbols, Index starts, Index o
 // Made once for all pieces of a matrix, each of which is a call.
 class WindowComparison {
    public:
-    WindowComparison(Symbols x, Index x_starts, Symbols z, Index z_starts, Index worth, int32_t alphabet, int which, const std::string& isa)
+    WindowComparison(Symbols x, Index x_starts, Symbols z, Index z_starts, Index worth, int32_t alphabet, int which,
+                     const std::string& isa)
         : x_(x), z_(z), x_starts_(x_starts), z_starts_(z_starts), worth_(worth) {
         const Corpus rows = corpus(x_, x_starts_), columns = corpus(z_, z_starts_);
         const int64_t span = int64_t(worth_.shape(0)) - 1;
         require(span >= 1 && span <= kMostSpan && alphabet >= 1 && which >= 0 && which <= 2, "impossible windows");
-        for (int64_t m = 0; m <= span; ++m) require(worth_(size_t(m)) >= 0 && worth_(size_t(m)) <= (int64_t(1) << 53), "an impossible worth");
+        for (int64_t m = 0; m <= span; ++m)
+            require(worth_(size_t(m)) >= 0 && worth_(size_t(m)) <= (int64_t(1) << 53), "an impossible worth");
         require(MatchTable(worth_.data(), int(span)).fits(), "a table that is too long");
         require(which == 0 || rows.count == columns.count, "the sequences do not fit");
         const Pattern windows{nullptr, 0, span, alphabet};
@@ -65,7 +71,8 @@ class WindowComparison {
 
     void add(int64_t from, int64_t to, Matrix out) const {
         require(0 <= from && from <= to && to <= int64_t(x_.shape(0)), "an impossible range");
-        require(int64_t(out.shape(0)) == shape_.first && int64_t(out.shape(1)) == shape_.second, "the output does not fit");
+        require(int64_t(out.shape(0)) == shape_.first && int64_t(out.shape(1)) == shape_.second,
+                "the output does not fit");
         nb::gil_scoped_release free;
         comparison_->add(from, to, out.data());
     }
@@ -84,8 +91,8 @@ Sparse sparse(const Index& start, const Symbols& index, const Symbols& value, in
     return {start.data(), index.data(), value.data()};
 }
 
-void add_products_(Index row_start, Symbols features, Symbols row_counts, Index feature_start, Symbols rows, Symbols feature_counts,
-                   double weight, bool triangle, int64_t i0, int64_t i1, Matrix out) {
+void add_products_(Index row_start, Symbols features, Symbols row_counts, Index feature_start, Symbols rows,
+                   Symbols feature_counts, double weight, bool triangle, int64_t i0, int64_t i1, Matrix out) {
     const int64_t n = int64_t(row_start.shape(0)) - 1;
     require(int64_t(out.shape(0)) == n && 0 <= i0 && i0 <= i1 && i1 <= n, "the output does not fit");
     const Sparse x = sparse(row_start, features, row_counts, int64_t(feature_start.shape(0)) - 1);
@@ -96,12 +103,13 @@ void add_products_(Index row_start, Symbols features, Symbols row_counts, Index 
 
 void require_rows(const Index& x, const Matrix& out, int64_t columns, bool triangle, int64_t i0, int64_t i1) {
     const int64_t n = int64_t(x.shape(0)) - 1;
-    require(int64_t(out.shape(0)) == n && int64_t(out.shape(1)) == columns && (!triangle || n == columns), "the output does not fit");
+    require(int64_t(out.shape(0)) == n && int64_t(out.shape(1)) == columns && (!triangle || n == columns),
+            "the output does not fit");
     require(0 <= i0 && i0 <= i1 && i1 <= n, "an impossible range");
 }
 
-void subsequence_kernel_(Symbols x, Index x_starts, Symbols z, Index z_starts, int length, double decay, bool triangle, int64_t i0,
-                         int64_t i1, Matrix out, const std::string& isa, bool exact) {
+void subsequence_kernel_(Symbols x, Index x_starts, Symbols z, Index z_starts, int length, double decay, bool triangle,
+                         int64_t i0, int64_t i1, Matrix out, const std::string& isa, bool exact) {
     const Corpus rows = corpus(x, x_starts), columns = corpus(z, z_starts);
     require_rows(x_starts, out, columns.count, triangle, i0, i1);
     require(length >= 1 && length <= kMostSubsequence, "a length beyond what is compiled");
@@ -111,8 +119,8 @@ void subsequence_kernel_(Symbols x, Index x_starts, Symbols z, Index z_starts, i
     subsequence_kernel(set, rows, columns, length, decay, exact, triangle, i0, i1, out.data());
 }
 
-void alignment_kernel_(Rows x, Index x_starts, Rows z, Index z_starts, double gamma, bool triangle, int64_t i0, int64_t i1, Matrix out,
-                       const std::string& isa) {
+void alignment_kernel_(Rows x, Index x_starts, Rows z, Index z_starts, double gamma, bool triangle, int64_t i0,
+                       int64_t i1, Matrix out, const std::string& isa) {
     require(x.shape(1) == z.shape(1) && x.shape(1) >= 1, "series of different numbers of columns");
     require_starts(x_starts, int64_t(x.shape(0)));
     require_starts(z_starts, int64_t(z.shape(0)));
@@ -120,20 +128,22 @@ void alignment_kernel_(Rows x, Index x_starts, Rows z, Index z_starts, double ga
     require_rows(x_starts, out, columns, triangle, i0, i1);
     const InstructionSet& set = find_isa(isa);
     nb::gil_scoped_release free;
-    alignment_kernel(set, {x.data(), x_starts.data(), int64_t(x_starts.shape(0)) - 1}, {z.data(), z_starts.data(), columns},
-                     int64_t(x.shape(1)), gamma, triangle, i0, i1, out.data());
+    alignment_kernel(set, {x.data(), x_starts.data(), int64_t(x_starts.shape(0)) - 1},
+                     {z.data(), z_starts.data(), columns}, int64_t(x.shape(1)), gamma, triangle, i0, i1, out.data());
 }
 
 void require_known(const Symbols& symbols, int32_t alphabet) {
     require(alphabet >= 1, "no alphabet");
-    for (size_t i = 0; i < symbols.shape(0); ++i) require(symbols(i) >= 0 && symbols(i) < alphabet, "a symbol outside the alphabet");
+    for (size_t i = 0; i < symbols.shape(0); ++i)
+        require(symbols(i) >= 0 && symbols(i) < alphabet, "a symbol outside the alphabet");
 }
 
-void substring_kernel_(Symbols x, Index x_starts, Symbols z, Index z_starts, int32_t alphabet, double decay, bool triangle, int64_t j0,
-                       int64_t j1, Matrix out) {
+void substring_kernel_(Symbols x, Index x_starts, Symbols z, Index z_starts, int32_t alphabet, double decay,
+                       bool triangle, int64_t j0, int64_t j1, Matrix out) {
     const Corpus rows = corpus(x, x_starts), columns = corpus(z, z_starts);
     require(int64_t(out.shape(0)) == rows.count && int64_t(out.shape(1)) == columns.count, "the output does not fit");
-    require(0 <= j0 && j0 <= j1 && j1 <= columns.count && (!triangle || rows.count == columns.count), "an impossible range");
+    require(0 <= j0 && j0 <= j1 && j1 <= columns.count && (!triangle || rows.count == columns.count),
+            "an impossible range");
     require(z.shape(0) < (size_t(1) << 30), "more than 2^30 symbols");
     require_known(x, alphabet);
     require_known(z, alphabet);
@@ -141,10 +151,13 @@ void substring_kernel_(Symbols x, Index x_starts, Symbols z, Index z_starts, int
     substring_kernel(rows, columns, alphabet, decay, triangle, j0, j1, out.data());
 }
 
-void substring_product_(Symbols x, Index x_starts, Symbols z, Index z_starts, int32_t alphabet, double decay, Rows v, Matrix out) {
+void substring_product_(Symbols x, Index x_starts, Symbols z, Index z_starts, int32_t alphabet, double decay, Rows v,
+                        Matrix out) {
     const Corpus rows = corpus(x, x_starts), columns = corpus(z, z_starts);
-    require(int64_t(out.shape(0)) == rows.count && int64_t(v.shape(0)) == columns.count && v.shape(1) == out.shape(1), "the output does not fit");
-    require(z.shape(0) < (size_t(1) << 30) && v.shape(1) < (size_t(1) << 20), "more than 2^30 symbols, or too many vectors");
+    require(int64_t(out.shape(0)) == rows.count && int64_t(v.shape(0)) == columns.count && v.shape(1) == out.shape(1),
+            "the output does not fit");
+    require(z.shape(0) < (size_t(1) << 30) && v.shape(1) < (size_t(1) << 20),
+            "more than 2^30 symbols, or too many vectors");
     require_known(x, alphabet);
     require_known(z, alphabet);
     nb::gil_scoped_release free;
@@ -154,23 +167,23 @@ void substring_product_(Symbols x, Index x_starts, Symbols z, Index z_starts, in
 }  // namespace
 
 void bind_sequences(nb::module_& m) {
-    m.def("count_kmers", &count_kmers_, "symbols"_a.noconvert(), "starts"_a.noconvert(), "offsets"_a.noconvert(), "span"_a,
-          "alphabet"_a, "start"_a.noconvert(), "rows"_a.noconvert(), "counts"_a.noconvert(), "first"_a.noconvert(),
-          "shown"_a.noconvert() = nb::none());
-    m.def("add_products", &add_products_, "row_start"_a.noconvert(), "features"_a.noconvert(), "row_counts"_a.noconvert(),
-          "feature_start"_a.noconvert(), "rows"_a.noconvert(), "feature_counts"_a.noconvert(), "weight"_a, "triangle"_a, "i0"_a,
-          "i1"_a, "out"_a.noconvert());
+    m.def("count_kmers", &count_kmers_, "symbols"_a.noconvert(), "starts"_a.noconvert(), "offsets"_a.noconvert(),
+          "span"_a, "alphabet"_a, "start"_a.noconvert(), "rows"_a.noconvert(), "counts"_a.noconvert(),
+          "first"_a.noconvert(), "shown"_a.noconvert() = nb::none());
+    m.def("add_products", &add_products_, "row_start"_a.noconvert(), "features"_a.noconvert(),
+          "row_counts"_a.noconvert(), "feature_start"_a.noconvert(), "rows"_a.noconvert(),
+          "feature_counts"_a.noconvert(), "weight"_a, "triangle"_a, "i0"_a, "i1"_a, "out"_a.noconvert());
     nb::class_<WindowComparison>(m, "WindowComparison")
         .def(nb::init<Symbols, Index, Symbols, Index, Index, int32_t, int, const std::string&>(), "x"_a.noconvert(),
-             "x_starts"_a.noconvert(), "z"_a.noconvert(), "z_starts"_a.noconvert(), "worth"_a.noconvert(), "alphabet"_a, "which"_a,
-             "isa"_a = "")
+             "x_starts"_a.noconvert(), "z"_a.noconvert(), "z_starts"_a.noconvert(), "worth"_a.noconvert(), "alphabet"_a,
+             "which"_a, "isa"_a = "")
         .def("add", &WindowComparison::add, "from"_a, "to"_a, "out"_a.noconvert());
     m.def("match_lanes", [](const std::string& isa) { return find_isa(isa).match_lanes; }, "isa"_a = "");
     m.def("subsequence_kernel", &subsequence_kernel_, "x"_a.noconvert(), "x_starts"_a.noconvert(), "z"_a.noconvert(),
-          "z_starts"_a.noconvert(), "length"_a, "decay"_a, "triangle"_a, "i0"_a, "i1"_a, "out"_a.noconvert(), "isa"_a = "",
-          "exact"_a = false);
-    m.def("substring_kernel", &substring_kernel_, "x"_a.noconvert(), "x_starts"_a.noconvert(), "z"_a.noconvert(), "z_starts"_a.noconvert(),
-          "alphabet"_a, "decay"_a, "triangle"_a, "j0"_a, "j1"_a, "out"_a.noconvert());
+          "z_starts"_a.noconvert(), "length"_a, "decay"_a, "triangle"_a, "i0"_a, "i1"_a, "out"_a.noconvert(),
+          "isa"_a = "", "exact"_a = false);
+    m.def("substring_kernel", &substring_kernel_, "x"_a.noconvert(), "x_starts"_a.noconvert(), "z"_a.noconvert(),
+          "z_starts"_a.noconvert(), "alphabet"_a, "decay"_a, "triangle"_a, "j0"_a, "j1"_a, "out"_a.noconvert());
     m.def("substring_product", &substring_product_, "x"_a.noconvert(), "x_starts"_a.noconvert(), "z"_a.noconvert(),
           "z_starts"_a.noconvert(), "alphabet"_a, "decay"_a, "v"_a.noconvert(), "out"_a.noconvert());
     m.def("alignment_kernel", &alignment_kernel_, "x"_a.noconvert(), "x_starts"_a.noconvert(), "z"_a.noconvert(),

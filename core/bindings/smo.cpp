@@ -30,7 +30,8 @@ struct Entries {
 
 Entries of_array(const Input& matrix) {
     const bool is_double = has_type(matrix, true);
-    require((is_double || has_type(matrix, false)) && matrix.ndim() == 2 && matrix.shape(0) == matrix.shape(1), "the matrix is not square");
+    require((is_double || has_type(matrix, false)) && matrix.ndim() == 2 && matrix.shape(0) == matrix.shape(1),
+            "the matrix is not square");
     return {is_double, matrix.data(), int64_t(matrix.shape(0)), nullptr};
 }
 
@@ -40,9 +41,10 @@ Entries of_tiles(const Planned& plan) {
 }
 
 template <class K, Entries (*read)(const K&)>
-void smo(const K& k, Index offset, Index split, Index row, ConstDoubles lower, ConstDoubles upper, double kink, Doubles beta,
-         Doubles gradient, Doubles anchor, Doubles anchor_gradient, Flags active, double tol, int64_t limit, int64_t work, int64_t cache, Doubles gap,
-         Integers steps, Integers ended, const std::string& isa) {
+void smo(const K& k, Index offset, Index split, Index row, ConstDoubles lower, ConstDoubles upper, double kink,
+         Doubles beta, Doubles gradient, Doubles anchor, Doubles anchor_gradient, Flags active, double tol,
+         int64_t limit, int64_t work, int64_t cache, Doubles gap, Integers steps, Integers ended,
+         const std::string& isa) {
     const Entries entries = read(k);
     const int64_t n = entries.n, variables = int64_t(row.shape(0));
     check_problems(offset, split, variables);
@@ -51,13 +53,34 @@ void smo(const K& k, Index offset, Index split, Index row, ConstDoubles lower, C
         require(int64_t(one.shape(0)) == variables, "one value for each variable");
     require(int64_t(active.shape(0)) == variables, "one flag for each variable");
     for (int64_t t = 0; t < variables; ++t) require(row(size_t(t)) >= 0 && row(size_t(t)) < n, "a row does not exist");
-    require(gap.shape(0) == split.shape(0) && steps.shape(0) == split.shape(0) && ended.shape(0) == split.shape(0), "one result for each problem");
-    require(kink >= 0 && std::isfinite(kink) && tol >= 0 && limit >= 0 && work >= 0 && cache >= 0, "kink, tol, work and cache are not negative");
-    const DualFamily family{.is_double = entries.is_double, .matrix = entries.matrix, .rows = n, .stride = n, .tiles = entries.tiles,
-                            .problems = int64_t(split.shape(0)), .offset = offset.data(), .split = split.data(), .row = row.data(),
-                            .lower = lower.data(), .upper = upper.data(), .kink = kink, .beta = beta.data(), .gradient = gradient.data(),
-                            .anchor = anchor.data(), .anchor_gradient = anchor_gradient.data(), .active = active.data(), .tol = tol,
-                            .limit = limit, .work = work, .cache = cache, .gap = gap.data(), .steps = steps.data(), .ended = ended.data()};
+    require(gap.shape(0) == split.shape(0) && steps.shape(0) == split.shape(0) && ended.shape(0) == split.shape(0),
+            "one result for each problem");
+    require(kink >= 0 && std::isfinite(kink) && tol >= 0 && limit >= 0 && work >= 0 && cache >= 0,
+            "kink, tol, work and cache are not negative");
+    const DualFamily family{.is_double = entries.is_double,
+                            .matrix = entries.matrix,
+                            .rows = n,
+                            .stride = n,
+                            .tiles = entries.tiles,
+                            .problems = int64_t(split.shape(0)),
+                            .offset = offset.data(),
+                            .split = split.data(),
+                            .row = row.data(),
+                            .lower = lower.data(),
+                            .upper = upper.data(),
+                            .kink = kink,
+                            .beta = beta.data(),
+                            .gradient = gradient.data(),
+                            .anchor = anchor.data(),
+                            .anchor_gradient = anchor_gradient.data(),
+                            .active = active.data(),
+                            .tol = tol,
+                            .limit = limit,
+                            .work = work,
+                            .cache = cache,
+                            .gap = gap.data(),
+                            .steps = steps.data(),
+                            .ended = ended.data()};
     const InstructionSet& set = find_isa(isa);
     nb::gil_scoped_release free;
     set.smo(family);
@@ -67,10 +90,10 @@ void smo(const K& k, Index offset, Index split, Index row, ConstDoubles lower, C
 
 void bind_dual(nb::module_& m) {
     const auto define = [&m](auto f, auto matrix) {
-        m.def("smo", f, matrix, "offset"_a.noconvert(), "split"_a.noconvert(), "row"_a.noconvert(), "lower"_a.noconvert(),
-          "upper"_a.noconvert(), "kink"_a, "beta"_a.noconvert(), "gradient"_a.noconvert(), "anchor"_a.noconvert(),
-          "anchor_gradient"_a.noconvert(), "active"_a.noconvert(), "tol"_a, "limit"_a, "work"_a, "cache"_a, "gap"_a.noconvert(),
-          "steps"_a.noconvert(), "ended"_a.noconvert(), "isa"_a = "");
+        m.def("smo", f, matrix, "offset"_a.noconvert(), "split"_a.noconvert(), "row"_a.noconvert(),
+              "lower"_a.noconvert(), "upper"_a.noconvert(), "kink"_a, "beta"_a.noconvert(), "gradient"_a.noconvert(),
+              "anchor"_a.noconvert(), "anchor_gradient"_a.noconvert(), "active"_a.noconvert(), "tol"_a, "limit"_a,
+              "work"_a, "cache"_a, "gap"_a.noconvert(), "steps"_a.noconvert(), "ended"_a.noconvert(), "isa"_a = "");
     };
     define(&smo<Input, of_array>, "matrix"_a.noconvert());
     define(&smo<Planned, of_tiles>, "matrix"_a);

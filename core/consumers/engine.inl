@@ -1,4 +1,5 @@
-// The tile engine for one instruction set: a plan in strips, and what consumes them. A task is a run of rows against a run of columns.
+// The tile engine for one instruction set: a plan in strips, and what consumes them. A task is a run of rows against a
+// run of columns.
 
 template <class T>
 class TileEngine final : public Engine {
@@ -12,7 +13,8 @@ class TileEngine final : public Engine {
     void block(int64_t i0, int64_t i1, int64_t j0, int64_t j1, void* out_, int64_t stride) override {
         T* out = static_cast<T*>(out_);
         for_tasks(i0, i1, j1 - j0, [&](Scratch<T>& s, Rows r, int64_t slice, int64_t slices) {
-            strips_.sweep(s, r, strips_.cut(j0, j1, slice, slices), [&](int64_t i, int64_t j, int columns, const T* strip) {
+            strips_.sweep(s, r, strips_.cut(j0, j1, slice, slices),
+                          [&](int64_t i, int64_t j, int columns, const T* strip) {
                 const int64_t from = max64(j, j0), to = min64(j + columns, j1);
                 for (int64_t k = max64(i, r.begin); k < min64(i + M, r.end); ++k)
                     std::memcpy(out + (k - i0) * stride + from - j0, strip + (k - i) * strips_.stride() + from - j,
@@ -30,15 +32,17 @@ class TileEngine final : public Engine {
             strips_.template sweep<true>(s, r, square, [&](int64_t i, int64_t j, int columns, const T* strip) {
                 mirror.corner(i, min64(M, r.end - i), j, min64(columns, square.end - j), strip, across);
             });
-            // Right of the square on the diagonal, a tile is kept whole, to be written a second time, turned. The first one begins
-            // on a panel's border, maybe left of where the square ends.
+            // Right of the square on the diagonal, a tile is kept whole, to be written a second time, turned. The first
+            // one begins on a panel's border, maybe left of where the square ends.
             Buffer<T> kept(right.begin < right.end ? round_up(kRowBlock, M) * across : 0);
             strips_.sweep(s, r, right, [&](int64_t i, int64_t j, int columns, const T* strip) {
                 const int64_t from = max64(j, right.begin), to = min64(j + columns, right.end);
                 mirror.rows(i, min64(M, r.end - i), from, to - from, strip + from - j, across);
-                std::memcpy(static_cast<void*>(kept.get() + (i - r.begin) * across), strip, size_t(M * across) * sizeof(T));
+                std::memcpy(static_cast<void*>(kept.get() + (i - r.begin) * across), strip,
+                            size_t(M * across) * sizeof(T));
             }, [&](int64_t j, int columns) {
-                mirror.turned(r.begin, r.end - r.begin, j, max64(0, right.begin - j), min64(columns, right.end - j), kept.get(), across);
+                mirror.turned(r.begin, r.end - r.begin, j, max64(0, right.begin - j), min64(columns, right.end - j),
+                              kept.get(), across);
             });
             mirror.done();
         });
@@ -61,7 +65,8 @@ class TileEngine final : public Engine {
         });
     }
 
-    void multiply(int64_t i0, int64_t i1, int64_t j0, int64_t j1, const void* v, int64_t r, double* out, bool symmetric) override {
+    void multiply(int64_t i0, int64_t i1, int64_t j0, int64_t j1, const void* v, int64_t r, double* out,
+                  bool symmetric) override {
         products_.multiply({i0, i1, j0, j1, r, symmetric}, static_cast<const T*>(v), out);
     }
 
@@ -69,7 +74,8 @@ class TileEngine final : public Engine {
         products_.normal(i0, i1, static_cast<const T*>(v), r, w, out);
     }
 
-    void group_sums(int64_t i0, int64_t i1, const int64_t* start, int64_t groups, const void* w_, double* out) override {
+    void group_sums(int64_t i0, int64_t i1, const int64_t* start, int64_t groups, const void* w_,
+                    double* out) override {
         const T* w = static_cast<const T*>(w_);
         const int64_t m = strips_.columns();
         for_tasks(i0, i1, 0, [&](Scratch<T>& s, Rows r, int64_t, int64_t) {
@@ -110,9 +116,9 @@ class TileEngine final : public Engine {
         return {{c.begin, min64(c.end, end)}, {max64(c.begin, end), c.end}};
     }
 
-    // Calls f(scratch, rows, slice, slices) for runs of rows and, if the rows alone are too few to occupy the team, for slices of
-    // `columns`, if these may be divided. Shorter runs are the last resort: each reads all packed columns, which in high dimension
-    // are too many for a cache. No entry depends on the partition.
+    // Calls f(scratch, rows, slice, slices) for runs of rows and, if the rows alone are too few to occupy the team, for
+    // slices of `columns`, if these may be divided. Shorter runs are the last resort: each reads all packed columns,
+    // which in high dimension are too many for a cache. No entry depends on the partition.
     template <class F>
     void for_tasks(int64_t i0, int64_t i1, int64_t columns, F f) const {
         const int64_t first = i0 / M * M, wanted = 4 * threads(), most = max64(1, ceil_div(columns, strips_.tile()));
@@ -131,7 +137,8 @@ class TileEngine final : public Engine {
         constexpr int W = Simd<T>::W;
         Vec<T> sum{};
         int64_t c = 0;
-        for (; c + W <= length; c += W) sum += w ? load_unaligned(x + c) * load_unaligned(w + c) : load_unaligned(x + c);
+        for (; c + W <= length; c += W)
+            sum += w ? load_unaligned(x + c) * load_unaligned(w + c) : load_unaligned(x + c);
         double total = lane_sum<T>(sum);
         for (; c < length; ++c) total += double(w ? x[c] * w[c] : x[c]);
         return total;

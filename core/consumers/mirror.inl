@@ -1,7 +1,8 @@
-// A symmetric matrix of which only the entries right of the diagonal are computed: each is written to both of its places, so that
-// the matrix is exactly symmetric. What goes below the diagonal is turned in registers, a vector by a vector at a time, and
-// leaves in whole cache lines. Measured on float32, n = 8192, d = 20, one thread: 133 ms with turned entries written one by one
-// (a line is read before a part of it is written), 97 ms by whole lines, 58 ms where these bypass the cache.
+// A symmetric matrix of which only the entries right of the diagonal are computed: each is written to both of its
+// places, so that the matrix is exactly symmetric. What goes below the diagonal is turned in registers, a vector by a
+// vector at a time, and leaves in whole cache lines. Measured on float32, n = 8192, d = 20, one thread: 133 ms with
+// turned entries written one by one (a line is read before a part of it is written), 97 ms by whole lines, 58 ms where
+// these bypass the cache.
 
 // Stores that bypass the cache: for a matrix far larger than it, whose lines would be read only to be overwritten.
 template <class T>
@@ -62,14 +63,17 @@ class Mirror {
     static constexpr int W = Simd<T>::W, kDown = kRowBlock + W;
 
    public:
-    Mirror(T* out, int64_t stride, int64_t n) : out_(out), stride_(stride), bypass_(n * n * int64_t(sizeof(T)) > kCacheBytes) {}
+    Mirror(T* out, int64_t stride, int64_t n)
+        : out_(out), stride_(stride), bypass_(n * n * int64_t(sizeof(T)) > kCacheBytes) {}
 
     // A strip that the diagonal crosses, or that lies left of it: only what is right of the diagonal counts.
     void corner(int64_t i, int64_t rows, int64_t j, int64_t columns, const T* strip, int64_t across) const {
         for (int64_t k = 0; k < rows; ++k)
-            for (int64_t c = max64(0, i + k - j); c < columns; ++c) out_[(i + k) * stride_ + j + c] = strip[k * across + c];
+            for (int64_t c = max64(0, i + k - j); c < columns; ++c)
+                out_[(i + k) * stride_ + j + c] = strip[k * across + c];
         for (int64_t c = max64(0, i + 1 - j); c < columns; ++c)
-            for (int64_t k = 0; k < min64(rows, j + c - i); ++k) out_[(j + c) * stride_ + i + k] = strip[k * across + c];
+            for (int64_t k = 0; k < min64(rows, j + c - i); ++k)
+                out_[(j + c) * stride_ + i + k] = strip[k * across + c];
     }
 
     // A strip that lies right of it.
@@ -77,9 +81,10 @@ class Mirror {
         for (int64_t k = 0; k < rows; ++k) stream(out_ + (i + k) * stride_ + j, strip + k * across, columns, bypass_);
     }
 
-    // The tile of rows from i and columns from j, less the first `skip`, to rows from j + skip and columns from i. The tile is
-    // padded to whole vectors.
-    void turned(int64_t i, int64_t rows, int64_t j, int64_t skip, int64_t columns, const T* tile, int64_t across) const {
+    // The tile of rows from i and columns from j, less the first `skip`, to rows from j + skip and columns from i. The
+    // tile is padded to whole vectors.
+    void turned(int64_t i, int64_t rows, int64_t j, int64_t skip, int64_t columns, const T* tile,
+                int64_t across) const {
         Buffer<T> lines(W * kDown);
         for (int64_t c = skip / W * W; c < columns; c += W) {
             for (int64_t k = 0; k < rows; k += W) turn_square(tile + k * across + c, across, lines.get() + k, kDown);

@@ -1,13 +1,16 @@
 // The consumer that multiplies: strips against one or many vectors, the matrix itself never stored.
 //
-// A symmetric sweep takes each pair once: entry (i, j), j beyond i's block, adds to rows i and j. The second part goes to a
-// buffer per group of blocks; which block is in which group, and the order of all sums, depends on the team's size only.
+// A symmetric sweep takes each pair once: entry (i, j), j beyond i's block, adds to rows i and j. The second part goes
+// to a buffer per group of blocks; which block is in which group, and the order of all sums, depends on the team's size
+// only.
 //
-// A normal product takes each entry once for K and for its transpose: the strips of a run of rows are kept while u = K v is
-// added up for these rows, and read again, from L2, for the transpose times u. The groups of runs are as those of blocks.
+// A normal product takes each entry once for K and for its transpose: the strips of a run of rows are kept while u = K
+// v is added up for these rows, and read again, from L2, for the transpose times u. The groups of runs are as those of
+// blocks.
 
 constexpr int64_t kMaxOthers = int64_t(256) << 20;  // bytes of all groups' buffers: beyond it, fewer groups
-constexpr int64_t kKeptBytes = 640 * 1024;          // strips of a run: they stay in L2 beside what the next ones are made of
+// Strips of a run: they stay in L2 beside what the next ones are made of.
+constexpr int64_t kKeptBytes = 640 * 1024;
 
 // A piece of a product: rows [i0, i1) against columns [j0, j1), with r vectors.
 struct Piece {
@@ -18,8 +21,8 @@ struct Piece {
 template <class T>
 class Products {
     static constexpr int W = Strips<T>::W, M = Strips<T>::M, N = Strips<T>::N;
-    // Vectors from which on they are padded and multiplied together: below, one at a time re-reads the strip from L1, where
-    // padding would waste lanes.
+    // Vectors from which on they are padded and multiplied together: below, one at a time re-reads the strip from L1,
+    // where padding would waste lanes.
     static constexpr int64_t kMany = 4;
 
    public:
@@ -33,8 +36,8 @@ class Products {
             multiply_many(p, v, out);
     }
 
-    // out (m x r) += transpose of K[i0:i1, :] times diag(w) K[i0:i1, :] v, each entry computed once; w null: ones. One vector at
-    // a time: padded for several at once, two products are as fast.
+    // out (m x r) += transpose of K[i0:i1, :] times diag(w) K[i0:i1, :] v, each entry computed once; w null: ones. One
+    // vector at a time: padded for several at once, two products are as fast.
     void normal(int64_t i0, int64_t i1, const T* v, int64_t r, const double* w, double* out) const {
         const int64_t m = strips_.columns(), length = round_up(m, N);
         const int64_t bytes = r * length * int64_t(sizeof(double)) + strips_.kept_size(M) * int64_t(sizeof(T));
@@ -59,7 +62,7 @@ class Products {
     }
 
    private:
-    // ---- who does what --------------------------------------------------------------------------------------------------
+    // ---- who does what ----------------------------------------------------------------------------------------------
     // body(rows, columns, mine, others): `mine` is the first of the rows' outputs, `others` that of column j0 or null.
 
     template <class Body>
@@ -92,7 +95,8 @@ class Products {
     template <class Body>
     void rectangle(const Piece& p, double* out, Body body) const {
         const int64_t blocks = ceil_div(p.i1 - p.i0, kRowBlock), wanted = 4 * threads(), length = (p.i1 - p.i0) * p.r;
-        const int64_t most = min64(ceil_div(p.j1 - p.j0, tile_), max64(1, kMaxOthers / (length * int64_t(sizeof(double)))));
+        const int64_t most =
+            min64(ceil_div(p.j1 - p.j0, tile_), max64(1, kMaxOthers / (length * int64_t(sizeof(double)))));
         const int64_t slices = blocks >= wanted ? 1 : min64(most, ceil_div(wanted, blocks));
         Buffer<double> partial(slices > 1 ? slices * length : 1);
         parallel(blocks * slices, [&](int64_t task) {
@@ -111,11 +115,12 @@ class Products {
         const int64_t step = 1 << 14;
         parallel(ceil_div(length, step), [=](int64_t task) {
             for (int64_t p = 0; p < count; ++p)
-                for (int64_t i = task * step; i < min64(length, (task + 1) * step); ++i) out[i] += parts[p * length + i];
+                for (int64_t i = task * step; i < min64(length, (task + 1) * step); ++i)
+                    out[i] += parts[p * length + i];
         });
     }
 
-    // ---- one vector at a time over the strip, which is still in L1 ----------------------------------------------------------
+    // ---- one vector at a time over the strip, which is still in L1 --------------------------------------------------
 
     // The rows [begin, end) of v, one vector after the other, each padded to whole panels.
     static void one_by_one(const T* v, int64_t begin, int64_t end, int64_t r, Buffer<T>& out) {
@@ -155,7 +160,8 @@ class Products {
     }
 
     // others[j:] += carry, whose element (column c, vector q) is at c * by_column + q * by_vector; carry becomes zero
-    void hand_over(T* carry, int64_t by_column, int64_t by_vector, const Piece& p, int64_t j, int columns, double* others) const {
+    void hand_over(T* carry, int64_t by_column, int64_t by_vector, const Piece& p, int64_t j, int columns,
+                   double* others) const {
         for (int64_t c = 0; c < min64(columns, p.j1 - j); ++c)
             for (int64_t q = 0; q < p.r; ++q) {
                 T& x = carry[c * by_column + q * by_vector];
@@ -204,12 +210,13 @@ class Products {
         for (int k = 0; k < M; ++k) sums[k] = lane_sum<T>(s[k]);
     }
 
-    // ---- several vectors: a small matrix product per strip, two vectors of right-hand sides at a time ------------------------
+    // ---- several vectors: a small matrix product per strip, two vectors of right-hand sides at a time ---------------
 
     // v[begin:end], each row padded to `rp`; whole panels of them.
     static void pad(const T* v, int64_t begin, int64_t end, int64_t r, int64_t rp, Buffer<T>& out) {
         out.reset(round_up(round_up(end - begin, N), M) * rp);
-        for (int64_t j = begin; j < end; ++j) std::memcpy(out.get() + (j - begin) * rp, v + j * r, size_t(r) * sizeof(T));
+        for (int64_t j = begin; j < end; ++j)
+            std::memcpy(out.get() + (j - begin) * rp, v + j * r, size_t(r) * sizeof(T));
     }
 
     void multiply_many(const Piece& p, const T* v, double* out) const {
@@ -224,9 +231,10 @@ class Products {
             strips_.sweep(s, rows, cols, [&](int64_t i, int64_t j, int columns, const T* strip) {
                 const int64_t valid = min64(M, rows.end - i);
                 for (int64_t q = 0; q < rp; q += N) {
-                    add_many(strip, right.get() + (j - p.j0) * rp + q, rp, columns, valid, mine + (i - rows.begin) * r + q, r,
-                             min64(N, r - q));
-                    if (others) transposed_times_many(strip, left.get() + (i - p.i0) * rp + q, rp, columns, carry.get() + q);
+                    add_many(strip, right.get() + (j - p.j0) * rp + q, rp, columns, valid,
+                             mine + (i - rows.begin) * r + q, r, min64(N, r - q));
+                    if (others)
+                        transposed_times_many(strip, left.get() + (i - p.i0) * rp + q, rp, columns, carry.get() + q);
                 }
             }, [&](int64_t j, int columns) {
                 if (others) hand_over(carry.get(), rp, 1, p, j, columns, others);
@@ -235,7 +243,8 @@ class Products {
     }
 
     // mine[k, c] += strip v for `valid` rows and `count` of N vectors
-    void add_many(const T* strip, const T* v, int64_t rp, int columns, int64_t valid, double* mine, int64_t stride, int64_t count) const {
+    void add_many(const T* strip, const T* v, int64_t rp, int columns, int64_t valid, double* mine, int64_t stride,
+                  int64_t count) const {
         alignas(64) T sums[M * N];
         times_many(strip, v, rp, columns, sums);
         for (int64_t k = 0; k < valid; ++k)
@@ -277,12 +286,13 @@ class Products {
         }
     }
 
-    // ---- both halves of a normal product, on the strips of one run of rows --------------------------------------------------
+    // ---- both halves of a normal product, on the strips of one run of rows ------------------------------------------
 
     // What a thread has for its runs of rows; of each vector one after the other.
     struct Run {
         Run(const Strips<T>& strips, int64_t rows, int64_t r)
-            : height(rows), kept(strips.kept_size(rows)), own(r * rows), carry(r * strips.tile()), u(r * rows), unit(r) {
+            : height(rows), kept(strips.kept_size(rows)), own(r * rows), carry(r * strips.tile()), u(r * rows),
+              unit(r) {
             strips.prepare(s);
         }
         int64_t height;  // a multiple of M
@@ -304,7 +314,8 @@ class Products {
         run.s.kept = run.kept.get();
         strips_.sweep(run.s, rows, {0, m}, [&](int64_t i, int64_t j, int columns, const T* strip) {
             for (int64_t q = 0; q < r; ++q)
-                add_one(strip, right + q * length + j, columns, min64(M, rows.end - i), run.u.get() + q * run.height + i - rows.begin, 1);
+                add_one(strip, right + q * length + j, columns, min64(M, rows.end - i),
+                        run.u.get() + q * run.height + i - rows.begin, 1);
         });
         for (int64_t q = 0; q < r; ++q) weigh(run, count, q, w ? w + rows.begin : nullptr);
         const T* strip = run.kept.get();
@@ -312,7 +323,8 @@ class Products {
             const int columns = int(min64(tile_, round_up(m - j, N)));
             for (int64_t i = 0; i < count; i += M, strip += M * stride_)
                 for (int64_t q = 0; q < r; ++q)
-                    transposed_times_one(strip, run.own.get() + q * run.height + i, columns, run.carry.get() + q * tile_);
+                    transposed_times_one(strip, run.own.get() + q * run.height + i, columns,
+                                         run.carry.get() + q * tile_);
             for (int64_t q = 0; q < r; ++q)
                 for (int c = 0; c < columns; ++c) {
                     T& x = run.carry[q * tile_ + c];

@@ -44,10 +44,24 @@ namespace {
 }  // namespace
 
 InstructionSet MERCER_ISA() {
-    return {.name = MERCER_ISA_NAME, .make = make, .evaluate = evaluate, .lanes = Simd<double>::W, .subsequences = subsequences,
-            .alignments = alignments, .matches = matches, .match_lanes = kVectorBytes, .coordinates = coordinates, .smo = smo,
-            .merge_pass = merge_pass, .quantise = quantise, .quantised_product = quantised_product, .add_rows = add_rows,
-            .nearest_means = nearest_means, .band_step = band_step, .band_vectors = band_vectors, .band_factors = band_factors,
+    return {.name = MERCER_ISA_NAME,
+            .make = make,
+            .evaluate = evaluate,
+            .lanes = Simd<double>::W,
+            .subsequences = subsequences,
+            .alignments = alignments,
+            .matches = matches,
+            .match_lanes = kVectorBytes,
+            .coordinates = coordinates,
+            .smo = smo,
+            .merge_pass = merge_pass,
+            .quantise = quantise,
+            .quantised_product = quantised_product,
+            .add_rows = add_rows,
+            .nearest_means = nearest_means,
+            .band_step = band_step,
+            .band_vectors = band_vectors,
+            .band_factors = band_factors,
             .band_norms = band_norms};
 }
 

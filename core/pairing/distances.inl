@@ -1,9 +1,11 @@
-// Squared distances by norms and a dot product, which takes half the operations of differences, where that is exact enough.
+// Squared distances by norms and a dot product, which takes half the operations of differences, where that is exact
+// enough.
 //
-// With A = |x|² + |z|² of rows less a common origin, s = A - 2<x, z> has an error of some roundings of A, r A. It is accepted for a
-// panel of rows against one of columns, A being the largest there, where it is within the promise p for every s: where r A <= p s, or
-// rate e^(-rate s) r A <= p of a kernel e^(-rate s), which needs no look at s where rate r A <= p. Elsewhere differences are taken, of
-// the rows as they were given: less a rounded origin they would be other rows. Where that is so for many panels, it is for all.
+// With A = |x|² + |z|² of rows less a common origin, s = A - 2<x, z> has an error of some roundings of A, r A. It is
+// accepted for a panel of rows against one of columns, A being the largest there, where it is within the promise p for
+// every s: where r A <= p s, or rate e^(-rate s) r A <= p of a kernel e^(-rate s), which needs no look at s where rate
+// r A <= p. Elsewhere differences are taken, of the rows as they were given: less a rounded origin they would be other
+// rows. Where that is so for many panels, it is for all.
 
 template <class T>
 class ByNorms {
@@ -12,7 +14,8 @@ class ByNorms {
    public:
     void reset(const DistanceSpec& s, int64_t n, int64_t m) {
         const int64_t across = ceil_div(n, M), along = ceil_div(m, N);
-        rounding_ = s.rounding, share_ = s.rounding / (s.rounding + s.promise), slow_ = s.slow, level_ = s.fast * s.rounding / s.promise;
+        rounding_ = s.rounding, share_ = s.rounding / (s.rounding + s.promise), slow_ = s.slow,
+        level_ = s.fast * s.rounding / s.promise;
         copy(s.row_norms, n, across * M, row_), copy(s.column_norms, m, along * N, column_);
         largest_of_each(row_, across, M, row_most_), largest_of_each(column_, along, N, column_most_);
         const double columns = double(largest(column_most_.get(), along));
@@ -24,7 +27,8 @@ class ByNorms {
     // Whether some distances may have to be taken by differences.
     bool checked() const { return checked_; }
 
-    // The sums of the last features; `add`: to those of the others in `out`. Returns whether the distances are exact enough.
+    // The sums of the last features; `add`: to those of the others in `out`. Returns whether the distances are exact
+    // enough.
     bool pair(const T* a, const T* b, int depth, int64_t i, int64_t j, T* out, int stride, bool add) const {
         const T *row = row_.get() + i, *column = column_.get() + j;
         const double size = double(row_most_[i / M]) + double(column_most_[j / N]);

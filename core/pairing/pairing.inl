@@ -1,5 +1,5 @@
-// Stage one: reduce over features. A micro-kernel keeps kPanelRows x 2 vectors of partial sums in registers and walks down
-// two packed panels, a[k][row] and b[k][column].
+// Stage one: reduce over features. A micro-kernel keeps kPanelRows x 2 vectors of partial sums in registers and walks
+// down two packed panels, a[k][row] and b[k][column].
 
 template <class T>
 constexpr int kPanelColumns = 2 * Simd<T>::W;
@@ -25,14 +25,15 @@ MERCER_INLINE Vec<T> accumulate(Vec<T> sum, T a, Vec<T> b) {
     }
 }
 
-// Features whose terms are added up one after the other: the roundings of a sum grow with its length, and more so where all terms
-// are alike. Longer sums are sums of such sums.
+// Features whose terms are added up one after the other: the roundings of a sum grow with its length, and more so where
+// all terms are alike. Longer sums are sums of such sums.
 template <class T>
 constexpr int kChunk = sizeof(T) == 4 ? 64 : 256;
 
 // finish(s0, s1) sees the sums over all features before they are stored.
 template <int kind, class T, class Finish>
-MERCER_INLINE void reduce(const T* __restrict a, const T* __restrict b, int depth, T* __restrict c, int stride, bool add, Finish finish) {
+MERCER_INLINE void reduce(const T* __restrict a, const T* __restrict b, int depth, T* __restrict c, int stride,
+                          bool add, Finish finish) {
     constexpr int W = Simd<T>::W, M = kPanelRows;
     const auto run = [&](int features, bool last) __attribute__((always_inline)) {
         Vec<T> s0[M], s1[M];
@@ -66,9 +67,11 @@ __attribute__((noinline)) void micro_kernel(const T* a, const T* b, int depth, T
     reduce<kind, T>(a, b, depth, c, stride, add, [](Vec<T>*, Vec<T>*) {});
 }
 
-// max(0, row + column - 2 <a, b>), squared distances by the squared norms of their rows; returns the least, 0 unless `checked`.
+// max(0, row + column - 2 <a, b>), squared distances by the squared norms of their rows; returns the least, 0 unless
+// `checked`.
 template <bool checked, class T>
-__attribute__((noinline)) T distance_kernel(const T* a, const T* b, int depth, T* c, int stride, bool add, const T* row, const T* column) {
+__attribute__((noinline)) T distance_kernel(const T* a, const T* b, int depth, T* c, int stride, bool add, const T* row,
+                                            const T* column) {
     constexpr int W = Simd<T>::W, M = kPanelRows;
     const Vec<T> zero{};
     Vec<T> least = zero;

@@ -1,8 +1,8 @@
 // Stage two: the traced expression, operation by operation over a strip of kPanelRows rows that stays in L1.
 //
-// An operand is a register (one value per pair), a row value (one per row of the strip), a column value (one per column),
-// or a constant. Row values and constants are read with step 0 from a vector that holds them in every lane, so one loop
-// serves every combination. The numbers are those of src/mercer/engine/opcodes.py.
+// An operand is a register (one value per pair), a row value (one per row of the strip), a column value (one per
+// column), or a constant. Row values and constants are read with step 0 from a vector that holds them in every lane, so
+// one loop serves every combination. The numbers are those of src/mercer/engine/opcodes.py.
 
 struct Instruction {
     int op, target;
@@ -21,7 +21,8 @@ struct Operand {
     }
 };
 
-// One operation over one row of the strip. Operands may be the target itself: each element is read before it is written.
+// One operation over one row of the strip. Operands may be the target itself: each element is read before it is
+// written.
 template <class T, class F>
 MERCER_INLINE void unary(T* out, int columns, Operand<T> a, F f) {
     for (int j = 0; j < columns; j += Simd<T>::W) store<T>(out + j, f(a.next()));
@@ -45,7 +46,8 @@ template <class T>
 void power(T* out, int columns, Operand<T> a, double exponent) {
     using V = Vec<T>;
     if (exponent != __builtin_floor(exponent)) return unary<T>(out, columns, a, [=](V x) { return vpow(x, exponent); });
-    if (exponent == 2 * __builtin_floor(exponent / 2)) return unary<T>(out, columns, a, [=](V x) { return vpow(vabs<T>(x), exponent); });
+    if (exponent == 2 * __builtin_floor(exponent / 2))
+        return unary<T>(out, columns, a, [=](V x) { return vpow(vabs<T>(x), exponent); });
     unary<T>(out, columns, a, [=](V x) {
         const V p = vpow(vabs<T>(x), exponent);
         return x < T(0) ? -p : p;

@@ -1,11 +1,12 @@
 // Stages one and two together: the packed plan, and sweeps that evaluate it strip by strip.
 //
-// For each tile of columns, which stays in L2, and each panel of kPanelRows rows: pairing into a strip that stays in L1, program
-// over the strip, consumer. Where the depth is too large for two panels of columns to stay in L2, pairing goes depth block by depth
-// block over a taller buffer first. Panels may be far larger than L1, because the micro-kernel reads them from L2 as fast.
+// For each tile of columns, which stays in L2, and each panel of kPanelRows rows: pairing into a strip that stays in
+// L1, program over the strip, consumer. Where the depth is too large for two panels of columns to stay in L2, pairing
+// goes depth block by depth block over a taller buffer first. Panels may be far larger than L1, because the
+// micro-kernel reads them from L2 as fast.
 
-constexpr int kRowBlock = 192;   // a multiple of every panel height and width
-constexpr int kTallRows = 96;    // rows of the buffer when the depth is blocked
+constexpr int kRowBlock = 192;  // a multiple of every panel height and width
+constexpr int kTallRows = 96;   // rows of the buffer when the depth is blocked
 constexpr int kStripBytes = 32 * 1024;
 constexpr int kTileBytes = kVectorBytes == 64 ? 512 * 1024 : 192 * 1024;
 constexpr int kMaxDepth = kVectorBytes == 64 ? 8192 : 4096;  // bytes of one packed row before the depth is blocked
@@ -74,9 +75,9 @@ class Strips {
     static_assert(kRowBlock % M == 0 && kRowBlock % N == 0 && kTallRows % M == 0);
 
     explicit Strips(const Plan& p)
-        : n_(p.rows), m_(p.columns), rows_padded_(round_up(n_, M)), columns_padded_(round_up(m_, N)), pairings_(p.pairings),
-          registers_(p.registers), row_values_(p.row_values), instructions_(p.instructions), result_(p.result),
-          pairing_(p.pairings), program_(p.instructions) {
+        : n_(p.rows), m_(p.columns), rows_padded_(round_up(n_, M)), columns_padded_(round_up(m_, N)),
+          pairings_(p.pairings), registers_(p.registers), row_values_(p.row_values), instructions_(p.instructions),
+          result_(p.result), pairing_(p.pairings), program_(p.instructions) {
         const int64_t depth = pack_pairings(p);
         copy_values(p.row_value, p.row_values, n_, rows_padded_, row_value_);
         copy_values(p.column_value, p.column_values, m_, columns_padded_, column_value_);
@@ -110,10 +111,10 @@ class Strips {
         return {a * N, min64(b * N, j1)};
     }
 
-    // Calls strip(i, j, columns, values) for every strip of rows x columns, and end_of_tile(j, columns) after each tile. Strips
-    // begin on panel borders and `columns` is padded to whole panels: the first may begin before what was asked for, the last
-    // end beyond it. Entries beyond the matrix are zero.
-    // `upper`: a panel of rows begins at the panel of columns that its first row is in, if that is further to the right.
+    // Calls strip(i, j, columns, values) for every strip of rows x columns, and end_of_tile(j, columns) after each
+    // tile. Strips begin on panel borders and `columns` is padded to whole panels: the first may begin before what was
+    // asked for, the last end beyond it. Entries beyond the matrix are zero. `upper`: a panel of rows begins at the
+    // panel of columns that its first row is in, if that is further to the right.
     template <bool upper = false, class Strip, class End>
     void sweep(Scratch<T>& s, Rows r, Columns c, Strip strip, End end_of_tile) const {
         if (c.begin >= c.end) return;  // no columns, though rounded to panels they would be some
@@ -137,7 +138,7 @@ class Strips {
     }
 
    private:
-    // ---- the plan -----------------------------------------------------------------------------------------------------
+    // ---- the plan ---------------------------------------------------------------------------------------------------
 
     // Returns how many features of all pairings together are in cache at once.
     int64_t pack_pairings(const Plan& p) {
@@ -175,14 +176,18 @@ class Strips {
 
     // Whether more than a third of a sample of panel pairs needs differences, which are up to twice the work.
     bool mostly_close(const PackedPairing<T>& q) const {
-        const int64_t across = rows_padded_ / M, along = columns_padded_ / N, samples = max64(4, min64(64, across * along / 32));
+        const int64_t across = rows_padded_ / M, along = columns_padded_ / N,
+                      samples = max64(4, min64(64, across * along / 32));
         Buffer<T> out(M * N);
         uint64_t state = 1;
-        auto next = [&](int64_t below) { return int64_t((state = state * 6364136223846793005u + 1442695040888963407u) >> 33) % below; };
+        auto next = [&](int64_t below) {
+            return int64_t((state = state * 6364136223846793005u + 1442695040888963407u) >> 33) % below;
+        };
         int64_t close = 0;
         for (int64_t t = 0; t < samples; ++t) {
             const int64_t i = next(across) * M, j = next(along) * N;
-            close += !q.norms.pair(q.a.get() + i * q.depth, q.b.get() + j * q.depth, int(q.depth), i, j, out.get(), N, false);
+            close += !q.norms.pair(q.a.get() + i * q.depth, q.b.get() + j * q.depth, int(q.depth), i, j, out.get(), N,
+                                   false);
         }
         return 3 * close > samples;
     }
@@ -198,7 +203,8 @@ class Strips {
             for (int w = 0; w < W; ++w) constant_[i * W + w] = T(p.constant[i]);
         for (int i = 0; i < instructions_; ++i) {
             const InstructionSpec& s = p.instruction[i];
-            program_[i] = {s.op, s.target, {s.kind[0], s.kind[1], s.kind[2]}, {s.index[0], s.index[1], s.index[2]}, s.k0, s.k1};
+            program_[i] = {s.op, s.target, {s.kind[0], s.kind[1], s.kind[2]}, {s.index[0], s.index[1], s.index[2]},
+                           s.k0, s.k1};
         }
         if (!p.pins) return;
         pins_.reset(rows_padded_);
@@ -206,9 +212,10 @@ class Strips {
         pinned_ = true;
     }
 
-    // ---- one strip ----------------------------------------------------------------------------------------------------
+    // ---- one strip --------------------------------------------------------------------------------------------------
 
-    // The features [k, k + length) of a panel of rows against one of columns, added to those before; all of them after the last.
+    // The features [k, k + length) of a panel of rows against one of columns, added to those before; all of them after
+    // the last.
     void pair(const PackedPairing<T>& q, int64_t i, int64_t j, int64_t k, int64_t length, T* out) const {
         const T *a = q.a.get() + i * q.depth + k * M, *b = q.b.get() + j * q.depth + k * N;
         if (!q.by_norms || k + length < q.depth) return q.kernel(a, b, int(length), out, int(stride_), k > 0);
@@ -233,7 +240,8 @@ class Strips {
             for (int64_t k = 0; k < q.depth; k += step)
                 for (int64_t i = top; i < bottom; i += M)
                     for (int64_t c = first_column<upper>(i, j, columns); c < columns; c += N)
-                        pair(q, i, j + c, k, min64(step, q.depth - k), s.tall.get() + (p * kTallRows + i - top) * stride_ + c);
+                        pair(q, i, j + c, k, min64(step, q.depth - k),
+                             s.tall.get() + (p * kTallRows + i - top) * stride_ + c);
         }
     }
 
@@ -273,7 +281,8 @@ class Strips {
 
     void run(const Instruction& x, Scratch<T>& s, int64_t j, int columns) const {
         for (int k = 0; k < M; ++k)
-            run_row<T>(x, s.reg[x.target] + k * stride_, columns, operand(x, 0, s, k, j), operand(x, 1, s, k, j), operand(x, 2, s, k, j));
+            run_row<T>(x, s.reg[x.target] + k * stride_, columns, operand(x, 0, s, k, j), operand(x, 1, s, k, j),
+                       operand(x, 2, s, k, j));
     }
 
     // A row is at no distance from itself.

@@ -2,11 +2,11 @@
 //
 // Included once per instruction set, inside an anonymous namespace, after base/simd.inl: see there.
 
-// M(i, j) = k(x_i, z_j) (M(i - 1, j) + M(i, j - 1) + M(i - 1, j - 1)) over nx x nz places, in logarithms, since products of
-// hundreds of factors leave the range of double; k = g / (2 - g) with g = exp(-gamma |x_i - z_j|^2), after M. Cuturi (2011).
-// z: place j, coordinate c, lane; `length` of each lane; `row` holds nz + 1 vectors.
-void alignments(const double* x, int64_t nx, const double* z, int64_t nz, const int64_t* length, int64_t depth, double gamma,
-                double* row, double* out) {
+// M(i, j) = k(x_i, z_j) (M(i - 1, j) + M(i, j - 1) + M(i - 1, j - 1)) over nx x nz places, in logarithms, since
+// products of hundreds of factors leave the range of double; k = g / (2 - g) with g = exp(-gamma |x_i - z_j|^2), after
+// M. Cuturi (2011). z: place j, coordinate c, lane; `length` of each lane; `row` holds nz + 1 vectors.
+void alignments(const double* x, int64_t nx, const double* z, int64_t nz, const int64_t* length, int64_t depth,
+                double gamma, double* row, double* out) {
     using V = Vec<double>;
     constexpr int W = Simd<double>::W;
     const V nothing = splat<double>(-1e300);  // log 0, but one that can be subtracted from itself

@@ -1,4 +1,5 @@
-// Suffix automata: all substrings of some sequences, with a sum of weights over where each stands, in linear time and memory.
+// Suffix automata: all substrings of some sequences, with a sum of weights over where each stands, in linear time and
+// memory.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -7,13 +8,14 @@
 
 namespace mercer {
 
-// The substrings that a state stands for are those of its longest one's suffixes that are longer than its link's longest one;
-// they stand at the same places. A. Blumer et al. (1985), for several sequences.
+// The substrings that a state stands for are those of its longest one's suffixes that are longer than its link's
+// longest one; they stand at the same places. A. Blumer et al. (1985), for several sequences.
 class Automaton {
    public:
     Automaton(int32_t alphabet, int columns, int64_t symbols) : columns_(columns), first_(size_t(alphabet), -1) {
         const size_t states = size_t(2 * symbols + 2);
-        length_.reserve(states), link_.reserve(states), edges_.reserve(states), weights_.reserve(states * size_t(columns));
+        length_.reserve(states), link_.reserve(states), edges_.reserve(states),
+            weights_.reserve(states * size_t(columns));
         state(0, -1);
     }
 
@@ -35,16 +37,19 @@ class Automaton {
         for (size_t l = 1; l < upto_.size(); ++l) upto_[l] = upto_[l - 1] + (power *= decay);
         const std::vector<int32_t> order = by_length(most);
         for (size_t k = order.size(); k-- > 1;)
-            for (int c = 0; c < columns_; ++c) weights_[size_t(link_[order[k]]) * columns_ + c] += weights_[size_t(order[k]) * columns_ + c];
+            for (int c = 0; c < columns_; ++c)
+                weights_[size_t(link_[order[k]]) * columns_ + c] += weights_[size_t(order[k]) * columns_ + c];
         suffixes_.assign(weights_.size(), 0.0);
         for (size_t k = 1; k < order.size(); ++k) {
             const int32_t s = order[k];
             for (int c = 0; c < columns_; ++c)
-                suffixes_[size_t(s) * columns_ + c] = suffixes_[size_t(link_[s]) * columns_ + c] + own(s, length_[s], c);
+                suffixes_[size_t(s) * columns_ + c] =
+                    suffixes_[size_t(link_[s]) * columns_ + c] + own(s, length_[s], c);
         }
     }
 
-    // out += for every substring of a sequence, at each of its places, the sum of the weights of where it stands in those added.
+    // out += for every substring of a sequence, at each of its places, the sum of the weights of where it stands in
+    // those added.
     void walk(const int32_t* symbols, int64_t size, double* out) const {
         int32_t at = 0, matched = 0;
         for (int64_t i = 0; i < size; ++i) {
@@ -57,7 +62,8 @@ class Automaton {
             if (to < 0) continue;  // and nothing is matched
             at = to;
             ++matched;
-            for (int c = 0; c < columns_; ++c) out[c] += suffixes_[size_t(link_[at]) * columns_ + c] + own(at, matched, c);
+            for (int c = 0; c < columns_; ++c)
+                out[c] += suffixes_[size_t(link_[at]) * columns_ + c] + own(at, matched, c);
         }
     }
 
@@ -138,7 +144,8 @@ class Automaton {
 };
 
 // out[i, j] for all sequences i of x and [j0, j1) of z; `triangle`: z is x, and only i <= j.
-inline void substring_kernel(const Corpus& x, const Corpus& z, int32_t alphabet, double decay, bool triangle, int64_t j0, int64_t j1, double* out) {
+inline void substring_kernel(const Corpus& x, const Corpus& z, int32_t alphabet, double decay, bool triangle,
+                             int64_t j0, int64_t j1, double* out) {
     const double one = 1;
     parallel(j1 - j0, [&](int64_t task) {
         const int64_t j = j0 + task, size = z.starts[j + 1] - z.starts[j];
@@ -154,11 +161,15 @@ inline void substring_kernel(const Corpus& x, const Corpus& z, int32_t alphabet,
 }
 
 // out = K(x, z) v, v being z.count x columns: one automaton of all of z.
-inline void substring_product(const Corpus& x, const Corpus& z, int32_t alphabet, double decay, const double* v, int columns, double* out) {
+inline void substring_product(const Corpus& x, const Corpus& z, int32_t alphabet, double decay, const double* v,
+                              int columns, double* out) {
     Automaton automaton(alphabet, columns, z.starts[z.count]);
-    for (int64_t j = 0; j < z.count; ++j) automaton.add(z.symbols + z.starts[j], z.starts[j + 1] - z.starts[j], v + j * columns);
+    for (int64_t j = 0; j < z.count; ++j)
+        automaton.add(z.symbols + z.starts[j], z.starts[j + 1] - z.starts[j], v + j * columns);
     automaton.finish(decay);
-    parallel(x.count, [&](int64_t i) { automaton.walk(x.symbols + x.starts[i], x.starts[i + 1] - x.starts[i], out + i * columns); });
+    parallel(x.count, [&](int64_t i) {
+        automaton.walk(x.symbols + x.starts[i], x.starts[i + 1] - x.starts[i], out + i * columns);
+    });
 }
 
 }  // namespace mercer

@@ -30,7 +30,8 @@ struct ByteCorpus {
     template <class Code>
     void write(const Corpus& c, int64_t first, int64_t last, const Code& code, std::vector<uint8_t>& to) const {
         for (int64_t j = first; j < last; ++j)
-            for (int64_t p = c.starts[j]; p < c.starts[j + 1]; ++p) to[size_t(at[size_t(j)] + p - c.starts[j])] = code(c.symbols[p]);
+            for (int64_t p = c.starts[j]; p < c.starts[j + 1]; ++p)
+                to[size_t(at[size_t(j)] + p - c.starts[j])] = code(c.symbols[p]);
     }
 };
 
@@ -47,7 +48,8 @@ class MatchTable {
         task.least = least_, task.segments = span_ - least_ < 16 ? 1 : 2, task.planes = most_ >> 8 ? 2 : 1;
         std::fill(tables, tables + 64, uint8_t(0));
         for (int m = least_; m <= span_; ++m)
-            for (int p = 0; p < task.planes; ++p) tables[p * task.segments * 16 + m - least_] = uint8_t(worth_[m] >> (16 * pass + 8 * p));
+            for (int p = 0; p < task.planes; ++p)
+                tables[p * task.segments * 16 + m - least_] = uint8_t(worth_[m] >> (16 * pass + 8 * p));
         task.tables = tables;
     }
 
@@ -83,9 +85,12 @@ void known_pieces(const Corpus& c, const Pattern& p, int64_t row, int64_t from, 
 
 class Comparison {
    public:
-    Comparison(const InstructionSet& set, const Corpus& x, const Corpus& z, const Pattern& p, const int64_t* worth, Which which)
+    Comparison(const InstructionSet& set, const Corpus& x, const Corpus& z, const Pattern& p, const int64_t* worth,
+               Which which)
         : set_(set), x_(x), z_(z), p_(p), table_(worth, int(p.span)), which_(which), columns_(z, p) {
-        if (few()) columns_.write(z, 0, z.count, [&](int32_t s) { return s >= 0 && s < p.alphabet ? uint8_t(s) : kNoSymbol; }, columns_.symbols);
+        if (few())
+            columns_.write(z, 0, z.count, [&](int32_t s) { return s >= 0 && s < p.alphabet ? uint8_t(s) : kNoSymbol; },
+                           columns_.symbols);
     }
 
     // out[i, j] += for the windows of x that begin at symbols [from, to); of kOwn, out[i].
@@ -93,7 +98,8 @@ class Comparison {
         const int64_t first = std::upper_bound(x_.starts, x_.starts + x_.count + 1, from) - x_.starts - 1;
         const int64_t last = std::lower_bound(x_.starts, x_.starts + x_.count + 1, to) - x_.starts;
         const int64_t wanted = 4 * threads(), rows = std::max<int64_t>(1, last - first);
-        const int64_t slices = which_ == Which::kOwn ? 1 : std::min(std::max<int64_t>(1, z_.count), (wanted + rows - 1) / rows);
+        const int64_t slices =
+            which_ == Which::kOwn ? 1 : std::min(std::max<int64_t>(1, z_.count), (wanted + rows - 1) / rows);
         parallel(std::max<int64_t>(0, last - first) * slices, [&](int64_t task) {
             const int64_t i = first + task / slices, slice = task % slices;
             const auto [j0, j1] = columns_of(i, slice, slices);
@@ -122,8 +128,20 @@ class Comparison {
             } else {
                 numbered(at, size, j0, j1, code, piece, mine);
             }
-            MatchTask task{piece.data(), windows, (few() ? columns_.symbols : mine).data(), columns_.unknown.data(), columns_.at.data(),
-                           columns_.windows.data(), j0, j1, int(p_.span), 0, 1, 1, nullptr, nullptr};
+            MatchTask task{piece.data(),
+                           windows,
+                           (few() ? columns_.symbols : mine).data(),
+                           columns_.unknown.data(),
+                           columns_.at.data(),
+                           columns_.windows.data(),
+                           j0,
+                           j1,
+                           int(p_.span),
+                           0,
+                           1,
+                           1,
+                           nullptr,
+                           nullptr};
             uint8_t tables[64];
             for (int pass = 0; pass < table_.passes(); ++pass) {
                 table_.set(pass, task, tables);
@@ -133,21 +151,24 @@ class Comparison {
         });
         for (int64_t j = j0; j < j1; ++j) {
             double total = 0;
-            for (int pass = table_.passes(); pass-- > 0;) total = total * 65536 + double(sums[size_t(pass * (j1 - j0) + j - j0)]);
+            for (int pass = table_.passes(); pass-- > 0;)
+                total = total * 65536 + double(sums[size_t(pass * (j1 - j0) + j - j0)]);
             out[which_ == Which::kOwn ? i : i * z_.count + j] += total;
         }
     }
 
-    // Of a large alphabet the symbols of the piece, no more than bytes can tell apart, are numbered, and written into both.
-    void numbered(int64_t at, int64_t size, int64_t j0, int64_t j1, std::vector<uint8_t>& code, std::vector<uint8_t>& piece,
-                  std::vector<uint8_t>& mine) const {
+    // Of a large alphabet the symbols of the piece, no more than bytes can tell apart, are numbered, and written into
+    // both.
+    void numbered(int64_t at, int64_t size, int64_t j0, int64_t j1, std::vector<uint8_t>& code,
+                  std::vector<uint8_t>& piece, std::vector<uint8_t>& mine) const {
         uint8_t next = 0;
         for (int64_t k = 0; k < size; ++k) {
             uint8_t& number = code[size_t(x_.symbols[at + k])];
             if (number == kOtherSymbol) number = next++;
             piece[size_t(k)] = number;
         }
-        columns_.write(z_, j0, j1, [&](int32_t s) { return s >= 0 && s < p_.alphabet ? code[size_t(s)] : kOtherSymbol; }, mine);
+        columns_.write(z_, j0, j1,
+                       [&](int32_t s) { return s >= 0 && s < p_.alphabet ? code[size_t(s)] : kOtherSymbol; }, mine);
         for (int64_t k = 0; k < size; ++k) code[size_t(x_.symbols[at + k])] = kOtherSymbol;
     }
 

@@ -1,4 +1,5 @@
-// Windows of sequences, those that agree on some of their places grouped together; and the kernel matrix of such counts.
+// Windows of sequences, those that agree on some of their places grouped together; and the kernel matrix of such
+// counts.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -91,11 +92,11 @@ inline bool same(const Corpus& c, const Pattern& p, const Window& a, const Windo
 
 // Of each feature f (what windows show, in order): the rows that have it, how often, and a place where it is seen.
 struct Counts {
-    int64_t* start;   // of feature f, rows[start[f]] to rows[start[f + 1]]; one more than there are windows
+    int64_t* start;  // of feature f, rows[start[f]] to rows[start[f + 1]]; one more than there are windows
     int32_t* rows;
     int32_t* counts;
     int64_t* first;
-    int32_t* shown;   // the feature of the window that begins at a symbol, -1 for none; or null
+    int32_t* shown;  // the feature of the window that begins at a symbol, -1 for none; or null
     int64_t features, entries;
 };
 
@@ -127,8 +128,10 @@ struct Sparse {
     const int32_t* value;
 };
 
-// out[i, j] += weight * sum over features f of x[i, f] z[f, j], rows [i0, i1); `triangle`: z is x, and only j >= i are wanted.
-inline void add_products(const Sparse& x, const Sparse& z, double weight, bool triangle, int64_t i0, int64_t i1, double* out, int64_t stride) {
+// out[i, j] += weight * sum over features f of x[i, f] z[f, j], rows [i0, i1); `triangle`: z is x, and only j >= i are
+// wanted.
+inline void add_products(const Sparse& x, const Sparse& z, double weight, bool triangle, int64_t i0, int64_t i1,
+                         double* out, int64_t stride) {
     parallel(i1 - i0, [&](int64_t task) {
         const int64_t i = i0 + task;
         double* row = out + i * stride;

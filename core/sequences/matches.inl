@@ -1,9 +1,10 @@
-// What the windows of a piece of one sequence share with those of others, by the number of places at which two windows match.
+// What the windows of a piece of one sequence share with those of others, by the number of places at which two windows
+// match.
 //
 // Included once per instruction set, inside an anonymous namespace, after base/simd.inl: see there.
 
-// Lanes are neighbouring diagonals of the table of all pairs of windows. One step down, a window of each loses a place and gains
-// one: a comparison less and one more. What a number of matches is worth is looked up in tables of 16 bytes.
+// Lanes are neighbouring diagonals of the table of all pairs of windows. One step down, a window of each loses a place
+// and gains one: a comparison less and one more. What a number of matches is worth is looked up in tables of 16 bytes.
 
 typedef int8_t Bytes __attribute__((vector_size(kVectorBytes), may_alias));
 typedef int8_t LooseBytes __attribute__((vector_size(kVectorBytes), may_alias, aligned(1)));
@@ -48,7 +49,8 @@ struct WorthOfMatches {
     explicit WorthOfMatches(const uint8_t* tables) {
         for (int p = 0; p < Planes; ++p)
             for (int s = 0; s < Segments; ++s)
-                for (int i = 0; i < kVectorBytes; ++i) table[p][s][i] = int8_t(tables[(p * Segments + s) * 16 + i % 16]);
+                for (int i = 0; i < kVectorBytes; ++i)
+                    table[p][s][i] = int8_t(tables[(p * Segments + s) * 16 + i % 16]);
     }
     MERCER_INLINE void add(Bytes index) {
         for (int p = 0; p < Planes; ++p) {
@@ -74,7 +76,8 @@ void matches_of(const MatchTask& t) {
     const int64_t last = t.span - 1;
     for (int64_t c = t.first; c < t.last; ++c) {
         const int64_t windows = t.count[c];
-        if (windows == 0) continue;  // shorter than a window: what a vector reaches over may be longer than the space between sequences
+        // Shorter than a window: what a vector reaches over may be longer than the space between sequences.
+        if (windows == 0) continue;
         WorthOfMatches<Planes, Segments> worth = none;
         for (int64_t diagonal = 1 - t.windows; diagonal < windows; diagonal += L) {
             int64_t i = diagonal < 1 - L ? 1 - L - diagonal : 0;

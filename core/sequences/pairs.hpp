@@ -32,8 +32,8 @@ inline int64_t longest(const int64_t* starts, int64_t count, int64_t first, int 
     return most;
 }
 
-// f(i, j, group) for rows [i0, i1) and the first columns j of groups; with `triangle` only groups that reach the diagonal.
-// A thread has a group at a time, which make(j) interleaves once for all rows.
+// f(i, j, group) for rows [i0, i1) and the first columns j of groups; with `triangle` only groups that reach the
+// diagonal. A thread has a group at a time, which make(j) interleaves once for all rows.
 template <class Make, class F>
 void by_groups(int64_t i0, int64_t i1, int64_t columns, int lanes, bool triangle, const Make& make, const F& f) {
     const int64_t first = triangle ? i0 / lanes : 0, last = (columns + lanes - 1) / lanes;
@@ -49,9 +49,10 @@ struct SymbolGroup {
     int64_t length;
 };
 
-// out[i, j] for rows [i0, i1) of x and all columns, sequences of z; with `triangle` (z is x) at least those with j >= i.
-inline void subsequence_kernel(const InstructionSet& set, const Corpus& x, const Corpus& z, int length, double decay, bool exact,
-                               bool triangle, int64_t i0, int64_t i1, double* out) {
+// out[i, j] for rows [i0, i1) of x and all columns, sequences of z; with `triangle` (z is x) at least those
+// with j >= i.
+inline void subsequence_kernel(const InstructionSet& set, const Corpus& x, const Corpus& z, int length, double decay,
+                               bool exact, bool triangle, int64_t i0, int64_t i1, double* out) {
     const int W = set.lanes;
     const auto make = [&](int64_t first) {
         const int64_t most = longest(z.starts, z.count, first, W);
@@ -59,14 +60,15 @@ inline void subsequence_kernel(const InstructionSet& set, const Corpus& x, const
         int64_t* at = group->symbols.get();
         std::fill(at, at + most * W, int64_t(-1));  // no symbol, which no other one equals
         for (int64_t j = first; j < std::min(first + W, z.count); ++j)
-            for (int64_t p = 0; p < z.starts[j + 1] - z.starts[j]; ++p) at[p * W + (j - first)] = z.symbols[z.starts[j] + p];
+            for (int64_t p = 0; p < z.starts[j + 1] - z.starts[j]; ++p)
+                at[p * W + (j - first)] = z.symbols[z.starts[j] + p];
         return group;
     };
     by_groups(i0, i1, z.count, W, triangle, make, [&](int64_t i, int64_t j, SymbolGroup& group) {
         const int64_t size = x.starts[i + 1] - x.starts[i];
         Lanes<double> work(size_t(subsequence_work(size, length)) * W), found(W);
-        set.subsequences(x.symbols + x.starts[i], size, group.symbols.get(), group.length, length, decay, exact, work.get(),
-                         found.get());
+        set.subsequences(x.symbols + x.starts[i], size, group.symbols.get(), group.length, length, decay, exact,
+                         work.get(), found.get());
         for (int64_t c = j; c < std::min(j + W, z.count); ++c) out[i * z.count + c] = found.get()[c - j];
     });
 }
@@ -85,12 +87,13 @@ struct SeriesGroup {
 };
 
 // The logarithms, as subsequence_kernel.
-inline void alignment_kernel(const InstructionSet& set, const Series& x, const Series& z, int64_t depth, double gamma, bool triangle,
-                             int64_t i0, int64_t i1, double* out) {
+inline void alignment_kernel(const InstructionSet& set, const Series& x, const Series& z, int64_t depth, double gamma,
+                             bool triangle, int64_t i0, int64_t i1, double* out) {
     const int W = set.lanes;
     const auto make = [&](int64_t first) {
         const int64_t most = longest(z.starts, z.count, first, W);
-        auto group = std::make_unique<SeriesGroup>(SeriesGroup{Lanes<double>(size_t(most * depth) * W), std::vector<int64_t>(size_t(W), 0), most});
+        auto group = std::make_unique<SeriesGroup>(
+            SeriesGroup{Lanes<double>(size_t(most * depth) * W), std::vector<int64_t>(size_t(W), 0), most});
         double* at = group->rows.get();
         for (int64_t j = first; j < std::min(first + W, z.count); ++j) {
             const int64_t size = z.starts[j + 1] - z.starts[j];
@@ -101,8 +104,8 @@ inline void alignment_kernel(const InstructionSet& set, const Series& x, const S
     };
     by_groups(i0, i1, z.count, W, triangle, make, [&](int64_t i, int64_t j, SeriesGroup& group) {
         Lanes<double> work(size_t(group.longest + 1) * W), found(W);
-        set.alignments(x.rows + x.starts[i] * depth, x.starts[i + 1] - x.starts[i], group.rows.get(), group.longest, group.lengths.data(),
-                       depth, gamma, work.get(), found.get());
+        set.alignments(x.rows + x.starts[i] * depth, x.starts[i + 1] - x.starts[i], group.rows.get(), group.longest,
+                       group.lengths.data(), depth, gamma, work.get(), found.get());
         for (int64_t c = j; c < std::min(j + W, z.count); ++c) out[i * z.count + c] = found.get()[c - j];
     });
 }

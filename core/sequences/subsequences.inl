@@ -2,15 +2,18 @@
 //
 // Included once per instruction set, inside an anonymous namespace, after base/simd.inl: see there.
 
-// With M_q(i, j) the weight of the pairs of equal subsequences of q symbols that end at places i and j (without a factor
-// decay^2 for each symbol), and D_q(i, j) the sum of decay^(i - i') decay^(j - j') M_q(i', j') over i' <= i, j' <= j:
-//   M_1 = [x_i = z_j],  M_q+1 = [x_i = z_j] D_q(i - 1, j - 1),  D_q = decay D_q(i - 1, j) + R_q,  R_q = decay R_q(i, j - 1) + M_q.
+// With M_q(i, j) the weight of the pairs of equal subsequences of q symbols that end at places i and j (without a
+// factor decay^2 for each symbol), and D_q(i, j) the sum of decay^(i - i') decay^(j - j') M_q(i', j') over all
+// i' <= i and j' <= j:
+//   M_1 = [x_i = z_j],  M_q+1 = [x_i = z_j] D_q(i - 1, j - 1),
+//   D_q = decay D_q(i - 1, j) + R_q,  R_q = decay R_q(i, j - 1) + M_q.
 // With `exact` the sums of the levels before the last are left out.
-// A level is one q; levels call each other by templates, so that their state is in registers. Rows go in pairs, i and i + 1:
-// D_q of the first is not stored, and their chains of additions are done side by side. Columns go in blocks whose D_q stay in the
-// cache nearest to the core; between blocks a pair of rows leaves its state behind.
+// A level is one q; levels call each other by templates, so that their state is in registers. Rows go in pairs, i and
+// i + 1: D_q of the first is not stored, and their chains of additions are done side by side. Columns go in blocks
+// whose D_q stay in the cache nearest to the core; between blocks a pair of rows leaves its state behind.
 
-// What may continue at a place goes to the next level as `reach`: D_q - 1 diagonally before it, or 1 for the first symbol.
+// What may continue at a place goes to the next level as `reach`: D_q - 1 diagonally before it, or 1 for the first
+// symbol.
 template <int Q>
 struct Level {
     using V = Vec<double>;
@@ -70,9 +73,11 @@ struct Level<0> {  // the last, whose D is not wanted
     MERCER_INLINE V total(double decay, bool) const { return sum * (decay * decay); }
 };
 
-// The work, of subsequence_work(nx, P) vectors: D_q of the row before in a block of columns, and the states of all pairs of rows.
+// The work, of subsequence_work(nx, P) vectors: D_q of the row before in a block of columns, and the states of all
+// pairs of rows.
 template <int P>
-void subsequences_of(const int32_t* x, int64_t nx, const int64_t* z, int64_t nz, double decay, bool exact, double* work, double* out) {
+void subsequences_of(const int32_t* x, int64_t nx, const int64_t* z, int64_t nz, double decay, bool exact, double* work,
+                     double* out) {
     using V = Vec<double>;
     using I = IntVec<double>;
     constexpr int W = Simd<double>::W, Q = P - 1;
@@ -106,8 +111,8 @@ void subsequences_of(const int32_t* x, int64_t nx, const int64_t* z, int64_t nz,
     store_unaligned(out, levels.total(decay, exact));
 }
 
-void subsequences(const int32_t* x, int64_t nx, const int64_t* z, int64_t nz, int length, double decay, bool exact, double* work,
-                  double* out) {
+void subsequences(const int32_t* x, int64_t nx, const int64_t* z, int64_t nz, int length, double decay, bool exact,
+                  double* work, double* out) {
     switch (length) {
         case 1: return subsequences_of<1>(x, nx, z, nz, decay, exact, work, out);
         case 2: return subsequences_of<2>(x, nx, z, nz, decay, exact, work, out);

@@ -1,20 +1,21 @@
-// K = Q B Qᵀ for a symmetric K, with B zero beyond kBand diagonals on each side: Householder's reduction, a panel of kBand columns a
-// step (C. Bischof, X. Sun (1992); W = A V T and the update by V Xᵀ + X Vᵀ as in LAPACK's sytrd). All that costs n³ operations is
-// products of tiles of kBand x kBand entries, in contiguous memory.
+// K = Q B Qᵀ for a symmetric K, with B zero beyond kBand diagonals on each side: Householder's reduction, a panel of
+// kBand columns a step (C. Bischof, X. Sun (1992); W = A V T and the update by V Xᵀ + X Vᵀ as in LAPACK's sytrd). All
+// that costs n³ operations is products of tiles of kBand x kBand entries, in contiguous memory.
 //
-// The lower triangle of K lies in slabs of kBand columns, from their diagonal tile downwards, row-major. A step p makes the reflectors
-// I - V T Vᵀ that take the rows of slab p below the tile under its diagonal to zero, and V takes their place in the slab; Y = A V
-// needs the rest of the matrix, which is read once: each tile is brought up to date with the reflectors of the step before as it
-// is multiplied, so that memory is read and written once for 8 kBand operations an entry.
+// The lower triangle of K lies in slabs of kBand columns, from their diagonal tile downwards, row-major. A step p makes
+// the reflectors I - V T Vᵀ that take the rows of slab p below the tile under its diagonal to zero, and V takes their
+// place in the slab; Y = A V needs the rest of the matrix, which is read once: each tile is brought up to date with the
+// reflectors of the step before as it is multiplied, so that memory is read and written once for 8 kBand operations an
+// entry.
 
 constexpr int64_t kTile = kBand * kBand;
 
 inline int64_t slab_start(int64_t blocks, int64_t j) { return (j * blocks - j * (j - 1) / 2) * kTile; }
 
-// ---- products of tiles -------------------------------------------------------------------------------------------------
+// ---- products of tiles ----------------------------------------------------------------------------------------------
 
-// Tiles that are needed next, one after the other in memory: fetched into L2 while a product runs, a line or so each turn of its
-// innermost loop. On two cores the steps took an eighth to a quarter less for it.
+// Tiles that are needed next, one after the other in memory: fetched into L2 while a product runs, a line or so each
+// turn of its innermost loop. On two cores the steps took an eighth to a quarter less for it.
 struct Ahead {
     const double* at = nullptr;
     int64_t tiles = 1;
@@ -24,10 +25,12 @@ struct Tile {
     static constexpr int W = Simd<double>::W, M = kPanelRows, N = 2 * W;
     static_assert(kBand % M == 0 && kBand % N == 0);
 
-    // out[M x N] = in + the sum over from <= k < to of left[r, k] right[k, :]; left[r, k] is left[k * ls + r] if Transposed.
+    // out[M x N] = in + the sum over from <= k < to of left[r, k] right[k, :]; left[r, k] is left[k * ls + r] if
+    // Transposed.
     template <bool Transposed>
-    static MERCER_INLINE void part(const double* left, int64_t ls, const double* right, int64_t rs, int64_t from, int64_t to,
-                                   const double* in, int64_t is, double* out, int64_t os, const double* ahead, int64_t pace) {
+    static MERCER_INLINE void part(const double* left, int64_t ls, const double* right, int64_t rs, int64_t from,
+                                   int64_t to, const double* in, int64_t is, double* out, int64_t os,
+                                   const double* ahead, int64_t pace) {
         Vec<double> s0[M], s1[M];
 #pragma GCC unroll 16
         for (int r = 0; r < M; ++r) s0[r] = load(in + r * is), s1[r] = load(in + r * is + W);
@@ -47,13 +50,15 @@ struct Tile {
 
     // out += left right, or leftᵀ right: kBand x depth times depth x kBand.
     template <bool Transposed>
-    static MERCER_INLINE void product(const double* left, int64_t ls, int64_t depth, const double* right, double* out, Ahead next) {
+    static MERCER_INLINE void product(const double* left, int64_t ls, int64_t depth, const double* right, double* out,
+                                      Ahead next) {
         const double* ahead = next.at ? next.at : out;
         const int64_t share = next.at ? next.tiles * M * N : 0, pace = next.at ? max64(1, share / depth) : 0;
         for (int64_t c = 0; c < kBand; c += N)
             for (int64_t r = 0; r < kBand; r += M, ahead += share) {
                 double* to = out + r * kBand + c;
-                part<Transposed>(left + r * (Transposed ? 1 : ls), ls, right + c, kBand, 0, depth, to, kBand, to, kBand, ahead, pace);
+                part<Transposed>(left + r * (Transposed ? 1 : ls), ls, right + c, kBand, 0, depth, to, kBand, to, kBand,
+                                 ahead, pace);
             }
     }
 
@@ -75,10 +80,11 @@ struct Tile {
     }
 };
 
-// ---- one panel ---------------------------------------------------------------------------------------------------------
+// ---- one panel ------------------------------------------------------------------------------------------------------
 
-// The reflectors H = I - tau v vᵀ that make rows x kBand entries upper triangular. R goes to `upper`, V takes the panel's place, with its
-// ones and zeros. Each reflector and the sums that the next one needs take one pass: vᵀP = P[c, :] + (xᵀP) / (alpha - beta).
+// The reflectors H = I - tau v vᵀ that make rows x kBand entries upper triangular. R goes to `upper`, V takes the
+// panel's place, with its ones and zeros. Each reflector and the sums that the next one needs take one pass: vᵀP = P[c,
+// :] + (xᵀP) / (alpha - beta).
 inline void reflectors(double* panel, int64_t rows, double* tau, double* upper) {
     constexpr int W = Simd<double>::W;
     constexpr int64_t vectors = kBand / W;
@@ -96,12 +102,14 @@ inline void reflectors(double* panel, int64_t rows, double* tau, double* upper) 
         for (int64_t k = 0; k < kBand; ++k) w[k] = k > c ? tau[c] * (top[k] + sums[k] * scale) : 0.0;
         for (int64_t k = c; k < kBand; ++k) upper[c * kBand + k] = top[k] - w[k];
         if (any) upper[c * kBand + c] = beta;
-        for (int64_t k = 0; k < kBand; ++k) top[k] = k < c ? top[k] : k == c;  // what is left of c are entries of other v
+        // What is left of c are entries of other v.
+        for (int64_t k = 0; k < kBand; ++k) top[k] = k < c ? top[k] : k == c;
         Vec<double> s[vectors] = {};
         for (int64_t r = c + 1; r < rows; ++r) {
             double* row = panel + r * kBand;
             const double v = row[c] * scale;
-            for (int64_t q = c / W; q < vectors; ++q) store<double>(row + q * W, load(row + q * W) - v * load(w + q * W));
+            for (int64_t q = c / W; q < vectors; ++q)
+                store<double>(row + q * W, load(row + q * W) - v * load(w + q * W));
             row[c] = v;
             if (r == c + 1 || c + 1 == kBand) continue;
             const double x = row[c + 1];
@@ -124,7 +132,7 @@ inline void triangular_factor(const double* gram, const double* tau, double* T) 
     }
 }
 
-// ---- one step ------------------------------------------------------------------------------------------------------------
+// ---- one step -------------------------------------------------------------------------------------------------------
 
 class BandStep {
    public:
@@ -155,7 +163,8 @@ class BandStep {
 
     // The tiles of a slab, `first` blocks below the step's own diagonal.
     void bring_up_to_date(double* tiles, int64_t first) const {
-        parallel(p_.blocks - q_ - first, [&](int64_t t) { Tile::add_pair(left(first + t), right(first), tiles + t * kTile); });
+        parallel(p_.blocks - q_ - first,
+                 [&](int64_t t) { Tile::add_pair(left(first + t), right(first), tiles + t * kTile); });
     }
 
     // out = the sum of what `body` adds for each block below; its order depends on the team's size only.
@@ -176,13 +185,15 @@ class BandStep {
         }
     }
 
-    // Y = A V, and A up to date, each tile at once. Several slabs go together, so that what belongs to a row of tiles is read once for all.
+    // Y = A V, and A up to date, each tile at once. Several slabs go together, so that what belongs to a row of tiles
+    // is read once for all.
     void multiply() {
         y_.reset(teams_ * below_ * kTile);
         const int64_t together = max64(1, min64(kTogether, below_ / (4 * teams_))), groups = ceil_div(below_, together);
         parallel(teams_, [&](int64_t team) {
             double* y = y_.get() + team * below_ * kTile;
-            for (int64_t turn = 0; turn * teams_ < groups; ++turn) {  // there and back, so that long slabs and short ones are shared
+            // There and back, so that long slabs and short ones are shared.
+            for (int64_t turn = 0; turn * teams_ < groups; ++turn) {
                 const int64_t group = turn * teams_ + (turn % 2 ? teams_ - 1 - team : team), j = group * together;
                 if (group < groups) multiply_slabs(j, min64(j + together, below_), y);
             }
@@ -196,8 +207,11 @@ class BandStep {
                 const int64_t below = min64(i + 1, below_ - 1);
                 const bool once = j == first, twice = j == first + 1;  // in this row of tiles
                 double* tile = tile_at(i, j);
-                if (q_ > 0) Tile::add_pair(left(i + 1), right(j + 1), tile, {on_row ? tile_at(i, j + 1) : tile_at(below, first)});
-                Tile::add(tile, V(j), y + i * kTile, once ? Ahead{left(below + 1), 2} : Ahead{twice ? y + below * kTile : nullptr});
+                if (q_ > 0)
+                    Tile::add_pair(left(i + 1), right(j + 1), tile,
+                                   {on_row ? tile_at(i, j + 1) : tile_at(below, first)});
+                Tile::add(tile, V(j), y + i * kTile,
+                          once ? Ahead{left(below + 1), 2} : Ahead{twice ? y + below * kTile : nullptr});
                 if (i > j) Tile::add_transposed(tile, V(i), y + j * kTile, {once ? V(below) : nullptr});
             }
     }
@@ -234,17 +248,17 @@ class BandStep {
 
 void band_step(const BandSpec& p) { BandStep(p).run(); }
 
-// ---- Qᵀ ------------------------------------------------------------------------------------------------------------------
+// ---- Qᵀ -------------------------------------------------------------------------------------------------------------
 
-// A strip of kStrip blocks of columns of Q = Q₀ Q₁ …, from the last reflectors that touch it to the first. Each tile of it is brought up
-// to date with those of a step, and multiplied by those of the next, at once.
+// A strip of kStrip blocks of columns of Q = Q₀ Q₁ …, from the last reflectors that touch it to the first. Each tile of
+// it is brought up to date with those of a step, and multiplied by those of the next, at once.
 class BandStrip {
    public:
     static constexpr int64_t kStrip = 4;
 
     BandStrip(const VectorSpec& p, int64_t first)
-        : p_(p), first_(first), width_(min64(kStrip, p.blocks - first)), z_(p.blocks * width_ * kTile), sums_(width_ * kTile),
-          next_(width_ * kTile), turned_(width_ * kTile) {}
+        : p_(p), first_(first), width_(min64(kStrip, p.blocks - first)), z_(p.blocks * width_ * kTile),
+          sums_(width_ * kTile), next_(width_ * kTile), turned_(width_ * kTile) {}
 
     void run() {
         for (int64_t g = 0; g < width_; ++g)
@@ -254,7 +268,8 @@ class BandStrip {
         for (int64_t q = last; q >= 0; --q) reflect(q);
         for (int64_t i = 0; i < p_.blocks; ++i)
             for (int64_t g = 0; g < width_; ++g)
-                Tile::transpose(z(i, g), 1.0, p_.out + (first_ + g) * kBand * p_.blocks * kBand + i * kBand, p_.blocks * kBand);
+                Tile::transpose(z(i, g), 1.0, p_.out + (first_ + g) * kBand * p_.blocks * kBand + i * kBand,
+                                p_.blocks * kBand);
     }
 
    private:
@@ -265,13 +280,17 @@ class BandStrip {
     void gather(int64_t q, int64_t i, double* sums) const {
         const int64_t below = min64(i + 1, p_.blocks - 1);
         for (int64_t g = 0; g < width_; ++g)
-            Tile::add_transposed(V(q, i), z(i, g), sums + g * kTile, {g == 0 ? V(q, below) : g == 1 && i > q + 1 ? V(q + 1, below) : nullptr});
+            Tile::add_transposed(V(q, i), z(i, g), sums + g * kTile,
+                                 {g == 0                ? V(q, below)
+                                  : g == 1 && i > q + 1 ? V(q + 1, below)
+                                                        : nullptr});
     }
 
     // Z -= V_q T_q sums, and the sums of the step before
     void reflect(int64_t q) {
         for (int64_t k = 0; k < width_ * kTile; ++k) sums_[k] = -sums_[k], next_[k] = turned_[k] = 0;
-        for (int64_t g = 0; g < width_; ++g) Tile::add(p_.factors + q * kTile, sums_.get() + g * kTile, turned_.get() + g * kTile);
+        for (int64_t g = 0; g < width_; ++g)
+            Tile::add(p_.factors + q * kTile, sums_.get() + g * kTile, turned_.get() + g * kTile);
         if (q > 0) gather(q - 1, q, next_.get());
         for (int64_t i = q + 1; i < p_.blocks; ++i) {
             for (int64_t g = 0; g < width_; ++g)
@@ -291,7 +310,7 @@ void band_vectors(const VectorSpec& p) {
     parallel(strips, [&](int64_t s) { BandStrip(p, p.first + (strips - 1 - s) * BandStrip::kStrip).run(); });
 }
 
-// ---- L Lᵀ = B + λI -----------------------------------------------------------------------------------------------------------
+// ---- L Lᵀ = B + λI --------------------------------------------------------------------------------------------------
 
 // In place, A = Uᵀ U of a full symmetric tile; false where a pivot is not positive.
 inline bool cholesky(double* a) {
@@ -341,10 +360,11 @@ void band_factors(const FactorSpec& p) {
     parallel(p.shifts, [&](int64_t a) { p.definite[a] = band_factor(p, a); });
 }
 
-// ---- ‖L⁻¹ Qᵀ eᵢ‖² ------------------------------------------------------------------------------------------------------------
+// ---- ‖L⁻¹ Qᵀ eᵢ‖² ---------------------------------------------------------------------------------------------------
 
-// For L Lᵀ = B + λI with blocks L[k, k] and L[k, k - 1], and some λ at once: x_k = L[k, k]⁻¹ (q_k - L[k, k - 1] x_{k-1}), for a strip of
-// columns of Qᵀ. The first factor is lower and the second upper triangular: half of both is skipped, by panels.
+// For L Lᵀ = B + λI with blocks L[k, k] and L[k, k - 1], and some λ at once: x_k = L[k, k]⁻¹ (q_k - L[k, k - 1]
+// x_{k-1}), for a strip of columns of Qᵀ. The first factor is lower and the second upper triangular: half of both is
+// skipped, by panels.
 class BandNorms {
    public:
     static constexpr int64_t kWidth = 192, kShifts = 8;
@@ -356,7 +376,8 @@ class BandNorms {
         Buffer<double> x(shifts * kBand * kWidth), rest(kBand * kWidth);
         for (int64_t k = 0; k < p_.blocks; ++k)
             for (int64_t a = 0; a < shifts; ++a) {
-                const int64_t at = tile_at(shift + a, k), next = a + 1 < shifts ? tile_at(shift + a + 1, k) : tile_at(shift, k + 1);
+                const int64_t at = tile_at(shift + a, k),
+                              next = a + 1 < shifts ? tile_at(shift + a + 1, k) : tile_at(shift, k + 1);
                 double* own = x.get() + a * kBand * kWidth;
                 const double* q = p_.vectors + k * kBand * length_ + column;
                 for (int64_t c = 0; c < width; c += Tile::N) {
@@ -372,18 +393,19 @@ class BandNorms {
 
    private:
     static constexpr int M = Tile::M, W = Tile::W;
-    static constexpr int64_t kShare = kTile * Tile::N / kWidth;  // of the next tiles, fetched with each of a strip's columns of vectors
+    // Of the next tiles, fetched with each of a strip's columns of vectors.
+    static constexpr int64_t kShare = kTile * Tile::N / kWidth;
 
     int64_t tile_at(int64_t shift, int64_t k) const { return (shift * p_.blocks + min64(k, p_.blocks - 1)) * kTile; }
 
     void block(int64_t at, const double* q, double* x, double* rest, int64_t ahead) const {
         const double *below = p_.below + at, *inverse = p_.inverse + at;
         for (int64_t r = 0; r < kBand; r += M)
-            Tile::part<false>(below + r * kBand, kBand, x, kWidth, r, kBand, q + r * length_, length_, rest + r * kWidth, kWidth,
-                              p_.below + ahead, r ? 0 : kShare / kBand);
+            Tile::part<false>(below + r * kBand, kBand, x, kWidth, r, kBand, q + r * length_, length_,
+                              rest + r * kWidth, kWidth, p_.below + ahead, r ? 0 : kShare / kBand);
         for (int64_t r = 0; r < kBand; r += M)
-            Tile::part<false>(inverse + r * kBand, kBand, rest, kWidth, 0, r + M, zeros(), kWidth, x + r * kWidth, kWidth,
-                              p_.inverse + ahead, r + M < kBand ? 0 : kShare / kBand);
+            Tile::part<false>(inverse + r * kBand, kBand, rest, kWidth, 0, r + M, zeros(), kWidth, x + r * kWidth,
+                              kWidth, p_.inverse + ahead, r + M < kBand ? 0 : kShare / kBand);
     }
 
     static void add_squares(const double* x, double* out) {

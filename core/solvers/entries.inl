@@ -1,5 +1,5 @@
-// The entries of K that minimal optimisation reads: a matrix as it is given, or the parts that tiles make for each problem, and
-// rows of either as far as the active variables go.
+// The entries of K that minimal optimisation reads: a matrix as it is given, or the parts that tiles make for each
+// problem, and rows of either as far as the active variables go.
 
 // A symmetric matrix in memory: whole, or in four parts, between the rows before the border and those from it on.
 template <class T>
@@ -130,14 +130,16 @@ void for_runs(const DualFamily& f, int64_t p, F visit) {
     }
 }
 
-// K between the rows of a problem, from tiles. The square of a run that several problems have, as those of pairs of classes do,
-// is made once for all of them, and what lies below the squares of two runs is what lies above, turned.
+// K between the rows of a problem, from tiles. The square of a run that several problems have, as those of pairs of
+// classes do, is made once for all of them, and what lies below the squares of two runs is what lies above, turned.
 template <class T>
 class MadeEntries {
    public:
-    explicit MadeEntries(const DualFamily& f) : f_(f), square_(max64(1, f.rows)), length_(max64(1, f.rows)), kept_(lay_out()) {
+    explicit MadeEntries(const DualFamily& f)
+        : f_(f), square_(max64(1, f.rows)), length_(max64(1, f.rows)), kept_(lay_out()) {
         parallel(f.rows, [&](int64_t r) {
-            if (square_[r] > 0) f_.tiles->block(r, r + length_[r], r, r + length_[r], kept_.get() + square_[r] - 1, length_[r]);
+            if (square_[r] > 0)
+                f_.tiles->block(r, r + length_[r], r, r + length_[r], kept_.get() + square_[r] - 1, length_[r]);
         });
     }
 

@@ -1,21 +1,24 @@
 // Sums of the rows of a matrix by group, and the nearest of the means that follow from such sums.
 
-// The columns are shared out among the threads, in blocks whose sums stay in the second-level cache: each sum has the order of t,
-// whatever the number of threads. The sums in use are a copy on cache lines, because stores across two of them cost twice as much.
+// The columns are shared out among the threads, in blocks whose sums stay in the second-level cache: each sum has the
+// order of t, whatever the number of threads. The sums in use are a copy on cache lines, because stores across two of
+// them cost twice as much.
 template <class T>
 void add_rows_between(const RowSums& s, int64_t j0, int64_t j1) {
     constexpr int64_t kLine = 64 / int64_t(sizeof(T));
     const int64_t size = j1 - j0, stride = round_up(size, 8);
     const T* matrix = static_cast<const T*>(s.matrix) + j0;
     const Buffer<double> sums(s.places * stride);
-    for (int64_t p = 0; p < s.places; ++p) std::memcpy(&sums[p * stride], s.out + p * s.width + j0, size_t(size) * sizeof(double));
+    for (int64_t p = 0; p < s.places; ++p)
+        std::memcpy(&sums[p * stride], s.out + p * s.width + j0, size_t(size) * sizeof(double));
     for (int64_t t = 0; t < s.count; ++t) {
         const T *x = matrix + s.row[t] * s.width, *next = matrix + s.row[min64(t + 1, s.count - 1)] * s.width;
         if (next != x)
             for (int64_t j = 0; j < size; j += kLine) __builtin_prefetch(next + j);
         Along<T>::add(&sums[s.place[t] * stride], s.weight ? s.weight[t] : 1.0, x, size);
     }
-    for (int64_t p = 0; p < s.places; ++p) std::memcpy(s.out + p * s.width + j0, &sums[p * stride], size_t(size) * sizeof(double));
+    for (int64_t p = 0; p < s.places; ++p)
+        std::memcpy(s.out + p * s.width + j0, &sums[p * stride], size_t(size) * sizeof(double));
 }
 
 void add_rows(const RowSums& s) {
@@ -54,7 +57,8 @@ struct NearestBlock {
         }
     }
 
-    // A NaN among the distances of a row is its least one, is within reach of nothing, and leaves the row to the first mean.
+    // A NaN among the distances of a row is its least one, is within reach of nothing, and leaves the row to the first
+    // mean.
     void run(const MeanDistances& d, int64_t i0, int64_t size) {
         for (int64_t i = 0; i < size; ++i) diagonal[i] = d.diagonal[i0 + i], label[i] = d.labels[i0 + i];
         for (int64_t i = 0; i < size; ++i) reach[i] = __builtin_inf(), own[i] = left[i] = 0, nearest[i] = -1;
@@ -82,6 +86,7 @@ void nearest_means(const MeanDistances& d) {
     parallel(ceil_div(d.rows, kTask), [&](int64_t task) {
         NearestBlock block;
         const int64_t last = min64((task + 1) * kTask, d.rows);
-        for (int64_t i0 = task * kTask; i0 < last; i0 += NearestBlock::kRows) block.run(d, i0, min64(NearestBlock::kRows, last - i0));
+        for (int64_t i0 = task * kTask; i0 < last; i0 += NearestBlock::kRows)
+            block.run(d, i0, min64(NearestBlock::kRows, last - i0));
     });
 }

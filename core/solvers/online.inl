@@ -1,12 +1,13 @@
-// Budgeted stochastic gradient descent with the Gaussian kernel, one chunk of rows: the updates one after the other, on squared
-// distances S = gamma |x - z|^2 that the tile engine made for the whole chunk. Its definition is `merge_pass` of the NumPy twin.
+// Budgeted stochastic gradient descent with the Gaussian kernel, one chunk of rows: the updates one after the other, on
+// squared distances S = gamma |x - z|^2 that the tile engine made for the whole chunk. Its definition is `merge_pass`
+// of the NumPy twin.
 //
 // Two vectors p, q merge to z = h p + (1 - h) q, whose distances follow from theirs without another look at the rows:
 // S(x, z) = h S(x, p) + (1 - h) S(x, q) - h (1 - h) S(p, q). Only the partner is sought among the vectors themselves.
 // Included inside an instruction set's own namespace, and no std containers: see base/simd.inl on shared symbols.
 
-// h of the best z for coefficients of sizes p <= q at distance D: h = 1 / (1 + e^s), s = log(q / p) + D tanh(s / 2). The largest root
-// is the best one; from above, where the function is convex, Newton's steps never pass it.
+// h of the best z for coefficients of sizes p <= q at distance D: h = 1 / (1 + e^s), s = log(q / p) + D tanh(s / 2).
+// The largest root is the best one; from above, where the function is convex, Newton's steps never pass it.
 inline double merge_share(double p, double q, double D) {
     const double L = __builtin_log(q / p);
     double s = L + D;
@@ -35,17 +36,9 @@ class MergePass {
 
    public:
     explicit MergePass(MergeTask& task)
-        : k_(task),
-          n_(task.rows),
-          stride_(round_up(task.slots, W)),
-          near_(static_cast<T*>(task.near)),
-          z_(static_cast<T*>(task.z)),
-          zt_(task.depth * stride_),
-          tag_(stride_),
-          size_(stride_),
-          distance_(stride_),
-          F_(task.outputs * n_),
-          kernel_(3 * round_up(n_, W) + 3 * W) {
+        : k_(task), n_(task.rows), stride_(round_up(task.slots, W)), near_(static_cast<T*>(task.near)),
+          z_(static_cast<T*>(task.z)), zt_(task.depth * stride_), tag_(stride_), size_(stride_), distance_(stride_),
+          F_(task.outputs * n_), kernel_(3 * round_up(n_, W) + 3 * W) {
         for (int64_t s = 0; s < k_.used; ++s) describe(s);
         for (int64_t s = k_.used; s < stride_; ++s) size_[s] = kInfinite, tag_[s] = T(-1);
         score();
@@ -181,9 +174,9 @@ class MergePass {
         return s;
     }
 
-    // The slot of the same class whose merger with m loses least, among those within kFarthest; of none of these the nearest, and
-    // -1 where the class has no other. A merger with a larger vector at the same distance loses more, and p is the smallest:
-    // a distance at which two of size p would lose more than the best so far needs no look.
+    // The slot of the same class whose merger with m loses least, among those within kFarthest; of none of these the
+    // nearest, and -1 where the class has no other. A merger with a larger vector at the same distance loses more, and
+    // p is the smallest: a distance at which two of size p would lose more than the best so far needs no look.
     int64_t partner(int64_t m) {
         measure(m);
         int64_t nearest = -1;
@@ -204,7 +197,8 @@ class MergePass {
         const double loss = merge_loss(p, q, D, merge_share(p, q, D));
         if (loss < best || (loss == best && s < found)) {
             best = loss, found = s;
-            const double share = __builtin_sqrt(0.5 * (loss > 0 ? loss : 0)) / p;  // 1 - e^(-D / 2) of the farthest that could be better
+            // 1 - e^(-D / 2) of the farthest that could be better.
+            const double share = __builtin_sqrt(0.5 * (loss > 0 ? loss : 0)) / p;
             if (share < 1) {
                 const double limit = -2 * __builtin_log1p(-share) * (1 + 1e-9);
                 most = limit < most ? limit : most;

@@ -1,12 +1,14 @@
 // A symmetric matrix in 16 bits an entry, K[i, j] = centre + step q for each block of rows, and products with it.
 //
-// Of a block of kQuantRows rows only the columns from its first row on are kept: each pair once, but for the square on the diagonal,
-// which is whole. Entries lie in the order in which a product reads them: strips of kQuantStrip rows, in each of them groups of
-// kQuantGroup columns, so that memory is one stream. Rows and columns beyond the matrix are zeros.
+// Of a block of kQuantRows rows only the columns from its first row on are kept: each pair once, but for the square on
+// the diagonal, which is whole. Entries lie in the order in which a product reads them: strips of kQuantStrip rows, in
+// each of them groups of kQuantGroup columns, so that memory is one stream. Rows and columns beyond the matrix are
+// zeros.
 
 constexpr int kQuantStrip = 8, kQuantGroup = 16;
 constexpr int64_t kQuantTile = 1024;  // columns of which a strip, 16 KB, stays in L1 for all vectors
-constexpr int64_t kAhead = 4096;      // entries: fetched ahead of use. At n = 20 000 on one core 42 ms a product, 61 without
+// Entries: fetched ahead of use. At n = 20 000 on one core 42 ms a product, 61 without.
+constexpr int64_t kAhead = 4096;
 constexpr float kQuantMost = 32767.0f;
 
 class QuantisedBlock {
@@ -18,12 +20,13 @@ class QuantisedBlock {
     static_assert(kQuantGroup % W == 0 && kQuantRows % kQuantGroup == 0 && kQuantRows % kQuantStrip == 0);
 
    public:
-    QuantisedBlock(int64_t rows, int64_t columns) : rows_(rows), columns_(columns), groups_(ceil_div(columns, kQuantGroup)) {}
+    QuantisedBlock(int64_t rows, int64_t columns)
+        : rows_(rows), columns_(columns), groups_(ceil_div(columns, kQuantGroup)) {}
 
     int64_t strips() const { return ceil_div(rows_, kQuantStrip); }
     int64_t strip_size() const { return groups_ * kQuantStrip * kQuantGroup; }
 
-    // ---- rounding --------------------------------------------------------------------------------------------------------
+    // ---- rounding ---------------------------------------------------------------------------------------------------
 
     // The smallest and the largest entry off the diagonal, which begins in the corner; NaN where one is not finite.
     void range(const float* x, float* low, float* high) const {
@@ -37,8 +40,8 @@ class QuantisedBlock {
         }
     }
 
-    // q = floor((x - centre) / step + u) with a u in [0, 1) that is drawn for the pair: what rounding adds has mean zero and is
-    // independent from pair to pair, whatever the entries. Entries on the diagonal become 0.
+    // q = floor((x - centre) / step + u) with a u in [0, 1) that is drawn for the pair: what rounding adds has mean
+    // zero and is independent from pair to pair, whatever the entries. Entries on the diagonal become 0.
     void round(const float* x, const uint32_t* seeds, float centre, float scale, int16_t* out) const {
         parallel(strips(), [&](int64_t s) {
             for (int64_t k = 0; k < kQuantStrip; ++k) {
@@ -47,15 +50,17 @@ class QuantisedBlock {
                 if (i < rows_)
                     round_row(x + i * columns_, i, seeds, centre, scale, row);
                 else
-                    for (int64_t g = 0; g < groups_; ++g) std::memset(row + g * kQuantStrip * kQuantGroup, 0, kQuantGroup * sizeof(int16_t));
+                    for (int64_t g = 0; g < groups_; ++g)
+                        std::memset(row + g * kQuantStrip * kQuantGroup, 0, kQuantGroup * sizeof(int16_t));
             }
         });
     }
 
-    // ---- one strip against one vector ----------------------------------------------------------------------------------------
+    // ---- one strip against one vector -------------------------------------------------------------------------------
 
     // sums[k] = q[k, :] x over the columns [from, to), and carry[c] += sum of own[k] q[k, c] there unless carry is null
-    static void dot_both(const int16_t* strip, const float* x, int64_t from, int64_t to, const float* own, float* carry, double* sums) {
+    static void dot_both(const int16_t* strip, const float* x, int64_t from, int64_t to, const float* own, float* carry,
+                         double* sums) {
         F s[kQuantStrip];
 #pragma GCC unroll 8
         for (int k = 0; k < kQuantStrip; ++k) s[k] = F{};
@@ -123,23 +128,27 @@ class QuantisedBlock {
         }
     }
 
-    static void round_group(const float* x, const uint32_t* seeds, uint32_t own, float centre, float scale, int16_t* out) {
+    static void round_group(const float* x, const uint32_t* seeds, uint32_t own, float centre, float scale,
+                            int16_t* out) {
 #pragma GCC unroll 4
         for (int c = 0; c < kQuantGroup; c += W) {
             Seeds z = *reinterpret_cast<const Seeds*>(seeds + c) + own;
             z = (z ^ (z >> 15)) * 0x2c1b3c6du;
             z = (z ^ (z >> 12)) * 0x297a2d39u;
             const F u = __builtin_convertvector((I)(z >> 8), F) * 0x1p-24f;
-            const F y = vmin(vmax((load_unaligned(x + c) - centre) * scale + u, splat<float>(-kQuantMost)), splat<float>(kQuantMost));
+            const F y = vmin(vmax((load_unaligned(x + c) - centre) * scale + u, splat<float>(-kQuantMost)),
+                             splat<float>(kQuantMost));
             const I whole = __builtin_convertvector(y, I);
-            *reinterpret_cast<Short*>(out + c) = __builtin_convertvector(whole + (__builtin_convertvector(whole, F) > y), Short);
+            *reinterpret_cast<Short*>(out + c) =
+                __builtin_convertvector(whole + (__builtin_convertvector(whole, F) > y), Short);
         }
     }
 
     int64_t rows_, columns_, groups_;
 };
 
-void quantise(const float* x, int64_t rows, int64_t columns, const uint32_t* seeds, int16_t* out, double* centre, double* step) {
+void quantise(const float* x, int64_t rows, int64_t columns, const uint32_t* seeds, int16_t* out, double* centre,
+              double* step) {
     const QuantisedBlock block(rows, columns);
     float low, high;
     block.range(x, &low, &high);
@@ -170,7 +179,8 @@ void quantised_product(const QuantisedSpec& p) {
                 const int64_t row = begin + s * kQuantStrip, valid = min64(kQuantStrip, p.n - row);
                 for (int64_t c = 0; c < columns;) {
                     // The square on the diagonal, then tiles.
-                    const int64_t end = min64(round_up(columns, kQuantGroup), c < kQuantRows ? kQuantRows : c + kQuantTile);
+                    const int64_t end =
+                        min64(round_up(columns, kQuantGroup), c < kQuantRows ? kQuantRows : c + kQuantTile);
                     for (int64_t q = 0; q < p.r; ++q) {
                         float own[kQuantStrip] = {};
                         double sums[kQuantStrip] = {};

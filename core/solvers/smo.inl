@@ -1,11 +1,12 @@
-// Sequential minimal optimisation: min 1/2 b'Kb - c'b + kink |b|, sum of b fixed, lower <= b <= upper, two variables at a time.
+// Sequential minimal optimisation: min 1/2 b'Kb - c'b + kink |b|, sum of b fixed, lower <= b <= upper, two variables at
+// a time.
 //
-// A variable t stands for the row row[t] of K, g = c - Kb. It may rise while it is below its upper bound, and fall while above
-// its lower one: `up` and `low` hold g with the kink's slope in that direction, and infinities where it may not. The largest
-// `up` less the smallest `low` is LIBSVM's m - M. Variables that are at a bound and far from leaving it are set aside: what is
-// left is kept contiguous, with the rows of K that are in use.
+// A variable t stands for the row row[t] of K, g = c - Kb. It may rise while it is below its upper bound, and fall
+// while above its lower one: `up` and `low` hold g with the kink's slope in that direction, and infinities where it may
+// not. The largest `up` less the smallest `low` is LIBSVM's m - M. Variables that are at a bound and far from leaving
+// it are set aside: what is left is kept contiguous, with the rows of K that are in use.
 
-constexpr double kTau = 1e-12;         // for a curvature that is not positive
+constexpr double kTau = 1e-12;  // for a curvature that is not positive
 constexpr int64_t kShrinkEvery = 1000;
 constexpr double kWorthShrinking = 0.8;  // copying what stays pays when it is at most this share
 
@@ -57,7 +58,8 @@ Extremes update(const T* a, const T* b, double delta, double* up, double* low, i
     Extremes e;
     for (int w = 0; w < W; ++w) {
         if (top[w] > e.top || (top[w] == e.top && at[w] < e.at)) e.top = top[w], e.at = at[w];
-        if (bottom[w] < e.bottom || (bottom[w] == e.bottom && lowest[w] < e.lowest)) e.bottom = bottom[w], e.lowest = lowest[w];
+        if (bottom[w] < e.bottom || (bottom[w] == e.bottom && lowest[w] < e.lowest))
+            e.bottom = bottom[w], e.lowest = lowest[w];
     }
     for (; t < end; ++t) {
         const double change = delta * (double(a[t]) - double(b[t]));
@@ -66,10 +68,11 @@ Extremes update(const T* a, const T* b, double delta, double* up, double* low, i
     return e;
 }
 
-// The j in [begin, end) with low < g whose step with i gains most, (g - low)^2 / (K_ii + K_jj - 2 K_ij), and that gain. In the
-// precision of K: it only chooses among steps of which each is right.
+// The j in [begin, end) with low < g whose step with i gains most, (g - low)^2 / (K_ii + K_jj - 2 K_ij), and that gain.
+// In the precision of K: it only chooses among steps of which each is right.
 template <class T>
-int64_t partner(const T* a, const T* diagonal, double g, double own, const double* low, int64_t begin, int64_t end, double& gain) {
+int64_t partner(const T* a, const T* diagonal, double g, double own, const double* low, int64_t begin, int64_t end,
+                double& gain) {
     using V = Vec<T>;
     using I = IntVec<T>;
     constexpr int W = Simd<T>::W;
@@ -88,7 +91,8 @@ int64_t partner(const T* a, const T* diagonal, double g, double own, const doubl
     int64_t found = -1;
     gain = 0;
     for (int w = 0; w < W; ++w)
-        if (double(best[w]) > gain || (at[w] >= 0 && double(best[w]) == gain && begin + at[w] < found)) gain = double(best[w]), found = begin + at[w];
+        if (double(best[w]) > gain || (at[w] >= 0 && double(best[w]) == gain && begin + at[w] < found))
+            gain = double(best[w]), found = begin + at[w];
     for (; t < end; ++t) {
         const T d = T(g - low[t]), eta = T(own) + diagonal[t] - T(2) * a[t];
         const T score = d > T(0) ? d * d / (eta > T(kTau) ? eta : T(kTau)) : T(0);
@@ -136,7 +140,7 @@ class Smo {
     }
 
    private:
-    // ---- which variables are active ------------------------------------------------------------------------------------
+    // ---- which variables are active ---------------------------------------------------------------------------------
 
     // Local copies of the active variables, or of all.
     void activate(bool all) {
@@ -179,7 +183,8 @@ class Smo {
 
     double gradient(int64_t k) const {
         const double b = f_.beta[first_ + variable_[k]];
-        return up_[k] > -__builtin_inf() ? up_[k] - (b < 0 ? f_.kink : -f_.kink) : low_[k] - (b > 0 ? -f_.kink : f_.kink);
+        return up_[k] > -__builtin_inf() ? up_[k] - (b < 0 ? f_.kink : -f_.kink)
+                                         : low_[k] - (b > 0 ? -f_.kink : f_.kink);
     }
 
     void save() {
@@ -193,7 +198,8 @@ class Smo {
         if (double(stay) > kWorthShrinking * double(active_)) return;
         save();
         if (active_ == size_)
-            for (int64_t t = first_; t < first_ + size_; ++t) f_.anchor[t] = f_.beta[t], f_.anchor_gradient[t] = f_.gradient[t];
+            for (int64_t t = first_; t < first_ + size_; ++t)
+                f_.anchor[t] = f_.beta[t], f_.anchor_gradient[t] = f_.gradient[t];
         for (int64_t k = 0; k < active_; ++k)
             if (idle(k)) f_.active[first_ + variable_[k]] = 0;
         activate(false);
@@ -227,7 +233,7 @@ class Smo {
         }
     }
 
-    // ---- one step --------------------------------------------------------------------------------------------------------
+    // ---- one step ---------------------------------------------------------------------------------------------------
 
     double gap() const {
         const double a = group_[0].gap(), b = group_[1].gap();
@@ -243,7 +249,8 @@ class Smo {
             if (!(e.gap() > 0)) continue;
             double gain;
             const int64_t begin = h ? boundary_ : 0, end = h ? active_ : boundary_;
-            int64_t other = partner(rows_.get(e.at, work_), diagonal_.get(), e.top, double(diagonal_[e.at]), low_.get(), begin, end, gain);
+            int64_t other = partner(rows_.get(e.at, work_), diagonal_.get(), e.top, double(diagonal_[e.at]), low_.get(),
+                                    begin, end, gain);
             if (other < 0) other = e.lowest;
             if (gain > best) best = gain, i = e.at, j = other;
         }
@@ -259,7 +266,8 @@ class Smo {
         return true;
     }
 
-    // beta_i rises and beta_j falls by as much as is best, up to a bound or the kink; returns by how much, 0 where that is rounding.
+    // beta_i rises and beta_j falls by as much as is best, up to a bound or the kink; returns by how much, 0 where that
+    // is rounding.
     double move(int64_t i, int64_t j, double kij) {
         const int64_t s = first_ + variable_[i], t = first_ + variable_[j];
         const double gi = gradient(i), gj = gradient(j), bi = f_.beta[s], bj = f_.beta[t];
