@@ -44,6 +44,7 @@ PACKAGES = (
     "hypotheses",
     "io",
     "operators",
+    "plots",
     "select",
     "solvers",
     "testing",

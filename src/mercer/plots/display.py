@@ -1,0 +1,131 @@
+"""What all displays share: the axes, the rows that are drawn, and what is said of those that are not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from mercer.errors import InvalidInput, message
+from mercer.plots.style import FAINT
+from mercer.points import as_rows, count, take, vectors_of
+
+__all__ = ["MOST_POINTS", "Display", "drawn_of", "numbers", "places_drawn"]
+
+MOST_POINTS = 3000
+"""Points that a picture has at most: with more they hide each other."""
+
+
+class Display:
+    """A picture's data and, after `plot`, its artists.
+
+    As in scikit-learn ``from_estimator`` computes the data from a fitted model and draws, and ``plot`` draws again, in
+    other axes if wanted. Where a picture leaves something out, it says so in its lower right corner.
+
+    Attributes
+    ----------
+    ax_ : Axes
+        Or the array of them, where there are several.
+    figure_ : Figure
+    notes_ : list of str
+        What the picture says about what it leaves out.
+
+    Examples
+    --------
+    >>> from mercer.plots import ComponentsDisplay, Display
+    >>> issubclass(ComponentsDisplay, Display)
+    True
+    """
+
+    ax_: Any
+    figure_: Any
+    notes_: list[str]
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw, in these axes or in new ones."""
+        raise NotImplementedError
+
+    def _one(self, ax: Any, **options: Any) -> Any:
+        """The axes of a picture that has one."""
+        self.notes_ = []
+        self.ax_ = new_axes(1, **options)[0] if ax is None else ax
+        self.figure_ = self.ax_.figure
+        return self.ax_
+
+    def _several(self, ax: Any, wanted: int, **options: Any) -> list[Any]:
+        """The axes of a picture that has several: an array of so many, if any are given."""
+        self.notes_ = []
+        self.ax_ = new_axes(wanted, **options) if ax is None else np.asarray(ax, object).ravel()
+        if len(self.ax_) != wanted:
+            given = f"{len(self.ax_)} axes for {wanted} pictures"
+            raise InvalidInput(message(type(self).__name__, given, f"give an array of {wanted} axes, or none"))
+        self.figure_ = self.ax_[0].figure
+        return list(self.ax_)
+
+    def _note(self, ax: Any, *notes: str) -> None:
+        """Say what is left out."""
+        said = [note for note in notes if note]
+        self.notes_ += said
+        if said:
+            box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "alpha": 0.8, "edgecolor": "none"}
+            place = {"xy": (1, 0), "xycoords": "axes fraction", "xytext": (-3, 3), "textcoords": "offset points"}
+            ax.annotate(
+                "\n".join(said), **place, ha="right", va="bottom", fontsize="x-small", color=FAINT, bbox=box, zorder=9
+            )
+
+
+def new_axes(wanted: int, width: float = 5.0, height: float = 4.0, most: int = 4, **options: Any) -> np.ndarray:
+    """A figure of so many axes, at most four beside each other, none of them empty."""
+    import matplotlib.pyplot as plt
+
+    beside = min(wanted, most)
+    rows = -(-wanted // beside)
+    figure, axes = plt.subplots(
+        rows, beside, squeeze=False, layout="constrained", figsize=(width * beside, height * rows), **options
+    )
+    for ax in axes.flat[wanted:]:
+        figure.delaxes(ax)
+    return np.asarray(axes.flat[:wanted], object)
+
+
+def places_drawn(n: int, most: int = MOST_POINTS) -> np.ndarray:
+    """Which of n rows a picture shows: all, or `most` of them at random, always the same.
+
+    >>> places_drawn(3), len(places_drawn(10**6))
+    (array([0, 1, 2]), 3000)
+    """
+    if n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).choice(n, most, replace=False))
+
+
+def drawn_of(shown: int, n: int, what: str = "rows") -> str:
+    """What the picture says if it leaves rows out; nothing otherwise.
+
+    >>> drawn_of(3000, 10**6), drawn_of(3, 3)
+    ('3,000 of 1,000,000 rows drawn', '')
+    """
+    return f"{shown:,} of {n:,} {what} drawn" if shown < n else ""
+
+
+def numbers(X: Any, who: str, most: int = MOST_POINTS) -> tuple[np.ndarray, np.ndarray]:
+    """The rows that are drawn as an array of numbers, and their places."""
+    places = places_drawn(count(X), most)
+    rows = as_rows(X if len(places) == count(X) else take(X, places), who=who)
+    return np.asarray(vectors_of(rows).dense(), np.float64), places
+
+
+def named_columns(model: Any, d: int) -> Sequence[str]:
+    """The names of a table's columns, as the model was fitted with, or x₁, x₂, …"""
+    names = getattr(model, "feature_names_in_", None)
+    return [f"$x_{{{j + 1}}}$" for j in range(d)] if names is None else [str(name) for name in names]
+
+
+def one_for_each(values: Any, n: int, who: str) -> np.ndarray:
+    """Labels or targets, one for each of n rows."""
+    found = np.asarray(values)
+    if found.ndim != 1 or len(found) != n:
+        given = f"y of shape {found.shape} for {n} rows"
+        raise InvalidInput(message(who, given, "give one number or class for each row"))
+    return found

@@ -1,0 +1,71 @@
+"""Colours, markers and sizes of all pictures: readers with any colour vision can tell them apart, and so can a copier.
+
+The colours of classes are those of Okabe and Ito; each class has a marker of its own too. Signs are blue and
+vermilion, sizes a map of even lightness.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.colors import LinearSegmentedColormap, to_rgb
+
+__all__ = [
+    "DIVERGING",
+    "FAINT",
+    "INK",
+    "NEGATIVE",
+    "POSITIVE",
+    "SEQUENTIAL",
+    "SHADES",
+    "colour",
+    "discs",
+    "marker",
+    "tints",
+]
+
+CLASSES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#4D4D4D", "#B8AB00")
+MARKERS = "os^DvP*X<>"
+NEGATIVE, POSITIVE = CLASSES[:2]
+INK, FAINT = "#222222", "#767676"
+
+DIVERGING = LinearSegmentedColormap.from_list("mercer_signs", ["#4A9CCB", "#FFFFFF", "#EF9A5C"])
+"""Blue below 0, white at 0, vermilion above; pale, so that points can be seen on it."""
+SHADES = LinearSegmentedColormap.from_list("mercer_shades", ["#FFFFFF", "#8C8C8C"])
+"""For what has no sign, where coloured points are drawn on it."""
+SEQUENTIAL = "cividis"
+"""For what has no sign by itself."""
+
+SMALLEST_DISC, LARGEST_DISC = 3.0, 120.0
+"""Areas in square points."""
+
+
+def colour(place: int) -> str:
+    """The colour of a class."""
+    return CLASSES[place % len(CLASSES)]
+
+
+def marker(place: int) -> str:
+    """The marker of a class, another one where the colours begin again.
+
+    >>> len({(colour(i), marker(i)) for i in range(40)})
+    40
+    """
+    return MARKERS[(place + place // len(CLASSES)) % len(MARKERS)]
+
+
+def tints(count: int) -> list[Any]:
+    """The colours of so many classes, light enough to draw on."""
+    return [tuple(1 - 0.35 * (1 - c) for c in to_rgb(colour(place))) for place in range(count)]
+
+
+def discs(values: Any) -> np.ndarray:
+    """Areas of discs in proportion to |values|, the largest of them the same in all pictures.
+
+    >>> discs([-2.0, 0.0, 1.0])
+    array([120.,   3.,  60.])
+    """
+    size = np.abs(np.asarray(values, np.float64))
+    top = size.max(initial=0.0)
+    return np.maximum(LARGEST_DISC * size / (top if top > 0 else 1.0), SMALLEST_DISC)

@@ -1,0 +1,173 @@
+"""Every display on few, many and odd rows: a right picture, or one clear error."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_moons
+from sklearn.exceptions import NotFittedError
+
+plt = pytest.importorskip("matplotlib.pyplot")
+
+import mercer  # noqa: E402
+from mercer import plots  # noqa: E402
+from mercer.errors import InvalidInput  # noqa: E402
+
+MILLION = 10**6
+
+
+@dataclass(frozen=True)
+class Case:
+    """How a display is made of rows: an estimator, and what is drawn with it."""
+
+    model: Callable[[], Any]
+    draw: Callable[[Any, Any, Any], Any]
+    one_class: str = "drawn"
+    """Or "refused", by the fit of an estimator that needs two."""
+    thins: bool = True
+    """Whether a picture of a million rows leaves some out."""
+
+
+def svc():
+    return mercer.SVC(kernel="gaussian(gamma=2.0)")
+
+
+def pca():
+    return mercer.KernelPCA(2, "gaussian(gamma=2.0)")
+
+
+CASES = {
+    "DecisionSurfaceDisplay, two classes": Case(
+        svc, lambda model, X, y: plots.DecisionSurfaceDisplay.from_estimator(model, X, y), "refused"
+    ),
+    "DecisionSurfaceDisplay, a regression": Case(
+        lambda: mercer.KernelRidge("gaussian(gamma=2.0)"),
+        lambda model, X, y: plots.DecisionSurfaceDisplay.from_estimator(model, X),
+    ),
+    "DecisionSurfaceDisplay, clusters": Case(
+        lambda: mercer.KernelKMeans(2, "gaussian(gamma=2.0)"),
+        lambda model, X, y: plots.DecisionSurfaceDisplay.from_estimator(model, X, y),
+    ),
+    "ComponentsDisplay": Case(pca, lambda model, X, y: plots.ComponentsDisplay.from_estimator(model, X)),
+    "VariancesDisplay": Case(pca, lambda model, X, y: plots.VariancesDisplay.from_estimator(model), thins=False),
+}
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+def data(n):
+    X, y = make_moons(n, noise=0.1, random_state=0)
+    return (X, np.array([0, 1, 1])) if n == 3 else (X, y)
+
+
+def shown(display):
+    """The picture as a screen would have it; a warning on the way is a fault."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        display.figure_.canvas.draw()
+    return display
+
+
+def test_every_display_is_in_the_table():
+    displays = {name for name in plots.__all__ if name.endswith("Display")} - {"Display"}
+    assert displays == {name.split(",")[0] for name in CASES}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("n", [3, 300])
+def test_few_rows_are_all_drawn(name, n):
+    case, (X, y) = CASES[name], data(n)
+    display = shown(case.draw(case.model().fit(X, y), X, y))
+    assert not any(" of " in note for note in display.notes_)
+    assert all(text.get_text() for text in display.figure_.findobj(plt.Annotation))
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.thins])
+def test_a_million_rows_are_thinned_and_the_picture_says_so(name):
+    case, (X, y) = CASES[name], data(300)
+    rows = np.random.default_rng(0).integers(300, size=MILLION)
+    display = shown(case.draw(case.model().fit(X, y), X[rows], y[rows]))
+    said = [text.get_text() for text in display.figure_.findobj(plt.Annotation)]
+    assert any("of 1,000,000" in text for text in said), said
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_class(name):
+    case, (X, _) = CASES[name], data(300)
+    y = np.zeros(300, int)
+    if case.one_class == "refused":
+        with pytest.raises(ValueError, match="class"):
+            case.model().fit(X, y)
+        return
+    shown(case.draw(case.model().fit(X, y), X, y))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_constant_columns(name):
+    case, (X, y) = CASES[name], data(300)
+    X = np.column_stack([X[:, 0], np.full(300, 5.0), np.zeros(300)])
+    shown(case.draw(case.model().fit(X, y), X, y))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_model_that_is_not_fitted_is_refused(name):
+    case, (X, y) = CASES[name], data(300)
+    with pytest.raises(NotFittedError, match="fit"):
+        case.draw(case.model(), X, y)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_picture_is_drawn_again_in_axes_that_are_given(name):
+    case, (X, y) = CASES[name], data(300)
+    display = case.draw(case.model().fit(X, y), X, y)
+    figure, axes = plt.subplots(1, np.size(display.ax_), squeeze=False)
+    given = axes[0] if isinstance(display.ax_, np.ndarray) else axes[0, 0]
+    again = display.plot(given)
+    assert again is display
+    assert again.figure_ is figure
+    assert np.ravel(again.ax_).tolist() == np.ravel(given).tolist()
+
+
+def test_several_axes_are_asked_for_by_number():
+    X, _ = data(300)
+    with pytest.raises(InvalidInput, match="1 axes for 2 pictures"):
+        plots.ComponentsDisplay.from_estimator(pca().fit(X), X, ax=[plt.figure().add_subplot()])
+
+
+def test_pictures_need_no_display_server_and_mercer_no_matplotlib():
+    code = """
+import io, sys, numpy as np, mercer
+assert not any(name.startswith("matplotlib") for name in sys.modules), "import mercer imports matplotlib"
+from mercer.plots import ComponentsDisplay
+X = np.random.default_rng(0).normal(size=(20, 2))
+ComponentsDisplay.from_estimator(mercer.KernelPCA(2).fit(X), X).figure_.savefig(io.BytesIO())
+import matplotlib
+print(matplotlib.get_backend())
+"""
+    free = {key: value for key, value in os.environ.items() if key not in ("MPLBACKEND", "DISPLAY", "WAYLAND_DISPLAY")}
+    done = subprocess.run([sys.executable, "-c", code], env=free, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip().lower() == "agg"
+
+
+def test_without_matplotlib_the_error_says_what_to_install():
+    code = """
+import importlib.util
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name == "matplotlib" else found(name, *rest)
+import mercer.plots
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert 'mercer.plots: matplotlib is not installed; pip install "mercer[plots]".' in done.stderr

@@ -1,0 +1,151 @@
+"""Pictures of models: their artists have the models' own numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_iris, make_circles, make_moons
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+plt = pytest.importorskip("matplotlib.pyplot")
+from matplotlib.colors import to_rgba  # noqa: E402
+
+import mercer  # noqa: E402
+from mercer.errors import InvalidInput  # noqa: E402
+from mercer.plots import ComponentsDisplay, DecisionSurfaceDisplay, VariancesDisplay  # noqa: E402
+from mercer.plots.style import NEGATIVE, POSITIVE  # noqa: E402
+
+X, y = make_moons(120, noise=0.15, random_state=0)
+IRIS = load_iris()
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+# ---- the decision surface -------------------------------------------------------------------------------------------
+
+
+def test_the_surface_is_the_decision_function_and_the_discs_are_the_coefficients():
+    model = mercer.SVC(kernel="gaussian(gamma=2.0)").fit(X, y)
+    display = DecisionSurfaceDisplay.from_estimator(model, X, y, side=31)
+    a, b = display.plane.first[7], display.plane.second[20]
+    assert display.response[20, 7] == pytest.approx(model.decision_function([[a, b]])[0])
+    alpha = model.dual_coef_[0]
+    discs = {tuple(at): (area, shade) for at, area, shade in zip(*of_collection(display.points_), strict=True)}
+    assert len(discs) == len(alpha)
+    for point, one in zip(model.X_fit_, alpha, strict=True):
+        area, shade = discs[tuple(point)]
+        assert area == pytest.approx(max(120 * abs(one) / np.abs(alpha).max(), 3))
+        assert tuple(shade) == to_rgba(POSITIVE if one > 0 else NEGATIVE)
+    assert len(display.rows_[0].get_offsets()) == len(X)
+    assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == ["α > 0", "α < 0"]
+
+
+def of_collection(points):
+    return points.get_offsets().tolist(), points.get_sizes(), points.get_facecolors()
+
+
+def test_the_boundary_is_where_f_is_0():
+    model = mercer.KernelPerceptron("gaussian(gamma=2.0)", tol=None, max_iter=50).fit(X, y)
+    display = DecisionSurfaceDisplay.from_estimator(model, X)
+    line = np.vstack([path.vertices for path in display.boundary_.get_paths()])
+    assert np.abs(model.decision_function(line)).max() < 0.02 * np.abs(display.response).max()
+
+
+def test_of_several_classes_the_picture_has_the_predicted_ones_and_the_rows():
+    names = IRIS.target_names[IRIS.target]
+    model = mercer.KernelRidgeClassifier("gaussian(gamma=0.2)").fit(IRIS.data, names)
+    display = DecisionSurfaceDisplay.from_estimator(model, IRIS.data, names, columns=(2, 3), side=21)
+    assert display.classes == ("setosa", "versicolor", "virginica")
+    rows = display.plane.rows()
+    assert np.array_equal(rows[:, :2], np.tile(np.median(IRIS.data[:, :2], axis=0), (21 * 21, 1)))
+    assert np.array_equal(display.response.ravel(), np.searchsorted(display.classes, model.predict(rows)))
+    assert [len(one.get_offsets()) for one in display.rows_] == [50, 50, 50]
+    assert display.notes_ == ["2 other columns at the median"]
+    assert display.ax_.get_xlabel() == "$x_{3}$"
+
+
+def test_one_of_several_classes_has_its_own_surface_and_coefficients():
+    model = mercer.KernelRidgeClassifier("gaussian(gamma=0.2)").fit(IRIS.data, IRIS.target)
+    display = DecisionSurfaceDisplay.from_estimator(model, IRIS.data, columns=(2, 3), output=2, side=11)
+    assert np.allclose(display.response.ravel(), model.decision_function(display.plane.rows())[:, 2])
+    assert np.allclose(display.coefficients, model.dual_coef_[:, 2])
+    with pytest.raises(InvalidInput, match="from 0 to 2"):
+        DecisionSurfaceDisplay.from_estimator(model, IRIS.data, output=3)
+
+
+def test_points_within_pipelines_and_searches_are_where_the_rows_are():
+    search = GridSearchCV(mercer.SVC(kernel="rbf"), {"C": [1.0, 10.0]}, cv=2)
+    model = make_pipeline(StandardScaler(), search).fit(X * [1, 100], y)
+    display = DecisionSurfaceDisplay.from_estimator(model, X * [1, 100], y)
+    assert np.allclose(display.points, X[search.best_estimator_.support_] * [1, 100])
+
+
+def test_a_model_without_coefficients_has_its_rows_by_class():
+    display = DecisionSurfaceDisplay.from_estimator(LogisticRegression().fit(X, y), X, y)
+    assert display.points_ is None
+    assert [len(one.get_offsets()) for one in display.rows_] == [60, 60]
+
+
+def test_names_of_columns_and_sparse_rows():
+    frame = pd.DataFrame(X, columns=["width", "height"])
+    display = DecisionSurfaceDisplay.from_estimator(mercer.KernelRidge("gaussian").fit(frame, y), frame)
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("width", "height")
+    model = mercer.SVC(kernel="gaussian(gamma=2.0)").fit(sp.csr_array(X), y)
+    assert np.allclose(DecisionSurfaceDisplay.from_estimator(model, sp.csr_array(X)).points, X[model.support_])
+
+
+@pytest.mark.parametrize(
+    ("draw", "say"),
+    [
+        (lambda: DecisionSurfaceDisplay.from_estimator(mercer.KernelRidge().fit(X[:, :1], y), X[:, :1]), "one column"),
+        (lambda: DecisionSurfaceDisplay.from_estimator(mercer.KernelPCA().fit(X), X), "neither decision_function"),
+        (lambda: DecisionSurfaceDisplay.from_estimator(mercer.KernelRidge().fit(X, y), X, columns=(0, 2)), "0 to 1"),
+        (lambda: DecisionSurfaceDisplay.from_estimator(mercer.KernelRidge().fit(X, y), X, y[:-1]), "one number or cl"),
+        (lambda: ComponentsDisplay.from_estimator(mercer.KernelRidge().fit(X, y), X), "no transform"),
+        (lambda: ComponentsDisplay.from_estimator(mercer.KernelPCA(2).fit(X), X, components=[2]), "from 0 to 1"),
+        (lambda: VariancesDisplay.from_estimator(mercer.KernelRidge().fit(X, y)), "no explained_variance_ratio_"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused_in_one_sentence(draw, say):
+    with pytest.raises(InvalidInput, match=say):
+        draw()
+
+
+# ---- components and variances ---------------------------------------------------------------------------------------
+
+
+def test_contours_are_of_the_scores():
+    C, _ = make_circles(80, factor=0.3, noise=0.05, random_state=0)
+    model = mercer.KernelPCA(3, "gaussian(gamma=2.0)").fit(C)
+    display = ComponentsDisplay.from_estimator(model, C, components=[0, 2], side=15)
+    assert np.allclose(display.scores.reshape(-1, 2), model.transform(display.plane.rows())[:, [0, 2]])
+    share = model.explained_variance_ratio_
+    assert display.ax_[1].get_title() == f"component 3: {100 * share[2]:.2g} %"
+    for contour, scores in zip(display.contours_, np.moveaxis(display.scores, 2, 0), strict=True):
+        assert contour.zmin == pytest.approx(scores.min())
+    assert len(display.rows_[0].get_offsets()) == 80
+
+
+def test_more_than_eight_components_are_left_out_and_said():
+    display = ComponentsDisplay.from_estimator(mercer.KernelPCA(10, "gaussian(gamma=2.0)").fit(X), X, side=5)
+    assert len(display.ax_) == 8
+    assert display.notes_ == ["8 of 10 components"]
+
+
+def test_bars_are_the_shares_of_each_kernel():
+    kernels = {"linear": "linear", "quartic": "polynomial(degree=4)"}
+    display = VariancesDisplay.from_kernels(kernels, X)
+    for (name, kernel), bars, total in zip(kernels.items(), display.bars_, display.sums_, strict=True):
+        share = mercer.KernelPCA(10, kernel).fit(X).explained_variance_ratio_
+        assert np.allclose([bar.get_height() for bar in bars], share), name
+        assert np.allclose(total.get_ydata(), np.cumsum(share))
+    assert [ax.get_title() for ax in display.ax_] == ["linear", "quartic"]
