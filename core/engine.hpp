@@ -127,13 +127,11 @@ struct DualFamily {
     double* gap;
     int64_t *steps, *ended;
 };
-enum DualEnd : int64_t { kRunning, kSettled, kStuck, kCapped };
 using RunDual = void (*)(const DualFamily&);
 
 using MakeEngine = Engine* (*)(const Plan&);
 using Evaluate = void (*)(int op, bool is_double, double k0, double k1, const void* in, void* out, int64_t n);
 
-constexpr int kMostSubsequence = 8;          // symbols, for which the loops are compiled
 constexpr int64_t kSubsequenceColumns = 96;  // of a block: three levels of 8 lanes are 18 kB
 // Vectors of work for a sequence of nx symbols.
 constexpr int64_t subsequence_work(int64_t nx, int length) {
@@ -145,8 +143,8 @@ using Alignments = void (*)(const double* x, int64_t nx, const double* z, int64_
                             int64_t depth, double gamma, double* work, double* out);
 
 // Windows of a piece of x against all those of sequences [first, last) of z: sums[j] += what each pair's matches are
-// worth. kMatchedRows + kMostSpan - 1 symbols at most, so that a byte tells them apart.
-constexpr int64_t kMatchedRows = 128, kMostSpan = 127;
+// worth. kMatchedRows + kLongestComparedWindow - 1 symbols at most, so that a byte tells them apart.
+constexpr int64_t kMatchedRows = 128;
 constexpr int64_t kMatchPad = 64;                       // between sequences of z: the widest vector
 constexpr uint8_t kOtherSymbol = 254, kNoSymbol = 255;  // no symbol of x
 struct MatchTask {
@@ -180,7 +178,6 @@ struct MergeTask {
 
 // Blocks [first, last) of a symmetric n x n matrix in 16 bits, see solvers/quantised.inl; out (n x r) += their product
 // with v (n x r).
-constexpr int64_t kQuantRows = 192;
 struct QuantisedSpec {
     const int16_t* entries;
     const int64_t* start;  // where each block begins
@@ -195,8 +192,6 @@ using QuantisedProduct = void (*)(const QuantisedSpec&);
 
 // A symmetric matrix of `blocks` times kBand rows that is reduced to a band, see solvers/band.inl. All arrays begin on
 // a multiple of 64 bytes.
-constexpr int64_t kBand =
-    48;  // the half-bandwidth and the side of tiles: whole panels and vectors in every instruction set
 struct BandSpec {
     int64_t blocks, step;
     double* slabs;           // the lower triangle, from the diagonal tile of each block of columns downwards

@@ -112,7 +112,6 @@ void bind_band(nb::module_& m) {
           "below"_a.noconvert(), "inverse"_a.noconvert(), "definite"_a.noconvert(), "isa"_a = "");
     m.def("band_norms", &band_norms, "vectors"_a.noconvert(), "below"_a.noconvert(), "inverse"_a.noconvert(),
           "out"_a.noconvert(), "isa"_a = "");
-    m.attr("BAND") = kBand;
 }
 
 }  // namespace mercer

@@ -16,13 +16,17 @@ using NewEntries = nb::ndarray<int16_t, nb::ndim<1>, nb::c_contig, nb::device::c
 
 constexpr int64_t kMostSide = int64_t(1) << 30;  // so that no size overflows
 
-int64_t padded_size(int64_t rows, int64_t columns) { return (rows + 7) / 8 * 8 * ((columns + 15) / 16 * 16); }
+int64_t padded(int64_t size, int64_t to) { return (size + to - 1) / to * to; }
+
+int64_t padded_size(int64_t rows, int64_t columns) {
+    return padded(rows, kQuantisedStrip) * padded(columns, kQuantisedGroup);
+}
 
 std::tuple<double, double> quantise(Floats x, Seeds seeds, NewEntries out, const std::string& isa) {
     const int64_t rows = int64_t(x.shape(0)), columns = int64_t(x.shape(1));
-    require(rows >= 1 && rows <= kQuantRows && rows <= columns && columns < kMostSide,
+    require(rows >= 1 && rows <= kQuantisedRows && rows <= columns && columns < kMostSide,
             "a block has 1 to 192 rows, and no more than columns");
-    require(rows == kQuantRows || rows == columns, "only the last block may be lower, and that is square");
+    require(rows == kQuantisedRows || rows == columns, "only the last block may be lower, and that is square");
     require(int64_t(seeds.shape(0)) == columns, "one seed for each column");
     require(int64_t(out.shape(0)) == padded_size(rows, columns), "the output does not fit the block");
     double centre = 0, step = 0;
@@ -38,13 +42,13 @@ void quantised_product(Entries entries, Index start, Steps step, int64_t first, 
                        const std::string& isa) {
     const int64_t n = int64_t(v.shape(0)), r = int64_t(v.shape(1)), blocks = int64_t(step.shape(0));
     require(n >= 1 && n < kMostSide && r >= 1 && r < kMostSide, "the vectors do not fit");
-    require(blocks == (n + kQuantRows - 1) / kQuantRows && int64_t(start.shape(0)) == blocks + 1,
+    require(blocks == (n + kQuantisedRows - 1) / kQuantisedRows && int64_t(start.shape(0)) == blocks + 1,
             "the blocks do not cover the rows");
     require(out.shape(0) == v.shape(0) && out.shape(1) == v.shape(1), "the output does not fit");
     require(0 <= first && first <= last && last <= blocks, "an impossible range");
     require(start(0) == 0 && start(size_t(blocks)) == int64_t(entries.shape(0)), "the blocks do not cover the entries");
     for (int64_t b = 0; b < blocks; ++b) {
-        const int64_t begin = b * kQuantRows, rows = begin + kQuantRows < n ? kQuantRows : n - begin;
+        const int64_t begin = b * kQuantisedRows, rows = begin + kQuantisedRows < n ? kQuantisedRows : n - begin;
         require(start(size_t(b + 1)) - start(size_t(b)) == padded_size(rows, n - begin), "a block has another size");
     }
     const QuantisedSpec spec{entries.data(), start.data(), step.data(), n, r, first, last, v.data(), out.data()};
@@ -59,7 +63,6 @@ void bind_quantised(nb::module_& m) {
     m.def("quantise", &quantise, "x"_a.noconvert(), "seeds"_a.noconvert(), "out"_a.noconvert(), "isa"_a = "");
     m.def("quantised_product", &quantised_product, "entries"_a.noconvert(), "start"_a.noconvert(), "step"_a.noconvert(),
           "first"_a, "last"_a, "v"_a.noconvert(), "out"_a.noconvert(), "isa"_a = "");
-    m.attr("QUANTISED_ROWS") = kQuantRows;
 }
 
 }  // namespace mercer

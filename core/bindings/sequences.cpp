@@ -33,7 +33,7 @@ Corpus corpus(const Symbols& symbols, const Index& starts) {
 std::tuple<int64_t, int64_t> count_kmers_(Symbols symbols, Index starts, Index offsets, int64_t span, int32_t alphabet,
                                           Longs start, Ints rows, Ints counts, Longs first, std::optional<Ints> shown) {
     const Corpus c = corpus(symbols, starts);
-    require(span >= 1 && alphabet >= 1 && offsets.shape(0) < 4096, "an impossible pattern");
+    require(span >= 1 && alphabet >= 1 && offsets.shape(0) <= kLongestWindow, "an impossible pattern");
     for (size_t i = 0; i < offsets.shape(0); ++i)
         require(offsets(i) >= 0 && offsets(i) < span, "a place outside its window");
     size_t windows = 0;
@@ -57,16 +57,17 @@ class WindowComparison {
         : x_(x), z_(z), x_starts_(x_starts), z_starts_(z_starts), worth_(worth) {
         const Corpus rows = corpus(x_, x_starts_), columns = corpus(z_, z_starts_);
         const int64_t span = int64_t(worth_.shape(0)) - 1;
-        require(span >= 1 && span <= kMostSpan && alphabet >= 1 && which >= 0 && which <= 2, "impossible windows");
+        require(span >= 1 && span <= kLongestComparedWindow && alphabet >= 1 && which >= kWhole && which <= kDiagonal,
+                "impossible windows");
         for (int64_t m = 0; m <= span; ++m)
             require(worth_(size_t(m)) >= 0 && worth_(size_t(m)) <= (int64_t(1) << 53), "an impossible worth");
         require(MatchTable(worth_.data(), int(span)).fits(), "a table that is too long");
         require(which == 0 || rows.count == columns.count, "the sequences do not fit");
         const Pattern windows{nullptr, 0, span, alphabet};
-        shape_ = {rows.count, Which(which) == Which::kOwn ? 1 : columns.count};
+        shape_ = {rows.count, MatrixPart(which) == kDiagonal ? 1 : columns.count};
         const InstructionSet& set = find_isa(isa);
         nb::gil_scoped_release free;
-        comparison_ = std::make_unique<Comparison>(set, rows, columns, windows, worth_.data(), Which(which));
+        comparison_ = std::make_unique<Comparison>(set, rows, columns, windows, worth_.data(), MatrixPart(which));
     }
 
     void add(int64_t from, int64_t to, Matrix out) const {
@@ -112,7 +113,7 @@ void subsequence_kernel_(Symbols x, Index x_starts, Symbols z, Index z_starts, i
                          int64_t i0, int64_t i1, Matrix out, const std::string& isa, bool exact) {
     const Corpus rows = corpus(x, x_starts), columns = corpus(z, z_starts);
     require_rows(x_starts, out, columns.count, triangle, i0, i1);
-    require(length >= 1 && length <= kMostSubsequence, "a length beyond what is compiled");
+    require(length >= 1 && length <= kLongestSubsequence, "a length beyond what is compiled");
     for (size_t i = 0; i < x.shape(0); ++i) require(x(i) >= 0, "a negative symbol");
     const InstructionSet& set = find_isa(isa);
     nb::gil_scoped_release free;

@@ -5,8 +5,7 @@
 // goes depth block by depth block over a taller buffer first. Panels may be far larger than L1, because the
 // micro-kernel reads them from L2 as fast.
 
-constexpr int kRowBlock = 192;  // a multiple of every panel height and width
-constexpr int kTallRows = 96;   // rows of the buffer when the depth is blocked
+constexpr int kTallRows = 96;  // rows of the buffer when the depth is blocked
 constexpr int kStripBytes = 32 * 1024;
 constexpr int kTileBytes = kVectorBytes == 64 ? 512 * 1024 : 192 * 1024;
 constexpr int kMaxDepth = kVectorBytes == 64 ? 8192 : 4096;  // bytes of one packed row before the depth is blocked

@@ -8,9 +8,6 @@
 
 namespace mercer {
 
-// Which entries are wanted: all of x by z; those with i <= j, z being x; each sequence with itself.
-enum class Which { kAll, kTriangle, kOwn };
-
 // The symbols of sequences in a byte each, kMatchPad bytes apart, so that vectors may reach over either end.
 struct ByteCorpus {
     std::vector<uint8_t> symbols;
@@ -42,11 +39,11 @@ class MatchTable {
         while (least_ < span && worth[least_] == 0) ++least_;
         for (int m = 0; m <= span; ++m) most_ = std::max(most_, worth[m]);
     }
-    bool fits() const { return span_ - least_ < 32; }
+    bool fits() const { return span_ - least_ < kMatchLevels; }
     int passes() const { return most_ >> 48 ? 4 : most_ >> 32 ? 3 : most_ >> 16 ? 2 : 1; }
-    void set(int pass, MatchTask& task, uint8_t (&tables)[64]) const {
+    void set(int pass, MatchTask& task, uint8_t (&tables)[2 * kMatchLevels]) const {
         task.least = least_, task.segments = span_ - least_ < 16 ? 1 : 2, task.planes = most_ >> 8 ? 2 : 1;
-        std::fill(tables, tables + 64, uint8_t(0));
+        std::fill(tables, tables + 2 * kMatchLevels, uint8_t(0));
         for (int m = least_; m <= span_; ++m)
             for (int p = 0; p < task.planes; ++p)
                 tables[p * task.segments * 16 + m - least_] = uint8_t(worth_[m] >> (16 * pass + 8 * p));
@@ -86,20 +83,20 @@ void known_pieces(const Corpus& c, const Pattern& p, int64_t row, int64_t from, 
 class Comparison {
    public:
     Comparison(const InstructionSet& set, const Corpus& x, const Corpus& z, const Pattern& p, const int64_t* worth,
-               Which which)
+               MatrixPart which)
         : set_(set), x_(x), z_(z), p_(p), table_(worth, int(p.span)), which_(which), columns_(z, p) {
         if (few())
             columns_.write(z, 0, z.count, [&](int32_t s) { return s >= 0 && s < p.alphabet ? uint8_t(s) : kNoSymbol; },
                            columns_.symbols);
     }
 
-    // out[i, j] += for the windows of x that begin at symbols [from, to); of kOwn, out[i].
+    // out[i, j] += for the windows of x that begin at symbols [from, to); of kDiagonal, out[i].
     void add(int64_t from, int64_t to, double* out) const {
         const int64_t first = std::upper_bound(x_.starts, x_.starts + x_.count + 1, from) - x_.starts - 1;
         const int64_t last = std::lower_bound(x_.starts, x_.starts + x_.count + 1, to) - x_.starts;
         const int64_t wanted = 4 * threads(), rows = std::max<int64_t>(1, last - first);
         const int64_t slices =
-            which_ == Which::kOwn ? 1 : std::min(std::max<int64_t>(1, z_.count), (wanted + rows - 1) / rows);
+            which_ == kDiagonal ? 1 : std::min(std::max<int64_t>(1, z_.count), (wanted + rows - 1) / rows);
         parallel(std::max<int64_t>(0, last - first) * slices, [&](int64_t task) {
             const int64_t i = first + task / slices, slice = task % slices;
             const auto [j0, j1] = columns_of(i, slice, slices);
@@ -111,13 +108,13 @@ class Comparison {
     bool few() const { return p_.alphabet < kOtherSymbol; }
 
     std::pair<int64_t, int64_t> columns_of(int64_t i, int64_t slice, int64_t slices) const {
-        if (which_ == Which::kOwn) return {i, i + 1};
-        const int64_t begin = which_ == Which::kTriangle ? i : 0, size = z_.count - begin;
+        if (which_ == kDiagonal) return {i, i + 1};
+        const int64_t begin = which_ == kUpper ? i : 0, size = z_.count - begin;
         return {begin + size * slice / slices, begin + size * (slice + 1) / slices};
     }
 
     void row(int64_t i, int64_t from, int64_t to, int64_t j0, int64_t j1, double* out) const {
-        std::vector<uint8_t> piece(kMatchedRows + kMostSpan), mine;
+        std::vector<uint8_t> piece(kMatchedRows + kLongestComparedWindow), mine;
         std::vector<uint8_t> code;
         if (!few()) mine.assign(columns_.symbols.size(), kNoSymbol), code.assign(size_t(p_.alphabet), kOtherSymbol);
         std::vector<uint64_t> sums(size_t(j1 - j0) * table_.passes(), 0);
@@ -142,7 +139,7 @@ class Comparison {
                            1,
                            nullptr,
                            nullptr};
-            uint8_t tables[64];
+            uint8_t tables[2 * kMatchLevels];
             for (int pass = 0; pass < table_.passes(); ++pass) {
                 table_.set(pass, task, tables);
                 task.sums = sums.data() + pass * (j1 - j0) - j0;
@@ -153,7 +150,7 @@ class Comparison {
             double total = 0;
             for (int pass = table_.passes(); pass-- > 0;)
                 total = total * 65536 + double(sums[size_t(pass * (j1 - j0) + j - j0)]);
-            out[which_ == Which::kOwn ? i : i * z_.count + j] += total;
+            out[which_ == kDiagonal ? i : i * z_.count + j] += total;
         }
     }
 
@@ -176,7 +173,7 @@ class Comparison {
     const Corpus x_, z_;
     const Pattern p_;
     const MatchTable table_;
-    const Which which_;
+    const MatrixPart which_;
     ByteCorpus columns_;
 };
 

@@ -70,7 +70,7 @@ struct WorthOfMatches {
 template <int Planes, int Segments>
 void matches_of(const MatchTask& t) {
     constexpr int64_t L = kVectorBytes;
-    alignas(64) Bytes x[kMatchedRows + kMostSpan];
+    alignas(64) Bytes x[kMatchedRows + kLongestComparedWindow];
     for (int64_t i = 0; i < t.windows + t.span - 1; ++i) x[i] = Bytes{} + int8_t(t.x[i]);
     const WorthOfMatches<Planes, Segments> none(t.tables);
     const int64_t last = t.span - 1;

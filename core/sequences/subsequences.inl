@@ -121,6 +121,6 @@ void subsequences(const int32_t* x, int64_t nx, const int64_t* z, int64_t nz, in
         case 5: return subsequences_of<5>(x, nx, z, nz, decay, exact, work, out);
         case 6: return subsequences_of<6>(x, nx, z, nz, decay, exact, work, out);
         case 7: return subsequences_of<7>(x, nx, z, nz, decay, exact, work, out);
-        default: return subsequences_of<kMostSubsequence>(x, nx, z, nz, decay, exact, work, out);
+        default: return subsequences_of<kLongestSubsequence>(x, nx, z, nz, decay, exact, work, out);
     }
 }

@@ -1,11 +1,10 @@
 // A symmetric matrix in 16 bits an entry, K[i, j] = centre + step q for each block of rows, and products with it.
 //
-// Of a block of kQuantRows rows only the columns from its first row on are kept: each pair once, but for the square on
-// the diagonal, which is whole. Entries lie in the order in which a product reads them: strips of kQuantStrip rows, in
-// each of them groups of kQuantGroup columns, so that memory is one stream. Rows and columns beyond the matrix are
-// zeros.
+// Of a block of kQuantisedRows rows only the columns from its first row on are kept: each pair once, but for the square
+// on the diagonal, which is whole. Entries lie in the order in which a product reads them: strips of kQuantisedStrip
+// rows, in each of them groups of kQuantisedGroup columns, so that memory is one stream. Rows and columns beyond the
+// matrix are zeros.
 
-constexpr int kQuantStrip = 8, kQuantGroup = 16;
 constexpr int64_t kQuantTile = 1024;  // columns of which a strip, 16 KB, stays in L1 for all vectors
 // Entries: fetched ahead of use. At n = 20 000 on one core 42 ms a product, 61 without.
 constexpr int64_t kAhead = 4096;
@@ -17,14 +16,15 @@ class QuantisedBlock {
     static constexpr int W = Simd<float>::W;
     typedef int16_t Short __attribute__((vector_size(kVectorBytes / 2), may_alias, aligned(2)));
     typedef uint32_t Seeds __attribute__((vector_size(kVectorBytes), may_alias, aligned(4)));
-    static_assert(kQuantGroup % W == 0 && kQuantRows % kQuantGroup == 0 && kQuantRows % kQuantStrip == 0);
+    static_assert(kQuantisedGroup % W == 0 && kQuantisedRows % kQuantisedGroup == 0 &&
+                  kQuantisedRows % kQuantisedStrip == 0);
 
    public:
     QuantisedBlock(int64_t rows, int64_t columns)
-        : rows_(rows), columns_(columns), groups_(ceil_div(columns, kQuantGroup)) {}
+        : rows_(rows), columns_(columns), groups_(ceil_div(columns, kQuantisedGroup)) {}
 
-    int64_t strips() const { return ceil_div(rows_, kQuantStrip); }
-    int64_t strip_size() const { return groups_ * kQuantStrip * kQuantGroup; }
+    int64_t strips() const { return ceil_div(rows_, kQuantisedStrip); }
+    int64_t strip_size() const { return groups_ * kQuantisedStrip * kQuantisedGroup; }
 
     // ---- rounding ---------------------------------------------------------------------------------------------------
 
@@ -44,14 +44,14 @@ class QuantisedBlock {
     // zero and is independent from pair to pair, whatever the entries. Entries on the diagonal become 0.
     void round(const float* x, const uint32_t* seeds, float centre, float scale, int16_t* out) const {
         parallel(strips(), [&](int64_t s) {
-            for (int64_t k = 0; k < kQuantStrip; ++k) {
-                const int64_t i = s * kQuantStrip + k;
-                int16_t* row = out + s * strip_size() + k * kQuantGroup;
+            for (int64_t k = 0; k < kQuantisedStrip; ++k) {
+                const int64_t i = s * kQuantisedStrip + k;
+                int16_t* row = out + s * strip_size() + k * kQuantisedGroup;
                 if (i < rows_)
                     round_row(x + i * columns_, i, seeds, centre, scale, row);
                 else
                     for (int64_t g = 0; g < groups_; ++g)
-                        std::memset(row + g * kQuantStrip * kQuantGroup, 0, kQuantGroup * sizeof(int16_t));
+                        std::memset(row + g * kQuantisedStrip * kQuantisedGroup, 0, kQuantisedGroup * sizeof(int16_t));
             }
         });
     }
@@ -61,13 +61,13 @@ class QuantisedBlock {
     // sums[k] = q[k, :] x over the columns [from, to), and carry[c] += sum of own[k] q[k, c] there unless carry is null
     static void dot_both(const int16_t* strip, const float* x, int64_t from, int64_t to, const float* own, float* carry,
                          double* sums) {
-        F s[kQuantStrip];
+        F s[kQuantisedStrip];
 #pragma GCC unroll 8
-        for (int k = 0; k < kQuantStrip; ++k) s[k] = F{};
+        for (int k = 0; k < kQuantisedStrip; ++k) s[k] = F{};
         for (int64_t c = from; c < to; c += W) {
-            const int16_t* q = strip + c / kQuantGroup * (kQuantStrip * kQuantGroup) + c % kQuantGroup;
+            const int16_t* q = strip + c / kQuantisedGroup * (kQuantisedStrip * kQuantisedGroup) + c % kQuantisedGroup;
             __builtin_prefetch(q + kAhead);
-            if constexpr (W == kQuantGroup) {  // a group is four lines, and one turn here
+            if constexpr (W == kQuantisedGroup) {  // a group is four lines, and one turn here
                 __builtin_prefetch(q + kAhead + 32);
                 __builtin_prefetch(q + kAhead + 64);
                 __builtin_prefetch(q + kAhead + 96);
@@ -75,15 +75,15 @@ class QuantisedBlock {
             const F xc = load(x + c);
             F t = carry ? load(carry + c) : F{};
 #pragma GCC unroll 8
-            for (int k = 0; k < kQuantStrip; ++k) {
-                const F e = widened(q + k * kQuantGroup);
+            for (int k = 0; k < kQuantisedStrip; ++k) {
+                const F e = widened(q + k * kQuantisedGroup);
                 s[k] += e * xc;
                 t += e * own[k];
             }
             if (carry) store<float>(carry + c, t);
         }
 #pragma GCC unroll 8
-        for (int k = 0; k < kQuantStrip; ++k) sums[k] += lane_sum<float>(s[k]);
+        for (int k = 0; k < kQuantisedStrip; ++k) sums[k] += lane_sum<float>(s[k]);
     }
 
    private:
@@ -112,17 +112,17 @@ class QuantisedBlock {
 
     void round_row(const float* x, int64_t i, const uint32_t* seeds, float centre, float scale, int16_t* out) const {
         const uint32_t own = seeds[i];
-        for (int64_t g = 0; g < groups_; ++g, out += kQuantStrip * kQuantGroup) {
-            const int64_t first = g * kQuantGroup, count = min64(kQuantGroup, columns_ - first);
-            if (count == kQuantGroup) {
+        for (int64_t g = 0; g < groups_; ++g, out += kQuantisedStrip * kQuantisedGroup) {
+            const int64_t first = g * kQuantisedGroup, count = min64(kQuantisedGroup, columns_ - first);
+            if (count == kQuantisedGroup) {
                 round_group(x + first, seeds + first, own, centre, scale, out);
             } else {
-                float entries[kQuantGroup] = {};
-                uint32_t theirs[kQuantGroup] = {};
+                float entries[kQuantisedGroup] = {};
+                uint32_t theirs[kQuantisedGroup] = {};
                 std::memcpy(entries, x + first, size_t(count) * sizeof(float));
                 std::memcpy(theirs, seeds + first, size_t(count) * sizeof(uint32_t));
                 round_group(entries, theirs, own, centre, scale, out);
-                std::memset(out + count, 0, size_t(kQuantGroup - count) * sizeof(int16_t));
+                std::memset(out + count, 0, size_t(kQuantisedGroup - count) * sizeof(int16_t));
             }
             if (first <= i && i < first + count) out[i - first] = 0;
         }
@@ -131,7 +131,7 @@ class QuantisedBlock {
     static void round_group(const float* x, const uint32_t* seeds, uint32_t own, float centre, float scale,
                             int16_t* out) {
 #pragma GCC unroll 4
-        for (int c = 0; c < kQuantGroup; c += W) {
+        for (int c = 0; c < kQuantisedGroup; c += W) {
             Seeds z = *reinterpret_cast<const Seeds*>(seeds + c) + own;
             z = (z ^ (z >> 15)) * 0x2c1b3c6du;
             z = (z ^ (z >> 12)) * 0x297a2d39u;
@@ -162,7 +162,7 @@ void quantise(const float* x, int64_t rows, int64_t columns, const uint32_t* see
 
 // out += Q v for the blocks [first, last) of Q, whose entries are step[block] q.
 void quantised_product(const QuantisedSpec& p) {
-    const int64_t length = round_up(p.n, kQuantGroup), groups = max64(1, min64(threads(), p.last - p.first));
+    const int64_t length = round_up(p.n, kQuantisedGroup), groups = max64(1, min64(threads(), p.last - p.first));
     Buffer<float> vectors(p.r * (length + kQuantTile));
     for (int64_t j = 0; j < p.n; ++j)
         for (int64_t q = 0; q < p.r; ++q) vectors[q * length + j] = p.v[j * p.r + q];
@@ -171,29 +171,29 @@ void quantised_product(const QuantisedSpec& p) {
         Buffer<float> carry(p.r * length);
         double* mine = others.get() + g * p.n * p.r;
         for (int64_t b = p.first + g; b < p.last; b += groups) {
-            const int64_t begin = b * kQuantRows, rows = min64(kQuantRows, p.n - begin), columns = p.n - begin;
+            const int64_t begin = b * kQuantisedRows, rows = min64(kQuantisedRows, p.n - begin), columns = p.n - begin;
             const QuantisedBlock block(rows, columns);
             const float step = float(p.step[b]);
             for (int64_t s = 0; s < block.strips(); ++s) {
                 const int16_t* strip = p.entries + p.start[b] + s * block.strip_size();
-                const int64_t row = begin + s * kQuantStrip, valid = min64(kQuantStrip, p.n - row);
+                const int64_t row = begin + s * kQuantisedStrip, valid = min64(kQuantisedStrip, p.n - row);
                 for (int64_t c = 0; c < columns;) {
                     // The square on the diagonal, then tiles.
                     const int64_t end =
-                        min64(round_up(columns, kQuantGroup), c < kQuantRows ? kQuantRows : c + kQuantTile);
+                        min64(round_up(columns, kQuantisedGroup), c < kQuantisedRows ? kQuantisedRows : c + kQuantTile);
                     for (int64_t q = 0; q < p.r; ++q) {
-                        float own[kQuantStrip] = {};
-                        double sums[kQuantStrip] = {};
+                        float own[kQuantisedStrip] = {};
+                        double sums[kQuantisedStrip] = {};
                         for (int64_t k = 0; k < valid; ++k) own[k] = step * vectors[q * length + row + k];
                         QuantisedBlock::dot_both(strip, vectors.get() + q * length + begin, c, end, own,
-                                                 c < kQuantRows ? nullptr : carry.get() + q * length, sums);
+                                                 c < kQuantisedRows ? nullptr : carry.get() + q * length, sums);
                         for (int64_t k = 0; k < valid; ++k) mine[(row + k) * p.r + q] += p.step[b] * sums[k];
                     }
                     c = end;
                 }
             }
             for (int64_t q = 0; q < p.r; ++q)
-                for (int64_t c = kQuantRows; c < columns; ++c) {
+                for (int64_t c = kQuantisedRows; c < columns; ++c) {
                     mine[(begin + c) * p.r + q] += double(carry[q * length + c]);
                     carry[q * length + c] = 0;
                 }

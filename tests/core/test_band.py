@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from mercer.engine import reference
+from mercer.engine.opcodes import BAND
 
-BAND = reference.BAND
 rng = np.random.default_rng(0)
 
 

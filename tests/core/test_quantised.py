@@ -4,9 +4,17 @@ import numpy as np
 import pytest
 
 from mercer.engine import reference
+from mercer.engine.opcodes import QUANTISED_ROWS as BLOCK
 
-BLOCK = reference.QUANTISED_ROWS
-SIZES = [(1, 1), (2, 2), (9, 9), (BLOCK - 1, BLOCK - 1), (BLOCK, BLOCK), (BLOCK, BLOCK + 1), (BLOCK, BLOCK + 333)]
+SIZES = [
+    (1, 1),
+    (2, 2),
+    (9, 9),
+    (BLOCK - 1, BLOCK - 1),
+    (BLOCK, BLOCK),
+    (BLOCK, BLOCK + 1),
+    (BLOCK, BLOCK + 333),
+]
 
 
 def size(h, w):

@@ -143,8 +143,6 @@ class Engine(ABC):
     The loops are functions of `loops`, a module; `mercer.engine.reference` documents and defines them.
     """
 
-    BAND: int
-    QUANTISED_ROWS: int
     WindowComparison: Loop
     add_products: Loop
     add_rows: Loop

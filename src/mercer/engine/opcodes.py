@@ -1,4 +1,4 @@
-"""The numbers that the parts of an engine share: pairings, operations and kinds of operands, each written here only.
+"""The numbers that the parts of an engine share: operations, states, and sizes of blocks, each written here only.
 
 Run as a script, this prints them as a C++ header. CMake does so before it compiles the core.
 """
@@ -7,10 +7,41 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = ["MAX_REGISTERS", "OperandKind", "Operation", "Pairing"]
+__all__ = [
+    "BAND", "LONGEST_COMPARED_WINDOW", "LONGEST_SUBSEQUENCE", "LONGEST_WINDOW", "MATCH_LEVELS", "MAX_REGISTERS",
+    "QUANTISED_GROUP", "QUANTISED_ROWS", "QUANTISED_STRIP", "ROW_BLOCK", "MatrixPart", "OperandKind", "Operation",
+    "Pairing", "SmoStatus",
+]  # fmt: skip
 
 MAX_REGISTERS = 64
 """Values that a program may hold at a time."""
+
+ROW_BLOCK = 192
+"""Rows of a block of tiles: a multiple of the height and the width of every instruction set's panels."""
+
+QUANTISED_ROWS = 192
+"""Rows of a block of entries in 16 bits; of each block only the columns from its first row on are kept."""
+
+QUANTISED_STRIP = 8
+"""Rows of a strip, of which the blocks consist."""
+
+QUANTISED_GROUP = 16
+"""Columns of a group, of which the strips consist."""
+
+BAND = 48
+"""Diagonals on each side of a band matrix, and the side of its tiles: whole panels of every instruction set."""
+
+LONGEST_SUBSEQUENCE = 8
+"""Symbols of a subsequence, for which the loops are compiled."""
+
+LONGEST_WINDOW = 4095
+"""Symbols of a window whose patterns are counted."""
+
+LONGEST_COMPARED_WINDOW = 127
+"""Symbols of a window that is compared with others: matches are counted in a signed byte."""
+
+MATCH_LEVELS = 32
+"""Numbers of matches that may be worth something: two tables of 16 bytes."""
 
 
 class Pairing(IntEnum):
@@ -74,20 +105,42 @@ class OperandKind(IntEnum):
     CONSTANT = 3
 
 
+class SmoStatus(IntEnum):
+    """How a problem of sequential minimal optimisation stands."""
+
+    RUNNING = 0
+    SETTLED = 1
+    STUCK = 2
+    CAPPED = 3
+
+
+class MatrixPart(IntEnum):
+    """Which entries are wanted: all; those on and above the diagonal of a symmetric matrix; those on it."""
+
+    WHOLE = 0
+    UPPER = 1
+    DIAGONAL = 2
+
+
 def header() -> str:
     """The numbers in C++, POW_INTEGER as kPowInteger.
 
     >>> header().splitlines()[-2]
-    'constexpr int kMaxRegisters = 64;'
+    'constexpr int kMatchLevels = 32;'
     """
     lines = ["// Generated from src/mercer/engine/opcodes.py.", "#pragma once", "namespace mercer {"]
-    for kind in (Pairing, Operation, OperandKind):
-        members = ", ".join(f"k{member.name.title().replace('_', '')} = {member.value}" for member in kind)
+    for kind in (Pairing, Operation, OperandKind, SmoStatus, MatrixPart):
+        members = ", ".join(f"{_constant(member.name)} = {member.value}" for member in kind)
         lines.append(f"enum {kind.__name__} : int {{ {members} }};")
     lines.append(f"constexpr int kPairings = {len(Pairing)}, kOperations = {len(Operation)};")
     lines.append(f"constexpr int kOperandsRead[] = {{ {', '.join(str(one.operands) for one in Operation)} }};")
-    lines += [f"constexpr int kMaxRegisters = {MAX_REGISTERS};", "}  // namespace mercer"]
-    return "\n".join(lines)
+    sizes = (name for name, value in globals().items() if name.isupper() and isinstance(value, int))
+    lines += [f"constexpr int {_constant(name)} = {globals()[name]};" for name in sizes]
+    return "\n".join([*lines, "}  // namespace mercer"])
+
+
+def _constant(name: str) -> str:
+    return f"k{name.title().replace('_', '')}"
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.engine.backend import engine
+from mercer.engine.opcodes import BAND
 from mercer.errors import InvalidInput, message
 from mercer.factorizations.inverse import RidgeInverse, noise, partner, reflection, subtract_outer
 from mercer.operators import Operator, estimate_norm
@@ -85,8 +86,7 @@ class RidgeBand(RidgeInverse):
     @staticmethod
     def bytes(n: int) -> int:
         """What `of` takes at its peak: half of the matrix in tiles, Q, and strips of it; later factors of some λ."""
-        side = engine().BAND
-        return 8 * (3 * (n + side) ** 2 // 2 + (4 * engine().threads() + 2 * SHIFTS) * side * n)
+        return 8 * (3 * (n + BAND) ** 2 // 2 + (4 * engine().threads() + 2 * SHIFTS) * BAND * n)
 
     def solvable(self, alphas: ArrayLike) -> NDArray[np.bool_]:
         shifts = np.asarray(alphas, np.float64) - self._rounding
@@ -198,8 +198,7 @@ class _Weighted:
 
 def _reduced(matrix: _Weighted, size: int) -> tuple[Floats, Floats, Floats]:
     """B's tiles on and below the diagonal, and Qᵀ, of the first `size` rows and columns; padded on the diagonal."""
-    core = engine()
-    side = core.BAND
+    core, side = engine(), BAND
     blocks = -(-len(matrix.roots) // side)
     slabs = _aligned((blocks * (blocks + 1) // 2 * side**2,))
     own = _views(slabs, blocks, side)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from mercer.engine import backend
+from mercer.engine.opcodes import ROW_BLOCK
 from mercer.errors import InvalidInput, message
 from mercer.gram import tiles as sweep
 from mercer.gram.inputs import RUN, commutes, narrowed
@@ -279,7 +280,7 @@ class KernelOperator(Planned):
     def packed_bytes(self) -> int:
         """What `packed` takes, at most."""
         n = self.shape[0]
-        return self.dtype.itemsize * Packed.size(n, max(n, 1) if self.kernel.whole else sweep.ROW_BLOCK)
+        return self.dtype.itemsize * Packed.size(n, max(n, 1) if self.kernel.whole else ROW_BLOCK)
 
     def add_to(self, out: Array) -> Array:
         """Add K to `out` in place, a few rows at a time."""

@@ -96,8 +96,6 @@ def block_tiles(kernel: Kernel, x: Points, z: Points) -> Tiles:
 
 PIECE = 1e8
 """Operations of one thread between two interrupt checks."""
-ROW_BLOCK = 192
-"""Rows of a block of the engine, if the kernel does not prefer larger ones."""
 PANEL = 12
 """Rows that the engine evaluates together at most: fewer would waste some of them."""
 OTHERS = 1 << 28

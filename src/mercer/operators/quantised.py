@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.engine import backend
+from mercer.engine.opcodes import QUANTISED_GROUP, QUANTISED_ROWS, QUANTISED_STRIP
 from mercer.errors import InvalidInput, message
 from mercer.operators.arrays import Array
 from mercer.operators.base import Operator
@@ -61,10 +62,10 @@ class Quantised(Operator):
             raise InvalidInput(message("Quantised", given, "give a symmetric one, and most ≥ 0"))
         super().__init__(A.shape, np.float32, symmetric=True)
         engine, n = backend.engine(), A.shape[0]
-        self._height = int(engine.QUANTISED_ROWS)
-        self._begin = np.arange(0, n, self._height)
-        rows = np.minimum(self._height, n - self._begin)
-        self._start = np.append(0, np.cumsum(-(-rows // 8) * 8 * (-(-(n - self._begin) // 16) * 16))).astype(np.int64)
+        self._begin = np.arange(0, n, QUANTISED_ROWS)
+        rows = np.minimum(QUANTISED_ROWS, n - self._begin)
+        sizes = _padded(rows, QUANTISED_STRIP) * _padded(n - self._begin, QUANTISED_GROUP)
+        self._start = np.append(0, np.cumsum(sizes)).astype(np.int64)
         self._steps, self._centres = np.zeros(len(rows)), np.zeros(len(rows))
         self._entries, self._diagonal = np.empty(int(self._start[-1]), np.int16), np.array(A.diagonal(), np.float64)
         self.noise = self._round(A, engine, most)
@@ -77,7 +78,7 @@ class Quantised(Operator):
         >>> Quantised.bytes(20_000)
         403840000
         """
-        return n * n + 192 * n
+        return n * n + QUANTISED_ROWS * n
 
     def _round(self, A: Operator, engine: Any, most: float) -> float:
         """Fill the blocks, until the noise is beyond `most`; the noise."""
@@ -87,7 +88,7 @@ class Quantised(Operator):
         if not np.all(np.isfinite(self._diagonal)):
             return float("nan")
         for b, i0 in enumerate(self._begin):
-            i1 = min(i0 + self._height, n)
+            i1 = min(i0 + QUANTISED_ROWS, n)
             x = np.ascontiguousarray(A.block(np.arange(i0, i1), np.arange(i0, n)), np.float32)
             out = self._entries[self._start[b] : self._start[b + 1]]
             self._centres[b], self._steps[b] = engine.quantise(x, seeds[i0:], out)
@@ -106,7 +107,7 @@ class Quantised(Operator):
         v = np.ascontiguousarray(np.ldexp(np.asarray(V, np.float64), -scale), np.float32)
         out = self._constants(v)
         engine, blocks = backend.engine(), len(self._begin)
-        step = max(1, int(PIECE * engine.threads() / (self._height * max(v.size, 1))))
+        step = max(1, int(PIECE * engine.threads() / (QUANTISED_ROWS * max(v.size, 1))))
         for first in range(0, blocks if v.size else 0, step):
             last = min(first + step, blocks)
             engine.quantised_product(self._entries, self._start, self._steps, first, last, v, out)
@@ -119,8 +120,12 @@ class Quantised(Operator):
         after, c = np.cumsum(sums[::-1], axis=0)[::-1], self._centres[:, None]
         before = np.cumsum(c * sums, axis=0) - c * sums
         per_block = c * after + before
-        block = np.arange(len(v)) // self._height
+        block = np.arange(len(v)) // QUANTISED_ROWS
         return np.ascontiguousarray(per_block[block] + (self._diagonal - self._centres[block])[:, None] * wide)
 
     def diagonal(self) -> Array:
         return self._diagonal.astype(np.float32)
+
+
+def _padded(sizes: Array, to: int) -> Array:
+    return -(-sizes // to) * to

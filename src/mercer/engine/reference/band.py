@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["BAND", "band_factors", "band_norms", "band_step", "band_vectors"]
+from mercer.engine.opcodes import BAND
 
-BAND = 48
-"""Diagonals of B on each side, and the side of the tiles."""
+__all__ = ["band_factors", "band_norms", "band_step", "band_vectors"]
 
 
 def band_step(slabs: Any, upper: Any, factors: Any, pending: Any, step: int, isa: str = "") -> None:

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["CAPPED", "RUNNING", "SETTLED", "STUCK", "smo"]
+from mercer.engine.opcodes import SmoStatus
 
-RUNNING, SETTLED, STUCK, CAPPED = range(4)
+__all__ = ["smo"]
+
 TAU = 1e-12
 """Instead of a curvature that is not positive."""
 
@@ -59,7 +60,7 @@ def smo(
         m − M, steps so far, and how it ended; a problem that has ended is left alone.
     """
     matrix = matrix if isinstance(matrix, np.ndarray) else _made(matrix)
-    for q in np.flatnonzero(np.asarray(ended) == RUNNING).tolist():
+    for q in np.flatnonzero(np.asarray(ended) == SmoStatus.RUNNING).tolist():
         some = slice(offset[q], offset[q + 1])
         one = _Problem(matrix, row[some], lower[some], upper[some], kink, beta[some], gradient[some])
         stale = active[some] == 0
@@ -109,15 +110,15 @@ class _Problem:
             up, low = self.slopes()
             gap[q] = max((up[g].max() - low[g].min() for g in groups), default=-np.inf)
             if not gap[q] > tol:
-                ended[q] = SETTLED
+                ended[q] = SmoStatus.SETTLED
             elif steps[q] >= limit:
-                ended[q] = CAPPED
+                ended[q] = SmoStatus.CAPPED
             elif visited < work:
                 if self.step(groups, up, low):
                     steps[q] += 1
                     visited += 2 * len(self.beta)
                     continue
-                ended[q] = STUCK
+                ended[q] = SmoStatus.STUCK
             return
 
     def step(self, groups: list[slice], up: Any, low: Any) -> bool:

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["QUANTISED_ROWS", "quantise", "quantised_product"]
+from mercer.engine.opcodes import QUANTISED_GROUP as GROUP
+from mercer.engine.opcodes import QUANTISED_ROWS as ROWS
+from mercer.engine.opcodes import QUANTISED_STRIP as STRIP
 
-QUANTISED_ROWS = 192
-"""Rows of a block; of each only the columns from its first row on are kept."""
+__all__ = ["quantise", "quantised_product"]
 
-_STRIP, _GROUP, _MOST = 8, 16, np.float32(32767.0)
+_MOST = np.float32(32767.0)
 
 
 def quantise(x: Any, seeds: Any, out: Any, isa: str = "") -> tuple[float, float]:
@@ -49,9 +50,9 @@ def quantise(x: Any, seeds: Any, out: Any, isa: str = "") -> tuple[float, float]
     u = (z >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)
     q = np.clip(np.floor((others - np.float32(centre)) * scale + u), -_MOST, _MOST)
     q[on, on] = 0
-    padded = np.zeros((-(-h // _STRIP) * _STRIP, -(-w // _GROUP) * _GROUP), np.int16)
+    padded = np.zeros((-(-h // STRIP) * STRIP, -(-w // GROUP) * GROUP), np.int16)
     padded[:h, :w] = q
-    out[:] = padded.reshape(-1, _STRIP, padded.shape[1] // _GROUP, _GROUP).swapaxes(1, 2).ravel()
+    out[:] = padded.reshape(-1, STRIP, padded.shape[1] // GROUP, GROUP).swapaxes(1, 2).ravel()
     return centre, step
 
 
@@ -72,9 +73,9 @@ def quantised_product(
     """
     n = len(v)
     for b in range(first, last):
-        i0, i1 = b * QUANTISED_ROWS, min((b + 1) * QUANTISED_ROWS, n)
-        groups = -(-(n - i0) // _GROUP)
-        strips = entries[start[b] : start[b + 1]].reshape(-1, groups, _STRIP, _GROUP)
-        q = strips.swapaxes(1, 2).reshape(-1, groups * _GROUP)[: i1 - i0, : n - i0].astype(np.float32)
+        i0, i1 = b * ROWS, min((b + 1) * ROWS, n)
+        groups = -(-(n - i0) // GROUP)
+        strips = entries[start[b] : start[b + 1]].reshape(-1, groups, STRIP, GROUP)
+        q = strips.swapaxes(1, 2).reshape(-1, groups * GROUP)[: i1 - i0, : n - i0].astype(np.float32)
         out[i0:i1] += step[b] * (q @ v[i0:])
         out[i1:] += step[b] * (q[:, i1 - i0 :].T @ v[i0:i1])

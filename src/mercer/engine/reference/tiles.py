@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.engine.opcodes import Operation, Pairing
+from mercer.engine.opcodes import ROW_BLOCK, Operation, Pairing
 
 __all__ = ["BlockTiles", "Tiles", "instruction_sets", "threads"]
 
@@ -43,7 +43,7 @@ class BlockTiles:
         Of a block, where they should be more than usual.
     """
 
-    row_block = 192
+    row_block = ROW_BLOCK
 
     def __init__(
         self, rows: int, columns: int, evaluate: Callable[[int, int, int, int], Array], entries: int = 0

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.engine.opcodes import MatrixPart
+
 __all__ = ["WindowComparison", "match_lanes"]
 
 Array = NDArray[Any]
@@ -21,7 +23,7 @@ class WindowComparison:
     """Entries Σ worth[m(a, b)] over the windows a of xᵢ and b of zⱼ, m being the number of places at which they agree.
 
     `worth` has an entry for each number of matches from 0 to the length of a window. Windows with a symbol outside [0,
-    alphabet) are left out. `which` is 0 for all entries, 1 for those with i ≤ j, z being like x, and 2 for (i, i).
+    alphabet) are left out. `which` is a `MatrixPart`: all entries, those with i ≤ j, z being like x, or (i, i).
     """
 
     def __init__(
@@ -34,13 +36,14 @@ class WindowComparison:
     def add(self, start: int, end: int, out: Array) -> None:
         """`out[i, j]` += what the windows of x that begin at symbols [start, end) add; `out[i, 0]` of (i, i)."""
         (_, x_starts), (_, z_starts) = self._sides
+        diagonal = self._which == MatrixPart.DIAGONAL
         for i in range(len(x_starts) - 1):
             rows = self._windows(0, max(start, x_starts[i]), min(end, x_starts[i + 1]), x_starts[i + 1])
-            columns = {0: range(len(z_starts) - 1), 1: range(i, len(z_starts) - 1), 2: range(i, i + 1)}[self._which]
+            columns = range(i if self._which else 0, i + 1 if diagonal else len(z_starts) - 1)
             for j in columns if len(rows) else ():
                 others = self._windows(1, z_starts[j], z_starts[j + 1], z_starts[j + 1])
                 matches = (rows[:, None, :] == others[None, :, :]).sum(axis=2)
-                out[i, 0 if self._which == 2 else j] += self._worth[matches].sum(dtype=np.float64)
+                out[i, 0 if diagonal else j] += self._worth[matches].sum(dtype=np.float64)
 
     def _windows(self, side: int, start: int, end: int, until: int) -> Array:
         """The known windows that begin at [start, end) and end by `until`, one a row."""

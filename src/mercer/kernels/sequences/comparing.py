@@ -14,17 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.engine import backend
+from mercer.engine.opcodes import LONGEST_COMPARED_WINDOW, MATCH_LEVELS, MatrixPart
 from mercer.kernels.sequences.corpus import Corpus
 from mercer.kernels.sequences.counts import Pattern, mirrored
 from mercer.planning.machine import known
 
 __all__ = ["comparisons", "diagonal", "gram", "is_less_work", "product"]
-
-LONGEST = 127
-"""Places of a window that bytes can count."""
-
-LEVELS = 32
-"""Numbers of matches that are worth something, for which there are tables."""
 
 PIECE = 1e8
 """Vectors of pairs of one thread between two interrupt checks."""
@@ -34,8 +29,6 @@ ENTRIES = 1 << 23
 
 COUNTING = 0.5
 """What two windows cost that show the same, in comparisons of two vectors of windows."""
-
-ALL, TRIANGLE, OWN = range(3)
 
 
 def is_less_work(x: Corpus, z: Corpus | None, worth: NDArray[np.int64], patterns: Sequence[Pattern], span: int) -> bool:
@@ -79,7 +72,7 @@ def diagonal_is_less_work(x: Corpus, worth: NDArray[np.int64], patterns: Sequenc
 
 def _possible(worth: NDArray[np.int64]) -> bool:
     span, valuable = len(worth) - 1, np.flatnonzero(worth)
-    return 1 <= span <= LONGEST and (len(valuable) == 0 or span - int(valuable[0]) < LEVELS)
+    return 1 <= span <= LONGEST_COMPARED_WINDOW and (len(valuable) == 0 or span - int(valuable[0]) < MATCH_LEVELS)
 
 
 def _windows(x: Corpus, span: int) -> NDArray[np.float64]:
@@ -100,14 +93,14 @@ def _counting(x: Corpus, z: Corpus | None, patterns: Sequence[Pattern], span: in
 def gram(x: Corpus, z: Corpus, worth: NDArray[np.int64], symmetric: bool) -> NDArray[np.float64]:
     """Σ worth over all pairs of windows; `symmetric` computes i ≤ j, and mirrors them."""
     out = np.zeros((x.count, z.count))
-    _add(x, z, worth, TRIANGLE if symmetric else ALL, out)
+    _add(x, z, worth, MatrixPart.UPPER if symmetric else MatrixPart.WHOLE, out)
     return mirrored(out) if symmetric else out
 
 
 def diagonal(x: Corpus, z: Corpus, worth: NDArray[np.int64]) -> NDArray[np.float64]:
     """The sums of sequence i of x with sequence i of z."""
     out = np.zeros((x.count, 1))
-    _add(x, z, worth, OWN, out)
+    _add(x, z, worth, MatrixPart.DIAGONAL, out)
     return out[:, 0]
 
 
@@ -120,13 +113,13 @@ def product(x: Corpus, z: Corpus, worth: NDArray[np.int64], V: NDArray[np.float6
     return out
 
 
-def _add(x: Corpus, z: Corpus, worth: NDArray[np.int64], which: int, out: NDArray[np.float64]) -> None:
+def _add(x: Corpus, z: Corpus, worth: NDArray[np.int64], which: MatrixPart, out: NDArray[np.float64]) -> None:
     core = backend.engine()
     alphabet = max(x.alphabet, 1)
     sums = core.WindowComparison(x.symbols, x.starts, z.symbols, z.starts, worth, alphabet, which)
     span, last = len(worth) - 1, int(x.starts[-1])
-    columns = z.lengths.max(initial=0) if which == OWN else z.starts[-1]
-    across = columns / core.match_lanes() + (1 if which == OWN else z.count) * (1 + span / 100)
+    columns = z.lengths.max(initial=0) if which == MatrixPart.DIAGONAL else z.starts[-1]
+    across = columns / core.match_lanes() + (1 if which == MatrixPart.DIAGONAL else z.count) * (1 + span / 100)
     step = max(int(PIECE * core.threads() / max(float(across), 1.0)), 1)
     for start in range(0, last, step):
         sums.add(start, min(start + step, last), out)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.engine import backend
+from mercer.engine.opcodes import LONGEST_SUBSEQUENCE
 from mercer.errors import NotAKernel, message
 from mercer.kernels.base import Array
 from mercer.kernels.parameters import checks
@@ -16,9 +17,6 @@ from mercer.kernels.sequences.corpus import Corpus
 from mercer.kernels.sequences.pairs import by_pairs, own_pairs
 
 __all__ = ["Subsequence"]
-
-LONGEST = 8
-"""Symbols of a subsequence for which loops are compiled."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,8 +68,8 @@ class Subsequence(SequenceKernel):
 
     def __post_init__(self) -> None:
         self._set("length", integer("Subsequence", "length", self.length))
-        if self.length > LONGEST:
-            raise NotAKernel(message("Subsequence", f"length={self.length}", f"give at most {LONGEST}"))
+        if self.length > LONGEST_SUBSEQUENCE:
+            raise NotAKernel(message("Subsequence", f"length={self.length}", f"give at most {LONGEST_SUBSEQUENCE}"))
         self._set("decay", checks.positive("Subsequence", "decay", self.decay))
         if self.decay > 1:
             raise NotAKernel(message("Subsequence", f"decay={self.decay}", "give a number in (0, 1]"))

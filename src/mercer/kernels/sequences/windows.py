@@ -8,6 +8,7 @@ from itertools import combinations
 from math import comb, factorial
 from typing import Any
 
+from mercer.engine.opcodes import LONGEST_WINDOW
 from mercer.errors import InvalidInput, NotAKernel, message
 from mercer.kernels.sequences.base import WindowKernel, integer
 from mercer.kernels.sequences.counts import Pattern
@@ -19,9 +20,6 @@ MOST_PATTERNS = 20_000
 
 MOST_PLACES = 500_000
 """Of all patterns together."""
-
-LONGEST_WINDOW = 4095
-"""Symbols of a window, for which loops are compiled."""
 
 
 @dataclass(frozen=True, repr=False)

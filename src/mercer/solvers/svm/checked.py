@@ -9,6 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.engine.opcodes import SmoStatus
 from mercer.errors import InvalidInput, message
 from mercer.solvers.base import Solver, State, Status
 from mercer.solvers.svm.dual import DualFamily, DualPoint, Floats, Integers
@@ -19,7 +20,7 @@ MARGIN = 0.95
 """Of the tolerance, on the stored matrix: what its rounding may add up to is left to the check."""
 STALLS_ALLOWED = 3
 
-RUNNING, SETTLED, STUCK, CAPPED = range(4)
+RUNNING, SETTLED, STUCK, CAPPED = SmoStatus
 
 
 @dataclass(frozen=True)
