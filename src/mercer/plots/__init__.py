@@ -11,10 +11,25 @@ if importlib.util.find_spec("matplotlib") is None:
 
 from mercer.plots.components import ComponentsDisplay
 from mercer.plots.display import Display
+from mercer.plots.gram import GramDisplay
+from mercer.plots.posterior import PosteriorDisplay
+from mercer.plots.scores import ScoresDisplay
+from mercer.plots.spectrum import SpectrumDisplay
 from mercer.plots.surface import DecisionSurfaceDisplay
 from mercer.plots.variances import VariancesDisplay
+from mercer.plots.witness import WitnessDisplay
 
-__all__ = ["ComponentsDisplay", "DecisionSurfaceDisplay", "Display", "VariancesDisplay"]
+__all__ = [
+    "ComponentsDisplay",
+    "DecisionSurfaceDisplay",
+    "Display",
+    "GramDisplay",
+    "PosteriorDisplay",
+    "ScoresDisplay",
+    "SpectrumDisplay",
+    "VariancesDisplay",
+    "WitnessDisplay",
+]
 
 
 def __dir__() -> list[str]:
