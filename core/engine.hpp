@@ -38,7 +38,7 @@ struct InstructionSpec {
     double k0, k1;
 };
 
-// A plan: n rows against m columns. Everything is borrowed during construction only, `pins` included.
+// A plan: n rows against m columns. Everything is borrowed during construction only, `self_pairs` included.
 struct Plan {
     bool is_double;
     int64_t rows, columns;
@@ -49,8 +49,8 @@ struct Plan {
     const void* const* column_value;  // each m long
     const double* constant;
     const InstructionSpec* instruction;
-    int result;           // the register that holds the kernel's value at the end
-    const int64_t* pins;  // per row, the column that is the same point, or -1; may be null
+    int result;                 // the register that holds the kernel's value at the end
+    const int64_t* self_pairs;  // per row, the column that is the same point, or -1; may be null
 };
 
 // Where the block row from row i on begins, if of n x n entries block rows from the diagonal on are kept one after the
@@ -84,16 +84,16 @@ class Engine {
     virtual void row_max(int64_t i0, int64_t i1, int64_t* index, double* value) = 0;
 };
 
-// Problems on rows of one matrix of features, min 1/2 |w|^2 - c'b + kink |b| with w = sum of b_t x_t and lower <= b <=
-// upper, where the variable t of the problem p, offset[p] <= t < offset[p + 1], has the row row[t]. Arrays that are not
-// const are read and written.
+// Problems on rows of one matrix of features, min 1/2 |w|^2 - c'b + epsilon |b| with w = sum of b_t x_t and lower <= b
+// <= upper, where the variable t of the problem p, offset[p] <= t < offset[p + 1], has the row row[t]. Arrays that are
+// not const are read and written.
 struct CoordinateFamily {
     bool is_double;
     const void* features;  // n x width
     int64_t width, problems;
     const int64_t *offset, *row;
     const double *square, *linear, *lower, *upper;  // square: |x|^2 of each row of features
-    double kink;
+    double epsilon;
     double *beta, *w;  // w: problems x width
     int64_t* order;    // of the variables within their problem, those in use first
     // For each problem: how many are in use, how many of these were visited in this pass, passes so far.
@@ -105,7 +105,7 @@ struct CoordinateFamily {
     int64_t* ended;
 };
 using RunCoordinates = void (*)(const CoordinateFamily&);
-// Problems that share one matrix K: min 1/2 b'Kb - c'b + kink |b| with the sum of b fixed and lower <= b <= upper,
+// Problems that share one matrix K: min 1/2 b'Kb - c'b + epsilon |b| with the sum of b fixed and lower <= b <= upper,
 // where variable t of the problem p, offset[p] <= t < offset[p + 1], stands for the row row[t] of K. From split[p] on,
 // the variables are a second group with a fixed sum of its own. All arrays are the caller's; those that are not const
 // are read and written.
@@ -117,7 +117,7 @@ struct DualFamily {
     int64_t problems;
     const int64_t *offset, *split, *row;
     const double *lower, *upper;
-    double kink;
+    double epsilon;
     double *beta, *gradient;           // gradient: c - Kb, of the active variables
     double *anchor, *anchor_gradient;  // a former b, and all gradients there
     uint8_t* active;

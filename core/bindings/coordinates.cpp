@@ -29,7 +29,7 @@ void check_state(const Index& offset, const Integers& order, const Integers& pla
 }
 
 void coordinates(Input features, ConstDoubles square, Index offset, Index row, ConstDoubles linear, ConstDoubles lower,
-                 ConstDoubles upper, double kink, Doubles beta, Doubles w, Integers order, Integers place,
+                 ConstDoubles upper, double epsilon, Doubles beta, Doubles w, Integers order, Integers place,
                  Doubles level, Integers random, ConstDoubles tol, int64_t work, Integers ended,
                  const std::string& isa) {
     const bool is_double = has_type(features, true);
@@ -48,7 +48,7 @@ void coordinates(Input features, ConstDoubles square, Index offset, Index row, C
         require(one.ndim() == 1 && one.shape(0) == problems, "one value for each problem");
     require(tol.shape(0) == problems, "one tolerance for each problem");
     for (size_t t = 0; t < variables; ++t) require(row(t) >= 0 && row(t) < int64_t(n), "a row does not exist");
-    require(kink >= 0 && std::isfinite(kink) && work >= 0, "kink and work are not negative");
+    require(epsilon >= 0 && std::isfinite(epsilon) && work >= 0, "epsilon and work are not negative");
     check_state(offset, order, place);
     const CoordinateFamily family{.is_double = is_double,
                                   .features = features.data(),
@@ -60,7 +60,7 @@ void coordinates(Input features, ConstDoubles square, Index offset, Index row, C
                                   .linear = linear.data(),
                                   .lower = lower.data(),
                                   .upper = upper.data(),
-                                  .kink = kink,
+                                  .epsilon = epsilon,
                                   .beta = beta.data(),
                                   .w = w.data(),
                                   .order = order.data(),
@@ -79,7 +79,7 @@ void coordinates(Input features, ConstDoubles square, Index offset, Index row, C
 
 void bind_coordinates(nb::module_& m) {
     m.def("coordinates", &coordinates, "features"_a.noconvert(), "square"_a.noconvert(), "offset"_a.noconvert(),
-          "row"_a.noconvert(), "linear"_a.noconvert(), "lower"_a.noconvert(), "upper"_a.noconvert(), "kink"_a,
+          "row"_a.noconvert(), "linear"_a.noconvert(), "lower"_a.noconvert(), "upper"_a.noconvert(), "epsilon"_a,
           "beta"_a.noconvert(), "w"_a.noconvert(), "order"_a.noconvert(), "place"_a.noconvert(), "level"_a.noconvert(),
           "random"_a.noconvert(), "tol"_a.noconvert(), "work"_a, "ended"_a.noconvert(), "isa"_a = "");
 }

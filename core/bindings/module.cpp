@@ -123,14 +123,15 @@ class Tiles final : public Planned {
     Tiles(bool is_double, int64_t rows, int64_t columns, const std::vector<PairingArgument>& pairings,
           const std::vector<Input>& row_values, const std::vector<Input>& column_values,
           const std::vector<double>& constants, const std::vector<InstructionArgument>& program, int registers,
-          int result, std::optional<Index> pins, const std::string& isa, const std::vector<DistanceArgument>& norms)
+          int result, std::optional<Index> self_pairs, const std::string& isa,
+          const std::vector<DistanceArgument>& norms)
         : double_(is_double), n_(rows), m_(columns) {
         require(rows > 0 && columns > 0 && rows < kMaxSide && columns < kMaxSide,
                 "a plan needs at least one row and one column");
         require(registers >= 1 && registers <= kMaxRegisters && pairings.size() <= size_t(registers),
                 "too many registers");
         require(result >= 0 && result < registers, "the result's register does not exist");
-        require(!pins || int64_t(pins->shape(0)) == rows, "one pin per row");
+        require(!self_pairs || int64_t(self_pairs->shape(0)) == rows, "one pin per row");
         Parts p;
         for (const PairingArgument& one : pairings) p.add_pairing(one, rows, columns);
         p.norms.reserve(norms.size());  // they are pointed at
@@ -153,7 +154,7 @@ class Tiles final : public Planned {
                         .constant = constants.data(),
                         .instruction = p.program.data(),
                         .result = result,
-                        .pins = pins ? pins->data() : nullptr};
+                        .self_pairs = self_pairs ? self_pairs->data() : nullptr};
         const InstructionSet& set = find_isa(isa);
         nb::gil_scoped_release free;
         engine_.reset(set.make(plan));
@@ -295,7 +296,7 @@ NB_MODULE(_core, m) {
                       const std::vector<mercer::InstructionArgument>&, int, int, std::optional<mercer::Index>,
                       const std::string&, const std::vector<mercer::DistanceArgument>&>(),
              "is_double"_a, "rows"_a, "columns"_a, "pairings"_a, "row_values"_a, "column_values"_a, "constants"_a,
-             "program"_a, "registers"_a, "result"_a, "pins"_a.noconvert() = nb::none(), "isa"_a = "",
+             "program"_a, "registers"_a, "result"_a, "self_pairs"_a.noconvert() = nb::none(), "isa"_a = "",
              "norms"_a = std::vector<mercer::DistanceArgument>())
         .def_prop_ro("row_block", &Tiles::row_block)
         // noconvert: an output of another type or layout would be written to a copy, and lost

@@ -41,7 +41,7 @@ Entries of_tiles(const Planned& plan) {
 }
 
 template <class K, Entries (*read)(const K&)>
-void smo(const K& k, Index offset, Index split, Index row, ConstDoubles lower, ConstDoubles upper, double kink,
+void smo(const K& k, Index offset, Index split, Index row, ConstDoubles lower, ConstDoubles upper, double epsilon,
          Doubles beta, Doubles gradient, Doubles anchor, Doubles anchor_gradient, Flags active, double tol,
          int64_t limit, int64_t work, int64_t cache, Doubles gap, Integers steps, Integers ended,
          const std::string& isa) {
@@ -55,8 +55,8 @@ void smo(const K& k, Index offset, Index split, Index row, ConstDoubles lower, C
     for (int64_t t = 0; t < variables; ++t) require(row(size_t(t)) >= 0 && row(size_t(t)) < n, "a row does not exist");
     require(gap.shape(0) == split.shape(0) && steps.shape(0) == split.shape(0) && ended.shape(0) == split.shape(0),
             "one result for each problem");
-    require(kink >= 0 && std::isfinite(kink) && tol >= 0 && limit >= 0 && work >= 0 && cache >= 0,
-            "kink, tol, work and cache are not negative");
+    require(epsilon >= 0 && std::isfinite(epsilon) && tol >= 0 && limit >= 0 && work >= 0 && cache >= 0,
+            "epsilon, tol, work and cache are not negative");
     const DualFamily family{.is_double = entries.is_double,
                             .matrix = entries.matrix,
                             .rows = n,
@@ -68,7 +68,7 @@ void smo(const K& k, Index offset, Index split, Index row, ConstDoubles lower, C
                             .row = row.data(),
                             .lower = lower.data(),
                             .upper = upper.data(),
-                            .kink = kink,
+                            .epsilon = epsilon,
                             .beta = beta.data(),
                             .gradient = gradient.data(),
                             .anchor = anchor.data(),
@@ -91,7 +91,7 @@ void smo(const K& k, Index offset, Index split, Index row, ConstDoubles lower, C
 void bind_dual(nb::module_& m) {
     const auto define = [&m](auto f, auto matrix) {
         m.def("smo", f, matrix, "offset"_a.noconvert(), "split"_a.noconvert(), "row"_a.noconvert(),
-              "lower"_a.noconvert(), "upper"_a.noconvert(), "kink"_a, "beta"_a.noconvert(), "gradient"_a.noconvert(),
+              "lower"_a.noconvert(), "upper"_a.noconvert(), "epsilon"_a, "beta"_a.noconvert(), "gradient"_a.noconvert(),
               "anchor"_a.noconvert(), "anchor_gradient"_a.noconvert(), "active"_a.noconvert(), "tol"_a, "limit"_a,
               "work"_a, "cache"_a, "gap"_a.noconvert(), "steps"_a.noconvert(), "ended"_a.noconvert(), "isa"_a = "");
     };

@@ -205,9 +205,9 @@ class Strips {
             program_[i] = {s.op, s.target, {s.kind[0], s.kind[1], s.kind[2]}, {s.index[0], s.index[1], s.index[2]},
                            s.k0, s.k1};
         }
-        if (!p.pins) return;
-        pins_.reset(rows_padded_);
-        for (int64_t i = 0; i < rows_padded_; ++i) pins_[i] = i < n_ ? p.pins[i] : -1;
+        if (!p.self_pairs) return;
+        self_pairs_.reset(rows_padded_);
+        for (int64_t i = 0; i < rows_padded_; ++i) self_pairs_[i] = i < n_ ? p.self_pairs[i] : -1;
         pinned_ = true;
     }
 
@@ -287,7 +287,8 @@ class Strips {
     // A row is at no distance from itself.
     void pin(T* distances, int64_t i, int64_t j, int columns) const {
         for (int k = 0; k < M; ++k)
-            if (pins_[i + k] >= j && pins_[i + k] < j + columns) distances[k * stride_ + pins_[i + k] - j] = T(0);
+            if (self_pairs_[i + k] >= j && self_pairs_[i + k] < j + columns)
+                distances[k * stride_ + self_pairs_[i + k] - j] = T(0);
     }
 
     // What lies beyond the matrix was computed from zeros and may be anything, NaN included.
@@ -305,5 +306,5 @@ class Strips {
     Owned<PackedPairing<T>> pairing_;
     Owned<Instruction> program_;
     Buffer<T> row_value_, column_value_, constant_;
-    Buffer<int64_t> pins_;
+    Buffer<int64_t> self_pairs_;
 };

@@ -1,9 +1,9 @@
-// Dual coordinate descent: min 1/2 |w|^2 - c'b + kink |b| over lower <= b <= upper with w = sum of b_t x_t, one
+// Dual coordinate descent: min 1/2 |w|^2 - c'b + epsilon |b| over lower <= b <= upper with w = sum of b_t x_t, one
 // variable at a time.
 //
 // A variable's slope is w'x - c, with the kink's added upwards and downwards. It is moved to the minimum along itself,
 // between its bounds. The variables are visited in a new random order in each pass; one that is at a bound, or at its
-// kink, and whose slopes keep it there by more than the largest violation of the last pass is set aside until the
+// epsilon, and whose slopes keep it there by more than the largest violation of the last pass is set aside until the
 // others are done.
 
 constexpr double kNever = __builtin_inf();
@@ -70,7 +70,7 @@ void descend(const CoordinateFamily& f, int64_t p) {
         const T* x = static_cast<const T*>(f.features) + f.row[first + t] * m;
         const double b = beta[t], lo = f.lower[first + t], hi = f.upper[first + t];
         const double slope = Along<T>::dot(w, x, m) - f.linear[first + t];
-        const double rise = slope + (b < 0 ? -f.kink : f.kink), fall = slope + (b > 0 ? f.kink : -f.kink);
+        const double rise = slope + (b < 0 ? -f.epsilon : f.epsilon), fall = slope + (b > 0 ? f.epsilon : -f.epsilon);
         const bool stays_low = b >= hi || rise > bound, stays_high = b <= lo || fall < -bound;
         if (stays_low && stays_high) {  // set aside
             std::swap(order[at], order[--active]);
@@ -80,7 +80,7 @@ void descend(const CoordinateFamily& f, int64_t p) {
         top = std::max(top, violation), ++at;
         if (!(violation > 0)) continue;
         const double square = f.square[f.row[first + t]], pull = square * b - slope;
-        double to = pull > f.kink ? pull - f.kink : pull < -f.kink ? pull + f.kink : 0.0;
+        double to = pull > f.epsilon ? pull - f.epsilon : pull < -f.epsilon ? pull + f.epsilon : 0.0;
         to = square > 0 ? to / square : to > 0 ? hi : to < 0 ? lo : b;
         to = std::min(std::max(to, lo), hi);
         if (to == b) continue;

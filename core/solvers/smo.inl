@@ -1,5 +1,5 @@
-// Sequential minimal optimisation: min 1/2 b'Kb - c'b + kink |b|, sum of b fixed, lower <= b <= upper, two variables at
-// a time.
+// Sequential minimal optimisation: min 1/2 b'Kb - c'b + epsilon |b|, sum of b fixed, lower <= b <= upper, two variables
+// at a time.
 //
 // A variable t stands for the row row[t] of K, g = c - Kb. It may rise while it is below its upper bound, and fall
 // while above its lower one: `up` and `low` hold g with the kink's slope in that direction, and infinities where it may
@@ -177,14 +177,14 @@ class Smo {
     void set(int64_t k, double g) {
         const int64_t t = first_ + variable_[k];
         const double b = f_.beta[t];
-        up_[k] = b < f_.upper[t] ? g + (b < 0 ? f_.kink : -f_.kink) : -__builtin_inf();
-        low_[k] = b > f_.lower[t] ? g + (b > 0 ? -f_.kink : f_.kink) : __builtin_inf();
+        up_[k] = b < f_.upper[t] ? g + (b < 0 ? f_.epsilon : -f_.epsilon) : -__builtin_inf();
+        low_[k] = b > f_.lower[t] ? g + (b > 0 ? -f_.epsilon : f_.epsilon) : __builtin_inf();
     }
 
     double gradient(int64_t k) const {
         const double b = f_.beta[first_ + variable_[k]];
-        return up_[k] > -__builtin_inf() ? up_[k] - (b < 0 ? f_.kink : -f_.kink)
-                                         : low_[k] - (b > 0 ? -f_.kink : f_.kink);
+        return up_[k] > -__builtin_inf() ? up_[k] - (b < 0 ? f_.epsilon : -f_.epsilon)
+                                         : low_[k] - (b > 0 ? -f_.epsilon : f_.epsilon);
     }
 
     void save() {
@@ -273,7 +273,8 @@ class Smo {
         const double gi = gradient(i), gj = gradient(j), bi = f_.beta[s], bj = f_.beta[t];
         double eta = double(diagonal_[i]) + double(diagonal_[j]) - 2 * kij;
         if (!(eta > 0)) eta = kTau;
-        const double end_i = f_.kink > 0 && bi < 0 ? 0 : f_.upper[s], end_j = f_.kink > 0 && bj > 0 ? 0 : f_.lower[t];
+        const double end_i = f_.epsilon > 0 && bi < 0 ? 0 : f_.upper[s],
+                     end_j = f_.epsilon > 0 && bj > 0 ? 0 : f_.lower[t];
         const double room_i = end_i - bi, room_j = bj - end_j;
         double delta = (up_[i] - low_[j]) / eta;
         if (delta > room_i) delta = room_i;

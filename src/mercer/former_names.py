@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import warnings
+from collections.abc import Callable
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -10,10 +12,11 @@ from importlib.util import spec_from_loader
 from types import ModuleType
 from typing import Any
 
-__all__ = ["NOW", "former_name", "install"]
+__all__ = ["NOW", "RENAMED", "deprecated_names", "former_name", "install", "present_fields"]
 
 # The former folder, the present one, and modules as "former" or "former:present", of classes that pickles name.
 _MOVED = (
+    ("mercer.approx", "mercer.approx", "restricted:nystroem_ridge"),
     ("mercer.approx", "mercer.factorizations", "pivoted_cholesky preconditioner"),
     ("mercer.arrays", "mercer.tables", "columns"),
     ("mercer.estimators", "mercer.ways", "report"),
@@ -32,7 +35,7 @@ _MOVED = (
     ("mercer.kernels", "mercer.kernels.vectors", "formula histograms products stationary"),
     ("mercer.select", "mercer.factorizations", "band inverse spectrum"),
     ("mercer.solvers", "mercer.solvers.clustering", "lloyd seeding"),
-    ("mercer.solvers", "mercer.solvers.descent", "gradient logistic mistakes"),
+    ("mercer.solvers", "mercer.solvers.descent", "gradient logistic mistakes:perceptron"),
     ("mercer.solvers", "mercer.solvers.eigen", "eigen:dense krylov nipals pencil"),
     ("mercer.solvers", "mercer.solvers.linear", "cg cholesky linear:system refinement subsets"),
     ("mercer.solvers", "mercer.solvers.online", "budgeted online:learner projectron recursive"),
@@ -55,6 +58,18 @@ _FROM = {
     },
     "mercer.kernels.table_plans": dict.fromkeys(("SeasonPlan", "TextPlan"), "mercer.kernels.table"),
     "mercer.kernels.values": dict.fromkeys(("Function", "Precomputed"), "mercer.kernels.special"),
+}
+
+# Classes and functions that had another name.
+RENAMED = {
+    "DualFamily": "DualBatch",
+    "Labelled": "ClassificationProblem",
+    "LinearFamily": "LinearDualBatch",
+    "Meeting": "ChunkKernel",
+    "MistakeState": "PerceptronState",
+    "Mistakes": "PerceptronRule",
+    "RestrictedSystem": "NystroemRidgeSystem",
+    "restricted_factor": "nystroem_ridge_factor",
 }
 
 _MODULES = {
@@ -87,7 +102,32 @@ class _Finder(MetaPathFinder, Loader):
         """An empty one, as usual."""
 
     def exec_module(self, module: ModuleType) -> None:
-        sys.modules[module.__name__] = import_module(NOW[module.__name__])
+        present = import_module(NOW[module.__name__])
+        for old in RENAMED.keys() - present.__dict__.keys():
+            if RENAMED[old] in present.__dict__:
+                setattr(present, old, getattr(present, RENAMED[old]))
+        sys.modules[module.__name__] = present
+
+
+def deprecated_names(module: str) -> Callable[[str], Any]:
+    """A module's ``__getattr__``, by which it answers to former names with a warning."""
+
+    def present(name: str) -> Any:
+        if name in RENAMED and hasattr(sys.modules[module], RENAMED[name]):
+            warnings.warn(f"{module}.{name} is now {RENAMED[name]}", FutureWarning, stacklevel=2)
+            return getattr(sys.modules[module], RENAMED[name])
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+    return present
+
+
+def present_fields(state: dict[str, Any], **former: str) -> dict[str, Any]:
+    """The attributes in a pickle by their present names.
+
+    >>> present_fields({"kink": 0.1, "A": None}, kink="epsilon")
+    {'epsilon': 0.1, 'A': None}
+    """
+    return {former.get(name, name): value for name, value in state.items()}
 
 
 def install() -> None:

@@ -17,7 +17,7 @@ testing = pytest.importorskip("typer.testing")
 from mercer import KernelPCA  # noqa: E402
 from mercer.cli import app as commands  # noqa: E402
 from mercer.cli.guard import guarded  # noqa: E402
-from mercer.cli.targets import as_target, infer_task, quarter  # noqa: E402
+from mercer.cli.targets import as_target, holdout_rows, infer_task  # noqa: E402
 from mercer.errors import Cancelled, InvalidInput, MemoryExceeded  # noqa: E402
 from mercer.io import load, save  # noqa: E402
 from mercer.kernels import Gaussian  # noqa: E402
@@ -324,9 +324,9 @@ def test_classes_keep_their_names():
 
 def test_a_quarter_of_each_class_is_held_out():
     y = np.repeat(["a", "b", "c"], [80, 16, 4])
-    held = quarter(y, "classification", 0)
+    held = holdout_rows(y, "classification", 0)
     assert [int(held[y == one].sum()) for one in "abc"] == [20, 4, 1]
-    assert quarter(np.arange(40.0), "regression", 0).sum() == 10
+    assert holdout_rows(np.arange(40.0), "regression", 0).sum() == 10
 
 
 @pytest.mark.slow

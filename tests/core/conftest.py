@@ -51,7 +51,7 @@ class Plan:
     row_values: list[Any]
     column_values: list[Any]
     constants: list[float]
-    pins: Any = None
+    self_pairs: Any = None
     norms: Any = ()
     """Of each pairing by norms: its place, the origin, `rounding`, `promise`, `slow` and `fast`."""
 
@@ -76,7 +76,7 @@ class Plan:
             self.program,
             self.registers,
             self.result,
-            self.pins,
+            self.self_pairs,
             isa,
             [self._by_norms(dtype, *norms) for norms in self.norms],
         )
@@ -109,7 +109,13 @@ def make_plan():
                 (Operation.AFFINE, 0, (REGISTER, 0), NOTHING, NOTHING, 1.0, 1.0),
                 (Operation.POW_INTEGER, 0, (REGISTER, 0), NOTHING, NOTHING, -1.0, 0.0),
             ]
-        parts = {"row_values": [], "column_values": [], "constants": [], "pins": None, "pairings": [(int(kind), A, B)]}
+        parts = {
+            "row_values": [],
+            "column_values": [],
+            "constants": [],
+            "self_pairs": None,
+            "pairings": [(int(kind), A, B)],
+        }
         program = [(int(op), *rest) for op, *rest in program]
         return Plan(np.dtype(dtype), rows=n, columns=n if m is None else m, program=program, registers=registers or 1,
                     result=result, **(parts | more))  # fmt: skip

@@ -10,7 +10,7 @@ from mercer.engine import backend, reference
 class Family:
     """Three problems on one matrix of features, and the arrays that change."""
 
-    def __init__(self, dtype=np.float64, width=37, kink=0.0, seed=0):
+    def __init__(self, dtype=np.float64, width=37, epsilon=0.0, seed=0):
         rng = np.random.default_rng(seed)
         n, parts = 80, [np.arange(80), np.arange(0, 80, 3), np.arange(7, 60)]
         self.X = rng.standard_normal((n, width)).astype(dtype)
@@ -19,10 +19,10 @@ class Family:
         self.offset = np.concatenate([[0], np.cumsum([len(one) for one in parts])])
         v, p = len(self.row), len(parts)
         y = np.sign(self.X[self.row, 0] + 0.5 * rng.standard_normal(v))
-        self.c = rng.standard_normal(v) if kink else y
-        self.kink = kink
-        self.lower = np.full(v, -0.3) if kink else np.minimum(0.3 * y, 0)
-        self.upper = np.full(v, 0.3) if kink else np.maximum(0.3 * y, 0)
+        self.c = rng.standard_normal(v) if epsilon else y
+        self.epsilon = epsilon
+        self.lower = np.full(v, -0.3) if epsilon else np.minimum(0.3 * y, 0)
+        self.upper = np.full(v, 0.3) if epsilon else np.maximum(0.3 * y, 0)
         self.square = np.sum(self.X.astype(np.float64) ** 2, axis=1)
         self.beta, self.w = np.zeros(v), np.zeros((p, width))
         self.order = np.concatenate([np.arange(len(one)) for one in parts])
@@ -33,7 +33,7 @@ class Family:
 
     def run(self, engine, work, tol=1e-8, isa=""):
         engine.coordinates(
-            self.X, self.square, self.offset, self.row, self.c, self.lower, self.upper, self.kink, self.beta, self.w,
+            self.X, self.square, self.offset, self.row, self.c, self.lower, self.upper, self.epsilon, self.beta, self.w,
             self.order, self.place, self.level, self.random, np.full(3, tol), work, self.ended, isa,
         )  # fmt: skip
         return self
@@ -43,10 +43,10 @@ class Family:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kink", [0.0, 0.2])
+@pytest.mark.parametrize("epsilon", [0.0, 0.2])
 @pytest.mark.parametrize("width", [1, 37])
-def test_the_steps_of_the_twin(native, isa, dtype, kink, width):
-    found, expected = Family(dtype, width, kink), Family(dtype, width, kink)
+def test_the_steps_of_the_twin(native, isa, dtype, epsilon, width):
+    found, expected = Family(dtype, width, epsilon), Family(dtype, width, epsilon)
     for _ in range(3):
         found.run(native, 150, isa=isa)
         expected.run(reference, 150)
@@ -54,9 +54,9 @@ def test_the_steps_of_the_twin(native, isa, dtype, kink, width):
             np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.parametrize("kink", [0.0, 0.2])
-def test_the_end_is_the_optimum(engine, kink):
-    one = Family(kink=kink).run(engine, 10**6, tol=1e-2 if engine is reference else 1e-10)
+@pytest.mark.parametrize("epsilon", [0.0, 0.2])
+def test_the_end_is_the_optimum(engine, epsilon):
+    one = Family(epsilon=epsilon).run(engine, 10**6, tol=1e-2 if engine is reference else 1e-10)
     near = 3e-2 if engine is reference else 1e-9  # the twin is slow; what violates is measured before its move
     assert np.all(one.ended == 1)
     for p in range(3):
@@ -64,8 +64,8 @@ def test_the_end_is_the_optimum(engine, kink):
         X, beta = one.X[one.row[mine]], one.beta[mine]
         np.testing.assert_allclose(one.w[p], beta @ X, atol=1e-10)
         slope = X @ one.w[p] - one.c[mine]
-        rise = slope + np.where(beta < 0, -kink, kink)
-        fall = slope + np.where(beta > 0, kink, -kink)
+        rise = slope + np.where(beta < 0, -epsilon, epsilon)
+        fall = slope + np.where(beta > 0, epsilon, -epsilon)
         assert np.all(rise[beta < one.upper[mine]] >= -near)
         assert np.all(fall[beta > one.lower[mine]] <= near)
 
@@ -102,7 +102,7 @@ BROKEN = {
     "levels": lambda f: setattr(f, "level", f.level[:2].copy()),
     "ended": lambda f: setattr(f, "ended", f.ended[:2].copy()),
     "features": lambda f: setattr(f, "X", f.X[0].copy()),
-    "kink": lambda f: setattr(f, "kink", -1.0),
+    "epsilon": lambda f: setattr(f, "epsilon", -1.0),
 }
 
 

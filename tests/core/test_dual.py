@@ -13,7 +13,7 @@ BIG = 10**9
 class Family:
     """Some problems on one matrix, and the arrays that change."""
 
-    def __init__(self, dtype=np.float64, n=150, kink=0.0, split=False, whole=False, C=5.0, seed=0, parts=None):
+    def __init__(self, dtype=np.float64, n=150, epsilon=0.0, split=False, whole=False, C=5.0, seed=0, parts=None):
         rng = np.random.default_rng(seed)
         X = rng.standard_normal((n, 4))
         self.K = np.exp(-0.3 * ((X[:, None] - X) ** 2).sum(axis=2)).astype(dtype)
@@ -23,10 +23,10 @@ class Family:
         self.offset = np.concatenate([[0], np.cumsum([len(one) for one in parts])])
         self.split = self.offset[:-1] + np.diff(self.offset) // 2 if split else self.offset[1:].copy()
         y = np.where(X[self.row, 0] + 0.5 * rng.standard_normal(len(self.row)) > 0, 1.0, -1.0)
-        self.c = np.sin(2 * X[self.row, 1]) if kink else y
-        self.kink = kink
-        self.lower = np.full(len(y), -C) if kink else np.minimum(C * y, 0)
-        self.upper = np.full(len(y), C) if kink else np.maximum(C * y, 0)
+        self.c = np.sin(2 * X[self.row, 1]) if epsilon else y
+        self.epsilon = epsilon
+        self.lower = np.full(len(y), -C) if epsilon else np.minimum(C * y, 0)
+        self.upper = np.full(len(y), C) if epsilon else np.maximum(C * y, 0)
         self.beta = np.zeros(len(y))
         self.restart()
 
@@ -39,7 +39,7 @@ class Family:
 
     def run(self, engine, isa="", tol=1e-6, limit=BIG, work=BIG, cache=1 << 20):
         engine.smo(
-            self.K, self.offset, self.split, self.row, self.lower, self.upper, self.kink, self.beta, self.gradient,
+            self.K, self.offset, self.split, self.row, self.lower, self.upper, self.epsilon, self.beta, self.gradient,
             self.anchor, self.anchor_gradient, self.active, tol, limit, work, cache, self.gap, self.steps, self.ended,
             isa,
         )  # fmt: skip
@@ -51,7 +51,7 @@ class Family:
         for first, last in zip(self.offset[:-1], self.offset[1:], strict=True):
             r, b, c = self.row[first:last], self.beta[first:last], self.c[first:last]
             g[first:last] = c - K[np.ix_(r, r)] @ b
-            objectives.append(0.5 * b @ K[np.ix_(r, r)] @ b - c @ b + self.kink * np.abs(b).sum())
+            objectives.append(0.5 * b @ K[np.ix_(r, r)] @ b - c @ b + self.epsilon * np.abs(b).sum())
         return g, np.array(objectives)
 
     def exact_with(self, K):
@@ -66,7 +66,7 @@ class Family:
 
 CASES = {
     "margins": {},
-    "kink": {"kink": 0.1},
+    "epsilon": {"epsilon": 0.1},
     "two sums": {"split": True},
     "one problem": {"whole": True, "n": 400},
     "hard margins": {"C": 1e6},
@@ -89,7 +89,7 @@ def test_the_engine_finds_what_the_twin_finds(native, isa, dtype, case):
 
 
 @pytest.mark.parametrize("engine", [reference, backend.engine().loops], ids=["twin", "engine"])
-@pytest.mark.parametrize("case", ["margins", "kink", "two sums"])
+@pytest.mark.parametrize("case", ["margins", "epsilon", "two sums"])
 def test_cut_into_pieces_it_comes_to_the_same_optimum(engine, case):
     whole, cut = Family(**CASES[case]).run(engine), Family(**CASES[case])
     for _ in range(10_000):
@@ -169,8 +169,8 @@ BAD = {
     "a matrix of integers": {"K": np.ones((4, 4), int)},
     "short results": {"gap": np.zeros(0)},
     "flags of another type": {"active": np.ones(4)},
-    "a negative kink": {"kink": -1.0},
-    "a kink that is not finite": {"kink": np.inf},
+    "a negative epsilon": {"epsilon": -1.0},
+    "a kink that is not finite": {"epsilon": np.inf},
 }
 
 

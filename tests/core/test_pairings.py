@@ -92,12 +92,12 @@ def test_distances_by_norms(make_plan, full, isa, dtype, depth, apart):
 def test_a_row_is_at_no_distance_from_itself(make_plan, full, isa, dtype):
     """Where a row names its own column; −1 and strangers name none."""
     rng, (n, m) = np.random.default_rng(3), (61, 150)
-    A, B, pins = rng.standard_normal((n, 20)), rng.standard_normal((m, 20)), rng.permutation(m)[:n]
-    pins[::7] = -1
+    A, B, self_pairs = rng.standard_normal((n, 20)), rng.standard_normal((m, 20)), rng.permutation(m)[:n]
+    self_pairs[::7] = -1
     parts = {"pairings": [(int(Pairing.SQDIST), A, B)], "norms": [(0, 0.0, 1e-7, 1e-6, 1e-9, 1e-9)], "program": []}
-    free, pinned = (make_plan(dtype, n, m, pins=given, **parts) for given in (None, pins))
+    free, pinned = (make_plan(dtype, n, m, self_pairs=given, **parts) for given in (None, self_pairs))
     expected = full(free.tiles(isa), n, m, dtype)
-    expected[np.flatnonzero(pins >= 0), pins[pins >= 0]] = 0.0
+    expected[np.flatnonzero(self_pairs >= 0), self_pairs[self_pairs >= 0]] = 0.0
     np.testing.assert_array_equal(full(pinned.tiles(isa), n, m, dtype), expected)
     np.testing.assert_allclose(full(pinned.twin(), n, m, np.float64), expected, rtol=40 * np.finfo(dtype).eps)
 

@@ -123,7 +123,7 @@ def good_arguments(dtype=np.float64):
         "is_double": dtype == np.float64, "rows": 5, "columns": 7, "pairings": [(1, A, B, None)],
         "row_values": [np.ones(5, dtype)], "column_values": [np.ones(7, dtype)], "constants": [2.0],
         "program": [(int(Operation.ADD), 0, (0, 0), (1, 0), NOTHING, 0.0, 0.0)], "registers": 1, "result": 0,
-        "pins": None, "isa": "", "norms": [good_norms(dtype)],
+        "self_pairs": None, "isa": "", "norms": [good_norms(dtype)],
     }  # fmt: skip
 
 
@@ -172,7 +172,8 @@ def bad_values():
     yield from (("registers", n) for n in (0, -1, 65, 10**9))
     yield from (("result", n) for n in (-1, 1, 64))
     yield from (
-        ("pins", p) for p in (np.zeros(4, np.int64), np.zeros((5, 1), np.int64), np.zeros(5), np.zeros(5, np.int32))
+        ("self_pairs", p)
+        for p in (np.zeros(4, np.int64), np.zeros((5, 1), np.int64), np.zeros(5), np.zeros(5, np.int32))
     )
     yield from (("norms", [good_norms(at=at)]) for at in (-1, 1, 10**6))
     yield from (("norms", [good_norms(origin=origin)]) for origin in bad_origins())
@@ -200,12 +201,12 @@ def test_fuzzed_plans_run_or_are_refused(native, dtype):
              *[(int(rng.integers(-1, 4)), int(rng.random() < 0.05)) for _ in range(3)], float(rng.integers(-3, 4)), 0.5)
             for _ in range(rng.integers(0, 5))
         ]  # fmt: skip
-        pins = rng.integers(-3, 10, 5) if rng.random() < 0.5 else None
+        self_pairs = rng.integers(-3, 10, 5) if rng.random() < 0.5 else None
         arguments |= {
             "registers": registers,
             "result": int(rng.integers(0, registers)),
             "program": program,
-            "pins": pins,
+            "self_pairs": self_pairs,
         }
         try:
             tiles = native.Tiles(**arguments)

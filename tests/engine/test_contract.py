@@ -24,8 +24,8 @@ class Trial(Engine):
     def capabilities(self):
         return Capabilities("trial", ("trial",), compiled=False)
 
-    def plan(self, program, x, z, pins=None):
-        return reference.Tiles(**parts(program, x, z, pins))
+    def plan(self, program, x, z, self_pairs=None):
+        return reference.Tiles(**parts(program, x, z, self_pairs))
 
 
 @pytest.mark.parametrize("engine", [*engines(), Trial()], ids=lambda one: one.capabilities.instruction_set)
@@ -125,15 +125,15 @@ FAULTS = {
     DropsBlockRows: "upper",
     AddsToOneRow: "symmetric multiply", Overwrites: "multiply", ForgetsWeights: "normal_product",
     ForgetsColumnWeights: "group_sums", ForgetsAGroup: "group_sums", TakesTheLastMaximum: "row_max finds column",
-    PassesOverNaN: "row_max is", Unpinned: "pins",
+    PassesOverNaN: "row_max is", Unpinned: "self_pairs",
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("tiles", FAULTS, ids=lambda tiles: tiles.__name__)
 def test_each_broken_promise_is_found(tiles):
     class Broken(Trial):
-        def plan(self, program, x, z, pins=None):
-            return tiles(**parts(program, x, z, pins))
+        def plan(self, program, x, z, self_pairs=None):
+            return tiles(**parts(program, x, z, self_pairs))
 
     with pytest.raises(AssertionError, match=FAULTS[tiles]):
         check_engine(Broken())

@@ -177,7 +177,7 @@ def test_sparse_rows_equal_dense_rows(estimator, data):
 
 
 @pytest.mark.parametrize("estimator", ALL)
-def test_float32_road_against_float64(estimator, data):
+def test_float32_method_against_float64(estimator, data):
     X, y = data
     X = StandardScaler().fit_transform(X)
     wide = outputs(estimator().fit(X, y), X)[:, :2] if estimator is KernelPCA else outputs(estimator().fit(X, y), X)

@@ -32,7 +32,7 @@ SETTINGS = {
     "NuSVC": [{"nu": 0.2}, {"nu": 0.2, "probability": True}],
     "SVC": [{}, {"probability": True}, {"solver": "nystroem"}, {"multi_class": "ovr"}, {"break_ties": True}],
 }
-"""Where the methods of an estimator take several roads; all others are tried as they come."""
+"""Options by which an estimator's methods take several ways; all others are tried as they come."""
 
 
 def estimators():

@@ -126,11 +126,11 @@ def test_nothing_is_added_where_the_rows_that_are_left_are_alike():
     assert rest(K, found) == 0.0
 
 
-def system(shift, narrow=False, n=400):
+def system(shift, low_precision=False, n=400):
     X = np.random.default_rng(1).standard_normal((n, 4))
     K = KernelOperator(Gaussian(0.2), X)
     found = pivoted_cholesky(K.astype(np.float32), n // 4, tol=float(np.min(shift)))
-    options = {"narrow": K.astype(np.float32)} if narrow else {}
+    options = {"low_precision": K.astype(np.float32)} if low_precision else {}
     B = np.column_stack([np.sin(X[:, 0]), X[:, 1] ** 2])
     return LinearSystem(K, B, shift, preconditioner=preconditioner(found.F, shift), **options)
 
@@ -157,7 +157,7 @@ def test_a_residual_trace_below_the_shift_bounds_the_condition_number_by_two():
 
 @pytest.mark.parametrize("shift", [1e-2, np.linspace(0.01, 0.1, 400)], ids=["number", "rows"])
 def test_float32_products_with_refinement_give_the_float64_answer(shift):
-    problem = system(shift, narrow=True)
+    problem = system(shift, low_precision=True)
     solution = solve(RefinedConjugateGradients(tol=1e-10), problem)
     assert solution.status is Status.CONVERGED
     assert solution.state.precision == "float32"
@@ -172,8 +172,8 @@ def test_what_float32_cannot_carry_is_done_in_float64():
     A = Dense((Q * np.logspace(0, -3, n)) @ Q.T, symmetric=True)
     A.array[...] = (A.array + A.array.T) / 2
     E = rng.standard_normal((n, n))
-    narrow = Dense(A.array + rough * (E + E.T), symmetric=True)
-    solution = solve(RefinedConjugateGradients(tol=1e-9), LinearSystem(A, np.ones(n), narrow=narrow))
+    low_precision = Dense(A.array + rough * (E + E.T), symmetric=True)
+    solution = solve(RefinedConjugateGradients(tol=1e-9), LinearSystem(A, np.ones(n), low_precision=low_precision))
     assert solution.status is Status.CONVERGED
     assert solution.state.precision == "float64"
 

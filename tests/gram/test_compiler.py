@@ -10,7 +10,7 @@ import pytest
 from mercer.engine.opcodes import MAX_REGISTERS, OperandKind, Operation, Pairing
 from mercer.errors import InvalidInput
 from mercer.gram import KernelOperator, tiles
-from mercer.gram.compiler import compile_expression, structure
+from mercer.gram.compiler import canonical_form, compile_expression
 from mercer.gram.registers import DoesNotFit, Step, allocate
 from mercer.kernels import (
     Cauchy,
@@ -234,8 +234,8 @@ def test_programs_follow_the_parameters_of_kernels_within():
 def test_structures_are_those_of_formulas():
     e = trace(Gaussian(gamma=0.5) * Linear() + Polynomial(degree=3, gamma=1.0))
     same = trace(Gaussian(gamma=0.5) * Linear() + Polynomial(degree=3, gamma=1.0))
-    assert structure(e) == structure(same)
+    assert canonical_form(e) == canonical_form(same)
     value, other = PAIR.sqdist, PAIR.sqdist
     for _ in range(200):  # equal, nothing shared between them, 2^200 paths
         value, other = value * value, other * other
-    assert structure(value) == structure(other) != structure(value + 1)
+    assert canonical_form(value) == canonical_form(other) != canonical_form(value + 1)

@@ -331,7 +331,7 @@ def test_mixed_precisions_take_the_wider():
     assert KernelOperator(Function(lambda A, B: A @ B.T), np.arange(6).reshape(3, 2)).dtype == np.float64
 
 
-def test_sparse_rows_take_both_roads(monkeypatch):
+def test_sparse_rows_take_both_methods(monkeypatch):
     rows = sp.random_array((60, 40), density=0.2, random_state=0, format="csr")
     dense = KernelOperator(Gaussian(gamma=0.5), rows)
     assert not isinstance(dense._tiles(), reference.BlockTiles) or isinstance(dense._tiles(), reference.Tiles)

@@ -21,7 +21,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import mercer
-from mercer.former_names import former_name
+from mercer.former_names import RENAMED, former_name
 from mercer.kernels import Kernel
 
 FOLDER = Path(__file__).resolve().parent / "earlier"
@@ -158,6 +158,13 @@ def test_every_public_class_is_found_where_it_was(version):
     for module, names in json.loads((FOLDER / version / "classes.json").read_text()).items():
         for name in set(names) - REMOVED:
             kind = getattr(importlib.import_module(module), name)
-            assert kind.__name__ == name
+            assert kind.__name__ == RENAMED.get(name, name)
             if issubclass(kind, Kernel | BaseEstimator):
                 assert former_name(kind.__module__, name) == module
+
+
+@pytest.mark.parametrize("name", sorted(RENAMED))
+def test_former_names_of_classes_warn(name):
+    module = mercer.approx if hasattr(mercer.approx, RENAMED[name]) else mercer.solvers
+    with pytest.warns(FutureWarning, match=f"{name} is now {RENAMED[name]}"):
+        assert getattr(module, name) is getattr(module, RENAMED[name])

@@ -109,7 +109,7 @@ def test_searches_and_weights(frame, target):
     grid = {"alpha": [0.01, 1.0], "kernel": [kernel, kernel.without("notes")]}
     ours = KernelSearchCV(KernelRidge(), grid, cv=3).fit(frame, target)
     peer = GridSearchCV(KernelRidge(), grid, cv=3).fit(frame, target)
-    assert ours.road_.startswith("shared")
+    assert ours.method_.startswith("shared")
     np.testing.assert_allclose(ours.cv_results_["mean_test_score"], peer.cv_results_["mean_test_score"], atol=1e-8)
     assert ours.best_params_["kernel"] == kernel
     assert len(cross_val_score(KernelRidge(kernel), frame, target, cv=3)) == 3
@@ -248,7 +248,7 @@ def test_kernels_on_columns_of_mixed_rows():
     rows = [[2.0, "abab", ("a", "b")], [1.0, "ab", ("b", "b")]]
     kernel = Linear().on([0]) + Spectrum(2).on([1]) * Spectrum(1).on([2])
     np.testing.assert_array_equal(kernel(rows), [[4 + 5 * 2, 2 + 2 * 2], [2 + 2 * 2, 1 + 1 * 4]])
-    assert (Spectrum(2).on([1]) + Spectrum(1).on([2])).folds
+    assert (Spectrum(2).on([1]) + Spectrum(1).on([2])).has_fast_matmul
     for wrong, words in (
         (lambda: (Linear() + Spectrum(2).on([1]))(rows), r"Linear\(\) reads all columns"),
         (lambda: (Linear().on([1]) + Spectrum(2).on([1]))(rows), "not of numbers"),

@@ -229,11 +229,11 @@ def test_the_unit_of_the_rows_does_not_matter_to_a_one_class_machine(size):
 
 
 @pytest.mark.parametrize("factor", [1e-60, 1e-38, 1e38, 1e150])
-@pytest.mark.parametrize("road", ["by_approximation", "by_inverses", None])
-def test_searches_where_float32_has_no_numbers_for_the_matrix(monkeypatch, factor, road):
+@pytest.mark.parametrize("method", ["by_approximation", "by_inverses", None])
+def test_searches_where_float32_has_no_numbers_for_the_matrix(monkeypatch, factor, method):
     """Predictions of cK and cλ are those of K and λ."""
     monkeypatch.setattr(held_out, "LARGE", 100)
-    for other in {"by_approximation", "by_inverses"} - {road}:
+    for other in {"by_approximation", "by_inverses"} - {method}:
         monkeypatch.setattr(held_out._Together, other, lambda self, out: None)
     X = np.random.default_rng(0).normal(size=(160, 3))
     K, Y, alphas = Gaussian(0.1)(X), np.sin(X[:, :1]), np.array([1e-2, 1.0])

@@ -12,20 +12,20 @@ from mercer.solvers import (
     SMO,
     BlockKrylov,
     Cholesky,
+    ClassificationProblem,
     Clustering,
     ConjugateGradients,
     DenseEigen,
+    DualBatch,
     DualCoordinateDescent,
-    DualFamily,
     Eigenproblem,
     KernelNipals,
-    Labelled,
-    LinearFamily,
+    LinearDualBatch,
     LinearSystem,
     Lloyd,
     Logistic,
-    Mistakes,
     NewtonLogistic,
+    PerceptronRule,
     RefinedConjugateGradients,
     ScoreProblem,
     Status,
@@ -67,47 +67,49 @@ def clusters(**options):
 def labelled(classes, **options):
     y = np.arange(60) % classes
     rows = np.random.default_rng(3).standard_normal((60, 3)) + 2 * np.eye(3)[y]
-    return lambda: Labelled(Dense(np.exp(-((rows[:, None] - rows) ** 2).sum(axis=2))), y, classes, **options)
+    return lambda: ClassificationProblem(
+        Dense(np.exp(-((rows[:, None] - rows) ** 2).sum(axis=2))), y, classes, **options
+    )
 
 
 def logistic(classes, **options):
     return lambda: Logistic(Dense(spd(condition=1e4)), np.arange(60) % classes, 1e-3, **options)
 
 
-def machines(kink=0.0, C=1.0):
+def machines(epsilon=0.0, C=1.0):
     """Three machines on parts of the same rows."""
 
     def make():
         X, rows = right_hand_sides(60, 4), np.r_[0:60, 0:60:2, 5:50]
-        c = np.sin(3 * X[rows, 0]) if kink else np.sign(X[rows, 0] + 0.3)
-        lower, upper = (-C + 0 * c, C + 0 * c) if kink else (np.minimum(C * c, 0), np.maximum(C * c, 0))
-        return LinearFamily(X, c, lower, upper, rows, np.array([0, 60, 90, 135]), kink)
+        c = np.sin(3 * X[rows, 0]) if epsilon else np.sign(X[rows, 0] + 0.3)
+        lower, upper = (-C + 0 * c, C + 0 * c) if epsilon else (np.minimum(C * c, 0), np.maximum(C * c, 0))
+        return LinearDualBatch(X, c, lower, upper, rows, np.array([0, 60, 90, 135]), epsilon)
 
     return make
 
 
-def one_dual(kink=0.0, split=False):
+def one_dual(epsilon=0.0, split=False):
     """The last of the three problems of `duals`, on a matrix of which rows are asked for."""
 
     def make():
-        whole = duals(kink, split)()
+        whole = duals(epsilon, split)()
         return replace(whole.part(2)[0], A=CachedRows(Dense(spd()), 8 * 60 * 10))
 
     return make
 
 
-def duals(kink=0.0, split=False, dtype=np.float64, away=False):
+def duals(epsilon=0.0, split=False, dtype=np.float64, away=False):
     """Three problems on some of the rows of one matrix: margins, or a tube around a line."""
     A, n = spd(dtype=dtype), 60
     rows = np.concatenate([np.arange(0, 40), np.arange(20, 60), np.arange(n)])
     offset = np.array([0, 40, 80, 140])
-    c = np.where(rows % 2, 1.0, -1.0) if not kink else np.sin(rows / 7.0)
-    lower, upper = (np.minimum(c, 0) * 20, np.maximum(c, 0) * 20) if not kink else (-20 + 0 * c, 20 + 0 * c)
+    c = np.where(rows % 2, 1.0, -1.0) if not epsilon else np.sin(rows / 7.0)
+    lower, upper = (np.minimum(c, 0) * 20, np.maximum(c, 0) * 20) if not epsilon else (-20 + 0 * c, 20 + 0 * c)
     start = np.zeros(len(rows))
     if away:
         start[[1, 0, 41, 40]] = upper[1], lower[0], 0.5 * upper[41], 0.5 * lower[40]
     ends = np.array([20, 60, 110]) if split else None
-    return lambda: DualFamily(Dense(A), c, lower, upper, start, rows, offset, ends, kink, exact=Dense(spd()))
+    return lambda: DualBatch(Dense(A), c, lower, upper, start, rows, offset, ends, epsilon, exact=Dense(spd()))
 
 
 def subsets(**options):
@@ -120,11 +122,11 @@ SOLVERS = {
     "smo": (SMO(), duals()),
     "smo, exact": (SMO(tol=1e-9), duals()),
     "smo, float32": (SMO(tol=1e-4), duals(dtype=np.float32)),
-    "smo, at once to the face": (SMO(tol=1e-9, patience=0), duals(kink=0.1)),
+    "smo, at once to the face": (SMO(tol=1e-9, patience=0), duals(epsilon=0.1)),
     "working sets": (WorkingSet(size=12), one_dual()),
-    "working sets, kink": (WorkingSet(tol=1e-6, size=8), one_dual(kink=0.1)),
+    "working sets, epsilon": (WorkingSet(tol=1e-6, size=8), one_dual(epsilon=0.1)),
     "working sets, two sums": (WorkingSet(size=12), one_dual(split=True)),
-    "smo, kink": (SMO(), duals(kink=0.1)),
+    "smo, epsilon": (SMO(), duals(epsilon=0.1)),
     "smo, two sums": (SMO(), duals(split=True)),
     "smo, away from 0": (SMO(), duals(away=True)),
     "cg": (ConjugateGradients(), linear()),
@@ -133,12 +135,12 @@ SOLVERS = {
     "cg, preconditioned": (ConjugateGradients(), linear(preconditioner=Diagonal(np.linspace(1, 2, 60)))),
     "cg, shift by row": (ConjugateGradients(), linear(shift=np.linspace(0.1, 1, 60))),
     "cg, low rank": (ConjugateGradients(), lambda: LinearSystem(LowRank(right_hand_sides()), np.ones(60), shift=1.0)),
-    "refined cg": (RefinedConjugateGradients(tol=1e-10), linear(narrow=Dense(spd()).astype(np.float32))),
+    "refined cg": (RefinedConjugateGradients(tol=1e-10), linear(low_precision=Dense(spd()).astype(np.float32))),
     "refined cg, beyond float32": (
         RefinedConjugateGradients(tol=1e-9),
-        lambda: LinearSystem(Dense(spd(condition=1e4)), np.ones(60), narrow=Dense(spd(dtype=np.float32))),
+        lambda: LinearSystem(Dense(spd(condition=1e4)), np.ones(60), low_precision=Dense(spd(dtype=np.float32))),
     ),
-    "refined cg, no narrow": (RefinedConjugateGradients(tol=1e-10), linear(shift=0.01)),
+    "refined cg, no low precision": (RefinedConjugateGradients(tol=1e-10), linear(shift=0.01)),
     "cholesky": (Cholesky(), linear()),
     "cholesky, ill-conditioned": (Cholesky(), lambda: LinearSystem(Dense(spd(condition=1e6)), right_hand_sides())),
     "cholesky, float64": (Cholesky(precision="float64"), linear()),
@@ -153,8 +155,8 @@ SOLVERS = {
     ),
     "lloyd": (Lloyd(), clusters()),
     "lloyd, weighted": (Lloyd(refresh=3), clusters(weights=np.linspace(0, 1, 90))),
-    "mistakes": (Mistakes(), labelled(2)),
-    "mistakes, weighted": (Mistakes(shuffle=False), labelled(3, weights=np.linspace(0.5, 3, 60), constant=0.0)),
+    "mistakes": (PerceptronRule(), labelled(2)),
+    "mistakes, weighted": (PerceptronRule(shuffle=False), labelled(3, weights=np.linspace(0.5, 3, 60), constant=0.0)),
     "logistic": (NewtonLogistic(), logistic(2)),
     "logistic, three classes": (NewtonLogistic(), logistic(3, weights=np.linspace(1, 2, 60))),
     "logistic, preconditioned": (NewtonLogistic(), logistic(3, factor=np.linalg.cholesky(spd(condition=1e4))[:, :40])),
@@ -163,7 +165,7 @@ SOLVERS = {
     "coordinates, exact": (DualCoordinateDescent(tol=1e-9), machines(C=10.0)),
     "coordinates, a kink": (DualCoordinateDescent(tol=1e-6), machines(0.1)),
     "subsets": (SubsetGradients(), subsets()),
-    "subsets, narrow": (SubsetGradients(), subsets(narrow=Dense(spd(dtype=np.float32)))),
+    "subsets, low precision": (SubsetGradients(), subsets(low_precision=Dense(spd(dtype=np.float32)))),
     "krylov, random": (BlockKrylov(tol=1e-8, start_from="random"), eigen()),
 }
 

@@ -106,5 +106,5 @@ def test_the_tables_choose_by_size_and_budget_and_say_why():
     assert choose_eigen(7291, 64, 2e9, 1e-5).solver == BlockKrylov(tol=1e-5)
     assert choose_eigen(3000, 3000, 2e9).name == "dense"
     assert choose_eigen(200_000, 50, 2e9)[2] is False
-    assert choose_eigen(20_000, 19_999, 2e9).name == "krylov"  # no room for the dense road
+    assert choose_eigen(20_000, 19_999, 2e9).name == "krylov"  # no room for the dense method
     assert choose_eigen(1, 1, 1e9).solver == DenseEigen()

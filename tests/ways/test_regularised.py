@@ -1,4 +1,4 @@
-"""Which road a regularised solve takes, that both lead to the same place, and that the report says so."""
+"""Which method a regularised solve takes, that both lead to the same place, and that the report says so."""
 
 import itertools
 import pickle
@@ -231,7 +231,7 @@ def test_a_removed_solver_names_its_successor_and_its_models_still_predict(data,
         saved.fit(X, y)
 
 
-def test_the_classifier_takes_the_same_roads(data):
+def test_the_classifier_takes_the_same_methods(data):
     X, y = data
     labels = np.digitize(y, [-0.5, 0.5])
     direct, iterated = (KernelRidgeClassifier(Gaussian(0.2), 0.1, solver=s).fit(X, labels) for s in ("cholesky", "cg"))

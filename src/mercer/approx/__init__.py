@@ -1,21 +1,25 @@
 """Approximations of kernel matrices and feature spaces, and what they are good for."""
 
 from mercer.approx.monomials import MonomialFeatures
-from mercer.approx.restricted import RestrictedSystem, restricted_factor
+from mercer.approx.nystroem_ridge import NystroemRidgeSystem, nystroem_ridge_factor
 from mercer.factorizations.pivoted_cholesky import PivotedCholesky, pivoted_cholesky
 from mercer.factorizations.preconditioner import LowRankInverse, SpectralInverse, preconditioner
+from mercer.former_names import deprecated_names
 
 __all__ = [
     "LowRankInverse",
     "MonomialFeatures",
+    "NystroemRidgeSystem",
     "PivotedCholesky",
-    "RestrictedSystem",
     "SpectralInverse",
+    "nystroem_ridge_factor",
     "pivoted_cholesky",
     "preconditioner",
-    "restricted_factor",
 ]
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+__getattr__ = deprecated_names(__name__)

@@ -43,9 +43,9 @@ def choose_landmarks(
 def _pivots(K: KernelOperator, X: Any, count: int, seed: int, pool: int | None) -> NDArray[Any]:
     n, kernel = K.shape[0], K.kernel
     points = kernel.space.of(X)
-    narrow = points.dtype == np.float32
+    low_precision = points.dtype == np.float32
     if pool is None or pool >= n:
-        return landmark_indices(K.in_float32() if narrow else K.astype(np.float64), count, "pivoted", seed)
+        return landmark_indices(K.in_float32() if low_precision else K.astype(np.float64), count, "pivoted", seed)
     some = np.sort(np.random.default_rng([seed, 2]).choice(n, pool, replace=False))
     among = KernelOperator(kernel, points.among(some).rows)
     return np.asarray(some[landmark_indices(among, count, "pivoted", seed)])

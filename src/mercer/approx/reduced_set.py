@@ -10,7 +10,7 @@ import scipy.linalg
 import scipy.optimize
 from numpy.typing import NDArray
 
-from mercer.approx.restricted import jittered_cholesky
+from mercer.approx.nystroem_ridge import jittered_cholesky
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel
 from mercer.kernels.base import trace_or_none

@@ -326,7 +326,7 @@ def _working(threads: int | None) -> Iterator[None]:
         yield
 
 
-def _saved(data: fitting.Data, outcome: fitting.Outcome, out: Path | None) -> None:
+def _saved(data: fitting.TrainingTable, outcome: fitting.Outcome, out: Path | None) -> None:
     if out is not None:
         save(outcome.model, out)
         show.show_saved(data, out)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mercer.cli.scores import digits, guess, score
 from mercer.cli.show import section, table_lines
-from mercer.cli.targets import quarter
+from mercer.cli.targets import holdout_rows
 from mercer.estimators import KernelPCA, KernelRidge, KernelRidgeClassifier
 from mercer.kernels import Gaussian, Polynomial
 from mercer.select import cross_validate_ridge, default_alphas, default_kernels
@@ -72,7 +72,7 @@ def _digits() -> None:
 
     X, y = load_digits(return_X_y=True)
     X = X / 16.0
-    held = quarter(y, "classification", seed=0)
+    held = holdout_rows(y, "classification", seed=0)
     start = perf_counter()
     search = cross_validate_ridge(
         X[~held], y[~held], default_kernels(X[~held]), default_alphas(), task="classification", screen=600

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mercer.cli.columns import chosen_columns, named_columns
 from mercer.cli.mixed import Joined, best_parts, joined, placed
 from mercer.cli.scores import Confusion, Score, guess, score
-from mercer.cli.targets import Task, as_target, infer_task, quarter
+from mercer.cli.targets import Task, as_target, holdout_rows, infer_task
 from mercer.errors import InvalidInput, message
 from mercer.estimators import KernelRidge, KernelRidgeClassifier
 from mercer.io import SequenceEncoder, Table, TableEncoder, TableModel
@@ -25,7 +25,7 @@ from mercer.select import (
     default_sequence_kernels,
 )
 
-__all__ = ["Choice", "Data", "Outcome", "choose", "fit", "fitted_encoder", "given_kernel", "prepare"]
+__all__ = ["KernelChoice", "Outcome", "TrainingTable", "choose", "fit", "fitted_encoder", "given_kernel", "prepare"]
 
 SAMPLE, SCREEN, FOLDS = 3000, 1000, 5
 FEWEST = 20
@@ -33,7 +33,7 @@ FEWEST = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Data:
+class TrainingTable:
     """A table with its target, its task, and which rows are held out."""
 
     table: Table
@@ -79,7 +79,7 @@ class Data:
 
 
 @dataclass(frozen=True)
-class Choice:
+class KernelChoice:
     """The kernel and α, what encodes its rows, and the search that found them where there was one."""
 
     kernel: Kernel
@@ -118,7 +118,7 @@ def prepare(
     columns: str | None = None,
     drop: str | None = None,
     text: str | None = None,
-) -> Data:
+) -> TrainingTable:
     """Split the target off, choose the columns, find the task, and hold a quarter of the rows out."""
     rest, column = table.split(target)
     name = target or table.default_target or ""
@@ -129,9 +129,9 @@ def prepare(
     if len(column) < FEWEST:
         raise InvalidInput(message(table.path, f"{len(column)} rows with a target", f"give {FEWEST} or more"))
     y = as_target(table.path, column, found)
-    held = quarter(y, found, seed) if holdout else np.zeros(len(y), bool)
+    held = holdout_rows(y, found, seed) if holdout else np.zeros(len(y), bool)
     encoder = fitted_encoder(rest, rest.frame[~held], columns is not None, text)
-    return Data(rest, name, y, found, why, held, tuple(chosen.said), encoder)
+    return TrainingTable(rest, name, y, found, why, held, tuple(chosen.said), encoder)
 
 
 def fitted_encoder(table: Table, rows: Any, named: bool, text: str | None) -> TableEncoder | SequenceEncoder:
@@ -147,7 +147,7 @@ def fitted_encoder(table: Table, rows: Any, named: bool, text: str | None) -> Ta
     return encoder.without(*unread, why=f"left out, as text; --text {shlex.quote(','.join(unread))} reads it")
 
 
-def choose(data: Data, kernel: str | None, alpha: float | None, seed: int) -> Choice:
+def choose(data: TrainingTable, kernel: str | None, alpha: float | None, seed: int) -> KernelChoice:
     """The kernel and α by cross-validation on the training rows, or what was given of them."""
     if alpha is not None and not (np.isfinite(alpha) and alpha > 0):
         raise InvalidInput(message("--alpha", f"{alpha}", "give a positive number"))
@@ -155,18 +155,18 @@ def choose(data: Data, kernel: str | None, alpha: float | None, seed: int) -> Ch
         given, encoder = given_kernel(kernel, data)
         as_given = as_kernel(kernel) if data.has_texts else None
         if alpha is not None:
-            return Choice(given, alpha, encoder, given=as_given)
+            return KernelChoice(given, alpha, encoder, given=as_given)
         search = _searched(data, encoder.transform(data.training_frame), [given], None, seed, SCREEN)
-        return Choice(search.best_kernel, search.best_alpha, encoder, search, given=as_given)
+        return KernelChoice(search.best_kernel, search.best_alpha, encoder, search, given=as_given)
     if data.has_texts:
         assert isinstance(data.encoder, TableEncoder)
         return _choose_joined(data, data.encoder, alpha, seed)
     X = data.training
     search = _searched(data, X, _defaults(data, X, seed), alpha, seed, SCREEN)
-    return Choice(search.best_kernel, search.best_alpha, data.encoder, search)
+    return KernelChoice(search.best_kernel, search.best_alpha, data.encoder, search)
 
 
-def _choose_joined(data: Data, encoder: TableEncoder, alpha: float | None, seed: int) -> Choice:
+def _choose_joined(data: TrainingTable, encoder: TableEncoder, alpha: float | None, seed: int) -> KernelChoice:
     """The best of each part of a table with texts, then the best way to join them."""
     X = data.training
     parts = best_parts(encoder, X, data.y[~data.held], data.task, SCREEN, FOLDS, seed)
@@ -186,11 +186,11 @@ def _choose_joined(data: Data, encoder: TableEncoder, alpha: float | None, seed:
     own = way.own(encoder)
     notes = tuple(part.said for part in parts)
     search = replace(search, table=(search.table[0], *(row for row in table if row != search.table[0])))
-    return Choice(way.kernel(own), search.best_alpha, own, search, way, None, notes)
+    return KernelChoice(way.kernel(own), search.best_alpha, own, search, way, None, notes)
 
 
 def _searched(
-    data: Data, X: Any, kernels: list[Kernel], alpha: float | None, seed: int, screen: int | None
+    data: TrainingTable, X: Any, kernels: list[Kernel], alpha: float | None, seed: int, screen: int | None
 ) -> RidgeSearch:
     return cross_validate_ridge(
         X,
@@ -205,11 +205,11 @@ def _searched(
     )
 
 
-def _defaults(data: Data, X: Any, seed: int) -> list[Kernel]:
+def _defaults(data: TrainingTable, X: Any, seed: int) -> list[Kernel]:
     return default_sequence_kernels(X) if data.of_sequences else default_kernels(X, random_state=seed)
 
 
-def given_kernel(text: str, data: Data) -> tuple[Kernel, TableEncoder | SequenceEncoder]:
+def given_kernel(text: str, data: TrainingTable) -> tuple[Kernel, TableEncoder | SequenceEncoder]:
     """The kernel that was asked for, resolved, if it is one of such rows; and what encodes the columns it reads."""
     kernel, encoder = as_kernel(text), data.encoder
     if isinstance(encoder, TableEncoder):
@@ -223,7 +223,7 @@ def given_kernel(text: str, data: Data) -> tuple[Kernel, TableEncoder | Sequence
     return kernel, encoder
 
 
-def fit(data: Data, choice: Choice, memory: str | None, *, refit: bool) -> Outcome:
+def fit(data: TrainingTable, choice: KernelChoice, memory: str | None, *, refit: bool) -> Outcome:
     """Fit the training rows and score those held out; with `refit`, then fit all rows."""
     train = ~data.held
     model = _fitted(data, choice, memory, train)
@@ -246,7 +246,7 @@ def fit(data: Data, choice: Choice, memory: str | None, *, refit: bool) -> Outco
     return Outcome(model, held_out, guessing, Confusion.of(y, predicted) if classes else None)
 
 
-def _fitted(data: Data, choice: Choice, memory: str | None, rows: NDArray[np.bool_]) -> TableModel:
+def _fitted(data: TrainingTable, choice: KernelChoice, memory: str | None, rows: NDArray[np.bool_]) -> TableModel:
     estimator = KernelRidgeClassifier if data.task == "classification" else KernelRidge
     ridge = estimator(choice.kernel, choice.alpha, fit_intercept=True, memory=memory)
     encoded = choice.encoder.transform(data.frame[rows])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.cli.fitting import Choice, Data, Outcome
+from mercer.cli.fitting import KernelChoice, Outcome, TrainingTable
 from mercer.cli.predicting import Evaluation
 from mercer.cli.scores import Confusion
 from mercer.cli.show import as_option
@@ -41,12 +41,12 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int) else str(value)
 
 
-def of_fit(data: Data, choice: Choice, outcome: Outcome, out: Any) -> dict[str, Any]:
+def of_fit(data: TrainingTable, choice: KernelChoice, outcome: Outcome, out: Any) -> dict[str, Any]:
     """Of ``mercer fit``."""
     return {"command": "fit", **_of_data(data), **_of_choice(choice), "search": _of_search(choice), **_of(outcome, out)}
 
 
-def of_tuning(data: Data, found: Tuned, outcome: Outcome, out: Any) -> dict[str, Any]:
+def of_tuning(data: TrainingTable, found: Tuned, outcome: Outcome, out: Any) -> dict[str, Any]:
     """Of ``mercer tune``."""
     shortlist = [
         {**_of_kernel(one.kernel), "alpha": one.alpha, "score": one.score, "behind": one.behind, "why": one.why}
@@ -86,7 +86,7 @@ def of_check(report: KernelReport) -> dict[str, Any]:
     }
 
 
-def _of_data(data: Data) -> dict[str, Any]:
+def _of_data(data: TrainingTable) -> dict[str, Any]:
     return {
         "table": data.table.path,
         "rows": len(data.y),
@@ -103,7 +103,7 @@ def _of_kernel(kernel: Kernel) -> dict[str, Any]:
     return {"kernel": repr(kernel), "option": as_option(kernel).strip() or None}
 
 
-def _of_choice(choice: Choice) -> dict[str, Any]:
+def _of_choice(choice: KernelChoice) -> dict[str, Any]:
     return {
         "kernel": repr(choice.kernel),
         "option": as_option(choice.named).strip() or None,
@@ -112,7 +112,7 @@ def _of_choice(choice: Choice) -> dict[str, Any]:
     }
 
 
-def _of_search(choice: Choice) -> dict[str, Any] | None:
+def _of_search(choice: KernelChoice) -> dict[str, Any] | None:
     search = choice.search
     if search is None:
         return None

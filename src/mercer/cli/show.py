@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import typer
 
-from mercer.cli.fitting import Choice, Data, Outcome
+from mercer.cli.fitting import KernelChoice, Outcome, TrainingTable
 from mercer.cli.scores import Confusion, digits
 from mercer.cli.tuning import Tuned
 from mercer.errors import MercerError
@@ -59,7 +59,7 @@ def section(title: str, lines: Iterable[str]) -> None:
         typer.echo(f"  {line}")
 
 
-def show_data(data: Data) -> None:
+def show_data(data: TrainingTable) -> None:
     """What the table had."""
     lines = [f"{_what(data)} and the target {data.target}", *data.table.notes, *data.left_out]
     lines.append(f"{data.task}, for {data.why_task}" if data.why_task != "asked for" else f"{data.task}, as asked")
@@ -74,7 +74,7 @@ def show_data(data: Data) -> None:
     section(data.table.path, lines)
 
 
-def _what(data: Data) -> str:
+def _what(data: TrainingTable) -> str:
     """How many rows of how many columns, or sequences of which lengths."""
     rows, columns = data.frame.shape
     if not data.of_sequences:
@@ -84,7 +84,7 @@ def _what(data: Data) -> str:
     return f"{rows} sequences of {low}" + (f" to {high} (median {lengths.median():g})" * (low < high)) + " letters"
 
 
-def show_choice(choice: Choice) -> None:
+def show_choice(choice: KernelChoice) -> None:
     """The kernel, α and the runners-up."""
     search = choice.search
     if search is None:
@@ -129,7 +129,7 @@ def show_tuned(tuned: Tuned) -> None:
     if tuned.search is not None:
         table = tuned.search.cv_results_
         order = np.argsort(table["rank_test_score"], kind="stable")[:RUNNERS_UP]
-        lines.append(f"{tuned.search.road_}; the best by {tuned.search.n_splits_} folds:")
+        lines.append(f"{tuned.search.method_}; the best by {tuned.search.n_splits_} folds:")
         for i in order:
             one = table["params"][i]
             mean, std = table["mean_test_score"][i], table["std_test_score"][i]
@@ -175,7 +175,7 @@ def show_confusion(confusion: Confusion | None) -> None:
         section(confusion.title, confusion.lines)
 
 
-def show_saved(data: Data, out: Any) -> None:
+def show_saved(data: TrainingTable, out: Any) -> None:
     """Where the model is, and what it was fitted on."""
     fitted_on = f"all {len(data.y)} rows" + (", those held out too" if data.held.any() else "")
     section("Model", [f"saved as {out}, fitted on {fitted_on}"])
@@ -212,7 +212,7 @@ def as_option(kernel: Kernel) -> str:
     return ""
 
 
-def show_next(data: Data, choice: Choice, outcome: Outcome, out: Any, *, searched: bool) -> None:
+def show_next(data: TrainingTable, choice: KernelChoice, outcome: Outcome, out: Any, *, searched: bool) -> None:
     """What to try next."""
     lines = []
     if (

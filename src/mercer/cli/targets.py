@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mercer.errors import InvalidInput, message
 from mercer.tables.columns import as_text
 
-__all__ = ["Task", "as_target", "dealt", "infer_task", "quarter"]
+__all__ = ["Task", "as_target", "holdout_rows", "infer_task", "stratified_order"]
 
 Task = Literal["regression", "classification"]
 FEW = 20
@@ -85,11 +85,11 @@ def _is_number(target: Any) -> bool:
     return bool(pd.api.types.is_numeric_dtype(target.dtype)) and not pd.api.types.is_bool_dtype(target.dtype)
 
 
-def dealt(y: NDArray[Any], task: Task, seed: int) -> NDArray[np.intp]:
+def stratified_order(y: NDArray[Any], task: Task, seed: int) -> NDArray[np.intp]:
     """The row numbers in a random order, classes one after the other: every k-th of them is a share of each class.
 
     >>> y = np.array(["a"] * 4 + ["b"] * 2)
-    >>> y[dealt(y, "classification", 0)[::2]].tolist()
+    >>> y[stratified_order(y, "classification", 0)[::2]].tolist()
     ['a', 'a', 'b']
     """
     order = np.random.default_rng(seed).permutation(len(y))
@@ -99,12 +99,12 @@ def dealt(y: NDArray[Any], task: Task, seed: int) -> NDArray[np.intp]:
     return order
 
 
-def quarter(y: NDArray[Any], task: Task, seed: int) -> NDArray[np.bool_]:
+def holdout_rows(y: NDArray[Any], task: Task, seed: int) -> NDArray[np.bool_]:
     """Which rows are held out: a random quarter, of each class alike.
 
-    >>> quarter(np.array(["a"] * 8 + ["b"] * 4), "classification", 0).tolist().count(True)
+    >>> holdout_rows(np.array(["a"] * 8 + ["b"] * 4), "classification", 0).tolist().count(True)
     3
     """
     held = np.zeros(len(y), bool)
-    held[dealt(y, task, seed)[3::4]] = True
+    held[stratified_order(y, task, seed)[3::4]] = True
     return held

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.fitting import FOLDS, SAMPLE, SCREEN, Choice, Data, choose, given_kernel
-from mercer.cli.targets import Task, dealt
+from mercer.cli.fitting import FOLDS, SAMPLE, SCREEN, KernelChoice, TrainingTable, choose, given_kernel
+from mercer.cli.targets import Task, stratified_order
 from mercer.errors import InvalidInput, message
 from mercer.estimators import KernelRidge, KernelRidgeClassifier, KernelSearchCV
 from mercer.io import TableEncoder
@@ -38,7 +38,7 @@ PENALTIES = np.array([0.1, 0.3, 1.0, 3.0, 10.0])
 class Tuned:
     """The choice, and what led to it."""
 
-    choice: Choice
+    choice: KernelChoice
     shortlist: Suggestions | None
     families: KernelSearchCV | None
     """One kernel of each family, where there is a shortlist."""
@@ -48,7 +48,9 @@ class Tuned:
     notes: tuple[str, ...] = ()
 
 
-def tune(data: Data, kernel: str | None, per_column: bool, halving: int | None, resume: Any, seed: int) -> Tuned:
+def tune(
+    data: TrainingTable, kernel: str | None, per_column: bool, halving: int | None, resume: Any, seed: int
+) -> Tuned:
     """A kernel from the shortlist, or the one given, and its parameters by a search or by the marginal likelihood."""
     _refuse_per_column(data, per_column)
     if kernel is None and data.has_texts:
@@ -64,7 +66,7 @@ def tune(data: Data, kernel: str | None, per_column: bool, halving: int | None, 
         start = shortlist[0].kernel if shortlist is not None else given
         assert start is not None
         found = maximise_marginal_likelihood(start, X, y, per_column=True, sample=SAMPLE // 2, random_state=seed)
-        return Tuned(Choice(_short(found.kernel), found.noise, encoder), shortlist, None, None, found, names)
+        return Tuned(KernelChoice(_short(found.kernel), found.noise, encoder), shortlist, None, None, found, names)
     if given is not None:
         grid = [_grid(_around(given), default_alphas())]
     else:
@@ -74,11 +76,11 @@ def tune(data: Data, kernel: str | None, per_column: bool, halving: int | None, 
     best = search.best_params_
     notes = [] if len(grid[0]["kernel"]) > 1 else ["the kernel has no bandwidth to vary: only α was searched"]
     notes += _no_race(search, len(chosen))
-    choice = Choice(best["kernel"], best["alpha"], encoder, given=named if len(grid[0]["kernel"]) == 1 else None)
+    choice = KernelChoice(best["kernel"], best["alpha"], encoder, given=named if len(grid[0]["kernel"]) == 1 else None)
     return Tuned(choice, shortlist, families, search, None, names, tuple(notes))
 
 
-def _tune_joined(data: Data, halving: int | None, resume: Any, seed: int) -> Tuned:
+def _tune_joined(data: TrainingTable, halving: int | None, resume: Any, seed: int) -> Tuned:
     """Of a table with texts: what a fit chooses, then other bandwidths and weights around it."""
     start = choose(data, None, None, seed)
     assert start.way is not None
@@ -91,7 +93,7 @@ def _tune_joined(data: Data, halving: int | None, resume: Any, seed: int) -> Tun
     grid = [_grid(kernels, start.alpha * PENALTIES)]
     search = _search(data, X, y[chosen], grid, seed, halving=halving, resume=resume)
     way = ways[kernels.index(search.best_params_["kernel"])]
-    best = Choice(search.best_params_["kernel"], search.best_params_["alpha"], start.encoder, way=way)
+    best = KernelChoice(search.best_params_["kernel"], search.best_params_["alpha"], start.encoder, way=way)
     notes = (*start.notes, *_no_race(search, len(chosen)))
     return Tuned(best, None, None, search, None, list(start.encoder.feature_names_out_), notes)
 
@@ -120,7 +122,7 @@ def _no_race(search: KernelSearchCV, rows: int) -> list[str]:
     return [f"--halving {search.halving} had no effect: {why}"]
 
 
-def _refuse_per_column(data: Data, per_column: bool) -> None:
+def _refuse_per_column(data: TrainingTable, per_column: bool) -> None:
     if not per_column:
         return
     if data.of_sequences:
@@ -134,7 +136,9 @@ def _refuse_per_column(data: Data, per_column: bool) -> None:
         raise InvalidInput(message("tune", given, "the marginal likelihood is that of a regression: leave it out"))
 
 
-def _tried_families(data: Data, shortlist: Suggestions | None, X: Any, y: NDArray[Any], seed: int) -> KernelSearchCV:
+def _tried_families(
+    data: TrainingTable, shortlist: Suggestions | None, X: Any, y: NDArray[Any], seed: int
+) -> KernelSearchCV:
     """One kernel of each family on the whole sample; of sequences all kernels, on as many rows as a screen takes."""
     if shortlist is None:
         rows = _sampled(y, data.task, seed, SCREEN)
@@ -153,7 +157,7 @@ def _near_the_best(search: KernelSearchCV) -> list[Kernel]:
     return list(dict.fromkeys(search.cv_results_["params"][i]["kernel"] for i in order))[:FEW]
 
 
-def _search(data: Data, X: Any, y: NDArray[Any], grid: list[dict[str, Any]], seed: int, **options: Any) -> Any:
+def _search(data: TrainingTable, X: Any, y: NDArray[Any], grid: list[dict[str, Any]], seed: int, **options: Any) -> Any:
     """The scores of a grid on folds drawn by the seed."""
     estimator = KernelRidgeClassifier if data.task == "classification" else KernelRidge
     folds = _folds(y, data.task, seed)
@@ -185,14 +189,14 @@ def _family(kernel: Kernel) -> Any:
 
 def _sampled(y: NDArray[Any], task: Task, seed: int, most: int = SAMPLE) -> NDArray[np.intp]:
     """At most so many rows, with the classes in their proportions."""
-    order = dealt(y, task, seed)
+    order = stratified_order(y, task, seed)
     places = np.linspace(0, len(y) - 1, min(len(y), most)).round().astype(np.intp)
     return np.sort(order[places])
 
 
 def _folds(y: NDArray[Any], task: Task, seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """(training rows, test rows), drawn at random: tables are often sorted, and blocks of rows are then unlike."""
-    order = dealt(y, task, seed + 1)
+    order = stratified_order(y, task, seed + 1)
     tests = [np.sort(order[start::FOLDS]) for start in range(FOLDS)]
     return [(np.setdiff1d(np.arange(len(y)), test), test) for test in tests]
 

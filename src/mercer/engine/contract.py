@@ -176,10 +176,10 @@ class Engine(ABC):
         """What this engine can."""
 
     @abstractmethod
-    def plan(self, program: TileProgram, x: TileRows, z: TileRows, pins: Array | None = None) -> Tiles:
+    def plan(self, program: TileProgram, x: TileRows, z: TileRows, self_pairs: Array | None = None) -> Tiles:
         """The matrix of a program on the rows x and z.
 
-        `pins` names, for each row of x, the row of z that is the same point (−1: none): their distance is 0.
+        `self_pairs` names, for each row of x, the row of z that is the same point (−1: none): their distance is 0.
         """
 
     def makes_entries(self, tiles: object) -> bool:
@@ -190,7 +190,7 @@ class Engine(ABC):
 LOOPS = tuple(Engine.__annotations__)
 
 
-def parts(program: TileProgram, x: TileRows, z: TileRows, pins: Array | None) -> dict[str, Any]:
+def parts(program: TileProgram, x: TileRows, z: TileRows, self_pairs: Array | None) -> dict[str, Any]:
     """A plan by the names that both modules give its parts."""
     norms = [
         (at, norms.origin, x.norms[at], z.norms[at], norms.rounding, norms.promise, norms.slow, norms.fast)
@@ -210,6 +210,6 @@ def parts(program: TileProgram, x: TileRows, z: TileRows, pins: Array | None) ->
         "program": list(program.code),
         "registers": program.registers,
         "result": program.result,
-        "pins": None if pins is None else np.ascontiguousarray(pins, np.int64),
+        "self_pairs": None if self_pairs is None else np.ascontiguousarray(self_pairs, np.int64),
         "norms": norms,
     }

@@ -30,8 +30,10 @@ class ReferenceEngine(Engine):
     def capabilities(self) -> Capabilities:
         return Capabilities("numpy", ("numpy",), compiled=False)
 
-    def plan(self, program: TileProgram, x: TileRows, z: TileRows, pins: NDArray[Any] | None = None) -> reference.Tiles:
-        return reference.Tiles(**parts(program, x, z, pins))
+    def plan(
+        self, program: TileProgram, x: TileRows, z: TileRows, self_pairs: NDArray[Any] | None = None
+    ) -> reference.Tiles:
+        return reference.Tiles(**parts(program, x, z, self_pairs))
 
 
 class NativeEngine(Engine):
@@ -47,8 +49,8 @@ class NativeEngine(Engine):
     def capabilities(self) -> Capabilities:
         return Capabilities(self._isa, tuple(self._core.instruction_sets()), compiled=True)
 
-    def plan(self, program: TileProgram, x: TileRows, z: TileRows, pins: NDArray[Any] | None = None) -> Tiles:
-        tiles: Tiles = self._core.Tiles(**parts(program, x, z, pins), isa=self._isa)
+    def plan(self, program: TileProgram, x: TileRows, z: TileRows, self_pairs: NDArray[Any] | None = None) -> Tiles:
+        tiles: Tiles = self._core.Tiles(**parts(program, x, z, self_pairs), isa=self._isa)
         return tiles
 
     def makes_entries(self, tiles: object) -> bool:

@@ -39,7 +39,7 @@ class Deflated(Operator):
 
     def __init__(self, A: NDArray[np.float64], F: NDArray[np.float64], buffer: NDArray[np.float32]) -> None:
         super().__init__((len(A), len(A)), np.dtype(np.float64), symmetric=True)
-        self.Ft, self.rest, tile = np.ascontiguousarray(F.T), buffer, np.empty((HEIGHT, len(A)))
+        self.Ft, self.remainder, tile = np.ascontiguousarray(F.T), buffer, np.empty((HEIGHT, len(A)))
         for start in range(0, len(A), HEIGHT):
             rows = slice(start, min(start + HEIGHT, len(A)))
             left = tile[: rows.stop - start]
@@ -50,6 +50,6 @@ class Deflated(Operator):
 
     def _matmat(self, V: NDArray[Any]) -> NDArray[Any]:
         wide = np.ascontiguousarray(V, np.float64)
-        out = product(self.rest, wide.astype(np.float32)).astype(np.float64)
+        out = product(self.remainder, wide.astype(np.float32)).astype(np.float64)
         out += product(self.Ft.T, product(self.Ft, wide))
         return np.asarray(out, V.dtype)

@@ -37,7 +37,7 @@ class RidgeSpectrum(RidgeInverse):
         √w.
     axis : array of shape (n,) or None
         v of the reflection I − 2vvᵀ; None without intercept.
-    rest : int
+    n_zeros : int
         m − r eigenvalues more that are 0, with no vectors stored: P = Q diag(1/(Λ + λ) − 1/λ) Qᵀ + Π/λ, where Π is the
         projection on the complement of s.
 
@@ -56,7 +56,7 @@ class RidgeSpectrum(RidgeInverse):
     vectors: Floats
     roots: Floats
     axis: Floats | None = None
-    rest: int = 0
+    n_zeros: int = 0
 
     @classmethod
     def of(cls, matrix: Floats, weights: ArrayLike | None = None, *, intercept: bool = False) -> RidgeSpectrum:
@@ -106,7 +106,7 @@ class RidgeSpectrum(RidgeInverse):
         out = np.empty((len(self.roots), len(floor), Z.shape[1]))
         for block, Q in self._blocks():
             out[block] = np.tensordot(Q, coordinates, axes=1)
-            if self.rest:
+            if self.n_zeros:
                 out[block] += floor[:, None] * Z[block, None, :]
         return out
 
@@ -116,7 +116,7 @@ class RidgeSpectrum(RidgeInverse):
         out = np.empty((len(self.roots), len(floor)))
         for block, Q in self._blocks():
             out[block] = np.square(Q) @ scales.T
-        return out + np.outer(1 - self._unit**2, floor) if self.rest else out
+        return out + np.outer(1 - self._unit**2, floor) if self.n_zeros else out
 
     def leave_out(self, rows: NDArray[np.intp], Y: ArrayLike, alphas: ArrayLike, solved: Floats) -> Floats:
         """What the model fitted without `rows` predicts for them, (rows, λ, targets); `solved` is what `solve` gave."""
@@ -158,13 +158,13 @@ class RidgeSpectrum(RidgeInverse):
     @property
     def _least(self) -> float:
         """The least eigenvalue."""
-        return 0.0 if self.rest or not len(self.values) else float(self.values[0])
+        return 0.0 if self.n_zeros or not len(self.values) else float(self.values[0])
 
     def _parts(self, alphas: ArrayLike) -> tuple[Floats, Floats]:
         """The (λ, r) and (λ,) with P = Q diag(the first) Qᵀ + Π · the second."""
         least = self._least
         grid = self._positive(alphas, lambda alpha: not self.vectors.size or least + alpha > 0, least)[:, None]
-        if self.rest:
+        if self.n_zeros:
             return -self.values / (grid * (self.values + grid)), 1 / grid[:, 0]
         return 1 / (self.values + grid), np.zeros(len(grid))
 

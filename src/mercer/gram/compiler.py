@@ -17,7 +17,7 @@ from mercer.gram.program import Leaf, Program
 from mercer.gram.registers import ADVICE, DoesNotFit, Step, allocate
 from mercer.kernels.symbolic.expression import Expression
 
-__all__ = ["compile_expression", "structure"]
+__all__ = ["canonical_form", "compile_expression"]
 
 MAX_POWER = 1024
 """Beyond this, repeated multiplication loses to exp(a log x) in both speed and error."""
@@ -58,11 +58,11 @@ def compile_expression(expression: Expression) -> Program:
     )
 
 
-def structure(expression: Expression) -> tuple[Hashable, ...]:
+def canonical_form(expression: Expression) -> tuple[Hashable, ...]:
     """The distinct nodes with the numbers of their arguments: equal where formulas are, and compared in linear time.
 
     >>> s = Expression("pairing", (), ("sqdist", ()))
-    >>> structure(s * s + 1.0)
+    >>> canonical_form(s * s + 1.0)
     (('const', 1.0, ()), ('pairing', ('sqdist', ()), ()), ('mul', None, (1, 1)), ('add', None, (2, 0)))
     """
     nodes = _walk(expression)

@@ -13,8 +13,8 @@ from mercer.engine.opcodes import ROW_BLOCK
 from mercer.errors import InvalidInput, message
 from mercer.gram import tiles as sweep
 from mercer.gram.inputs import RUN, commutes, narrowed
-from mercer.gram.planned import Planned
 from mercer.gram.reach import kernel_holds, not_held
+from mercer.gram.tiled import TiledOperator
 from mercer.kernels import Kernel, as_kernel
 from mercer.operators import Operator, Packed, row_blocks
 from mercer.points import Points
@@ -40,7 +40,7 @@ FEW_GROUPS = 8
 the multiplications are few, and the rows are not copied to be sorted by group."""
 
 
-class KernelOperator(Planned):
+class KernelOperator(TiledOperator):
     r"""V ↦ K V with Kᵢⱼ = k(xᵢ, zⱼ), never stored.
 
     Each product computes the entries tile by tile, at O(n m d) operations and O((n + m) d) memory. With Z omitted the
@@ -132,20 +132,20 @@ class KernelOperator(Planned):
     def _matmat(self, V: Array) -> Array:
         if V.shape[1] == 0:
             return np.zeros((self.shape[0], 0), V.dtype)
-        if self.folds:
+        if self.has_fast_matmul:
             return self._folded(self.x, V)
         own, scale = narrowed(V, self.dtype)
         out = sweep.multiply(self._tiles(), own, self.shape[0], self._work(V.shape[1]), self.symmetric)
         return np.ldexp(out, scale, out=out).astype(V.dtype, copy=False)
 
     @property
-    def folds(self) -> bool:
+    def has_fast_matmul(self) -> bool:
         """Whether the kernel has a way to products without entries."""
-        return self.kernel.space.objects and self.kernel.folds
+        return self.kernel.space.objects and self.kernel.has_fast_matmul
 
     def _folded(self, x: Points, V: Array) -> Array:
         """K(x, columns) V where the kernel knows a way without entries."""
-        product = self.kernel.product(x.rows, self._others.rows, V.astype(np.float64, copy=False))
+        product = self.kernel.matmul(x.rows, self._others.rows, V.astype(np.float64, copy=False))
         return np.asarray(product).astype(V.dtype, copy=False)
 
     def _transpose(self) -> Operator:
@@ -182,7 +182,7 @@ class KernelOperator(Planned):
         """K[I, :] V by tiles: the rows are never there at once."""
         if not (len(index) and V.shape[1]):
             return np.zeros((len(index), V.shape[1]), V.dtype)
-        if self.folds:
+        if self.has_fast_matmul:
             return self._folded(self.x.take(index), V)
         own, scale = narrowed(V, self.dtype)
         out = sweep.multiply(self._plan_for(index, None), own, len(index), self._work(V.shape[1]), symmetric=False)
@@ -190,7 +190,7 @@ class KernelOperator(Planned):
 
     def _normal_product(self, V: Array, weights: Array | None) -> Array:
         """Kᵀ diag(w) K V with each entry computed once for few vectors; two products of a symmetric K take no more."""
-        if self.symmetric or self.folds or V.shape[1] > MOST_TOGETHER:
+        if self.symmetric or self.has_fast_matmul or V.shape[1] > MOST_TOGETHER:
             return super()._normal_product(V, weights)
         own, scale = narrowed(V, self.dtype)
         out = sweep.normal_product(self._tiles(), own, weights, self.shape[0], self._work(2 * V.shape[1]))
@@ -280,7 +280,7 @@ class KernelOperator(Planned):
     def packed_bytes(self) -> int:
         """What `packed` takes, at most."""
         n = self.shape[0]
-        return self.dtype.itemsize * Packed.size(n, max(n, 1) if self.kernel.whole else ROW_BLOCK)
+        return self.dtype.itemsize * Packed.size(n, max(n, 1) if self.kernel.prefers_large_blocks else ROW_BLOCK)
 
     def add_to(self, out: Array) -> Array:
         """Add K to `out` in place, a few rows at a time."""

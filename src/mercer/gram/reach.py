@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from mercer.errors import InvalidInput, message
-from mercer.gram.compiler import structure
+from mercer.gram.compiler import canonical_form
 from mercer.gram.program import Views
 from mercer.kernels.symbolic.expression import LEAVES, Expression
 from mercer.kernels.symbolic.values import evaluate
@@ -24,7 +24,7 @@ __all__ = ["holds", "kernel_holds", "not_held"]
 
 Array: TypeAlias = Any
 Key: TypeAlias = Any
-"""A formula's `structure`."""
+"""A formula's `canonical_form`."""
 Size: TypeAlias = tuple[float, float, float, float, int]
 """The smallest and the largest norm of a row, on the left and on the right, and the number of columns."""
 Sizes: TypeAlias = tuple[tuple[Views, Size], ...]
@@ -64,7 +64,7 @@ def holds(expression: Expression, rows: tuple[Array, ...], dtype: Any) -> bool:
     sizes = [side.largest() for side in sides]
     if not max(sizes) < np.inf:
         return True
-    key, kind = structure(expression), np.dtype(dtype)
+    key, kind = canonical_form(expression), np.dtype(dtype)
     chains, alone = _leaves(key)
     width = sides[0].columns
     if not alone and all(chain == () for chain in chains):
@@ -185,9 +185,13 @@ CROSS = (FIRST < 2) & (SECOND >= 2)
 
 
 def _values(
-    expression: Expression, sizes: dict[Views, Size], kind: np.dtype[Any], alarms: set[str], narrow: np.dtype[Any]
+    expression: Expression,
+    sizes: dict[Views, Size],
+    kind: np.dtype[Any],
+    alarms: set[str],
+    low_precision: np.dtype[Any],
 ) -> tuple[Array, bool]:
-    """The formula on all pairs in one precision, and whether it has all pairings; what `narrow` loses is 0 there."""
+    """The formula on all pairs in one precision, and whether it has all pairings; 0 for what `low_precision` loses."""
     top, room = float(np.finfo(kind).max) / ROOM, True
 
     def leaf(e: Expression) -> Array:
@@ -195,11 +199,11 @@ def _values(
         name, views = e.value
         *norms, width = sizes[views]
         # What is below is rounded by more than a relative error.
-        least = ROOM * width * float(np.finfo(narrow).tiny)
+        least = ROOM * width * float(np.finfo(low_precision).tiny)
         exact = _pairing(e.op, name, np.array(norms, np.longdouble), int(width), least)
         room = room and bool(np.all(np.abs(exact[CROSS]) <= top))
         lost = (exact != 0) & (np.abs(exact) < least)
-        if kind != narrow or not np.any(lost):
+        if kind != low_precision or not np.any(lost):
             return exact.astype(kind)
         alarms.add("underflow")
         return np.where(lost, 0, exact).astype(kind)

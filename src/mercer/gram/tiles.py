@@ -11,7 +11,7 @@ import numpy as np
 from mercer.engine import backend, reference
 from mercer.engine.contract import TileProgram, Tiles
 from mercer.events import TilesDone, emit
-from mercer.gram.compiler import compile_expression, structure
+from mercer.gram.compiler import canonical_form, compile_expression
 from mercer.gram.data import Data
 from mercer.gram.program import Program
 from mercer.kernels import Kernel
@@ -23,12 +23,12 @@ __all__ = ["block_tiles", "multiply", "normal_product", "pieces", "program_bytes
 Array: TypeAlias = Any
 
 
-def program_tiles(expression: Expression, data: Data, pins: Array | None) -> Tiles:
+def program_tiles(expression: Expression, data: Data, self_pairs: Array | None) -> Tiles:
     """The tile engine's plan for a traced formula on dense rows.
 
-    `pins` names, for each row of X, the row of Z that is the same point (−1: none).
+    `self_pairs` names, for each row of X, the row of Z that is the same point (−1: none).
     """
-    return _build(_program(expression), data, pins)
+    return _build(_program(expression), data, self_pairs)
 
 
 def program_bytes(expression: Expression, data: Data) -> int:
@@ -45,7 +45,7 @@ def _programs(shape: Hashable) -> dict[str, Program]:
 def _program(expression: Expression) -> Program:
     # Kept by the formula and not by the kernel, whose formula may read what changes: a global variable, its own state.
     try:
-        kept = _programs(structure(expression))
+        kept = _programs(canonical_form(expression))
     except TypeError:  # a view that cannot be hashed
         kept = {}
     if "program" not in kept:
@@ -53,7 +53,7 @@ def _program(expression: Expression) -> Program:
     return kept["program"]
 
 
-def _build(program: Program, data: Data, pins: Array | None) -> Tiles:
+def _build(program: Program, data: Data, self_pairs: Array | None) -> Tiles:
     code = ((*one[:5], _within(data.dtype, one[5]), _within(data.dtype, one[6])) for one in program.code)
     run = TileProgram(
         data.dtype,
@@ -65,7 +65,7 @@ def _build(program: Program, data: Data, pins: Array | None) -> Tiles:
     )
     x = data.side(data.x, program.leaves, program.row_values)
     z = data.side(data.z, program.leaves, program.column_values)
-    tiles = backend.engine().plan(run, x, z, pins)
+    tiles = backend.engine().plan(run, x, z, self_pairs)
     data.release()
     return tiles
 
@@ -89,7 +89,7 @@ def block_tiles(kernel: Kernel, x: Points, z: Points) -> Tiles:
         right = left if same and (i0, i1) == (j0, j1) else z.run(j0, j1).rows
         return np.asarray(kernel.block(left, right))
 
-    return reference.BlockTiles(len(x), len(z), evaluate_block, LARGE_BLOCK if kernel.whole else 0)
+    return reference.BlockTiles(len(x), len(z), evaluate_block, LARGE_BLOCK if kernel.prefers_large_blocks else 0)
 
 
 # ---- sweeps: bounded pieces of work, so that Ctrl-C and observers are heard ------------------------------------------

@@ -124,9 +124,9 @@ class Kernel:
         return "sqdist"
 
     @property
-    def whole(self) -> bool:
+    def prefers_large_blocks(self) -> bool:
         """Whether a block costs much less than its parts one by one, so that matrices are made in large blocks."""
-        return any(child.whole for child in self._children().values())
+        return any(child.prefers_large_blocks for child in self._children().values())
 
     def as_objects(self, X: Array) -> Array:
         """What is no table of numbers, checked and in the form that `block` reads; as it is, unless a kernel asks
@@ -161,12 +161,12 @@ class Kernel:
         return full(evaluation.on_arrays(self, ArrayPair(X, X).x), (X.shape[0], 1), X).reshape(-1)
 
     @property
-    def folds(self) -> bool:
-        """Whether `product` is there: K V by a way that makes no matrix, such as explicit features."""
+    def has_fast_matmul(self) -> bool:
+        """Whether `matmul` is there: K V by a way that makes no matrix, such as explicit features."""
         return False
 
-    def product(self, X: Array, Z: Array, V: Array) -> Array:
-        """K(X, Z) V in float64, where the kernel `folds` vectors into its features."""
+    def matmul(self, X: Array, Z: Array, V: Array) -> Array:
+        """K(X, Z) V in float64, where the kernel `has_fast_matmul`."""
         raise NotImplementedError(type(self).__name__)
 
     def __call__(self, X: Array, Z: Array | None = None) -> Array:
@@ -451,10 +451,10 @@ class Constant(Kernel):
         return self.block(X, X[:1])[:, 0] if count(X) else self.block(X, X).reshape(-1)
 
     @property
-    def folds(self) -> bool:
+    def has_fast_matmul(self) -> bool:
         return True
 
-    def product(self, X: Array, Z: Array, V: Array) -> Array:
+    def matmul(self, X: Array, Z: Array, V: Array) -> Array:
         return np.repeat(self.value * V.sum(axis=0, keepdims=True), count(X), axis=0)
 
     @property
@@ -572,11 +572,11 @@ class Sum(_Pairwise):
         return self.left.diagonal(X) + self.right.diagonal(X)
 
     @property
-    def folds(self) -> bool:
-        return self.left.folds and self.right.folds
+    def has_fast_matmul(self) -> bool:
+        return self.left.has_fast_matmul and self.right.has_fast_matmul
 
-    def product(self, X: Array, Z: Array, V: Array) -> Array:
-        return self.left.product(X, Z, V) + self.right.product(X, Z, V)
+    def matmul(self, X: Array, Z: Array, V: Array) -> Array:
+        return self.left.matmul(X, Z, V) + self.right.matmul(X, Z, V)
 
     @property
     def properties(self) -> Properties:
@@ -650,11 +650,11 @@ class Scaled(Kernel):
         return self.scale * self.kernel.diagonal(X)
 
     @property
-    def folds(self) -> bool:
-        return self.kernel.folds
+    def has_fast_matmul(self) -> bool:
+        return self.kernel.has_fast_matmul
 
-    def product(self, X: Array, Z: Array, V: Array) -> Array:
-        return self.scale * self.kernel.product(X, Z, V)
+    def matmul(self, X: Array, Z: Array, V: Array) -> Array:
+        return self.scale * self.kernel.matmul(X, Z, V)
 
     @property
     def properties(self) -> Properties:
@@ -743,7 +743,7 @@ class Normalized(Kernel):
     def block(self, X: Array, Z: Array) -> Array:
         values = self.kernel.block(X, Z)
         # Where blocks are dear the diagonal is, too, and of X with itself it is there already.
-        given = values.diagonal() if Z is X and self.kernel.whole else self.kernel.diagonal(X)
+        given = values.diagonal() if Z is X and self.kernel.prefers_large_blocks else self.kernel.diagonal(X)
         rows = _inverse_root(given)
         columns = rows if Z is X else _inverse_root(self.kernel.diagonal(Z))
         return values * rows.reshape(-1, 1) * columns.reshape(1, -1)
@@ -754,13 +754,13 @@ class Normalized(Kernel):
         return d * root * root  # in this order: the square of the root may overflow
 
     @property
-    def folds(self) -> bool:
-        return self.kernel.folds
+    def has_fast_matmul(self) -> bool:
+        return self.kernel.has_fast_matmul
 
-    def product(self, X: Array, Z: Array, V: Array) -> Array:
+    def matmul(self, X: Array, Z: Array, V: Array) -> Array:
         columns = _inverse_root(self.kernel.diagonal(Z))
         rows = columns if Z is X else _inverse_root(self.kernel.diagonal(X))
-        return rows.reshape(-1, 1) * self.kernel.product(X, Z, columns.reshape(-1, 1) * V)
+        return rows.reshape(-1, 1) * self.kernel.matmul(X, Z, columns.reshape(-1, 1) * V)
 
     @property
     def properties(self) -> Properties:
@@ -818,12 +818,12 @@ class OnColumns(Kernel):
         return rows
 
     @property
-    def folds(self) -> bool:
-        return of_objects(self.kernel) and self.kernel.folds
+    def has_fast_matmul(self) -> bool:
+        return of_objects(self.kernel) and self.kernel.has_fast_matmul
 
-    def product(self, X: Array, Z: Array, V: Array) -> Array:
+    def matmul(self, X: Array, Z: Array, V: Array) -> Array:
         seen = self._seen(X)
-        return self.kernel.product(seen, seen if Z is X else self._seen(Z), V)
+        return self.kernel.matmul(seen, seen if Z is X else self._seen(Z), V)
 
     def _seen(self, X: Array) -> Array:
         """The chosen columns: of objects the column itself, of numbers among objects a table of numbers."""

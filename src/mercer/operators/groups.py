@@ -117,12 +117,12 @@ class GroupSums(ABC):
                [5., 1.]])
         """
         of, k, out = self._moves(sums, columns, old, new, weights), sums.shape[1], sums.copy()
-        roads, road = np.unique(of.old * k + of.new, return_inverse=True)
-        for first in range(0, len(roads), 2 * k):  # not all k² at once: they are columns of an array
-            some = roads[first : first + 2 * k]
-            on = np.flatnonzero((road >= first) & (road < first + len(some)))
+        moves, move = np.unique(of.old * k + of.new, return_inverse=True)
+        for first in range(0, len(moves), 2 * k):  # not all k² at once: they are columns of an array
+            some = moves[first : first + 2 * k]
+            on = np.flatnonzero((move >= first) & (move < first + len(some)))
             w = None if of.weights is None else of.weights[on]
-            carried = self.group_sums(road[on] - first, len(some), w, of.columns[on])
+            carried = self.group_sums(move[on] - first, len(some), w, of.columns[on])
             change = np.zeros((len(some), k))
             change[np.arange(len(some)), some % k] += 1.0
             change[np.arange(len(some)), some // k] -= 1.0

@@ -7,17 +7,16 @@ from mercer.select.alignment import alignment_weights, centered_alignment
 from mercer.select.candidates import default_alphas, default_kernels, default_sequence_kernels
 from mercer.select.clusters import ClusterCounts, choose_n_clusters, silhouettes, simplified_silhouettes
 from mercer.select.heuristics import bandwidth_heuristic
-from mercer.select.judges import Judge, accuracy, negative_squares, r2
 from mercer.select.marginal import MarginalLikelihood, log_marginal_likelihood, maximise_marginal_likelihood
 from mercer.select.mixtures import KernelMixture, column_kernels, combine_kernels
 from mercer.select.reconstruction import Reconstruction, ReconstructionSearch, cross_validate_kernel_pca
 from mercer.select.ridge import Candidate, RidgeSearch, cross_validate_ridge
+from mercer.select.scorers import Scorer, accuracy, negative_squares, r2
 from mercer.select.suggestions import Suggestion, Suggestions, suggest
 
 __all__ = [
     "Candidate",
     "ClusterCounts",
-    "Judge",
     "KernelMixture",
     "MarginalLikelihood",
     "Reconstruction",
@@ -26,6 +25,7 @@ __all__ = [
     "RidgeInverse",
     "RidgeSearch",
     "RidgeSpectrum",
+    "Scorer",
     "Suggestion",
     "Suggestions",
     "accuracy",

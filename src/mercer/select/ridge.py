@@ -18,7 +18,7 @@ from mercer.gram import KernelOperator
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.parameters.comparable import comparable
 from mercer.points import as_rows, as_seed, available_memory, require
-from mercer.select.judges import Judge, accuracy, r2
+from mercer.select.scorers import Scorer, accuracy, r2
 
 __all__ = ["Candidate", "RidgeSearch", "cross_validate_ridge"]
 
@@ -215,8 +215,8 @@ def _tried(
     trial: _Trial, X: Any, Y: Floats, groups: NDArray[np.intp] | None, folds: int, seed: int, intercept: bool
 ) -> _Trial:
     start = perf_counter()
-    judge = r2 if groups is None else accuracy
-    scores = _scores(trial.kernel, X, Y, trial.alphas, _folds(groups, len(Y), folds, seed), judge, intercept)
+    scorer = r2 if groups is None else accuracy
+    scores = _scores(trial.kernel, X, Y, trial.alphas, _folds(groups, len(Y), folds, seed), scorer, intercept)
     emit(StageDone(f"cross-validation of {trial.kernel!r}", perf_counter() - start))
     return _Trial(trial.kernel, trial.alphas, scores, len(Y))
 
@@ -225,7 +225,13 @@ def _tried(
 
 
 def _scores(
-    kernel: Kernel, X: Any, Y: Floats, alphas: Floats, parts: Sequence[NDArray[np.intp]], judge: Judge, intercept: bool
+    kernel: Kernel,
+    X: Any,
+    Y: Floats,
+    alphas: Floats,
+    parts: Sequence[NDArray[np.intp]],
+    scorer: Scorer,
+    intercept: bool,
 ) -> Floats:
     """The score of each α (rows) on each fold (columns)."""
     K = KernelOperator(kernel, X).astype(np.float64).toarray()
@@ -235,7 +241,7 @@ def _scores(
     solved = spectrum.solve(Y, alphas)
     out = np.empty((len(alphas), len(parts)))
     for j, fold in enumerate(parts):
-        out[:, j] = judge(Y[fold], spectrum.leave_out(fold, Y, alphas, solved), None).mean(axis=1)
+        out[:, j] = scorer(Y[fold], spectrum.leave_out(fold, Y, alphas, solved), None).mean(axis=1)
     return out
 
 

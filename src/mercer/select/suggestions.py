@@ -30,7 +30,7 @@ from mercer.kernels import (
 from mercer.points import as_rows, as_seed, available_memory, count, points_of, require, vectors_of
 from mercer.select.alignment import centred, cosine, target_columns
 from mercer.select.candidates import default_alphas, default_kernels
-from mercer.select.judges import accuracy
+from mercer.select.scorers import accuracy
 
 __all__ = ["Suggestion", "Suggestions", "suggest"]
 

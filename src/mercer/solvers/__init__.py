@@ -1,13 +1,14 @@
 """Solvers: one file each, one loop for all; they see operators only, never a kernel."""
 
 from mercer.factorizations.cholesky import CholeskyFactor
+from mercer.former_names import deprecated_names
 from mercer.solvers.base import Problem, Solution, Solver, State, Status, solve
 from mercer.solvers.choose import Choice, choose_eigen, choose_linear
 from mercer.solvers.clustering.lloyd import Clustering, Lloyd, LloydState, Partition
 from mercer.solvers.clustering.seeding import Seeds, best_of_starts, drawn_starts, plus_plus
 from mercer.solvers.descent.gradient import BatchLMS, LeastSquares, LMSState, StochasticLMS, replay, update_rates
 from mercer.solvers.descent.logistic import Logistic, LogisticFit, LogisticState, NewtonLogistic
-from mercer.solvers.descent.mistakes import Labelled, Mistakes, MistakeState, margins, rivals
+from mercer.solvers.descent.perceptron import ClassificationProblem, PerceptronRule, PerceptronState, margins, rivals
 from mercer.solvers.eigen.dense import (
     DenseEigen,
     DenseEigenState,
@@ -25,11 +26,11 @@ from mercer.solvers.linear.refinement import RefinedConjugateGradients, RefinedS
 from mercer.solvers.linear.subsets import SubsetGradients, SubsetPreconditioner, SubsetState, SubsetSystems
 from mercer.solvers.linear.system import LinearSystem
 from mercer.solvers.online.budgeted import BudgetedDescent, BudgetedState
-from mercer.solvers.online.learner import Learner, Meeting
+from mercer.solvers.online.learner import ChunkKernel, Learner
 from mercer.solvers.online.projectron import Projectron, ProjectronState
 from mercer.solvers.online.recursive import QuantisedLMS, QuantisedState, RecursiveLeastSquares, RecursiveState
-from mercer.solvers.svm.dual import DualFamily, DualPoint
-from mercer.solvers.svm.dual_coordinate import CoordinateState, DualCoordinateDescent, LinearFamily, LinearPoint
+from mercer.solvers.svm.dual import DualBatch, DualPoint
+from mercer.solvers.svm.dual_coordinate import CoordinateState, DualCoordinateDescent, LinearDualBatch, LinearPoint
 from mercer.solvers.svm.smo import SMO, SMOState
 from mercer.solvers.svm.working_set import WorkingSet, WorkingSetState
 
@@ -44,6 +45,8 @@ __all__ = [
     "Cholesky",
     "CholeskyFactor",
     "CholeskyState",
+    "ChunkKernel",
+    "ClassificationProblem",
     "Clustering",
     "ConjugateGradients",
     "CoordinateState",
@@ -51,19 +54,18 @@ __all__ = [
     "DenseEigenState",
     "DensePencil",
     "DensePencilState",
+    "DualBatch",
     "DualCoordinateDescent",
-    "DualFamily",
     "DualPoint",
     "Eigenpairs",
     "Eigenproblem",
     "KernelNipals",
     "KrylovState",
     "LMSState",
-    "Labelled",
     "LatentScores",
     "Learner",
     "LeastSquares",
-    "LinearFamily",
+    "LinearDualBatch",
     "LinearPoint",
     "LinearSystem",
     "Lloyd",
@@ -71,13 +73,12 @@ __all__ = [
     "Logistic",
     "LogisticFit",
     "LogisticState",
-    "Meeting",
-    "MistakeState",
-    "Mistakes",
     "NewtonLogistic",
     "NipalsState",
     "Partition",
     "Pencil",
+    "PerceptronRule",
+    "PerceptronState",
     "Problem",
     "Projectron",
     "ProjectronState",
@@ -118,3 +119,6 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+__getattr__ = deprecated_names(__name__)

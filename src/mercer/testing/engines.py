@@ -81,19 +81,19 @@ def check_pairings(engine: Engine, dtype: np.dtype[Any]) -> None:
 
 
 def check_distances(engine: Engine, dtype: np.dtype[Any]) -> None:
-    """Squared distances by norms keep the accuracy that was asked for, and `pins` have the distance 0."""
+    """Squared distances by norms keep the accuracy that was asked for, and `self_pairs` have the distance 0."""
     X, Z = _rows(50, 40, dtype), _rows(61, 40, dtype, seed=1)
     Z[:30] = X[30:0:-1]
     eps, expected = float(np.finfo(dtype).eps), _pair(X, Z).sqdist
     x, z = (TileRows(len(rows), (rows,), (np.einsum("ij,ij->i", rows, rows),)) for rows in (X, Z))
-    pins = np.append(-1, np.append(np.arange(30)[::-1], np.full(19, -1)))
+    self_pairs = np.append(-1, np.append(np.arange(30)[::-1], np.full(19, -1)))
     for fastest in (np.inf, 1e-3):
         accuracy = NormAccuracy(None, 8 * eps, 100 * eps, 0.0 if fastest == np.inf else fastest, fastest)
         program = TileProgram(dtype, (TilePairing(Pairing.SQDIST, None, accuracy),))
-        found = _whole(engine.plan(program, x, z, pins), 50, 61, dtype)
+        found = _whole(engine.plan(program, x, z, self_pairs), 50, 61, dtype)
         size = expected + (_pair(X, Z).xx + _pair(X, Z).zz if fastest < np.inf else 0)
         _close(dtype, found, expected, size, "a squared distance by norms")
-        _hold(not np.any(found[np.arange(1, 31), pins[1:31]]), "pins: the same point is not at distance 0")
+        _hold(not np.any(found[np.arange(1, 31), self_pairs[1:31]]), "self_pairs: the same point is not at distance 0")
 
 
 def check_operations(engine: Engine, dtype: np.dtype[Any]) -> None:

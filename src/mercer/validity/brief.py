@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.gram import KernelOperator
-from mercer.gram.compiler import structure
+from mercer.gram.compiler import canonical_form
 from mercer.kernels import Kernel
 from mercer.kernels.base import trace_or_none
 from mercer.kernels.symbolic.expression import Expression
@@ -67,7 +67,7 @@ def brief_check(K: KernelOperator, seed: int = 0) -> KernelReport:
 def _of_formula(kernel: Kernel, e: Expression, domain: Domain) -> KernelReport:
     """Once for each formula, name and kind of rows: searches fit the same one again and again."""
     try:
-        kept = _reports(structure(e), str(type(kernel)), repr(kernel), kernel.properties, domain)
+        kept = _reports(canonical_form(e), str(type(kernel)), repr(kernel), kernel.properties, domain)
     except TypeError:  # a view that cannot be hashed
         kept = {}
     if "report" not in kept:

@@ -220,7 +220,7 @@ class _Together:
     ) -> None:
         self.splits, self.alphas, self.intercept, self.buffers = splits, alphas, intercept, buffers
         self.A = Dense(K, symmetric=True, beside_lapack=True)
-        self.narrow: Operator | None = None
+        self.low_precision: Operator | None = None
         self.sides = _sides(Y, intercept)
         self.present = np.zeros((len(K), len(splits)), bool)
         for own, split in zip(self.present.T, splits, strict=True):
@@ -278,7 +278,7 @@ class _Together:
         present, width = self.present[:, self._each(tried[:, 0])], self.sides.shape[1]
         B = np.where(present, np.tile(self.sides, len(tried)), 0.0)
         shifts = self._each(self.alphas[tried[:, 1]])
-        systems = SubsetSystems(self.A, B, present, shifts, M, self.narrow)
+        systems = SubsetSystems(self.A, B, present, shifts, M, self.low_precision)
         found = solve(SubsetGradients(tol, max_steps), systems)
         good = np.all(found.state.converged.reshape(len(tried), -1), axis=1)
         for j in np.flatnonzero(good).tolist():
@@ -288,7 +288,7 @@ class _Together:
             self.todo[s, a] = False
 
     def _approximation(self, shift: float) -> tuple[NDArray[Any], Floats]:
-        """F with FFᵀ ≈ A, and tr(A − FFᵀ) after each of its columns; and `narrow`, A for products.
+        """F with FFᵀ ≈ A, and tr(A − FFᵀ) after each of its columns; and `low_precision`, A for products.
 
         As many columns as `ENOUGH` asks for at the least shift, n/`MOST` at most; and few where a first part shows that
         A is spread over so many directions that more would explain little.
@@ -296,11 +296,11 @@ class _Together:
         n = len(self.sides)
         kind: type[np.floating[Any]] = np.float32
         found = pivoted_cholesky(self.A, min(FIRST, n // MOST), dtype=np.float64)
-        first, rounded = found.F, self.buffers.array("narrow", self.A.shape, np.float32)
+        first, rounded = found.F, self.buffers.array("low_precision", self.A.shape, np.float32)
         if found.residual_trace > SPREAD * found.trace:
-            self.narrow = Deflated(self.A.array, first[:, :0], rounded)
+            self.low_precision = Deflated(self.A.array, first[:, :0], rounded)
         else:
-            self.narrow = Deflated(self.A.array, first[:, :DEFLATED], rounded)
+            self.low_precision = Deflated(self.A.array, first[:, :DEFLATED], rounded)
             largest = float(np.linalg.eigvalsh(first.T @ first)[-1]) if found.rank else 0.0
             kind = np.float32 if shift >= NARROW * largest else np.float64
             found = pivoted_cholesky(self.A, n // MOST, tol=ENOUGH * n * shift, dtype=kind)
@@ -345,7 +345,7 @@ def _by_cholesky(
     for a in which:
         for i, row in enumerate(split.train):
             factor[i] = K[row][split.train]
-        system = LinearSystem(_Restricted(K, split.train), sides, float(alphas[a]), matrix=factor)
+        system = LinearSystem(_TrainingRows(K, split.train), sides, float(alphas[a]), matrix=factor)
         found = solve(solver, system)
         # STALLED is a system that is nearly singular: as exact as float64 makes it, and what a fit would return.
         if found.status in (Status.CONVERGED, Status.STALLED, Status.MAX_STEPS):
@@ -354,7 +354,7 @@ def _by_cholesky(
             out[:, a] = _predicted((K @ dual)[split.test], dual, intercept)
 
 
-class _Restricted(Operator):
+class _TrainingRows(Operator):
     """A[rows, rows] of a symmetric array, of which no copy is made."""
 
     def __init__(self, array: Floats, rows: NDArray[np.intp]) -> None:

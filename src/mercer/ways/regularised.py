@@ -57,7 +57,7 @@ DRIFT = 4.0
 """A round in 16 bits asks for ‖K̃ − K‖/(4μ), see `RefinedConjugateGradients`: at n = 20 000 and ‖K̃ − K‖/μ = 0.07 111
 steps and four checks, where 1/8 takes 122 and three, and as long."""
 
-NARROW_SHARE = 0.98
+LOW_PRECISION_SHARE = 0.98
 """Of the budget that copies of the rows for float32 entries and for float64 ones may take, with the vectors."""
 
 
@@ -118,7 +118,7 @@ class RegularisedSolve:
     """One solve: who asks, what for, by which solver, how exactly, and the report to fill.
 
     `solver` is "auto", "cholesky" or "cg".
-    `narrow` says whether float32 can hold the entries and rows; `mercer` whether the kernel is proved to be one.
+    `low_precision` says whether float32 can hold the entries and rows; `mercer` whether the kernel is proved to be one.
     """
 
     who: str
@@ -127,7 +127,7 @@ class RegularisedSolve:
     shift: Any
     solver: str
     tol: float
-    narrow: bool
+    low_precision: bool
     mercer: bool
     report: Report
 
@@ -180,10 +180,10 @@ class RegularisedSolve:
         n, report = len(self.B), self.report
         kept = self._keeps_entries()
         self._predict(refined_cholesky(self._machine, n, self._d, self.B.shape[1], kept=kept), "kernel matrix", "solve")
-        narrow = self.narrow and not (kept and n <= SMALL)
-        need = (4 if narrow else 8) * n * n
+        low_precision = self.low_precision and not (kept and n <= SMALL)
+        need = (4 if low_precision else 8) * n * n
         self._account(f"Cholesky of the stored matrix ({human(need)})", reason, need + self._entry_bytes * kept)
-        dtype = np.float32 if narrow else np.float64
+        dtype = np.float32 if low_precision else np.float64
         K: Operator = self.K
         with report.stage("kernel matrix"):
             if kept:
@@ -192,7 +192,7 @@ class RegularisedSolve:
             else:
                 self.K.release()  # fewer copies of the rows at a time
                 matrix = K.fill(np.empty(K.shape, dtype))
-        solver = Cholesky(tol=self.tol, precision="mixed" if narrow else "float64")
+        solver = Cholesky(tol=self.tol, precision="mixed" if low_precision else "float64")
         with report.stage("solve"):
             return solve(solver, LinearSystem(K, self.B, self.shift, matrix=matrix))
 
@@ -231,12 +231,12 @@ class RegularisedSolve:
                 helpers["preconditioner"] = preconditioner(low_rank.F, shift, overwrite=True)
             report.method += f", preconditioned by {low_rank.rank} pivots"
             if self._mixed:
-                solver = self._narrowed(helpers, solver, low_rank, rounding, held)
+                solver = self._in_low_precision(helpers, solver, low_rank, rounding, held)
         # What BLAS does here is bound by memory anyway.
         with report.stage("solve"), one_blas_thread():
             return solve(solver, LinearSystem(self.K, self.B, self.shift, **helpers))
 
-    def _narrowed(
+    def _in_low_precision(
         self,
         helpers: dict[str, Operator],
         solver: RefinedConjugateGradients,
@@ -259,13 +259,13 @@ class RegularisedSolve:
             with self.report.stage("kernel matrix"):
                 kept = Quantised(self._entries(), MOST_ROUNDING * least)
             if kept.noise <= MOST_ROUNDING * least:
-                helpers["narrow"] = kept
+                helpers["low_precision"] = kept
                 self.report.method = self.report.method.replace("matrix-free", f"entries in 16 bits ({human(size)})")
                 # What was copied for float32 entries is gone before the products in float64.
                 self.report.memory_planned += size - self._entries().copies
                 return replace(solver, inner=max(solver.inner, kept.noise / (DRIFT * least)))
         if rounding * np.sqrt(1 + trace / (2 * max(rank, 1) * shift)) < MOST_NOISE:
-            helpers["narrow"] = self._entries()
+            helpers["low_precision"] = self._entries()
         return solver
 
     # ---- what decides ------------------------------------------------------------------------------------------------
@@ -286,7 +286,7 @@ class RegularisedSolve:
         """Whether entries in 16 bits fit beside what is `held`, and are of use."""
         budget, size = self._room, Quantised.bytes(len(self.B))
         fits = size <= STORED_SHARE * budget and held + size + self._vectors(direct=False) <= budget
-        return fits and self._mixed and self.mercer and not self.K.folds and not self.K.kernel.space.numbered
+        return fits and self._mixed and self.mercer and not self.K.has_fast_matmul and not self.K.kernel.space.numbered
 
     def _keeps_entries(self) -> bool:
         """Whether Cholesky's residuals are products with stored float64 entries.
@@ -299,7 +299,7 @@ class RegularisedSolve:
         if not (size <= STORED_SHARE * budget and most + self._vectors(direct=True) <= budget):
             return False
         if n <= SMALL or not self.K.native:
-            return n <= SMALL or not self.K.folds
+            return n <= SMALL or not self.K.has_fast_matmul
         kept, made = (refined_cholesky(self._machine, n, self._d, columns, kept=kept) for kept in (True, False))
         return kept < made
 
@@ -321,8 +321,10 @@ class RegularisedSolve:
     @cached_property
     def _mixed(self) -> bool:
         """Whether iterations have products with float32 entries too: if the rows fit in both precisions."""
-        both = self.K.copies + self.K.astype(np.float32).copies if self.narrow else 0
-        return self.narrow and both + self._vectors(direct=False) <= NARROW_SHARE * self.report.memory_budget
+        both = self.K.copies + self.K.astype(np.float32).copies if self.low_precision else 0
+        return (
+            self.low_precision and both + self._vectors(direct=False) <= LOW_PRECISION_SHARE * self.report.memory_budget
+        )
 
     @cached_property
     def _rows(self) -> int:

@@ -34,7 +34,7 @@ class Report:
     definiteness : str
         What is proved about the kernel.
     method, reason : str
-        The road taken, and why.
+        The method taken, and why.
     memory_budget, memory_planned : int
         Bytes; the plan is made before anything is allocated.
     memory_rows : int

@@ -75,7 +75,7 @@ def ridge_inverse(
             with report.stage("eigenvalues"):
                 return RidgeSpectrum.of_factor(F, weights, intercept=intercept)
     if ways.get("band", np.inf) < ways.get("eigenvectors", np.inf):
-        whole = 8 * n * n if K.kernel.whole else 0  # parts of such a matrix cost more than all of it
+        whole = 8 * n * n if K.kernel.prefers_large_blocks else 0  # parts of such a matrix cost more than all of it
         report.method = f"reduction to a band ({human(12 * n * n)})"
         require(RidgeBand.bytes(n) + whole)
         _predict(K, report, n * n / 2 * machine.pair(d, 8) + costs.band(machine, n, 0), "band")

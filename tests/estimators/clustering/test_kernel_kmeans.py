@@ -79,7 +79,7 @@ def test_circles_that_no_line_separates():
 
 
 @pytest.mark.parametrize("solver", ["stored", "matrix_free"])
-def test_large_roads_with_float32_entries_equal_the_small_one(solver, monkeypatch):
+def test_large_methods_with_float32_entries_equal_the_small_one(solver, monkeypatch):
     start = RNG.integers(0, 6, len(X))
     small = KernelKMeans(6, Gaussian(0.1), init=start).fit(X)
     monkeypatch.setattr(kernel_kmeans, "SMALL", 10)

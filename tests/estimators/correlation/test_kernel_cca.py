@@ -145,7 +145,7 @@ def test_fewer_landmarks_are_close_and_say_how_much_they_leave(circle):
     assert "30 landmarks" in model.report_.method
 
 
-def test_the_road_follows_the_budget(circle):
+def test_the_method_follows_the_budget(circle):
     model = KernelCCA(2, memory=2_000_000).fit(*circle)
     assert "Nyström" in model.report_.method
     np.testing.assert_allclose(model.correlations_, KernelCCA(2).fit(*circle).correlations_, atol=1e-4)

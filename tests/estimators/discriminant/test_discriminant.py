@@ -89,7 +89,7 @@ def test_four_points_by_hand():
         np.testing.assert_allclose(model.decision_function([[0.5], [1.5]]), [0.0, 2 / (1.25 / 4)], atol=1e-7)
 
 
-def test_both_roads_span_the_same_space():
+def test_both_methods_span_the_same_space():
     digits = load_digits()
     X, y = digits.data / 16.0, digits.target
     kernel = Gaussian(gamma=0.05)
@@ -112,7 +112,7 @@ def test_the_linear_kernel_is_linear_discriminant_analysis():
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-5)
 
 
-def test_a_delta_that_is_lost_in_rounding_goes_the_dense_road_or_is_refused():
+def test_a_delta_that_is_lost_in_rounding_takes_the_dense_method_or_is_refused():
     X, y = load_iris(return_X_y=True)
     model = KernelDiscriminantAnalysis(Linear(), delta=1e-6).fit(X, y)
     assert any("too near singular" in note for note in model.report_.notes)

@@ -133,9 +133,11 @@ def test_sparse_rows_objects_and_float32():
     common = Function(lambda s, t: float(len(set(s) & set(t))), mode="pair")
     Phi = Nystroem(common, 6).fit(words).transform(words)
     np.testing.assert_allclose(Phi @ Phi.T, common(words), atol=1e-7)
-    narrow = Nystroem(KERNEL, 30, landmarks="uniform").fit(X.astype(np.float32)).transform(NEW.astype(np.float32))
+    low_precision = (
+        Nystroem(KERNEL, 30, landmarks="uniform").fit(X.astype(np.float32)).transform(NEW.astype(np.float32))
+    )
     wide = Nystroem(KERNEL, 30, landmarks="uniform").fit(X).transform(NEW)
-    np.testing.assert_allclose(narrow @ narrow.T, wide @ wide.T, atol=1e-3)
+    np.testing.assert_allclose(low_precision @ low_precision.T, wide @ wide.T, atol=1e-3)
 
 
 def test_names_seeds_and_refusals():
@@ -201,9 +203,9 @@ def test_any_function_will_do_and_precision_is_kept():
     one_way = Function(lambda x, z: float(x[0] - 2 * z[0]), mode="pair", symmetric=False)
     expected = X[:, :1] - 2 * X[:5, 0]
     assert_close(EmpiricalKernelMap(one_way, landmarks=np.arange(5)).fit_transform(X), expected)
-    narrow = X.astype(np.float32)
+    low_precision = X.astype(np.float32)
     for features in (
-        EmpiricalKernelMap(KERNEL).fit_transform(narrow),
+        EmpiricalKernelMap(KERNEL).fit_transform(low_precision),
         EmpiricalKernelMap(KERNEL).fit(X).transform(NEW),
     ):
         assert features.dtype == (np.float32 if len(features) == 300 else np.float64)

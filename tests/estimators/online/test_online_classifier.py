@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from mercer import OnlineKernelClassifier, observe
 from mercer.errors import Cancelled, InvalidInput, MemoryExceeded
 from mercer.estimators.online import online_classifier as module
-from mercer.estimators.online.stream import Stream
+from mercer.estimators.online.online_estimator import OnlineEstimator
 from mercer.kernels import Function, Gaussian, Polynomial, Precomputed
 from mercer.testing import assert_close
 
@@ -154,7 +154,7 @@ def test_the_size_of_the_chunks_does_not_matter(strategy, classes, averaged, bud
     X, y = rows(200, classes, d=3 if classes == 2 else 20)  # beyond 16 columns distances come from products
     found = []
     for size in (1, 7, 64, 256):
-        monkeypatch.setattr(Stream, "_rows_at_once", size)
+        monkeypatch.setattr(OnlineEstimator, "_rows_at_once", size)
         model = OnlineKernelClassifier(Gaussian(0.3), strategy=strategy, budget=budget, averaged=averaged)
         for cut in (slice(0, 90), slice(90, 200)):
             model.partial_fit(X[cut], y[cut], classes=range(classes))
@@ -171,9 +171,9 @@ def test_wide_chunks_of_mergers_leave_the_model_of_narrow_ones(budget, chunk, wi
     """Up to rounding; a chunk is as many times as wide as it goes into the budget, up to `WIDEST`."""
     X, y = rows(150 if chunk == 4 else 1300, classes)
     monkeypatch.setattr(module, "CHUNK", chunk)
-    monkeypatch.setattr(Stream, "_rows_at_once", chunk)
-    sizes, chunks = [], Stream._chunks
-    monkeypatch.setattr(Stream, "_chunks", lambda self, order, size: sizes.append(size) or chunks(order, size))
+    monkeypatch.setattr(OnlineEstimator, "_rows_at_once", chunk)
+    sizes, chunks = [], OnlineEstimator._chunks
+    monkeypatch.setattr(OnlineEstimator, "_chunks", lambda self, order, size: sizes.append(size) or chunks(order, size))
     wide = OnlineKernelClassifier(Gaussian(0.3), budget=budget, alpha=0.01).partial_fit(X, y)
     monkeypatch.setattr(module, "WIDEST", 1)
     narrow = OnlineKernelClassifier(Gaussian(0.3), budget=budget, alpha=0.01).partial_fit(X, y)

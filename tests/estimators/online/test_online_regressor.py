@@ -8,7 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import KernelLMS, KernelRidge, OnlineKernelRegressor
 from mercer.errors import ConvergenceWarning, InvalidInput, MemoryExceeded
-from mercer.estimators.online.stream import Stream
+from mercer.estimators.online.online_estimator import OnlineEstimator
 from mercer.kernels import Function, Gaussian, Polynomial, Precomputed
 from mercer.testing import assert_close
 
@@ -106,7 +106,7 @@ def test_the_size_of_the_chunks_does_not_matter(method, budget, averaged, monkey
     X, Y = rows(200, targets=2)
     found = []
     for size in (1, 7, 64, 256):
-        monkeypatch.setattr(Stream, "_rows_at_once", size)
+        monkeypatch.setattr(OnlineEstimator, "_rows_at_once", size)
         model = OnlineKernelRegressor(Gaussian(0.5), method=method, budget=budget, averaged=averaged, epsilon=0.3)
         for cut in (slice(0, 90), slice(90, 200)):
             model.partial_fit(X[cut], Y[cut])

@@ -192,7 +192,7 @@ def test_a_file_in_memory_is_read_in_chunks(digits, tmp_path):
     np.testing.assert_allclose(exact.transform(file), KernelPCA(3, GAUSS).fit(digits).transform(digits), atol=1e-9)
 
 
-def test_auto_takes_landmarks_only_where_the_exact_road_is_too_dear(digits, monkeypatch):
+def test_auto_takes_landmarks_only_where_the_exact_method_is_too_dear(digits, monkeypatch):
     assert "Nyström" not in KernelPCA(4, GAUSS).fit(digits).report_.method
     n = 100_000
     report = KernelPCA(4, GAUSS).fit(digits[:50]).report_

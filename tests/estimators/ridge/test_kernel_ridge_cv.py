@@ -201,7 +201,7 @@ def test_a_factor_of_small_rank_leads_to_the_same_place(data, weights, monkeypat
         np.testing.assert_allclose(low.loo_predictions_, full.loo_predictions_, rtol=0, atol=1e-8)
 
 
-@pytest.mark.skipif(not backend.is_native(), reason="the band is a road of the compiled module only")
+@pytest.mark.skipif(not backend.is_native(), reason="the band is a method of the compiled module only")
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("cv", [None, "gcv"])
 def test_a_band_leads_to_the_same_place(data, weights, monkeypatch, intercept, cv):
@@ -220,12 +220,12 @@ def test_a_band_leads_to_the_same_place(data, weights, monkeypatch, intercept, c
     assert "eigendecomposition" in model.report_.method
 
 
-@pytest.mark.skipif(not backend.is_native(), reason="the band is a road of the compiled module only")
+@pytest.mark.skipif(not backend.is_native(), reason="the band is a method of the compiled module only")
 def test_a_band_of_a_matrix_that_is_made_at_once(monkeypatch):
     rng = np.random.default_rng(0)
     words = ["".join(rng.choice(list("acgt"), 12)) for _ in range(100)]
     y, kernel = np.array([word.count("a") for word in words], float), Spectrum(2)
-    assert kernel.whole
+    assert kernel.prefers_large_blocks
     full = KernelRidgeCV(kernel, [0.1, 1.0]).fit(words, y)
     prefer(monkeypatch, "band")
     band = KernelRidgeCV(kernel, [0.1, 1.0]).fit(words, y)
@@ -233,7 +233,7 @@ def test_a_band_of_a_matrix_that_is_made_at_once(monkeypatch):
     np.testing.assert_allclose(band.loo_predictions_, full.loo_predictions_, atol=1e-9)
 
 
-@pytest.mark.skipif(not backend.is_native(), reason="the band is a road of the compiled module only")
+@pytest.mark.skipif(not backend.is_native(), reason="the band is a method of the compiled module only")
 def test_a_band_says_where_k_is_singular(monkeypatch):
     prefer(monkeypatch, "band")
     F = np.random.default_rng(0).standard_normal((120, 4))

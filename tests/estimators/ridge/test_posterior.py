@@ -62,7 +62,7 @@ def test_an_intercept_has_a_flat_prior(data, weights):
 
 
 @pytest.mark.parametrize("intercept", [False, True])
-def test_the_road_without_a_factor_leads_to_the_same_place(data, intercept):
+def test_the_method_without_a_factor_leads_to_the_same_place(data, intercept):
     X, y, new = data
     ample = KernelRidge(KERNEL, 0.05, fit_intercept=intercept, solver="cg").fit(X, y)
     expected = ample.predict(new, return_cov=True)[1]

@@ -1,4 +1,4 @@
-"""KernelSearchCV against scikit-learn's GridSearchCV, on every road."""
+"""KernelSearchCV against scikit-learn's GridSearchCV, on every method."""
 
 import json
 import warnings
@@ -55,10 +55,10 @@ def same(ours, peer, tolerance=1e-7):
         np.testing.assert_array_equal(ours.cv_results_[name], peer.cv_results_[name])
 
 
-def searched(estimator, grid, X, y, road="shared", **options):
+def searched(estimator, grid, X, y, method="shared", **options):
     fit = {"groups": options.pop("groups")} if "groups" in options else {}
     ours = KernelSearchCV(estimator, grid, **options).fit(X, y, **fit)
-    assert ours.road_.startswith(road), ours.road_
+    assert ours.method_.startswith(method), ours.method_
     options.pop("halving", None)
     same(ours, GridSearchCV(estimator, grid, **options).fit(X, y, **fit))
     return ours
@@ -127,7 +127,7 @@ def test_parameters_without_a_hash(data, kind):
 
     grid = [{"kernel": kernels(), "alpha": [alpha]} for alpha in (0.1, 1.0)]
     search = searched(KernelRidge(), grid, *data)
-    assert "2 α of each kernel" in search.road_
+    assert "2 α of each kernel" in search.method_
     heard = Heard()
     with mercer.observe(heard):
         KernelSearchCV(KernelRidge(), grid).fit(*data)
@@ -160,7 +160,7 @@ def test_a_class_that_a_fold_lacks_is_fitted_as_it_is():
     X, y = load_iris(return_X_y=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        searched(KernelRidgeClassifier("gaussian"), GRID, X, y, road="a fit for each", cv=KFold(3))
+        searched(KernelRidgeClassifier("gaussian"), GRID, X, y, method="a fit for each", cv=KFold(3))
 
 
 def test_precomputed_and_pipelines(data):
@@ -182,7 +182,7 @@ def test_precomputed_and_pipelines(data):
     ],
 )
 def test_all_other_searches_are_plain_fits(data, estimator, grid):
-    searched(estimator, grid, *data, road="a fit for each")
+    searched(estimator, grid, *data, method="a fit for each")
 
 
 def test_sample_weights_are_plain_fits(data):
@@ -196,7 +196,7 @@ def test_sample_weights_are_plain_fits(data):
 @pytest.mark.parametrize(
     ("steps", "sharing"),
     [(1 / 115, 4), (1.0, 4), (1e-9, 4), (1e-9, 99)],
-    ids=["some by each road", "by iteration", "by inverses what is slow", "by factors what is slow"],
+    ids=["some by each method", "by iteration", "by inverses what is slow", "by factors what is slow"],
 )
 def test_many_rows_are_solved_together(monkeypatch, steps, sharing, cv):
     X, y = make_friedman1(700, 5, noise=0.5, random_state=1)
@@ -210,15 +210,15 @@ def test_many_rows_are_solved_together(monkeypatch, steps, sharing, cv):
     ("gamma", "alpha", "tolerance"),
     [(3.0, 1e-2, 1e-6), (9.0, 0.0, 1e-6), (0.5, 1e-4, 1e-6), (1e-3, 1e-2, 1e-6), (1e-3, 1e-9, 1e-3)],
 )
-@pytest.mark.parametrize("road", ["by_approximation", "by_inverses", "neither"])
-def test_each_road_by_brute_force(monkeypatch, road, gamma, alpha, tolerance):
+@pytest.mark.parametrize("method", ["by_approximation", "by_inverses", "neither"])
+def test_each_method_by_brute_force(monkeypatch, method, gamma, alpha, tolerance):
     """K that is spread over all directions, that has a small rank, and that float32 has no factor of."""
     rng = np.random.default_rng(0)
     K, Y = Gaussian(gamma)(rng.normal(size=(200, 3))), rng.normal(size=(200, 2))
     splits = [Split(np.delete(np.arange(200), rows), rows) for rows in np.array_split(rng.permutation(200), 5)]
     monkeypatch.setattr(held_out, "LARGE", 100)
     monkeypatch.setattr(held_out, "STEPS_A_ROW", 10.0)
-    for other in {"by_approximation", "by_inverses"} - {road}:
+    for other in {"by_approximation", "by_inverses"} - {method}:
         monkeypatch.setattr(held_out._Together, other, lambda self, out: None)
     alphas = np.array([8 * alpha, alpha])  # within a decade, which one inverse serves
     found = held_out_predictions(K, Y, splits, alphas, intercept=True)
@@ -375,8 +375,8 @@ def test_a_finished_search_is_read_again(data, tmp_path, halving):
         return KernelSearchCV(KernelRidge("gaussian"), GRID, **options).fit(*data)
 
     first, second = search(), search()
-    assert first.road_.startswith("shared")
-    assert second.road_ == f"none: all scores were in {tmp_path / 'search.json'}"
+    assert first.method_.startswith("shared")
+    assert second.method_ == f"none: all scores were in {tmp_path / 'search.json'}"
     assert second.best_params_ == first.best_params_
     np.testing.assert_array_equal(second.predict(data[0]), first.predict(data[0]))
 

@@ -96,7 +96,7 @@ def test_a_search_of_something_else_is_refused(tmp_path, name):
     before, after = CHANGES[name]
     first = search(tmp_path / "file", **before)
     again = search(tmp_path / "file", **before)
-    assert again.road_.startswith("none: all scores were in")
+    assert again.method_.startswith("none: all scores were in")
     np.testing.assert_array_equal(again.cv_results_["mean_test_score"], first.cv_results_["mean_test_score"])
     with pytest.raises(InvalidInput, match="is of other data"):
         search(tmp_path / "file", **after)
@@ -125,7 +125,7 @@ def test_what_the_scores_do_not_depend_on(tmp_path):
     again = search(
         tmp_path / "file", X=np.asfortranarray(X), estimator=fitted, options={"refit": False, "memory": "1GB"}
     )
-    assert again.road_.startswith("none: all scores were in")
+    assert again.method_.startswith("none: all scores were in")
 
 
 def test_nothing_is_read_without_a_file():

@@ -71,7 +71,7 @@ def test_they_learn():
     assert np.array_equal(model.predict(NEW[:6]), [0, 0, 0, 1, 1, 1])
 
 
-def test_both_roads_of_a_product_agree():
+def test_both_methods_of_a_product_agree():
     kernel = Spectrum(2)
     product = kernel * Spectrum(1)  # has no features of its own here
     one = mercer.KernelRidge(kernel, alpha=0.1, solver="cg").fit(X, y)

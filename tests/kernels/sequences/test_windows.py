@@ -47,7 +47,7 @@ def test_equals_the_definition(kernel, definition):
 def test_products_make_no_matrix_and_agree(kernel, definition):
     v = np.random.default_rng(0).normal(size=(len(Z), 2))
     np.testing.assert_allclose(KernelOperator(kernel, X, Z) @ v, reference.gram(definition, X, Z) @ v, atol=1e-10)
-    np.testing.assert_allclose(kernel.product(X, X, v), reference.gram(definition, X) @ v, atol=1e-10)
+    np.testing.assert_allclose(kernel.matmul(X, X, v), reference.gram(definition, X) @ v, atol=1e-10)
 
 
 @pytest.fixture(params=["compared", "counted"])
@@ -110,11 +110,11 @@ def test_algebra_and_products_of_it():
     kernel = 0.5 * Spectrum(2).normalized() + GappedKmer(3, 2) + 2.0
     K = kernel(X, Z)
     v = np.ones((len(Z), 1))
-    np.testing.assert_allclose(kernel.product(X, Z, v), K @ v, rtol=1e-13)
+    np.testing.assert_allclose(kernel.matmul(X, Z, v), K @ v, rtol=1e-13)
     diagonal = np.diagonal(Spectrum(2).normalized()(X))
     np.testing.assert_allclose(diagonal, [len(x) >= 2 for x in X])
-    assert kernel.folds
-    assert not (kernel + Spectrum(2) * Spectrum(1)).folds
+    assert kernel.has_fast_matmul
+    assert not (kernel + Spectrum(2) * Spectrum(1)).has_fast_matmul
     np.testing.assert_array_equal((Spectrum(2) * Spectrum(1))(X, Z), Spectrum(2)(X, Z) * Spectrum(1)(X, Z))
 
 
@@ -228,7 +228,7 @@ def test_both_strands(kernel, definition):
     np.testing.assert_array_equal(kernel(DNA), reference.gram(definition, DNA))
     np.testing.assert_array_equal(kernel.diagonal(OTHER), np.diagonal(reference.gram(definition, OTHER)))
     v = np.arange(float(len(OTHER)))[:, None]
-    np.testing.assert_allclose(kernel.product(DNA, OTHER, v), cross @ v, rtol=1e-13)
+    np.testing.assert_allclose(kernel.matmul(DNA, OTHER, v), cross @ v, rtol=1e-13)
     found = position_weights(kernel, DNA, OTHER, v[:, 0])
     assert [len(one) for one in found] == [len(x) for x in DNA]
     np.testing.assert_allclose([one.sum() for one in found], cross @ v[:, 0])

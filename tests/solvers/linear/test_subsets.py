@@ -28,16 +28,16 @@ def alone(A, B, present, shifts):
     return out
 
 
-@pytest.mark.parametrize("narrow", [False, True])
+@pytest.mark.parametrize("low_precision", [False, True])
 @pytest.mark.parametrize("rank", [0, 20])
-def test_each_system_is_solved_as_if_alone(systems, narrow, rank):
+def test_each_system_is_solved_as_if_alone(systems, low_precision, rank):
     A, B, present, shifts = systems
     M = None
     if rank:
         values, vectors = np.linalg.eigh(A)
         F = vectors[:, -rank:] * np.sqrt(values[-rank:])
         M = SubsetInverse.of(F, [np.flatnonzero(~on) for on in present.T], np.arange(5), shifts)
-    problem = SubsetSystems(Dense(A), B, present, shifts, M, Dense(A.astype(np.float32)) if narrow else None)
+    problem = SubsetSystems(Dense(A), B, present, shifts, M, Dense(A.astype(np.float32)) if low_precision else None)
     solution = solve(SubsetGradients(tol=1e-11, max_steps=10**6), problem)
     assert solution.status is Status.CONVERGED, solution.state
     np.testing.assert_allclose(solution.x, alone(A, B, present, shifts), rtol=1e-7, atol=1e-8)
@@ -122,9 +122,9 @@ def test_rounding_of_a_deflated_matrix_is_that_of_what_is_left():
 
 def test_images_are_those_of_the_iterates(systems):
     A, B, present, shifts = systems
-    narrow = Deflated(A, np.zeros((80, 0)), np.empty(A.shape, np.float32))
+    low_precision = Deflated(A, np.zeros((80, 0)), np.empty(A.shape, np.float32))
     solution = solve(
-        SubsetGradients(tol=1e-9, max_steps=10**6), SubsetSystems(Dense(A), B, present, shifts, None, narrow)
+        SubsetGradients(tol=1e-9, max_steps=10**6), SubsetSystems(Dense(A), B, present, shifts, None, low_precision)
     )
     assert solution.converged
     np.testing.assert_allclose(solution.state.images, A @ solution.x, atol=1e-10)

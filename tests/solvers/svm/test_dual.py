@@ -10,7 +10,7 @@ from mercer.errors import InvalidInput
 from mercer.gram import KernelOperator
 from mercer.kernels import Gaussian
 from mercer.operators import Dense, Diagonal
-from mercer.solvers import SMO, DualFamily, DualPoint, Status, WorkingSet, WorkingSetState, solve
+from mercer.solvers import SMO, DualBatch, DualPoint, Status, WorkingSet, WorkingSetState, solve
 from mercer.solvers.svm.faces import Face, minimise_on_face
 
 RNG = np.random.default_rng(3)
@@ -22,14 +22,14 @@ Y = np.where(X[:, 0] + 0.4 * RNG.standard_normal(40) > 0, 1.0, -1.0)
 def margins(C=2.0, **options):
     options = {"A": Dense(K), "start": np.zeros(40)} | options
     A, start = options.pop("A"), options.pop("start")
-    return DualFamily(
+    return DualBatch(
         A, Y, np.minimum(C * Y, 0), np.maximum(C * Y, 0), start, np.arange(40), np.array([0, 40]), **options
     )
 
 
 def tube(C=2.0, epsilon=0.2):
     bound = np.full(40, C)
-    return DualFamily(Dense(K), X[:, 1], -bound, bound, np.zeros(40), np.arange(40), np.array([0, 40]), kink=epsilon)
+    return DualBatch(Dense(K), X[:, 1], -bound, bound, np.zeros(40), np.arange(40), np.array([0, 40]), epsilon=epsilon)
 
 
 @pytest.mark.parametrize("family", [margins(), margins(C=0.1), tube(), tube(epsilon=0.0)], ids=repr)
@@ -38,11 +38,11 @@ def test_the_optimum_is_that_of_a_general_solver(family):
 
     def value(ab):
         b = ab[:40] - ab[40:]
-        return 0.5 * b @ K @ b - family.linear @ b + family.kink * ab.sum()
+        return 0.5 * b @ K @ b - family.linear @ b + family.epsilon * ab.sum()
 
     def slope(ab):
         g = K @ (ab[:40] - ab[40:]) - family.linear
-        return np.concatenate([g, -g]) + family.kink
+        return np.concatenate([g, -g]) + family.epsilon
 
     box = [(0.0, u) for u in np.concatenate([family.upper, -family.lower])]
     total = {
@@ -59,7 +59,7 @@ def test_the_optimum_is_that_of_a_general_solver(family):
 def test_levels_and_duality_gap_tell_the_optimum():
     family = margins()
     x = solve(SMO(tol=1e-10), family).x
-    b = family.levels(x)[0]
+    b = family.multipliers(x)[0]
     f = K @ x.beta + b
     free = (x.beta != family.lower) & (x.beta != family.upper)
     np.testing.assert_allclose(Y[free] * f[free], 1.0, atol=1e-8)
@@ -78,11 +78,11 @@ def test_problems_of_a_family_are_each_their_own():
     low, high = np.minimum(bound, 0), np.maximum(bound, 0)
     blocks = np.array([4 * (i < 30) + 2 * (i >= 10) + (i % 2 == 0) for i in range(40)])
     exact = KernelOperator(Gaussian(gamma=0.4), X)
-    family = DualFamily(Dense(K), Y[rows], low, high, np.zeros(len(rows)), rows, offset, blocks=blocks, exact=exact)
+    family = DualBatch(Dense(K), Y[rows], low, high, np.zeros(len(rows)), rows, offset, blocks=blocks, exact=exact)
     together = solve(SMO(tol=1e-9), family)
     for q, part in enumerate(parts):
         some = slice(offset[q], offset[q + 1])
-        one = DualFamily(
+        one = DualBatch(
             Dense(np.ascontiguousarray(K[np.ix_(part, part)])),
             Y[part],
             low[some],
@@ -93,7 +93,7 @@ def test_problems_of_a_family_are_each_their_own():
         )
         alone = solve(SMO(tol=1e-9), one)
         np.testing.assert_allclose(together.x.beta[some], alone.x.beta, atol=1e-6)
-        np.testing.assert_allclose(family.levels(together.x)[2 * q], one.levels(alone.x)[0], atol=1e-6)
+        np.testing.assert_allclose(family.multipliers(together.x)[2 * q], one.multipliers(alone.x)[0], atol=1e-6)
 
 
 def test_float32_entries_are_checked_in_float64():
@@ -111,25 +111,25 @@ def test_a_matrix_that_is_another_one_is_found_out():
     assert solution.converged == (solution.residual <= 1e-3)
 
 
-@pytest.mark.parametrize("kink", [0.0, 0.2])
+@pytest.mark.parametrize("epsilon", [0.0, 0.2])
 @pytest.mark.parametrize("rank", [3, 40])
-def test_the_minimum_over_a_face(rank, kink):
+def test_the_minimum_over_a_face(rank, epsilon):
     """It lowers the objective, keeps bounds and sums, and leaves no slope among the variables inside their bounds."""
     F = RNG.standard_normal((40, rank))
     A, beta = F @ F.T, np.clip(RNG.standard_normal(40), -0.8, 0.8)
     bound, group = np.full(40, 0.8), np.repeat([0, 1], 20)
-    face = Face(A, -bound, bound, kink, group, beta, Y - A @ beta)
+    face = Face(A, -bound, bound, epsilon, group, beta, Y - A @ beta)
     new, gradient = minimise_on_face(face)
     np.testing.assert_allclose(gradient, Y - A @ new, atol=1e-9)
     assert np.all(np.abs(new) <= 0.8)
     for g in (0, 1):
         assert new[group == g].sum() == pytest.approx(beta[group == g].sum(), abs=1e-9)
-        inside = (np.abs(new) < 0.8) & (group == g) & ((new != 0) if kink else True)
-        slopes = (gradient - kink * np.sign(new))[inside]
+        inside = (np.abs(new) < 0.8) & (group == g) & ((new != 0) if epsilon else True)
+        slopes = (gradient - epsilon * np.sign(new))[inside]
         assert len(slopes) < 2 or np.ptp(slopes) < 1e-6
 
     def value(b):
-        return 0.5 * b @ A @ b - Y @ b + kink * np.abs(b).sum()
+        return 0.5 * b @ A @ b - Y @ b + epsilon * np.abs(b).sum()
 
     assert value(new) < value(beta)
 
@@ -169,7 +169,7 @@ def test_indefinite_matrices_end_in_a_stationary_point():
     ],
 )
 def test_what_is_no_problem_is_refused(wrong):
-    with pytest.raises(InvalidInput, match="DualFamily"):
+    with pytest.raises(InvalidInput, match="DualBatch"):
         margins(**wrong)
 
 
@@ -181,16 +181,16 @@ def test_smo_needs_a_stored_matrix():
             SMO(**bad)
 
 
-@pytest.mark.parametrize("kink", [0.0, 0.1])
-def test_working_sets_keep_the_gradient_of_what_is_active(kink):
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+def test_working_sets_keep_the_gradient_of_what_is_active(epsilon):
     """After every set c − Kβ of the variables that are not set aside, and one check or two are enough."""
     rng = np.random.default_rng(0)
     n = 1500
     Z = rng.standard_normal((n, 3))
     A = Gaussian(gamma=0.4)(Z)
-    y = np.sin(2 * Z[:, 0]) if kink else np.where(Z[:, 0] + 0.4 * rng.standard_normal(n) > 0, 1.0, -1.0)
-    lower, upper = (np.full(n, -2.0), np.full(n, 2.0)) if kink else (np.minimum(2 * y, 0), np.maximum(2 * y, 0))
-    problem = DualFamily(Dense(A), y, lower, upper, np.zeros(n), np.arange(n), np.array([0, n]), kink=kink)
+    y = np.sin(2 * Z[:, 0]) if epsilon else np.where(Z[:, 0] + 0.4 * rng.standard_normal(n) > 0, 1.0, -1.0)
+    lower, upper = (np.full(n, -2.0), np.full(n, 2.0)) if epsilon else (np.minimum(2 * y, 0), np.maximum(2 * y, 0))
+    problem = DualBatch(Dense(A), y, lower, upper, np.zeros(n), np.arange(n), np.array([0, n]), epsilon=epsilon)
     solver = WorkingSet(size=300)
     state, sets = solver.start(problem), 0
     while solver.verdict(problem, state) is None:
@@ -207,7 +207,7 @@ def test_working_sets_have_their_scratch_memory_in_the_state_and_leave_none():
     rng = np.random.default_rng(0)
     A, y = Gaussian(gamma=0.4)(rng.standard_normal((40, 2))), np.where(rng.random(40) > 0.5, 1.0, -1.0)
     bounds = np.minimum(2 * y, 0), np.maximum(2 * y, 0)
-    problem = DualFamily(Dense(A), y, *bounds, np.zeros(40), np.arange(40), np.array([0, 40]))
+    problem = DualBatch(Dense(A), y, *bounds, np.zeros(40), np.arange(40), np.array([0, 40]))
     solver = WorkingSet(size=12)
     hash(solver)  # a value: nothing in it changes
     begun = solve(solver, problem, max_steps=1).state

@@ -9,15 +9,15 @@ from sklearn.svm import LinearSVC, LinearSVR
 
 from mercer.engine import backend
 from mercer.errors import InvalidInput
-from mercer.solvers import DualCoordinateDescent, LinearFamily, LinearPoint, Status, solve
+from mercer.solvers import DualCoordinateDescent, LinearDualBatch, LinearPoint, Status, solve
 from mercer.testing import assert_close
 
 many_passes = pytest.mark.skipif(not backend.is_native(), reason="the twin would take minutes for so many passes")
 
 
-def machine(X, c, lower, upper, kink=0.0):
+def machine(X, c, lower, upper, epsilon=0.0):
     n = len(X)
-    return LinearFamily(np.ascontiguousarray(X), c, lower, upper, np.arange(n), np.array([0, n]), kink)
+    return LinearDualBatch(np.ascontiguousarray(X), c, lower, upper, np.arange(n), np.array([0, n]), epsilon)
 
 
 def hinge(X, y, C):
@@ -78,7 +78,7 @@ def test_many_machines_are_as_if_alone():
     rows = np.concatenate(parts)
     offset = np.concatenate([[0], np.cumsum([len(one) for one in parts])])
     c = y[rows]
-    family = LinearFamily(np.ascontiguousarray(X), c, np.minimum(c, 0), np.maximum(c, 0), rows, offset)
+    family = LinearDualBatch(np.ascontiguousarray(X), c, np.minimum(c, 0), np.maximum(c, 0), rows, offset)
     found = solve(DualCoordinateDescent(tol=1e-9), family)
     for p, part in enumerate(parts):
         alone = solve(DualCoordinateDescent(tol=1e-9), hinge(X[part], y[part], 1.0))
@@ -122,14 +122,14 @@ def test_where_it_ends_without_an_answer():
         {"linear": np.ones(2)},
         {"rows": np.array([0, 1, 3])},
         {"lower": np.ones(3)},
-        {"kink": -1.0},
+        {"epsilon": -1.0},
     ],
 )
 def test_what_is_no_family_is_refused(change):
     parts = {"features": np.eye(3), "linear": np.ones(3), "lower": -np.ones(3), "upper": np.ones(3)}
     parts |= {"rows": np.arange(3), "offset": np.array([0, 3])}
-    with pytest.raises(InvalidInput, match="LinearFamily"):
-        LinearFamily(**(parts | change))
+    with pytest.raises(InvalidInput, match="LinearDualBatch"):
+        LinearDualBatch(**(parts | change))
     with pytest.raises(InvalidInput, match="DualCoordinateDescent"):
         DualCoordinateDescent(tol=-1.0)
 

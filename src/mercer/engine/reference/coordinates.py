@@ -19,7 +19,7 @@ def coordinates(
     linear: Any,
     lower: Any,
     upper: Any,
-    kink: float,
+    epsilon: float,
     beta: Any,
     w: Any,
     order: Any,
@@ -31,7 +31,7 @@ def coordinates(
     ended: Any,
     isa: str = "",
 ) -> None:
-    """min ½‖w‖² − cᵀβ + kink‖β‖₁ over lower ≤ β ≤ upper, w = Σ βₜxₜ, for problems on rows of one matrix.
+    """min ½‖w‖² − cᵀβ + epsilon‖β‖₁ over lower ≤ β ≤ upper, w = Σ βₜxₜ, for problems on rows of one matrix.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def coordinates(
         The row of the features that belongs to each variable.
     linear, lower, upper : arrays
         c and the bounds.
-    kink : float
+    epsilon : float
     beta, w : arrays; w of shape (p, m)
         The point; both change.
     order : integers
@@ -66,14 +66,14 @@ def coordinates(
         if not ended[p]:
             _descend(
                 features, square, row[offset[p] : offset[p + 1]], linear[offset[p] : offset[p + 1]],
-                lower[offset[p] : offset[p + 1]], upper[offset[p] : offset[p + 1]], kink,
+                lower[offset[p] : offset[p + 1]], upper[offset[p] : offset[p + 1]], epsilon,
                 beta[offset[p] : offset[p + 1]], w[p], order[offset[p] : offset[p + 1]], place[p], level[p],
                 random[p : p + 1], float(tol[p]), work, ended[p : p + 1],
             )  # fmt: skip
 
 
 def _descend(
-    features: Any, square: Any, row: Any, linear: Any, lower: Any, upper: Any, kink: float, beta: Any, w: Any,
+    features: Any, square: Any, row: Any, linear: Any, lower: Any, upper: Any, epsilon: float, beta: Any, w: Any,
     order: Any, place: Any, level: Any, random: Any, tol: float, work: int, ended: Any,
 ) -> None:  # fmt: skip
     state = int(random[0]) & MASK
@@ -93,7 +93,7 @@ def _descend(
         t = order[at]
         x, b = features[row[t]].astype(np.float64), float(beta[t])
         slope = float(w @ x) - float(linear[t])
-        rise, fall = slope + (-kink if b < 0 else kink), slope + (kink if b > 0 else -kink)
+        rise, fall = slope + (-epsilon if b < 0 else epsilon), slope + (epsilon if b > 0 else -epsilon)
         if (b >= upper[t] or rise > level[1]) and (b <= lower[t] or fall < -level[1]):  # set aside
             place[0] = active - 1
             order[at], order[active - 1] = order[active - 1], order[at]
@@ -101,16 +101,16 @@ def _descend(
         violation = max(-rise if b < upper[t] else 0.0, fall if b > lower[t] else 0.0)
         level[0], place[1] = max(level[0], violation), at + 1
         if violation > 0:
-            to = _minimum(float(square[row[t]]), b, slope, kink, float(lower[t]), float(upper[t]))
+            to = _minimum(float(square[row[t]]), b, slope, epsilon, float(lower[t]), float(upper[t]))
             w += (to - b) * x
             beta[t] = to
     random[0] = state - (1 << 64) if state >> 63 else state
 
 
-def _minimum(square: float, b: float, slope: float, kink: float, lower: float, upper: float) -> float:
+def _minimum(square: float, b: float, slope: float, epsilon: float, lower: float, upper: float) -> float:
     """The minimum along one variable, between its bounds."""
     pull = square * b - slope
-    to = pull - kink if pull > kink else pull + kink if pull < -kink else 0.0
+    to = pull - epsilon if pull > epsilon else pull + epsilon if pull < -epsilon else 0.0
     if square > 0:
         to /= square
     else:

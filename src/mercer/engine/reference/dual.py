@@ -21,7 +21,7 @@ def smo(
     row: Any,
     lower: Any,
     upper: Any,
-    kink: float,
+    epsilon: float,
     beta: Any,
     gradient: Any,
     anchor: Any,
@@ -36,7 +36,7 @@ def smo(
     ended: Any,
     isa: str = "",
 ) -> None:
-    """min ½βᵀKβ − cᵀβ + kink‖β‖₁ over lower ≤ β ≤ upper with the sum of each group fixed, for problems of one K.
+    """min ½βᵀKβ − cᵀβ + epsilon‖β‖₁ over lower ≤ β ≤ upper with the sum of each group fixed, for problems of one K.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def smo(
     row : integers
         The row of K for which each variable stands.
     lower, upper : arrays
-    kink : float
+    epsilon : float
     beta, gradient : arrays
         The point, and c − Kβ; both change. Where `active` is 0 the gradient is taken from `anchor_gradient`, which
         belongs to the point `anchor`.
@@ -62,7 +62,7 @@ def smo(
     matrix = matrix if isinstance(matrix, np.ndarray) else _made(matrix)
     for q in np.flatnonzero(np.asarray(ended) == SmoStatus.RUNNING).tolist():
         some = slice(offset[q], offset[q + 1])
-        one = _Problem(matrix, row[some], lower[some], upper[some], kink, beta[some], gradient[some])
+        one = _Problem(matrix, row[some], lower[some], upper[some], epsilon, beta[some], gradient[some])
         stale = active[some] == 0
         if stale.any():
             change = one.times(one.beta - anchor[some])
@@ -81,8 +81,8 @@ def _made(tiles: Any) -> Any:
 class _Problem:
     """One of the problems; its arrays are views of the family's."""
 
-    def __init__(self, K: Any, row: Any, lower: Any, upper: Any, kink: float, beta: Any, gradient: Any) -> None:
-        self.K, self.row, self.lower, self.upper, self.kink = K, row, lower, upper, kink
+    def __init__(self, K: Any, row: Any, lower: Any, upper: Any, epsilon: float, beta: Any, gradient: Any) -> None:
+        self.K, self.row, self.lower, self.upper, self.epsilon = K, row, lower, upper, epsilon
         self.beta, self.gradient = beta, gradient
         self.diagonal = K[row, row].astype(np.float64)
 
@@ -96,10 +96,10 @@ class _Problem:
         return self.K[self.row[t], self.row].astype(np.float64)
 
     def slopes(self) -> tuple[Any, Any]:
-        """g with the kink's slope upwards, −∞ at the upper bound; and downwards, ∞ at the lower one."""
+        """g with the slope of ε|β| upwards, −∞ at the upper bound; and downwards, ∞ at the lower one."""
         g, b = self.gradient, self.beta
-        up = np.where(b < self.upper, g + np.where(b < 0, self.kink, -self.kink), -np.inf)
-        low = np.where(b > self.lower, g + np.where(b > 0, -self.kink, self.kink), np.inf)
+        up = np.where(b < self.upper, g + np.where(b < 0, self.epsilon, -self.epsilon), -np.inf)
+        low = np.where(b > self.lower, g + np.where(b > 0, -self.epsilon, self.epsilon), np.inf)
         return up, low
 
     def run(self, split: int, tol: float, limit: int, work: int, q: int, gap: Any, steps: Any, ended: Any) -> None:
@@ -139,8 +139,8 @@ class _Problem:
         a, b = self.column(i), self.column(j)
         eta = self.diagonal[i] + self.diagonal[j] - 2 * a[j]
         bi, bj = self.beta[i], self.beta[j]
-        end_i = 0.0 if self.kink > 0 and bi < 0 else self.upper[i]
-        end_j = 0.0 if self.kink > 0 and bj > 0 else self.lower[j]
+        end_i = 0.0 if self.epsilon > 0 and bi < 0 else self.upper[i]
+        end_j = 0.0 if self.epsilon > 0 and bj > 0 else self.lower[j]
         delta = min(slope / (eta if eta > 0 else TAU), end_i - bi, bj - end_j)
         self.beta[i] = end_i if delta == end_i - bi else min(bi + delta, end_i)
         self.beta[j] = end_j if delta == bj - end_j else max(bj - delta, end_j)

@@ -158,7 +158,7 @@ class Tiles(BlockTiles):
         program: Sequence[tuple[Any, ...]],
         registers: int,
         result: int,
-        pins: Array | None = None,
+        self_pairs: Array | None = None,
         isa: str = "",
         norms: Sequence[tuple[Any, ...]] = (),
     ) -> None:
@@ -167,7 +167,7 @@ class Tiles(BlockTiles):
         self._pairings = [(kind, self._moved(a, origin), self._moved(b, origin)) for kind, a, b, origin in pairings]
         self._rows, self._columns = row_values, column_values
         self._constants, self._program = constants, program
-        self._registers, self._result, self._pins = registers, result, pins
+        self._registers, self._result, self._self_pairs = registers, result, self_pairs
         self._norms = {
             at: ByNorms(self._moved(pairings[at][1], origin), self._moved(pairings[at][2], origin), *parts)
             for at, origin, *parts in norms
@@ -204,8 +204,8 @@ class Tiles(BlockTiles):
         return np.array(np.broadcast_to(reg[self._result], (i1 - i0, j1 - j0)))
 
     def _pin(self, distances: Array, i0: int, i1: int, j0: int, j1: int) -> Array:
-        if self._pins is not None:
-            at = self._pins[i0:i1]
+        if self._self_pairs is not None:
+            at = self._self_pairs[i0:i1]
             inside = (at >= j0) & (at < j1)
             distances[np.flatnonzero(inside), at[inside] - j0] = 0.0
         return distances

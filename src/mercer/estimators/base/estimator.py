@@ -19,7 +19,7 @@ from mercer.atomic import Atomic
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.base.advice import advice, left_to_default
 from mercer.estimators.base.expansion import Expansion
-from mercer.estimators.base.indefinite import examine, not_finite
+from mercer.estimators.base.indefinite import not_finite, warn_if_indefinite
 from mercer.estimators.base.parameters import NamedParameters
 from mercer.gram import KernelOperator, lost_when_centred
 from mercer.kernels import Kernel, as_kernel
@@ -240,7 +240,7 @@ class KernelEstimator(Atomic, NamedParameters):
         if self.tuned:
             report.notes += left_to_default(self, self.tuned)
         if self.indefinite_meaning:
-            examine(K, type(self).__name__, self.indefinite_meaning, report)
+            warn_if_indefinite(K, type(self).__name__, self.indefinite_meaning, report)
         self._warn_if_lost(K, report)
         return K, report
 

@@ -7,10 +7,10 @@ from mercer.gram import KernelOperator
 from mercer.validity.brief import brief_check, gap_on
 from mercer.ways.report import Report
 
-__all__ = ["examine", "not_finite"]
+__all__ = ["not_finite", "warn_if_indefinite"]
 
 
-def examine(K: KernelOperator, who: str, meaning: str, report: Report) -> None:
+def warn_if_indefinite(K: KernelOperator, who: str, meaning: str, report: Report) -> None:
     """Look for a proof or a witness where the kernel declares neither; warn with the witness.
 
     `meaning` is what the method still computes for an indefinite kernel.

@@ -29,7 +29,7 @@ DEAREST_PASS = 2e13
 """Multiply-adds in one pass beyond which "auto" takes landmarks. It is an approximation, so the rates have no say."""
 
 
-class _Road(NamedTuple):
+class _Method(NamedTuple):
     """What Lloyd's iteration is given, the dtype of its entries, the bytes of what is stored, and why."""
 
     name: str
@@ -38,7 +38,7 @@ class _Road(NamedTuple):
     reason: str
 
 
-_ROADS = {
+_METHODS = {
     "given": "the matrix that was given",
     "rows": "on the rows themselves",
     "stored": "K stored",
@@ -186,7 +186,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
         return self.transform(X) if distances is None else self._roots(distances)
 
     def _fit(self, X: Any, sample_weight: Any) -> np.ndarray | None:
-        """The fit; on the exact roads the squared distances of the rows from the means, which come with it."""
+        """The fit; on the exact methods the squared distances of the rows from the means, which come with it."""
         X = self._validate(X)
         weights = self._weights(sample_weight, X)
         K, report = self._begin(X, weights)
@@ -194,13 +194,13 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
             del self.dual_coef_
         self.report_, self.sample_weight_ = report, weights
         k, size = self._count(K.shape[0], weights), self._kernel_size(K)
-        road = self._choose(K, k, size.fits_float32, report)
-        if road.name == "nystroem":
+        method = self._choose(K, k, size.fits_float32, report)
+        if method.name == "nystroem":
             self._by_landmarks(K, X, weights, k, report)
             return None
         with report.stage("kernel matrix"):
-            A = self._operator(K, road)
-        exact = K if A.dtype == np.float32 and road.name != "given" else None
+            A = self._operator(K, method)
+        exact = K if A.dtype == np.float32 and method.name != "given" else None
         problem = Clustering(A, np.zeros(K.shape[0], np.intp), k, weights, exact)
         report.precision = f"{A.dtype} entries, sums in float64" + (", confirmed by entries in float64" * bool(exact))
         with report.stage("clusters"), one_blas_thread():
@@ -212,40 +212,40 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
         self.center_norms_, self.inertia_ = found.norms[kept], found.inertia
         return found.distances[:, kept]
 
-    def _choose(self, K: KernelOperator, k: int, narrow: bool, report: Report) -> _Road:
-        """The road, and the memory it will take, before anything is allocated."""
+    def _choose(self, K: KernelOperator, k: int, low_precision: bool, report: Report) -> _Method:
+        """The method, and the memory it will take, before anything is allocated."""
         if self.solver not in ("auto", "stored", "matrix_free", "nystroem"):
             given = f"solver={self.solver!r}"
             do = 'choose "auto", "stored", "matrix_free" or "nystroem"'
             raise InvalidInput(message("KernelKMeans", given, do))
         n, vectors = K.shape[0], 64 * K.shape[0] * k
         precomputed = self.kernel_.space.numbered
-        dtype = np.dtype(np.float32 if narrow and n > SMALL else np.float64)
+        dtype = np.dtype(np.float32 if low_precision and n > SMALL else np.float64)
         dtype = K.X.dtype if precomputed else dtype
         if self.solver == "nystroem":
-            road = _Road("nystroem", dtype, 0, "asked for")
+            method = _Method("nystroem", dtype, 0, "asked for")
         elif precomputed:
-            road = _Road("given", dtype, _sums_of_starts(dtype, n), "it is there")
+            method = _Method("given", dtype, _sums_of_starts(dtype, n), "it is there")
         elif self.solver != "auto":
             matrix = dtype.itemsize * n * n + _sums_of_starts(dtype, n)
-            road = _Road(self.solver, dtype, matrix * (self.solver == "stored"), "asked for")
+            method = _Method(self.solver, dtype, matrix * (self.solver == "stored"), "asked for")
         elif isinstance(self.kernel_, Linear) and not K.x.sparse:
-            road = _Road("rows", np.dtype(np.float64), 8 * K.X.size, "the kernel is linear")
+            method = _Method("rows", np.dtype(np.float64), 8 * K.X.size, "the kernel is linear")
         else:
-            road = self._quickest(K, dtype, vectors, max(report.d, 1), report.room)
-        report.reason = road.reason
-        if road.name in ("rows", "given"):
+            method = self._quickest(K, dtype, vectors, max(report.d, 1), report.room)
+        report.reason = method.reason
+        if method.name in ("rows", "given"):
             report.memory_rows = 0
-        elif road.name == "matrix_free" and road.dtype == np.float32:
+        elif method.name == "matrix_free" and method.dtype == np.float32:
             report.memory_rows += K.astype(np.float32).copies
-        if road.name != "nystroem":
-            report.method, report.dtype = f"Lloyd, {_ROADS[road.name]}", str(road.dtype)
+        if method.name != "nystroem":
+            report.method, report.dtype = f"Lloyd, {_METHODS[method.name]}", str(method.dtype)
             instead = ["fewer clusters", 'solver="matrix_free" or "nystroem"', "fewer rows"]
             what = f"KernelKMeans of {n} rows and {k} clusters"
-            report.plan(vectors + road.matrix, what, instead)
-        return road
+            report.plan(vectors + method.matrix, what, instead)
+        return method
 
-    def _quickest(self, K: KernelOperator, dtype: np.dtype[Any], vectors: int, d: int, budget: int) -> _Road:
+    def _quickest(self, K: KernelOperator, dtype: np.dtype[Any], vectors: int, d: int, budget: int) -> _Method:
         """K stored if it fits and is predicted to be quicker, else not; landmarks if a pass takes too much work."""
         n = K.shape[0]
         matrix, work = dtype.itemsize * n * n, float(n) * n * d
@@ -253,12 +253,12 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
         fits = stored + vectors <= budget
         again, once = self._predicted(K, n, d) if fits and n > SMALL and K.native else (0.0, 0.0)
         if fits and once <= again:
-            return _Road("stored", dtype, stored, f"K takes {human(matrix)} of {human(budget)}")
+            return _Method("stored", dtype, stored, f"K takes {human(matrix)} of {human(budget)}")
         if work > DEAREST_PASS:
             why = f"a pass would take {work:.0e} multiply-adds, above {DEAREST_PASS:.0e}"
-            return _Road("nystroem", dtype, 0, why)
+            return _Method("nystroem", dtype, 0, why)
         anew = f"entries are made anew in {again:.2g} s, and stored and read in {once:.2g} s"
-        return _Road("matrix_free", dtype, 0, anew if fits else f"{human(matrix)} of K do not fit {human(budget)}")
+        return _Method("matrix_free", dtype, 0, anew if fits else f"{human(matrix)} of K do not fit {human(budget)}")
 
     def _predicted(self, K: KernelOperator, n: int, d: int) -> tuple[float, float]:
         """Seconds of all starts with entries made anew, and with K stored."""
@@ -266,14 +266,14 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
         machine = rates.machine(lambda machine: lloyd(machine, n, d, starts))
         return lloyd(machine, n, d, starts), lloyd(machine, n, d, starts, stored=True)
 
-    def _operator(self, K: KernelOperator, road: _Road) -> Operator:
-        """K as the road wants it."""
-        if road.name == "given":
+    def _operator(self, K: KernelOperator, method: _Method) -> Operator:
+        """K as the method wants it."""
+        if method.name == "given":
             return Dense(K.X, symmetric=True)
-        if road.name == "rows":
+        if method.name == "rows":
             return LowRank(np.asarray(K.X, np.float64))
-        A = K.astype(road.dtype)
-        return Dense(A.toarray(), symmetric=True) if road.name == "stored" else A
+        A = K.astype(method.dtype)
+        return Dense(A.toarray(), symmetric=True) if method.name == "stored" else A
 
     def _given_start(self, K: KernelOperator, k: int) -> np.ndarray:
         """The labels that an array for `init` stands for."""

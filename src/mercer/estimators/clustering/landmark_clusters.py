@@ -41,7 +41,7 @@ class LandmarkClusters(Clusterer):
     tol: float
 
     def _by_landmarks(self, K: KernelOperator, X: Any, weights: np.ndarray | None, k: int, report: Report) -> None:
-        """The approximate road of a fit, and how far it is from the exact one."""
+        """The approximate method of a fit, and how far it is from the exact one."""
         if not isinstance(self.init, str):
             given = 'init as an array with solver="nystroem"'
             raise InvalidInput(message(type(self).__name__, given, 'set init="k-means++", or another solver'))
@@ -91,7 +91,7 @@ class LandmarkClusters(Clusterer):
         return np.asarray(KernelOperator(self.kernel_, rows, self.X_fit_, dtype=np.float64).toarray() @ root)
 
     def _by_lloyd(self, X: Any, root: np.ndarray, weights: np.ndarray | None, k: int, report: Report) -> np.ndarray:
-        """The means of the features, (k, m), by the iteration that the exact road takes, on Φ Φᵀ."""
+        """The means of the features, (k, m), by the iteration that the exact method takes, on Φ Φᵀ."""
         n = count(X)
         with report.stage("features"):
             Phi = np.empty((n, len(root)))

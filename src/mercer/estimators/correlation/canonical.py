@@ -12,13 +12,13 @@ from mercer.gram import KernelOperator
 from mercer.operators import Centered, LowRank, Operator
 from mercer.solvers import leading_pairs
 
-__all__ = ["Pairs", "View", "canonical_pairs", "landmark_view", "spectral_view"]
+__all__ = ["CanonicalView", "Pairs", "canonical_pairs", "landmark_view", "spectral_view"]
 
 LEAST_CORRELATION = 1e-7
 """A correlation comes from its square, so that below this it is rounding."""
 
 
-class View(NamedTuple):
+class CanonicalView(NamedTuple):
     """K̃ ≈ U diag(s) Uᵀ over the eigenvalues s above rounding, and how to write a direction as Σⱼ aⱼ φ(anchor j).
 
     Attributes
@@ -54,7 +54,7 @@ class View(NamedTuple):
         return float(np.max(np.linalg.norm(off, axis=0) / np.linalg.norm(wanted, axis=0), initial=0.0))
 
 
-def spectral_view(K: KernelOperator, anchors: Any, eps: float) -> View:
+def spectral_view(K: KernelOperator, anchors: Any, eps: float) -> CanonicalView:
     """K̃ = HKH by one eigendecomposition in float64; eigenvalues ≤ eps·n·s₁ are rounding and are left out."""
     matrix, n = Centered(K), K.shape[0]
     s, U = scipy.linalg.eigh(matrix.fill(np.empty(K.shape)).T, overwrite_a=True, check_finite=False, driver="evd")
@@ -63,10 +63,10 @@ def spectral_view(K: KernelOperator, anchors: Any, eps: float) -> View:
     s, U = s[keep], U[:, keep]
     U -= U.mean(axis=0)
     lift = U / np.sqrt(s)
-    return View(matrix, U, s, lift, matrix.column_means @ lift, anchors, 0.0)
+    return CanonicalView(matrix, U, s, lift, matrix.column_means @ lift, anchors, 0.0)
 
 
-def landmark_view(K: KernelOperator, count: int, seed: int, eps: float) -> View:
+def landmark_view(K: KernelOperator, count: int, seed: int, eps: float) -> CanonicalView:
     """The same of Φ̃Φ̃ᵀ ≈ K̃, Φ̃ the centred features of the landmarks."""
     Phi, root, _, anchors, lost = landmark_features(K, count, seed)
     mean = Phi.mean(axis=0)
@@ -75,7 +75,7 @@ def landmark_view(K: KernelOperator, count: int, seed: int, eps: float) -> View:
     s, V = np.linalg.eigh(Phi.T @ Phi)
     keep = s > max(eps * len(Phi) * float(s[-1]), 4 * np.finfo(np.float64).eps * trace)
     s, V = s[keep], V[:, keep]
-    return View(LowRank(Phi), (Phi @ V) / np.sqrt(s), s, root @ V, mean @ V, anchors, lost)
+    return CanonicalView(LowRank(Phi), (Phi @ V) / np.sqrt(s), s, root @ V, mean @ V, anchors, lost)
 
 
 class Pairs(NamedTuple):
@@ -86,7 +86,7 @@ class Pairs(NamedTuple):
     y: np.ndarray
 
 
-def canonical_pairs(x: View, y: View, shifts: tuple[float, float], k: int) -> Pairs:
+def canonical_pairs(x: CanonicalView, y: CanonicalView, shifts: tuple[float, float], k: int) -> Pairs:
     r"""The k largest singular values ρ of DₓUₓᵀUᵧDᵧ, D² = s/(s + shift), and √n (s + shift)^(−½) times the vectors.
 
     The scores of the rows are then √n U D p, so that their variance plus shift/n times ‖w‖² is 1.

@@ -13,8 +13,8 @@ from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base.estimator import FLOATS, KernelEstimator
 from mercer.estimators.base.expansion import Expansion, expansion_of
-from mercer.estimators.base.indefinite import examine
-from mercer.estimators.correlation.canonical import View, canonical_pairs, landmark_view, spectral_view
+from mercer.estimators.base.indefinite import warn_if_indefinite
+from mercer.estimators.correlation.canonical import CanonicalView, canonical_pairs, landmark_view, spectral_view
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel
 from mercer.points import points_of, require_table
@@ -187,15 +187,15 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         self.report_ = report
         self.kernel_y_ = self._second().resolve(Y, names)
         L = KernelOperator(self.kernel_y_, Y, dtype=np.float64)
-        examine(L, type(self).__name__, self.indefinite_meaning, report)
+        warn_if_indefinite(L, type(self).__name__, self.indefinite_meaning, report)
         self._warn_if_lost(L, report)
         self._kernel_size(K)
         self.n_features_y_ = 0 if self.kernel_y_.space.objects else int(Y.shape[1])
-        road, m = self._plan(K, L, report)
+        method, m = self._plan(K, L, report)
         with report.stage("views"), one_blas_thread(2.0 * K.shape[0] * m**2):
-            x = self._view(K, road, m, "X")
+            x = self._view(K, method, m, "X")
             K.release()
-            second = self._view(L, road, m, "y")
+            second = self._view(L, method, m, "y")
         self._keep(x, second, report)
         return self
 
@@ -203,15 +203,17 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         """The scores of the training rows in the first view, as pipelines want; ``transform(X, y)`` gives both."""
         return self.fit(X, y).transform(X)
 
-    def _view(self, K: KernelOperator, road: str, m: int, name: str) -> View:
+    def _view(self, K: KernelOperator, method: str, m: int, name: str) -> CanonicalView:
         eps = float(np.finfo(K.x.dtype).eps)
-        view = spectral_view(K, K.x.anchors().rows, eps) if road == "dense" else landmark_view(K, m, self._seed(), eps)
+        view = (
+            spectral_view(K, K.x.anchors().rows, eps) if method == "dense" else landmark_view(K, m, self._seed(), eps)
+        )
         if len(view.s) == 0:
             given = f"the view {name} is constant in feature space, so that nothing correlates with it"
             raise InvalidInput(message(type(self).__name__, given, "choose another kernel, or check the rows"))
         return view
 
-    def _keep(self, x: View, y: View, report: Report) -> None:
+    def _keep(self, x: CanonicalView, y: CanonicalView, report: Report) -> None:
         """The pairs, with the largest score of each in the first view positive, and how exact they are."""
         n = len(x.U)
         if self.regularization == 0 and len(x.s) + len(y.s) > n - 1:
@@ -240,7 +242,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         report.precision, report.rank = "float64", len(rho)
         self._tell(x, y, shifts, report)
 
-    def _tell(self, x: View, y: View, shifts: tuple[float, ...], report: Report) -> None:
+    def _tell(self, x: CanonicalView, y: CanonicalView, shifts: tuple[float, ...], report: Report) -> None:
         """What is approximated, and how many directions the regularisation leaves."""
         if max(x.lost, y.lost) > 0:
             report.notes.append(f"the landmarks leave out {x.lost:.1e} and {y.lost:.1e} of the traces of both matrices")
@@ -283,19 +285,19 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             self._refuse("solver", 'choose "auto", "dense" or "nystroem"')
 
     def _plan(self, K: KernelOperator, L: KernelOperator, report: Report) -> tuple[str, int]:
-        """The road and its landmarks, and the memory it takes, before anything is allocated."""
+        """The method and its landmarks, and the memory it takes, before anything is allocated."""
         n, dense = K.shape[0], 6 * 8 * K.shape[0] ** 2
         report.memory_rows = max(K.copies, L.copies)  # of one view at a time
         budget = report.room
-        road = self.solver
+        method = self.solver
         report.reason = "asked for"
-        if road == "auto":
-            road = "dense" if n <= DENSE_BELOW and dense <= budget else "nystroem"
+        if method == "auto":
+            method = "dense" if n <= DENSE_BELOW and dense <= budget else "nystroem"
             few = f"n = {n} is at most {DENSE_BELOW}"
             report.reason = (
-                few if road == "dense" else f"n = {n}: two n × n decompositions take too long, or do not fit"
+                few if method == "dense" else f"n = {n}: two n × n decompositions take too long, or do not fit"
             )
-        if road == "dense":
+        if method == "dense":
             report.method, need = "LAPACK, two eigendecompositions in float64", dense
             m = n
         else:
@@ -306,7 +308,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             report.method, need = f"Nyström, {m} landmarks in each view", 5 * 8 * m * (n + m)
         alternatives = ['solver="nystroem"', "fewer landmarks", "fewer rows"]
         report.plan(need, f"{type(self).__name__} of {n} rows", alternatives)
-        return road, m
+        return method, m
 
     # ---- new rows ---------------------------------------------------------------------------------------------------
 

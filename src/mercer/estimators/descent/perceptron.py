@@ -19,11 +19,11 @@ from mercer.points import human
 from mercer.schemas import Array, Count, Indices, Record, Schema
 from mercer.solvers import (
     BatchLMS,
-    Labelled,
+    ClassificationProblem,
     LeastSquares,
     LMSState,
-    Mistakes,
-    MistakeState,
+    PerceptronRule,
+    PerceptronState,
     Solution,
     Status,
     solve,
@@ -259,15 +259,15 @@ class KernelPerceptron(LeastSquaresClassifier):
     ) -> tuple[np.ndarray, np.ndarray, Solution[Any]]:
         """α of the two classes, or of all; of two f₀ = −f₁, and only the second is kept."""
         labels = (Y[:, 0] > 0).astype(np.int64) if Y.shape[1] == 1 else Y.argmax(axis=1)
-        problem = Labelled(K, labels, len(self.classes_), weights, float(self.fit_intercept))
+        problem = ClassificationProblem(K, labels, len(self.classes_), weights, float(self.fit_intercept))
         kept, frames = slice(1, None) if Y.shape[1] == 1 else slice(None), list[np.ndarray]()
         averaged = self.method == "averaged"
 
-        def keep(state: MistakeState) -> None:
+        def keep(state: PerceptronState) -> None:
             if self.keep_history and state.steps % int(self.keep_history) == 0:
                 frames.append((state.averaged if averaged else state.A)[:, kept])
 
-        rule = Mistakes(
+        rule = PerceptronRule(
             averaged=averaged,
             tol=0.0 if self.tol is None else float(self.tol),
             max_steps=int(self.max_iter),
@@ -279,7 +279,7 @@ class KernelPerceptron(LeastSquaresClassifier):
             self._keep_votes(solution.state, labels)
         return solution.x[:, kept], np.array(frames), solution
 
-    def _keep_votes(self, state: MistakeState, labels: np.ndarray) -> None:
+    def _keep_votes(self, state: PerceptronState, labels: np.ndarray) -> None:
         stood = np.diff(np.append(state.since, state.visits))
         self.votes_ = {
             "rows": state.rows,

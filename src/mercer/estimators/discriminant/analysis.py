@@ -62,7 +62,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         most as long as the rest of the fit. None is 0.01 · tr(K)/n. On the tables of docs/defaults.md "auto" errs less
         than None by up to 7 points (Adult), and more by at most 0.6 (Satellite).
     solver : {"auto", "regression", "eigen", "nystroem"}, default "auto"
-        Two roads to the same answer: "regression" is one solve with c right-hand sides, "eigen" the dense generalised
+        Two ways to the same answer: "regression" is one solve with c right-hand sides, "eigen" the dense generalised
         eigenproblem, some hundred times the work. "nystroem" is the problem in the features of landmarks, O(n m²), and
         transforms by the landmarks alone. "auto" takes the first; the second where K + δI is so near singular that
         rounding spoils the first; the third above 20 000 rows, or above 5000 where K does not fit in the memory.
@@ -319,7 +319,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     # ---- parameters -------------------------------------------------------------------------------------------------
 
     @property
-    def _road(self) -> str:
+    def _method(self) -> str:
         return "auto"
 
     def _check(self) -> None:
@@ -336,14 +336,14 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         m = self.n_landmarks
         if m is not None and (isinstance(m, bool) or not isinstance(m, (int, np.integer)) or m < 1):
             raise InvalidInput(message(who, f"n_landmarks={m!r}", "give a positive integer, or None"))
-        self._seed()  # refused here, though not all roads draw
+        self._seed()  # refused here, though not all methods draw
         k = self.n_components
         if k is not None and (isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k < c):
             do = f"{c} classes have at most {c - 1} directions: give a number from 1 to {c - 1}, or None"
             raise InvalidInput(message(who, f"n_components={k!r}", do))
 
     def _takes_landmarks(self, n: int, report: Report) -> bool:
-        """Where the exact road takes too long: it grows with n³, or computes K anew in each step."""
+        """Where the exact method takes too long: it grows with n³, or computes K anew in each step."""
         if self.solver != "auto" or n <= MOST_EXACT_UNSTORED:
             report.reason = "asked for"
             return self.solver == "nystroem"

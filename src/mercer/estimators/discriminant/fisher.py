@@ -1,4 +1,4 @@
-"""The mathematics of kernel discriminant analysis: class targets, scatter, the dense road, and leaving one row out."""
+"""The mathematics of kernel discriminant analysis: class targets, scatter, the dense method, leaving one out."""
 
 from __future__ import annotations
 
@@ -180,17 +180,17 @@ def landmark_directions(
     return Directions(root @ W, F, W.T @ W), residual
 
 
-def leverages(F: np.ndarray, rest: np.ndarray, weights: np.ndarray, delta: float) -> np.ndarray:
-    r"""hᵢ = ∂f(xᵢ)/∂yᵢ of ridge regression with intercept for K ≈ FFᵀ + diag(rest), in O(n r²).
+def leverages(F: np.ndarray, diagonal_correction: np.ndarray, weights: np.ndarray, delta: float) -> np.ndarray:
+    r"""hᵢ = ∂f(xᵢ)/∂yᵢ of ridge regression with intercept for K ≈ FFᵀ + diag(diagonal_correction), in O(n r²).
 
-    1 − hᵢ = (δ/wᵢ)(A⁻¹ᵢᵢ − (A⁻¹1)ᵢ²/1ᵀA⁻¹1) with A = FFᵀ + diag(rest + δ/w), inverted by Woodbury's formula, with F in
-    the precision that it has.
+    1 − hᵢ = (δ/wᵢ)(A⁻¹ᵢᵢ − (A⁻¹1)ᵢ²/1ᵀA⁻¹1) with A = FFᵀ + diag(diagonal_correction + δ/w), inverted by Woodbury's
+    formula, with F in the precision that it has.
 
     >>> h = leverages(np.zeros((4, 1)), np.zeros(4), np.ones(4), 1.0)  # the mean alone
     >>> bool(np.allclose(h, 0.25))
     True
     """
-    e = rest + delta / weights
+    e = diagonal_correction + delta / weights
     root = np.sqrt(e)
     S, share = np.eye(F.shape[1]), np.zeros(F.shape[1])
     for some, G in _over(F, root):

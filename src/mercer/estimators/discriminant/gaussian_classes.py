@@ -13,7 +13,7 @@ from mercer.errors import InvalidInput, message
 from mercer.estimators.base.calibration import probabilities
 from mercer.estimators.base.compression import Compressible
 from mercer.estimators.discriminant.fisher import ClassScatter, Directions, leave_one_out_scores, leverages
-from mercer.estimators.ridge.least_squares import LeastSquares
+from mercer.estimators.ridge.least_squares import RidgeEstimator
 from mercer.gram import KernelOperator
 from mercer.schemas import POSITIVE, SORTED, Array, Check, Schema
 from mercer.ways.report import Report
@@ -32,7 +32,7 @@ def _has_inverse_covariance(model: Any) -> bool:
     return True
 
 
-class GaussianClasses(ClassifierMixin, LeastSquares):
+class GaussianClasses(ClassifierMixin, RidgeEstimator):
     """log π_c − ½ (z − m_c)ᵀΣ⁻¹(z − m_c) on the scores z that `transform` gives, with Σ shared by the classes."""
 
     fitted: ClassVar[Schema] = Compressible.fitted + Schema(
@@ -66,16 +66,16 @@ class GaussianClasses(ClassifierMixin, LeastSquares):
             return
         n, c = len(labels), len(self.classes_)
         with report.stage("leave one out"), one_blas_thread(2.0 * n * LEVERAGE_RANK**2):
-            F, rest = features, np.zeros(n)
+            F, diagonal_correction = features, np.zeros(n)
             if F is None:
                 room = max((report.memory_budget - K.copies_of(0, n)) // (4 * 8 * n), 1)
                 rank = int(min(n, LEVERAGE_RANK, room))
                 K.release()
                 # What fewer pivots than rows leave out is far more than the rounding of float32.
                 approximation = pivoted_cholesky(K if rank == n else K.in_float32(), rank)
-                F, rest = approximation.F, approximation.left
+                F, diagonal_correction = approximation.F, approximation.left
                 report.memory_planned = max(report.memory_planned, K.copies_of(0, n) + 4 * F.nbytes)
-            h = leverages(F, rest, weights, self.delta_)
+            h = leverages(F, diagonal_correction, weights, self.delta_)
             out = leave_one_out_scores(found.scores, labels, weights, self.eigenvalues_, h)
         scatter = ClassScatter.of(out, labels, weights)
         within = scatter.within + self.delta_ * found.gram

@@ -105,8 +105,8 @@ class EmpiricalKernelMap(_FeatureMap):
         if self.component_indices_ is None or not np.array_equal(self.component_indices_, np.arange(K.shape[0])):
             return self._features(X)
         self._afford(X)
-        narrow = getattr(X, "dtype", None) == np.float32
-        return np.array((K.in_float32() if narrow else K).toarray())
+        low_precision = getattr(X, "dtype", None) == np.float32
+        return np.array((K.in_float32() if low_precision else K).toarray())
 
     def _fit(self, X: Any) -> KernelOperator:
         m, seed = None if self.n_components is None else self._checked_count("n_components"), self._seed()

@@ -183,8 +183,8 @@ class Nystroem(_FeatureMap):
 
     def _map(self, X: Any) -> np.ndarray:
         K = KernelOperator(self.kernel_, X, self.components_, dtype=np.float64)
-        narrow = K.x.dtype == np.float32 and K.fits_float32
-        return nystroem_features(K, self.normalization_, np.float32 if narrow else np.float64)
+        low_precision = K.x.dtype == np.float32 and K.fits_float32
+        return nystroem_features(K, self.normalization_, np.float32 if low_precision else np.float64)
 
     @property
     def _n_features_out(self) -> int:

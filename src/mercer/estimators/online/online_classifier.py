@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base.classifier import CLASSES
-from mercer.estimators.online.stream import CHUNK, Stream
+from mercer.estimators.online.online_estimator import CHUNK, OnlineEstimator
 from mercer.gram import KernelOperator
 from mercer.kernels import Gaussian, Kernel
 from mercer.points import count, points_of, take, vectors_of
@@ -43,7 +43,7 @@ class ScaledDistance(Kernel):
         return self.gamma * pair.sqdist
 
 
-class OnlineKernelClassifier(ClassifierMixin, Stream):
+class OnlineKernelClassifier(ClassifierMixin, OnlineEstimator):
     r"""f = Σ b_s k(s, ·) over a dictionary of at most `budget` rows s, which each row that is met may change.
 
     ======== ======================================================== ============================================
@@ -122,7 +122,7 @@ class OnlineKernelClassifier(ClassifierMixin, Stream):
     (True, True)
     """
 
-    fitted: ClassVar[Schema] = CLASSES + Stream.fitted + Schema(Count("mistakes_"))
+    fitted: ClassVar[Schema] = CLASSES + OnlineEstimator.fitted + Schema(Count("mistakes_"))
 
     tuned: ClassVar[str] = "kernel"
 

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
-from mercer.estimators.online.stream import Stream
+from mercer.estimators.online.online_estimator import OnlineEstimator
 from mercer.gram import KernelOperator
 from mercer.schemas import POSITIVE, Array, Schema
 from mercer.solvers import Learner, QuantisedLMS, QuantisedState, RecursiveLeastSquares, RecursiveState, Status
@@ -19,7 +19,7 @@ EXPLODED = 1e3
 """Times ‖y‖: no run that settles makes such errors."""
 
 
-class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, Stream):
+class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, OnlineEstimator):
     r"""f = Σ b_s k(s, ·) over a dictionary of at most `budget` rows s, which each row that is met may change.
 
     "krls" is recursive least squares: min Σ (y − f(x))² + α‖f‖² over all rows met, where a row joins the dictionary if
@@ -99,7 +99,7 @@ class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, Stream):
     (array([1.]), True)
     """
 
-    fitted: ClassVar[Schema] = Stream.fitted + Schema(Array("step_size_", optional=True, rules=(POSITIVE,)))
+    fitted: ClassVar[Schema] = OnlineEstimator.fitted + Schema(Array("step_size_", optional=True, rules=(POSITIVE,)))
 
     tuned: ClassVar[str] = "alpha"
 

@@ -194,14 +194,18 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
         K, report = self._begin(X)
         self.report_ = report
         n, size = K.shape[0], self._kernel_size(K)
-        narrow = self.tol >= 1e-6 and size.fits_float32
+        low_precision = self.tol >= 1e-6 and size.fits_float32
         k = n if self.n_components is None else self._checked_components(n)
-        rows = K.astype(np.float32).copies + (K.copies if K.cheap else 0) if narrow else K.copies
+        rows = K.astype(np.float32).copies + (K.copies if K.cheap else 0) if low_precision else K.copies
         name = self._choose(n, k, report, self._predicted(K, k, report), rows)
         if name == "nystroem":
             self._by_landmarks(K, X, report)
         else:
-            found = self._by_krylov(K, k, size, narrow, report) if name == "krylov" else self._by_lapack(K, k, report)
+            found = (
+                self._by_krylov(K, k, size, low_precision, report)
+                if name == "krylov"
+                else self._by_lapack(K, k, report)
+            )
             self.column_means_ = found.column_means
             self.mean_coef_, self.n_samples_seen_ = np.full(n, 1 / n), n
             variance = size.trace - n * float(found.column_means.mean())
@@ -225,12 +229,14 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
         self._account(report, solution, self.tol)
         return CentredPairs(solution.x, centered.column_means)
 
-    def _by_krylov(self, K: KernelOperator, k: int, size: KernelSize, narrow: bool, report: Report) -> CentredPairs:
+    def _by_krylov(
+        self, K: KernelOperator, k: int, size: KernelSize, low_precision: bool, report: Report
+    ) -> CentredPairs:
         """With float32 entries where their rounding stays below the tolerance, else with float64 ones."""
-        found, largest = self._krylov(K, k, np.float32 if narrow else np.float64, report)
+        found, largest = self._krylov(K, k, np.float32 if low_precision else np.float64, report)
         # Rounding moves the eigenvalues by the norm of a random matrix of this size.
         rounding = float(np.finfo(np.float32).eps) * np.sqrt(len(found.column_means)) * size.largest_entry
-        if narrow and rounding > 0.1 * self.tol * largest:
+        if low_precision and rounding > 0.1 * self.tol * largest:
             report.notes.append(f"float32 entries would shift eigenvalues by {rounding:.0e}, so float64 ones were used")
             report.memory_rows = K.copies
             report.plan(BlockKrylov().memory(report.n, k, 8), "KernelPCA", ALTERNATIVES)
@@ -318,7 +324,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
         return name
 
     def _too_dear(self, n: int, k: int, vectors: int, report: Report) -> str:
-        """Why the exact matrix-free road is not taken, if so; never where all components are asked for."""
+        """Why the exact matrix-free method is not taken, if so; never where all components are asked for."""
         if self.n_components is None:
             return ""
         work = n * n * (max(report.d, 1) + BlockKrylov().columns(n, k))

@@ -117,7 +117,7 @@ class LandmarkComponents(PreImages):
         return m
 
     def _by_landmarks(self, K: KernelOperator, X: Any, report: Report) -> None:
-        """The approximate road of a fit, and how far it is from the exact one."""
+        """The approximate method of a fit, and how far it is from the exact one."""
         self._fit_landmarks(K, X, report)
         self._certify(X, report, chosen=self.solver == "auto")
 
@@ -272,7 +272,7 @@ class LandmarkComponents(PreImages):
         self._fit_landmarks(K, X, report)
 
     def _forget(self) -> None:
-        """What only one of the roads sets, and another would leave behind."""
+        """What only one of the methods sets, and another would leave behind."""
         for name in ("n_samples_seen_", "eigenvectors_", "decoder_", "decoder_mean_", *PRIVATE):
             self.__dict__.pop(name, None)
 

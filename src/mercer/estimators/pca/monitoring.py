@@ -151,7 +151,7 @@ class ProcessMonitoring(KernelEstimator):
         Notes
         -----
         Its size depends on the kernel: SPE of two kernels cannot be compared, `reconstruction_error` can. On the
-        Nyström road the mean is the one within the landmarks' span.
+        Nyström method the mean is the one within the landmarks' span.
 
         Examples
         --------

@@ -11,7 +11,7 @@ from mercer.estimators.ridge.least_squares import LeastSquaresClassifier
 from mercer.estimators.ridge.posterior import LeastSquaresRegressor
 from mercer.estimators.ridge.validated import GivenLabels, GivenValues, ValidatedLeastSquares, Validation, by_scorer
 from mercer.schemas import Array, Schema, Size
-from mercer.select import Judge, accuracy, negative_squares, r2
+from mercer.select import Scorer, accuracy, negative_squares, r2
 
 __all__ = ["KernelRidgeCV", "KernelRidgeClassifierCV"]
 
@@ -133,10 +133,10 @@ class KernelRidgeCV(LeastSquaresRegressor, ValidatedLeastSquares):
         folds, weights = self._folds(X, y), self._weights(sample_weight, X)
         present, absent = self._absent(X, np.ones(len(y), bool) if weights is None else weights > 0)
         X, Y, weights, folds = self._present(X, y.reshape(len(y), -1), weights, folds)
-        judge: Judge = negative_squares if folds is None else r2
+        scorer: Scorer = negative_squares if folds is None else r2
         if self.scoring is not None:
-            judge = by_scorer(self.scoring, GivenValues(), each=self.alpha_per_target)
-        left_out = self._fit_best(Validation(X, Y, weights, folds, judge, present, absent))
+            scorer = by_scorer(self.scoring, GivenValues(), each=self.alpha_per_target)
+        left_out = self._fit_best(Validation(X, Y, weights, folds, scorer, present, absent))
         if left_out is not None:
             self.loo_predictions_ = left_out[:, 0] if y.ndim == 1 else left_out
         if y.ndim == 1:
@@ -232,8 +232,8 @@ class KernelRidgeClassifierCV(LeastSquaresClassifier, ValidatedLeastSquares):
             there[there] = weights > 0  # a class may have weight 0 too
         X, Y, weights, folds = self._present(X, Y, weights, folds)
         present, absent = self._absent(given, there)
-        judge: Judge = accuracy if self.scoring is None else by_scorer(self.scoring, GivenLabels(self.classes_))
-        left_out = self._fit_best(Validation(X, Y, weights, folds, judge, present, absent))
+        scorer: Scorer = accuracy if self.scoring is None else by_scorer(self.scoring, GivenLabels(self.classes_))
+        left_out = self._fit_best(Validation(X, Y, weights, folds, scorer, present, absent))
         if left_out is not None:
             self.loo_decision_function_ = left_out[:, 0] if len(self.classes_) == 2 else left_out
         return self

@@ -14,12 +14,12 @@ from mercer.gram import KernelOperator
 from mercer.schemas import NON_NEGATIVE, Array, Schema, Value
 from mercer.select import RidgeInverse, RidgeSpectrum
 from mercer.solvers import Solution, Status
+from mercer.ways.nystroem_ridge import NystroemRidge, too_dear
 from mercer.ways.regularised import RegularisedSolve
 from mercer.ways.report import Report
-from mercer.ways.restricted import RestrictedSolve, too_dear
 from mercer.ways.spectral import ridge_inverse
 
-__all__ = ["LeastSquares", "LeastSquaresClassifier", "duals"]
+__all__ = ["LeastSquaresClassifier", "RidgeEstimator", "duals"]
 
 SPECTRAL_FROM = 24
 """Different λ from which one decomposition is taken instead of a factorisation in float32 for each."""
@@ -27,7 +27,7 @@ SPECTRAL_FROM = 24
 SAMPLE = "choose on a sample (mercer.select.cross_validate_ridge)"
 
 
-class LeastSquares(Compressible):
+class RidgeEstimator(Compressible):
     """f = Σⱼ αⱼ k(·, xⱼ) + b with (K + λ diag(1/w)) α + b = y, and Σ αⱼ = 0 where there is an intercept b."""
 
     fitted: ClassVar[Schema] = (
@@ -127,9 +127,9 @@ class LeastSquares(Compressible):
             K=K,
             B=B,
             shift=shift,
-            solver=self._road,
+            solver=self._method,
             tol=self.tol,
-            narrow=size.fits_float32,
+            low_precision=size.fits_float32,
             mercer=self.kernel_.properties.definiteness.is_mercer,
             report=report,
         ).run()
@@ -154,7 +154,7 @@ class LeastSquares(Compressible):
         """Set the landmarks, their coefficients and b."""
         report = self.report_
         report.reason, self.sample_weight_, self.restricted_ = reason, None, True
-        found = RestrictedSolve(
+        found = NystroemRidge(
             who=type(self).__name__,
             K=K,
             X=X,
@@ -165,7 +165,7 @@ class LeastSquares(Compressible):
             landmarks=self.landmarks,
             n_landmarks=self.n_landmarks,
             tol=self.tol,
-            narrow=self._kernel_size(K).fits_float32,
+            low_precision=self._kernel_size(K).fits_float32,
             seed=self._seed(),
             report=report,
         ).run()
@@ -226,7 +226,7 @@ class LeastSquares(Compressible):
         )
 
     @property
-    def _road(self) -> str:
+    def _method(self) -> str:
         """The solver of the linear system, or "auto"."""
         return self.solver
 
@@ -257,10 +257,10 @@ def _inverted(inverse: RidgeInverse, Y: np.ndarray, alphas: np.ndarray) -> np.nd
     return dual
 
 
-class LeastSquaresClassifier(ScoreClassifier, LeastSquares):
+class LeastSquaresClassifier(ScoreClassifier, RidgeEstimator):
     """Least squares on yᵢ ∈ {−1, +1} for each class; the largest f(x) + b wins."""
 
-    fitted: ClassVar[Schema] = LeastSquares.fitted + CLASSES
+    fitted: ClassVar[Schema] = RidgeEstimator.fitted + CLASSES
 
     def _indicators(
         self, X: Any, y: np.ndarray, weights: np.ndarray | None

@@ -12,7 +12,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
-from mercer.estimators.ridge.least_squares import LeastSquares
+from mercer.estimators.ridge.least_squares import RidgeEstimator
 from mercer.factorizations.cholesky import CholeskyFactor
 from mercer.gram import KernelOperator
 from mercer.points import human, parse_memory, require
@@ -35,7 +35,7 @@ class Posterior:
 
     Attributes
     ----------
-    model : LeastSquares
+    model : RidgeEstimator
         The fitted model, as it was when the posterior was asked for.
     shift : float or array of shape (n,)
         λ/w.
@@ -43,7 +43,7 @@ class Posterior:
     mass : float
         1ᵀG1; infinite without an intercept.
     method : str
-        The road taken.
+        The method taken.
 
     References
     ----------
@@ -57,14 +57,14 @@ class Posterior:
     (array([0.4472]), 'Cholesky factor in float64 (8 B)')
     """
 
-    model: LeastSquares
+    model: RidgeEstimator
     shift: Any
     factor: CholeskyFactor | None
     mass: float
     method: str
 
     @classmethod
-    def of(cls, model: LeastSquares, alpha: float) -> Posterior:
+    def of(cls, model: RidgeEstimator, alpha: float) -> Posterior:
         """Of a fitted model, with the λ given."""
         model = copy(model)
         if model.restricted_:
@@ -141,11 +141,11 @@ class Posterior:
         return np.asarray(self.model._solve(_training(self.model), B, self.shift, report).x)
 
 
-def _training(model: LeastSquares) -> KernelOperator:
+def _training(model: RidgeEstimator) -> KernelOperator:
     return KernelOperator(model.kernel_, model.X_fit_, dtype=np.float64)
 
 
-class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, LeastSquares):
+class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, RidgeEstimator):
     """Least squares that predicts, and knows how sure it is: the posterior of a Gaussian process."""
 
     alpha_: Any

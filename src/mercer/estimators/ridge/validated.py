@@ -11,12 +11,12 @@ from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
 
 from mercer.errors import InvalidInput, message
-from mercer.estimators.ridge.least_squares import LeastSquares, duals
+from mercer.estimators.ridge.least_squares import RidgeEstimator, duals
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel
 from mercer.points import Space, count, rows_of, take
 from mercer.schemas import NON_NEGATIVE, Array, Record, Schema, Texts
-from mercer.select import Judge, RidgeInverse, RidgeSpectrum, default_alphas
+from mercer.select import RidgeInverse, RidgeSpectrum, Scorer, default_alphas
 from mercer.ways.report import Report
 
 __all__ = ["GivenLabels", "GivenValues", "ValidatedLeastSquares", "Validation", "by_scorer"]
@@ -31,7 +31,7 @@ and the model is that of `KernelRidge` to the bit."""
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """What candidates are tried on: rows, targets (n, t), weights, the rows left out together, and the judge of it.
+    """What candidates are tried on: rows, targets (n, t), weights, the rows left out together, and the scorer of it.
 
     `present` are the places of these rows among all that were given, and `absent` the rows of weight 0.
     """
@@ -40,7 +40,7 @@ class Validation:
     Y: np.ndarray
     weights: np.ndarray | None
     folds: list[np.ndarray] | None
-    judge: Judge
+    scorer: Scorer
     present: np.ndarray
     absent: Any
 
@@ -85,10 +85,10 @@ class _Trial:
         return np.asarray(self.predictions[:, np.broadcast_to(self.chosen, targets), np.arange(targets)])
 
 
-class ValidatedLeastSquares(LeastSquares):
+class ValidatedLeastSquares(RidgeEstimator):
     """Validation of every λ and kernel by one decomposition for each kernel, then the fit of the best."""
 
-    fitted: ClassVar[Schema] = LeastSquares.fitted + Schema(
+    fitted: ClassVar[Schema] = RidgeEstimator.fitted + Schema(
         Array("best_score_", "*chosen", finite=False),
         Record(
             "cv_results_",
@@ -231,14 +231,14 @@ class ValidatedLeastSquares(LeastSquares):
         """The scores (λ, targets), and where one row is left out the predictions (n, λ, targets)."""
         if self.cv is None:
             left_out = inverse.leave_one_out(task.Y, alphas)
-            return task.judge(task.Y, left_out, task.weights), left_out
+            return task.scorer(task.Y, left_out, task.weights), left_out
         if task.folds is None:
             return -inverse.generalised(task.Y, alphas), None
         assert isinstance(inverse, RidgeSpectrum)  # asked for with the folds
         solved, scores = inverse.solve(task.Y, alphas), []
         for fold in task.folds:
             predicted = inverse.leave_out(fold, task.Y, alphas, solved)
-            scores.append(task.judge(task.Y[fold], predicted, None if task.weights is None else task.weights[fold]))
+            scores.append(task.scorer(task.Y[fold], predicted, None if task.weights is None else task.weights[fold]))
         return np.mean(scores, axis=0), None
 
     def _with_absent(
@@ -283,7 +283,7 @@ class ValidatedLeastSquares(LeastSquares):
     def _finish(self, best: _Trial, trials: list[_Trial], grid: np.ndarray, task: Validation) -> None:
         """The fit of the best candidate, and the report."""
         self.kernel_, self.X_fit_, self.report_ = best.kernel, best.rows, best.report
-        report, planned, road = best.report, best.report.memory_planned, best.report.method
+        report, planned, method = best.report, best.report.memory_planned, best.report.method
         for other in (trial.report for trial in trials if trial is not best):
             for stage, seconds in other.seconds.items():
                 report.seconds[stage] = report.seconds.get(stage, 0.0) + seconds
@@ -295,7 +295,7 @@ class ValidatedLeastSquares(LeastSquares):
         if not exact:
             self._solve_targets(best.K, task.Y, task.weights, alphas, report)
         report.memory_planned = max(planned, report.memory_planned)
-        report.method = road if road == report.method else f"{road}, then {report.method}"
+        report.method = method if method == report.method else f"{method}, then {report.method}"
         how = "leave-one-out" if self.cv is None else "generalised cross-validation"
         how = how if task.folds is None else f"{len(task.folds)} folds"
         among = f"{len(grid)} α" + (f" and {len(trials)} kernels" if len(trials) > 1 else "")
@@ -340,11 +340,11 @@ class GivenLabels(ClassifierMixin, BaseEstimator):
         return True
 
 
-def by_scorer(scoring: Any, given: Any, *, each: bool = False) -> Judge:
-    """A judge that asks a scorer, for all targets at once or for `each`; weights go to it where there are some."""
+def by_scorer(scoring: Any, given: Any, *, each: bool = False) -> Scorer:
+    """One of scikit-learn's scorers, for all targets at once or for `each`; weights go to it where there are some."""
     scorer = get_scorer(scoring)
 
-    def judge(Y: np.ndarray, predicted: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    def score(Y: np.ndarray, predicted: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
         options = {} if weights is None else {"sample_weight": weights}
         if isinstance(given, ClassifierMixin):
             pairs = [(given.predict(Y), predicted)]
@@ -355,4 +355,4 @@ def by_scorer(scoring: Any, given: Any, *, each: bool = False) -> Judge:
         scores = [[scorer(given, p[:, i], y, **options) for y, p in pairs] for i in range(predicted.shape[1])]
         return np.asarray(scores, np.float64)
 
-    return judge
+    return score

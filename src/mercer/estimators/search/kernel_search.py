@@ -11,7 +11,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
-from sklearn.utils import Tags, _safe_indexing, get_tags, indexable
+from sklearn.utils import Tags, _safe_indexing, deprecated, get_tags, indexable
 
 from mercer.atomic import Atomic
 from mercer.errors import InvalidInput, message, warn
@@ -20,6 +20,7 @@ from mercer.estimators.search.ledger import Ledger, distinct
 from mercer.estimators.search.results import as_table, chosen_row
 from mercer.estimators.search.shared import SharedRidge, shared_ridge, why_not_shared
 from mercer.events import StageDone, TilesDone, emit
+from mercer.former_names import present_fields
 from mercer.kernels import Kernel
 from mercer.kernels.parameters.comparable import comparable
 from mercer.points import count, fingerprint
@@ -57,8 +58,8 @@ class KernelSearchCV(Atomic, NamedParameters, GridSearchCV):
         A file for the scores so far (JSON). If it is there from an earlier search that was stopped, that search goes
         on; a file of other data, weights, folds, candidates or settings, or of another version of mercer, is refused.
     memory : int, str or None
-        Budget in bytes or as "2GB" of the shared road, which needs 32n² bytes; None is half of what is free. Beyond it
-        candidates are fitted one by one.
+        Budget in bytes or as "2GB" of the shared method, which needs 32n² bytes; None is half of what is free. Beyond
+        it candidates are fitted one by one.
     random_state : int, default 0
         Of the rows of a race.
 
@@ -67,8 +68,8 @@ class KernelSearchCV(Atomic, NamedParameters, GridSearchCV):
     cv_results_, best_estimator_, best_params_, best_score_, best_index_, scorer_, n_splits_, refit_time_, multimetric_
         As of `GridSearchCV`. A race adds the columns "iter" and "n_resources" to `cv_results_`: the round in which a
         candidate was last scored, and its rows; only those of the last round can win.
-    road_ : str
-        Which road was taken, and why.
+    method_ : str
+        Which method was taken, and why.
 
     Raises
     ------
@@ -90,7 +91,7 @@ class KernelSearchCV(Atomic, NamedParameters, GridSearchCV):
     >>> x = np.linspace(0, 6, 90)[:, None]
     >>> grid = {"kernel__gamma": [0.01, 0.5, 100.0], "alpha": [1e-3, 1.0]}
     >>> search = KernelSearchCV(KernelRidge("gaussian"), grid, cv=3).fit(x[::-1], np.sin(x[::-1, 0]))
-    >>> search.best_params_, search.road_
+    >>> search.best_params_, search.method_
     ({'alpha': 0.001, 'kernel__gamma': 0.5}, 'shared: one kernel matrix for 3 folds and 2 α of each kernel')
     """
 
@@ -195,7 +196,7 @@ class KernelSearchCV(Atomic, NamedParameters, GridSearchCV):
         found: list[dict[str, list[float]]] = [{} for _ in candidates]
         rounds = [(0, n)] * len(candidates)
         left, names = list(range(len(candidates))), distinct([repr(one) for one in candidates])
-        self.road_ = f"none: all scores were in {self.resume!s}"  # unless a round finds some missing
+        self.method_ = f"none: all scores were in {self.resume!s}"  # unless a round finds some missing
         sizes = self._sizes(n, len(candidates))
         for turn, size in enumerate(sizes):
             rows = np.arange(n) if size == n else _drawn(self.estimator, y, n, size, self.random_state)
@@ -228,6 +229,15 @@ class KernelSearchCV(Atomic, NamedParameters, GridSearchCV):
             sizes.insert(0, sizes[0] // self.halving)
         return sizes
 
+    @property
+    @deprecated("road_ is now method_")
+    def road_(self) -> str:
+        """The former name of `method_`."""
+        return self.method_
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(present_fields(state, road_="method_"))
+
     # ---- scores ------------------------------------------------------------------------------------------------------
 
     def _scored(
@@ -236,40 +246,40 @@ class KernelSearchCV(Atomic, NamedParameters, GridSearchCV):
         """(candidate, its scores and times on the splits), as they come."""
         tried = [candidates[i] for i in which]
         why = why_not_shared(self.estimator, tried, self.scoring, fit_params, self.memory, len(rows))
-        road = None
+        method = None
         if not why:
             place = np.full(int(rows[-1]) + 1, -1)
             place[rows] = np.arange(len(rows))
             inner = [Split(place[split.train], place[split.test]) for split in splits]
-            road = shared_ridge(
+            method = shared_ridge(
                 self.estimator,
                 _safe_indexing(X, rows),
                 None if y is None else _safe_indexing(y, rows),
                 self.scorer_,
                 inner,
             )
-            why = "" if road is not None else "a class is missing from the training rows of a fold"
-        if road is None:
-            self.road_ = f"a fit for each candidate and fold: {why}"
+            why = "" if method is not None else "a class is missing from the training rows of a fold"
+        if method is None:
+            self.method_ = f"a fit for each candidate and fold: {why}"
             yield from self._fitted(X, y, splits, candidates, which, fit_params)
             return
-        groups = _by_kernel(road, candidates, which)
+        groups = _by_kernel(method, candidates, which)
         most = max(len(group) for _, group in groups)
-        self.road_ = f"shared: one kernel matrix for {len(splits)} folds and {most} α of each kernel"
+        self.method_ = f"shared: one kernel matrix for {len(splits)} folds and {most} α of each kernel"
         done = 0
         for kernel, group in groups:
             start = perf_counter()
-            yield from self._shared(road, kernel, group, candidates, inner)
+            yield from self._shared(method, kernel, group, candidates, inner)
             done += len(group)
             emit(StageDone(f"{WHO}: {kernel!r}", perf_counter() - start))
             emit(TilesDone(WHO, done, len(which)))
 
     def _shared(
-        self, road: SharedRidge, kernel: Any, group: list[int], candidates: list[Any], splits: list[Split]
+        self, method: SharedRidge, kernel: Any, group: list[int], candidates: list[Any], splits: list[Split]
     ) -> Iterator[tuple[int, dict[str, list[float]]]]:
         start = perf_counter()
-        alphas = np.array([road.alpha_of(candidates[i]) for i in group])
-        scores = road.scores(kernel, alphas, splits)
+        alphas = np.array([method.alpha_of(candidates[i]) for i in group])
+        scores = method.scores(kernel, alphas, splits)
         each = (perf_counter() - start) / (len(group) * len(splits))
         for column, i in enumerate(group):
             own = [by_split[column] for by_split in scores]
@@ -319,10 +329,10 @@ def _split(splitter: Any, X: Any, y: Any, groups: Any) -> Any:
     return splitter.split(X, y) if groups is None else splitter.split(X, y, groups)
 
 
-def _by_kernel(road: SharedRidge, candidates: list[Any], which: list[int]) -> list[tuple[Kernel, list[int]]]:
+def _by_kernel(method: SharedRidge, candidates: list[Any], which: list[int]) -> list[tuple[Kernel, list[int]]]:
     groups: dict[Any, tuple[Kernel, list[int]]] = {}
     for i in which:
-        kernel = road.kernel_of(candidates[i])
+        kernel = method.kernel_of(candidates[i])
         groups.setdefault(comparable(kernel), (kernel, []))[1].append(i)
     return list(groups.values())
 

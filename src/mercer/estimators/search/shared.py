@@ -1,4 +1,4 @@
-"""The road that candidates of ridge regression share: one kernel matrix for all folds and all λ."""
+"""What candidates of ridge regression share: one kernel matrix for all folds and all λ."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["SharedRidge", "shared_ridge", "why_not_shared"]
 def why_not_shared(
     estimator: Any, candidates: list[dict[str, Any]], scoring: Any, fit_params: dict[str, Any], memory: Any, n: int
 ) -> str:
-    """Why these candidates have to be fitted one by one; empty where they share the road of ridge regression.
+    """Why these candidates have to be fitted one by one; empty where they share the method of ridge regression.
 
     >>> why_not_shared(KernelRidge(), [{"alpha": 1.0}, {"kernel__gamma": 0.1}], None, {}, "1GB", 100)
     ''
@@ -178,6 +178,6 @@ class SharedRidge:
 
 
 def shared_ridge(estimator: Any, X: Any, y: Any, scorer: Any, splits: list[Split]) -> SharedRidge | None:
-    """The road, or None where a class is missing from some training rows."""
-    road = SharedRidge(estimator, X, y, scorer)
-    return road if road.all_classes_in(splits) else None
+    """The method, or None where a class is missing from some training rows."""
+    method = SharedRidge(estimator, X, y, scorer)
+    return method if method.all_classes_in(splits) else None

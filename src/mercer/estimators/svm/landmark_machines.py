@@ -14,7 +14,7 @@ from mercer.estimators.svm.support_vectors import LEAST_SET, SupportVectorMachin
 from mercer.gram import KernelOperator
 from mercer.operators import Operator
 from mercer.points import human
-from mercer.solvers import DualCoordinateDescent, DualFamily, LinearFamily, Solution, solve
+from mercer.solvers import DualBatch, DualCoordinateDescent, LinearDualBatch, Solution, solve
 from mercer.ways.report import Report
 
 __all__ = ["LandmarkMachine"]
@@ -47,7 +47,7 @@ class LandmarkMachine(SupportVectorMachine):
 
     def _matrix(self, K: KernelOperator, report: Report, target: np.ndarray) -> Operator:
         """K as it is solved with; K itself, of which no more than m columns are wanted, on landmarks."""
-        self._check_road()
+        self._check_method()
         n, budget = K.shape[0], report.room
         self.restricted_ = self.solver == "nystroem"
         report.reason = "asked for"
@@ -57,7 +57,7 @@ class LandmarkMachine(SupportVectorMachine):
             report.reason = f"K would take {human(whole)}, and the budget is {human(budget)}"
         return K if self.restricted_ else super()._matrix(K, report, target)
 
-    def _check_road(self) -> None:
+    def _check_method(self) -> None:
         who = type(self).__name__
         if self.solver not in ("auto", "exact", "nystroem"):
             do = 'choose "auto", "exact" or "nystroem"'
@@ -75,8 +75,8 @@ class LandmarkMachine(SupportVectorMachine):
         landmarks, root, features = self._features(data, m, wide, report)
         # Slopes are of c − f(x): what all targets share goes into b before, or a small weight of it would cost much.
         centre = 0.0 if hasattr(self, "classes_") else float(np.average(data.target, weights=data.weights))
-        problem = LinearFamily(
-            features, family.linear - centre, family.lower, family.upper, family.rows, family.offset, family.kink
+        problem = LinearDualBatch(
+            features, family.linear - centre, family.lower, family.upper, family.rows, family.offset, family.epsilon
         )
         passes = PASSES if self.max_iter == -1 else int(self.max_iter)
         with report.stage("optimisation"):
@@ -125,7 +125,7 @@ class LandmarkMachine(SupportVectorMachine):
             warn(report.warnings[-1], ConvergenceWarning)
         return landmarks, root, features
 
-    def _planned(self, data: Training, family: DualFamily, wide: bool, report: Report) -> int:
+    def _planned(self, data: Training, family: DualBatch, wide: bool, report: Report) -> int:
         """How many landmarks, and the memory that they take."""
         n, size = data.K.shape[0], 8 if wide else 4
         rest = 8 * len(family.rows) * 12
@@ -147,7 +147,7 @@ class LandmarkMachine(SupportVectorMachine):
         report.plan(need(m), f"{type(self).__name__} on {n} rows with {m} landmarks", do)
         return m
 
-    def _account_for_landmarks(self, solution: Solution[Any], problem: LinearFamily) -> None:
+    def _account_for_landmarks(self, solution: Solution[Any], problem: LinearDualBatch) -> None:
         """What the solver says of itself, and where nobody asked for it, that this is an approximation."""
         report = self.report_
         self.n_iter_ = solution.state.place[:, 2].astype(np.int32)

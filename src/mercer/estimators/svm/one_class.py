@@ -10,7 +10,7 @@ from sklearn.base import OutlierMixin
 from mercer.estimators.svm.support_vectors import ONE_OUTPUT, SupportVectorMachine, Training, filled, kernel_unit
 from mercer.points import count
 from mercer.schemas import Array, Schema
-from mercer.solvers import DualFamily, DualPoint
+from mercer.solvers import DualBatch, DualPoint
 
 __all__ = ["OneClassSVM"]
 
@@ -92,9 +92,9 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     def _unit(self, data: Training) -> float:
         return kernel_unit(data)
 
-    def _family(self, data: Training) -> DualFamily:
+    def _family(self, data: Training) -> DualBatch:
         n = len(data.order)
-        return DualFamily(
+        return DualBatch(
             data.A,
             linear=data.target,
             lower=np.zeros(n),
@@ -105,10 +105,10 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
             exact=data.exact,
         )
 
-    def _read(self, data: Training, family: DualFamily, x: DualPoint) -> None:
+    def _read(self, data: Training, family: DualBatch, x: DualPoint) -> None:
         used = self._keep(data, x.beta[None, :])
         self.n_support_, self.n_iter_ = np.array([len(used)], np.int32), int(self.n_iter_[0])
-        self.intercept_ = family.levels(x)[:1]
+        self.intercept_ = family.multipliers(x)[:1]
         self.offset_ = -self.intercept_
 
     def score_samples(self, X: Any) -> np.ndarray:

@@ -19,7 +19,7 @@ from mercer.estimators.svm.support_vectors import SupportVectorMachine, Training
 from mercer.gram import KernelOperator
 from mercer.points import count, take
 from mercer.schemas import NON_NEGATIVE, SORTED, Array, Schema, Size
-from mercer.solvers import DualFamily
+from mercer.solvers import DualBatch
 
 __all__ = ["SupportVectorClassifier"]
 
@@ -101,14 +101,14 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         """Whether `dual_coef_` is in LIBSVM's form: k − 1 rows that the pairs share."""
         return len(self.classes_) > 2 and not self._against_rest and not self.restricted_
 
-    def _place(self, data: Training, family: DualFamily) -> tuple[np.ndarray, np.ndarray]:
+    def _place(self, data: Training, family: DualBatch) -> tuple[np.ndarray, np.ndarray]:
         """The coefficient of each variable: of class a of (a, b) in row b − 1, of b in row a; and its column."""
         if self._against_rest:
             return family.owner, family.rows
         a, b = class_pairs(len(self.classes_))[family.owner].T
         return np.where(data.target[family.rows] == a, b - 1, a), family.rows
 
-    def _read_pairs(self, data: Training, family: DualFamily, beta: np.ndarray, intercept: np.ndarray) -> None:
+    def _read_pairs(self, data: Training, family: DualBatch, beta: np.ndarray, intercept: np.ndarray) -> None:
         """Set what scikit-learn has from LIBSVM."""
         k = len(self.classes_)
         coefficients = np.zeros((k if self._against_rest else k - 1, len(data.order)))
@@ -119,7 +119,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         if k == 2:
             self.dual_coef_, self.intercept_ = -self.dual_coef_, -self.intercept_
 
-    def _variables(self, data: Training, family: DualFamily, coefficients: np.ndarray) -> np.ndarray | None:
+    def _variables(self, data: Training, family: DualBatch, coefficients: np.ndarray) -> np.ndarray | None:
         k = len(self.classes_)
         if len(coefficients) != (k if self._against_rest else k - 1):
             return None
@@ -251,7 +251,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         label, points = data.target, data.K.x
         factors = dict(enumerate(self.class_weight_.tolist()))
         machine = clone(self).set_params(kernel=self.kernel_, class_weight=factors, probability=False)
-        if self.restricted_:  # by the same road; rows as landmarks are the same in each fold
+        if self.restricted_:  # by the same method; rows as landmarks are the same in each fold
             rows_given = not isinstance(self.landmarks, str) and np.ndim(self.X_fit_) == 2  # type: ignore[attr-defined]
             machine.set_params(solver="nystroem", landmarks=self.X_fit_ if rows_given else "pivoted")
         out = np.empty((len(label), len(self.intercept_)))

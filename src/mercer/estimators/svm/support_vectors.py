@@ -24,7 +24,7 @@ from mercer.kernels.conventions import MACHINES, Names
 from mercer.operators import CachedRows, Dense, Operator
 from mercer.points import count, human, take
 from mercer.schemas import NON_NEGATIVE, Array, Check, Count, Indices, Schema, Size, Value
-from mercer.solvers import SMO, DualFamily, DualPoint, Solution, Status, WorkingSet, solve
+from mercer.solvers import SMO, DualBatch, DualPoint, Solution, Status, WorkingSet, solve
 from mercer.solvers.choose import COUNTED_SHARE
 from mercer.ways.report import Report
 
@@ -117,11 +117,11 @@ class SupportVectorMachine(Compressible):
         """The size of m and M, which `tol` is relative to."""
         return 1.0
 
-    def _family(self, data: Training) -> DualFamily:
+    def _family(self, data: Training) -> DualBatch:
         """The dual problem."""
         raise NotImplementedError
 
-    def _read(self, data: Training, family: DualFamily, x: DualPoint) -> None:
+    def _read(self, data: Training, family: DualBatch, x: DualPoint) -> None:
         """Set the coefficients, the intercept and the support vectors."""
         raise NotImplementedError
 
@@ -199,8 +199,8 @@ class SupportVectorMachine(Compressible):
             at_once = isinstance(data.A, Dense) or self._in_parts(data.K, data.target, data.A.dtype, room)
             solution = self._at_once(family, solver) if at_once else self._by_parts(family, solver)
             wide = data.K.shape[0] ** 2 * (4 + 8)
-            narrow = family.A.dtype == np.float32
-            if solution.status is Status.STALLED and narrow and wide <= report.room:
+            low_precision = family.A.dtype == np.float32
+            if solution.status is Status.STALLED and low_precision and wide <= report.room:
                 report.plan(wide, type(self).__name__, "use fewer rows")
                 report.notes.append("entries in float32 were not exact enough, so K was stored in float64")
                 report.precision = "entries and gradient in float64"
@@ -214,7 +214,7 @@ class SupportVectorMachine(Compressible):
         """What follows a fit: nothing, but of classes their probabilities."""
         return self
 
-    def _by_parts(self, family: DualFamily, solver: SMO) -> Solution[Any]:
+    def _by_parts(self, family: DualBatch, solver: SMO) -> Solution[Any]:
         """One problem after the other on its own rows, by working sets."""
         found = [self._on_sets(*family.part(q), solver) for q in range(family.problems)]
         point = DualPoint(*(np.concatenate(one) for one in zip(*(vars(s.x).values() for s in found), strict=True)))
@@ -222,7 +222,7 @@ class SupportVectorMachine(Compressible):
         state = replace(found[-1].state, iterations=np.concatenate([one.state.iterations for one in found]))
         return replace(worst, x=point, state=state)
 
-    def _on_sets(self, part: DualFamily, rows: np.ndarray, solver: SMO) -> Solution[Any]:
+    def _on_sets(self, part: DualBatch, rows: np.ndarray, solver: SMO) -> Solution[Any]:
         """One problem by working sets; one that takes many steps on its stored matrix after all, where that fits."""
         n, budget, item = len(rows), self.report_.room, part.A.dtype.itemsize
         dear = not (isinstance(part.A, KernelOperator) and part.A.cheap)
@@ -250,7 +250,7 @@ class SupportVectorMachine(Compressible):
         size = budget // (8 * n * item) if dear else math.isqrt(budget // (4 * item))
         return int(np.clip(size, min(n, LEAST_SET), min(n, WorkingSet.size)))
 
-    def _at_once(self, family: DualFamily, solver: SMO) -> Solution[Any]:
+    def _at_once(self, family: DualBatch, solver: SMO) -> Solution[Any]:
         """All problems together; small ones to rounding, so the answer does not depend on the order of the steps."""
         if not isinstance(family.A, Dense) or len(family.rows) > SMALL * min(family.problems, 3):
             return solve(solver, family)
@@ -266,7 +266,7 @@ class SupportVectorMachine(Compressible):
         state = replace(further.state, iterations=exact.state.iterations + further.state.iterations)
         return replace(further, state=state)
 
-    def _account_for(self, data: Training, family: DualFamily, solution: Solution[Any], tol: float) -> None:
+    def _account_for(self, data: Training, family: DualBatch, solution: Solution[Any], tol: float) -> None:
         """What the solver says of itself, in the report, and as a warning where it fell short."""
         report, x = self.report_, solution.x
         self.n_iter_: Any = solution.state.iterations.astype(np.int32)
@@ -371,7 +371,7 @@ class SupportVectorMachine(Compressible):
         kept = np.all((family.lower <= beta) & (beta <= family.upper))  # not so where weights are others
         return beta if kept and np.all(np.abs(sums) <= 1e-9 * np.max(np.abs(beta), initial=0.0)) else None
 
-    def _variables(self, data: Training, family: DualFamily, coefficients: np.ndarray) -> np.ndarray | None:
+    def _variables(self, data: Training, family: DualBatch, coefficients: np.ndarray) -> np.ndarray | None:
         """β of the family from the coefficients of all rows in use; None where these are of another problem."""
         raise NotImplementedError
 

@@ -11,7 +11,7 @@ from mercer.estimators.svm.landmark_machines import LandmarkMachine
 from mercer.estimators.svm.support_vector_classes import SupportVectorClassifier
 from mercer.estimators.svm.support_vectors import Training, filled, kernel_unit
 from mercer.schemas import Array, Schema
-from mercer.solvers import DualFamily, DualPoint
+from mercer.solvers import DualBatch, DualPoint
 
 __all__ = ["SVC", "NuSVC"]
 
@@ -203,11 +203,11 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
         """
         return self._path(Cs, lambda model: model._training(X, y, sample_weight))
 
-    def _family(self, data: Training) -> DualFamily:
+    def _family(self, data: Training) -> DualBatch:
         rest = self._against_rest
         rows, y, offset = self._rest(data) if rest else self._pairs(data)[:3]
         bound = y * (self._checked_number("C") * self.class_weight_[data.target] * data.weights)[rows]
-        return DualFamily(
+        return DualBatch(
             data.A,
             linear=y,
             lower=np.minimum(bound, 0.0),
@@ -219,9 +219,9 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
             exact=data.exact,
         )
 
-    def _read(self, data: Training, family: DualFamily, x: DualPoint) -> None:
+    def _read(self, data: Training, family: DualBatch, x: DualPoint) -> None:
         self._fitted_C = float(self.C)
-        self._read_pairs(data, family, x.beta, family.levels(x)[::2])
+        self._read_pairs(data, family, x.beta, family.multipliers(x)[::2])
 
 
 class NuSVC(SupportVectorClassifier):
@@ -301,7 +301,7 @@ class NuSVC(SupportVectorClassifier):
         data = self._training(X, y, sample_weight)
         return self._solve(data)._calibrate(data)
 
-    def _family(self, data: Training) -> DualFamily:
+    def _family(self, data: Training) -> DualBatch:
         rows, y, offset, split = self._pairs(data)
         bound = (self.class_weight_[data.target] * data.weights)[rows]
         start, ends = np.empty(len(rows)), np.stack([offset[:-1], split], axis=1).ravel()
@@ -309,7 +309,7 @@ class NuSVC(SupportVectorClassifier):
         for first, middle, last, total in zip(offset[:-1], split, offset[1:], totals, strict=True):
             start[first:middle] = filled(bound[first:middle], total)
             start[middle:last] = -filled(bound[middle:last], total)
-        return DualFamily(
+        return DualBatch(
             data.A,
             linear=np.zeros(len(rows)),
             lower=np.where(y > 0, 0.0, -bound),
@@ -340,9 +340,9 @@ class NuSVC(SupportVectorClassifier):
             warn(message("NuSVC", f"{given} with their class_weight", "it is lowered for them"))
         return np.asarray(np.minimum(total, most))
 
-    def _read(self, data: Training, family: DualFamily, x: DualPoint) -> None:
+    def _read(self, data: Training, family: DualBatch, x: DualPoint) -> None:
         """f + b is ρ where the first class's slope is level, −ρ where the second's is; all are divided by ρ."""
-        first, second = family.levels(x).reshape(-1, 2).T
+        first, second = family.multipliers(x).reshape(-1, 2).T
         if self.class_weight is not None:
             first, second = self._spent(family, x, first, second)
         margin = (second - first) / 2
@@ -355,14 +355,14 @@ class NuSVC(SupportVectorClassifier):
         margin = np.where(found, margin, 1.0)
         self._read_pairs(data, family, x.beta / margin[family.owner], (first + second) / 2 / margin)
 
-    def _uncertainty(self, data: Training, family: DualFamily, x: DualPoint) -> np.ndarray:
+    def _uncertainty(self, data: Training, family: DualBatch, x: DualPoint) -> np.ndarray:
         """How far ρ of each pair may be from 0 and still be it: by m − M, and by the rounding of Kβ."""
         weight = np.bincount(family.owner, np.abs(x.beta), family.problems)
         rounding = float(np.finfo(np.float64).eps) * float(np.abs(data.exact.diagonal()).max())
         return np.asarray(np.maximum(x.gaps, 0.0) + rounding * weight)
 
     def _spent(
-        self, family: DualFamily, x: DualPoint, first: np.ndarray, second: np.ndarray
+        self, family: DualBatch, x: DualPoint, first: np.ndarray, second: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """The levels where the weight of one class is spent: ρ has no upper bound then.
 

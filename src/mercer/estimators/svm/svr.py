@@ -11,7 +11,7 @@ from mercer.errors import ConvergenceWarning, message, warn
 from mercer.estimators.svm.landmark_machines import LandmarkMachine
 from mercer.estimators.svm.support_vectors import ONE_OUTPUT, SMALL, SupportVectorMachine, Training, filled
 from mercer.schemas import NON_NEGATIVE, Array, Schema
-from mercer.solvers import DualFamily, DualPoint
+from mercer.solvers import DualBatch, DualPoint
 
 __all__ = ["SVR", "NuSVR"]
 
@@ -151,9 +151,9 @@ class SVR(LandmarkMachine, SupportVectorRegressor):
         self._checked_number("epsilon", or_equal=True)
         return self._path(Cs, lambda model: model._training(X, y, sample_weight))
 
-    def _family(self, data: Training) -> DualFamily:
+    def _family(self, data: Training) -> DualBatch:
         n, bound = len(data.order), self._checked_number("C") * data.weights
-        return DualFamily(
+        return DualBatch(
             data.A,
             linear=data.target,
             lower=-bound,
@@ -161,15 +161,15 @@ class SVR(LandmarkMachine, SupportVectorRegressor):
             start=np.zeros(n),
             rows=np.arange(n),
             offset=np.array([0, n]),
-            kink=float(self.epsilon),
+            epsilon=float(self.epsilon),
             exact=data.exact,
         )
 
-    def _read(self, data: Training, family: DualFamily, x: DualPoint) -> None:
+    def _read(self, data: Training, family: DualBatch, x: DualPoint) -> None:
         self._fitted_C = float(self.C)
-        self._read_one(data, x.beta, float(family.levels(x)[0]))
+        self._read_one(data, x.beta, float(family.multipliers(x)[0]))
 
-    def _variables(self, data: Training, family: DualFamily, coefficients: np.ndarray) -> np.ndarray | None:
+    def _variables(self, data: Training, family: DualBatch, coefficients: np.ndarray) -> np.ndarray | None:
         return coefficients[0]
 
 
@@ -236,11 +236,11 @@ class NuSVR(SupportVectorRegressor):
         self._checked_number("nu", 0.0, 1.0)
         return self._solve(self._training(X, y, sample_weight))
 
-    def _family(self, data: Training) -> DualFamily:
+    def _family(self, data: Training) -> DualBatch:
         n, bound = len(data.order), self._checked_number("C") * data.weights
         start = filled(bound, self._checked_number("nu") * float(bound.sum()) / 2)
         zero = np.zeros(n)
-        return DualFamily(
+        return DualBatch(
             data.A,
             linear=np.tile(data.target, 2),
             lower=np.concatenate([zero, -bound]),
@@ -252,9 +252,9 @@ class NuSVR(SupportVectorRegressor):
             exact=data.exact,
         )
 
-    def _read(self, data: Training, family: DualFamily, x: DualPoint) -> None:
+    def _read(self, data: Training, family: DualBatch, x: DualPoint) -> None:
         """y − f is b + ε where β is free, b − ε where γ is."""
-        above, below = family.levels(x)
+        above, below = family.multipliers(x)
         self.epsilon_ = float(max((above - below) / 2, 0.0))
         n = len(data.order)
         self._read_one(data, x.beta[:n] + x.beta[n:], float((above + below) / 2))

@@ -76,7 +76,7 @@ class GlobalAlignment(Kernel):
         return OBJECTS
 
     @property
-    def whole(self) -> bool:
+    def prefers_large_blocks(self) -> bool:
         return True
 
     @property

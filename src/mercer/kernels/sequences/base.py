@@ -48,7 +48,7 @@ class SequenceKernel(Kernel):
         return OBJECTS
 
     @property
-    def whole(self) -> bool:
+    def prefers_large_blocks(self) -> bool:
         return True
 
     @property
@@ -164,10 +164,10 @@ class WindowKernel(SequenceKernel):
         return counts.self_products(x, patterns, self.span)
 
     @property
-    def folds(self) -> bool:
+    def has_fast_matmul(self) -> bool:
         return True
 
-    def product(self, X: Array, Z: Array, V: Array) -> NDArray[np.float64]:
+    def matmul(self, X: Array, Z: Array, V: Array) -> NDArray[np.float64]:
         """K(X, Z) V in time that is linear in the lengths: V is folded into one weight for each feature of Z.
 
         Where comparing all windows of X with all of Z is less work, K is made, some rows at a time.
@@ -176,8 +176,8 @@ class WindowKernel(SequenceKernel):
         x, z = self._corpora(X, Z)
         patterns, worth, v = self._distinct(), self._worth(), np.asarray(V, np.float64)
         if worth is not None and comparing.is_less_work(x, x if z is None else z, worth, patterns, self.span):
-            return comparing.product(self._compared(x), x if z is None else z, worth, v)
-        return counts.product(x, z, patterns, self.span, v)
+            return comparing.matmul(self._compared(x), x if z is None else z, worth, v)
+        return counts.matmul(x, z, patterns, self.span, v)
 
     def features(self, X: Array, columns_of: Array | None = None) -> Any:
         """The counts as a CSR matrix F: K(X, Z) = F(X, Z) F(Z)ᵀ where Z = `columns_of`, by default X itself.

@@ -19,7 +19,7 @@ from mercer.kernels.sequences.corpus import Corpus
 from mercer.kernels.sequences.counts import Pattern, mirrored
 from mercer.planning.machine import known
 
-__all__ = ["comparisons", "diagonal", "gram", "is_less_work", "product"]
+__all__ = ["comparisons", "diagonal", "gram", "is_less_work", "matmul"]
 
 PIECE = 1e8
 """Vectors of pairs of one thread between two interrupt checks."""
@@ -104,7 +104,7 @@ def diagonal(x: Corpus, z: Corpus, worth: NDArray[np.int64]) -> NDArray[np.float
     return out[:, 0]
 
 
-def product(x: Corpus, z: Corpus, worth: NDArray[np.int64], V: NDArray[np.float64]) -> NDArray[np.float64]:
+def matmul(x: Corpus, z: Corpus, worth: NDArray[np.int64], V: NDArray[np.float64]) -> NDArray[np.float64]:
     """K V, some rows of K at a time."""
     out, step = np.empty((x.count, V.shape[1])), max(1, ENTRIES // max(z.count, 1))
     for i in range(0, x.count, step):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mercer.engine import backend
 from mercer.kernels.sequences.corpus import Corpus
 
-__all__ = ["Counts", "Pattern", "count", "gram", "joined", "mirrored", "product", "self_products"]
+__all__ = ["Counts", "Pattern", "count", "gram", "joined", "matmul", "mirrored", "self_products"]
 
 PIECE = 1e8
 """Products of counts of one thread between two interrupt checks."""
@@ -114,7 +114,7 @@ def _add(rows: Any, columns: Any, weight: float, triangle: bool, out: NDArray[np
         i0 = int(i1)
 
 
-def product(
+def matmul(
     x: Corpus, z: Corpus | None, patterns: Sequence[Pattern], span: int, V: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Σ weight · F_X (F_Zᵀ V), in linear time: V is folded into one table of weights by feature, which is then read

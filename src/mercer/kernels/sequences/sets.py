@@ -77,7 +77,7 @@ class SetKernel(Kernel):
         return OBJECTS
 
     @property
-    def whole(self) -> bool:
+    def prefers_large_blocks(self) -> bool:
         return True
 
     @property

@@ -75,10 +75,10 @@ class AllSubstrings(SequenceKernel):
         return own_pairs((x.part(i, i + 1) for i in range(x.count)), self._fill)
 
     @property
-    def folds(self) -> bool:
+    def has_fast_matmul(self) -> bool:
         return True
 
-    def product(self, X: Array, Z: Array, V: Array) -> NDArray[np.float64]:
+    def matmul(self, X: Array, Z: Array, V: Array) -> NDArray[np.float64]:
         """K(X, Z) V in linear time: V is folded into the states of one automaton."""
         x, given = self._corpora(X, Z)
         z, v = x if given is None else given, np.ascontiguousarray(V, np.float64)

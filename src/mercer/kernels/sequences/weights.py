@@ -101,7 +101,7 @@ def kmer_weights(kernel: Kernel, Z: Any, coef: Any, kmers: Iterable[Any] | None 
             continue
         X = as_sequences([one if isinstance(one, str) else list(one) for one in found], "kmer_weights")
         scaled = part.factor * part.columns * coef
-        values = _with_tokens(window).product(X, _split(Z, window), scaled[:, None])[:, 0]
+        values = _with_tokens(window).matmul(X, _split(Z, window), scaled[:, None])[:, 0]
         for one, value in zip(found, values, strict=True):
             weights[as_text(one)] = weights.get(as_text(one), 0.0) + float(value)
     return sorted(weights.items(), key=lambda item: (-abs(item[1]), item[0]))

@@ -21,7 +21,7 @@ PATIENCE = 200
 """Steps of one inner solve in little precision: where rounding slows it down beyond that, float64 is quicker."""
 
 CONTRACTION = 0.1
-"""A round that leaves more than this of a true residual is one that the narrow entries cannot carry."""
+"""A round that leaves more than this of a true residual is one that the low-precision entries cannot carry."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class RefinedConjugateGradients(Solver[LinearSystem, RefinedState]):
 
     c is found by preconditioned conjugate gradients, to a relative residual that Ã can carry and in rounds of equal
     length, so that the steps are about as many as those of one solve in float64. Every round ends with a true residual;
-    when one leaves more than a tenth of it the rest is done with A itself, as it is when the system has no `narrow`
-    operator.
+    when one leaves more than a tenth of it the rest is done with A itself, as it is when the system has no
+    `low_precision` operator.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class RefinedConjugateGradients(Solver[LinearSystem, RefinedState]):
     >>> from mercer.operators import Dense
     >>> from mercer.solvers import LinearSystem, solve
     >>> A = Dense([[2.0, 1.0], [1.0, 3.0]])
-    >>> system = LinearSystem(A, [3.0, 4.0], narrow=A.astype(np.float32))
+    >>> system = LinearSystem(A, [3.0, 4.0], low_precision=A.astype(np.float32))
     >>> solution = solve(RefinedConjugateGradients(tol=1e-12), system)
     >>> solution.x.round(12), solution.status.name
     (array([1., 1.]), 'CONVERGED')
@@ -94,8 +94,8 @@ class RefinedConjugateGradients(Solver[LinearSystem, RefinedState]):
 
     def start(self, problem: LinearSystem) -> RefinedState:
         B = problem.columns
-        narrow = "16-bit entries" if isinstance(problem.narrow, Quantised) else "float32"
-        precision = "float64" if problem.narrow is None else narrow
+        low_precision = "16-bit entries" if isinstance(problem.low_precision, Quantised) else "float32"
+        precision = "float64" if problem.low_precision is None else low_precision
         residuals = np.where(np.any(B != 0, axis=0), 1.0, 0.0)
         failure = None if np.all(np.isfinite(B)) else "NOT_FINITE"
         return RefinedState(0, np.zeros_like(B), B, residuals, precision, failure=failure)
@@ -122,7 +122,7 @@ class RefinedConjugateGradients(Solver[LinearSystem, RefinedState]):
         return problem.shaped(X), problem.residual(X)
 
     def _round(self, state: RefinedState) -> ConjugateGradients:
-        """The inner solver: as exact as the outer one needs, or a share of that which narrow entries can carry."""
+        """The inner solver: as exact as the outer one needs, or as exact as low-precision entries allow."""
         wanted = min(0.8 * self.tol / float(np.max(state.residuals)), 0.5)
         if state.precision == "float64":
             return ConjugateGradients(tol=wanted)
@@ -132,7 +132,7 @@ class RefinedConjugateGradients(Solver[LinearSystem, RefinedState]):
 
 def _correction(problem: LinearSystem, state: RefinedState, tol: float) -> LinearSystem:
     """The system of the correction, for the columns that are not yet solved."""
-    A = problem.A if state.precision == "float64" or problem.narrow is None else problem.narrow
+    A = problem.A if state.precision == "float64" or problem.low_precision is None else problem.low_precision
     R = np.ascontiguousarray(state.R[:, state.residuals > tol])
     return LinearSystem(A, R, problem.shift, preconditioner=problem.preconditioner)
 
@@ -150,15 +150,15 @@ def _corrected(problem: LinearSystem, state: RefinedState, ended: Status, tol: f
     R = problem.columns - problem.apply(X)
     residuals = column_norms(R) / problem.scales
     left = float(np.max(residuals, initial=0.0)) / float(np.max(state.residuals))
-    narrow = state.precision != "float64"
+    low_precision = state.precision != "float64"
     if not np.isfinite(left):
-        return replace(state, inner=None, failure=None if narrow else "NOT_FINITE", precision="float64")
+        return replace(state, inner=None, failure=None if low_precision else "NOT_FINITE", precision="float64")
     if not left < 1.0:
         X, R, residuals = state.X, state.R, state.residuals
     now = replace(state, X=X, R=R, residuals=residuals, inner=None)
     if float(np.max(residuals, initial=0.0)) <= tol:
         return now
-    if narrow:
+    if low_precision:
         return replace(now, precision=state.precision if left <= CONTRACTION else "float64")
     if ended.converged and left <= 0.5:
         return now

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
+from mercer.former_names import present_fields
 from mercer.operators import Operator
 from mercer.solvers.base import Solver, State, Status
 from mercer.solvers.linear.system import Floats, column_dots, column_norms
@@ -58,7 +59,7 @@ class SubsetSystems:
     shifts : array of shape (c,)
         λ ≥ 0.
     preconditioner : SubsetPreconditioner, optional
-    narrow : Operator, optional
+    low_precision : Operator, optional
         A in float32, or in part, for the products that need no more.
 
     Examples
@@ -75,7 +76,10 @@ class SubsetSystems:
     present: NDArray[np.bool_]
     shifts: Floats
     preconditioner: SubsetPreconditioner | None = None
-    narrow: Operator | None = None
+    low_precision: Operator | None = None
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(present_fields(state, narrow="low_precision"))
 
     def __post_init__(self) -> None:
         n, c = self.B.shape
@@ -89,14 +93,14 @@ class SubsetSystems:
         norms = column_norms(self.B)
         return np.where(norms == 0, 1.0, norms)
 
-    def apply(self, X: Floats, columns: Any = slice(None), *, narrow: bool = False) -> Floats:
-        """(Pⱼ A Pⱼ + λⱼ) xⱼ of some columns; `narrow` with entries in float32."""
-        if not narrow or self.narrow is None:
+    def apply(self, X: Floats, columns: Any = slice(None), *, low_precision: bool = False) -> Floats:
+        """(Pⱼ A Pⱼ + λⱼ) xⱼ of some columns; `low_precision` with entries in float32."""
+        if not low_precision or self.low_precision is None:
             return self.shifted(np.asarray(self.A @ X, np.float64), X, columns)
         size = np.max(np.abs(X), axis=0, initial=0.0)
         size = np.where((size > 0) & np.isfinite(size), size, 1.0)
         return self.shifted(
-            np.asarray(self.narrow @ (X / size).astype(self.narrow.dtype), np.float64) * size, X, columns
+            np.asarray(self.low_precision @ (X / size).astype(self.low_precision.dtype), np.float64) * size, X, columns
         )
 
     def shifted(self, AX: Floats, X: Floats, columns: Any = slice(None)) -> Floats:
@@ -147,9 +151,9 @@ class SubsetState(State):
 class SubsetGradients(Solver[SubsetSystems, SubsetState]):
     r"""x ← x + αp, r ← r − αAp, p ← Mr + βp, for each column its own system, and one product A P a step for all.
 
-    Products are in float32 where the problem has a narrow operator; each time a residual fell by 10⁻⁴ it is replaced by
-    the true one, in float64, and a column counts as converged by that one only. Where the true one did not fall with
-    it, that column begins anew from there with products in float64. A column that at its pace would need
+    Products are in float32 if the problem has a low-precision operator. Each time a residual fell by 10⁻⁴ the
+    true one replaces it, in float64, and a column counts as converged by that one only. If the true one did
+    not fall with it, that column begins anew from there with products in float64. A column that at its pace would need
     `max_steps` more is given up, because a factorisation is quicker: its code in the state is `SLOW`.
 
     Parameters
@@ -190,7 +194,7 @@ class SubsetGradients(Solver[SubsetSystems, SubsetState]):
         Z = _preconditioned(problem, B, np.arange(B.shape[1]))
         residuals, rho = column_norms(B) / problem.scales, column_dots(B, Z)
         codes = np.where(residuals == 0, CONVERGED, _sound(rho))
-        wide = np.full(B.shape[1], problem.narrow is None)
+        wide = np.full(B.shape[1], problem.low_precision is None)
         X = np.zeros_like(B)
         return SubsetState(0, X, X, B, Z, rho, residuals, residuals, wide, codes.astype(np.int64))
 
@@ -267,10 +271,10 @@ def _sound(values: Floats) -> NDArray[np.int64]:
 def _product(problem: SubsetSystems, P: Floats, live: NDArray[np.intp], wide: NDArray[np.bool_]) -> Floats:
     """(Pⱼ A Pⱼ + λⱼ) pⱼ, in the precision of each column."""
     if np.all(wide) or not np.any(wide):
-        return problem.apply(P, live, narrow=not np.any(wide))
+        return problem.apply(P, live, low_precision=not np.any(wide))
     out = np.empty_like(P)
-    for own, narrow in ((wide, False), (~wide, True)):
-        out[:, own] = problem.apply(np.ascontiguousarray(P[:, own]), live[own], narrow=narrow)
+    for own, low_precision in ((wide, False), (~wide, True)):
+        out[:, own] = problem.apply(np.ascontiguousarray(P[:, own]), live[own], low_precision=low_precision)
     return out
 
 

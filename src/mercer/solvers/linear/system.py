@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import InvalidInput, message
+from mercer.former_names import present_fields
 from mercer.operators import Operator
 
 __all__ = ["Floats", "LinearSystem", "column_dots", "column_norms"]
@@ -30,7 +31,7 @@ class LinearSystem:
         Added to the diagonal.
     preconditioner : Operator, optional
         V ↦ M V with M ≈ (A + diag(shift))⁻¹, symmetric positive definite; used by conjugate gradients.
-    narrow : Operator, optional
+    low_precision : Operator, optional
         A with entries in float32, for the products that need no more; used by refined conjugate gradients.
     matrix : array of shape (n, n), optional
         The entries of A, without the shift, in a buffer that ``Cholesky`` may *overwrite* with its factor; of a
@@ -50,7 +51,10 @@ class LinearSystem:
     shift: ArrayLike = 0.0
     preconditioner: Operator | None = None
     matrix: NDArray[Any] | None = None
-    narrow: Operator | None = None
+    low_precision: Operator | None = None
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(present_fields(state, narrow="low_precision"))
 
     def __post_init__(self) -> None:
         n = self.A.shape[0]
@@ -63,8 +67,11 @@ class LinearSystem:
             self._refuse(f"a shift of shape {shift.shape}", "give a number or one number for each row")
         if self.preconditioner is not None and self.preconditioner.shape != (n, n):
             self._refuse(f"a preconditioner of shape {self.preconditioner.shape}", f"give shape {(n, n)}")
-        if self.narrow is not None and (self.narrow.shape != (n, n) or not self.narrow.symmetric):
-            self._refuse(f"a narrow operator of shape {self.narrow.shape}", f"give a symmetric one of shape {(n, n)}")
+        if self.low_precision is not None and (self.low_precision.shape != (n, n) or not self.low_precision.symmetric):
+            self._refuse(
+                f"a low-precision operator of shape {self.low_precision.shape}",
+                f"give a symmetric one of shape {(n, n)}",
+            )
         if self.matrix is not None and self.matrix.shape != (n, n):
             self._refuse(f"a matrix of shape {self.matrix.shape}", f"give shape {(n, n)}")
 

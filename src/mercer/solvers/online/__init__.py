@@ -1,5 +1,8 @@
 """Online learners: rows are met one by one, within a budget."""
 
-from mercer.solvers.online.learner import Basis, Learner, Meeting
+from mercer.former_names import deprecated_names
+from mercer.solvers.online.learner import Basis, ChunkKernel, Learner
 
-__all__ = ["Basis", "Learner", "Meeting"]
+__all__ = ["Basis", "ChunkKernel", "Learner"]
+
+__getattr__ = deprecated_names(__name__)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mercer.errors import InvalidInput, message
 from mercer.solvers.base import State
 
-__all__ = ["Basis", "Learner", "Meeting", "ahead", "extended"]
+__all__ = ["Basis", "ChunkKernel", "Learner", "ahead", "extended"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -22,7 +22,7 @@ L = TypeVar("L", bound=State)
 
 
 @dataclass(frozen=True, eq=False)
-class Meeting:
+class ChunkKernel:
     """The kernel values that a chunk of n rows brings to a dictionary of m: all that its updates need.
 
     Parameters
@@ -56,7 +56,7 @@ class Learner(ABC, Generic[L]):
         """The state before the first row, for so many targets or classes."""
 
     @abstractmethod
-    def visit(self, state: L, meeting: Meeting, targets: NDArray[Any]) -> tuple[L, NDArray[np.intp]]:
+    def visit(self, state: L, chunk: ChunkKernel, targets: NDArray[Any]) -> tuple[L, NDArray[np.intp]]:
         """The state after a chunk, and what is in the dictionary then: indices into its rows followed by the chunk's.
 
         `targets` are labels of shape (n,) for a classifier, values of shape (n, outputs) otherwise.
@@ -77,9 +77,9 @@ class Basis:
     It keeps, for a chunk of rows, their coordinates V, and the squared distances from the span that are left.
     """
 
-    def __init__(self, W: Floats, meeting: Meeting) -> None:
-        near, self.own = meeting.near_and_own()
-        self.m, self.size, self.joined = meeting.m, meeting.m, list[int]()
+    def __init__(self, W: Floats, chunk: ChunkKernel) -> None:
+        near, self.own = chunk.near_and_own()
+        self.m, self.size, self.joined = chunk.m, chunk.m, list[int]()
         # V = W near, which to Fortran is Vᵀ = nearᵀ Wᵀ.
         first = scipy.linalg.blas.dtrmm(1.0, W, near.T, side=1, lower=1, trans_a=1).T if self.m else near
         self._W, self._V = W, first

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.solvers.base import State
-from mercer.solvers.online.learner import Basis, Floats, Integers, Learner, Meeting, ahead, extended
+from mercer.solvers.online.learner import Basis, ChunkKernel, Floats, Integers, Learner, ahead, extended
 
 __all__ = ["Projectron", "ProjectronState"]
 
@@ -55,9 +55,9 @@ class Projectron(Learner[ProjectronState]):
     --------
     The second row is the first one again with the other label: it is projected.
 
-    >>> from mercer.solvers import Meeting
+    >>> from mercer.solvers import ChunkKernel
     >>> rule = Projectron(budget=10)
-    >>> state, members = rule.visit(rule.start(2), Meeting(0, 2, lambda p: np.ones((2, 2))), np.array([1, 0]))
+    >>> state, members = rule.visit(rule.start(2), ChunkKernel(0, 2, lambda p: np.ones((2, 2))), np.array([1, 0]))
     >>> members, rule.coefficients(state)
     (array([0]), array([[0., 0.]]))
     """
@@ -73,9 +73,9 @@ class Projectron(Learner[ProjectronState]):
         return ProjectronState(0, np.zeros((0, 0)), nothing, nothing, 0, 0)
 
     def visit(
-        self, state: ProjectronState, meeting: Meeting, targets: Integers
+        self, state: ProjectronState, chunk: ChunkKernel, targets: Integers
     ) -> tuple[ProjectronState, NDArray[np.intp]]:
-        basis = Basis(state.W, meeting)
+        basis = Basis(state.W, chunk)
         run = _Visit(basis, basis.V.T @ state.theta, basis.V.T @ basis.V, state.steps)
         at, n, mistakes, projected = 0, len(targets), 0, 0
         while (event := self._next(run, at, targets)) is not None:

@@ -9,7 +9,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from mercer.solvers.base import State
-from mercer.solvers.online.learner import Basis, Floats, Learner, Meeting, extended
+from mercer.solvers.online.learner import Basis, ChunkKernel, Floats, Learner, extended
 
 __all__ = ["QuantisedLMS", "QuantisedState", "RecursiveLeastSquares", "RecursiveState"]
 
@@ -57,10 +57,10 @@ class RecursiveLeastSquares(Learner[RecursiveState]):
     --------
     The third row is the first one again.
 
-    >>> from mercer.solvers import Meeting
+    >>> from mercer.solvers import ChunkKernel
     >>> K = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 1.0]])
     >>> rule, y = RecursiveLeastSquares(budget=10), np.array([[1.0], [5.0], [2.0]])
-    >>> state, members = rule.visit(rule.start(1), Meeting(0, 3, lambda p: K), y)
+    >>> state, members = rule.visit(rule.start(1), ChunkKernel(0, 3, lambda p: K), y)
     >>> members, rule.coefficients(state)
     (array([0, 1]), array([[1.5],
            [5. ]]))
@@ -78,9 +78,9 @@ class RecursiveLeastSquares(Learner[RecursiveState]):
         return RecursiveState(0, nothing, nothing, np.zeros((0, outputs)), np.zeros(outputs), 0)
 
     def visit(
-        self, state: RecursiveState, meeting: Meeting, targets: Floats
+        self, state: RecursiveState, chunk: ChunkKernel, targets: Floats
     ) -> tuple[RecursiveState, NDArray[np.intp]]:
-        basis, full = Basis(state.W, meeting), 0
+        basis, full = Basis(state.W, chunk), 0
         # A row that is in the span but for rounding has no direction of its own.
         least = max(self.nu, ROUNDING) * np.diagonal(basis.own)
         at = 0
@@ -161,10 +161,10 @@ class QuantisedLMS(Learner[QuantisedState]):
 
     Examples
     --------
-    >>> from mercer.solvers import Meeting
+    >>> from mercer.solvers import ChunkKernel
     >>> K = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 1.0]])
     >>> rule, y = QuantisedLMS(budget=10, step_size=1.0), np.array([[1.0], [5.0], [2.0]])
-    >>> state, members = rule.visit(rule.start(1), Meeting(0, 3, lambda p: K), y)
+    >>> state, members = rule.visit(rule.start(1), ChunkKernel(0, 3, lambda p: K), y)
     >>> members, rule.coefficients(state)
     (array([0, 1]), array([[2.],
            [5.]]))
@@ -182,9 +182,9 @@ class QuantisedLMS(Learner[QuantisedState]):
         return QuantisedState(0, nothing, nothing, np.empty(0), np.zeros(outputs), np.zeros(outputs))
 
     def visit(
-        self, state: QuantisedState, meeting: Meeting, targets: Floats
+        self, state: QuantisedState, chunk: ChunkKernel, targets: Floats
     ) -> tuple[QuantisedState, NDArray[np.intp]]:
-        m, n, K = meeting.m, meeting.n, meeting.values(0)
+        m, n, K = chunk.m, chunk.n, chunk.values(0)
         stands, joined = self._quantise(state, K[:m], K[m:])
         sources = np.concatenate([np.arange(m), m + joined])
         values = K[sources[stands]]  # row l: k(who stands for l, the chunk's rows)

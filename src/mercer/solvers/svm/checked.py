@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mercer.engine.opcodes import SmoStatus
 from mercer.errors import InvalidInput, message
 from mercer.solvers.base import Solver, State, Status
-from mercer.solvers.svm.dual import DualFamily, DualPoint, Floats, Integers
+from mercer.solvers.svm.dual import DualBatch, DualPoint, Floats, Integers
 
 __all__ = ["CAPPED", "MARGIN", "RUNNING", "SETTLED", "STUCK", "CheckedDual", "DualState"]
 
@@ -56,7 +56,7 @@ S = TypeVar("S", bound=DualState)
 
 
 @dataclass(frozen=True)
-class CheckedDual(Solver[DualFamily, S]):
+class CheckedDual(Solver[DualBatch, S]):
     """A solver that advances the problems that run, and checks them in float64 when none does.
 
     A subclass owes `start` and `_advance`, a bounded piece of work of each problem that runs.
@@ -76,20 +76,20 @@ class CheckedDual(Solver[DualFamily, S]):
     def tolerance(self) -> float:
         return self.tol
 
-    def step(self, problem: DualFamily, state: S) -> S:
+    def step(self, problem: DualBatch, state: S) -> S:
         if np.all(state.ended != RUNNING):
             return self._check(problem, state)
         return self._advance(problem, state)
 
     @abstractmethod
-    def _advance(self, problem: DualFamily, state: S) -> S:
+    def _advance(self, problem: DualBatch, state: S) -> S:
         """A bounded piece of work of each problem that runs."""
 
-    def _limit(self, problem: DualFamily) -> int:
+    def _limit(self, problem: DualBatch) -> int:
         largest = int(np.max(np.diff(problem.offset), initial=0))
         return max(10_000_000, 100 * largest) if self.max_iter is None else self.max_iter
 
-    def _check(self, problem: DualFamily, state: S) -> S:
+    def _check(self, problem: DualBatch, state: S) -> S:
         """The gradient of the exact operator, and the problems that do not hold there set running again."""
         gradient = problem.gradient(state.beta)
         gaps = problem.gaps(state.beta, gradient)
@@ -110,7 +110,7 @@ class CheckedDual(Solver[DualFamily, S]):
             checked=True,
         )
 
-    def verdict(self, problem: DualFamily, state: S) -> Status | None:
+    def verdict(self, problem: DualBatch, state: S) -> Status | None:
         if not state.checked:
             return None
         if not (np.all(np.isfinite(state.gradient)) and np.all(np.isfinite(state.beta))):
@@ -121,7 +121,7 @@ class CheckedDual(Solver[DualFamily, S]):
             return Status.MAX_STEPS
         return Status.STALLED if np.any(state.ended == STUCK) else Status.CONVERGED
 
-    def finish(self, problem: DualFamily, state: S) -> tuple[DualPoint, float]:
+    def finish(self, problem: DualBatch, state: S) -> tuple[DualPoint, float]:
         gradient = state.gradient if state.checked else problem.gradient(state.beta)
         point = DualPoint(state.beta, gradient, problem.gaps(state.beta, gradient))
         worst = np.max(np.maximum(point.gaps, 0.0), initial=0.0)

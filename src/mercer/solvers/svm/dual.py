@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
+from mercer.former_names import present_fields
 from mercer.operators import CachedRows, Operator
 
-__all__ = ["DualFamily", "DualPoint"]
+__all__ = ["DualBatch", "DualPoint"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -31,7 +32,7 @@ class DualPoint:
 
 
 @dataclass(frozen=True, eq=False)
-class DualFamily:
+class DualBatch:
     r"""min ½βᵀKβ − cᵀβ + ε‖β‖₁ over a ≤ β ≤ b with Σβ fixed: problems that share the matrix A, K = A[rows][:, rows].
 
     With β = y∘α this is LIBSVM's min ½αᵀQα + pᵀα, yᵀα = const, 0 ≤ α ≤ C. The variables of all problems stand in one
@@ -50,7 +51,7 @@ class DualFamily:
         Variables offset[q] to offset[q + 1] are those of the problem q.
     split : integers of shape (p,), optional
         From here on they are its second group.
-    kink : float
+    epsilon : float
         ε.
     blocks : integers of shape (n,), optional
         Rows with one number are in the same problems: what products with the exact matrix are grouped by.
@@ -66,22 +67,25 @@ class DualFamily:
     rows: Integers
     offset: Integers
     split: Integers | None = None
-    kink: float = 0.0
+    epsilon: float = 0.0
     blocks: Integers | None = None
     exact: Operator | None = None
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(present_fields(state, kink="epsilon"))
 
     def __post_init__(self) -> None:
         v, n = len(self.linear), self.A.shape[0]
         sizes = {len(one) for one in (self.lower, self.upper, self.start, self.rows)} | {int(self.offset[-1])}
         if self.A.shape != (n, n) or not self.A.symmetric:
             given = f"an operator of shape {self.A.shape}, symmetric={self.A.symmetric}"
-            raise InvalidInput(message("DualFamily", given, "give a symmetric one"))
+            raise InvalidInput(message("DualBatch", given, "give a symmetric one"))
         if sizes != {v}:
-            raise InvalidInput(message("DualFamily", f"arrays of {sorted(sizes | {v})} variables", "give one number"))
+            raise InvalidInput(message("DualBatch", f"arrays of {sorted(sizes | {v})} variables", "give one number"))
         inside = (self.lower <= self.start) & (self.start <= self.upper) & (self.lower < self.upper)
         if not np.all(inside):
             given = f"a start outside its bounds for {np.count_nonzero(~inside)} variables"
-            raise InvalidInput(message("DualFamily", given, "give lower < upper and a start between them"))
+            raise InvalidInput(message("DualBatch", given, "give lower < upper and a start between them"))
 
     @property
     def problems(self) -> int:
@@ -108,7 +112,7 @@ class DualFamily:
         """The group of each variable: 2q, or 2q + 1 for the second one of the problem q."""
         return 2 * self.owner + (np.arange(len(self.rows)) >= self.splits[self.owner])
 
-    def part(self, q: int) -> tuple[DualFamily, Integers]:
+    def part(self, q: int) -> tuple[DualBatch, Integers]:
         """The problem q alone, on the rows that it needs, which come with it; on all of them, if it is the only one."""
         some = slice(self.offset[q], self.offset[q + 1])
         rows, place = np.unique(self.rows[some], return_inverse=True)
@@ -117,7 +121,7 @@ class DualFamily:
         else:
             whole = self.A.A if isinstance(self.A, CachedRows) else self.A
             A, exact = whole.principal(rows), self.reference.principal(rows)
-        one = DualFamily(
+        one = DualBatch(
             A,
             self.linear[some],
             self.lower[some],
@@ -126,7 +130,7 @@ class DualFamily:
             place.astype(np.int64),
             np.array([0, len(place)]),
             np.array([self.splits[q] - self.offset[q]]),
-            self.kink,
+            self.epsilon,
             exact=exact,
         )
         return one, rows
@@ -163,9 +167,9 @@ class DualFamily:
         return found
 
     def slopes(self, beta: Floats, gradient: Floats) -> tuple[Floats, Floats]:
-        """g with the kink's slope upwards, −∞ at b; and downwards, ∞ at a."""
-        up = gradient + np.where(beta < 0, self.kink, -self.kink)
-        low = gradient + np.where(beta > 0, -self.kink, self.kink)
+        """g with the slope of ε|β| upwards, −∞ at b; and downwards, ∞ at a."""
+        up = gradient + np.where(beta < 0, self.epsilon, -self.epsilon)
+        low = gradient + np.where(beta > 0, -self.epsilon, self.epsilon)
         return np.where(beta < self.upper, up, -np.inf), np.where(beta > self.lower, low, np.inf)
 
     def extremes(self, beta: Floats, gradient: Floats) -> tuple[Floats, Floats]:
@@ -190,7 +194,7 @@ class DualFamily:
 
     # ---- what the answer tells --------------------------------------------------------------------------------------
 
-    def levels(self, x: DualPoint) -> Floats:
+    def multipliers(self, x: DualPoint) -> Floats:
         """The multiplier of each group's sum: the mean slope of the variables inside their bounds.
 
         Where there are none it is the middle of m and M, as in LIBSVM. Of an empty group it is 0. What is as near to a
@@ -212,21 +216,21 @@ class DualFamily:
         largest = np.zeros(self.problems)
         np.maximum.at(largest, self.owner, np.abs(beta))
         near = ROUNDING * largest[self.owner]
-        for end in (self.lower, self.upper, 0.0 if self.kink > 0 else self.lower):
+        for end in (self.lower, self.upper, 0.0 if self.epsilon > 0 else self.lower):
             beta = np.where(np.abs(beta - end) <= near, end, beta)
         return beta
 
     def objectives(self, x: DualPoint) -> Floats:
         """½βᵀKβ − cᵀβ + ε‖β‖₁ of each problem."""
-        terms = -0.5 * x.beta * (self.linear + x.gradient) + self.kink * np.abs(x.beta)
+        terms = -0.5 * x.beta * (self.linear + x.gradient) + self.epsilon * np.abs(x.beta)
         return np.asarray(np.bincount(self.owner, terms, self.problems))
 
     def duality_gaps(self, x: DualPoint) -> Floats:
-        """Primal less dual objective of each problem, with the intercept of `levels`: how far it is off at most."""
-        slope = x.gradient - self.levels(x)[self.group]
+        """Primal less dual objective of each problem, with the intercept of `multipliers`: a bound on the error."""
+        slope = x.gradient - self.multipliers(x)[self.group]
 
         def gain(z: Floats) -> Floats:
-            return np.asarray(slope * z - self.kink * np.abs(z))
+            return np.asarray(slope * z - self.epsilon * np.abs(z))
 
         best = np.maximum(gain(self.lower), gain(self.upper))
         best = np.where((self.lower <= 0) & (self.upper >= 0), np.maximum(best, 0.0), best)

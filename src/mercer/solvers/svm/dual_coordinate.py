@@ -12,9 +12,10 @@ from scipy.sparse import csr_array
 
 from mercer.engine import backend
 from mercer.errors import InvalidInput, message
+from mercer.former_names import present_fields
 from mercer.solvers.base import Solver, State, Status
 
-__all__ = ["CoordinateState", "DualCoordinateDescent", "LinearFamily", "LinearPoint"]
+__all__ = ["CoordinateState", "DualCoordinateDescent", "LinearDualBatch", "LinearPoint"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -38,7 +39,7 @@ class LinearPoint:
 
 
 @dataclass(frozen=True, eq=False)
-class LinearFamily:
+class LinearDualBatch:
     r"""min ½‖w‖² + Σₜ max over β in [aₜ, bₜ] of β(cₜ − wᵀxₜ) − ε|β|, for problems on rows of one matrix of features.
 
     With c = y and [a, b] = [0, C] for y = 1, [−C, 0] for y = −1, the sum is that of the hinge losses
@@ -56,7 +57,7 @@ class LinearFamily:
         The row of the features that belongs to a variable.
     offset : integers of shape (p + 1,)
         Variables offset[q] to offset[q + 1] are those of the problem q.
-    kink : float
+    epsilon : float
         ε.
     """
 
@@ -66,19 +67,22 @@ class LinearFamily:
     upper: Floats
     rows: Integers
     offset: Integers
-    kink: float = 0.0
+    epsilon: float = 0.0
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(present_fields(state, kink="epsilon"))
 
     def __post_init__(self) -> None:
         v, X = int(self.offset[-1]), self.features
         if X.ndim != 2 or X.dtype not in (np.float32, np.float64) or not X.flags.c_contiguous:
             given = f"features of shape {X.shape}, {X.dtype}"
-            raise InvalidInput(message("LinearFamily", given, "give rows of float32 or float64 in C order"))
+            raise InvalidInput(message("LinearDualBatch", given, "give rows of float32 or float64 in C order"))
         if {len(one) for one in (self.linear, self.lower, self.upper, self.rows)} != {v}:
-            raise InvalidInput(message("LinearFamily", "arrays of several lengths", f"give {v} variables in each"))
+            raise InvalidInput(message("LinearDualBatch", "arrays of several lengths", f"give {v} variables in each"))
         if v and not 0 <= self.rows.min() <= self.rows.max() < len(X):
-            raise InvalidInput(message("LinearFamily", "rows that do not exist", f"give integers below {len(X)}"))
-        if not (np.all((self.lower <= 0) & (self.upper >= 0)) and self.kink >= 0):
-            raise InvalidInput(message("LinearFamily", "bounds", "give lower ≤ 0 ≤ upper and kink ≥ 0"))
+            raise InvalidInput(message("LinearDualBatch", "rows that do not exist", f"give integers below {len(X)}"))
+        if not (np.all((self.lower <= 0) & (self.upper >= 0)) and self.epsilon >= 0):
+            raise InvalidInput(message("LinearDualBatch", "bounds", "give lower ≤ 0 ≤ upper and epsilon ≥ 0"))
 
     @property
     def problems(self) -> int:
@@ -97,14 +101,14 @@ class LinearFamily:
         np.maximum.at(out, self.owner, np.abs(self.linear))
         return out
 
-    def part(self, which: Integers) -> LinearFamily:
+    def part(self, which: Integers) -> LinearDualBatch:
         """The problems `which` alone, in rising order."""
         if len(which) == self.problems:
             return self
         own, sizes = np.isin(self.owner, which), np.diff(self.offset)[which]
         offset = np.concatenate([[0], np.cumsum(sizes)])
         rows, linear = self.rows[own], self.linear[own]
-        return LinearFamily(self.features, linear, self.lower[own], self.upper[own], rows, offset, self.kink)
+        return LinearDualBatch(self.features, linear, self.lower[own], self.upper[own], rows, offset, self.epsilon)
 
     @cached_property
     def squares(self) -> Floats:
@@ -135,10 +139,10 @@ class LinearFamily:
     def objectives(self, x: LinearPoint) -> tuple[Floats, Floats]:
         """The primal objective of each problem at w = Σ βₜxₜ, and its dual one, which is below it, at β."""
         error = self.linear - self.scores(x.w)
-        best = np.maximum(self.upper * (error - self.kink), self.lower * (error + self.kink))
+        best = np.maximum(self.upper * (error - self.epsilon), self.lower * (error + self.epsilon))
         norms = np.einsum("pm,pm->p", x.w, x.w) / 2
         losses = np.bincount(self.owner, np.maximum(best, 0.0), self.problems)
-        gains = np.bincount(self.owner, self.linear * x.beta - self.kink * np.abs(x.beta), self.problems)
+        gains = np.bincount(self.owner, self.linear * x.beta - self.epsilon * np.abs(x.beta), self.problems)
         return norms + losses, gains - norms
 
     def gaps(self, x: LinearPoint) -> Floats:
@@ -171,7 +175,7 @@ class CoordinateState(State):
 
 
 @dataclass(frozen=True)
-class DualCoordinateDescent(Solver[LinearFamily, CoordinateState]):
+class DualCoordinateDescent(Solver[LinearDualBatch, CoordinateState]):
     r"""βₜ ← the minimum along βₜ within its bounds, w ← w + δₜxₜ, for all variables in random order, again and again.
 
     Variables whose slopes hold them at a bound by more than the largest violation of the last pass are set aside, and
@@ -198,7 +202,7 @@ class DualCoordinateDescent(Solver[LinearFamily, CoordinateState]):
     --------
     >>> from mercer.solvers import solve
     >>> y = np.array([-1.0, 1.0])
-    >>> family = LinearFamily(
+    >>> family = LinearDualBatch(
     ...     np.array([[-2.0], [2.0]]), y, np.minimum(y, 0), np.maximum(y, 0), np.arange(2), np.array([0, 2])
     ... )
     >>> solution = solve(DualCoordinateDescent(), family)
@@ -219,7 +223,7 @@ class DualCoordinateDescent(Solver[LinearFamily, CoordinateState]):
     def tolerance(self) -> float:
         return self.tol
 
-    def start(self, problem: LinearFamily) -> CoordinateState:
+    def start(self, problem: LinearDualBatch) -> CoordinateState:
         p, sizes = problem.problems, np.diff(problem.offset)
         beta, w = np.zeros(len(problem.rows)), np.zeros((p, problem.features.shape[1]))
         order = np.arange(len(beta)) - np.repeat(problem.offset[:-1], sizes)
@@ -229,7 +233,7 @@ class DualCoordinateDescent(Solver[LinearFamily, CoordinateState]):
         gaps = problem.gaps(LinearPoint(beta, w))
         return CoordinateState(0, beta, w, order.astype(np.int64), place, level, random, FIRST * problem.scales, gaps)
 
-    def step(self, problem: LinearFamily, state: CoordinateState) -> CoordinateState:
+    def step(self, problem: LinearDualBatch, state: CoordinateState) -> CoordinateState:
         now = replace(state, steps=state.steps + 1, **{name: getattr(state, name).copy() for name in _CHANGED})
         ended = ((state.gaps <= self.tol) | (state.place[:, 2] >= self.max_passes)).astype(np.int64)
         running = int(np.sum(ended == 0))
@@ -244,7 +248,7 @@ class DualCoordinateDescent(Solver[LinearFamily, CoordinateState]):
             linear=problem.linear,
             lower=problem.lower,
             upper=problem.upper,
-            kink=float(problem.kink),
+            epsilon=float(problem.epsilon),
             beta=now.beta,
             w=now.w,
             order=now.order,
@@ -266,7 +270,7 @@ class DualCoordinateDescent(Solver[LinearFamily, CoordinateState]):
         tol[gaps > self.tol] = np.where(ended == 1, TIGHTER * tol, tol)[gaps > self.tol]
         return replace(now, gaps=gaps, tol=tol)
 
-    def verdict(self, problem: LinearFamily, state: CoordinateState) -> Status | None:
+    def verdict(self, problem: LinearDualBatch, state: CoordinateState) -> Status | None:
         if not np.all(np.isfinite(state.w)) or np.any(np.isnan(state.gaps)):
             return Status.NOT_FINITE
         left = state.gaps > self.tol
@@ -276,7 +280,7 @@ class DualCoordinateDescent(Solver[LinearFamily, CoordinateState]):
             return Status.STALLED
         return Status.MAX_STEPS if np.all(state.place[left, 2] >= self.max_passes) else None
 
-    def finish(self, problem: LinearFamily, state: CoordinateState) -> tuple[LinearPoint, float]:
+    def finish(self, problem: LinearDualBatch, state: CoordinateState) -> tuple[LinearPoint, float]:
         x = LinearPoint(state.beta, problem.weights(state.beta))
         return x, problem.residual(x)
 

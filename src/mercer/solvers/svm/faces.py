@@ -22,12 +22,12 @@ _INCONSISTENT = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class Face:
-    """One problem: its matrix (v, v), bounds, kink, the group of each variable, a point, and the gradient there."""
+    """One problem: its matrix (v, v), bounds, epsilon, the group of each variable, a point, and the gradient there."""
 
     K: NDArray[Any]
     lower: Floats
     upper: Floats
-    kink: float
+    epsilon: float
     group: NDArray[np.int64]
     beta: Floats
     gradient: Floats
@@ -35,7 +35,7 @@ class Face:
     def free(self, beta: Floats) -> NDArray[np.intp]:
         """The variables inside their bounds, and not at the kink."""
         inside = (beta > self.lower) & (beta < self.upper)
-        return np.flatnonzero(inside & (beta != 0) if self.kink > 0 else inside)
+        return np.flatnonzero(inside & (beta != 0) if self.epsilon > 0 else inside)
 
 
 def minimise_on_face(face: Face) -> tuple[Floats, Floats]:
@@ -52,7 +52,7 @@ def minimise_on_face(face: Face) -> tuple[Floats, Floats]:
         if not 2 <= len(F) <= largest_face or work > _WORK:
             return beta, gradient
         K = np.asarray(face.K[:, F], np.float64)
-        slope = gradient[F] - face.kink * np.sign(beta[F])
+        slope = gradient[F] - face.epsilon * np.sign(beta[F])
         direction, whole = _direction(K[F], slope, face.group[F])
         change = K @ direction
         if not np.all(np.isfinite(change)) or direction @ change[F] < -_INCONSISTENT * np.abs(slope @ direction):
@@ -93,7 +93,7 @@ def _direction(H: Floats, slope: Floats, group: NDArray[np.int64]) -> tuple[Floa
 def _reach(face: Face, b: Floats, direction: Floats, F: NDArray[np.intp]) -> tuple[float, int, float]:
     """How far the first variable to meet a bound or the kink is, which one it is, and the end that it meets."""
     high, low = face.upper[F], face.lower[F]
-    if face.kink > 0:
+    if face.epsilon > 0:
         high, low = np.where(b < 0, 0.0, high), np.where(b > 0, 0.0, low)
     end = np.where(direction > 0, high, low)
     with np.errstate(divide="ignore", invalid="ignore"):

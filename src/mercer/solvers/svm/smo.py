@@ -9,7 +9,7 @@ import numpy as np
 from mercer.engine import backend
 from mercer.errors import InvalidInput, message
 from mercer.solvers.svm.checked import MARGIN, RUNNING, SETTLED, CheckedDual, DualState
-from mercer.solvers.svm.dual import DualFamily, Integers
+from mercer.solvers.svm.dual import DualBatch, Integers
 from mercer.solvers.svm.faces import Face, minimise_on_face
 
 __all__ = ["SMO", "SMOState"]
@@ -63,9 +63,9 @@ class SMO(CheckedDual[SMOState]):
     Two points, −1 and 1, with the linear kernel: α = ½ each.
 
     >>> from mercer.operators import Dense
-    >>> from mercer.solvers import DualFamily, SMO, solve
+    >>> from mercer.solvers import DualBatch, SMO, solve
     >>> y = np.array([-1.0, 1.0])
-    >>> family = DualFamily(
+    >>> family = DualBatch(
     ...     Dense([[1.0, -1.0], [-1.0, 1.0]]), linear=y, lower=np.minimum(10 * y, 0), upper=np.maximum(10 * y, 0),
     ...     start=np.zeros(2), rows=np.arange(2), offset=np.array([0, 2]))
     >>> solution = solve(SMO(), family)
@@ -73,7 +73,7 @@ class SMO(CheckedDual[SMOState]):
     (array([-0.5,  0.5]), 'CONVERGED')
     """
 
-    def start(self, problem: DualFamily) -> SMOState:
+    def start(self, problem: DualBatch) -> SMOState:
         if problem.A.entries() is None:
             given = f"a {type(problem.A).__name__}"
             raise InvalidInput(message("SMO", given, "store the matrix, Dense(A.toarray()), or use WorkingSet"))
@@ -85,7 +85,7 @@ class SMO(CheckedDual[SMOState]):
         zeros = np.zeros(p, np.int64)
         return SMOState(0, beta, c, np.zeros_like(beta), c, active, gaps, gaps, zeros, zeros, zeros, zeros)
 
-    def _advance(self, problem: DualFamily, state: SMOState) -> SMOState:
+    def _advance(self, problem: DualBatch, state: SMOState) -> SMOState:
         """A bounded piece of work of each problem that runs."""
         names = ("beta", "gradient", "anchor", "anchor_gradient", "active", "gaps", "iterations", "faces", "ended")
         copies = {name: getattr(state, name).copy() for name in names}
@@ -105,7 +105,7 @@ class SMO(CheckedDual[SMOState]):
             row=_integers(problem.rows),
             lower=problem.lower,
             upper=problem.upper,
-            kink=float(problem.kink),
+            epsilon=float(problem.epsilon),
             beta=new.beta,
             gradient=new.gradient,
             anchor=new.anchor,
@@ -122,12 +122,12 @@ class SMO(CheckedDual[SMOState]):
         new.ended[running] = ended[running]
         return new
 
-    def _due(self, problem: DualFamily, state: SMOState) -> Integers:
+    def _due(self, problem: DualBatch, state: SMOState) -> Integers:
         """The steps of each problem after which it goes to a face."""
         turns = max(self.patience, 1) * 2**state.faces - (self.patience == 0)
         return np.asarray(turns * np.diff(problem.offset), np.int64)
 
-    def _to_the_face(self, problem: DualFamily, new: SMOState, q: int) -> None:
+    def _to_the_face(self, problem: DualBatch, new: SMOState, q: int) -> None:
         """Put a slow problem, in place, to the minimum over its free variables, by the stored matrix."""
         some = slice(problem.offset[q], problem.offset[q + 1])
         new.faces[q] += 1
@@ -137,7 +137,7 @@ class SMO(CheckedDual[SMOState]):
         K = problem.A.block(rows, rows)
         used = np.flatnonzero(beta)
         gradient = problem.linear[some] - np.asarray(K[:, used], np.float64) @ beta[used]
-        face = Face(K, problem.lower[some], problem.upper[some], problem.kink, problem.group[some], beta, gradient)
+        face = Face(K, problem.lower[some], problem.upper[some], problem.epsilon, problem.group[some], beta, gradient)
         new.beta[some], new.gradient[some] = minimise_on_face(face)
         new.active[some] = 1
 

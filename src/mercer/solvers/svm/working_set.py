@@ -12,7 +12,7 @@ from mercer.engine import backend
 from mercer.errors import InvalidInput, message
 from mercer.operators import Operator
 from mercer.solvers.svm.checked import CAPPED, MARGIN, RUNNING, SETTLED, STUCK, CheckedDual, DualState
-from mercer.solvers.svm.dual import DualFamily, Floats, Integers
+from mercer.solvers.svm.dual import DualBatch, Floats, Integers
 from mercer.solvers.svm.smo import CACHE, WORK
 
 __all__ = ["WorkingSet", "WorkingSetState"]
@@ -62,9 +62,9 @@ class WorkingSet(CheckedDual[WorkingSetState]):
     Examples
     --------
     >>> from mercer.operators import Dense
-    >>> from mercer.solvers import DualFamily, WorkingSet, solve
+    >>> from mercer.solvers import DualBatch, WorkingSet, solve
     >>> y = np.array([-1.0, 1.0])
-    >>> family = DualFamily(
+    >>> family = DualBatch(
     ...     Dense([[1.0, -1.0], [-1.0, 1.0]]), linear=y, lower=np.minimum(10 * y, 0), upper=np.maximum(10 * y, 0),
     ...     start=np.zeros(2), rows=np.arange(2), offset=np.array([0, 2]))
     >>> solve(WorkingSet(), family).x.beta
@@ -73,7 +73,7 @@ class WorkingSet(CheckedDual[WorkingSetState]):
 
     size: int = 6144
 
-    def start(self, problem: DualFamily) -> WorkingSetState:
+    def start(self, problem: DualBatch) -> WorkingSetState:
         if problem.problems != 1 or self.size < 4:
             given = f"{problem.problems} problems and size={self.size}"
             raise InvalidInput(message("WorkingSet", given, "give one problem, and a size of at least 4"))
@@ -86,7 +86,7 @@ class WorkingSet(CheckedDual[WorkingSetState]):
             0, beta, gradient, beta, gradient, active, gaps, last, zeros, zeros, zeros, zeros, working=none
         )
 
-    def _advance(self, problem: DualFamily, state: WorkingSetState) -> WorkingSetState:
+    def _advance(self, problem: DualBatch, state: WorkingSetState) -> WorkingSetState:
         up, low = problem.slopes(state.beta, state.gradient)
         margin, gap = self._margin(problem, state, up, low), float(state.gaps[0])
         W, whole = self._choose(problem, state, margin)
@@ -119,17 +119,17 @@ class WorkingSet(CheckedDual[WorkingSetState]):
             working=W,
         )
 
-    def _check(self, problem: DualFamily, state: WorkingSetState) -> WorkingSetState:
+    def _check(self, problem: DualBatch, state: WorkingSetState) -> WorkingSetState:
         """And lets the memory go, which a solution would keep."""
         return replace(super()._check(problem, state), memory=Reused())
 
-    def _margin(self, problem: DualFamily, state: WorkingSetState, up: Floats, low: Floats) -> Floats:
+    def _margin(self, problem: DualBatch, state: WorkingSetState, up: Floats, low: Floats) -> Floats:
         """By how much each variable and the steepest one of its group would gain as a pair; below 0 it is idle."""
         top, bottom = _extremes(problem, up, low, state.active == 1)
         margin = np.maximum(up - bottom[problem.group], top[problem.group] - low)
         return np.where(state.active == 1, margin, -np.inf)
 
-    def _choose(self, problem: DualFamily, state: WorkingSetState, margin: Floats) -> tuple[Integers, bool]:
+    def _choose(self, problem: DualBatch, state: WorkingSetState, margin: Floats) -> tuple[Integers, bool]:
         """The working set in order, and whether it has all that may move."""
         busy = np.flatnonzero(margin >= 0)
         size = int(min(self.size, max(FIRST, 2 * len(state.working))))
@@ -146,7 +146,7 @@ class WorkingSet(CheckedDual[WorkingSetState]):
             chosen[_best(own, -low, count)] = True
         return np.flatnonzero(chosen), False
 
-    def _within(self, problem: DualFamily, state: WorkingSetState, W: Integers, tol: float) -> _Inner:
+    def _within(self, problem: DualBatch, state: WorkingSetState, W: Integers, tol: float) -> _Inner:
         """The working set's own problem, solved to this gap."""
         rows, place = np.unique(problem.rows[W], return_inverse=True)
         K = state.memory.fill(problem.A.principal(rows))
@@ -161,7 +161,7 @@ class WorkingSet(CheckedDual[WorkingSetState]):
                 row=place.astype(np.int64),
                 lower=problem.lower[W],
                 upper=problem.upper[W],
-                kink=float(problem.kink),
+                epsilon=float(problem.epsilon),
                 beta=beta,
                 gradient=gradient,
                 anchor=anchor,
@@ -214,7 +214,7 @@ def _best(some: Integers, worth: Floats, count: int) -> Integers:
     return order[worth[order] > -np.inf]
 
 
-def _extremes(problem: DualFamily, up: Floats, low: Floats, active: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def _extremes(problem: DualBatch, up: Floats, low: Floats, active: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     """m and M of each group over the active variables, from the slopes of all."""
     top, bottom = np.full(2, -np.inf), np.full(2, np.inf)
     np.maximum.at(top, problem.group, np.where(active, up, -np.inf))
@@ -222,7 +222,7 @@ def _extremes(problem: DualFamily, up: Floats, low: Floats, active: NDArray[np.b
     return top, bottom
 
 
-def _subtract(problem: DualFamily, gradient: Floats, where: Integers, moved: Integers, change: Floats) -> None:
+def _subtract(problem: DualBatch, gradient: Floats, where: Integers, moved: Integers, change: Floats) -> None:
     """g −= K Δβ, in place, of the variables `where`, for the variables that moved."""
     if not (len(where) and len(moved)):
         return

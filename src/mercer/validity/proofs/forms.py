@@ -12,7 +12,7 @@ from mercer.kernels.symbolic.expression import LEAVES
 from mercer.validity.arithmetic.exact import ZERO, build, is_known, number, power, rational_power, scaled
 from mercer.validity.arithmetic.ranges import Domain, range_of
 
-__all__ = ["Factor", "Linear", "Term", "diagonal", "key", "linear", "mirror", "plus", "product", "substitute"]
+__all__ = ["Factor", "LinearForm", "Term", "diagonal", "key", "linear", "mirror", "plus", "product", "substitute"]
 
 
 class Factor(NamedTuple):
@@ -35,7 +35,7 @@ class Term(NamedTuple):
     expression: Expression
 
 
-class Linear(NamedTuple):
+class LinearForm(NamedTuple):
     """constant + Σ terms, each expression once."""
 
     constant: Fraction
@@ -64,13 +64,13 @@ def plus(a: Expression, b: Expression) -> Expression:
 
 
 @lru_cache(maxsize=4096)
-def linear(e: Expression) -> Linear:
+def linear(e: Expression) -> LinearForm:
     """The sum that an expression is, constants and equal terms gathered, products not multiplied out.
 
     >>> from mercer.validity.arithmetic.exact import exactly
     >>> s = Expression("pairing", (), ("dot", ()))
     >>> linear(exactly(3 + 2 * s - s))
-    Linear(constant=Fraction(3, 1), terms=(Term(coefficient=Fraction(1, 1), expression=dot),))
+    LinearForm(constant=Fraction(3, 1), terms=(Term(coefficient=Fraction(1, 1), expression=dot),))
     """
     found: dict[str, Term] = {}
     total = Fraction(0)
@@ -81,7 +81,7 @@ def linear(e: Expression) -> Linear:
         name = key(part)
         before = found[name].coefficient if name in found else Fraction(0)
         found[name] = Term(before + coefficient, part)
-    return Linear(total, tuple(term for term in found.values() if term.coefficient != 0))
+    return LinearForm(total, tuple(term for term in found.values() if term.coefficient != 0))
 
 
 def _summands(e: Expression, scale: Fraction) -> Iterable[tuple[Fraction, Expression | None]]:

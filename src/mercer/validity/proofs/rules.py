@@ -17,7 +17,18 @@ from mercer.kernels import Expression
 from mercer.validity.arithmetic.exact import ZERO, build, number, scaled, sides
 from mercer.validity.arithmetic.ranges import Domain, range_of
 from mercer.validity.proofs.derivation import Derivation, pretty, short
-from mercer.validity.proofs.forms import Factor, Linear, Term, diagonal, key, linear, mirror, plus, product, substitute
+from mercer.validity.proofs.forms import (
+    Factor,
+    LinearForm,
+    Term,
+    diagonal,
+    key,
+    linear,
+    mirror,
+    plus,
+    product,
+    substitute,
+)
 from mercer.validity.proofs.shapes import cone, equality, is_difference, is_distance, of_sqdist, overlap
 
 __all__ = ["Prover"]
@@ -78,7 +89,7 @@ class Prover:
             return inner
         return self._claim(e, f"non-negative factor {short(term.coefficient)}", inner)
 
-    def _sum(self, e: Expression, form: Linear) -> Derivation | None:
+    def _sum(self, e: Expression, form: LinearForm) -> Derivation | None:
         """The convex cone: a sum of kernels with non-negative weights."""
         if form.constant < 0:
             return self._needs(e, f"a constant term ≥ 0, not {short(form.constant)}")
@@ -87,7 +98,7 @@ class Prover:
             parts.append(self.psd(number(form.constant)))
         return self._all(e, "sum", parts)
 
-    def _centred(self, e: Expression, form: Linear) -> Derivation | None:
+    def _centred(self, e: Expression, form: LinearForm) -> Derivation | None:
         """ψ(x, 0) + ψ(0, z) − ψ(x, z) − ψ(0, 0) is PSD exactly where ψ is CND (Berg et al. 1984, 3.2.1)."""
         for coefficient, psi in form.terms:
             if coefficient < 0 and sides(psi) and of_sqdist(psi) and (proof := self.cnd(psi)):
@@ -102,7 +113,7 @@ class Prover:
                     return self._claim(e, f"sum; {rule}", proof, more)
         return None
 
-    def _squares_opened(self, e: Expression, form: Linear) -> Derivation | None:
+    def _squares_opened(self, e: Expression, form: LinearForm) -> Derivation | None:
         """‖x − z‖² written out, where a sum has it with the wrong sign."""
 
         def opened(leaf: Expression) -> Expression:
@@ -211,9 +222,9 @@ class Prover:
             return self._needs(e, "−log(c − k) with a kernel k < c ≤ 1")
         return self._claim(e, "power series −log(1 − k) = Σ kⁿ/n", inner)
 
-    def _below(self, form: Linear) -> Derivation | None:
+    def _below(self, form: LinearForm) -> Derivation | None:
         """For c − k: k is PSD, and |k(x, z)| ≤ sup k(x, x) < c by Cauchy and Schwarz."""
-        k = Linear(Fraction(0), tuple(Term(-c, e) for c, e in form.terms)).expression()
+        k = LinearForm(Fraction(0), tuple(Term(-c, e) for c, e in form.terms)).expression()
         if form.constant <= 0 or not form.terms or not range_of(diagonal(k), self.domain).hi < form.constant:
             return None
         return self.psd(k)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from mercer.kernels import Expression
 from mercer.validity.arithmetic.exact import ZERO, build, scaled
 from mercer.validity.arithmetic.ranges import Domain
-from mercer.validity.proofs.forms import Linear, diagonal, key, linear, mirror, plus, substitute
+from mercer.validity.proofs.forms import LinearForm, diagonal, key, linear, mirror, plus, substitute
 
 __all__ = ["Cone", "cone", "equality", "is_difference", "is_distance", "of_sqdist", "overlap"]
 
@@ -87,7 +87,7 @@ def overlap(e: Expression) -> Expression | None:
     return k if key(below) == key(s) and _weighs(linear(_apart(s)), k) else None
 
 
-def _weighs(s: Linear, k: Expression) -> bool:
+def _weighs(s: LinearForm, k: Expression) -> bool:
     """Whether s = α(k(x, x) + k(z, z)) − βk with 0 ≤ β < 2α."""
     weights = {key(e): c for c, e in s.terms}
     beta = -weights.pop(key(k), Fraction(0))

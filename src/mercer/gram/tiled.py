@@ -19,7 +19,7 @@ from mercer.kernels.symbolic.expression import Expression
 from mercer.operators import Operator
 from mercer.points import Points, VectorPoints
 
-__all__ = ["CHEAP_COLUMNS", "Planned"]
+__all__ = ["CHEAP_COLUMNS", "TiledOperator"]
 
 Array: TypeAlias = Any
 
@@ -33,7 +33,7 @@ ACROSS = 8
 """Times as many columns as rows at a time at least, so that the rows are not copied too often."""
 
 
-class Planned(Operator):
+class TiledOperator(Operator):
     """K(X, Z), or K(X, X) without Z, by plans of the tile engine."""
 
     kernel: Kernel
@@ -95,10 +95,10 @@ class Planned(Operator):
         square = others is self.x and rows is not None and columns is not None and np.array_equal(rows, columns)
         z = x if square else others if columns is None else others.take(columns, copy=False)
         if self._expression is not None and self._runs_as_program:
-            pins = np.arange(len(x)) if whole and self.symmetric else self._pins(rows, columns)
+            self_pairs = np.arange(len(x)) if whole and self.symmetric else self._self_pairs(rows, columns)
             with contextlib.suppress(DoesNotFit):
                 data = self._data if whole else _data_of(x, z, self.dtype)
-                return sweep.program_tiles(self._expression, data, pins)
+                return sweep.program_tiles(self._expression, data, self_pairs)
         if not self.kernel.space.vectors:
             return sweep.block_tiles(self.kernel, x, z)
         left = x.widened(self.dtype)
@@ -128,7 +128,7 @@ class Planned(Operator):
         """The rows of both sides for the engine."""
         return _data_of(self.x, self._others, self.dtype)
 
-    def _pins(self, rows: NDArray[np.intp] | None, columns: NDArray[np.intp] | None) -> NDArray[np.int64] | None:
+    def _self_pairs(self, rows: NDArray[np.intp] | None, columns: NDArray[np.intp] | None) -> NDArray[np.int64] | None:
         """For each chosen row, the place among the chosen columns of the same point."""
         if not self.symmetric:
             return None
@@ -164,7 +164,7 @@ class Planned(Operator):
 
     def _work(self, r: int) -> float:
         """Operations an entry, for `tiles.PIECE`. It fixes the order of sums, so the rates have no say."""
-        if self.kernel.whole:  # it looks itself
+        if self.kernel.prefers_large_blocks:  # it looks itself
             return 1e-6
         if not self._runs_as_program:
             return 20.0 + 0.5 * self._width

@@ -11,7 +11,7 @@ import mercer
 from mercer import KernelRidge, KernelRidgeClassifier
 from mercer.errors import ConvergenceWarning, InvalidInput, MemoryExceeded
 from mercer.kernels import Gaussian, Linear
-from mercer.ways import restricted as module
+from mercer.ways import nystroem_ridge as module
 
 GAUSS = Gaussian(0.2)
 
@@ -57,7 +57,7 @@ def test_equals_the_least_squares_problem(data, intercept, weighted, landmarks):
 def test_sampled_rows_precondition_and_do_not_change_the_answer(data, monkeypatch):
     X, Y, _ = data
     exact = KernelRidge(GAUSS, 0.1, solver="nystroem", n_landmarks=30, tol=1e-11).fit(X, Y)
-    monkeypatch.setattr("mercer.approx.restricted.OVERSAMPLING", 4)  # 120 of the 600 rows
+    monkeypatch.setattr("mercer.approx.nystroem_ridge.OVERSAMPLING", 4)  # 120 of the 600 rows
     sampled = KernelRidge(GAUSS, 0.1, solver="nystroem", n_landmarks=30, tol=1e-11).fit(X, Y)
     assert np.abs(exact.predict(X) - sampled.predict(X)).max() < 1e-9
     assert exact.report_.steps < sampled.report_.steps < 60

@@ -16,17 +16,17 @@ from mercer.events import TilesDone, emit
 from mercer.gram import KernelOperator
 from mercer.points import count, joined, points_of, take
 from mercer.schemas import Array, Check, Count, Rows, Schema, Value
-from mercer.solvers import Learner, Meeting
+from mercer.solvers import ChunkKernel, Learner
 from mercer.solvers.base import State
 from mercer.ways.report import Report
 
-__all__ = ["CHUNK", "Stream"]
+__all__ = ["CHUNK", "OnlineEstimator"]
 
 CHUNK = 256
 """Rows whose kernel values are made at once: enough for the tile engine, few enough that those among them are cheap."""
 
 
-class Stream(KernelEstimator):
+class OnlineEstimator(KernelEstimator):
     """Rows, kernel values and a learner's state; what it means is the subclass's."""
 
     fitted: ClassVar[Schema] = KernelEstimator.fitted + Schema(
@@ -138,7 +138,7 @@ class Stream(KernelEstimator):
         with self.report_.stage("rows"):
             for chunk in self._chunks(order, size):
                 rows = take(X, chunk)
-                state, members = learner.visit(state, self._meeting(kept, rows), targets[chunk])
+                state, members = learner.visit(state, self._chunk_kernel(kept, rows), targets[chunk])
                 if not np.array_equal(members, np.arange(count(kept))):
                     kept = take(joined(kept, rows), members)
         if self._sound(state):
@@ -149,7 +149,7 @@ class Stream(KernelEstimator):
         """Whether the state is to be kept; one that is not has been told."""
         return True
 
-    def _meeting(self, kept: Any, rows: Any) -> Meeting:
+    def _chunk_kernel(self, kept: Any, rows: Any) -> ChunkKernel:
         m, both = count(kept), joined(kept, rows) if count(kept) else rows
 
         def values(p: int) -> np.ndarray:
@@ -158,7 +158,7 @@ class Stream(KernelEstimator):
             self._require_finite(K, rows=rows)
             return np.asarray(K)
 
-        return Meeting(m, count(rows), values)
+        return ChunkKernel(m, count(rows), values)
 
     def _require_finite(self, *values: np.ndarray, rows: Any = None) -> None:
         # NaN is the largest and the smallest where there is one.

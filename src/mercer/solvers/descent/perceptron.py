@@ -14,14 +14,14 @@ from mercer.operators import Operator
 from mercer.solvers.base import Solver, State, Status
 from mercer.solvers.descent.gradient import CHUNK
 
-__all__ = ["Labelled", "MistakeState", "Mistakes", "margins", "rivals"]
+__all__ = ["ClassificationProblem", "PerceptronRule", "PerceptronState", "margins", "rivals"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Labelled:
+class ClassificationProblem:
     """Rows with labels 0, …, c − 1 to be separated by fₖ(x) = α₀ₖ κ₀ + Σᵢ αᵢₖ k(xᵢ, x): the largest names the class.
 
     A solution is α of shape (1 + n, c), with the dummy example first; its residual is the share of the weight that it
@@ -49,11 +49,13 @@ class Labelled:
         n = self.K.shape[0]
         if self.K.shape != (n, n) or not self.K.symmetric:
             given = f"an operator of shape {self.K.shape}, symmetric={self.K.symmetric}"
-            raise InvalidInput(message("Labelled", given, "give a symmetric one"))
+            raise InvalidInput(message("ClassificationProblem", given, "give a symmetric one"))
         y = np.asarray(self.labels)
         if y.shape != (n,) or y.dtype.kind not in "iu" or np.any((y < 0) | (y >= self.classes)) or self.classes < 2:
             do = f"give {n} integers below classes ≥ 2"
-            raise InvalidInput(message("Labelled", f"labels of shape {y.shape} for {self.classes} classes", do))
+            raise InvalidInput(
+                message("ClassificationProblem", f"labels of shape {y.shape} for {self.classes} classes", do)
+            )
 
     @cached_property
     def y(self) -> Integers:
@@ -94,7 +96,7 @@ def margins(F: Floats, labels: Integers) -> Floats:
 
 
 @dataclass(frozen=True)
-class MistakeState(State):
+class PerceptronState(State):
     """α, the sum of α over all visits (as U with Σ = visits·α − U), and every update that was made.
 
     An update added `amounts` to the coefficient of row `rows` in class `labels[rows]` and took as much from `others`;
@@ -121,7 +123,7 @@ class MistakeState(State):
 
 
 @dataclass(frozen=True)
-class Mistakes(Solver[Labelled, MistakeState]):
+class PerceptronRule(Solver[ClassificationProblem, PerceptronState]):
     r"""On a mistake, f_y(xᵢ) ≤ f_r(xᵢ) with r ≠ y: αᵢy := αᵢy + 1, αᵢr := αᵢr − 1; a step is one pass over the rows.
 
     With two classes f₀ = −f₁, and this is Rosenblatt's αᵢ := αᵢ + yᵢ where yᵢf(xᵢ) ≤ 0; with more it is the multi-class
@@ -150,8 +152,8 @@ class Mistakes(Solver[Labelled, MistakeState]):
     --------
     >>> from mercer.operators import Dense
     >>> from mercer.solvers import solve
-    >>> problem = Labelled(Dense([[1.0, -1.0], [-1.0, 1.0]]), [0, 1], 2)
-    >>> solution = solve(Mistakes(shuffle=False), problem)
+    >>> problem = ClassificationProblem(Dense([[1.0, -1.0], [-1.0, 1.0]]), [0, 1], 2)
+    >>> solution = solve(PerceptronRule(shuffle=False), problem)
     >>> solution.status.name, solution.x[:, 1]
     ('CONVERGED', array([ 0., -1.,  1.]))
     """
@@ -166,19 +168,19 @@ class Mistakes(Solver[Labelled, MistakeState]):
     def tolerance(self) -> float:
         return self.tol
 
-    def start(self, problem: Labelled) -> MistakeState:
+    def start(self, problem: ClassificationProblem) -> PerceptronState:
         zeros = np.zeros((1 + len(problem.y), problem.classes))
         none = np.empty(0, np.int64)
-        return MistakeState(0, zeros, zeros, 0.0, 1.0, none, none, np.empty(0), np.empty(0))
+        return PerceptronState(0, zeros, zeros, 0.0, 1.0, none, none, np.empty(0), np.empty(0))
 
-    def step(self, problem: Labelled, state: MistakeState) -> MistakeState:
+    def step(self, problem: ClassificationProblem, state: PerceptronState) -> PerceptronState:
         n = len(problem.y)
         order = np.random.default_rng([self.seed, state.steps]).permutation(n) if self.shuffle else np.arange(n)
         run = _Pass(problem, state.A.copy(), state.U.copy(), state.visits)
         for first in range(0, n, CHUNK):
             run.visit(order[first : first + CHUNK])
         log = np.array(run.log, np.float64).reshape(-1, 4)
-        return MistakeState(
+        return PerceptronState(
             state.steps + 1,
             run.A,
             run.U,
@@ -190,14 +192,14 @@ class Mistakes(Solver[Labelled, MistakeState]):
             np.concatenate([state.since, log[:, 3]]),
         )
 
-    def verdict(self, problem: Labelled, state: MistakeState) -> Status | None:
+    def verdict(self, problem: ClassificationProblem, state: PerceptronState) -> Status | None:
         if not np.all(np.isfinite(state.A)) or not np.isfinite(state.missed):
             return Status.NOT_FINITE
         if state.steps and state.missed <= self.tol:
             return Status.CONVERGED
         return Status.MAX_STEPS if state.steps >= self.max_steps else None
 
-    def finish(self, problem: Labelled, state: MistakeState) -> tuple[Floats, float]:
+    def finish(self, problem: ClassificationProblem, state: PerceptronState) -> tuple[Floats, float]:
         x = state.averaged if self.averaged else state.A
         return x, problem.residual(x)
 
@@ -205,7 +207,7 @@ class Mistakes(Solver[Labelled, MistakeState]):
 class _Pass:
     """The visits of one pass: those of a chunk need its rows of K once, whatever the mistakes in it."""
 
-    def __init__(self, problem: Labelled, A: Floats, U: Floats, visits: float) -> None:
+    def __init__(self, problem: ClassificationProblem, A: Floats, U: Floats, visits: float) -> None:
         self.problem, self.A, self.U, self.visits = problem, A, U, visits
         self.missed, self.log = 0.0, list[tuple[float, float, float, float]]()
 

@@ -13,7 +13,7 @@ from mercer.factorizations.cholesky import CholeskyFactor
 from mercer.gram import KernelOperator
 from mercer.operators import Operator
 
-__all__ = ["RestrictedSystem", "jittered_cholesky", "restricted_factor"]
+__all__ = ["NystroemRidgeSystem", "jittered_cholesky", "nystroem_ridge_factor"]
 
 Floats = NDArray[np.float64]
 
@@ -26,7 +26,7 @@ CHUNK = 1 << 24
 """Entries of K at a time in float64."""
 
 
-class RestrictedSystem(Operator):
+class NystroemRidgeSystem(Operator):
     r"""V ↦ C⁻ᵀ (K_nmᵀ W K_nm + λ K_mm) C⁻¹ V for an upper triangular C with CᵀC ≈ K_nmᵀ W K_nm + λ K_mm.
 
     The coefficients are β = C⁻¹ z. In the coordinates z the operator is close to the identity, and a relative residual
@@ -57,7 +57,7 @@ class RestrictedSystem(Operator):
         m = K_nm.shape[1]
         if K_mm.shape != (m, m) or C.shape != (m, m):
             given = f"{m} landmarks, K_mm of shape {K_mm.shape}, C of shape {C.shape}"
-            raise InvalidInput(message("RestrictedSystem", given, f"give two matrices of shape {(m, m)}"))
+            raise InvalidInput(message("NystroemRidgeSystem", given, f"give two matrices of shape {(m, m)}"))
         self.K_nm, self.K_mm, self.alpha, self.C, self.weights = K_nm, K_mm, float(alpha), C, weights
         super().__init__((m, m), K_nm.dtype, symmetric=True)
 
@@ -83,10 +83,10 @@ class RestrictedSystem(Operator):
         return np.asarray(scipy.linalg.solve_triangular(self.C, V, trans="T", check_finite=False))
 
     def _astype(self, dtype: np.dtype[Any]) -> Operator:
-        return RestrictedSystem(self.K_nm.astype(dtype), self.K_mm, self.alpha, self.C, self.weights)
+        return NystroemRidgeSystem(self.K_nm.astype(dtype), self.K_mm, self.alpha, self.C, self.weights)
 
 
-def restricted_factor(
+def nystroem_ridge_factor(
     K_nm: KernelOperator, K_mm: Floats, alpha: float, weights: Floats | None = None, seed: int = 0
 ) -> tuple[Floats, float]:
     r"""C with CᵀC = (n/s) K_smᵀ W_s K_sm + λ K_mm + jitter·I for s random rows, and the jitter.
@@ -101,7 +101,7 @@ def restricted_factor(
     >>> from mercer.kernels import Gaussian
     >>> X = np.linspace(0, 3, 12).reshape(-1, 1)
     >>> K_nm, k = KernelOperator(Gaussian(1.0), X, X[::4]), Gaussian(1.0)
-    >>> C, _ = restricted_factor(K_nm, k(X[::4]), 0.1)
+    >>> C, _ = nystroem_ridge_factor(K_nm, k(X[::4]), 0.1)
     >>> bool(np.allclose(C.T @ C, K_nm.toarray().T @ K_nm.toarray() + 0.1 * k(X[::4])))
     True
     """

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Judge", "accuracy", "negative_squares", "r2"]
+__all__ = ["Scorer", "accuracy", "negative_squares", "r2"]
 
 Floats = NDArray[np.float64]
-Judge = Callable[[Floats, Floats, "Floats | None"], Floats]
+Scorer = Callable[[Floats, Floats, "Floats | None"], Floats]
 """Targets (m, t), predictions (m, λ, t), weights (m,) or None ↦ scores of shape (λ, t), or (λ, 1) of all targets."""
 
 

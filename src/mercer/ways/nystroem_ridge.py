@@ -1,4 +1,4 @@
-"""Kernel ridge regression in the span of landmarks: f = Σⱼ βⱼ k(·, bⱼ), for more rows than exact roads carry."""
+"""Kernel ridge regression in the span of landmarks: f = Σⱼ βⱼ k(·, bⱼ), for more rows than exact methods carry."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 
 from mercer.approx.landmarks import choose_landmarks
-from mercer.approx.restricted import RestrictedSystem, jittered_cholesky, restricted_factor
+from mercer.approx.nystroem_ridge import NystroemRidgeSystem, jittered_cholesky, nystroem_ridge_factor
 from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
@@ -18,7 +18,7 @@ from mercer.points import human
 from mercer.solvers import LinearSystem, RefinedConjugateGradients, Solution, solve
 from mercer.ways.report import Report
 
-__all__ = ["Restricted", "RestrictedSolve", "default_landmarks", "too_dear"]
+__all__ = ["NystroemRidge", "NystroemRidgeFit", "default_landmarks", "too_dear"]
 
 POOL = 4
 """Rows for each landmark among which pivoted Cholesky chooses: n m² operations are too many for all of them."""
@@ -34,7 +34,7 @@ ROUNDING = 16 * float(np.finfo(np.float64).eps)
 of 2000 to 4000 rows, γ and λ over three decades, stalled at 0.2 to 9 ε of it."""
 
 
-class Restricted(NamedTuple):
+class NystroemRidgeFit(NamedTuple):
     """The landmarks, β and b of each target, the solution that ended worst, and the residual that rounding leaves."""
 
     landmarks: Any
@@ -59,7 +59,7 @@ def default_landmarks(n: int) -> int:
 
 
 def too_dear(n: int, kernel: Kernel, report: Report) -> str:
-    """Why no exact road is taken, if so."""
+    """Why no exact method is taken, if so."""
     work = n * n * (report.d + 20.0)
     if work <= DEAREST or not kernel.properties.definiteness.is_mercer or kernel.space.numbered:
         return ""
@@ -67,7 +67,7 @@ def too_dear(n: int, kernel: Kernel, report: Report) -> str:
 
 
 @dataclass
-class RestrictedSolve:
+class NystroemRidge:
     r"""min over β, b of Σᵢ wᵢ (yᵢ − (K_nm β)ᵢ − b)² + λ βᵀ K_mm β.
 
     (K_nmᵀ W K_nm + λ K_mm) β = K_nmᵀ W (y − b) by conjugate gradients in the coordinates that a factor of the sampled
@@ -84,16 +84,16 @@ class RestrictedSolve:
     landmarks: Any
     n_landmarks: int | None
     tol: float
-    narrow: bool
+    low_precision: bool
     seed: int
     report: Report
 
-    def run(self) -> Restricted:
+    def run(self) -> NystroemRidgeFit:
         """Choose the landmarks, solve, and say what they leave out."""
         report, kernel = self.report, self.K.kernel
         m = self._planned()
         with report.stage("landmarks"):
-            entries = self.K.astype(np.float32) if self.narrow else self.K
+            entries = self.K.astype(np.float32) if self.low_precision else self.K
             _, landmarks = choose_landmarks(self.who, self.landmarks, entries, self.X, m, self.seed, POOL * m)
             K_nm = KernelOperator(kernel, self.X, landmarks, dtype=np.float64)
             K_mm = self._between(landmarks)
@@ -101,14 +101,14 @@ class RestrictedSolve:
         how = self.landmarks if isinstance(self.landmarks, str) else "given"
         report.method, report.rank = f"restricted to {m} landmarks ({how}), matrix-free conjugate gradients", m
         targets = self.Y.shape[1]
-        found = Restricted(landmarks, np.empty((m, targets)), np.zeros(targets), None)
+        found = NystroemRidgeFit(landmarks, np.empty((m, targets)), np.zeros(targets), None)
         for value in np.unique(self.alphas):
             own = np.flatnonzero(self.alphas == value)
             with report.stage("preconditioner"):
-                C, jitter = restricted_factor(K_nm, K_mm, float(value), self.weights, self.seed)
+                C, jitter = nystroem_ridge_factor(K_nm, K_mm, float(value), self.weights, self.seed)
             if jitter:
                 report.notes.append(f"the preconditioner's factor was jittered by {jitter:.0e}; the system was not")
-            system = RestrictedSystem(K_nm, K_mm, float(value), C, self.weights)
+            system = NystroemRidgeSystem(K_nm, K_mm, float(value), C, self.weights)
             with report.stage("solve"), one_blas_thread():
                 solution, coefficients, intercept, rounding = self._solved(system, self.Y[:, own])
             found.coefficients[:, own], found.intercept[own] = coefficients, intercept
@@ -118,13 +118,15 @@ class RestrictedSolve:
         self._measure_rest(K_nm, K_mm)
         return found
 
-    def _solved(self, system: RestrictedSystem, Y: np.ndarray) -> tuple[Solution[Any], np.ndarray, np.ndarray, float]:
+    def _solved(
+        self, system: NystroemRidgeSystem, Y: np.ndarray
+    ) -> tuple[Solution[Any], np.ndarray, np.ndarray, float]:
         """Solve for some targets, and for b; and the residual that rounding leaves."""
         targets = Y.shape[1]
         ones = np.ones((len(Y), 1 if self.fit_intercept else 0))
         B = system.right_side(np.hstack([Y, ones]))
-        narrow = {"narrow": system.astype(np.float32)} if self.narrow else {}
-        solution = solve(RefinedConjugateGradients(tol=self.tol), LinearSystem(system, B, **narrow))
+        low_precision = {"low_precision": system.astype(np.float32)} if self.low_precision else {}
+        solution = solve(RefinedConjugateGradients(tol=self.tol), LinearSystem(system, B, **low_precision))
         Z = np.asarray(solution.x)
         sizes = np.linalg.norm(system.coefficients(Z), axis=0) / np.maximum(np.linalg.norm(B, axis=0), TINY)
         rounding = ROUNDING * float(np.linalg.norm(system.C)) * float(sizes.max())
@@ -161,7 +163,7 @@ class RestrictedSolve:
 
     def _bytes(self, m: int) -> int:
         """K_mm, C and its work; the pivots' factor; one chunk of entries; the vectors."""
-        (n, r), size = self.Y.shape, 4 if self.narrow else 8
+        (n, r), size = self.Y.shape, 4 if self.low_precision else 8
         pool = size * min(n, POOL * m) * m
         chunk = 8 * min(n * m, 1 << 24) * 2
         return max(8 * m * m * 4 + chunk, pool + 8 * m * m) + 8 * n * (r + 1) * 4

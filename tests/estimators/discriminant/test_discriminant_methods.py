@@ -1,4 +1,4 @@
-"""Discriminant analysis on landmarks against the exact road, and its classifier against leaving rows out by hand."""
+"""Discriminant analysis on landmarks against the exact method, and its classifier against leaving rows out by hand."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def digits():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_all_rows_as_landmarks_are_the_exact_road(weighted, data):
+def test_all_rows_as_landmarks_are_the_exact_method(weighted, data):
     X, y = data
     w = np.random.default_rng(1).integers(1, 4, 200).astype(float) if weighted else None
     exact = KernelDiscriminantAnalysis(KERNEL).fit(X, y, w)
