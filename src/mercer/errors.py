@@ -1,4 +1,4 @@
-"""What can go wrong. Each message says who speaks, what was given, and what to do about it."""
+"""Errors and warnings. Each message names the caller, what was given, and what to do about it."""
 
 from __future__ import annotations
 
@@ -23,12 +23,23 @@ __all__ = [
 ]
 
 LIBRARIES = ("mercer", "sklearn", "joblib")
-"""Whose lines a warning never points to."""
+"""Packages whose own lines a warning never points to."""
 
 
 def message(who: str, given: str, do: str) -> str:
-    """One sentence for who speaks and what was given, one for what to do.
+    """The text of an error: who raises it, what was given, and what to do.
 
+    Parameters
+    ----------
+    who : str
+        The class or function, as users write it.
+    given : str
+        What was given, or what is wrong with it.
+    do : str
+        An imperative, without its full stop.
+
+    Examples
+    --------
     >>> message("Gaussian", "gamma=-1.0 is not positive", "give a positive number")
     'Gaussian: gamma=-1.0 is not positive; give a positive number.'
     """
@@ -36,7 +47,7 @@ def message(who: str, given: str, do: str) -> str:
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the user's line: the last one outside of mercer, and of the libraries that call it for the user."""
+    """Warn, and point to the user's line: the innermost one that is not in one of `LIBRARIES`."""
     level, frame = 2, sys._getframe(1).f_back
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in LIBRARIES:
         level, frame = level + 1, frame.f_back
@@ -44,7 +55,7 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
 
 
 class IndefiniteKernelWarning(UserWarning):
-    """A fit with a function that is no Mercer kernel; the message has the witness and what the method still means."""
+    """A fit uses a function that is not a Mercer kernel; the message shows a witness and says what the fit means."""
 
 
 class MercerError(Exception):
@@ -52,7 +63,7 @@ class MercerError(Exception):
 
 
 class InvalidInput(MercerError, ValueError):
-    """Data or a parameter that the mathematics has no answer for."""
+    """Data or a parameter for which the method is not defined."""
 
 
 class NotAKernel(MercerError, ValueError):
@@ -60,23 +71,23 @@ class NotAKernel(MercerError, ValueError):
 
 
 class UnknownParameter(MercerError, TypeError, ValueError):
-    """A name that is no parameter: a TypeError as Python's constructors raise, a ValueError as `set_params` does."""
+    """No parameter has this name. It is a TypeError, as for constructors, and a ValueError, as for `set_params`."""
 
 
 class CannotTrace(MercerError, TypeError):
-    """A formula used something that the symbolic tracer does not know; it is evaluated with arrays instead."""
+    """A formula uses something that symbolic tracing does not support; the formula is evaluated on arrays instead."""
 
 
 class MemoryExceeded(MercerError, MemoryError):
-    """The plan needs more than the memory budget; the message has the numbers and the alternatives."""
+    """The plan needs more memory than the budget allows; the message shows both figures and the alternatives."""
 
 
 class ModelFileError(MercerError, ValueError):
-    """A file that is not a model of ours, or not of a version that this one reads."""
+    """A file is not a model file of mercer, or has a format that this version cannot read."""
 
 
 class Cancelled(BaseException):
     """An observer asked a long computation to stop.
 
-    It is no `Exception`, as `KeyboardInterrupt` is none: a search takes those of a fit for a bad candidate.
+    Like `KeyboardInterrupt` it is not an `Exception`: a search treats an `Exception` of a fit as a failed candidate.
     """

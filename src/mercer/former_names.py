@@ -30,6 +30,7 @@ _MOVED = (
     ("mercer.estimators", "mercer.estimators.ridge", "kernel_ridge kernel_ridge_cv"),
     ("mercer.estimators", "mercer.estimators.search", "search:kernel_search"),
     ("mercer.estimators", "mercer.estimators.svm", "one_class svc svr"),
+    ("mercer.events", "mercer.events", "door:dispatch"),
     ("mercer.io", "mercer.tables", "encoder sequences tables:reader"),
     ("mercer.kernels", "mercer.kernels.symbolic", "expression pairing views"),
     ("mercer.kernels", "mercer.kernels.vectors", "formula histograms products stationary"),

@@ -221,7 +221,7 @@ def test_values_that_the_fit_did_not_see_are_told(folder, tmp_path):
 def test_a_budget_that_is_none_is_refused_before_the_search(folder, command):
     done = mercer(command, folder / "houses.csv", "--target", "price", "--memory", "3XB")
     assert done.exit_code == 2
-    assert "'3XB' is no amount of memory" in done.stderr
+    assert "'3XB' is not an amount of memory" in done.stderr
     assert done.stdout == ""
 
 

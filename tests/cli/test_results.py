@@ -197,7 +197,7 @@ def test_the_other_task_is_named(folder):
 def test_a_prediction_keeps_to_its_budget(folder):
     done = mercer("predict", folder / "price", folder / "t.csv", "--memory", "3XB")
     assert done.exit_code == 2
-    assert "'3XB' is no amount of memory" in done.stderr
+    assert "'3XB' is not an amount of memory" in done.stderr
     small = mercer("predict", folder / "price", folder / "t.csv", "--memory", "2kB")
     assert small.exit_code == 1
     assert "memory" in small.stderr

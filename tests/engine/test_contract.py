@@ -116,7 +116,7 @@ class PassesOverNaN(reference.Tiles):
 
 
 class Unpinned(reference.Tiles):
-    def _pin(self, distances, i0, i1, j0, j1):
+    def _zero_self_pairs(self, distances, i0, i1, j0, j1):
         return distances
 
 

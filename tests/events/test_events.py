@@ -207,7 +207,7 @@ def test_log_uses_the_logger_it_was_given(caplog):
 
 def test_cancel_after_seconds_counts_from_the_block():
     cancel = Cancel(after_seconds=0)
-    with pytest.raises(Cancelled, match="0 seconds were over at 'cg'"), observe(cancel):
+    with pytest.raises(Cancelled, match="0 seconds had passed at 'cg'"), observe(cancel):
         emit(STEP)
     with observe(Cancel(after_seconds=3600)):
         emit(STEP)

@@ -146,5 +146,5 @@ def test_it_is_the_same_in_another_process():
 
 
 def test_what_cannot_be_written_down_is_refused():
-    with pytest.raises(InvalidInput, match="a generator, which cannot be told"):
+    with pytest.raises(InvalidInput, match="a generator, which has no value to compare"):
         fingerprint(x for x in range(3))

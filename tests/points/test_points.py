@@ -287,7 +287,7 @@ def test_both_sides_have_one_form():
     x, z = KERNEL_VALUES.pair(np.ones((2, 4)), [3, 0], "test", list)
     assert isinstance(z, Numbers)
     assert len(x.anchors()) == 4
-    with pytest.raises(InvalidInput, match="test: column 4 of 4 precomputed ones"):
+    with pytest.raises(InvalidInput, match="test: column 4 of 4 precomputed columns"):
         KERNEL_VALUES.pair(np.ones((2, 4)), [4], "test", list)
     assert OBJECTS.pair(("a", "b"), ("c",), "test", list)[1].rows == ["c"]
 

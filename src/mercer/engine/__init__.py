@@ -1,4 +1,4 @@
-"""The engine: the compiled module or its NumPy reference, which of the two runs, and how many threads it has."""
+"""The engine that evaluates kernels: the compiled module or its NumPy reference, and the threads that they use."""
 
 from mercer.engine import backend, processors, reference
 

@@ -25,8 +25,8 @@ __all__ = ["engine", "engines", "fixed_threads", "instruction_set", "is_native",
 
 MOST_THREADS = 1024
 WORTH_WAKING = least_for_threads(Machine.documented())
-"""Operations of a BLAS call above which extra threads pay off. By documented rates: the number of threads decides the
-order of sums, and with it the last bits."""
+"""Operations of a BLAS call above which extra threads pay off. It follows from documented rates and not from measured
+ones, because the number of threads decides the order of sums, and so the last bits."""
 
 
 def _load() -> ModuleType | None:
@@ -40,7 +40,7 @@ def _load() -> ModuleType | None:
 
 
 def _most_threads() -> int:
-    """Of the engine: the quota of the control group, which OpenMP, whose setting it reads, does not know."""
+    """The most threads that the engine may use: OpenMP's setting does not include the quota of the control group."""
     quota = processors.quota()
     return MOST_THREADS if processors.chosen() or math.isinf(quota) else math.ceil(quota)
 
@@ -55,15 +55,15 @@ _reference = ReferenceEngine()
 
 
 def engines() -> tuple[Engine, ...]:
-    """All that this machine has: the reference, then the compiled module by instruction set, the best one last."""
+    """All engines of this machine: the reference, then the compiled module with each instruction set, the best last."""
     return (_reference, *_compiled)
 
 
 def engine() -> Engine:
     """The engine in use.
 
-    It is the compiled module with the machine's best instruction set, or the one that ``MERCER_ISA`` names. If the
-    module was not built, or ``MERCER_CORE=off`` is in the environment, it is the reference.
+    It is the compiled module with the machine's best instruction set, or with the one that ``MERCER_ISA`` names. If the
+    module was not built, or the environment has ``MERCER_CORE=off``, it is the reference.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def engine() -> Engine:
 
 
 def is_native() -> bool:
-    """Whether the compiled module runs."""
+    """Whether the engine in use is the compiled module."""
     return engine() is not _reference
 
 
@@ -94,11 +94,11 @@ def instruction_set() -> str:
 
 @contextmanager
 def spare_threads() -> Iterator[None]:
-    """BLAS on the processors that other processes leave free, at least one; as many as ever if the user chose a number.
+    """Limit BLAS to the processors that other processes leave free, at least one, unless the user set a number.
 
-    A call of BLAS waits for the slowest of its threads, again and again in a decomposition, and the others spin: beside
-    two busy processes on two cores the eigenvectors of 1000 rows took nine times as long with two threads as with one.
-    How many are free is found out anew for each section within this one.
+    A decomposition waits for the slowest thread of BLAS many times, while the others spin. With two other busy
+    processes on two cores, the eigenvectors of 1000 rows took nine times as long with two threads as with one. The free
+    processors are counted again for each section within this one.
     """
     with _limits.section(None):
         yield
@@ -106,11 +106,11 @@ def spare_threads() -> Iterator[None]:
 
 @contextmanager
 def one_blas_thread(operations: float = 0.0) -> Iterator[None]:
-    """Where calls of BLAS and of the engine alternate: one thread for BLAS, unless `operations` are many for one call.
+    """Limit BLAS to one thread where its calls alternate with the engine's, unless a call has many `operations`.
 
-    The threads of OpenBLAS, of which NumPy's and SciPy's wheels have one each, look for more work for a tenth of a
-    second before they sleep, and take cores from the engine meanwhile: on two cores a product of 10 000 rows takes
-    twice as long then. Of sections within each other the least number counts.
+    Idle threads of OpenBLAS spin for a while before they sleep, and so take cores from the engine. NumPy's and SciPy's
+    wheels each have an OpenBLAS of their own. On two cores a product of 10 000 rows takes twice as long. In nested
+    sections the least number counts.
     """
     with _limits.section(1 if operations < WORTH_WAKING else None):
         yield
@@ -118,12 +118,12 @@ def one_blas_thread(operations: float = 0.0) -> Iterator[None]:
 
 @contextmanager
 def fixed_threads(number: int) -> Iterator[None]:
-    """So many threads, for BLAS and the engine, whatever others leave free."""
+    """Give BLAS and the engine exactly this number of threads, however busy the machine is."""
     with threadpool_limits(number), _limits.fixed():
         if _native is None:
             yield
             return
-        _native.bound_threads(number)  # where the engine was built without OpenMP, whose setting it would read
+        _native.bound_threads(number)  # an engine that was built without OpenMP has no other limit
         try:
             yield
         finally:
@@ -131,9 +131,10 @@ def fixed_threads(number: int) -> Iterator[None]:
 
 
 class _Limits:
-    """The number of BLAS threads, which is one for the process.
+    """The number of BLAS threads of this process.
 
-    The thread that opens a section first sets it, and sets it back; what other threads open meanwhile changes nothing.
+    The thread that opens the first section owns the number, and restores it at the end. Sections that other threads
+    open meanwhile change nothing.
     """
 
     def __init__(self) -> None:
@@ -143,7 +144,7 @@ class _Limits:
 
     @contextmanager
     def section(self, most: int | None) -> Iterator[None]:
-        """At most so many threads, or those that are free if None; the least of sections within each other."""
+        """Use at most this many threads, or the free ones if None; in nested sections the least number counts."""
         with self._lock:
             self._owner = self._owner or threading.get_ident()
         if self._owner != threading.get_ident():
@@ -163,19 +164,21 @@ class _Limits:
 
     def _release(self) -> None:
         for library in _blas():
-            if hasattr(library, "clear_controlling_thread"):  # threadpoolctl lets one thread set numbers, the first
+            if hasattr(
+                library, "clear_controlling_thread"
+            ):  # else threadpoolctl lets only the first thread set numbers
                 library.clear_controlling_thread()
         self._owner = 0
 
     def after_fork(self) -> None:
-        """In the child: a thread that is not there any more gives nothing back."""
+        """In the child process: forget sections of threads that the fork did not copy."""
         self._lock = threading.Lock()
         if self._owner != threading.get_ident():
             self._owner, self._open = 0, []
 
     @contextmanager
     def fixed(self) -> Iterator[None]:
-        """Where nothing is set by what is free."""
+        """Ignore the number of free processors."""
         self._fixed += 1
         try:
             yield
@@ -199,5 +202,5 @@ if hasattr(os, "register_at_fork"):
 
 @lru_cache(maxsize=1)
 def _blas() -> tuple[Any, ...]:
-    """Each BLAS of this process. Found once, for that takes a while; NumPy's and SciPy's are loaded by then."""
+    """Each BLAS library of this process. The search is slow, so it is done once, after NumPy and SciPy are loaded."""
     return tuple(ThreadpoolController().select(user_api="blas").lib_controllers)

@@ -1,7 +1,7 @@
-"""What an engine owes: plans of programs on tiles, loops that Python would be slow for, and what it can.
+"""The contract of engines: they plan programs on tiles, run loops that are slow in Python, and say what they can do.
 
-A new engine is a subclass of `Engine`, or of the one whose loops it takes over, and a line in `mercer.engine.backend`.
-`mercer.testing.check_engine` holds it to its contract.
+A new engine is a subclass of `Engine`, or of an engine whose loops it shares, and a line in `mercer.engine.backend`.
+`mercer.testing.check_engine` tests the contract.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ Code: TypeAlias = tuple[int, int, Operand, Operand, Operand, float, float]
 
 @dataclass(frozen=True)
 class NormAccuracy:
-    """How squared distances may be had by norms of the rows less `origin`: see `core/pairing/distances.inl`.
+    """When squared distances may be computed from norms of the rows less `origin`: see `core/pairing/distances.inl`.
 
     Parameters
     ----------
     origin : array of shape (d,) or None
-        None is 0.
+        None stands for 0.
     rounding : float
-        Error of a distance, as a share of the sum of its two norms.
+        The error of such a distance, as a share of the sum of the two squared norms.
     promise : float
-        The relative error that it may have, and the absolute error of e^(−γs).
+        The relative error that a distance s may have, and the absolute error that e^(−γs) may have.
     slow, fast : float
-        The smallest and the largest γ of the e^(−γs) that read the distance; 0 and infinity if something else does.
+        If the program reads the distance in terms e^(−γs) only, the smallest and the largest γ; else 0 and infinity.
     """
 
     origin: Array | None
@@ -56,7 +56,7 @@ class NormAccuracy:
 
 @dataclass(frozen=True)
 class TilePairing:
-    """A pairing to compute, of rows less `origin`; with `norms` a squared distance may be had by norms."""
+    """A pairing of rows less `origin`; with `norms` a squared distance may be computed from norms."""
 
     kind: Pairing
     origin: Array | None = None
@@ -65,7 +65,7 @@ class TilePairing:
 
 @dataclass(frozen=True)
 class TileProgram:
-    """What an engine runs for each pair of rows: pairings into the first registers, then `code`."""
+    """The program for each pair of rows: the pairings fill the first registers, then `code` runs."""
 
     dtype: np.dtype[Any]
     pairings: tuple[TilePairing, ...]
@@ -77,7 +77,7 @@ class TileProgram:
 
 @dataclass(frozen=True)
 class TileRows:
-    """One side of the pairs: for each pairing its rows, and their squared norms if it has `norms`; values of rows."""
+    """One side of the pairs: the rows of each pairing, their squared norms if it has `norms`, and values of rows."""
 
     count: int
     rows: tuple[Array, ...]
@@ -86,20 +86,20 @@ class TileRows:
 
 
 class Tiles(Protocol):
-    """A plan: the matrix of a program on given rows, of which it writes or uses any part."""
+    """The matrix of a program on given rows; its methods compute parts of it, or products with parts of it."""
 
     @property
     def row_block(self) -> int:
-        """Rows of a block: ranges of products begin and end on blocks, or at the end."""
+        """Rows of a block: ranges of rows in products begin and end at multiples of it, or at the last row."""
 
     def block(self, i0: int, i1: int, j0: int, j1: int, out: Array) -> None:
         """Rows [i0, i1) × columns [j0, j1) into `out`."""
 
     def gram(self, i0: int, i1: int, out: Array) -> None:
-        """Rows [i0, i1) and, by symmetry, the same columns, into the whole n × n matrix `out`."""
+        """Rows [i0, i1) and, by symmetry, the same columns, into the n × n matrix `out`."""
 
     def upper(self, i0: int, i1: int, out: Array) -> None:
-        """The same rows of the blocks on the diagonal and right of it, each block row whole and contiguous."""
+        """The same rows from the diagonal blocks on, into a vector `out` in which each row of blocks is contiguous."""
 
     def multiply(self, i0: int, i1: int, j0: int, j1: int, v: Array, out: Array, symmetric: bool) -> None:
         """`out` += K[i0:i1, j0:j1] v[j0:j1]; `symmetric` visits each pair of rows once, and `out` has all rows."""
@@ -116,19 +116,19 @@ class Tiles(Protocol):
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What an engine can.
+    """Properties of an engine.
 
     Parameters
     ----------
     instruction_set : str
-        The one in use.
+        The instruction set in use.
     instruction_sets : tuple of str
-        All that this machine has, the best one last.
+        All instruction sets of this machine, the best last.
     compiled : bool
-        Whether loops over single numbers are compiled. If so, entries of few columns are made about as fast as stored
-        ones are read, and a call may take many steps.
+        Whether loops over single numbers are compiled. If so, entries for rows of few columns are computed about as
+        fast as stored ones are read, and one call may do many steps.
     dtypes : tuple of dtypes
-        Of entries.
+        The dtypes that entries may have.
     """
 
     instruction_set: str
@@ -138,9 +138,12 @@ class Capabilities:
 
 
 class Engine(ABC):
-    """Plans of programs on tiles, and loops over single numbers.
+    """An engine plans programs on tiles, and has loops over single numbers.
 
-    The loops are functions of `loops`, a module; `mercer.engine.reference` documents and defines them.
+    Parameters
+    ----------
+    loops : module
+        The module with the loops. `mercer.engine.reference` defines and documents them.
     """
 
     WindowComparison: Loop
@@ -173,13 +176,14 @@ class Engine(ABC):
     @property
     @abstractmethod
     def capabilities(self) -> Capabilities:
-        """What this engine can."""
+        """The properties of this engine."""
 
     @abstractmethod
     def plan(self, program: TileProgram, x: TileRows, z: TileRows, self_pairs: Array | None = None) -> Tiles:
         """The matrix of a program on the rows x and z.
 
-        `self_pairs` names, for each row of x, the row of z that is the same point (−1: none): their distance is 0.
+        `self_pairs` has, for each row of x, the index of the row of z that is the same point, or −1. The distance of
+        such a pair is exactly 0.
         """
 
     def makes_entries(self, tiles: object) -> bool:
@@ -191,7 +195,7 @@ LOOPS = tuple(Engine.__annotations__)
 
 
 def parts(program: TileProgram, x: TileRows, z: TileRows, self_pairs: Array | None) -> dict[str, Any]:
-    """A plan by the names that both modules give its parts."""
+    """The arguments of `Tiles`, which have the same names in both engines."""
     norms = [
         (at, norms.origin, x.norms[at], z.norms[at], norms.rounding, norms.promise, norms.slow, norms.fast)
         for at, norms in enumerate(one.norms for one in program.pairings)

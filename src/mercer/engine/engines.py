@@ -21,7 +21,7 @@ _BY_INSTRUCTION_SET = (
 
 
 class ReferenceEngine(Engine):
-    """NumPy: what the others are compared with, and what runs if nothing was compiled."""
+    """The NumPy engine: it defines the results of the others, and runs if the compiled module was not built."""
 
     def __init__(self) -> None:
         super().__init__(reference)

@@ -1,6 +1,6 @@
-"""The numbers that the parts of an engine share: operations, states, and sizes of blocks, each written here only.
+"""Numbers that Python and C++ share: operations, states, and sizes of blocks. They are written only here.
 
-Run as a script, this prints them as a C++ header. CMake does so before it compiles the core.
+Run as a script, this module prints them as a C++ header; CMake does so before it compiles the core.
 """
 
 from __future__ import annotations
@@ -14,38 +14,38 @@ __all__ = [
 ]  # fmt: skip
 
 MAX_REGISTERS = 64
-"""Values that a program may hold at a time."""
+"""How many values a program may hold at a time."""
 
 ROW_BLOCK = 192
 """Rows of a block of tiles: a multiple of the height and the width of every instruction set's panels."""
 
 QUANTISED_ROWS = 192
-"""Rows of a block of entries in 16 bits; of each block only the columns from its first row on are kept."""
+"""Rows of a block of entries in 16 bits; a block has the columns from its first row's number on."""
 
 QUANTISED_STRIP = 8
-"""Rows of a strip, of which the blocks consist."""
+"""Rows of a strip; blocks consist of strips."""
 
 QUANTISED_GROUP = 16
-"""Columns of a group, of which the strips consist."""
+"""Columns of a group; strips consist of groups."""
 
 BAND = 48
 """Diagonals on each side of a band matrix, and the side of its tiles: whole panels of every instruction set."""
 
 LONGEST_SUBSEQUENCE = 8
-"""Symbols of a subsequence, for which the loops are compiled."""
+"""The longest subsequences, in symbols, for which the loops are compiled."""
 
 LONGEST_WINDOW = 4095
-"""Symbols of a window whose patterns are counted."""
+"""The longest windows, in symbols, whose patterns can be counted."""
 
 LONGEST_COMPARED_WINDOW = 127
-"""Symbols of a window that is compared with others: matches are counted in a signed byte."""
+"""The longest windows, in symbols, that can be compared: matches are counted in a signed byte."""
 
 MATCH_LEVELS = 32
-"""Numbers of matches that may be worth something: two tables of 16 bytes."""
+"""How many different numbers of matches may have a weight: two tables of 16 bytes."""
 
 
 class Pairing(IntEnum):
-    """What is computed of two rows, feature by feature."""
+    """A sum over the features of two rows."""
 
     DOT = 0
     SQDIST = 1
@@ -61,7 +61,7 @@ class Operation(IntEnum):
     operands: int
 
     def __new__(cls, number: int, operands: int) -> Operation:
-        """Of this number, with so many operands."""
+        """The operation with this number, which reads this many operands."""
         found = int.__new__(cls, number)
         found._value_, found.operands = number, operands
         return found
@@ -84,7 +84,7 @@ class Operation(IntEnum):
     SIN = 15, 1
     COS = 16, 1
     POW = 17, 1
-    """a^k0. A negative a has a power if k0 is an integer."""
+    """a^k0; for negative a, k0 must be an integer."""
     POW_INTEGER = 18, 1
     """a^k0 for a small integer k0."""
     AFFINE = 19, 1
@@ -96,7 +96,7 @@ class Operation(IntEnum):
 
 
 class OperandKind(IntEnum):
-    """What an operand is: one value for each pair, for each row, for each column, or for all of them."""
+    """The kind of an operand: one value for each pair, each row, each column, or one for all pairs."""
 
     NOTHING = -1
     REGISTER = 0
@@ -106,7 +106,7 @@ class OperandKind(IntEnum):
 
 
 class SmoStatus(IntEnum):
-    """How a problem of sequential minimal optimisation stands."""
+    """The state of a problem of sequential minimal optimisation."""
 
     RUNNING = 0
     SETTLED = 1
@@ -115,7 +115,7 @@ class SmoStatus(IntEnum):
 
 
 class MatrixPart(IntEnum):
-    """Which entries are wanted: all; those on and above the diagonal of a symmetric matrix; those on it."""
+    """The entries to compute: all, those on and above the diagonal of a symmetric matrix, or those on the diagonal."""
 
     WHOLE = 0
     UPPER = 1

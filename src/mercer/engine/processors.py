@@ -1,4 +1,4 @@
-"""How many processors this process may use, and how many of them others leave free."""
+"""The processors that this process may use, and those of them that other processes leave free."""
 
 from __future__ import annotations
 
@@ -10,18 +10,22 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from mercer.engine import control_groups
+
 __all__ = ["allowed", "chosen", "free", "quota"]
 
 SHORTEST, LONGEST = 0.25, 2.0
-"""Seconds over which the use by others is averaged: Linux counts in hundredths, and the past says nothing of now."""
+"""Seconds over which the use by others is averaged: Linux counts in hundredths, and older use says little."""
 
-LOOKS = 5
-"""Looks at who is running where no average is at hand. The least counts: what runs by chance is over soon."""
+SAMPLES = 5
+"""How often the running threads are counted if no average is known. The least counts, to ignore short tasks."""
 
 
 def chosen() -> bool:
-    """Whether the environment names a number of threads: then nothing is chosen here.
+    """Whether an environment variable sets the number of threads; then mercer does not change it.
 
+    Examples
+    --------
     >>> isinstance(chosen(), bool)
     True
     """
@@ -29,8 +33,10 @@ def chosen() -> bool:
 
 
 def allowed() -> int:
-    """The processors that this process may run on at once, by its affinity and by the quota of its control group.
+    """How many processors this process may use at once, by its affinity and by the quota of its control group.
 
+    Examples
+    --------
     >>> allowed() >= 1
     True
     """
@@ -38,8 +44,10 @@ def allowed() -> int:
 
 
 def free() -> int:
-    """`allowed` less the processors that other processes use, at least 1; no fewer where that cannot be found out.
+    """`allowed` less the processors that other processes use, at least 1; `allowed` if the system does not tell.
 
+    Examples
+    --------
     >>> 1 <= free() <= allowed()
     True
     """
@@ -49,7 +57,7 @@ def free() -> int:
 
 @dataclass
 class _Sample:
-    """When, and the seconds that all processes and this one had by then on the processors of its affinity."""
+    """A time, and the processor seconds until then: of all processes on this one's processors, and of this one."""
 
     at: float
     busy: float
@@ -61,9 +69,9 @@ class _Sample:
 
 
 class _Meter:
-    """Processors in use by others: the average since the last look, if that was a moment ago.
+    """The processors that others use: the average since the last sample, unless that is too old.
 
-    Threads that look at once each find a number of their own, and need no lock.
+    It needs no lock: threads that call it at the same time may get slightly different averages.
     """
 
     def __init__(self) -> None:
@@ -89,14 +97,14 @@ class _Meter:
 
 
 def _own() -> set[int]:
-    """The processors of this process's affinity; all where the system does not say."""
+    """The processors of this process's affinity; all processors if the system has none."""
     with contextlib.suppress(AttributeError, OSError):
         return os.sched_getaffinity(0)
     return set(range(os.cpu_count() or 1))
 
 
 def _busy_seconds(stat: str, processors: set[int]) -> float:
-    """Seconds of some processors that were not idle, of a /proc/stat, with those that a virtual machine's host took."""
+    """The busy seconds of some processors by /proc/stat, with those that the host of a virtual machine took."""
     ticks = 0
     for line in stat.splitlines():
         name, *fields = line.split()
@@ -107,45 +115,31 @@ def _busy_seconds(stat: str, processors: set[int]) -> float:
 
 
 def _others_running() -> float:
-    """Threads that run or wait for a processor, but for this one; those of other processors are taken to be as busy."""
+    """How many other threads run or wait for a processor; all processors are assumed to be equally busy."""
     with contextlib.suppress(OSError, ValueError, LookupError):
-        looks = [Path("/proc/loadavg").read_text().split()[3].partition("/")[0] for _ in range(LOOKS)]
-        return (min(map(int, looks)) - 1) * len(_own()) / (os.cpu_count() or 1)
+        running = [Path("/proc/loadavg").read_text().split()[3].partition("/")[0] for _ in range(SAMPLES)]
+        return (min(map(int, running)) - 1) * len(_own()) / (os.cpu_count() or 1)
     return 0.0
 
 
 @lru_cache(maxsize=1)
 def quota() -> float:
-    """The processors that the control groups of this process allow it at once, or infinity.
+    """How many processors the control groups of this process allow it at once, or infinity.
 
-    Looked up once, for it takes as long as a small fit's kernel matrix.
+    Read once, as it takes as long as the kernel matrix of a small fit.
     """
     return _quota()
 
 
-def _quota(root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/proc/self/cgroup")) -> float:
-    """The least quota, in processors, of any control group above this process, version 1 or 2; infinite without one."""
-    try:
-        lines = membership.read_text().splitlines()
-    except (OSError, ValueError):
-        return math.inf
+def _quota(root: Path = control_groups.ROOT, membership: Path = control_groups.MEMBERSHIP) -> float:
+    """The least quota of the control groups of this process, in processors; infinity without one."""
     found: list[float] = []
-    for line in lines:
-        _, controllers, path = [*line.split(":", 2), "", ""][:3]
-        if controllers == "":
-            base, names = root, ["cpu.max"]
-        elif "cpu" in controllers.split(","):
-            base, names = root / "cpu", ["cpu.cfs_quota_us", "cpu.cfs_period_us"]
-        else:
-            continue
-        group = base / path.lstrip("/")
-        for folder in (group, *group.parents):
-            with contextlib.suppress(OSError, ValueError):
-                granted, period = " ".join((folder / name).read_text().strip() for name in names).split()
-                if int(granted) > 0:  # "max", or -1, is none
-                    found.append(int(granted) / int(period))
-            if folder == base:
-                break
+    for version, folder in control_groups.folders("cpu", root, membership):
+        names = ["cpu.max"] if version == 2 else ["cpu.cfs_quota_us", "cpu.cfs_period_us"]
+        with contextlib.suppress(OSError, ValueError):
+            granted, period = " ".join((folder / name).read_text().strip() for name in names).split()
+            if int(granted) > 0:  # "max" and -1 stand for no quota
+                found.append(int(granted) / int(period))
     return min(found, default=math.inf)
 
 

@@ -1,13 +1,15 @@
-"""Progress, log and cancel: the only door through which mercer's work is seen from outside.
+"""Events: how a program follows mercer's work (`Progress`, `Log`), and stops it (`Cancel`).
 
-The mathematics emits; whoever wants to know observes:
+Solvers, sweeps and fits emit events; observers receive those that are emitted within their `observe` block.
 
+Examples
+--------
 >>> from mercer.events import Progress, SolverStep, emit, observe
 >>> with observe(Progress()):
 ...     emit(SolverStep("ConjugateGradients", step=1, residual=1e-3, tolerance=1e-8))
 """
 
-from mercer.events.door import Observer, emit, observe, observed
+from mercer.events.dispatch import Observer, emit, observe, observed
 from mercer.events.event import Event, SolverStep, StageDone, TilesDone
 from mercer.events.observers import Cancel, Log
 from mercer.events.progress import Progress

@@ -1,4 +1,4 @@
-"""What mercer tells while it works: a few frozen values and nothing else."""
+"""The events that mercer emits while it computes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,19 @@ __all__ = ["Event", "SolverStep", "StageDone", "TilesDone"]
 
 @dataclass(frozen=True, slots=True)
 class SolverStep:
-    """A solver took one step: its residual now, and the tolerance it stops at.
+    """A solver has done a step.
 
+    Attributes
+    ----------
+    solver : str
+        The name of the solver.
+    step : int
+        The number of the step, from 1 on.
+    residual, tolerance : float
+        The residual after the step; the solver stops when it is at most the tolerance.
+
+    Examples
+    --------
     >>> SolverStep("ConjugateGradients", step=3, residual=1e-4, tolerance=1e-8)
     SolverStep(solver='ConjugateGradients', step=3, residual=0.0001, tolerance=1e-08)
     """
@@ -23,8 +34,17 @@ class SolverStep:
 
 @dataclass(frozen=True, slots=True)
 class TilesDone:
-    """A sweep over tiles has done this many of them.
+    """A sweep over the tiles of a kernel matrix has done some of them.
 
+    Attributes
+    ----------
+    what : str
+        What the sweep computes, such as "K @ V".
+    done, total : int
+        Tiles that are done, and all tiles.
+
+    Examples
+    --------
     >>> TilesDone("K @ V", done=2, total=8)
     TilesDone(what='K @ V', done=2, total=8)
     """
@@ -36,8 +56,17 @@ class TilesDone:
 
 @dataclass(frozen=True, slots=True)
 class StageDone:
-    """A stage of a fit or of a prediction is over, and took this long.
+    """A stage of a fit or of a prediction has ended.
 
+    Attributes
+    ----------
+    name : str
+        The stage, such as "solve".
+    seconds : float
+        How long it took.
+
+    Examples
+    --------
     >>> StageDone("solve", seconds=0.25)
     StageDone(name='solve', seconds=0.25)
     """
@@ -47,4 +76,4 @@ class StageDone:
 
 
 Event = SolverStep | TilesDone | StageDone
-"""Any of the three."""
+"""The type of all events."""

@@ -1,4 +1,4 @@
-"""Progress bars in notebooks: one display that is drawn anew, in plain HTML, with nothing to install."""
+"""Progress bars in notebooks: one output of plain HTML that is redrawn; it needs no other package."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 __all__ = ["NotebookBars", "in_notebook", "time_left"]
 
 SHOWN = 8
-"""Lines about finished stages that stay in view."""
+"""How many lines about finished stages are shown."""
 
 
 def in_notebook() -> bool:
-    """Whether a kernel of Jupyter runs this. Asking does not import IPython.
+    """Whether this process is a Jupyter kernel. The check does not import IPython.
 
     >>> in_notebook()
     False
@@ -26,7 +26,7 @@ def in_notebook() -> bool:
 
 
 def time_left(share: float, elapsed: float) -> str:
-    """elapsed (1 − s)/s for a share s that is done, as minutes and seconds; nothing before there is a share.
+    """elapsed (1 − s)/s for a completed share s, as minutes and seconds; "" if s is 0 or 1.
 
     >>> time_left(0.25, 30.0), time_left(0.0, 30.0)
     ('1:30 left', '')
@@ -51,7 +51,7 @@ class _Bar:
 
 
 class NotebookBars:
-    """The bars in one output of a cell: what `Progress` asks of its display."""
+    """Bars in the output of a notebook cell, with the methods that `Progress` calls."""
 
     def __init__(self) -> None:
         self.bars: list[_Bar] = []
@@ -69,12 +69,12 @@ class NotebookBars:
         self._handle = None
 
     def refresh(self) -> None:
-        """Draw it anew."""
+        """Redraw the output."""
         if self._handle is not None:
             self._handle.update(self)
 
     def add_task(self, name: str, total: float, note: str) -> int:
-        """A new bar, and its number."""
+        """Add a bar and return its number."""
         self.bars.append(_Bar(name, total, note))
         return len(self.bars) - 1
 
@@ -82,11 +82,11 @@ class NotebookBars:
         """Move a bar."""
         bar = self.bars[task]
         if completed < bar.completed:
-            bar.start = time.monotonic()  # the same work once more
+            bar.start = time.monotonic()  # the same work has started again
         bar.completed, bar.total, bar.note = completed, total, note
 
     def say(self, line: str) -> None:
-        """A line above the bars."""
+        """Add a line above the bars."""
         self.lines.append(line)
 
     def _repr_html_(self) -> str:

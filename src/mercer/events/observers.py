@@ -1,4 +1,4 @@
-"""The observers that come with mercer: a log, and a way to cancel; `progress` has the bars."""
+"""Observers that write a log and that stop a computation; `progress` has the bars."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Self
 from mercer.errors import Cancelled, InvalidInput, message
 from mercer.events.event import Event, SolverStep, StageDone, TilesDone
 
-__all__ = ["Cancel", "Log", "Pace", "topic"]
+__all__ = ["Cancel", "Log", "RateLimit", "topic"]
 
 
 def topic(event: Event) -> str:
-    """What an event is about: its solver, its sweep or its stage.
+    """The solver, the sweep or the stage that the event is about.
 
     >>> topic(TilesDone("K @ V", done=1, total=2))
     'K @ V'
@@ -29,11 +29,11 @@ def topic(event: Event) -> str:
             return event.name
 
 
-class Pace:
-    """At most one in `every` seconds for each key, the first at once.
+class RateLimit:
+    """Allows one action in `every` seconds for each key; the first is allowed at once.
 
-    >>> pace = Pace(every=60.0)
-    >>> pace.due("a"), pace.due("a"), pace.due("b")
+    >>> limit = RateLimit(every=60.0)
+    >>> limit.due("a"), limit.due("a"), limit.due("b")
     (True, False, True)
     """
 
@@ -42,7 +42,7 @@ class Pace:
         self._last: dict[object, float] = {}
 
     def due(self, key: object = None) -> bool:
-        """Is it time for this key again? Saying yes starts its next interval."""
+        """Whether the action is allowed now; if so, the next interval of the key starts."""
         now = time.monotonic()
         if now - self._last.get(key, -float("inf")) < self.every:
             return False
@@ -51,16 +51,21 @@ class Pace:
 
 
 class Log:
-    """One line in the log for what happens, at most one in `every` seconds for each solver or sweep.
+    """Log each event in a line of level INFO, but at most one in `every` seconds for each solver or sweep.
 
-    A finished stage and a solver's step that reaches its tolerance are always logged. The lines have the level INFO.
+    The end of a stage, and a step of a solver that reaches the tolerance, are always logged.
 
     Parameters
     ----------
     logger : logging.Logger, optional
-        Where to; by default the logger "mercer".
+        The logger to write to; by default the logger "mercer".
     every : float
-        Seconds between two lines about the same thing.
+        The least number of seconds between two lines about the same solver or sweep.
+
+    Raises
+    ------
+    InvalidInput
+        If `every` is negative or NaN.
 
     Examples
     --------
@@ -78,30 +83,35 @@ class Log:
     def __init__(self, logger: logging.Logger | None = None, every: float = 1.0) -> None:
         self.logger = logging.getLogger("mercer") if logger is None else logger
         self.every = _seconds("Log", "every", every)
-        self._pace = Pace(self.every)
+        self._limit = RateLimit(self.every)
 
     def on_event(self, event: Event) -> None:
-        """Log it, unless the last line about the same thing was a moment ago."""
+        """Log the event, unless the last line about the same solver or sweep is less than `every` seconds old."""
         match event:
             case SolverStep(solver, step, residual, tolerance):
-                if self._pace.due(solver) or residual <= tolerance:
+                if self._limit.due(solver) or residual <= tolerance:
                     self.logger.info("%s: step %d, residual %.2e (stops at %.1e)", solver, step, residual, tolerance)
             case TilesDone(what, done, total):
-                if self._pace.due(what):
+                if self._limit.due(what):
                     self.logger.info("%s: %d of %d tiles", what, done, total)
             case StageDone(name, seconds):
                 self.logger.info("%s: done in %.3g s", name, seconds)
 
 
 class Cancel:
-    """Raise `Cancelled` from the next event after so many seconds, or as soon as `when()` is true.
+    """Raise `Cancelled` at the first event after `after_seconds` seconds, or at which `when()` is true.
 
     Parameters
     ----------
     after_seconds : float, optional
-        Counted from the beginning of the `observe` block.
+        Seconds from the beginning of the `observe` block.
     when : callable, optional
-        Called without arguments at each event, such as the `is_set` of a `threading.Event`.
+        A function without arguments, such as the `is_set` of a `threading.Event`; it is called at each event.
+
+    Raises
+    ------
+    InvalidInput
+        If neither is given, if `after_seconds` is negative or NaN, or if `when` cannot be called.
 
     Examples
     --------
@@ -120,7 +130,7 @@ class Cancel:
     def __init__(self, after_seconds: float | None = None, when: Callable[[], bool] | None = None) -> None:
         if after_seconds is None and when is None:
             raise InvalidInput(
-                message("Cancel", "neither a time nor a condition", "give after_seconds=... or when=...")
+                message("Cancel", "neither a time nor a condition is given", "give after_seconds=... or when=...")
             )
         if when is not None and not callable(when):
             raise InvalidInput(
@@ -138,10 +148,10 @@ class Cancel:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nothing to put away."""
+        """Do nothing: there is nothing to close."""
 
     def on_event(self, event: Event) -> None:
-        """Raise `Cancelled` if it is time."""
+        """Raise `Cancelled` if the time is over or the condition is true."""
         reason = self._reason()
         if reason:
             given = f"{reason} at {topic(event)!r}"
@@ -149,7 +159,7 @@ class Cancel:
 
     def _reason(self) -> str | None:
         if self.after_seconds is not None and time.monotonic() - self._start >= self.after_seconds:
-            return f"{self.after_seconds:g} seconds were over"
+            return f"{self.after_seconds:g} seconds had passed"
         if self.when is not None and self.when():
             return "when() was true"
         return None
@@ -158,5 +168,5 @@ class Cancel:
 def _seconds(who: str, name: str, value: float) -> float:
     seconds = float(value)
     if not seconds >= 0:
-        raise InvalidInput(message(who, f"{name}={value!r} is no length of time", "give seconds, zero or more"))
+        raise InvalidInput(message(who, f"{name}={value!r} is not a length of time", "give seconds, zero or more"))
     return seconds

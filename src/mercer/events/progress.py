@@ -1,4 +1,4 @@
-"""Progress bars: by rich on terminals, as HTML in notebooks, and nowhere else."""
+"""Progress bars: drawn by rich on terminals, as HTML in notebooks, and not elsewhere."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any, Self
 
 from mercer.events.event import Event, SolverStep, StageDone, TilesDone
 from mercer.events.notebook import NotebookBars, in_notebook
-from mercer.events.observers import Pace
+from mercer.events.observers import RateLimit
 
 __all__ = ["Progress", "share_done"]
 
 
 def share_done(first: float, residual: float, tolerance: float) -> float:
-    """log(r₀/r) / log(r₀/tol), between 0 and 1: how far a residual has come on its way from the first to the tolerance.
+    """log(r₀/r) / log(r₀/tol), between 0 and 1: the progress of a residual r from the first one, r₀, to the tolerance.
 
     >>> share_done(1.0, 1e-4, 1e-8)
     0.5
@@ -29,10 +29,11 @@ def share_done(first: float, residual: float, tolerance: float) -> float:
 
 
 class Progress:
-    """A bar for each solver and each sweep with the time it has left, in notebooks, and on terminals.
+    """Show a bar for each solver and each sweep, with the time that is left.
 
-    A solver's bar is log(r₀/r) / log(r₀/tol) long. On a terminal the bars are drawn on standard error by rich
-    (`pip install "mercer[progress]"`); without it, one line says so and nothing is drawn. Elsewhere nothing is drawn.
+    A solver's bar is filled by log(r₀/r) / log(r₀/tol), for its first residual r₀ and the present one, r. In notebooks
+    the bars are HTML. On terminals rich draws them on standard error (`pip install "mercer[progress]"`); without rich a
+    warning is logged. Elsewhere nothing is drawn.
 
     Examples
     --------
@@ -45,10 +46,10 @@ class Progress:
         self._bars: Any = None
         self._tasks: dict[str, Any] = {}
         self._first: dict[str, float] = {}
-        self._pace = Pace(every=0.1)
+        self._limit = RateLimit(every=0.1)
 
     def __enter__(self) -> Self:
-        """Open the display in a notebook, and if standard error is a terminal."""
+        """Open the display if this is a notebook, or if standard error is a terminal."""
         if in_notebook():
             self._bars = NotebookBars()
         elif sys.stderr is not None and sys.stderr.isatty():
@@ -60,7 +61,7 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Draw the last state and close the display."""
+        """Draw the final state and close the display."""
         if self._bars is not None:
             self._bars.refresh()
             self._bars.stop()
@@ -69,7 +70,7 @@ class Progress:
         self._first.clear()
 
     def on_event(self, event: Event) -> None:
-        """Move the bar that the event is about."""
+        """Update the bar of the event's solver or sweep."""
         if self._bars is None:
             return
         match event:
@@ -82,7 +83,7 @@ class Progress:
                 self._move(what, done, total, f"{done} of {total}")
             case StageDone(name, seconds):
                 self._say(f"{name}: {seconds:.3g} s")
-        if self._pace.due():
+        if self._limit.due():
             self._bars.refresh()
 
     def _say(self, line: str) -> None:
@@ -98,7 +99,7 @@ class Progress:
 
 
 def _rich_bars() -> Any:
-    """rich's display, refreshed by hand: no thread of its own that a fork could lose."""
+    """rich's display, which we refresh ourselves: a refreshing thread of its own would not survive a fork."""
     try:
         from rich.console import Console
         from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn

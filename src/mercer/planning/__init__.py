@@ -1,4 +1,4 @@
-"""What a way to an answer costs: operations and bytes, counted in symbols, and the rates of the machine."""
+"""The cost of each method: operations and bytes, counted in symbols, over the rates of the machine."""
 
 from mercer.planning.machine import Machine
 

@@ -1,11 +1,12 @@
-r"""Seconds of each way to an answer: operations and bytes, counted in symbols, over the rates of a `Machine`.
+r"""Predicted seconds of each method: operations and bytes, counted in symbols, over the rates of a `Machine`.
 
-n rows of d columns, r pivots or landmarks, c right-hand sides, s bytes of an entry. On the machine: f(s) operations a
-second of BLAS, e(d, s) seconds for a pair of rows, of which K has n²/2, b(s) seconds more for a pair with a block of 26
-vectors, β bytes a second that are read (β₁ by one thread), τ bytes a second of fresh memory, γ calls a second.
+n is the number of rows and d of columns, r of pivots or landmarks, c of right-hand sides, s of bytes of an entry. The
+rates of the machine: f(s) operations a second of BLAS; e(d, s) seconds for a pair of rows (K has n²/2 pairs), and b(s)
+seconds more if it is multiplied with a block of 26 vectors; β bytes a second that are read (β₁ by one thread); τ bytes
+a second that are written to fresh memory; γ calls a second.
 
 ====================================  ==================================================================================
-product of K, entries made anew       n²/2 · (e(d, s) + b(s) · [c > 2] max(1, c/26))
+product of K, entries recomputed      n²/2 · (e(d, s) + b(s) · [c > 2] max(1, c/26))
 product of a stored matrix            max(s n²/β, 2 n² c/f(s))
 K stored                              n²/2 · e(d, s) + s n²/τ
 K in 16 bits                          n²/2 · (e(d, 4) + 2 b(4)) + n²/τ
@@ -15,7 +16,7 @@ substitution in the factor            2 max(s n²/2β, n² c/f(s))
 LAPACK, values and k vectors          (4/3 n³/2 + 2 n² k)/f(8) + 4/3 · 8 n³/2 · 1/(2β) + 50 n/γ
 LAPACK, all vectors                   (4/3 n³/2 + 4 n³)/f(8) + 4/3 · 8 n³/2 · 1/(2β) + 50 n/γ
 a band, K = QBQᵀ, and l shifts        (8/3 n³ (1 + 500/n) + 100 n² l)/φ + 10³ l/γ, φ operations a second of the engine
-sums by groups, entries made anew     n²/2 · e(d, s)
+sums by groups, entries recomputed    n²/2 · e(d, s)
 sums by groups, K stored              n²/σ, σ entries a second
 block Krylov, p steps of b columns    3 n b e(d, s) + p products of b columns + 25 p n b²/f(s) + LAPACK of p b
 pivoted Cholesky of rank r            n r (e(d, s) + 2 s/τ) + n r²/f(s) + 200 r/γ
@@ -23,12 +24,13 @@ preconditioner of rank r              the same + 2 n r²/f(s)
 its product, one thread of BLAS       max(2 s n r/β₁, 4 n r c/f₁(s)) + 600/γ
 ====================================  ==================================================================================
 
-(K + λI)X = B with residuals in float64 is solved by Cholesky in float32, with three or four steps of refinement, or by
-conjugate gradients, whose products have entries in float32 or 16 bits, with four checks in float64 or some more. Block
-Krylov takes p = 3 steps if k ≥ d, and 1.5 √(d/k) more if it looks for a part of d directions, which may be much alike.
+(K + λI)X = B with residuals in float64 is solved by Cholesky in float32 with three or four steps of refinement, or by
+conjugate gradients, whose products have entries in float32 or 16 bits, with four or five products in float64 that check
+the solution. Block Krylov takes p = 3 steps for k ≥ d eigenvectors, and 1.5 √(d/k) more for k < d, because then the
+wanted eigenvalues may be close to others.
 
-The shares of f(s) that decompositions reach, the calls of a step and of a column are numbers of the algorithms, not of
-a machine. A prediction is good if it is within a factor of two.
+The shares of f(s) that decompositions reach, and the calls of a step or of a column, belong to the algorithms and not
+to the machine. A good prediction is within a factor of two.
 """
 
 from __future__ import annotations
@@ -61,27 +63,27 @@ __all__ = [
 ]
 
 SHARE = 0.75
-"""Of the rate of large products that a decomposition by blocks reaches for large n."""
+"""The share of the rate of large products that a blocked decomposition reaches for large n."""
 HALF_WAY = 1500
-"""Rows at which it reaches half of that."""
+"""The number of rows for which it reaches half of that share."""
 CALLS_A_STEP = 600
-"""What Python takes in a step of conjugate gradients, in calls of NumPy."""
+"""Python's time in a step of conjugate gradients, in calls of NumPy."""
 CALLS_A_PIVOT = 200
-"""What it takes for a pivot."""
+"""Python's time for a pivot, in calls of NumPy."""
 CALLS_A_COLUMN = 50
-"""What LAPACK's reduction to tridiagonal form takes for each column beside its operations, in calls of NumPy."""
+"""The time of LAPACK's tridiagonal reduction for each column, beside its operations, in calls of NumPy."""
 CALLS_A_SHIFT = 1000
-"""What Python takes for each shift of a band matrix, in calls of NumPy."""
+"""Python's time for each shift of a band matrix, in calls of NumPy."""
 CALLS_OF_KRYLOV = 3000
-"""What it takes for a block Krylov step."""
+"""Python's time in a block Krylov step, in calls of NumPy."""
 PASSES, PASSES_OF_STORED = 10.0, 4.0
-"""Full passes of Lloyd's iteration for each start; several starts begin with one pass over a stored matrix."""
+"""Full passes of Lloyd's iteration for each start, with recomputed entries and with a stored matrix."""
 SPIN = 0.09
-"""Seconds for which idle threads of BLAS look for work: a call must be longer for more threads to pay."""
+"""Seconds for which idle threads of BLAS spin: more threads pay off only in calls that are longer."""
 
 
 def product(machine: Machine, n: int, d: int, columns: int = 1, itemsize: int = 8) -> float:
-    """K V for a symmetric K whose entries are made anew, each pair of rows once.
+    """K V for a symmetric K whose entries are recomputed, once for each pair of rows.
 
     >>> m = Machine.documented()
     >>> product(m, 2000, 10) == 4 * product(m, 1000, 10), product(m, 1000, 10, 26) > product(m, 1000, 10)
@@ -92,22 +94,22 @@ def product(machine: Machine, n: int, d: int, columns: int = 1, itemsize: int = 
 
 
 def stored_product(machine: Machine, n: int, columns: int = 1, itemsize: int = 8) -> float:
-    """A V for a stored matrix: its bytes are read, or its operations made, whichever takes longer."""
+    """A V for a stored matrix: the longer of reading its bytes and doing its operations."""
     return max(itemsize * n * n / machine.bandwidth, 2.0 * n * n * columns / machine.product(itemsize))
 
 
 def matrix(machine: Machine, n: int, d: int, itemsize: int = 8) -> float:
-    """K in fresh memory."""
+    """K, computed into fresh memory."""
     return n * n / 2 * machine.pair(d, itemsize) + itemsize * n * n / machine.touch
 
 
 def quantised(machine: Machine, n: int, d: int) -> float:
-    """K in 16 bits, each pair once, in fresh memory."""
+    """K in 16 bits, once for each pair of rows, into fresh memory."""
     return n * n / 2 * (machine.pair(d, 4) + 2 * machine.block(4)) + n * n / machine.touch
 
 
 def quantised_product(machine: Machine, n: int, columns: int = 1) -> float:
-    """The product of a matrix in 16 bits."""
+    """The product of a matrix in 16 bits with vectors."""
     return n * n / machine.bandwidth + n * n / 2 * columns * machine.block(4) / MANY
 
 
@@ -122,12 +124,12 @@ def cholesky(machine: Machine, n: int, itemsize: int = 8) -> float:
 
 
 def substitution(machine: Machine, n: int, columns: int = 1, itemsize: int = 8) -> float:
-    """Forward and back substitution in that factor."""
+    """Forward and back substitution with the Cholesky factor."""
     return 2 * max(itemsize * n * n / 2 / machine.bandwidth, n * n * columns / machine.product(itemsize))
 
 
 def _tridiagonal(machine: Machine, n: int) -> float:
-    """LAPACK's reduction: half of its operations are products with vectors, which read the rest of the matrix."""
+    """LAPACK's reduction: half of its operations are products with vectors, which read the remaining matrix."""
     blocked, read = 2 / 3 * n**3 / machine.product(8), 8 / 3 * n**3 / machine.bandwidth
     return blocked + read / 2 + CALLS_A_COLUMN * n / machine.calls
 
@@ -143,13 +145,13 @@ def eigenvectors(machine: Machine, n: int) -> float:
 
 
 def band(machine: Machine, n: int, shifts: int) -> float:
-    """K = QBQᵀ with a band matrix B, and the inverse's diagonal for so many shifts."""
+    """K = QBQᵀ with a band matrix B, and the diagonal of (K + λI)⁻¹ for each of the shifts λ."""
     operations = 8 / 3 * n * n * (n + 500) + 100 * n * n * shifts
     return operations / machine.tiles + CALLS_A_SHIFT * (shifts + 1) / machine.calls
 
 
 def krylov(machine: Machine, n: int, d: int, k: int, *, stored: bool = False, itemsize: int = 4) -> float:
-    """The k largest eigenvalues and their vectors by block Krylov steps of b columns, on K `stored` or made anew.
+    """The k largest eigenvalues and their vectors by block Krylov steps, with K `stored` or its entries recomputed.
 
     >>> m = Machine.documented()
     >>> krylov(m, 5000, 20, 10) < leading_eigenvectors(m, 5000, 10)
@@ -164,9 +166,9 @@ def krylov(machine: Machine, n: int, d: int, k: int, *, stored: bool = False, it
 
 
 def eigen_ways(machine: Machine, n: int, d: int, k: int) -> dict[str, float]:
-    """The k largest eigenpairs by LAPACK, and by block Krylov on a stored matrix and on one that is not.
+    """The k largest eigenpairs by LAPACK, and by block Krylov with a stored matrix and without one.
 
-    Each ends with a product in float64, by which the pairs are checked.
+    Each includes a product in float64 that checks the pairs.
     """
     check = product(machine, n, d, k)
     return {
@@ -177,42 +179,45 @@ def eigen_ways(machine: Machine, n: int, d: int, k: int) -> dict[str, float]:
 
 
 def lloyd(machine: Machine, n: int, d: int, starts: int, *, stored: bool = False) -> float:
-    """Kernel k-means on K `stored` or made anew; rows that move in all passes of a start make a few full passes."""
+    """Kernel k-means with K `stored` or its entries recomputed.
+
+    A pass costs in proportion to the rows that change their cluster; the passes of a start amount to a few full ones.
+    """
     if stored:
         return matrix(machine, n, d, 4) + PASSES_OF_STORED * starts * n * n / machine.sums
     return PASSES * starts * n * n / 2 * machine.pair(d, 4)
 
 
 def pivots(machine: Machine, n: int, d: int, rank: int, itemsize: int = 4) -> float:
-    """A pivoted Cholesky approximation of rank r."""
+    """A pivoted Cholesky approximation FFᵀ of rank r."""
     entries = n * rank * (machine.pair(d, itemsize) + 2 * itemsize / machine.touch)
     return entries + n * rank**2 / machine.product(itemsize) + CALLS_A_PIVOT * rank / machine.calls
 
 
 def preconditioner(machine: Machine, n: int, d: int, rank: int, itemsize: int = 4) -> float:
-    """Such an approximation, and a factor of FᵀF."""
+    """A pivoted Cholesky approximation FFᵀ, and the Cholesky factor of FᵀF."""
     return pivots(machine, n, d, rank, itemsize) + 2 * n * rank**2 / machine.product(itemsize)
 
 
 def preconditioning(machine: Machine, n: int, rank: int, columns: int = 1, itemsize: int = 4) -> float:
-    """What a step of conjugate gradients takes beside its product: F twice, by one thread, and the calls."""
+    """A step of conjugate gradients without its product: one thread multiplies with F and Fᵀ, and Python's calls."""
     read = 2 * itemsize * n * rank / machine.bandwidth_alone
     made = 4 * n * rank * columns / machine.product(itemsize, alone=True)
     return max(read, made) + CALLS_A_STEP / machine.calls
 
 
 CHECKS, CHECKS_OF_STORED = 3.5, 4.5
-"""Products in float64 by which a solution is refined, or checked after rounds with entries in 16 bits."""
+"""Products in float64 that refine a solution, and that check one after rounds with entries in 16 bits."""
 ROUNDS = 1.25
-"""Steps of rounds with entries in 16 bits for each step with float32 ones."""
+"""Steps that rounds with entries in 16 bits take for each step with entries in float32."""
 
 
 def refined_cholesky(machine: Machine, n: int, d: int, columns: int = 1, *, kept: bool = False) -> float:
-    """(K + λI)X = B by a factor in float32; residuals by float64 entries, which may be `kept`."""
+    """(K + λI)X = B by a factor in float32, and residuals by float64 entries, which may be `kept` in memory."""
     made = matrix(machine, n, d, 4)
     residual = product(machine, n, d, columns)
     if kept:
-        made = matrix(machine, n, d, 8)  # touches as many bytes: each pair once in float64, and a float32 matrix
+        made = matrix(machine, n, d, 8)  # as many fresh bytes as each pair once in float64 and a float32 matrix
         residual = stored_product(machine, n, columns)
     return made + cholesky(machine, n, 4) + CHECKS * (residual + substitution(machine, n, columns, 4))
 
@@ -220,7 +225,7 @@ def refined_cholesky(machine: Machine, n: int, d: int, columns: int = 1, *, kept
 def conjugate_gradients(
     machine: Machine, n: int, d: int, rank: int, steps: float, columns: int = 1, *, stored: bool = False
 ) -> float:
-    """The same by steps with float32 entries, or with entries `stored` in 16 bits, and a preconditioner that is there.
+    """(K + λI)X = B by steps with float32 entries, or with entries `stored` in 16 bits, and an existing preconditioner.
 
     >>> m = Machine.documented()
     >>> conjugate_gradients(m, 20_000, 100, 960, 80, stored=True) < conjugate_gradients(m, 20_000, 100, 960, 80)
@@ -234,9 +239,10 @@ def conjugate_gradients(
 
 
 def held_out_ways(machine: Machine, n: int, train: int, systems: int) -> dict[str, float]:
-    """Ridge regressions on `train` of n rows, so many `systems`: one for each fold and λ.
+    """Ridge regressions on `train` of n rows: `systems` of them, one for each fold and λ.
 
-    By one decomposition of K, from which the rows of a fold are left out, or by a factor for each.
+    One decomposition of K serves them all, with corrections for the rows that a fold leaves out, or each has its own
+    Cholesky factor.
     """
     out = n - train
     left = (2 * n * out**2 + out**3 / 3) / machine.product(8) + CALLS_A_STEP / machine.calls
@@ -245,7 +251,7 @@ def held_out_ways(machine: Machine, n: int, train: int, systems: int) -> dict[st
 
 
 def least_for_threads(machine: Machine) -> float:
-    """Operations of a call of BLAS from which on more than one thread pays.
+    """The operations of a BLAS call above which more than one thread pays off.
 
     >>> 1e9 < least_for_threads(Machine.documented()) < 1e10
     True

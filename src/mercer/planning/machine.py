@@ -1,6 +1,6 @@
-"""The rates of the machine: documented ones, and those that were measured here and kept.
+"""The rates of the machine: documented defaults, and rates that were measured on this machine and kept in a file.
 
-No other file of the package holds a time or a number of operations a second. `mercer.gram.rates` measures.
+No other module has figures in seconds or operations a second. `mercer.gram.rates` measures the rates.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ from mercer.version import __version__
 __all__ = ["MANY", "NARROW", "WIDE", "Machine", "cache_folder", "given", "keep", "kept", "known"]
 
 NARROW, WIDE = 8, 128
-"""Columns of the rows at which the engine's rate of entries is known: seconds are linear in d between the two, the same
-for fewer columns, and in proportion to d for more."""
+"""Numbers of columns at which the engine's rate of entries is measured. The seconds for a pair of rows are linear in d
+between the two, constant below, and proportional to d above."""
 
 MANY = 26
-"""Vectors that the engine multiplies with at once at little more than the cost of ten."""
+"""How many vectors the engine multiplies with at once for little more than the cost of ten."""
 
 MOST_BANDWIDTH = 4
-"""Threads that share the documented bandwidth of one: more have no more of it."""
+"""The number of threads above which the documented bandwidth does not grow."""
 
 FORMAT = 1
-"""Of the file in which rates are kept."""
+"""The format of the file with rates."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What the machine does in a second, with as many threads as the engine has.
+    """The rates of a machine, a second, with as many threads as the engine uses.
 
     Attributes
     ----------
     threads : int
-        Of the engine.
+        The number of threads of the engine.
     product32, product64 : float
         Operations a second of a product of large matrices in float32 and float64, by all threads of BLAS.
     product32_alone, product64_alone : float
-        The same by one thread.
+        Operations a second of the same products by one thread.
     bandwidth, bandwidth_alone : float
         Bytes a second that a product of a large stored matrix with a vector reads, by all threads and by one.
     touch : float
@@ -60,16 +60,15 @@ class Machine:
         Pairs of rows a second in a symmetric product of a Gaussian kernel matrix with one vector, for rows of `NARROW`
         and of `WIDE` columns, with entries in float32 and float64. A pair stands for two entries.
     block32, block64 : float
-        The same pairs a second, in the part of a product with 26 vectors that one with a single vector has not.
+        1/s for the s seconds by which a pair takes longer if the product is with 26 vectors instead of one.
     sums : float
-        Entries of a stored matrix in float32 that are added up by groups of columns a second.
+        Entries a second of a stored float32 matrix that are added up by groups of columns.
     compare, sort : float
-        Comparisons of two vectors of sequence windows a second, and windows a second that the count of one pattern
-        sorts.
+        Comparisons a second of two vectors of sequence windows, and windows a second that counting one pattern sorts.
     calls : float
-        Calls of NumPy on a few numbers a second: what Python costs.
+        Calls a second of NumPy functions on a few numbers: the rate of Python code.
     source : str
-        Where the rates are from: "documented", "measured", or a file.
+        The origin of the rates: "documented", "measured", or the name of a file.
 
     Examples
     --------
@@ -100,9 +99,14 @@ class Machine:
 
     @classmethod
     def documented(cls, threads: int = 2, instruction_set: str = "x86-64-v4") -> Machine:
-        """The rates that are assumed if none were measured: those of a server's processor of 2023.
+        """The default rates, those of a server processor of 2023.
 
-        An instruction set without documented rates has those of x86-64-v2; "numpy" is the reference.
+        Parameters
+        ----------
+        threads : int
+        instruction_set : str
+            That of the engine; "" is a compiled engine without one, and others without documented rates have those of
+            x86-64-v2.
         """
         one = _DOCUMENTED.get(instruction_set, _DOCUMENTED["x86-64-v2"])
         more = {name: rate * threads for name, rate in one.items() if name not in _OF_ONE_THREAD}
@@ -111,7 +115,7 @@ class Machine:
         return cls(threads, **rates)
 
     def save(self, file: str | os.PathLike[str]) -> None:
-        """Write the rates into a file that ``MERCER_MACHINE`` may name.
+        """Write the rates to a file, for the environment variable ``MERCER_MACHINE`` to name.
 
         >>> import tempfile
         >>> Machine.documented().save(Path(tempfile.mkdtemp()) / "rates.json")
@@ -119,7 +123,7 @@ class Machine:
         _write(self, None, Path(file))
 
     def product(self, itemsize: int, *, alone: bool = False) -> float:
-        """Operations a second of BLAS for entries of 4 or 8 bytes."""
+        """Operations a second of BLAS for entries of 4 or 8 bytes, by all threads or by one (`alone`)."""
         return float(getattr(self, f"product{8 * itemsize}{'_alone' if alone else ''}"))
 
     def pair(self, d: int, itemsize: int) -> float:
@@ -135,11 +139,11 @@ class Machine:
 
     @property
     def tiles(self) -> float:
-        """Operations a second of the engine's own products of matrices in float64, by its rate for wide rows."""
+        """Operations a second of the engine's own matrix products in float64, estimated from its rate for wide rows."""
         return 0.9 * 2 * WIDE * self.wide64
 
     def block(self, itemsize: int) -> float:
-        """Seconds for a pair of rows to be multiplied with some 26 vectors instead of one."""
+        """Seconds by which a pair of rows takes longer if the product is with 26 vectors instead of one."""
         return 1 / float(getattr(self, f"block{8 * itemsize}"))
 
 
@@ -161,28 +165,25 @@ _DOCUMENTED = {
 }
 
 
-# ---- which rates are planned by --------------------------------------------------------------------------------------
+# ---- the rates in use ------------------------------------------------------------------------------------------------
 
 _measured: dict[tuple[int, str], Machine | None] = {}
 
 
 def known(threads: int, instruction_set: str) -> Machine:
-    """The rates to plan by without a measurement.
-
-    They are those of ``MERCER_MACHINE``, those that were measured before, or the documented ones.
-    """
+    """The rates of ``MERCER_MACHINE``, else those that were measured before, else the documented ones."""
     return given() or kept(threads, instruction_set) or Machine.documented(threads, instruction_set)
 
 
 def given() -> Machine | None:
-    """The rates that ``MERCER_MACHINE`` names; None if it is not set.
+    """The rates in the file that ``MERCER_MACHINE`` names; None if the variable is not set.
 
-    "off" stands for the documented ones of two threads and x86-64-v4, so that plans are the same on all machines.
+    "off" stands for the documented rates of two threads and x86-64-v4, so that plans are the same on all machines.
 
     Raises
     ------
     InvalidInput
-        If it names a file that does not hold rates.
+        If the file has no rates.
     """
     wanted = os.environ.get("MERCER_MACHINE", "")
     if not wanted:
@@ -194,13 +195,13 @@ def given() -> Machine | None:
 def _from_file(name: str) -> Machine:
     found = _read(Path(name))
     if found is None:
-        do = "name a file that Machine.save wrote, or say off for documented rates"
-        raise InvalidInput(message("MERCER_MACHINE", repr(name), do))
+        do = "name a file that Machine.save wrote, or set it to off for documented rates"
+        raise InvalidInput(message("MERCER_MACHINE", f"{name!r} is not a file with rates", do))
     return replace(found[0], source=name)
 
 
 def cache_folder() -> Path:
-    """Where this user's programs keep what they can make again."""
+    """The folder of mercer in the user's cache folder."""
     home = Path(os.path.expanduser("~"))
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "mercer"
@@ -210,7 +211,7 @@ def cache_folder() -> Path:
 
 
 def kept(threads: int, instruction_set: str) -> Machine | None:
-    """The rates that were measured on this machine for so many threads, in this process or an earlier one."""
+    """The rates that were measured on this machine for this number of threads, in this process or an earlier one."""
     at = threads, instruction_set
     if at not in _measured:
         _measured[at] = _kept(*at)
@@ -218,14 +219,14 @@ def kept(threads: int, instruction_set: str) -> Machine | None:
 
 
 def _kept(threads: int, instruction_set: str) -> Machine | None:
-    """Those of the user's cache folder; None where it has none, or none of use."""
+    """The rates in the user's cache folder; None if it has none for this machine and these versions."""
     key = _key(threads, instruction_set)
     found = _read(_place(key))
     return found[0] if found is not None and found[1] == key and found[0].threads == threads else None
 
 
 def keep(machine: Machine, instruction_set: str) -> None:
-    """Plan by measured rates from here on, and in later processes too if the user's cache folder can be written."""
+    """Use measured rates from now on, and in later processes too if the user's cache folder can be written."""
     _measured[machine.threads, instruction_set] = machine
     key = _key(machine.threads, instruction_set)
     with contextlib.suppress(OSError):
@@ -233,7 +234,7 @@ def keep(machine: Machine, instruction_set: str) -> None:
 
 
 def _write(machine: Machine, key: Any, place: Path) -> None:
-    """The file as a whole, or as it was before."""
+    """Replace the file in one step, so that it is never incomplete."""
     place.parent.mkdir(parents=True, exist_ok=True)
     number, name = tempfile.mkstemp(dir=place.parent, prefix=place.name)
     try:
@@ -246,7 +247,7 @@ def _write(machine: Machine, key: Any, place: Path) -> None:
 
 
 def _read(file: Path) -> tuple[Machine, Any] | None:
-    """The rates in a file, and what they are of; None if it is not there or holds something else."""
+    """The rates in a file, and the key of the machine they belong to; None if there is no file with rates."""
     names = {field.name for field in fields(Machine)}
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
@@ -266,7 +267,7 @@ def _place(key: dict[str, Any]) -> Path:
 
 
 def _key(threads: int, instruction_set: str) -> dict[str, Any]:
-    """What rates depend on: the processor, the versions of what runs on it, the instruction set and the threads."""
+    """Everything that rates depend on: the processor, versions of libraries, the instruction set and the threads."""
     versions = [__version__, np.__version__, scipy.__version__]
     return {
         "processor": [platform.system(), platform.machine(), _processor(), os.cpu_count()],
@@ -279,7 +280,7 @@ def _key(threads: int, instruction_set: str) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=1)
 def _processor() -> str:
-    """The model of the processor."""
+    """The name of the processor's model."""
     with contextlib.suppress(OSError, UnicodeDecodeError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             if line.startswith(("model name", "flags", "CPU part")):

@@ -1,4 +1,4 @@
-"""Points: what the rows of a data set are, which of them a kernel takes, and what is checked where they enter."""
+"""Points: the kinds of rows that data sets have, the spaces of points that kernels take, and the checks of input."""
 
 from mercer.points.base import Points, VectorPoints
 from mercer.points.budget import available_memory, human, parse_memory, require

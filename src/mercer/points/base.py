@@ -1,4 +1,4 @@
-"""The contract of points: all that the rest of the package asks of the rows of a data set."""
+"""The contract of points: everything that the rest of the package needs to know about the rows of a data set."""
 
 from __future__ import annotations
 
@@ -20,38 +20,42 @@ FLOAT64 = np.dtype(np.float64)
 
 
 class Points(ABC):
-    """Points x₁, …, xₙ of one kind, never changed.
+    """Points x₁, …, xₙ of one kind; they are immutable.
 
-    A kind owes `rows`, `validate`, `take`, `run` and `join`; the other methods follow from these, and are overridden
-    where there is a faster way. To make points copies nothing and checks nothing. `mercer.testing.check_points` is the
-    contract.
+    A subclass must have `rows`, `validate`, `take`, `run` and `join`. The other methods follow from these, and a
+    subclass overrides them if it knows a faster way. The constructor copies nothing and checks nothing.
+    `mercer.testing.check_points` tests the contract.
+
+    Attributes
+    ----------
+    rows : array, CSR matrix, list or data frame
+        The points as kernels read them and users get them back.
     """
 
     __slots__ = ()
 
     rows: Any
-    """The points as kernels read them and users get them back: an array, a CSR matrix, a list, a data frame."""
 
     @abstractmethod
     def validate(self, who: str) -> Points:
-        """The same points, checked; raise InvalidInput, which begins with `who`, if no kernel has values for them."""
+        """The same points, checked; raise InvalidInput, which names `who`, if no kernel has values for them."""
 
     @abstractmethod
     def take(self, index: Index, *, copy: bool = True) -> Points:
-        """The points of these numbers, in this order, in memory.
+        """The points with these indices, in this order, in memory.
 
-        With copy=False they are only read, and may share the memory of these points.
+        With copy=False the result may share the memory of these points, so that the caller must not change it.
         """
 
     @abstractmethod
     def run(self, first: int, last: int) -> Points:
-        """The points from `first` up to but not including `last`, to be read; nothing is copied."""
+        """The points from `first` up to but not including `last`. They share the memory of these points."""
 
     @abstractmethod
     def join(self, other: Points) -> Points:
-        """These points, and then the other ones."""
+        """These points, followed by the other ones."""
 
-    # ---- what follows -----------------------------------------------------------------------------------------------
+    # ---- methods that follow from these -----------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -63,22 +67,22 @@ class Points(ABC):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """float32 or float64: what kernel values of these points are computed in."""
+        """The precision in which kernel values of these points are computed: float32 or float64."""
         return FLOAT64
 
     @property
     def columns(self) -> int:
-        """Columns of the table that the points are rows of; 0 if they are not."""
+        """How many columns the table of the points has; 0 if the points are not rows of a table."""
         return 0
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(n, columns), or (n,) for points that are no rows of a table."""
+        """(n, columns), or (n,) if the points are not rows of a table."""
         return (len(self), self.columns) if self.columns else (len(self),)
 
     @property
     def sparse(self) -> bool:
-        """Whether zeros are left out."""
+        """Whether the points are stored without their zeros."""
         return False
 
     @property
@@ -88,61 +92,61 @@ class Points(ABC):
 
     @property
     def nbytes(self) -> int:
-        """Bytes that a copy takes; 0 for objects, which are not copied."""
+        """How many bytes a copy takes; 0 for objects, which are not copied."""
         return 0
 
     @property
     def symmetric(self) -> bool:
-        """Whether k(xᵢ, xⱼ) = k(xⱼ, xᵢ) for every symmetric function k; values that are given may differ."""
+        """Whether k(xᵢ, xⱼ) = k(xⱼ, xᵢ) for every symmetric function k; False only for some precomputed values."""
         return True
 
     def blocks(self, size: int) -> Iterator[Points]:
-        """Runs of at most `size` bytes, or of one point, in order; at least one run."""
+        """Consecutive runs of at most `size` bytes, or of one point; at least one run."""
         n, total = len(self), self.nbytes
         step = max(1, size * n // total if total else n)
         for first in range(0, max(n, 1), step):
             yield self.run(first, min(first + step, n))
 
     def fingerprint(self) -> str:
-        """A digest of all that matters: values, their order, dtype and shape, and the structure of sparse rows.
+        """A digest of the values, their order, dtype and shape, and of the structure of sparse rows.
 
-        It is the same in another process.
+        Equal points have equal digests in all processes.
         """
         return fingerprint(self.rows)
 
     def anchors(self) -> Points:
-        """The points that the values of these are with, if no others are named: what a fitted model keeps."""
+        """The points that a fitted model keeps, for kernel values of new points with them."""
         return self
 
     def among(self, index: Index, others: Index | None = None) -> Points:
-        """Some of the points as a data set, with the values among themselves, or with the points `others`."""
+        """Some of the points as a data set of their own, with kernel values among them, or with the points `others`."""
         return self.take(index)
 
     def widened(self, dtype: DTypeLike) -> Points:
-        """The points in this dtype if they are vectors in a narrower one."""
+        """The points in this dtype if they are vectors of a narrower dtype, otherwise the points themselves."""
         return self
 
     def readable(self, who: str) -> Self:
-        """The points themselves, unless NumPy cannot read them where they are: then raise InvalidInput."""
+        """The points themselves; raise InvalidInput if NumPy cannot read their memory."""
         return self
 
 
 class VectorPoints(Points):
-    """Points of ℝᵈ, the rows of a table of numbers. A kind owes `dense`, `astype` and `stack` instead of `join`."""
+    """Points of ℝᵈ: rows of a table of numbers. A subclass must have `dense`, `astype` and `stack`, but no `join`."""
 
     __slots__ = ()
 
     @abstractmethod
     def dense(self) -> NDArray[Any]:
-        """The table as an array, all zeros written out; the array itself if it is one."""
+        """The table as an array with all its zeros; the array itself if the points have one."""
 
     @abstractmethod
     def astype(self, dtype: DTypeLike) -> VectorPoints:
-        """The points in this dtype; the points themselves if they are in it."""
+        """The points in this dtype; the points themselves if they have it."""
 
     @abstractmethod
     def stack(self, first: VectorPoints, second: VectorPoints) -> VectorPoints:
-        """The points of the first and of the second, as this kind keeps them in memory."""
+        """The points of the first and of the second, as points of this class."""
 
     def __len__(self) -> int:
         return int(self.rows.shape[0])
@@ -161,17 +165,17 @@ class VectorPoints(Points):
 
     @property
     def may_be_dense(self) -> bool:
-        """Whether the tile engine may have the points as an array, all zeros written out."""
+        """Whether the points may be converted to an array for the tile engine."""
         return True
 
     @property
     def written(self) -> int:
-        """Bytes of the array that `dense` makes; 0 if it makes none."""
+        """Bytes of the array that `dense` allocates; 0 if it returns an existing one."""
         return 0
 
     @property
     def values(self) -> NDArray[Any]:
-        """The numbers that are kept, in an array of any shape."""
+        """The stored numbers, in an array of any shape."""
         return self.dense()
 
     def csr(self) -> Any:
@@ -181,7 +185,7 @@ class VectorPoints(Points):
     def largest(self) -> float:
         """The largest |number|."""
         values = self.values
-        # Not of |values|, which would be a copy of the data.
+        # |values| would be a copy of the data.
         return float(max(np.max(values, initial=0.0), -np.min(values, initial=0.0)))
 
     def squared_norms(self) -> NDArray[Any]:
@@ -190,7 +194,7 @@ class VectorPoints(Points):
         return np.asarray(np.einsum("ij,ij->i", table, table))
 
     def join(self, other: Points) -> VectorPoints:
-        """These points, and then the other ones; zeros are left out if one of the two leaves them out."""
+        """These points, followed by the other ones; the result is sparse if one of the two is."""
         if not isinstance(other, VectorPoints):
             raise TypeError(f"{type(other).__name__} after {type(self).__name__}")
         return (other if other.sparse else self).stack(self, other)

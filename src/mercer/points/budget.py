@@ -1,4 +1,4 @@
-"""How much memory there is, how much may be used, and the refusal to use more, before anything is allocated."""
+"""Available memory, memory budgets, and the check of a plan against the budget before anything is allocated."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from mercer.engine import control_groups
 from mercer.errors import InvalidInput, MemoryExceeded, message
 
 __all__ = ["available_memory", "human", "parse_memory", "require"]
@@ -25,20 +26,28 @@ _UNITS = {"": 1, "b": 1} | {
 }
 _AMOUNT = re.compile(r"\s*([0-9][0-9_]*\.?[0-9]*(?:e[+-]?[0-9]+)?|\.[0-9]+)\s*([a-z]*)\s*", re.IGNORECASE)
 LATELY = 0.5
-"""Seconds for which a budget of None is looked up once: it takes as long as a tenth of a fit of 200 rows."""
+"""Seconds for which the available memory is remembered: asking takes a tenth of the time of a fit of 200 rows."""
 _LAST_RESORT = 2**30
-_NO_LIMIT = 2**60  # cgroup v1 writes a number near 2**63 where there is no limit
+_NO_LIMIT = 2**60  # control groups of version 1 have a number near 2**63 for "no limit"
+_GROUP_FILES = {
+    1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    2: ("memory.max", "memory.current", "inactive_file"),
+}
 
 
 def parse_memory(memory: float | str | None) -> int:
-    """The budget in bytes: half of what is free for None, a number of bytes, or a text such as "2GB" or "512 MiB".
+    """The memory budget in bytes.
 
-    kB, MB, GB, TB are powers of 1000 (the B may be left out); KiB, MiB, GiB, TiB powers of 1024.
+    Parameters
+    ----------
+    memory : float, str or None
+        A number of bytes, or a text such as "2GB" or "512 MiB"; None for half of the available memory. kB, MB, GB, TB
+        and PB are powers of 1000 (the B may be left out), KiB, MiB, GiB, TiB and PiB powers of 1024.
 
     Raises
     ------
     InvalidInput
-        When it is neither, or not positive.
+        If `memory` is anything else, or less than one byte.
 
     Examples
     --------
@@ -47,24 +56,24 @@ def parse_memory(memory: float | str | None) -> int:
     """
     if memory is None:
         return max(_lately_available(int(time.monotonic() / LATELY)) // 2, 1)
-    advice = 'give bytes, a text such as "2GB" or "512MiB", or None for half of what is free'
+    advice = 'give bytes, a text such as "2GB" or "512MiB", or None for half of the available memory'
     if isinstance(memory, str):
         amount = _AMOUNT.fullmatch(memory)
         unit = _UNITS.get(amount[2].lower()) if amount else None
         if amount is None or unit is None:
-            raise InvalidInput(message("memory", f"{memory!r} is no amount of memory", advice))
+            raise InvalidInput(message("memory", f"{memory!r} is not an amount of memory", advice))
         size = float(amount[1]) * unit
     elif isinstance(memory, numbers.Real) and not isinstance(memory, bool):
         size = float(memory)
     else:
-        raise InvalidInput(message("memory", f"{memory!r} is no amount of memory", advice))
+        raise InvalidInput(message("memory", f"{memory!r} is not an amount of memory", advice))
     if not (math.isfinite(size) and size >= 1):
         raise InvalidInput(message("memory", f"{memory!r} is not a positive, finite number of bytes", advice))
     return int(size)
 
 
 def human(size: float) -> str:
-    """A number of bytes as people read it, in powers of 1000.
+    """A number of bytes for people to read, in units that are powers of 1000.
 
     >>> human(425_269_448), human(999), human(2**30), human(-1500)
     ('425 MB', '999 B', '1.07 GB', '-1.5 kB')
@@ -78,23 +87,21 @@ def human(size: float) -> str:
 
 
 def require(needed: int, budget: int, what: str, alternatives: str | Sequence[str]) -> None:
-    """Refuse a plan that needs more bytes than the budget, with the numbers and what else could be done.
-
-    Call it before allocating.
+    """Raise MemoryExceeded if a plan needs more bytes than the budget; call it before allocating.
 
     Parameters
     ----------
     needed, budget : int
         Bytes.
     what : str
-        What the memory is for: the message begins with it.
+        The purpose of the memory; the message begins with it.
     alternatives : str or sequence of str
-        What the caller's caller can do instead, each an imperative.
+        What the user can do instead, each an imperative.
 
     Raises
     ------
     MemoryExceeded
-        When `needed` is larger than `budget`.
+        If `needed` is larger than `budget`. The message has both figures and the alternatives.
 
     Examples
     --------
@@ -113,7 +120,7 @@ or use float32, or raise memory= to 10 GB or more.
 
 
 def _rounded_up(size: int) -> str:
-    """Three digits that, given back as memory=, suffice."""
+    """The size in three digits, rounded up, so that it suffices as `memory=`."""
     step = 10 ** max(len(str(size)) - 3, 0)
     return human(-(-size // step) * step)
 
@@ -124,9 +131,9 @@ def _lately_available(moment: int) -> int:
 
 
 def available_memory() -> int:
-    """Bytes that can be had now: what the system calls available, and what containers and limits leave of it.
+    """Bytes that this process can allocate now: the least of the system's, the containers' and the process's limits.
 
-    It never fails: where nothing can be found out, it says 1 GiB.
+    It never fails: if the system tells nothing, the result is 1 GiB.
 
     Examples
     --------
@@ -150,14 +157,14 @@ def _system_free() -> int | None:
 
 
 def _meminfo_available(text: str) -> int:
-    """MemAvailable, in bytes, of a /proc/meminfo; of an old kernel's, what it was later defined to be, roughly."""
+    """MemAvailable of /proc/meminfo, in bytes; old kernels do not have it, so that MemFree + Cached stands for it."""
     rows = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
     names = ["MemAvailable"] if "MemAvailable" in rows else ["MemFree", "Cached"]
     return sum(int(rows[name].split()[0]) for name in names) * 1024
 
 
 def _sysconf_free() -> int:
-    """Free pages where the system counts them; half of all pages where, as on macOS, it doesn't say."""
+    """The free pages in bytes if the system counts them; otherwise, as on macOS, half of all pages."""
     page = os.sysconf("SC_PAGE_SIZE")
     if "SC_AVPHYS_PAGES" in os.sysconf_names:
         return page * os.sysconf("SC_AVPHYS_PAGES")
@@ -181,32 +188,17 @@ def _windows_available() -> int:
     return int(status.avail)
 
 
-def _cgroup_free(root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/proc/self/cgroup")) -> int | None:
-    """The least that any memory cgroup above this process leaves, version 1 or 2; None where there is no limit."""
-    try:
-        lines = membership.read_text().splitlines()
-    except (OSError, ValueError):
-        return None
+def _cgroup_free(root: Path = control_groups.ROOT, membership: Path = control_groups.MEMBERSHIP) -> int | None:
+    """The least memory that a control group of this process leaves; None if no group has a limit."""
     found: list[int] = []
-    for line in lines:
-        _, controllers, path = [*line.split(":", 2), "", ""][:3]
-        if controllers == "":
-            base, names = root, ("memory.max", "memory.current", "inactive_file")
-        elif "memory" in controllers.split(","):
-            base, names = root / "memory", ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
-        else:
-            continue
-        group = base / path.lstrip("/")
-        for folder in (group, *group.parents):
-            with contextlib.suppress(OSError, ValueError):
-                found.append(_left_in_group(folder, *names))
-            if folder == base:
-                break
+    for version, folder in control_groups.folders("memory", root, membership):
+        with contextlib.suppress(OSError, ValueError):
+            found.append(_left_in_group(folder, *_GROUP_FILES[version]))
     return min(found, default=None)
 
 
 def _left_in_group(folder: Path, limit_name: str, usage_name: str, cache_name: str) -> int:
-    """limit − (usage − what the kernel would give up of its file cache); ValueError where there is no limit."""
+    """limit − (usage − reclaimable file cache); ValueError if the cgroup has no limit."""
     limit = int((folder / limit_name).read_text())
     if limit >= _NO_LIMIT:
         raise ValueError("no limit")
@@ -219,7 +211,7 @@ def _left_in_group(folder: Path, limit_name: str, usage_name: str, cache_name: s
 
 
 def _address_space_free(statm: Path = Path("/proc/self/statm")) -> int | None:
-    """What `ulimit -v` leaves; None where it isn't set or cannot be asked."""
+    """The address space that `ulimit -v` leaves; None if it is not set, or the system does not tell."""
     with contextlib.suppress(ImportError, OSError, ValueError, AttributeError, LookupError):
         import resource
 

@@ -41,7 +41,7 @@ class DensePoints(VectorPoints):
     def take(self, index: Index, *, copy: bool = True) -> DensePoints:
         if not copy and len(index) and run_ends(index) == [len(index) - 1]:
             return self.run(int(index[0]), int(index[-1]) + 1)
-        return DensePoints(np.asarray(self.rows[index]))  # no longer a file, if the array was one
+        return DensePoints(np.asarray(self.rows[index]))  # an array in memory, also of a mapped file
 
     def run(self, first: int, last: int) -> DensePoints:
         return DensePoints(self.rows[first:last])
@@ -56,4 +56,4 @@ class DensePoints(VectorPoints):
         return DensePoints(np.concatenate([first.dense(), second.dense()]))
 
     def fingerprint(self) -> str:
-        return fingerprint(np.asarray(self.rows))  # the same if the array is a file
+        return fingerprint(np.asarray(self.rows))  # the same for a mapped file

@@ -1,4 +1,4 @@
-"""What a computation depends on, as one text: the bytes, the structure, the dtype and the shape of all of it."""
+"""Digests of data and parameters: they cover the values, structure, dtype and shape of everything that is given."""
 
 from __future__ import annotations
 
@@ -20,15 +20,24 @@ __all__ = ["fingerprint"]
 
 
 def fingerprint(*things: Any) -> str:
-    """A digest of all things, equal for equal ones, also in another process.
+    """A digest of objects: equal objects have equal digests, in other processes too.
 
-    Of arrays, sparse matrices, tensors and tables it is that of all their values; of estimators and kernels that of
-    their class and parameters; of functions that of their code; of other objects that of what would be pickled.
+    The digest covers all values of arrays, sparse matrices, tensors and tables; the class and the parameters of
+    estimators and kernels; the code of functions; and whatever would be pickled of other objects.
+
+    Parameters
+    ----------
+    *things : object
+
+    Returns
+    -------
+    str
+        32 hexadecimal digits.
 
     Raises
     ------
     InvalidInput
-        For what has no value that could be written down, such as a generator or an open file.
+        If an object has no value to digest, such as a generator or an open file.
 
     Examples
     --------
@@ -39,14 +48,14 @@ def fingerprint(*things: Any) -> str:
 
 
 def _of(thing: Any, above: tuple[int, ...]) -> bytes:
-    """The digest of a thing that is part of those `above`, by the first row of the table that it fits."""
+    """The digest of an object within the objects `above`, by the first row of `TABLE` that fits it."""
     if id(thing) in above:
         return _digest("above", str(len(above) - above.index(id(thing))).encode())
     for fits, parts in TABLE:
         if fits(thing):
             kind = type(thing)
             return _digest(".".join(_name(kind)), *_inner(parts(thing), (*above, id(thing))))
-    raise AssertionError("the last row of the table takes everything")
+    raise AssertionError("the last row of the table fits everything")
 
 
 def _inner(parts: Iterable[Any], above: tuple[int, ...]) -> list[bytes | memoryview]:
@@ -54,12 +63,12 @@ def _inner(parts: Iterable[Any], above: tuple[int, ...]) -> list[bytes | memoryv
 
 
 def _name(thing: Any) -> tuple[str, str]:
-    """The module and the name of a class or function: the module's first name, as moves change no value."""
+    """The module and the name of a class or function: the earliest name of the module, so that moves change nothing."""
     return former_name(thing.__module__, thing.__qualname__), thing.__qualname__
 
 
 def _digest(name: str, *parts: bytes | memoryview) -> bytes:
-    """Of a name and parts, each with its length, so that no two lists of parts run into one."""
+    """The digest of a name and of parts, each after its length, so that different lists of parts differ."""
     digest = hashlib.blake2b(name.encode(), digest_size=16)
     for part in parts:
         digest.update(len(part).to_bytes(8, "little"))
@@ -67,7 +76,7 @@ def _digest(name: str, *parts: bytes | memoryview) -> bytes:
     return digest.digest()
 
 
-# ---- what a thing consists of: bytes, or things again ----------------------------------------------------------------
+# ---- the parts of an object: bytes, or further objects ---------------------------------------------------------------
 
 
 def _plain(thing: Any) -> list[bytes]:
@@ -78,7 +87,7 @@ def _array(thing: NDArray[Any]) -> list[Any]:
     values = np.asarray(thing)
     mask = np.ma.getmaskarray(thing) if np.ma.isMaskedArray(thing) else None
     shape = repr((str(values.dtype), values.shape)).encode()
-    if values.dtype.hasobject or values.dtype.kind == "T":  # whose bytes are addresses
+    if values.dtype.hasobject or values.dtype.kind == "T":  # the bytes of these are addresses
         return [shape, mask, *values.astype(object).ravel().tolist()]
     return [shape, mask, np.ascontiguousarray(values).reshape(-1).view(np.uint8).data]
 
@@ -103,7 +112,7 @@ def _frame(thing: Any) -> list[Any]:
 
 def _series(thing: Any) -> list[Any]:
     dtype, known = thing.dtype, None
-    if hasattr(thing, "cat") and hasattr(thing, "iloc"):  # of pandas: a text of polars' dtype has them all
+    if hasattr(thing, "cat") and hasattr(thing, "iloc"):  # pandas: str(dtype) does not name the categories
         known = [list(dtype.categories), dtype.ordered]
     return [str(dtype).encode(), known, getattr(thing, "index", None), np.asarray(thing)]
 
@@ -120,7 +129,7 @@ def _function(thing: FunctionType) -> list[Any]:
 def _contents(cell: Any) -> Any:
     try:
         return cell.cell_contents
-    except ValueError:  # not filled yet
+    except ValueError:  # the cell is still empty
         return None
 
 
@@ -128,8 +137,9 @@ def _reduced(thing: Any) -> list[Any]:
     try:
         found = thing.__reduce_ex__(4)
     except Exception as error:
-        given = f"a {type(thing).__name__}, which cannot be told from another one"
-        raise InvalidInput(message("fingerprint", given, "give what can be pickled, or no resume=")) from error
+        given = f"a {type(thing).__name__}, which has no value to compare"
+        do = "give objects that can be pickled, or leave out resume="
+        raise InvalidInput(message("fingerprint", given, do)) from error
     if isinstance(found, str):
         return [thing.__module__, found]
     return [list(part) if i >= 3 and part is not None else part for i, part in enumerate(found)]
@@ -164,4 +174,4 @@ TABLE: tuple[tuple[Callable[[Any], bool], Callable[[Any], Iterable[Any]]], ...] 
     (_has("__array__", "shape"), lambda thing: [np.asarray(thing)]),
     (lambda thing: True, _reduced),
 )
-"""What things consist of, by the first row that they fit."""
+"""Tests of objects, and the parts of the objects that pass: the first row that fits counts."""

@@ -1,4 +1,4 @@
-"""Which kind of points a data set is."""
+"""The kind of points for each kind of data."""
 
 from __future__ import annotations
 
@@ -19,9 +19,12 @@ __all__ = ["count", "joined", "points_of", "rows_of", "take", "vectors_of"]
 
 
 def points_of(X: Any) -> Points:
-    """X as points, unchecked: to count, take and join what was checked before, or will be.
+    """X as points, without any check: to count, take and join rows that are checked elsewhere.
 
-    Points are returned as they are. A table of numbers holds its rows, a data frame too, and anything else its items.
+    Parameters
+    ----------
+    X : points, array, sparse matrix, tensor, data frame, or sequence of objects
+        Points are returned unchanged. The points of a table are its rows, those of a sequence its items.
 
     Examples
     --------
@@ -42,17 +45,17 @@ def points_of(X: Any) -> Points:
 
 
 def rows_of(X: Any) -> Any:
-    """The rows of points; anything else as it is."""
+    """The rows of points; anything else unchanged."""
     return X.rows if isinstance(X, Points) else X
 
 
 def count(rows: Any) -> int:
-    """How many points the rows are."""
+    """The number of points."""
     return len(points_of(rows))
 
 
 def take(rows: Any, index: Index) -> Any:
-    """Some of the rows, in memory, as rows of that kind.
+    """The rows with these indices, in memory, as rows of the same kind.
 
     >>> take(["a", "b", "c"], np.array([2, 0]))
     ['c', 'a']
@@ -61,7 +64,7 @@ def take(rows: Any, index: Index) -> Any:
 
 
 def joined(first: Any, second: Any) -> Any:
-    """The rows of both, as rows of that kind; of two kinds of objects in a list.
+    """The rows of both, as rows of the same kind; rows of different kinds become a list.
 
     >>> joined(np.zeros((1, 2)), np.ones((1, 2)))
     array([[0., 0.],

@@ -15,12 +15,12 @@ __all__ = ["ObjectPoints"]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ObjectPoints(Points):
-    """The items of a sequence or of an array, whatever they are: the kernel knows.
+    """The items of a sequence or of an array: any objects that the kernel can read.
 
     Parameters
     ----------
     rows : sequence or array
-        An array may have more dimensions: a row of objects, or of numbers and objects, is one point.
+        The points are the items along the first axis: a row of an array of two dimensions is one point.
 
     Examples
     --------
@@ -35,7 +35,7 @@ class ObjectPoints(Points):
 
     @property
     def items(self) -> Any:
-        return self.rows.to_numpy() if hasattr(self.rows, "to_numpy") else self.rows  # such as a column of Arrow
+        return self.rows.to_numpy() if hasattr(self.rows, "to_numpy") else self.rows  # a column of Arrow, for example
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -1,4 +1,4 @@
-"""Points of which only kernel values are known."""
+"""Points for precomputed kernels: rows of kernel values, and indices of training points."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ __all__ = ["Numbers", "Precomputed"]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Numbers(Points):
-    """Points known by their numbers: columns of a matrix of kernel values.
+    """Training points, given by their columns in a matrix of kernel values.
 
     Parameters
     ----------
     rows : array of integers, shape (m,)
+        The columns, counted from 0.
     of : int
-        How many columns the matrix has.
+        The number of columns of the matrix.
     """
 
     rows: NDArray[np.intp]
@@ -34,8 +35,8 @@ class Numbers(Points):
             given = f"Z of shape {index.shape} and dtype {index.dtype} with a precomputed kernel"
             raise InvalidInput(message(who, given, "give the indices of its columns, or None for all"))
         if len(index) and not (index.min() >= 0 and index.max() < self.of):
-            given = f"column {index.max() if index.min() >= 0 else index.min()} of {self.of} precomputed ones"
-            raise InvalidInput(message(who, given, "count training points from 0"))
+            given = f"column {index.max() if index.min() >= 0 else index.min()} of {self.of} precomputed columns"
+            raise InvalidInput(message(who, given, f"give indices from 0 to {self.of - 1}"))
         return Numbers(index.astype(np.intp), self.of)
 
     def take(self, index: Index, *, copy: bool = True) -> Numbers:
@@ -54,12 +55,13 @@ class Numbers(Points):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Precomputed(Points):
-    """Points as rows of kernel values, one column for each training point.
+    """Points, given by their kernel values with the training points.
 
     Parameters
     ----------
     values : VectorPoints of shape (n, m)
-        m = n, in the same order, for the training points themselves.
+        Row i has the values of point i with each of the m training points. For the training points themselves m = n,
+        and rows and columns have the same order.
 
     Examples
     --------
@@ -101,7 +103,7 @@ class Precomputed(Points):
 
     @property
     def symmetric(self) -> bool:
-        """Whether the matrix is, up to the rounding errors of whoever computed it."""
+        """Whether the matrix is symmetric up to rounding errors."""
         return self.columns == len(self) and _is_symmetric(self.rows, self.values.largest())
 
     def validate(self, who: str) -> Precomputed:

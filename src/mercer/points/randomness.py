@@ -1,4 +1,4 @@
-"""What a random state stands for."""
+"""Seeds from `random_state` parameters."""
 
 from __future__ import annotations
 
@@ -13,8 +13,15 @@ __all__ = ["as_seed"]
 
 
 def as_seed(random_state: Any, who: str) -> int:
-    """The number itself, or one drawn from the generator that a `RandomState`, or None, stands for.
+    """An integer seed: the given number, or one drawn from a `RandomState`, or for None from NumPy's global one.
 
+    Raises
+    ------
+    InvalidInput
+        If `random_state` is anything else, or negative.
+
+    Examples
+    --------
     >>> as_seed(3, "suggest")
     3
     >>> as_seed(-1, "suggest")

@@ -1,4 +1,4 @@
-"""Runs of consecutive numbers in an index."""
+"""Runs of consecutive numbers in an array of indices."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["index_runs", "run_ends"]
 
 
 def index_runs(index: NDArray[np.intp]) -> Iterator[tuple[int, int]]:
-    """(first, last) places of each run of consecutive numbers.
+    """The positions (first, last) of each run of consecutive numbers.
 
     >>> list(index_runs(np.array([4, 5, 6, 2, 3])))
     [(0, 2), (3, 4)]
@@ -23,7 +23,7 @@ def index_runs(index: NDArray[np.intp]) -> Iterator[tuple[int, int]]:
 
 
 def run_ends(index: NDArray[np.intp]) -> list[int]:
-    """The last place of each run of consecutive numbers.
+    """The last position of each run of consecutive numbers.
 
     >>> run_ends(np.array([4, 5, 6, 2, 3]))
     [2, 4]

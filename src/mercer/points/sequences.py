@@ -1,4 +1,4 @@
-"""Sequences: what users have as strings or lists of tokens, as one array of objects."""
+"""Sequences: strings, or lists of tokens, that users give become one array of objects."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def as_sequences(X: Any, who: str = "sequences") -> NDArray[Any]:
     ----------
     X : list, array, pandas or polars Series of strings or of token lists; or a table of one column of strings
     who : str
-        What the messages call it.
+        The name in error messages.
 
     Raises
     ------
     InvalidInput
-        For one string instead of several, numbers, bytes, missing values, and where there are no sequences.
+        For one string instead of several, for numbers, bytes and missing values, and if there are no sequences.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def as_sequences(X: Any, who: str = "sequences") -> NDArray[Any]:
 
 
 def as_array(items: Sequence[Any]) -> NDArray[Any]:
-    """A one-dimensional array of these objects: NumPy would make a table of tuples of one length."""
+    """A one-dimensional array of these objects; np.array would make a table if all are tuples of one length."""
     out = np.empty(len(items), dtype=object)
     for place, item in enumerate(items):
         out[place] = item

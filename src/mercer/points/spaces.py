@@ -1,4 +1,4 @@
-"""Input spaces 𝒳 of kernels k : 𝒳 × 𝒳 → ℝ: which points a kernel has values for, and how data become these."""
+"""Input spaces 𝒳 of kernels k : 𝒳 × 𝒳 → ℝ: each converts and checks the data that users give."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ Reader = Callable[[Any], Any]
 
 
 class Space(ABC):
-    """What the points of a kernel are.
+    """The points that a kernel has values for.
 
     Attributes
     ----------
     name : str
-        What `Kernel.domain` says.
+        The name of the space in `Kernel.domain`.
     vectors : bool
-        Whether a point is a vector of numbers: formulas, views and means of points make sense.
+        Whether points are vectors of numbers, so that formulas, views and means of points are defined.
     objects : bool
-        Whether a point is an object that the kernel alone can read.
+        Whether points are objects that only the kernel itself can read.
     numbered : bool
-        Whether the data are kernel values, and training points are known by their numbers only.
+        Whether data are kernel values, and training points are columns of them.
     """
 
     name: ClassVar[str]
@@ -44,21 +44,25 @@ class Space(ABC):
 
     @abstractmethod
     def points(self, X: Any, who: str, as_objects: Reader) -> Points:
-        """X as points of this space, checked; `as_objects` is how the kernel reads objects. InvalidInput if it fails.
+        """X as checked points of this space; raise InvalidInput if X has none.
 
-        Points are checked and not made anew.
+        `as_objects` is the kernel's method that reads objects. Points are checked, but not copied.
         """
 
     def of(self, rows: Any) -> Points:
-        """Rows of this space that were checked before, as points."""
+        """Rows that were checked before, as points of this space."""
         return points_of(rows)
 
+    def holds(self, rows: Any) -> bool:
+        """Whether the rows of a model can be points of this space, by their type alone."""
+        return isinstance(points_of(rows), VectorPoints)
+
     def others(self, x: Points, Z: Any, who: str, as_objects: Reader) -> Points:
-        """Z as the points that the points x have values with."""
+        """Z as checked points: the second arguments of kernel values of the points x."""
         return self.points(Z, who, as_objects)
 
     def pair(self, X: Any, Z: Any | None, who: str, as_objects: Reader) -> tuple[Points, Points | None]:
-        """Both sides of a kernel matrix, in one form that NumPy reads; None for Z=None."""
+        """The points of the rows and of the columns of a kernel matrix, of one dtype; (x, None) for Z=None."""
         x = self.points(X, who, as_objects).readable(who)
         return x, None if Z is None else self.others(x, Z, who, as_objects).readable(who)
 
@@ -91,6 +95,10 @@ class Objects(Space):
     def points(self, X: Any, who: str, as_objects: Reader) -> Points:
         return points_of(as_objects(rows_of(X)))
 
+    def holds(self, rows: Any) -> bool:
+        listed = isinstance(rows, list | tuple) or (isinstance(rows, np.ndarray) and rows.dtype.kind in "biufO")
+        return listed or super().holds(rows)
+
 
 class KernelValues(Space):
     """Rows of kernel values with the training points."""
@@ -103,6 +111,9 @@ class KernelValues(Space):
 
     def of(self, rows: Any) -> Points:
         return rows if isinstance(rows, Points) else Precomputed(vectors_of(rows))
+
+    def holds(self, rows: Any) -> bool:
+        return isinstance(rows, np.ndarray)  # a model keeps the indices of its training points
 
     def others(self, x: Points, Z: Any, who: str, as_objects: Reader) -> Numbers:
         return Numbers(np.asarray(rows_of(Z)), x.columns).validate(who)
@@ -118,7 +129,7 @@ VECTORS, OBJECTS, KERNEL_VALUES = Vectors(), Objects(), KernelValues()
 
 
 def space_named(name: str) -> Space:
-    """The space of which `Kernel.domain` says the name.
+    """The space with this name.
 
     >>> space_named("any") is OBJECTS
     True

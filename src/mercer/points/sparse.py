@@ -15,14 +15,14 @@ from mercer.points.validate import as_rows
 __all__ = ["SparsePoints"]
 
 DENSE_COLUMNS = 4096
-"""Sparse rows of up to this many columns are made dense: the tile engine on zeros is faster than a sparse product."""
+"""Sparse rows of up to this many columns become dense: the tile engine is faster with zeros than a sparse product."""
 DENSE_BYTES = 1 << 31
-"""But not where that takes more than this, nor where it takes more than eight times the sparse rows themselves."""
+"""Sparse rows stay sparse if the dense array takes more bytes than this, and than eight times the sparse rows."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SparsePoints(VectorPoints):
-    """The rows of a CSR matrix: zeros are left out.
+    """The rows of a CSR matrix.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Points that are rows of a data frame, whose columns have names."""
+"""Points as the rows of a data frame, whose columns have names."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class TablePoints(Points):
 
     @classmethod
     def holds(cls, X: object) -> bool:
-        """Whether X is such a frame or series, or a frame of another library like theirs; asking imports none."""
+        """Whether X is such a frame or series, or a similar frame of another library; the check imports nothing."""
         return isinstance(X, tuple(_kinds("DataFrame", "Series"))) or all(hasattr(X, name) for name in FRAME)
 
     def __len__(self) -> int:
@@ -64,8 +64,8 @@ class TablePoints(Points):
         return self
 
     def take(self, index: Index, *, copy: bool = True) -> TablePoints:
-        by_place = getattr(self.rows, "iloc", self.rows)  # polars counts places anyway
-        return TablePoints(by_place[index])
+        by_position = getattr(self.rows, "iloc", self.rows)  # polars always indexes by position
+        return TablePoints(by_position[index])
 
     def run(self, first: int, last: int) -> TablePoints:
         return TablePoints(getattr(self.rows, "iloc", self.rows)[first:last])
@@ -75,11 +75,11 @@ class TablePoints(Points):
         return TablePoints(library.concat([self.rows, other.rows]))
 
     def fingerprint(self) -> str:
-        labelled = hasattr(self.rows, "reset_index")  # labels of rows, which pandas keeps, are no part of the points
+        labelled = hasattr(self.rows, "reset_index")  # pandas' labels of rows are not part of the points
         return fingerprint(self.rows.reset_index(drop=True) if labelled else self.rows)
 
 
 def _kinds(*names: str) -> list[type]:
-    """Classes of these names in the libraries that are loaded."""
+    """The classes with these names in pandas and polars, if they are imported."""
     loaded = (sys.modules.get(library) for library in ("pandas", "polars"))
     return [getattr(library, name) for library in loaded if library is not None for name in names]

@@ -1,4 +1,4 @@
-"""Points as the rows of a PyTorch tensor, wherever it lies."""
+"""Points as the rows of a PyTorch tensor, on any device."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["TensorPoints"]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TensorPoints(VectorPoints):
-    """The rows of a tensor, which kernels have values for, with gradients, and operators do not read.
+    """The rows of a tensor. Kernels compute values and gradients for them, but operators refuse them.
 
     Parameters
     ----------

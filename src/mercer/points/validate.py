@@ -1,4 +1,4 @@
-"""Rows: whatever holds a table of numbers becomes one kind of array, or is refused with what to do about it."""
+"""Checks of rows: every kind of table of numbers becomes an array or a CSR matrix, or is refused with advice."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ def as_rows(
 ) -> Any:
     """X as rows of finite numbers: a C-contiguous 2-D array or a CSR matrix, float32 or float64.
 
-    A PyTorch tensor stays as it is. Nothing is copied that is already in that form.
+    A PyTorch tensor is returned unchanged, and so are rows that already have this form.
 
     Parameters
     ----------
     X : list, array, sparse matrix, pandas or polars data frame, PyTorch tensor
         float16 becomes float32; integers, booleans and long doubles float64.
     dtype : "keep-float", float32 or float64
-        What to convert to; by default float32 stays float32 and all else is float64.
+        The dtype of the result; by default float32 stays float32 and all else becomes float64.
     accept_sparse : bool
-        Whether a sparse matrix may stay one; other formats become CSR.
+        Whether to accept sparse matrices. Those of other formats become CSR.
     who : str
-        What the messages call it.
+        The name in error messages.
 
     Raises
     ------
     InvalidInput
-        For text, objects, dates, complex numbers, missing or infinite values, values whose squared norm overflows, and
-        anything that isn't two-dimensional with at least one row and one column.
+        For text, objects, dates, complex numbers, missing or infinite values, rows whose squared norms overflow, and
+        anything that is not two-dimensional with at least one row and one column.
 
     Examples
     --------
@@ -72,8 +72,10 @@ if it is one row.
 
 
 def same_columns(X: Any, Z: Any, who: str = "kernel") -> None:
-    """Refuse two tables that have not the same number of columns.
+    """Raise InvalidInput if two tables have different numbers of columns.
 
+    Examples
+    --------
     >>> same_columns(np.ones((3, 2)), np.ones((4, 2)))
     >>> same_columns(np.ones((3, 2)), np.ones((4, 1)))
     Traceback (most recent call last):
@@ -86,8 +88,10 @@ def same_columns(X: Any, Z: Any, who: str = "kernel") -> None:
 
 
 def is_torch(X: object) -> bool:
-    """Is it a PyTorch tensor? Asking doesn't import PyTorch.
+    """Whether X is a PyTorch tensor. The check does not import PyTorch.
 
+    Examples
+    --------
     >>> is_torch(np.ones(3))
     False
     """
@@ -96,11 +100,11 @@ def is_torch(X: object) -> bool:
 
 
 ARRAY_PROTOCOLS = ("__array__", "__array_interface__", "__dlpack__", "__dataframe__", "__arrow_c_stream__", "to_numpy")
-"""By which arrays, tensors, series and data frames of all libraries are known."""
+"""Arrays, tensors, series and data frames of all libraries have at least one of these attributes."""
 
 
 def is_array_like(X: object) -> bool:
-    """Is it an array, a tensor or a data frame of some library? Of no other object do we know what its rows are.
+    """Whether X is an array, a tensor or a data frame of some library.
 
     >>> is_array_like(np.ones(3)), is_array_like([1.0]), is_array_like({1.0})
     (True, False, False)
@@ -111,10 +115,12 @@ def is_array_like(X: object) -> bool:
 
 
 def require_collection(X: object, who: str) -> None:
-    """Refuse what is neither an array nor a list or another sequence.
+    """Raise InvalidInput unless X is an array, a list or another sequence.
 
-    The order of a dict or a set says nothing, and an iterator can be read only once.
+    Dicts and sets have no order that matches the targets, and an iterator can be read only once.
 
+    Examples
+    --------
     >>> require_collection({"a": 1}, "SVC")
     Traceback (most recent call last):
         ...
@@ -131,8 +137,10 @@ def require_collection(X: object, who: str) -> None:
 
 
 def require_table(X: object, who: str) -> None:
-    """Refuse graphs, dicts, sets and other objects, by themselves or in a list: NumPy reads some of them as numbers.
+    """Raise InvalidInput for graphs, dicts, sets and other objects, also in a list: NumPy reads some as numbers.
 
+    Examples
+    --------
     >>> require_table([{"a": 1.0}], "SVC")
     Traceback (most recent call last):
         ...
@@ -160,7 +168,7 @@ def _dense(X: Any, who: str) -> NDArray[Any]:
 
 
 def _csr(X: Any, who: str) -> Any:
-    """CSR with sorted indices and no duplicates; the caller's own matrix is not touched."""
+    """CSR with sorted indices and no duplicates; the caller's matrix is not changed."""
     _check_kind(X, X, who)
     _check_shape(X.shape, who)
     rows = X.tocsr()
@@ -179,7 +187,7 @@ def _converted(given: Any, dtype: KeepFloat | DTypeLike, who: str) -> Any:
 
 
 def _target(given: np.dtype[Any], dtype: KeepFloat | DTypeLike, who: str) -> np.dtype[Any]:
-    """The dtype to convert to: the one that was asked for, or float32 for a short float and float64 for all else."""
+    """The dtype to convert to: the given one, or by default float32 for floats of up to 32 bits, else float64."""
     if isinstance(dtype, str) and dtype == "keep-float":
         return np.dtype(np.float32 if given.kind == "f" and given.itemsize <= 4 else np.float64)
     wanted = np.dtype(dtype)
@@ -200,7 +208,7 @@ def _from_anything(X: Any, who: str) -> NDArray[Any]:
 
 
 def _from_frame(X: Any, who: str) -> NDArray[Any] | None:
-    """The values of a pandas or polars data frame, missing ones as NaN; None for anything else."""
+    """The values of a pandas or polars data frame, missing values as NaN; None for anything else."""
     pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
     if pandas is not None and isinstance(X, pandas.DataFrame):
         numeric = pandas.api.types.is_numeric_dtype
@@ -261,14 +269,14 @@ def _check_shape(shape: tuple[int, ...], who: str) -> None:
 
 
 def _check_tensor(X: Any, who: str) -> None:
-    """Two-dimensional and floating; the values stay unread, for they may be on another device."""
+    """Raise InvalidInput unless X is two-dimensional and floating; its values may be on a device, and are not read."""
     if not X.dtype.is_floating_point:
         raise InvalidInput(message(who, f"a tensor of {X.dtype}", "give a floating one, X.double()"))
     _check_shape(tuple(X.shape), who)
 
 
 def _check_values(given: NDArray[Any], rows: Any, who: str) -> None:
-    """Finite, and 4‖x‖² ≥ ‖x − z‖² finite too; one pass and no copy when all is well."""
+    """Raise InvalidInput unless x and 4‖x‖² ≥ ‖x − z‖² are finite; valid rows take one pass and no copy."""
     sparse = scipy.sparse.issparse(rows)
     with np.errstate(over="ignore", invalid="ignore"):
         norms = rows.multiply(rows).sum(axis=1) if sparse else np.einsum("ij,ij->i", rows, rows)
@@ -284,7 +292,7 @@ def _check_values(given: NDArray[Any], rows: Any, who: str) -> None:
 
 
 def _refuse_missing(given: NDArray[Any], rows: Any, who: str) -> None:
-    """Name the first entry that was not finite before any conversion; `given` is a sparse matrix's data."""
+    """Name the first entry that was not finite before conversion; `given` is an array, or a sparse matrix's data."""
     bad = ~np.isfinite(given)
     if not bad.any():
         return

@@ -1,4 +1,4 @@
-"""Schemas: what a fitted model consists of. Each estimator declares one; saving, loading and checks read it."""
+"""Schemas: the attributes of fitted models. Each estimator declares one; saving, loading and checks read it."""
 
 from mercer.schemas.fields import (
     Array,

@@ -1,4 +1,4 @@
-"""The lines of a schema: attributes, sizes by a rule, and relations that are no shapes."""
+"""The entries of a schema: attributes, sizes that follow from a rule, and relations between attributes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, NoReturn
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from mercer.schemas.rules import Rule
@@ -31,18 +30,25 @@ __all__ = [
 
 
 class Entry:
-    """One line of a schema."""
+    """An entry of a schema."""
 
     def check(self, model: Any, state: Mapping[str, Any], sizes: Sizes) -> None:
-        """Raise SchemaError unless the line is true of a model with these fitted attributes."""
+        """Raise SchemaError unless the entry holds for a model with these fitted attributes."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Check(Entry):
-    """A relation between attributes, or of parameters: what is wrong where it does not hold, and whether it does.
+    """A relation between attributes or parameters.
 
-    `unfitted`: it must hold of a model that is not fitted, too.
+    Parameters
+    ----------
+    wrong : str
+        The error message if the relation does not hold.
+    holds : callable
+        model ↦ whether the relation holds.
+    unfitted : bool
+        Whether it must also hold for models that are not fitted.
     """
 
     wrong: str
@@ -57,7 +63,14 @@ class Check(Entry):
 
 @dataclass(frozen=True)
 class Size(Entry):
-    """The size of a symbol by a rule, from the model and the sizes of the symbols above; None leaves it open."""
+    """The size of a symbol by a rule.
+
+    Parameters
+    ----------
+    symbol : str
+    rule : callable
+        (model, sizes of the symbols above) ↦ the size, or None if the rule does not determine it.
+    """
 
     symbol: str
     rule: Callable[[Any, Sizes], Any]
@@ -71,7 +84,16 @@ class Size(Entry):
 
 @dataclass(frozen=True)
 class Field(Entry):
-    """An attribute. `optional`: some fits leave it out, or an older file does; `nullable`: it may be None."""
+    """An attribute.
+
+    Parameters
+    ----------
+    name : str
+    optional : bool
+        Whether it may be missing, after some fits or in older files.
+    nullable : bool
+        Whether it may be None.
+    """
 
     name: str
     _: KW_ONLY
@@ -79,7 +101,7 @@ class Field(Entry):
     nullable: bool = False
 
     def check(self, model: Any, state: Mapping[str, Any], sizes: Sizes) -> None:
-        """Raise SchemaError if the attribute is missing, or not as declared."""
+        """Raise SchemaError if the attribute is missing, or differs from its declaration."""
         if self.name not in state:
             if not self.optional:
                 raise SchemaError(f"{self.name} is missing")
@@ -87,35 +109,35 @@ class Field(Entry):
             self.check_value(state[self.name], model, sizes)
 
     def check_value(self, value: Any, model: Any, sizes: Sizes) -> None:
-        """Raise SchemaError unless the value is as declared."""
+        """Raise SchemaError if the value differs from its declaration."""
         raise NotImplementedError
 
     def refuse(self, value: Any, wanted: str) -> NoReturn:
-        """Raise SchemaError: the value is not what is wanted."""
+        """Raise SchemaError, which says what the value is and what is wanted."""
         given = f"has dtype {value.dtype}" if isinstance(value, np.ndarray) else f"is a {type(value).__name__}"
         raise SchemaError(f"{self.name} {given}, not {wanted}")
 
 
 @dataclass(frozen=True)
 class Value(Field):
-    """An object of a type, or of one of several."""
+    """An object of the type `kind`, or of one of a tuple of types."""
 
     kind: Any = object
 
     def check_value(self, value: Any, model: Any, sizes: Sizes) -> None:
-        """Raise SchemaError unless the value is of the type."""
+        """Raise SchemaError unless the value has the type."""
         if not isinstance(value, self.kind):
             self.refuse(value, getattr(self.kind, "__name__", str(self.kind)))
 
 
 @dataclass(frozen=True)
 class Count(Field):
-    """A whole number ≥ 0; it is the size of `symbol`, if one is given."""
+    """A whole number ≥ 0. If `symbol` is given, the number is its size."""
 
     symbol: str = ""
 
     def check_value(self, value: Any, model: Any, sizes: Sizes) -> None:
-        """Raise SchemaError unless the value is a whole number ≥ 0, and the size of the symbol."""
+        """Raise SchemaError unless the value is a whole number ≥ 0, and agrees with the size of the symbol."""
         if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 0:
             self.refuse(value, "a whole number ≥ 0")
         if self.symbol:
@@ -124,9 +146,17 @@ class Count(Field):
 
 @dataclass(frozen=True)
 class Array(Field):
-    """An array, or a number if the shape has no axes; `shape` as "n *targets", `dtype` as NumPy's, also abstract.
+    """An array, or a number if the shape has no axes.
 
-    Entries in floating point are finite, unless the field says otherwise.
+    Parameters
+    ----------
+    shape : str
+        The symbols of the axes, such as "n *targets"; one with a star stands for any number of axes.
+    dtype : NumPy dtype or abstract type such as np.integer, or a tuple of these
+    rules : tuple of Rule
+        Properties of the entries.
+    finite : bool
+        Whether all floating-point entries must be finite.
     """
 
     shape: str = ""
@@ -136,7 +166,7 @@ class Array(Field):
     finite: bool = True
 
     def check_value(self, value: Any, model: Any, sizes: Sizes) -> None:
-        """Raise SchemaError unless dtype, shape and entries are as declared."""
+        """Raise SchemaError if dtype, shape or entries differ from the declaration."""
         kinds = self.dtype if isinstance(self.dtype, tuple) else (self.dtype,)
         number = isinstance(value, np.ndarray | np.generic | int | float)
         if not number or not any(np.issubdtype(np.asarray(value).dtype, kind) for kind in kinds):
@@ -151,7 +181,7 @@ class Array(Field):
 
 @dataclass(frozen=True)
 class Indices(Array):
-    """Whole numbers from 0 to below the size of the symbol `of`."""
+    """Whole numbers i with 0 ≤ i < the size of the symbol `of`."""
 
     dtype: Any = np.integer
     _: KW_ONLY
@@ -166,23 +196,28 @@ class Indices(Array):
 
 @dataclass(frozen=True)
 class Rows(Field):
-    """Rows as the kernel takes them: a matrix (dense or CSR), objects, or places in a precomputed matrix."""
+    """Rows for the kernel: a matrix (dense or CSR), objects, or indices of columns of a precomputed matrix.
+
+    Parameters
+    ----------
+    shape, columns : str
+        The symbols of the number of rows, and of columns.
+    kernel : str
+        The attribute with the kernel, a field above this one.
+    """
 
     shape: str = "n"
     columns: str = "d"
     kernel: str = "kernel_"
-    """The attribute with the kernel, a field above."""
 
     def check_value(self, value: Any, model: Any, sizes: Sizes) -> None:
-        """Raise SchemaError, or what the kernel raises, unless they are rows of the kernel's domain."""
+        """Raise SchemaError, or the kernel's error, unless the value has rows of the kernel's space."""
         kernel = getattr(model, self.kernel)
-        objects = isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.dtype == object)
-        numbers = sp.issparse(value) or (isinstance(value, np.ndarray) and value.dtype.kind in "biuf")
-        if not (numbers or objects) or (objects and not kernel.space.objects):
+        if not kernel.space.holds(value):
             self.refuse(value, f"rows for {kernel!r:.60}")
         if kernel.space.objects:
             kernel.as_objects(value)
-            sizes.match(self.name, self.shape, np.shape(value)[:1] if numbers else (len(value),))
+            sizes.match(self.name, self.shape, (len(kernel.space.of(value)),))
         elif kernel.space.numbered:
             Indices(self.name, self.shape, of=self.columns).check_value(value, model, sizes)
         else:
@@ -191,7 +226,7 @@ class Rows(Field):
 
 @dataclass(frozen=True)
 class Elements(Field):
-    """A list, as long as the symbol says."""
+    """A list whose length is the size of the symbol `shape`."""
 
     shape: str = ""
 
@@ -204,12 +239,12 @@ class Elements(Field):
 
 @dataclass(frozen=True)
 class Texts(Elements):
-    """A list of texts, or of lists of texts (`of_lists`)."""
+    """A list of texts, or with `of_lists` of lists of texts."""
 
     of_lists: bool = False
 
     def check_value(self, value: Any, model: Any, sizes: Sizes) -> None:
-        """Raise SchemaError unless the value is a list of that length, of texts."""
+        """Raise SchemaError unless the value is a list of texts of that length."""
         super().check_value(value, model, sizes)
         for one in value if self.of_lists else [value]:
             if not isinstance(one, list) or not all(isinstance(text, str) for text in one):
@@ -218,12 +253,12 @@ class Texts(Elements):
 
 @dataclass(frozen=True)
 class Record(Field):
-    """A dict with these fields, or a tuple of their values; their symbols are those of the model."""
+    """A dict with these fields, or a tuple of their values. The symbols of their shapes are those of the model."""
 
     fields: tuple[Field, ...] = ()
 
     def check_value(self, value: Any, model: Any, sizes: Sizes) -> None:
-        """Raise SchemaError unless the value has the fields, and no others."""
+        """Raise SchemaError unless the value has these fields and no others."""
         names = [one.name for one in self.fields]
         if isinstance(value, tuple) and len(value) == len(names):
             value = dict(zip(names, value, strict=True))
@@ -238,7 +273,13 @@ class Record(Field):
 
 @dataclass(frozen=True)
 class Part(Field):
-    """A model within the model, which takes rows of so many columns; its own schema says what is in it."""
+    """A model within the model; its own schema declares its attributes.
+
+    Parameters
+    ----------
+    columns : str
+        The symbol of the number of columns of its rows.
+    """
 
     columns: str = ""
 

@@ -1,4 +1,4 @@
-"""What holds of the entries of an array, whatever its shape."""
+"""Properties of the entries of arrays of any shape."""
 
 from __future__ import annotations
 
@@ -13,7 +13,17 @@ __all__ = ["NON_NEGATIVE", "POSITIVE", "SORTED", "Rule"]
 
 @dataclass(frozen=True)
 class Rule:
-    """What must hold of the entries of an array; `spoiled` makes a copy for which it does not, for tests."""
+    """A property of the entries of an array.
+
+    Parameters
+    ----------
+    words : str
+        The property, as it is said in messages.
+    holds : callable
+        array ↦ whether it has the property.
+    spoiled : callable
+        array ↦ a copy without the property, for tests.
+    """
 
     words: str
     holds: Callable[[Any], Any]

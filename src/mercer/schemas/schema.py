@@ -1,4 +1,4 @@
-"""All lines of a class's declaration, and what they say of a model."""
+"""The declaration of a class's fitted attributes, and the check of a model against it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mercer.schemas.sizes import SchemaError, Sizes
 __all__ = ["COLUMNS", "Schema"]
 
 CONFIGURATION = frozenset({"_sklearn_output_config"})
-"""Attributes that users set and no fit does: every model may have them."""
+"""Attributes that users set, and not fits: every model may have them."""
 
 
 @functools.cache
@@ -25,10 +25,17 @@ def _parameters(cls: type) -> frozenset[str]:
 
 
 class Schema:
-    """What a fitted model of a class consists of, line by line, each with the symbols of those above.
+    """The attributes of fitted models of a class; entries share the symbols of their shapes.
 
-    An estimator declares it as its class attribute `fitted`, often as a sum with that of its base. A model has the
-    declared attributes and no others, unless the schema is open, as those of other libraries' classes are.
+    An estimator declares it as its class attribute `fitted`, often as the base class's schema plus entries of its own.
+    A model may have no other attributes, unless the schema is open, as the schemas of other libraries' classes are.
+
+    Parameters
+    ----------
+    *entries : Entry
+        They are checked in this order.
+    closed : bool
+        Whether attributes that are not declared are refused.
 
     Examples
     --------
@@ -50,23 +57,23 @@ class Schema:
         self.names = frozenset(one.name for one in self.fields)
 
     def __add__(self, other: Schema) -> Schema:
-        """The entries of both."""
+        """A schema with the entries of both."""
         return Schema(*self.entries, *other.entries, closed=self.closed and other.closed)
 
     def allows(self, name: str) -> bool:
-        """Whether a fitted model may have an attribute of that name; an open schema asks for an underscore."""
+        """Whether a fitted model may have an attribute of that name; an open schema demands an underscore in it."""
         if self.closed:
             return name in self.names or name in CONFIGURATION
         return (name[:1] == "_" or name[-1:] == "_") and name[:2] != "__"
 
     def contents(self, model: BaseEstimator) -> dict[str, Any]:
-        """The attributes of a model that are no parameters: what is saved beside these."""
+        """The attributes of a model without its parameters."""
         cls: type = type(model)
         parameters = _parameters(cls)
         return {name: value for name, value in vars(model).items() if name not in parameters}
 
     def check(self, model: BaseEstimator) -> Sizes:
-        """The sizes of the symbols; raises SchemaError unless the model is as declared, or not fitted."""
+        """The sizes of the symbols; raise SchemaError if a fitted model differs from the declaration."""
         state = self.contents(model)
         strange = next((name for name in state if not self.allows(name)), None)
         if strange is not None:
@@ -81,4 +88,4 @@ class Schema:
 COLUMNS = Schema(
     Count("n_features_in_", "d", optional=True), Array("feature_names_in_", "d", (np.object_, np.str_), optional=True)
 )
-"""What scikit-learn keeps of the columns, and their names; of objects, such as sequences, there are none."""
+"""The number and the names of the columns, as scikit-learn keeps them; objects, such as sequences, have none."""

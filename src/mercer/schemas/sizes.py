@@ -1,4 +1,4 @@
-"""The sizes that the symbols of a schema have in one model."""
+"""The sizes of the symbols of a schema in a model."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ __all__ = ["SchemaError", "Sizes"]
 
 
 class SchemaError(ValueError):
-    """A fitted model is not what its class declares; the message names the attribute."""
+    """A fitted model differs from the schema of its class; the message names the attribute."""
 
 
 @functools.cache
 def _axes(shape: str) -> tuple[tuple[str, int], ...]:
-    """The symbol of each axis and what is added to it; an axis of fixed length has no symbol.
+    """For each axis the symbol and the number added to it, or "" and the length of an axis of fixed length.
 
     >>> _axes("n+1 *targets 5")
     (('n', 1), ('*targets', 0), ('', 5))
@@ -24,7 +24,7 @@ def _axes(shape: str) -> tuple[tuple[str, int], ...]:
 
 
 class Sizes:
-    """The sizes of the symbols in one model: the first attribute with a symbol sets its size, the others must agree.
+    """The sizes of the symbols in a model: the first attribute with a symbol sets its size, and the others must agree.
 
     >>> sizes = Sizes()
     >>> sizes.match("dual_coef_", "n *targets", (60, 2))
@@ -46,18 +46,18 @@ class Sizes:
         return symbol in self._known
 
     def set(self, name: str, symbol: str, size: Any) -> None:
-        """Set the size of a symbol as the attribute of that name has it; raise SchemaError if another one differs."""
+        """Set the size of a symbol by the attribute `name`; raise SchemaError if another attribute disagrees."""
         known, names = self._known.setdefault(symbol, (size, []))
         names.append(name)
         if known != size:
             raise SchemaError(f"{name}: {symbol} is {size}, and by {names[0]} it is {known}")
 
     def is_shared(self, symbol: str) -> bool:
-        """Whether the size was compared with another one."""
+        """Whether more than one attribute has the symbol."""
         return len(self._known.get(symbol, (0, []))[1]) > 1
 
     def match(self, name: str, shape: str, given: tuple[int, ...]) -> None:
-        """Compare a shape with the declared one, in which a symbol with a star takes any number of axes."""
+        """Compare a shape with the declared one, in which a symbol with a star stands for any number of axes."""
         axes, place = _axes(shape), 0
         stars = sum(symbol[:1] == "*" for symbol, _ in axes)
         extra = len(given) - (len(axes) - stars)

@@ -1,6 +1,6 @@
-"""The reference of the native module, in NumPy: the definition of what it does, and its stand-in if it was not built.
+"""The NumPy reference of the compiled module: it defines the results, and replaces the module if it was not built.
 
-Arrays in, arrays out; nothing here knows what a kernel is.
+The functions take and return arrays, and know nothing of kernels.
 """
 
 from mercer.engine.reference.band import band_factors, band_norms, band_step, band_vectors

@@ -1,4 +1,4 @@
-"""Reducing a symmetric matrix to a band, in NumPy: the definition of ``_core.band_step`` and what follows it."""
+"""Reduction of a symmetric matrix to a band, and systems with it, in NumPy: the reference of ``_core.band_*``."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ __all__ = ["band_factors", "band_norms", "band_step", "band_vectors"]
 
 
 def band_step(slabs: Any, upper: Any, factors: Any, pending: Any, step: int, isa: str = "") -> None:
-    """A ← HᵀAH with H = I − V T Vᵀ, which makes the rows of block column `step` zero below the tile under its diagonal.
+    """A ← HᵀAH with H = I − V T Vᵀ, so that block column `step` is zero below the tile under its diagonal tile.
 
     Parameters
     ----------
     slabs : float64 array of shape (blocks (blocks + 1)/2 · 48²,)
-        The lower triangle by block columns, each from its diagonal tile downwards. V takes the place of the zeros.
+        The lower triangle by block columns, each from its diagonal tile downwards. V is stored where A becomes zero.
     upper, factors : float64 arrays of shape (blocks − 1, 48, 48)
-        Out, at `step`: the tile of B under the diagonal, which is upper triangular, and T, which is too.
+        Written at `step`: the tile of B under the diagonal tile, and T; both are upper triangular.
     pending : float64 array of shape (4 · blocks · 48²,)
-        V and X of the step before, in and out, for each block as [V X] and −[Xᵀ; Vᵀ]: A ← A − V Xᵀ − X Vᵀ with
-        X = W − ½ V Tᵀ Vᵀ W, W = A V T is done to all columns but the next one together with the next product A V.
+        V and X of the previous step, read and replaced by those of this one, for each block as [V X] and −[Xᵀ; Vᵀ].
+        The update A ← A − V Xᵀ − X Vᵀ, with X = W − ½ V Tᵀ Vᵀ W and W = A V T, is applied to the columns after the
+        next one only in the next step, together with its product A V.
     """
     blocks = len(upper) + 1
     kept = pending.reshape(blocks, -1)
@@ -69,15 +70,16 @@ def band_vectors(slabs: Any, factors: Any, out: Any, first: int, last: int, isa:
 def band_factors(
     diagonal: Any, upper: Any, shifts: Any, below: Any, inverse: Any, definite: Any, isa: str = ""
 ) -> None:
-    """−L_{k,k−1} and L_kk⁻¹ of L Lᵀ = B + λI, for each λ of `shifts`; `definite` says for which there is one.
+    """−L_{k,k−1} and L_kk⁻¹ of L Lᵀ = B + λI, for each λ of `shifts`.
 
     Parameters
     ----------
     diagonal, upper : float64 arrays of shape (blocks, 48, 48) and (blocks − 1, 48, 48)
         B's tiles on the diagonal and below it.
     below, inverse : float64 arrays of shape (shifts, blocks, 48, 48)
-        Out; zeros at first.
+        Results; the caller gives zeros.
     definite : array of bool
+        Result: for each shift, whether B + λI is positive definite, so that L exists.
     """
     for a, shift in enumerate(shifts):
         definite[a] = True
@@ -91,7 +93,7 @@ def band_factors(
                 L = np.linalg.cholesky(corner)
             except np.linalg.LinAlgError:
                 L = np.full_like(corner, np.nan)
-            if np.isnan(L[-1, -1]):  # LAPACK takes NaN for a pivot too
+            if np.isnan(L[-1, -1]):  # LAPACK accepts NaN as a pivot
                 definite[a] = False
                 break
             inverse[a, k] = np.tril(np.linalg.inv(L))
@@ -123,7 +125,7 @@ def _slabs(slabs: Any, blocks: int) -> Iterator[Any]:
 
 
 def _reflectors(panel: Any, upper: Any) -> Any:
-    """Householder's H = I − τ v vᵀ for each column; V in place of the panel, R in `upper`, and τ."""
+    """τ of Householder's H = I − τ v vᵀ for each column; V replaces the panel, and R is written to `upper`."""
     tau = np.zeros(BAND)
     upper[...] = 0.0
     for c in range(BAND):

@@ -1,4 +1,4 @@
-"""Dual coordinate descent in NumPy: the definition of ``_core.coordinates``."""
+"""Dual coordinate descent in NumPy: the reference of ``_core.coordinates``."""
 
 from __future__ import annotations
 
@@ -46,21 +46,22 @@ def coordinates(
         c and the bounds.
     epsilon : float
     beta, w : arrays; w of shape (p, m)
-        The point; both change.
+        The point, which is updated in place.
     order : integers
-        The variables of each problem within it, those that are not set aside first; changes.
+        A permutation of each problem's variables, the active ones first; updated in place.
     place : integers of shape (p, 3)
-        How many are in use, how many of these were visited in this pass, and passes made.
+        The number of active variables, how many of these were visited in this pass, and the number of passes.
     level : array of shape (p, 2)
         The largest violation in this pass and in the last one.
     random : integers of shape (p,)
-        States of the random numbers.
+        The states of the random generators.
     tol : array of shape (p,)
-        On the largest violation in a pass over all variables: how far a slope is on the wrong side of 0.
+        A problem ends if the largest violation in a pass over all its variables is at most this. The violation of a
+        variable is how far its slope is on the wrong side of 0.
     work : int
-        Variables that each problem may visit.
+        How many variables of each problem one call may visit.
     ended : integers of shape (p,)
-        1 for a problem that is done; it is left alone.
+        1 for a problem that has ended; the call does not change it.
     """
     for p in range(len(tol)):
         if not ended[p]:
@@ -81,7 +82,7 @@ def _descend(
         if ended[0]:
             break
         active, at = int(place[0]), int(place[1])
-        if at >= active:  # a pass is over
+        if at >= active:  # the pass has ended
             done = level[0] <= tol
             ended[0] = done and active == len(row)
             place[:] = len(row) if done else active, 0, place[2] + 1
@@ -94,7 +95,7 @@ def _descend(
         x, b = features[row[t]].astype(np.float64), float(beta[t])
         slope = float(w @ x) - float(linear[t])
         rise, fall = slope + (-epsilon if b < 0 else epsilon), slope + (epsilon if b > 0 else -epsilon)
-        if (b >= upper[t] or rise > level[1]) and (b <= lower[t] or fall < -level[1]):  # set aside
+        if (b >= upper[t] or rise > level[1]) and (b <= lower[t] or fall < -level[1]):  # deactivate the variable
             place[0] = active - 1
             order[at], order[active - 1] = order[active - 1], order[at]
             continue
@@ -119,7 +120,7 @@ def _minimum(square: float, b: float, slope: float, epsilon: float, lower: float
 
 
 def _next_random(state: int) -> tuple[int, int]:
-    """The next of a fixed sequence of 64 random bits (splitmix64)."""
+    """The next state and 64 random bits of the generator splitmix64."""
     state = (state + 0x9E3779B97F4A7C15) & MASK
     z = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & MASK
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK

@@ -1,4 +1,4 @@
-"""Sequential minimal optimisation in NumPy: the definition of ``_core.smo``, but that nothing is set aside."""
+"""Sequential minimal optimisation in NumPy: the reference of ``_core.smo``, but without its shrinking."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mercer.engine.opcodes import SmoStatus
 __all__ = ["smo"]
 
 TAU = 1e-12
-"""Instead of a curvature that is not positive."""
+"""Replaces a curvature that is not positive."""
 
 
 def smo(
@@ -43,21 +43,21 @@ def smo(
     matrix : array of shape (n, n), float32 or float64, or tiles
         K.
     offset : integers of shape (p + 1,)
-        The variables of problem q are offset[q] to offset[q + 1]; from split[q] on they are its second group.
+        The variables of problem q are offset[q] to offset[q + 1]; those from split[q] on are its second group.
     split : integers of shape (p,)
     row : integers
         The row of K for which each variable stands.
     lower, upper : arrays
     epsilon : float
     beta, gradient : arrays
-        The point, and c − Kβ; both change. Where `active` is 0 the gradient is taken from `anchor_gradient`, which
-        belongs to the point `anchor`.
+        The point, and c − Kβ; both are updated in place. Entries of the gradient where `active` is 0 are out of date:
+        they are recomputed from `anchor_gradient`, the gradient at the point `anchor`.
     tol : float
-        On m − M: the largest slope upwards less the smallest slope downwards.
+        A problem ends if m − M ≤ tol, with the largest slope upwards m and the smallest slope downwards M.
     limit, work, cache : int
-        Steps of each problem in all; entries it may visit in this call; bytes for the rows in use.
+        The most steps of a problem in all its calls; the entries that it may visit in this call; bytes for cached rows.
     gap, steps, ended : arrays of shape (p,)
-        m − M, steps so far, and how it ended; a problem that has ended is left alone.
+        m − M, the number of steps, and the `SmoStatus`; a problem that has ended is not changed.
     """
     matrix = matrix if isinstance(matrix, np.ndarray) else _made(matrix)
     for q in np.flatnonzero(np.asarray(ended) == SmoStatus.RUNNING).tolist():
@@ -79,7 +79,7 @@ def _made(tiles: Any) -> Any:
 
 
 class _Problem:
-    """One of the problems; its arrays are views of the family's."""
+    """One of the problems; its arrays are views of the batch's arrays."""
 
     def __init__(self, K: Any, row: Any, lower: Any, upper: Any, epsilon: float, beta: Any, gradient: Any) -> None:
         self.K, self.row, self.lower, self.upper, self.epsilon = K, row, lower, upper, epsilon
@@ -96,7 +96,7 @@ class _Problem:
         return self.K[self.row[t], self.row].astype(np.float64)
 
     def slopes(self) -> tuple[Any, Any]:
-        """g with the slope of ε|β| upwards, −∞ at the upper bound; and downwards, ∞ at the lower one."""
+        """The slopes upwards, −∞ at the upper bound, and downwards, ∞ at the lower bound; both include that of ε|β|."""
         g, b = self.gradient, self.beta
         up = np.where(b < self.upper, g + np.where(b < 0, self.epsilon, -self.epsilon), -np.inf)
         low = np.where(b > self.lower, g + np.where(b > 0, -self.epsilon, self.epsilon), np.inf)
@@ -122,7 +122,7 @@ class _Problem:
             return
 
     def step(self, groups: list[slice], up: Any, low: Any) -> bool:
-        """The pair whose step gains most with the largest slope of a group; False where it changes nothing."""
+        """Move the pair that gains most with the largest slope of a group; False if that changes nothing."""
         best, pair = -1.0, (-1, -1)
         for g in groups:
             i = g.start + int(up[g].argmax())

@@ -1,4 +1,4 @@
-"""Sums by group and the nearest means in NumPy: the definition of ``_core.add_rows`` and ``_core.nearest_means``."""
+"""Sums by group and the nearest means in NumPy: the reference of ``_core.add_rows`` and ``_core.nearest_means``."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from scipy.sparse import csr_array
 __all__ = ["add_rows", "nearest_means"]
 
 BLOCK = 1 << 18
-"""Entries that are converted at a time."""
+"""How many entries are converted to float64 at a time."""
 
 
-@np.errstate(all="ignore")  # as the compiled module: what is not finite is for the caller to find
+@np.errstate(all="ignore")  # as in the compiled module: the caller checks for entries that are not finite
 def add_rows(matrix: Any, row: Any, place: Any, weight: Any, out: Any, isa: str = "") -> None:
-    """`out`[place[t]] += weight[t] · matrix[row[t]], for one t after the other, in float64.
+    """`out`[place[t]] += weight[t] · matrix[row[t]] for t = 0, 1, …, in float64.
 
     Parameters
     ----------
     matrix : array of shape (n, m), float32 or float64
     row, place : integers of shape (count,)
     weight : array of shape (count,) or None
-        None is 1.
+        None stands for 1.
     out : array of shape (places, m)
     """
     height = max(1, BLOCK // max(1, matrix.shape[1]))
@@ -38,11 +38,9 @@ def nearest_means(
     sums: Any, slope: Any, offset: Any, diagonal: Any, labels: Any, rounding: float, own: Any, nearest: Any, left: Any,
     isa: str = "",
 ) -> None:  # fmt: skip
-    """The first c within `rounding` of the least Dᵢ₍c₎ = max(sums₍c₎ᵢ slope₍c₎ + offset₍c₎ + diagonalᵢ, 0).
+    """For each i the first c with D_ci = max(sums_ci slope_c + offset_c + diagonal_i, 0) ≤ min_c D_ci + rounding.
 
-    D is infinite where the offset is.
-
-    A NaN is the least of its row; nothing is within reach of it, and the first c is taken.
+    D_ci is infinite if the offset is. If D_ci is NaN for some c, the result is c = 0.
 
     Parameters
     ----------
@@ -52,7 +50,7 @@ def nearest_means(
     labels : integers of shape (n,)
     rounding : float
     own, nearest, left : arrays of shape (n,)
-        Results: the distance at the label, the c that was found, and the distance at it.
+        Results: D of the label, the c that was found, and its D.
     """
     D = sums * slope[:, None]
     D += offset[:, None]

@@ -1,4 +1,4 @@
-"""Online learning, a chunk of rows at a time, in NumPy: the definition of what the compiled module does."""
+"""Online learning of a chunk of rows in NumPy: the reference of ``_core.merge_pass``."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["FARTHEST", "merge_loss", "merge_pass", "merge_share"]
 Array = NDArray[Any]
 
 FARTHEST = 2.0
-"""S of a partner, beyond which a merger keeps less than a fifth of the smaller vector."""
+"""The largest S at which vectors merge; beyond it, less than a fifth of the smaller vector would remain."""
 
 
 def merge_share(p: Array, q: Array, D: Array) -> Array:
     """The h in [0, ½] with the largest |p e^(−D(1−h)²) + q e^(−Dh²)|, for sizes 0 < p ≤ q at the distance D.
 
-    It solves h = 1/(1 + eˢ), s = log(q/p) + D tanh(s/2): the largest root is the best one, and Newton's steps from
-    above never pass it, for there the function is convex.
+    h = 1/(1 + eˢ), where s is the largest root of s = log(q/p) + D tanh(s/2). Newton's iteration from above
+    decreases to it, because the function is convex there.
     """
     L = np.log(q / p)
     s = L + D
@@ -33,7 +33,7 @@ def merge_share(p: Array, q: Array, D: Array) -> Array:
 
 
 def merge_loss(p: Array, q: Array, D: Array, h: Array) -> Array:
-    """‖p φ(a) + q φ(b) − r φ(ha + (1 − h)b)‖² with the best r, without the cancellation of large terms."""
+    """‖p φ(a) + q φ(b) − r φ(ha + (1 − h)b)‖² with the best r, by a formula in which no large terms cancel."""
     g = 1 - h
     small = -(p**2) * np.expm1(-2 * D * g**2) - q**2 * np.expm1(-2 * D * h**2)
     return np.asarray(small - 2 * p * q * np.exp(-D) * np.expm1(2 * D * h * g))
@@ -55,26 +55,29 @@ def merge_pass(
 ) -> tuple[int, int, int, int, int, int, float]:
     """Budgeted stochastic gradient descent on the hinge loss with the Gaussian kernel e^(−S), S = γ‖x − z‖².
 
-    At row t, f = Σ b k/(α (t − 1)); where the margin is below 1, the row joins with b = 1 in its class and −1 in its
-    best rival (±1 with one output, of two classes). Beyond the budget the smallest b merges with the partner of its
-    class that loses least.
+    At row t, f = Σ b k/(α (t − 1)). If the margin is below 1, the row enters the dictionary with b = 1 for its class
+    and b = −1 for the best other class (±1 with one output, for two classes). When the dictionary is full, the vector
+    with the smallest b merges with the vector of its class for which the loss is least.
 
     Parameters
     ----------
     x : array of shape (n, d)
         The chunk's rows.
     own, near : arrays of shapes (n, n) and (slots, n)
-        S within the chunk, and from the dictionary, of which the first `used` rows are given; `near` is overwritten.
+        S between rows of the chunk, and between the first `used` vectors of the dictionary and these rows; `near` is
+        overwritten.
     z, b, u : arrays of shapes (slots, d), (slots, outputs) and (slots, outputs)
-        Dictionary, coefficients, and u with t b − u the sum of b over the t rows seen. They are updated in place.
+        The dictionary, its coefficients b, and u, for which t b − u is the sum of b over the t rows so far. They are
+        updated in place.
     labels : integers of shape (n,)
     used, t : int
-        Slots in use, rows seen.
+        The slots in use, and the rows so far.
     alpha, gamma : float
 
     Returns
     -------
-    used, t : as they are after the chunk
+    used, t : int
+        Their values after the chunk.
     mistakes, updates, merges, removals : int
     loss : float
         Σ max(0, 1 − margin) before each row was learned.
@@ -103,7 +106,7 @@ class _MergePass:
         self.updates = self.merges = self.removals = 0
 
     def margin(self, j: int, y: int) -> tuple[float, int]:
-        """f of the true class less that of its best rival (with one output y f), and the rival."""
+        """f of the true class less that of the best other class (with one output y f), and that other class."""
         f = np.exp(-self.near[: self.used, j]).astype(np.float64) @ self.b[: self.used]
         if len(f) == 1:
             return float(f[0] if y else -f[0]), 0

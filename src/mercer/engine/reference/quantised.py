@@ -1,4 +1,4 @@
-"""A symmetric matrix in 16 bits an entry, in NumPy: the definition of ``_core.quantise`` and its product."""
+"""Symmetric matrices with entries in 16 bits in NumPy: the reference of ``_core.quantise`` and of the product."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def quantise(x: Any, seeds: Any, out: Any, isa: str = "") -> tuple[float, float]
     seeds : uint32 array of shape (w,)
         u ∈ [0, 1) of the pair (i, j) is a hash of seeds[i] + seeds[j], so that the square on the diagonal is symmetric.
     out : int16 array, zeros
-        Strips of 8 rows, in each of them groups of 16 columns, as a product reads them.
+        Result, in the order in which products read it: strips of 8 rows, and in each of them groups of 16 columns.
 
     Returns
     -------
     centre, step : float
-        Both NaN where an entry is not finite.
+        Both are NaN if an entry is not finite.
     """
     h, w = x.shape
     on = np.arange(h)
@@ -64,7 +64,7 @@ def quantised_product(
     Parameters
     ----------
     entries : int16 array
-        What ``quantise`` wrote, block after block; block b is entries[start[b]:start[b + 1]].
+        The results of ``quantise``, block after block; block b is entries[start[b]:start[b + 1]].
     start : integers of shape (b + 1,)
     step : array of shape (b,)
     first, last : int

@@ -1,6 +1,6 @@
-"""Loops over sequences in NumPy: the definition of what the compiled module does, and its stand-in where there is none.
+"""Loops over sequences in NumPy: the reference of the compiled module.
 
-Sequences lie end to end: sequence i is symbols[starts[i]:starts[i + 1]], symbols are integers.
+Sequences are stored one after the other: sequence i is symbols[starts[i]:starts[i + 1]]. Symbols are integers.
 """
 
 from __future__ import annotations
@@ -35,10 +35,12 @@ def count_kmers(
     first: Array,
     shown: Array | None = None,
 ) -> tuple[int, int]:
-    """What the windows of `span` symbols show at the places `offsets`; the numbers of features and of entries.
+    """Count the features of windows: the symbols at the positions `offsets` of each window of `span` symbols.
 
-    Feature f, in the order of symbols, is seen at place `first[f]` of `symbols`, and `counts[e]` times in sequence
-    `rows[e]` for `start[f]` ≤ e < `start[f + 1]`. Windows with a symbol outside [0, alphabet) are left out.
+    Features are in lexicographic order. Feature f occurs first at position `first[f]` of `symbols`, and `counts[e]`
+    times in sequence `rows[e]` for `start[f]` ≤ e < `start[f + 1]`. Windows with a symbol outside [0, alphabet) are
+    ignored. `shown` gets the feature of the window at each position, −1 if it has none. Returns the numbers of features
+    and of entries.
     """
     lengths = np.diff(starts)
     windows = np.maximum(lengths - span + 1, 0)
@@ -80,9 +82,9 @@ def add_products(
     i1: int,
     out: Array,
 ) -> None:
-    """`out[i, j]` += weight · Σ_f x[i, f] z[f, j] for rows i0 ≤ i < i1; with `triangle` only j ≥ i, z being x.
+    """`out[i, j]` += weight · Σ_f x[i, f] z[f, j] for rows i0 ≤ i < i1; with `triangle`, where z is x, only for j ≥ i.
 
-    x is given by rows, z by features, both as starts, indices and counts.
+    x is stored by rows and z by features, each as starts, indices and counts.
     """
     n, m = out.shape
     shape = len(feature_start) - 1
@@ -106,13 +108,17 @@ def subsequence_kernel(
     isa: str = "",
     exact: bool = False,
 ) -> None:
-    """`out[i, j]` = Σ over pairs of equal subsequences of up to `length` symbols of decay^(span in xᵢ + span in zⱼ).
+    """`out[i, j]` = Σ decay^(span in xᵢ + span in zⱼ) over pairs of equal subsequences of up to `length` symbols.
 
-    With `exact` of `length` symbols only. For rows i0 ≤ i < i1 and all j, with `triangle` at least those with j ≥ i.
+    With `exact` the subsequences have `length` symbols. It computes rows i0 ≤ i < i1 and all j, with `triangle` at
+    least those with j ≥ i.
     """
     for i, j in _pairs(i0, i1, len(z_starts) - 1, triangle):
         match = (x[x_starts[i] : x_starts[i + 1], None] == z[None, z_starts[j] : z_starts[j + 1]]).astype(float)
-        ending, total = match, decay**2 * match.sum()  # the weight of subsequences that end at each pair of places
+        ending, total = (
+            match,
+            decay**2 * match.sum(),
+        )  # ending: the weight of the subsequences that end at each pair of positions
         for q in range(2, length + 1):
             before = np.zeros_like(match)
             before[1:, 1:] = _decayed(_decayed(ending, decay), decay)[:-1, :-1]
@@ -122,7 +128,7 @@ def subsequence_kernel(
 
 
 def _decayed(values: Array, decay: float) -> Array:
-    """Running sums that fade along the rows, of the transpose: twice is along both."""
+    """The transpose of Σ_{l ≤ j} decay^(j − l) values[:, l]: applied twice, it sums along both axes."""
     out = np.empty(values.shape[::-1])
     running = np.zeros(values.shape[0])
     for j in range(values.shape[1]):
@@ -147,9 +153,9 @@ def alignment_kernel(
     out: Array,
     isa: str = "",
 ) -> None:
-    """`out[i, j]` = log Σ over alignments of xᵢ and zⱼ of Π κ over its pairs of places, κ = g/(2 − g), g = e^(−γ‖·‖²).
+    """`out[i, j]` = log Σ Π κ: the sum is over alignments of xᵢ and zⱼ, the product over the pairs that each aligns.
 
-    Series are rows of x and z; rows and pairs as for `subsequence_kernel`.
+    κ = g/(2 − g) with g = e^(−γ‖·‖²). A series is a run of rows of x or z; i and j are as for `subsequence_kernel`.
     """
     for i, j in _pairs(i0, i1, len(z_starts) - 1, triangle):
         a, b = x[x_starts[i] : x_starts[i + 1]], z[z_starts[j] : z_starts[j + 1]]
@@ -157,7 +163,7 @@ def alignment_kernel(
         local = exponent - np.log(2 - np.exp(exponent))
         table = np.full((len(a) + 1, len(b) + 1), -np.inf)
         table[0, 0] = 0
-        for both in range(2, len(a) + len(b) + 1):  # by places whose sum is this
+        for both in range(2, len(a) + len(b) + 1):  # pairs of positions with this sum
             p = np.arange(max(1, both - len(b)), min(len(a), both - 1) + 1)
             q = both - p
             before = [table[p - 1, q - 1], table[p - 1, q], table[p, q - 1]]
@@ -177,9 +183,9 @@ def substring_kernel(
     j1: int,
     out: Array,
 ) -> None:
-    """`out[i, j]` = Σ over pairs of equal substrings, of any length ≥ 1, of xᵢ and zⱼ of decay^length.
+    """`out[i, j]` = Σ decay^length over pairs of equal substrings, of any length ≥ 1, of xᵢ and zⱼ.
 
-    For columns j0 ≤ j < j1 and all i, with `triangle` only i ≤ j.
+    It computes columns j0 ≤ j < j1 and all i, with `triangle` only i ≤ j.
     """
     for j in range(j0, j1):
         for i in range(j + 1 if triangle else len(x_starts) - 1):
@@ -188,7 +194,7 @@ def substring_kernel(
 
 
 def _substrings(match: Array, decay: float) -> float:
-    """Of equal substrings that end at a pair of places there are as many as the symbols before them that match."""
+    """One entry: a pair of positions that ends a run of m matching symbols ends m pairs of equal substrings."""
     run, total = np.zeros(match.shape[1] + 1, np.int64), 0.0
     worth = np.concatenate([[0.0], np.cumsum(decay ** np.arange(1.0, min(match.shape) + 1))])
     for row in match:

@@ -1,7 +1,7 @@
-"""The tile engine in NumPy: the definition of what the compiled module does, and its stand-in where there is none.
+"""The tile engine in NumPy: the reference of the compiled `Tiles`.
 
-`Tiles` has the constructor and the methods of the compiled `Tiles`; `BlockTiles` has the same methods over any function
-that evaluates a block of entries. Arrays in, arrays out; nothing here knows what a kernel is.
+`Tiles` has the constructor and the methods of the compiled class; `BlockTiles` has the same methods for any function
+that evaluates a block of entries.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _TILE_ENTRIES = 1 << 19  # 4 MB of float64
 
 
 def instruction_sets() -> list[str]:
-    """Only NumPy's own."""
+    """The only one: "numpy"."""
     return ["numpy"]
 
 
 def threads() -> int:
-    """How many threads the next call uses (NumPy's BLAS has its own)."""
+    """How many threads the next call uses, besides those of NumPy's BLAS."""
     return 1
 
 
@@ -38,9 +38,9 @@ class BlockTiles:
     ----------
     rows, columns : int
     evaluate : callable
-        (i0, i1, j0, j1) ↦ the block of entries.
+        (i0, i1, j0, j1) ↦ the entries of rows [i0, i1) and columns [j0, j1).
     entries : int
-        Of a block, where they should be more than usual.
+        The least number of entries of a block, if it should be larger than by default.
     """
 
     row_block = ROW_BLOCK
@@ -62,7 +62,7 @@ class BlockTiles:
         out[...] = self._evaluate(i0, i1, j0, j1)
 
     def gram(self, i0: int, i1: int, out: Array) -> None:
-        """Rows [i0, i1) and, by symmetry, the same columns, into the whole n × n matrix `out`."""
+        """Rows [i0, i1) and, by symmetry, the same columns, into the n × n matrix `out`."""
         for top in range(i0, i1, self.row_block):
             bottom = min(top + self.row_block, i1)
             out[top:bottom, top:bottom] = self._square(top, bottom)
@@ -72,7 +72,7 @@ class BlockTiles:
                 out[j:end, top:bottom] = values.T
 
     def upper(self, i0: int, i1: int, out: Array) -> None:
-        """Of the same rows the blocks on the diagonal and right of it, each block row contiguous in the whole `out`."""
+        """The same rows from the diagonal blocks on, into a vector `out` in which each row of blocks is contiguous."""
         n = self.columns
         for top in range(i0, i1, self.row_block):
             bottom, start = min(top + self.row_block, i1), top * n - top * (top - self.row_block) // 2
@@ -82,16 +82,16 @@ class BlockTiles:
                 rows[:, j - top : end - top] = self._evaluate(top, bottom, j, end)
 
     def _square(self, top: int, bottom: int) -> Array:
-        """The square on the diagonal, from the entries right of it."""
+        """The block on the diagonal, symmetric by its upper triangle."""
         square = self._evaluate(top, bottom, top, bottom)
         return np.asarray(np.triu(square) + np.triu(square, 1).T)
 
-    @np.errstate(all="ignore")  # as the compiled module: infinite entries are for the caller to find in the result
+    @np.errstate(all="ignore")  # as in the compiled module: the caller checks for entries that are not finite
     def multiply(self, i0: int, i1: int, j0: int, j1: int, v: Array, out: Array, symmetric: bool) -> None:
         """`out` += K[i0:i1, j0:j1] v[j0:j1].
 
-        With `symmetric`, `out` has n rows: entries left of the diagonal blocks are not visited, those right of them add
-        to both of their rows. All ranges end on row blocks, or at the end.
+        With `symmetric`, `out` has n rows, and each entry right of the diagonal blocks is also used as its mirror
+        image. All ranges end at multiples of `row_block`, or at the last row.
         """
         wide = v.astype(np.float64, copy=False)
         for top in range(i0, i1, self.row_block):
@@ -109,7 +109,7 @@ class BlockTiles:
 
     @np.errstate(all="ignore")
     def normal_product(self, i0: int, i1: int, v: Array, weights: Array | None, out: Array) -> None:
-        """`out` += Kᵀ diag(w) K v with K the rows [i0, i1), each entry computed once; w has the weights of all rows."""
+        """`out` += Kᵀ diag(w) K v with the rows [i0, i1) of K; each entry is computed once."""
         wide, height = v.astype(np.float64, copy=False), max(1, min(self.row_block, self._entries // self.columns))
         for top in range(i0, i1, height):
             bottom = min(top + height, i1)
@@ -144,7 +144,7 @@ class BlockTiles:
 
 
 class Tiles(BlockTiles):
-    """A program over pairings; see `mercer.gram.program` for the parts and `core/engine.hpp` for the compiled form."""
+    """The matrix of a program over pairings; `mercer.engine.contract` describes the parameters."""
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ class Tiles(BlockTiles):
         }
 
     def _moved(self, rows: Array, origin: Array | None) -> Array:
-        """Rows less an origin, subtracted in float64, some at a time, so that only the remainder is rounded."""
+        """Rows less an origin, subtracted in float64 so that only the difference is rounded, some rows at a time."""
         if origin is None:
             return rows.astype(self._dtype, copy=False)
         moved = np.empty(rows.shape, self._dtype)
@@ -189,7 +189,7 @@ class Tiles(BlockTiles):
         for r, (kind, a, b) in enumerate(self._pairings):
             if r in self._norms:
                 distances = self._norms[r].block(a, b, slice(i0, i1), slice(j0, j1))
-                reg[r] = self._pin(distances, i0, i1, j0, j1)
+                reg[r] = self._zero_self_pairs(distances, i0, i1, j0, j1)
             else:
                 reg[r] = PAIRINGS[kind](a[i0:i1], b[j0:j1])
         read = (
@@ -203,7 +203,7 @@ class Tiles(BlockTiles):
             reg[target] = np.asarray(OPERATIONS[op](self._dtype.type(k0), self._dtype.type(k1), *args), self._dtype)
         return np.array(np.broadcast_to(reg[self._result], (i1 - i0, j1 - j0)))
 
-    def _pin(self, distances: Array, i0: int, i1: int, j0: int, j1: int) -> Array:
+    def _zero_self_pairs(self, distances: Array, i0: int, i1: int, j0: int, j1: int) -> Array:
         if self._self_pairs is not None:
             at = self._self_pairs[i0:i1]
             inside = (at >= j0) & (at < j1)
@@ -213,7 +213,7 @@ class Tiles(BlockTiles):
 
 @dataclass(frozen=True)
 class ByNorms:
-    """‖x‖² + ‖z‖² − 2⟨x, z⟩ where that is exact enough, differences elsewhere: see `core/pairing/distances.inl`."""
+    """‖x‖² + ‖z‖² − 2⟨x, z⟩ where that is accurate enough, else ‖x − z‖²: see `core/pairing/distances.inl`."""
 
     a: Array
     b: Array
@@ -225,7 +225,7 @@ class ByNorms:
     fast: float
 
     def block(self, given_a: Array, given_b: Array, rows: slice, columns: slice) -> Array:
-        """The distances of rows × columns; differences are of the given rows, the rest is of those less an origin."""
+        """The squared distances of rows × columns; differences are computed from the rows without an origin."""
         size = self.row_norms[rows, None] + self.column_norms[None, columns]
         found = np.maximum(size - 2 * PAIRINGS[Pairing.DOT](self.a[rows], self.b[columns]), 0)
         error = self.rounding * size.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Comparisons of windows in NumPy: the definition of what the compiled module does, and its stand-in."""
+"""Comparisons of windows in NumPy: the reference of ``_core.WindowComparison``."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def match_lanes(isa: str = "") -> int:
 
 
 class WindowComparison:
-    """Entries Σ worth[m(a, b)] over the windows a of xᵢ and b of zⱼ, m being the number of places at which they agree.
+    """Entries Σ worth[m(a, b)] over windows a of xᵢ and b of zⱼ that agree at m positions.
 
     `worth` has an entry for each number of matches from 0 to the length of a window. Windows with a symbol outside [0,
-    alphabet) are left out. `which` is a `MatrixPart`: all entries, those with i ≤ j, z being like x, or (i, i).
+    alphabet) are ignored. `which` is a `MatrixPart`; for all but the whole matrix, z is x.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class WindowComparison:
         self._worth, self._alphabet, self._which = worth, alphabet, which
 
     def add(self, start: int, end: int, out: Array) -> None:
-        """`out[i, j]` += what the windows of x that begin at symbols [start, end) add; `out[i, 0]` of (i, i)."""
+        """`out[i, j]` += the sum over windows of x that begin at symbols [start, end); entry (i, i) is `out[i, 0]`."""
         (_, x_starts), (_, z_starts) = self._sides
         diagonal = self._which == MatrixPart.DIAGONAL
         for i in range(len(x_starts) - 1):
@@ -46,7 +46,7 @@ class WindowComparison:
                 out[i, 0 if diagonal else j] += self._worth[matches].sum(dtype=np.float64)
 
     def _windows(self, side: int, start: int, end: int, until: int) -> Array:
-        """The known windows that begin at [start, end) and end by `until`, one a row."""
+        """The windows that begin in [start, end), end by `until`, and have known symbols only, one a row."""
         symbols, span = self._sides[side][0], len(self._worth) - 1
         at = np.arange(start, max(min(end, until - span + 1), start))
         seen = symbols[at[:, None] + np.arange(span)]

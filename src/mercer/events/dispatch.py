@@ -1,4 +1,4 @@
-"""The only door: `emit` says it, `observe` hears it. Observers live in a context variable: each thread has its own."""
+"""`emit` passes an event to the observers of the `observe` blocks around it; each thread has its own observers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["Observer", "emit", "observe", "observed"]
 
 @runtime_checkable
 class Observer(Protocol):
-    """Anything with `on_event(event)`.
+    """Any object with a method `on_event(event)`.
 
-    An observer that is a context manager too is entered with the `observe` block and left with it.
+    If the observer is also a context manager, `observe` enters it at the start of the block and exits it at the end.
 
     Examples
     --------
@@ -31,11 +31,11 @@ class Observer(Protocol):
     """
 
     def on_event(self, event: Event) -> None:
-        """Hear one event; raise `Cancelled` to stop what emits it."""
+        """Receive an event; raise `Cancelled` to stop the computation that emits it."""
 
 
-class _Seat:
-    """One observer's place at the door; emptied when the observer fails, so that a broken one cannot lose a fit."""
+class _Subscription:
+    """An observer within its `observe` block. An observer that fails is dropped, so that it cannot end a fit."""
 
     __slots__ = ("entered", "observer")
 
@@ -71,41 +71,57 @@ class _Seat:
     def drop(self, broken: object) -> None:
         self.observer = None
         name = type(broken).__name__
-        logging.getLogger("mercer").warning("%s failed and hears no more; the work goes on.", name, exc_info=True)
+        logging.getLogger("mercer").warning("%s failed and gets no more events.", name, exc_info=True)
 
 
-_seats: ContextVar[tuple[_Seat, ...]] = ContextVar("mercer_observers", default=())
+_subscriptions: ContextVar[tuple[_Subscription, ...]] = ContextVar("mercer_observers", default=())
 
 
 def emit(event: Event) -> None:
-    """Tell every observer of this context; nearly free where there is none.
+    """Pass an event to every observer of this context; without observers it costs almost nothing.
+
+    Parameters
+    ----------
+    event : SolverStep, TilesDone or StageDone
 
     Raises
     ------
     Cancelled
-        When an observer asks for it. Any other exception of an observer is logged once, and that observer is dropped.
+        If an observer raises it. Any other exception of an observer is logged once, and that observer is dropped.
 
     Examples
     --------
     >>> from mercer.events import StageDone
-    >>> emit(StageDone("solve", seconds=0.25))  # nobody listens
+    >>> emit(StageDone("solve", seconds=0.25))  # no observer receives it
     """
-    for seat in _seats.get():
-        seat.tell(event)
+    for subscription in _subscriptions.get():
+        subscription.tell(event)
 
 
 def observed() -> bool:
-    """Does anybody listen? For a caller that would have to work to make the event.
+    """Whether there is an observer; ask first if the event takes work to compute.
 
+    Examples
+    --------
     >>> observed()
     False
     """
-    return bool(_seats.get())
+    return bool(_subscriptions.get())
 
 
 @contextmanager
 def observe(*observers: Observer) -> Iterator[None]:
-    """Let these observers hear what happens within the block, beside those of the blocks around it.
+    """Pass the events within the block to these observers, and to those of the blocks around it.
+
+    Parameters
+    ----------
+    *observers : Observer
+        `Progress()`, `Log()`, `Cancel(...)`, or objects with a method `on_event(event)`.
+
+    Raises
+    ------
+    InvalidInput
+        If an observer has no such method, or is a class instead of an instance.
 
     Examples
     --------
@@ -118,23 +134,23 @@ def observe(*observers: Observer) -> Iterator[None]:
     TilesDone(what='K @ V', done=1, total=2)
     """
     for observer in observers:
-        _refuse_a_stranger(observer)
-    seats = tuple(_Seat(observer) for observer in observers)
-    token = _seats.set(_seats.get() + seats)
+        _check_observer(observer)
+    new = tuple(_Subscription(observer) for observer in observers)
+    token = _subscriptions.set(_subscriptions.get() + new)
     try:
-        for seat in seats:
-            seat.enter()
+        for subscription in new:
+            subscription.enter()
         yield
     finally:
-        _seats.reset(token)
-        for seat in reversed(seats):
-            seat.leave()
+        _subscriptions.reset(token)
+        for subscription in reversed(new):
+            subscription.leave()
 
 
-def _refuse_a_stranger(observer: object) -> None:
+def _check_observer(observer: object) -> None:
     if isinstance(observer, type):
         name = observer.__name__
         raise InvalidInput(message("observe", f"{name} is a class", f"give an instance, {name}()"))
     if not isinstance(observer, Observer):
         given = f"{observer!r} has no on_event(event)"
-        raise InvalidInput(message("observe", given, "give Progress(), Log(), Cancel(...) or an object that has one"))
+        raise InvalidInput(message("observe", given, "give Progress(), Log(), Cancel(...) or an object that has it"))
