@@ -14,8 +14,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from mercer import KernelKMeans
 from mercer.engine.backend import is_native
 from mercer.errors import ConvergenceWarning, InvalidInput, MemoryExceeded
+from mercer.estimators.base import landmarks
 from mercer.estimators.clustering import kernel_kmeans, landmark_clusters
-from mercer.estimators.pca import landmarks
 from mercer.kernels import Function, Gaussian, Laplace, Linear, Polynomial, Precomputed
 from mercer.planning.machine import Machine
 from mercer.testing import assert_close
@@ -283,7 +283,7 @@ def test_auto_takes_landmarks_where_a_pass_is_too_dear(monkeypatch):
     monkeypatch.setattr(kernel_kmeans, "SMALL", 10)
     monkeypatch.setattr(kernel_kmeans, "DEAREST_PASS", 1e5)
     monkeypatch.setattr(kernel_kmeans, "lloyd", lambda *_, stored=False: float(stored))
-    monkeypatch.setattr("mercer.gram.planned.Planned.native", True)
+    monkeypatch.setattr("mercer.gram.tiled.TiledOperator.native", True)
     report = KernelKMeans(3, Gaussian(0.1)).fit(X).report_
     assert "Nyström" in report.method
     assert "multiply-adds" in report.reason

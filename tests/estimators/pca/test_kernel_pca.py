@@ -11,6 +11,7 @@ from sklearn.decomposition import KernelPCA as Reference
 
 from mercer import KernelPCA
 from mercer.errors import ConvergenceWarning, InvalidInput
+from mercer.estimators.pca import exact as exact_pca
 from mercer.gram import KernelOperator
 from mercer.kernels import Gaussian, Linear, Polynomial
 from mercer.operators import Dense
@@ -72,7 +73,7 @@ def test_matrix_free_equals_stored(digits, monkeypatch):
     kernel = Gaussian(gamma=0.05)
     ways = {"dense": 9.0, "stored": 2.0, "matrix-free": 1.0}
     monkeypatch.setattr("mercer.estimators.pca.kernel_pca.predicted_ways", lambda *_: ways)
-    monkeypatch.setattr("mercer.gram.planned.Planned.native", True)
+    monkeypatch.setattr("mercer.gram.tiled.TiledOperator.native", True)
     cheap = KernelPCA(5, kernel).fit(digits)
     assert "matrix-free" in cheap.report_.method
     assert "computed as fast as they are read" in cheap.report_.reason
@@ -158,16 +159,14 @@ def test_bad_parameters(bad):
 
 
 def test_a_check_that_finds_more_than_the_tolerance_goes_on_and_then_says_so(digits, monkeypatch):
-    import mercer.estimators.pca.kernel_pca as module
-
-    exact, checks = module.checked, []
+    exact, checks = exact_pca.checked, []
 
     def doubtful(*args):
         found = exact(*args)
         checks.append(float(found.pairs.residuals.max()))
         return found._replace(pairs=replace(found.pairs, residuals=np.full(len(found.pairs.values), 1e9)))
 
-    monkeypatch.setattr(module, "checked", doubtful)
+    monkeypatch.setattr(exact_pca, "checked", doubtful)
     with pytest.warns(ConvergenceWarning):
         report = KernelPCA(5, Gaussian(gamma=0.05)).fit(digits).report_
     assert len(checks) == 3
@@ -177,17 +176,15 @@ def test_a_check_that_finds_more_than_the_tolerance_goes_on_and_then_says_so(dig
 
 
 def test_what_float32_changes_in_the_check_is_seen_on_some_rows(digits):
-    import mercer.estimators.pca.kernel_pca as module
-
     rng = np.random.default_rng(0)
     K, V = KernelOperator(Gaussian(gamma=0.05), digits), np.linalg.qr(rng.standard_normal((len(digits), 8)))[0]
     narrow = Dense(K.fill(np.empty(K.shape)).astype(np.float32), symmetric=True)
-    found = module.checked(narrow, V, K)
+    found = exact_pca.checked(narrow, V, K)
     centred = V - V.mean(axis=0)
     whole = np.linalg.norm(narrow @ centred.astype(np.float32) - K @ centred, axis=0).max()
     assert found.rounding > 0
     assert_close(found.rounding, whole, rtol=0.5)
-    exact = module.checked(K, V)
+    exact = exact_pca.checked(K, V)
     assert exact.rounding == 0
     np.testing.assert_allclose(found.pairs.values, exact.pairs.values, rtol=0, atol=found.rounding)
     assert_close(found.column_means, exact.column_means, rtol=1e-5)
@@ -210,12 +207,10 @@ SEEN = r"(\de-\d\d) λ₁ from those in float64 \(seen on 128 rows\)"
 )
 def test_the_report_says_in_what_the_check_was(digits, monkeypatch, cheap, tol, harmless, says):
     """And the residual is that of the matrix whose entries it names, beyond what it says that float32 changed."""
-    import mercer.estimators.pca.kernel_pca as module
-
-    monkeypatch.setattr(module, "_HARMLESS", harmless)
-    monkeypatch.setattr("mercer.gram.planned.CHEAP_COLUMNS", 100 if cheap else 10)
+    monkeypatch.setattr(exact_pca, "HARMLESS", harmless)
+    monkeypatch.setattr("mercer.gram.tiled.CHEAP_COLUMNS", 100 if cheap else 10)
     ways = {"dense": 9.0, "stored": 2.0, "matrix-free": 1.0 if cheap else 3.0}
-    monkeypatch.setattr(module, "predicted_ways", lambda *_: ways)
+    monkeypatch.setattr("mercer.estimators.pca.kernel_pca.predicted_ways", lambda *_: ways)
     model = KernelPCA(5, Gaussian(gamma=0.05), solver="krylov", tol=tol).fit(digits)
     stated = re.fullmatch(says, model.report_.precision)
     assert stated, model.report_.precision

@@ -104,7 +104,7 @@ def test_the_fixed_point_is_nearer_in_feature_space_than_its_start(digits):
     assert np.all(residual <= start.inverse_transform(Y, return_residual=True)[1] + 1e-12)
     # where it settled the gradient of ‖φ(x) − P‖² vanishes: no small step does better
     rng = np.random.default_rng(1)
-    near = model._preimage_residuals(rows + 1e-3 * rng.standard_normal(rows.shape), Y)
+    near = model._preimages().residuals(rows + 1e-3 * rng.standard_normal(rows.shape), Y)
     assert np.mean(near >= residual - 1e-7) > 0.95
 
 

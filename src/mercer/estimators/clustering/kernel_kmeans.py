@@ -10,8 +10,14 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
+from mercer.estimators.base.landmarks import LandmarkSpan, count_landmarks
 from mercer.estimators.clustering.clusterer import Clusterer
-from mercer.estimators.clustering.landmark_clusters import LandmarkClusters
+from mercer.estimators.clustering.landmark_clusters import (
+    LandmarkFeatureMap,
+    LandmarkMeans,
+    by_batches,
+    plan_batches,
+)
 from mercer.gram import KernelOperator, rates
 from mercer.kernels import Linear
 from mercer.operators import Dense, LowRank, Operator
@@ -52,7 +58,7 @@ def _sums_of_starts(dtype: np.dtype[Any], n: int) -> int:
     return int(dtype.itemsize) * n * n // 8
 
 
-class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkClusters, Clusterer):
+class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer):
     r"""min Σᵢ wᵢ ‖φ(xᵢ) − m_c(i)‖² over labels c, with ‖φ(x) − m_c‖² = k(x, x) − 2 meanⱼ k(x, xⱼ) + meanⱼⱼ' k(xⱼ, xⱼ').
 
     The means are over the rows of cluster c, weighted by w. Lloyd's iteration is exact: each pass is one sum of kernel
@@ -304,6 +310,65 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCl
             do = f'give "k-means++", {k} places of rows, {n} labels, or {k} rows'
             raise InvalidInput(message("KernelKMeans", given, do))
         return np.asarray((own[:, None] - 2 * products).argmin(axis=0))
+
+    # ---- on landmarks ------------------------------------------------------------------------------------------------
+
+    def _by_landmarks(self, K: KernelOperator, X: Any, weights: np.ndarray | None, k: int, report: Report) -> None:
+        """The approximate method of a fit, and how far it is from the exact one."""
+        if not isinstance(self.init, str):
+            given = 'init as an array with solver="nystroem"'
+            raise InvalidInput(message(type(self).__name__, given, 'set init="k-means++", or another solver'))
+        n, seed = K.shape[0], self._seed()
+        m = self._landmark_count(n, k)
+        batch = plan_batches(K, k, m, self.batch_size, report)
+        with report.stage("landmarks"):
+            span = LandmarkSpan.chosen("KernelKMeans", self.landmarks, K, X, m, seed)
+        how = f"mini-batches of {batch} rows" if batch else "Lloyd on the features"
+        report.method = f"Nyström, {len(span.matrix)} landmarks of rank {span.rank}; {how}"
+        report.precision = "float64 features" + ", a few at a time" * bool(batch)
+        features, w = LandmarkFeatureMap(self.kernel_, span), np.ones(n) if weights is None else weights
+        if batch:
+            centers, self.labels_, self.cluster_weights_, steps = by_batches(
+                features, X, w, k, (batch, self.n_init, self.max_iter), seed, report
+            )
+            self.n_iter_, self.n_clusters_, report.steps = steps, len(centers), steps
+        else:
+            centers = self._by_lloyd(features, X, weights, k, report)
+        self.X_fit_, self.dual_coef_ = span.landmarks, span.root @ centers.T
+        self.sample_weight_ = None  # no training rows are kept, nor their weights
+        self.center_norms_ = np.einsum("jc,jc->c", self.dual_coef_, span.matrix @ self.dual_coef_)
+        self._measure_means(K, X, w, seed, report)
+
+    def _measure_means(self, K: KernelOperator, X: Any, w: np.ndarray, seed: int, report: Report) -> None:
+        """The inertia of the landmarks' means, exactly, and how far they are from those of the rows."""
+        means = LandmarkMeans(self.kernel_, self.X_fit_, self.dual_coef_, self.center_norms_)
+        with report.stage("measure"):
+            diagonal = np.asarray(K.diagonal(), np.float64)
+            self.inertia_ = means.inertia(X, self.labels_, w, diagonal)
+            off, rows = means.largest_error(X, self.labels_, w, seed)
+        report.residual, report.tolerance = off / max(float(np.abs(diagonal).max()), np.finfo(float).tiny), float("nan")
+        report.status = f"the largest error of ⟨φ(x), m_c⟩ over max k(x, x), on {rows} rows"
+        report.notes.append("inertia_ is that of the landmarks' means, in the whole feature space")
+
+    def _landmark_count(self, n: int, k: int) -> int:
+        self._positive(*(name for name in ("n_landmarks", "batch_size") if getattr(self, name) is not None))
+        if not isinstance(self.landmarks, str):
+            return int((np.shape(self.landmarks) or (1,))[0])
+        return min(n, count_landmarks(n, k) if self.n_landmarks is None else int(self.n_landmarks))
+
+    def _by_lloyd(
+        self, features: LandmarkFeatureMap, X: Any, weights: np.ndarray | None, k: int, report: Report
+    ) -> np.ndarray:
+        """The means of the features, (k, m), by the iteration that the exact method takes, on Φ Φᵀ."""
+        with report.stage("features"):
+            Phi = features.of_all(X)
+        problem = Clustering(LowRank(Phi), np.zeros(len(Phi), np.intp), k, weights)
+        with report.stage("clusters"):
+            best = self._best(problem, None, self.tol)
+        self._account(report, best, self.tol)
+        self._number(best.x, problem, report)
+        W = np.eye(self.n_clusters_)[self.labels_] * problem.w[:, None]
+        return np.asarray((W.T @ Phi) / self.cluster_weights_[:, None])
 
     # ---- new rows ----------------------------------------------------------------------------------------------------
 

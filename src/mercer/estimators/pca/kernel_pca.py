@@ -2,53 +2,55 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_array, check_is_fitted
 
-from mercer.engine.backend import one_blas_thread
-from mercer.errors import InvalidInput, message
-from mercer.estimators.base.estimator import KernelSize
+from mercer.approx.nystroem import FeatureMoments, feature_moments
+from mercer.approx.preimages import fixed_point_weight
+from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
+from mercer.estimators.base.estimator import KernelEstimator
 from mercer.estimators.base.expansion import Expansion, expansion_of
-from mercer.estimators.pca.centred_pairs import CentredPairs, checked, precision
-from mercer.estimators.pca.landmarks import FEWER, LandmarkComponents, fewest_landmarks, landmark_bytes
-from mercer.gram import KernelOperator, rates
-from mercer.operators import Centered, Dense, Operator
-from mercer.planning.costs import eigen_ways as predicted_ways
-from mercer.points import human
-from mercer.solvers import (
-    BlockKrylov,
-    DenseEigen,
-    Eigenpairs,
-    Eigenproblem,
-    Solution,
-    Status,
-    solve,
+from mercer.estimators.base.landmarks import LandmarkSpan, fewest_landmarks, landmark_bytes
+from mercer.estimators.pca.exact import ALTERNATIVES, CentredEigenproblem, exact_components
+from mercer.estimators.pca.landmarks import (
+    LEFT_OUT,
+    landmark_components,
+    largest_residual,
+    left_out,
+    plan_landmarks,
+    report_span,
 )
+from mercer.estimators.pca.monitoring import ControlLimits, spe_limit, t2_limit
+from mercer.estimators.pca.preimages import DECODER, METHODS, Decoder, PreImages, dense, fit_decoder, is_closed_form
+from mercer.estimators.pca.subspace import Components, FeatureSubspace
+from mercer.gram import KernelOperator, rates
+from mercer.planning.costs import eigen_ways as predicted_ways
+from mercer.points import human, require_table
+from mercer.schemas import POSITIVE, Array, Count, Part, Record, Rows, Schema
+from mercer.solvers import BlockKrylov
 from mercer.solvers.choose import DENSE_BELOW, STORED_SHARE, choose_eigen
 from mercer.ways.report import Report
 
 __all__ = ["KernelPCA"]
 
-_AHEAD = 8.0
-"""By how much a step of subspace iteration is taken to lower the residual that the Krylov method saw: it left a quarter
-to a tenth of it (handwritten digits, 64 components, blocks of 112 to 256). The check finds out, and goes on if it must.
-"""
-
-ALTERNATIVES = ["fewer components", 'solver="krylov" (matrix-free) or "nystroem" (landmarks)', "fewer rows"]
 DEAREST_PRODUCT = 2e13
 """Multiply-adds in one matrix-free product beyond which "auto" takes landmarks. They are an approximation, so the rates
 have no say."""
 
-_HARMLESS = 0.1
-"""The share of the tolerance that rounding may take."""
+FEWER = "fewer components:"
+"""How the note begins that each chunk of rows renews."""
 
 
-class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkComponents):
+def _can_invert(model: Any) -> bool:
+    closed_form = is_closed_form(model.preimage, model._as_kernel(model.kernel))
+    return bool(model.fit_inverse_transform or model.preimage == "kwok_tsang" or closed_form)
+
+
+class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     r"""K̃ aⱼ = N λⱼ aⱼ with N λⱼ ‖aⱼ‖² = 1; the score of x on component j is yⱼ = Σᵢ aᵢⱼ k̃(x, xᵢ).
 
     k̃ is the kernel of the centred features, K̃ = K − 1ₙK − K1ₙ + 1ₙK1ₙ on the training rows. No centred matrix is
@@ -150,6 +152,27 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
     True
     """
 
+    fitted: ClassVar[Schema] = KernelEstimator.fitted + Schema(
+        Rows("X_fit_"),
+        Count("n_samples_seen_"),
+        Array("eigenvalues_", "components", rules=(POSITIVE,)),
+        Array("explained_variance_", "components", rules=(POSITIVE,)),
+        Array("explained_variance_ratio_", "components"),
+        Array("dual_coef_", "n components"),
+        Array("column_means_", "n"),
+        Array("mean_coef_", "n"),
+        Array("eigenvectors_", "n components", optional=True),
+        Array("decoder_mean_", "d", optional=True),
+        Part("decoder_", "components", optional=True, nullable=True),
+        Array("_feature_root", "n n", optional=True),
+        Array("_landmark_matrix", "n n", optional=True),  # in models of earlier versions
+        Record(
+            "_feature_moments",
+            (Count("rows"), Array("mean", "n"), Array("scatter", "n n"), Array("trace")),
+            optional=True,
+        ),
+    )
+
     penalty: ClassVar[str] = ""  # alpha is of the decoder, not of the components
     centres: ClassVar[bool] = True
     indefinite_meaning: ClassVar[str] = (
@@ -199,93 +222,38 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
         rows = K.astype(np.float32).copies + (K.copies if K.cheap else 0) if low_precision else K.copies
         name = self._choose(n, k, report, self._predicted(K, k, report), rows)
         if name == "nystroem":
-            self._by_landmarks(K, X, report)
+            self._fit_landmarks(K, X, report)
+            self._measure_residual(X, report)
         else:
-            found = (
-                self._by_krylov(K, k, size, low_precision, report)
-                if name == "krylov"
-                else self._by_lapack(K, k, report)
-            )
-            self.column_means_ = found.column_means
-            self.mean_coef_, self.n_samples_seen_ = np.full(n, 1 / n), n
-            variance = size.trace - n * float(found.column_means.mean())
-            self._keep(found.pairs, size.trace, variance, report)
+            problem = CentredEigenproblem(K, k, self.tol, self._seed(), report, self._account)
+            found = problem.by_krylov(size, low_precision) if name == "krylov" else problem.by_lapack()
+            self._keep(exact_components(found, size.trace, report.dtype), report)
         self._fit_decoder(report)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
         """The scores of the training rows, V √(Nλ): equal to ``transform`` of them, with no further product."""
         self.fit(X)
-        return self._basis_scores() if hasattr(self, "eigenvectors_") else self.transform(X)
+        scores = self._subspace().known_scores
+        return self.transform(X) if scores is None else scores
 
-    def _by_lapack(self, K: KernelOperator, k: int, report: Report) -> CentredPairs:
-        n = K.shape[0]
-        # Of few rows one stored matrix serves LAPACK, the means and the residuals: to make entries anew costs more.
-        few = n <= DENSE_BELOW
-        centered = Centered(Dense(K.fill(np.empty(K.shape)), symmetric=True) if few else K)
-        with report.stage("eigenvalues"), one_blas_thread(9.0 * n**3):
-            solution = solve(DenseEigen(), Eigenproblem(centered, k))
-        report.precision = "float64"
-        self._account(report, solution, self.tol)
-        return CentredPairs(solution.x, centered.column_means)
-
-    def _by_krylov(
-        self, K: KernelOperator, k: int, size: KernelSize, low_precision: bool, report: Report
-    ) -> CentredPairs:
-        """With float32 entries where their rounding stays below the tolerance, else with float64 ones."""
-        found, largest = self._krylov(K, k, np.float32 if low_precision else np.float64, report)
-        # Rounding moves the eigenvalues by the norm of a random matrix of this size.
-        rounding = float(np.finfo(np.float32).eps) * np.sqrt(len(found.column_means)) * size.largest_entry
-        if low_precision and rounding > 0.1 * self.tol * largest:
-            report.notes.append(f"float32 entries would shift eigenvalues by {rounding:.0e}, so float64 ones were used")
-            report.memory_rows = K.copies
-            report.plan(BlockKrylov().memory(report.n, k, 8), "KernelPCA", ALTERNATIVES)
-            found, _ = self._krylov(K, k, np.float64, report)
-        return found
-
-    def _krylov(self, K: KernelOperator, k: int, dtype: Any, report: Report) -> tuple[CentredPairs, float]:
-        """The pairs by entries of this precision, and the largest |eigenvalue|."""
-        operator: Operator = K.astype(dtype)
-        if "stored" in report.method and K.shape[0] ** 2 * np.dtype(dtype).itemsize <= 0.8 * report.room:
-            with report.stage("kernel matrix"):
-                operator = Dense(operator.fill(np.empty(K.shape, dtype)), symmetric=True)
-        with one_blas_thread() if isinstance(operator, KernelOperator) else nullcontext():
-            solution, found = self._iterated(Eigenproblem(Centered(operator), k, self._seed()), operator, K, report)
-        self._account(report, solution, self.tol)
-        report.precision = precision(np.dtype(dtype).name, K.cheap, found)
-        return found, found.scale
-
-    def _iterated(
-        self, problem: Eigenproblem, operator: Operator, K: KernelOperator, report: Report
-    ) -> tuple[Solution[Any], CentredPairs]:
-        """Block Krylov, stopped when its images are expected to meet the tolerance, and on if the check finds more."""
-        state = None
-        for ahead in (_AHEAD, 1.0, 1 / _AHEAD):
-            with report.stage("eigenvalues"):
-                solution = solve(BlockKrylov(tol=ahead * self.tol), problem, state=state)
-            if solution.x is None:
-                raise InvalidInput(message("KernelPCA", "no eigenvalues were found", solution.status.advice))
-            with report.stage("check"):
-                found = self._check(operator, K, solution.x.powered())
-            solution = replace(solution, residual=float(found.pairs.residuals.max()) / found.scale)
-            if solution.residual <= self.tol or not solution.converged:
-                return solution, found
-            state = solution.state
-        return replace(solution, status=Status.STALLED), found
-
-    def _check(self, operator: Operator, K: KernelOperator, V: np.ndarray) -> CentredPairs:
-        """In float32 where what that changes is harmless, else in float64, with such entries where these are cheap."""
-        exact = K if K.cheap else operator
-        if operator.dtype == np.float32:
-            found = checked(operator, V, exact, self._seed())
-            if found.rounding <= _HARMLESS * self.tol * found.scale:
-                return found
-        return checked(exact, V)
+    def _keep(self, found: Components, report: Report) -> None:
+        """Name the results as the chapter does."""
+        self.eigenvalues_, self.n_samples_seen_ = found.eigenvalues, found.n
+        self.dual_coef_, self.mean_coef_, self.column_means_ = found.dual_coef, found.mean_coef, found.column_means
+        self.explained_variance_ = found.eigenvalues / found.n
+        of_all = found.variance if found.variance > 0 else np.inf
+        self.explained_variance_ratio_ = found.eigenvalues / of_all
+        if found.eigenvectors is not None:
+            self.eigenvectors_ = found.eigenvectors
+        report.rank, asked = len(found.eigenvalues), self.n_components
+        if asked is not None and report.rank < asked:
+            report.notes.append(f"{FEWER} {asked} were asked for, {report.rank} are above rounding noise")
 
     def _checked_components(self, n: int) -> int:
         k = self.n_components
         if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-            raise InvalidInput(message("KernelPCA", f"n_components={k!r}", "give a positive integer, or None for all"))
+            self._refuse("n_components", "give a positive integer, or None for all")
         return min(int(k), n)
 
     def _predicted(self, K: KernelOperator, k: int, report: Report) -> dict[str, float]:
@@ -298,8 +266,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
     def _choose(self, n: int, k: int, report: Report, seconds: dict[str, float], rows: int) -> str:
         """The method, and the memory it will take; `rows` is what block Krylov takes of it for copies of the rows."""
         if self.solver not in ("auto", "dense", "krylov", "nystroem"):
-            given = f"solver={self.solver!r}"
-            raise InvalidInput(message("KernelPCA", given, 'choose "auto", "dense", "krylov" or "nystroem"'))
+            self._refuse("solver", 'choose "auto", "dense", "krylov" or "nystroem"')
         choice = choose_eigen(n, k, report.room, self.tol, seconds=seconds)
         name = choice.name if self.solver == "auto" else self.solver
         report.reason = choice.reason if self.solver == "auto" else "asked for"
@@ -334,40 +301,338 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LandmarkCompo
             return f"its vectors would take {human(vectors)} of {human(report.room)}"
         return ""
 
-    def _keep(self, pairs: Eigenpairs, trace: float, variance: float, report: Report) -> None:
-        """Drop what is rounding noise, fix the signs, and name the results as the chapter does."""
-        values, vectors = pairs.values, np.asarray(pairs.vectors, np.float64)
-        n = len(vectors)
-        dtype = np.dtype(report.dtype)
-        largest = max(float(values[0]), 0.0)
-        # Where all rows are the same, even λ₁ is rounding: that of K before it was centred.
-        kept = values > max(float(np.finfo(dtype).eps) * n * largest, 4 * np.finfo(np.float64).eps * trace)
-        values, vectors = values[kept], vectors[:, kept]
-        vectors = vectors - vectors.mean(axis=0)
-        top = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
-        vectors = vectors * np.where(top < 0, -1.0, 1.0)
-        self.eigenvectors_, self.dual_coef_ = vectors, vectors / np.sqrt(values)
-        self._name_components(values, n, variance)
+    # ---- on landmarks ------------------------------------------------------------------------------------------------
 
-    def _name_components(self, values: np.ndarray, n: int, variance: float) -> None:
-        self.eigenvalues_ = values
-        self.explained_variance_ = values / n
-        self.explained_variance_ratio_ = values / variance if variance > 0 else np.zeros_like(values)
-        self.report_.rank = len(values)
-        asked = self.n_components
-        if asked is not None and len(values) < asked:
-            self.report_.notes.append(f"{FEWER} {asked} were asked for, {len(values)} are above rounding noise")
+    def _fit_landmarks(self, K: KernelOperator, X: Any, report: Report) -> None:
+        """Choose the landmarks among the rows X, and gather the moments of all rows' features."""
+        k = None if self.n_components is None else self._checked_components(K.shape[0])
+        m = plan_landmarks(self.landmarks, self.n_landmarks, K, k, report)
+        with report.stage("landmarks"):
+            span = LandmarkSpan.chosen("KernelPCA", self.landmarks, K, X, m, self._seed())
+        report_span(span, self.landmarks, m, report)
+        self.X_fit_, self._feature_root = span.landmarks, span.root
+        self._gather(FeatureMoments.none(len(span.root)), K, X, span.matrix, report)
+
+    def _gather(self, start: FeatureMoments, K: KernelOperator, X: Any, matrix: np.ndarray, report: Report) -> None:
+        """The components of the rows so far, whose moments are `start`, and of X; `matrix` is K_mm."""
+        diagonal = np.asarray(K.diagonal(), np.float64)
+        with report.stage("features"):
+            moments = feature_moments(start, self.kernel_, X, self.X_fit_, self._feature_root, diagonal)
+        self._feature_moments, report.n = moments, moments.rows
+        with report.stage("eigenvalues"):
+            found = landmark_components(matrix, self._feature_root, moments, self.n_components, report.dtype)
+        self._keep(found, report)
+        if self.kernel_.properties.definiteness.is_mercer:  # else K less its approximation has negative eigenvalues
+            report.notes.append(left_out(moments))
+
+    def _measure_residual(self, X: Any, report: Report) -> None:
+        """How far the approximation is from the exact answer; a warning if nobody asked for it."""
+        report.tolerance, report.status = float("nan"), "measured on all rows"
+        if not len(self.eigenvalues_):
+            return
+        with report.stage("check"):
+            report.residual, report.status = largest_residual(self._subspace(), self.eigenvalues_, X, self._seed())
+        if self.solver == "auto" and report.residual > self.tol:
+            given = f"Nyström's approximation has a residual of {report.residual:.1e}, not {self.tol:.0e}"
+            do = 'raise n_landmarks, or set solver="krylov" for the exact answer'
+            report.warnings.append(message("KernelPCA", given, do))
+            warn(report.warnings[-1], ConvergenceWarning)
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Take more rows into account, on the landmarks chosen from the rows of the first call; y is ignored.
+
+        The features' mean and covariance are gathered exactly, so that the result is that of
+        ``fit(solver="nystroem", landmarks=...)`` on all rows at once with these landmarks, however the rows were cut.
+        The kernel's parameters too are resolved on the first rows, which should therefore be typical ones, and
+        `n_landmarks` follows from their number unless given. After an exact `fit` its rows are the first ones.
+
+        Each call solves one m × m eigenproblem: give as many rows as there are landmarks, or more.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import KernelPCA
+        >>> X = np.random.default_rng(0).standard_normal((600, 3))
+        >>> model = KernelPCA(2, "gaussian(gamma=0.1)", n_landmarks=50)
+        >>> for rows in np.split(X, 3):
+        ...     model = model.partial_fit(rows)
+        >>> whole = KernelPCA(2, "gaussian(gamma=0.1)", solver="nystroem", landmarks=model.X_fit_).fit(X)
+        >>> bool(np.allclose(model.transform(X), whole.transform(X))), model.n_samples_seen_
+        (True, 600)
+        """
+        self._check_preimage()
+        if self._space().numbered:
+            given = "partial_fit with a precomputed kernel"
+            raise InvalidInput(message("KernelPCA", given, "give the kernel itself, or use fit"))
+        first = not hasattr(self, "n_samples_seen_")
+        X = self._validate(X, **({} if self._space().objects else {"reset": first}))
+        if first or not hasattr(self, "_feature_moments"):
+            self._start_landmarks(X if first else self.X_fit_)
+        report = self.report_ = self.report_.continued()
+        report.method, report.reason = f"Nyström, {len(self.dual_coef_)} landmarks, by chunks", "partial_fit"
+        if not first:
+            self._add_rows(X, report)
+        report.residual, report.tolerance, report.status = float("nan"), float("nan"), "not measured: rows are gone"
+        self._fit_decoder(report)
+        return self
+
+    def _start_landmarks(self, X: Any) -> None:
+        """Landmarks from these rows, the first ones, and the moments of their features."""
+        K, report = self._begin(X)
+        for name in ("n_samples_seen_", "eigenvectors_"):  # of an exact fit
+            self.__dict__.pop(name, None)
+        self.report_ = report
+        self._kernel_size(K)
+        self._fit_landmarks(K, X, report)
+
+    def _add_rows(self, X: Any, report: Report) -> None:
+        """The components of all rows so far and these."""
+        K = KernelOperator(self.kernel_, X, dtype=np.float64)
+        self._kernel_size(K)  # refuses values that are not finite
+        report.notes = [note for note in report.notes if not note.startswith((LEFT_OUT, FEWER, DECODER))]
+        matrix = LandmarkSpan.between(self.X_fit_, K)
+        self._gather(FeatureMoments(*self._feature_moments), K, X, matrix, report)
 
     # ---- new rows ----------------------------------------------------------------------------------------------------
 
+    def _subspace(self) -> FeatureSubspace:
+        known = self.eigenvectors_ * np.sqrt(self.eigenvalues_) if hasattr(self, "eigenvectors_") else None
+        return FeatureSubspace(
+            self.kernel_, self.X_fit_, self.dual_coef_, self.mean_coef_, self.column_means_, known_scores=known
+        )
+
     def _expansion(self) -> Expansion | None:
         check_is_fitted(self)
-        return expansion_of(self, -self.column_means_ @ self.dual_coef_, prefix="component ")
+        return expansion_of(self, -self._subspace().offset, prefix="component ")
 
     def transform(self, X: Any) -> np.ndarray:
         """The scores of new rows: of shape (m, k), float64."""
-        return self._scores(X)
+        return np.asarray(self._expanded(X) - self._subspace().offset)
 
     @property
     def _n_features_out(self) -> int:
         return len(self.eigenvalues_)
+
+    # ---- monitoring --------------------------------------------------------------------------------------------------
+
+    def hotelling_t2(self, X: Any) -> np.ndarray:
+        """T² = Σⱼ yⱼ²/λⱼ of each row: its squared distance from the mean within the components, in their variances.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (m, d)
+
+        Returns
+        -------
+        array of shape (m,)
+
+        Notes
+        -----
+        λⱼ is `explained_variance_`, whose divisor is N; with the divisor N − 1 T² is this times (N − 1)/N.
+
+        References
+        ----------
+        J.-M. Lee, C. Yoo, S. W. Choi, P. A. Vanrolleghem, I.-B. Lee (2004). Nonlinear process monitoring using kernel
+        principal component analysis. Chemical Engineering Science 59.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import KernelPCA
+        >>> X = np.random.default_rng(0).standard_normal((200, 5))
+        >>> model = KernelPCA(3, "linear").fit(X)
+        >>> bool(np.isclose(model.hotelling_t2(X).mean(), 3))
+        True
+        """
+        return np.asarray(np.sum(self.transform(X) ** 2 / self.explained_variance_, axis=1))
+
+    def spe(self, X: Any) -> np.ndarray:
+        """SPE = k̃(x, x) − Σⱼ yⱼ² of each row: its squared distance in feature space from the components (also Q).
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (m, d)
+
+        Returns
+        -------
+        array of shape (m,), at least 0
+
+        Raises
+        ------
+        InvalidInput
+            For a precomputed kernel: k(x, x) of new rows is not among the values it is given.
+
+        Notes
+        -----
+        Its size depends on the kernel: SPE of two kernels cannot be compared, `reconstruction_error` can. On the
+        Nyström method the mean is the one within the landmarks' span.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import KernelPCA
+        >>> X = np.random.default_rng(0).standard_normal((200, 3))
+        >>> bool(KernelPCA(kernel="linear").fit(X).spe(X).max() < 1e-12)  # all components: nothing is left
+        True
+        """
+        rows = self._validate_new(X)
+        self._refuse_precomputed("spe")
+        return self._subspace().position(rows)[1]
+
+    def control_limits(self, level: float = 0.99, X: Any = None) -> ControlLimits:
+        """Limits of T² and SPE: k(N + 1)/(N − k) F for T² and g χ²_h for SPE, moments matched to rows in control.
+
+        Parameters
+        ----------
+        level : float in (0, 1), default 0.99
+        X : array-like of shape (m, d), optional
+            Rows in control for SPE's mean and variance, best ones that the model has not seen: SPE of its training rows
+            is too small where there are few of them. Unless given the training rows, which exact fits keep.
+
+        Returns
+        -------
+        ControlLimits
+
+        Raises
+        ------
+        InvalidInput
+            For a level outside (0, 1), no fewer components than rows, and a Nyström model without `X`.
+
+        Notes
+        -----
+        The F limit holds for Gaussian scores, as those of a linear kernel on Gaussian rows are. Scores of other kernels
+        are only near it; compare with the share of held-out rows in control that exceed it.
+
+        References
+        ----------
+        P. Nomikos, J. F. MacGregor (1995). Multivariate SPC charts for monitoring batch processes. Technometrics 37.
+        N. D. Tracy, J. C. Young, R. L. Mason (1992). Multivariate control charts for individual observations.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import KernelPCA
+        >>> rng = np.random.default_rng(0)
+        >>> model = KernelPCA(2, "linear").fit(rng.standard_normal((500, 4)))
+        >>> limits = model.control_limits(level=0.95)
+        >>> bool(0.02 < (model.spe(rng.standard_normal((2000, 4))) > limits.spe).mean() < 0.08)
+        True
+        """
+        if not (isinstance(level, (float, np.floating)) and 0 < level < 1):
+            raise InvalidInput(message("control_limits", f"level={level!r}", "give a number between 0 and 1"))
+        spe = self._subspace_of_training_rows().basis_spe() if X is None else self.spe(X)
+        k = len(self.eigenvalues_)
+        return ControlLimits(t2_limit(k, self.n_samples_seen_, level), spe_limit(spe, level), float(level))
+
+    def _subspace_of_training_rows(self) -> FeatureSubspace:
+        check_is_fitted(self)
+        self._refuse_precomputed("control_limits")
+        if not hasattr(self, "eigenvectors_"):
+            given = "control_limits of a Nyström model, which keeps landmarks and not its training rows"
+            raise InvalidInput(message(type(self).__name__, given, "give X, rows in control"))
+        return self._subspace()
+
+    def _refuse_precomputed(self, what: str) -> None:
+        if self._space().numbered:
+            given = f"{what} with a precomputed kernel, which has no k(x, x) of a new row"
+            raise InvalidInput(message(type(self).__name__, given, "give the kernel itself and the rows"))
+
+    # ---- pre-images --------------------------------------------------------------------------------------------------
+
+    def _preimages(self) -> PreImages:
+        decoder = Decoder(self.decoder_mean_, self.decoder_) if hasattr(self, "decoder_mean_") else None
+        return PreImages(self._subspace(), self.preimage, decoder)
+
+    def inverse_transform(self, X: Any, *, return_residual: bool = False) -> Any:
+        r"""Rows x̂ whose features are near P = m + Σⱼ yⱼ uⱼ, from scores y, by the method that `preimage` names.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, k)
+            Scores, as `transform` gives them.
+        return_residual : bool, default False
+            Whether to return ‖φ(x̂) − P‖² too.
+
+        Returns
+        -------
+        array of shape (m, d), or that and an array of shape (m,)
+
+        Raises
+        ------
+        InvalidInput
+            Where the model was fitted without `fit_inverse_transform` and the method needs it, for a kernel that the
+            method has no formula for, and for rows that are not vectors.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import KernelPCA
+        >>> X = np.random.default_rng(0).standard_normal((50, 3))
+        >>> model = KernelPCA(3, "linear").fit(X)
+        >>> bool(np.allclose(model.inverse_transform(model.transform(X)), X))
+        True
+        """
+        check_is_fitted(self)
+        self._check_rows()
+        require_table(X, type(self).__name__)
+        Y, k = check_array(X, dtype=np.float64, ensure_min_features=0), self.dual_coef_.shape[1]
+        if Y.shape[1] != k:
+            given = f"scores of {Y.shape[1]} columns for {k} components"
+            raise InvalidInput(message(type(self).__name__, given, "give what transform returns"))
+        preimages = self._preimages()
+        rows = preimages.rows(Y)
+        return (rows, preimages.residuals(rows, Y)) if return_residual else rows
+
+    def reconstruction_error(self, X: Any) -> np.ndarray:
+        """‖x − x̂‖² of each row, x̂ the pre-image of its projection: in the units of the rows, whatever the kernel.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (m, d)
+
+        Returns
+        -------
+        array of shape (m,)
+        """
+        rows = self._validate_new(X)
+        self._check_rows()
+        apart = self.inverse_transform(self.transform(X)) - dense(rows)
+        return np.asarray(np.einsum("ij,ij->i", apart, apart))
+
+    @available_if(_can_invert)
+    def score(self, X: Any, y: Any = None) -> float:
+        """−(1/m) Σ ‖x − x̂‖², for searches over kernels and numbers of components; y is ignored.
+
+        It is in the units of the rows, so that kernels can be compared by it, as they cannot by errors in feature
+        space (Alam & Fukumizu 2014, Journal of Computer Science 10).
+        """
+        return -float(np.mean(self.reconstruction_error(X)))
+
+    def _check_preimage(self) -> None:
+        if self.preimage not in METHODS:
+            self._refuse("preimage", 'choose "auto", "ridge", "fixed_point" or "kwok_tsang"')
+        if self.fit_inverse_transform and not self._space().vectors:
+            self._check_rows()
+
+    def _check_rows(self) -> None:
+        if not self._space().vectors:
+            given = "pre-images where the rows are not vectors of numbers"
+            raise InvalidInput(message(type(self).__name__, given, "give rows, and a kernel on them"))
+
+    def _fit_decoder(self, report: Report) -> None:
+        """Learn to go from scores to the rows in X_fit_, if the method needs it."""
+        for name in ("decoder_", "decoder_mean_"):
+            self.__dict__.pop(name, None)
+        if not self.fit_inverse_transform or self.preimage == "kwok_tsang":
+            return
+        if is_closed_form(self.preimage, self.kernel_):
+            return
+        if self.preimage == "fixed_point":
+            fixed_point_weight(self.kernel_)  # refuses kernels that it has no formula for
+        penalty = self._checked_number("alpha", or_equal=True)
+        decoder = fit_decoder(self._subspace(), self.decoder_kernel, penalty, self.memory, self._seed(), report)
+        self.decoder_mean_, self.decoder_ = decoder.mean, decoder.ridge

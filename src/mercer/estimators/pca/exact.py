@@ -1,0 +1,169 @@
+"""Exact kernel PCA: eigenpairs of the centred kernel matrix by LAPACK or block Krylov, checked by one product."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mercer.engine.backend import one_blas_thread
+from mercer.errors import InvalidInput, message
+from mercer.estimators.base.estimator import KernelSize
+from mercer.estimators.pca.subspace import Components
+from mercer.gram import KernelOperator
+from mercer.operators import Centered, Dense, Operator
+from mercer.solvers import BlockKrylov, DenseEigen, Eigenpairs, Eigenproblem, Solution, Status, rayleigh_ritz, solve
+from mercer.solvers.choose import DENSE_BELOW
+from mercer.ways.report import Report
+
+__all__ = ["CentredEigenproblem", "CentredPairs", "checked", "exact_components"]
+
+WITNESSES = 128
+"""Rows on which a check in float32 is compared with float64: a fiftieth of its operations at n = 7291."""
+
+AHEAD = 8.0
+"""By how much a step of subspace iteration is taken to lower the residual that the Krylov method saw: it left a quarter
+to a tenth of it (handwritten digits, 64 components, blocks of 112 to 256). If the check finds more, the iteration goes
+on.
+"""
+
+HARMLESS = 0.1
+"""The share of the tolerance that rounding may take."""
+
+ALTERNATIVES = ["fewer components", 'solver="krylov" (matrix-free) or "nystroem" (landmarks)', "fewer rows"]
+
+
+class CentredPairs(NamedTuple):
+    """The eigenpairs of the centred kernel matrix, the column means of the kernel matrix, and the norm of what float32
+    changed in their images (0 if only float64 was used).
+    """
+
+    pairs: Eigenpairs
+    column_means: np.ndarray
+    rounding: float = 0.0
+
+    @property
+    def scale(self) -> float:
+        """The largest |eigenvalue|."""
+        return max(float(np.abs(self.pairs.values).max()), np.finfo(np.float64).tiny)
+
+
+def checked(K: Operator, V: np.ndarray, exact: Operator | None = None, seed: int = 0) -> CentredPairs:
+    """The best pairs of the centred matrix in the span of V by one product, which gives the column means too.
+
+    Without `exact` the product is K V in float64. With it the vectors are rounded to float32 first, and on m random
+    rows the product is compared with that of `exact` and the vectors before rounding: √(n/m) times the norm of the
+    difference, the largest over the vectors, estimates by how much a residual may be off.
+    """
+    V = V - V.mean(axis=0)
+    n, B = len(V), np.column_stack([V, np.full(len(V), 1 / len(V))])
+    images, rounding = np.asarray(K @ (B if exact is None else B.astype(np.float32)), np.float64), 0.0
+    if exact is not None:
+        rows = np.sort(np.random.default_rng(seed).choice(n, min(n, WITNESSES), replace=False))
+        change = images[rows] - np.asarray(exact.rows(rows), np.float64) @ B
+        rounding = float(np.sqrt(n / len(rows)) * np.linalg.norm(change[:, :-1], axis=0).max())
+    pairs = rayleigh_ritz(V, images[:, :-1] - images[:, :-1].mean(axis=0))
+    return CentredPairs(pairs, images[:, -1], rounding)
+
+
+@dataclass(frozen=True, eq=False)
+class CentredEigenproblem:
+    """K̃v = Nλv for the k largest Nλ."""
+
+    K: KernelOperator
+    k: int
+    tol: float
+    """Largest residual, over Nλ₁."""
+    seed: int
+    report: Report
+    account: Callable[[Report, Solution[Any], float], None]
+    """Takes what the solver says of itself."""
+
+    def by_lapack(self) -> CentredPairs:
+        """On the whole matrix in float64."""
+        K, n = self.K, self.K.shape[0]
+        # For few rows one stored matrix serves LAPACK, the means and the residuals: making entries again costs more.
+        few = n <= DENSE_BELOW
+        centered = Centered(Dense(K.fill(np.empty(K.shape)), symmetric=True) if few else K)
+        with self.report.stage("eigenvalues"), one_blas_thread(9.0 * n**3):
+            solution = solve(DenseEigen(), Eigenproblem(centered, self.k))
+        self.report.precision = "float64"
+        self.account(self.report, solution, self.tol)
+        return CentredPairs(solution.x, centered.column_means)
+
+    def by_krylov(self, size: KernelSize, low_precision: bool) -> CentredPairs:
+        """With float32 entries if their rounding stays below the tolerance, else with float64 ones."""
+        found, report = self._krylov(np.float32 if low_precision else np.float64), self.report
+        # Rounding moves the eigenvalues by the norm of a random matrix of this size.
+        rounding = float(np.finfo(np.float32).eps) * np.sqrt(len(found.column_means)) * size.largest_entry
+        if low_precision and rounding > 0.1 * self.tol * found.scale:
+            report.notes.append(f"float32 entries would shift eigenvalues by {rounding:.0e}, so float64 ones were used")
+            report.memory_rows = self.K.copies
+            report.plan(BlockKrylov().memory(report.n, self.k, 8), "KernelPCA", ALTERNATIVES)
+            found = self._krylov(np.float64)
+        return found
+
+    def _krylov(self, dtype: Any) -> CentredPairs:
+        """The pairs by entries of this precision."""
+        K, report = self.K, self.report
+        operator: Operator = K.astype(dtype)
+        if "stored" in report.method and K.shape[0] ** 2 * np.dtype(dtype).itemsize <= 0.8 * report.room:
+            with report.stage("kernel matrix"):
+                operator = Dense(operator.fill(np.empty(K.shape, dtype)), symmetric=True)
+        with one_blas_thread() if isinstance(operator, KernelOperator) else nullcontext():
+            solution, found = self._iterated(operator)
+        self.account(report, solution, self.tol)
+        report.precision = self._precision(np.dtype(dtype).name, found)
+        return found
+
+    def _iterated(self, operator: Operator) -> tuple[Solution[Any], CentredPairs]:
+        """Block Krylov, stopped when its images are expected to meet the tolerance, and on if the check finds more."""
+        problem, state = Eigenproblem(Centered(operator), self.k, self.seed), None
+        for ahead in (AHEAD, 1.0, 1 / AHEAD):
+            with self.report.stage("eigenvalues"):
+                solution = solve(BlockKrylov(tol=ahead * self.tol), problem, state=state)
+            if solution.x is None:
+                raise InvalidInput(message("KernelPCA", "no eigenvalues were found", solution.status.advice))
+            with self.report.stage("check"):
+                found = self._check(operator, solution.x.powered())
+            solution = replace(solution, residual=float(found.pairs.residuals.max()) / found.scale)
+            if solution.residual <= self.tol or not solution.converged:
+                return solution, found
+            state = solution.state
+        return replace(solution, status=Status.STALLED), found
+
+    def _check(self, operator: Operator, V: np.ndarray) -> CentredPairs:
+        """In float32 if that changes little, else in float64, with float64 entries if these are cheap."""
+        exact = self.K if self.K.cheap else operator
+        if operator.dtype == np.float32:
+            found = checked(operator, V, exact, self.seed)
+            if found.rounding <= HARMLESS * self.tol * found.scale:
+                return found
+        return checked(exact, V)
+
+    def _precision(self, dtype: str, found: CentredPairs) -> str:
+        """Of the iterations and of the check, which makes its own entries if they are cheap: then products differ."""
+        cheap = self.K.cheap
+        if not found.rounding:
+            return f"{dtype} {'products' if cheap else 'entries'}, float64 eigenvalues and residual"
+        share, rows = found.rounding / found.scale, min(WITNESSES, len(found.column_means))
+        products = f"{dtype} products," if cheap else f"{dtype} entries, products"
+        return f"{products} {share:.0e} λ₁ from those in float64 (seen on {rows} rows)"
+
+
+def exact_components(found: CentredPairs, trace: float, dtype: str) -> Components:
+    """The pairs above rounding noise, the entry of largest magnitude of each vector positive; `trace` is tr K."""
+    values, vectors = found.pairs.values, np.asarray(found.pairs.vectors, np.float64)
+    n, largest = len(vectors), max(float(found.pairs.values[0]), 0.0)
+    # If all rows are the same, even λ₁ is rounding: that of K before it was centred.
+    kept = values > max(float(np.finfo(dtype).eps) * n * largest, 4 * np.finfo(np.float64).eps * trace)
+    values, vectors = values[kept], vectors[:, kept]
+    vectors = vectors - vectors.mean(axis=0)
+    top = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
+    vectors = vectors * np.where(top < 0, -1.0, 1.0)
+    variance = trace - n * float(found.column_means.mean())
+    means = found.column_means
+    return Components(values, vectors / np.sqrt(values), np.full(n, 1 / n), means, n, variance, vectors)
