@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.approx.landmarks import landmark_features
 from mercer.errors import InvalidInput, message
+from mercer.estimators.base.calibration import probabilities
+from mercer.estimators.base.compression import Compressible
 from mercer.estimators.base.expansion import Expansion, expansion_of
-from mercer.estimators.discriminant.delta import ChosenDelta
+from mercer.estimators.discriminant.delta import choose_delta
 from mercer.estimators.discriminant.fisher import (
     ClassScatter,
     Directions,
@@ -20,9 +22,11 @@ from mercer.estimators.discriminant.fisher import (
     dense_directions,
     landmark_directions,
 )
+from mercer.estimators.discriminant.gaussian_classes import GaussianClasses, left_out_classes
+from mercer.estimators.ridge.least_squares import RidgeEstimator
 from mercer.gram import KernelOperator
 from mercer.points import human
-from mercer.schemas import Array, Schema
+from mercer.schemas import POSITIVE, SORTED, Array, Check, Schema
 from mercer.solvers import Solution, Status
 from mercer.solvers.choose import choose_linear
 from mercer.ways.report import Report
@@ -42,7 +46,15 @@ MOST_LANDMARKS = 1000
 """Landmarks unless told otherwise."""
 
 
-class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ChosenDelta):
+def _has_inverse_covariance(model: Any) -> bool:
+    try:
+        np.linalg.solve(model.score_covariance_, model.score_means_.T)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, RidgeEstimator):
     r"""max over w = Σᵢ aᵢ φ(xᵢ) of J = wᵀS_B w / wᵀ(S_W + δI) w = aᵀMa / aᵀ(N + δK)a, scaled to wᵀw = aᵀKa = 1.
 
     S_B = Σ_c n_c (μ_c − μ)(μ_c − μ)ᵀ and S_W = Σ_c Σ_{x in c} (φ(x) − μ_c)(φ(x) − μ_c)ᵀ. With c classes there are c − 1
@@ -141,7 +153,13 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     ((150, 2), True)
     """
 
-    fitted: ClassVar[Schema] = ChosenDelta.fitted + Schema(
+    fitted: ClassVar[Schema] = Compressible.fitted + Schema(
+        Array("classes_", "classes", np.generic, rules=(SORTED,)),
+        Array("dual_coef_", "n directions"),
+        Array("priors_", "classes", rules=(POSITIVE,)),
+        Array("score_means_", "classes directions"),
+        Array("score_covariance_", "directions directions"),
+        Check("score_covariance_ is singular", _has_inverse_covariance),
         Array("eigenvalues_", "directions"),
         Array("means_", "classes directions"),
         Array("covariance_", "directions directions"),
@@ -208,15 +226,20 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         mass = np.bincount(labels, weights=w)
         self.priors_ = self._checked_priors(mass)
         Y = class_targets(mass)[labels]
-        size = float(w @ np.asarray(K.diagonal(), np.float64)) / w.sum()
-        self.delta_ = self._chosen_delta(K, labels, w, size, report)
+        self._kernel_size(K)  # refuses values that are not finite
+        self.delta_, tried = choose_delta(self.delta, K, labels, w, self._seed(), report)
+        if tried is not None:
+            self.leave_one_out_deltas_, self.leave_one_out_errors_ = tried
         found, features = None, None
         if self._takes_landmarks(len(Y), report):
             found, features = self._by_landmarks(K, Y, w, report)
         elif self.solver != "eigen":
             found = self._by_regression(K, Y, w, report)
         found = self._keep(self._by_pencil(K, Y, w, report) if found is None else found, labels, w, report)
-        self._calibrate(K, features, found, labels, w, report)
+        gaussians = GaussianClasses(self.means_, self.covariance_)
+        if self.calibration == "loo":
+            gaussians = left_out_classes(K, features, found, self.eigenvalues_, labels, w, self.delta_, report)
+        self.score_means_, self.score_covariance_ = gaussians.means, gaussians.covariance
         return self
 
     def _by_landmarks(
@@ -342,6 +365,15 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             do = f"{c} classes have at most {c - 1} directions: give a number from 1 to {c - 1}, or None"
             raise InvalidInput(message(who, f"n_components={k!r}", do))
 
+    def _checked_priors(self, mass: np.ndarray) -> np.ndarray:
+        if self.priors is None:
+            return mass / mass.sum()
+        priors = np.asarray(self.priors, np.float64)
+        if priors.shape != mass.shape or not np.all(priors > 0) or abs(priors.sum() - 1) > 1e-8:
+            do = f"give {len(mass)} positive numbers that sum to 1"
+            raise InvalidInput(message(type(self).__name__, f"priors={self.priors!r}", do))
+        return priors
+
     def _takes_landmarks(self, n: int, report: Report) -> bool:
         """Where the exact method takes too long: it grows with n³, or computes K anew in each step."""
         if self.solver != "auto" or n <= MOST_EXACT_UNSTORED:
@@ -360,6 +392,24 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def transform(self, X: Any) -> np.ndarray:
         """wᵀφ(x) = Σᵢ aᵢ k(xᵢ, x) for each direction (21.61): of shape (m, k), float64."""
         return self._expanded(X)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """log π_c − ½ (z − m_c)ᵀΣ⁻¹(z − m_c) up to what all classes share, z = transform(x) and m_c, Σ the
+        `score_means_` and `score_covariance_`.
+
+        Of shape (m, c); for two classes the second less the first, of shape (m,).
+        """
+        gaussians = GaussianClasses(self.score_means_, self.score_covariance_)
+        return gaussians.decisions(self.transform(X), self.priors_)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of the largest score."""
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """P(class | x) of the Gaussian model, of shape (m, c)."""
+        return probabilities(self.decision_function(X))
 
     @property
     def _n_features_out(self) -> int:
