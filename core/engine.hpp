@@ -32,7 +32,8 @@ struct PairingSpec {
     const DistanceSpec* norms;  // may be null
 };
 
-struct InstructionSpec {
+// reg[target] = op of up to three operands, each of a kind and with an index within that kind.
+struct Instruction {
     int op, target;
     int kind[3], index[3];
     double k0, k1;
@@ -48,7 +49,7 @@ struct Plan {
     const void* const* row_value;     // each n long
     const void* const* column_value;  // each m long
     const double* constant;
-    const InstructionSpec* instruction;
+    const Instruction* instruction;
     int result;                 // the register that holds the kernel's value at the end
     const int64_t* self_pairs;  // per row, the column that is the same point, or -1; may be null
 };
@@ -112,7 +113,7 @@ using RunCoordinates = void (*)(const CoordinateFamily&);
 struct DualFamily {
     bool is_double;
     const void* matrix;  // null: `tiles` make the entries of each problem
-    int64_t rows, stride;
+    int64_t rows;
     Engine* tiles;
     int64_t problems;
     const int64_t *offset, *split, *row;

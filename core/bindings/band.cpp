@@ -8,9 +8,9 @@ namespace mercer {
 namespace {
 
 template <int Dimensions>
-using Doubles = nb::ndarray<double, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
+using Doubles = Array<double, Dimensions>;
 template <int Dimensions>
-using Given = nb::ndarray<const double, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
+using Given = Array<const double, Dimensions>;
 
 constexpr int64_t kMostBlocks = int64_t(1) << 24;  // so that no size overflows
 
@@ -47,7 +47,12 @@ void band_step(Doubles<1> slabs, Doubles<3> upper, Doubles<3> factors, Doubles<1
             "four tiles for each block are needed between the steps");
     require(0 <= step && step < blocks, "an impossible step");
     const int64_t tile = step + 1 < blocks ? step * kBand * kBand : 0;  // the last step has no tile below
-    const BandSpec spec{blocks, step, slabs.data(), upper.data() + tile, factors.data() + tile, pending.data()};
+    const BandSpec spec{.blocks = blocks,
+                        .step = step,
+                        .slabs = slabs.data(),
+                        .upper = upper.data() + tile,
+                        .factor = factors.data() + tile,
+                        .pending = pending.data()};
     const InstructionSet& set = find_isa(isa);
     nb::gil_scoped_release free;
     set.band_step(spec);
@@ -60,14 +65,19 @@ void band_vectors(Given<1> slabs, Given<3> factors, Doubles<2> out, int64_t firs
     require_aligned(slabs);
     require(int64_t(out.shape(0)) == blocks * kBand && out.shape(0) == out.shape(1), "the output does not fit");
     require(0 <= first && first <= last && last <= blocks, "an impossible range");
-    const VectorSpec spec{blocks, first, last, slabs.data(), factors.data(), out.data()};
+    const VectorSpec spec{.blocks = blocks,
+                          .first = first,
+                          .last = last,
+                          .slabs = slabs.data(),
+                          .factors = factors.data(),
+                          .out = out.data()};
     const InstructionSet& set = find_isa(isa);
     nb::gil_scoped_release free;
     set.band_vectors(spec);
 }
 
 void band_factors(Given<3> diagonal, Given<3> upper, Given<1> shifts, Doubles<4> below, Doubles<4> inverse,
-                  nb::ndarray<bool, nb::ndim<1>, nb::c_contig, nb::device::cpu> definite, const std::string& isa) {
+                  Array<bool, 1> definite, const std::string& isa) {
     const int64_t blocks = int64_t(diagonal.shape(0)), count = int64_t(shifts.shape(0));
     require(1 <= blocks && blocks <= kMostBlocks && count <= kMostBlocks, "too many blocks or shifts, or none");
     require_tiles(diagonal, blocks);
@@ -77,8 +87,14 @@ void band_factors(Given<3> diagonal, Given<3> upper, Given<1> shifts, Doubles<4>
     require(int64_t(below.shape(0)) == count && int64_t(inverse.shape(0)) == count, "one factor for each shift");
     require(int64_t(definite.shape(0)) == count, "one verdict for each shift");
     static_assert(sizeof(bool) == sizeof(uint8_t));
-    const FactorSpec spec{blocks,        count,        diagonal.data(), upper.data(),
-                          shifts.data(), below.data(), inverse.data(),  reinterpret_cast<uint8_t*>(definite.data())};
+    const FactorSpec spec{.blocks = blocks,
+                          .shifts = count,
+                          .diagonal = diagonal.data(),
+                          .upper = upper.data(),
+                          .shift = shifts.data(),
+                          .below = below.data(),
+                          .inverse = inverse.data(),
+                          .definite = reinterpret_cast<uint8_t*>(definite.data())};
     const InstructionSet& set = find_isa(isa);
     nb::gil_scoped_release free;
     set.band_factors(spec);
@@ -95,7 +111,12 @@ void band_norms(Given<2> vectors, Given<4> below, Given<4> inverse, Doubles<2> o
             "one factor and one output for each shift");
     require(out.shape(1) == vectors.shape(1), "the output does not fit");
     require_aligned(vectors);
-    const NormSpec spec{blocks, shifts, vectors.data(), below.data(), inverse.data(), out.data()};
+    const NormSpec spec{.blocks = blocks,
+                        .shifts = shifts,
+                        .vectors = vectors.data(),
+                        .below = below.data(),
+                        .inverse = inverse.data(),
+                        .out = out.data()};
     const InstructionSet& set = find_isa(isa);
     nb::gil_scoped_release free;
     set.band_norms(spec);
@@ -104,14 +125,15 @@ void band_norms(Given<2> vectors, Given<4> below, Given<4> inverse, Doubles<2> o
 }  // namespace
 
 void bind_band(nb::module_& m) {
-    m.def("band_step", &band_step, "slabs"_a.noconvert(), "upper"_a.noconvert(), "factors"_a.noconvert(),
+    m.def("band_step", &band_step, nb::kw_only(), "slabs"_a.noconvert(), "upper"_a.noconvert(), "factors"_a.noconvert(),
           "pending"_a.noconvert(), "step"_a, "isa"_a = "");
-    m.def("band_vectors", &band_vectors, "slabs"_a.noconvert(), "factors"_a.noconvert(), "out"_a.noconvert(), "first"_a,
-          "last"_a, "isa"_a = "");
-    m.def("band_factors", &band_factors, "diagonal"_a.noconvert(), "upper"_a.noconvert(), "shifts"_a.noconvert(),
-          "below"_a.noconvert(), "inverse"_a.noconvert(), "definite"_a.noconvert(), "isa"_a = "");
-    m.def("band_norms", &band_norms, "vectors"_a.noconvert(), "below"_a.noconvert(), "inverse"_a.noconvert(),
-          "out"_a.noconvert(), "isa"_a = "");
+    m.def("band_vectors", &band_vectors, nb::kw_only(), "slabs"_a.noconvert(), "factors"_a.noconvert(),
+          "out"_a.noconvert(), "first"_a, "last"_a, "isa"_a = "");
+    m.def("band_factors", &band_factors, nb::kw_only(), "diagonal"_a.noconvert(), "upper"_a.noconvert(),
+          "shifts"_a.noconvert(), "below"_a.noconvert(), "inverse"_a.noconvert(), "definite"_a.noconvert(),
+          "isa"_a = "");
+    m.def("band_norms", &band_norms, nb::kw_only(), "vectors"_a.noconvert(), "below"_a.noconvert(),
+          "inverse"_a.noconvert(), "out"_a.noconvert(), "isa"_a = "");
 }
 
 }  // namespace mercer

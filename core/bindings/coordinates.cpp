@@ -9,7 +9,7 @@ namespace mercer {
 namespace {
 
 using Doubles = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
-using ConstDoubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using ConstDoubles = Array<const double, 1>;
 using Integers = nb::ndarray<int64_t, nb::c_contig, nb::device::cpu>;
 
 // The order of each problem must be a permutation of its variables, and its counts within it.
@@ -78,10 +78,11 @@ void coordinates(Input features, ConstDoubles square, Index offset, Index row, C
 }  // namespace
 
 void bind_coordinates(nb::module_& m) {
-    m.def("coordinates", &coordinates, "features"_a.noconvert(), "square"_a.noconvert(), "offset"_a.noconvert(),
-          "row"_a.noconvert(), "linear"_a.noconvert(), "lower"_a.noconvert(), "upper"_a.noconvert(), "epsilon"_a,
-          "beta"_a.noconvert(), "w"_a.noconvert(), "order"_a.noconvert(), "place"_a.noconvert(), "level"_a.noconvert(),
-          "random"_a.noconvert(), "tol"_a.noconvert(), "work"_a, "ended"_a.noconvert(), "isa"_a = "");
+    m.def("coordinates", &coordinates, nb::kw_only(), "features"_a.noconvert(), "square"_a.noconvert(),
+          "offset"_a.noconvert(), "row"_a.noconvert(), "linear"_a.noconvert(), "lower"_a.noconvert(),
+          "upper"_a.noconvert(), "epsilon"_a, "beta"_a.noconvert(), "w"_a.noconvert(), "order"_a.noconvert(),
+          "place"_a.noconvert(), "level"_a.noconvert(), "random"_a.noconvert(), "tol"_a.noconvert(), "work"_a,
+          "ended"_a.noconvert(), "isa"_a = "");
 }
 
 }  // namespace mercer

@@ -9,7 +9,7 @@ namespace {
 
 using Doubles = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
 using ConstDoubles = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
-using Integers = nb::ndarray<int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Integers = Array<int64_t, 1>;
 
 void add_rows(Input matrix, Index row, Index place, std::optional<ConstDoubles> weight, Doubles out,
               const std::string& isa) {
@@ -67,11 +67,11 @@ void nearest_means(ConstDoubles sums, ConstDoubles slope, ConstDoubles offset, C
 }  // namespace
 
 void bind_groups(nb::module_& m) {
-    m.def("add_rows", &add_rows, "matrix"_a.noconvert(), "row"_a.noconvert(), "place"_a.noconvert(),
+    m.def("add_rows", &add_rows, nb::kw_only(), "matrix"_a.noconvert(), "row"_a.noconvert(), "place"_a.noconvert(),
           "weight"_a.noconvert().none(), "out"_a.noconvert(), "isa"_a = "");
-    m.def("nearest_means", &nearest_means, "sums"_a.noconvert(), "slope"_a.noconvert(), "offset"_a.noconvert(),
-          "diagonal"_a.noconvert(), "labels"_a.noconvert(), "rounding"_a, "own"_a.noconvert(), "nearest"_a.noconvert(),
-          "left"_a.noconvert(), "isa"_a = "");
+    m.def("nearest_means", &nearest_means, nb::kw_only(), "sums"_a.noconvert(), "slope"_a.noconvert(),
+          "offset"_a.noconvert(), "diagonal"_a.noconvert(), "labels"_a.noconvert(), "rounding"_a, "own"_a.noconvert(),
+          "nearest"_a.noconvert(), "left"_a.noconvert(), "isa"_a = "");
 }
 
 }  // namespace mercer

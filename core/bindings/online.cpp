@@ -9,7 +9,7 @@
 namespace mercer {
 namespace {
 
-using Doubles = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Doubles = Array<double, 2>;
 using Counts = std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, double>;
 
 template <class A>
@@ -69,8 +69,9 @@ Counts merge_pass(Input x, Input own, Output near, Output z, Doubles b, Doubles 
 
 void bind_online(nb::module_& m) {
     // noconvert: what is written must be the caller's own arrays
-    m.def("merge_pass", &merge_pass, "x"_a, "own"_a, "near"_a.noconvert(), "z"_a.noconvert(), "b"_a.noconvert(),
-          "u"_a.noconvert(), "labels"_a.noconvert(), "used"_a, "t"_a, "alpha"_a, "gamma"_a, "isa"_a = "");
+    m.def("merge_pass", &merge_pass, nb::kw_only(), "x"_a, "own"_a, "near"_a.noconvert(), "z"_a.noconvert(),
+          "b"_a.noconvert(), "u"_a.noconvert(), "labels"_a.noconvert(), "used"_a, "t"_a, "alpha"_a, "gamma"_a,
+          "isa"_a = "");
 }
 
 }  // namespace mercer

@@ -7,12 +7,12 @@
 namespace mercer {
 namespace {
 
-using Floats = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Seeds = nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Steps = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Sums = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Entries = nb::ndarray<const int16_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using NewEntries = nb::ndarray<int16_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Floats = Array<const float, 2>;
+using Seeds = Array<const uint32_t, 1>;
+using Steps = Array<const double, 1>;
+using Sums = Array<double, 2>;
+using Entries = Array<const int16_t, 1>;
+using NewEntries = Array<int16_t, 1>;
 
 constexpr int64_t kMostSide = int64_t(1) << 30;  // so that no size overflows
 
@@ -51,7 +51,15 @@ void quantised_product(Entries entries, Index start, Steps step, int64_t first, 
         const int64_t begin = b * kQuantisedRows, rows = begin + kQuantisedRows < n ? kQuantisedRows : n - begin;
         require(start(size_t(b + 1)) - start(size_t(b)) == padded_size(rows, n - begin), "a block has another size");
     }
-    const QuantisedSpec spec{entries.data(), start.data(), step.data(), n, r, first, last, v.data(), out.data()};
+    const QuantisedSpec spec{.entries = entries.data(),
+                             .start = start.data(),
+                             .step = step.data(),
+                             .n = n,
+                             .r = r,
+                             .first = first,
+                             .last = last,
+                             .v = v.data(),
+                             .out = out.data()};
     const InstructionSet& set = find_isa(isa);
     nb::gil_scoped_release free;
     set.quantised_product(spec);
@@ -61,8 +69,8 @@ void quantised_product(Entries entries, Index start, Steps step, int64_t first, 
 
 void bind_quantised(nb::module_& m) {
     m.def("quantise", &quantise, "x"_a.noconvert(), "seeds"_a.noconvert(), "out"_a.noconvert(), "isa"_a = "");
-    m.def("quantised_product", &quantised_product, "entries"_a.noconvert(), "start"_a.noconvert(), "step"_a.noconvert(),
-          "first"_a, "last"_a, "v"_a.noconvert(), "out"_a.noconvert(), "isa"_a = "");
+    m.def("quantised_product", &quantised_product, nb::kw_only(), "entries"_a.noconvert(), "start"_a.noconvert(),
+          "step"_a.noconvert(), "first"_a, "last"_a, "v"_a.noconvert(), "out"_a.noconvert(), "isa"_a = "");
 }
 
 }  // namespace mercer

@@ -12,11 +12,11 @@ namespace mercer {
 
 namespace {
 
-using Symbols = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Ints = nb::ndarray<int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Longs = nb::ndarray<int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Rows = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Matrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Symbols = Array<const int32_t, 1>;
+using Ints = Array<int32_t, 1>;
+using Longs = Array<int64_t, 1>;
+using Rows = Array<const double, 2>;
+using Matrix = Array<double, 2>;
 
 void require_starts(const Index& starts, int64_t size) {
     require(starts.shape(0) >= 1 && starts(0) == 0 && starts(starts.shape(0) - 1) == size,
@@ -168,27 +168,29 @@ void substring_product_(Symbols x, Index x_starts, Symbols z, Index z_starts, in
 }  // namespace
 
 void bind_sequences(nb::module_& m) {
-    m.def("count_kmers", &count_kmers_, "symbols"_a.noconvert(), "starts"_a.noconvert(), "offsets"_a.noconvert(),
-          "span"_a, "alphabet"_a, "start"_a.noconvert(), "rows"_a.noconvert(), "counts"_a.noconvert(),
-          "first"_a.noconvert(), "shown"_a.noconvert() = nb::none());
-    m.def("add_products", &add_products_, "row_start"_a.noconvert(), "features"_a.noconvert(),
+    m.def("count_kmers", &count_kmers_, nb::kw_only(), "symbols"_a.noconvert(), "starts"_a.noconvert(),
+          "offsets"_a.noconvert(), "span"_a, "alphabet"_a, "start"_a.noconvert(), "rows"_a.noconvert(),
+          "counts"_a.noconvert(), "first"_a.noconvert(), "shown"_a.noconvert() = nb::none());
+    m.def("add_products", &add_products_, nb::kw_only(), "row_start"_a.noconvert(), "features"_a.noconvert(),
           "row_counts"_a.noconvert(), "feature_start"_a.noconvert(), "rows"_a.noconvert(),
           "feature_counts"_a.noconvert(), "weight"_a, "triangle"_a, "i0"_a, "i1"_a, "out"_a.noconvert());
     nb::class_<WindowComparison>(m, "WindowComparison")
-        .def(nb::init<Symbols, Index, Symbols, Index, Index, int32_t, int, const std::string&>(), "x"_a.noconvert(),
-             "x_starts"_a.noconvert(), "z"_a.noconvert(), "z_starts"_a.noconvert(), "worth"_a.noconvert(), "alphabet"_a,
-             "which"_a, "isa"_a = "")
+        .def(nb::init<Symbols, Index, Symbols, Index, Index, int32_t, int, const std::string&>(), nb::kw_only(),
+             "x"_a.noconvert(), "x_starts"_a.noconvert(), "z"_a.noconvert(), "z_starts"_a.noconvert(),
+             "worth"_a.noconvert(), "alphabet"_a, "which"_a, "isa"_a = "")
         .def("add", &WindowComparison::add, "from"_a, "to"_a, "out"_a.noconvert());
     m.def("match_lanes", [](const std::string& isa) { return find_isa(isa).match_lanes; }, "isa"_a = "");
-    m.def("subsequence_kernel", &subsequence_kernel_, "x"_a.noconvert(), "x_starts"_a.noconvert(), "z"_a.noconvert(),
-          "z_starts"_a.noconvert(), "length"_a, "decay"_a, "triangle"_a, "i0"_a, "i1"_a, "out"_a.noconvert(),
-          "isa"_a = "", "exact"_a = false);
-    m.def("substring_kernel", &substring_kernel_, "x"_a.noconvert(), "x_starts"_a.noconvert(), "z"_a.noconvert(),
-          "z_starts"_a.noconvert(), "alphabet"_a, "decay"_a, "triangle"_a, "j0"_a, "j1"_a, "out"_a.noconvert());
-    m.def("substring_product", &substring_product_, "x"_a.noconvert(), "x_starts"_a.noconvert(), "z"_a.noconvert(),
-          "z_starts"_a.noconvert(), "alphabet"_a, "decay"_a, "v"_a.noconvert(), "out"_a.noconvert());
-    m.def("alignment_kernel", &alignment_kernel_, "x"_a.noconvert(), "x_starts"_a.noconvert(), "z"_a.noconvert(),
-          "z_starts"_a.noconvert(), "gamma"_a, "triangle"_a, "i0"_a, "i1"_a, "out"_a.noconvert(), "isa"_a = "");
+    m.def("subsequence_kernel", &subsequence_kernel_, nb::kw_only(), "x"_a.noconvert(), "x_starts"_a.noconvert(),
+          "z"_a.noconvert(), "z_starts"_a.noconvert(), "length"_a, "decay"_a, "triangle"_a, "i0"_a, "i1"_a,
+          "out"_a.noconvert(), "isa"_a = "", "exact"_a = false);
+    m.def("substring_kernel", &substring_kernel_, nb::kw_only(), "x"_a.noconvert(), "x_starts"_a.noconvert(),
+          "z"_a.noconvert(), "z_starts"_a.noconvert(), "alphabet"_a, "decay"_a, "triangle"_a, "j0"_a, "j1"_a,
+          "out"_a.noconvert());
+    m.def("substring_product", &substring_product_, nb::kw_only(), "x"_a.noconvert(), "x_starts"_a.noconvert(),
+          "z"_a.noconvert(), "z_starts"_a.noconvert(), "alphabet"_a, "decay"_a, "v"_a.noconvert(), "out"_a.noconvert());
+    m.def("alignment_kernel", &alignment_kernel_, nb::kw_only(), "x"_a.noconvert(), "x_starts"_a.noconvert(),
+          "z"_a.noconvert(), "z_starts"_a.noconvert(), "gamma"_a, "triangle"_a, "i0"_a, "i1"_a, "out"_a.noconvert(),
+          "isa"_a = "");
 }
 
 }  // namespace mercer

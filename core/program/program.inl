@@ -4,12 +4,6 @@
 // column), or a constant. Row values and constants are read with step 0 from a vector that holds them in every lane, so
 // one loop serves every combination. The numbers are those of src/mercer/engine/opcodes.py.
 
-struct Instruction {
-    int op, target;
-    int kind[3], index[3];
-    double k0, k1;
-};
-
 template <class T>
 struct Operand {
     const T* at;

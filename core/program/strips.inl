@@ -200,11 +200,7 @@ class Strips {
         constant_.reset(max64(1, int64_t(p.constants) * W));
         for (int i = 0; i < p.constants; ++i)
             for (int w = 0; w < W; ++w) constant_[i * W + w] = T(p.constant[i]);
-        for (int i = 0; i < instructions_; ++i) {
-            const InstructionSpec& s = p.instruction[i];
-            program_[i] = {s.op, s.target, {s.kind[0], s.kind[1], s.kind[2]}, {s.index[0], s.index[1], s.index[2]},
-                           s.k0, s.k1};
-        }
+        for (int i = 0; i < instructions_; ++i) program_[i] = p.instruction[i];
         if (!p.self_pairs) return;
         self_pairs_.reset(rows_padded_);
         for (int64_t i = 0; i < rows_padded_; ++i) self_pairs_[i] = i < n_ ? p.self_pairs[i] : -1;

@@ -125,20 +125,20 @@ class Comparison {
             } else {
                 numbered(at, size, j0, j1, code, piece, mine);
             }
-            MatchTask task{piece.data(),
-                           windows,
-                           (few() ? columns_.symbols : mine).data(),
-                           columns_.unknown.data(),
-                           columns_.at.data(),
-                           columns_.windows.data(),
-                           j0,
-                           j1,
-                           int(p_.span),
-                           0,
-                           1,
-                           1,
-                           nullptr,
-                           nullptr};
+            MatchTask task{.x = piece.data(),
+                           .windows = windows,
+                           .z = (few() ? columns_.symbols : mine).data(),
+                           .unknown = columns_.unknown.data(),
+                           .at = columns_.at.data(),
+                           .count = columns_.windows.data(),
+                           .first = j0,
+                           .last = j1,
+                           .span = int(p_.span),
+                           .least = 0,
+                           .planes = 1,
+                           .segments = 1,
+                           .tables = nullptr,
+                           .sums = nullptr};
             uint8_t tables[2 * kMatchLevels];
             for (int pass = 0; pass < table_.passes(); ++pass) {
                 table_.set(pass, task, tables);

@@ -1,10 +1,10 @@
 // Dual coordinate descent: min 1/2 |w|^2 - c'b + epsilon |b| over lower <= b <= upper with w = sum of b_t x_t, one
 // variable at a time.
 //
-// A variable's slope is w'x - c, with the kink's added upwards and downwards. It is moved to the minimum along itself,
-// between its bounds. The variables are visited in a new random order in each pass; one that is at a bound, or at its
-// epsilon, and whose slopes keep it there by more than the largest violation of the last pass is set aside until the
-// others are done.
+// A variable's slope is w'x - c, plus the slope of epsilon |b| upwards and downwards. A step moves the variable to the
+// minimum along itself, between its bounds. Each pass visits the variables in a new random order. A variable at a bound
+// or at 0 is set aside until the others are done, if its slopes keep it there by more than the largest violation of the
+// last pass.
 
 constexpr double kNever = __builtin_inf();
 

@@ -27,8 +27,6 @@ inline double merge_loss(double p, double q, double D, double h) {
            2 * p * q * __builtin_exp(-D) * __builtin_expm1(2 * D * h * g);
 }
 
-constexpr double kFarthest = 2;  // of a partner: beyond it a merger keeps less than a fifth of the smaller vector
-
 template <class T>
 class MergePass {
     static constexpr int W = Simd<T>::W;
@@ -174,17 +172,17 @@ class MergePass {
         return s;
     }
 
-    // The slot of the same class whose merger with m loses least, among those within kFarthest; of none of these the
-    // nearest, and -1 where the class has no other. A merger with a larger vector at the same distance loses more, and
-    // p is the smallest: a distance at which two of size p would lose more than the best so far needs no look.
+    // The slot of the same class whose merger with m loses least, among those within kFarthestPartner; of none of these
+    // the nearest, and -1 where the class has no other. A merger with a larger vector at the same distance loses more,
+    // and p is the smallest: a distance at which two of size p would lose more than the best so far needs no look.
     int64_t partner(int64_t m) {
         measure(m);
         int64_t nearest = -1;
         for (int64_t s = 0; s < k_.used; ++s)
             if (distance_[s] < (nearest < 0 ? T(kInfinite) : distance_[nearest])) nearest = s;
-        if (nearest < 0 || !(double(distance_[nearest]) <= kFarthest)) return nearest;
+        if (nearest < 0 || !(double(distance_[nearest]) <= kFarthestPartner)) return nearest;
         const double p = __builtin_sqrt(size_[m]);
-        double best = kInfinite, most = kFarthest;
+        double best = kInfinite, most = kFarthestPartner;
         int64_t found = -1;
         consider(nearest, p, best, most, found);
         for (int64_t s = 0; s < k_.used; ++s)

@@ -8,7 +8,7 @@
 constexpr int64_t kQuantTile = 1024;  // columns of which a strip, 16 KB, stays in L1 for all vectors
 // Entries: fetched ahead of use. At n = 20 000 on one core 42 ms a product, 61 without.
 constexpr int64_t kAhead = 4096;
-constexpr float kQuantMost = 32767.0f;
+constexpr float kLargest = kQuantisedMost;
 
 class QuantisedBlock {
     using F = Vec<float>;
@@ -136,8 +136,8 @@ class QuantisedBlock {
             z = (z ^ (z >> 15)) * 0x2c1b3c6du;
             z = (z ^ (z >> 12)) * 0x297a2d39u;
             const F u = __builtin_convertvector((I)(z >> 8), F) * 0x1p-24f;
-            const F y = vmin(vmax((load_unaligned(x + c) - centre) * scale + u, splat<float>(-kQuantMost)),
-                             splat<float>(kQuantMost));
+            const F y = vmin(vmax((load_unaligned(x + c) - centre) * scale + u, splat<float>(-kLargest)),
+                             splat<float>(kLargest));
             const I whole = __builtin_convertvector(y, I);
             *reinterpret_cast<Short*>(out + c) =
                 __builtin_convertvector(whole + (__builtin_convertvector(whole, F) > y), Short);
@@ -154,7 +154,7 @@ void quantise(const float* x, int64_t rows, int64_t columns, const uint32_t* see
     block.range(x, &low, &high);
     const bool any = !(low > high);  // a single entry is a diagonal one
     *centre = any ? 0.5 * (double(low) + double(high)) : 0.0;
-    *step = any ? (double(high) - double(low)) / (2.0 * double(kQuantMost)) : 0.0;
+    *step = any ? (double(high) - double(low)) / (2.0 * double(kLargest)) : 0.0;
     if (*step != *step) return;
     const float scale = *step > 0 ? float(1.0 / *step) : 0.0f;
     block.round(x, seeds, float(*centre), scale <= 3e38f ? scale : 0.0f, out);

@@ -2,11 +2,10 @@
 // at a time.
 //
 // A variable t stands for the row row[t] of K, g = c - Kb. It may rise while it is below its upper bound, and fall
-// while above its lower one: `up` and `low` hold g with the kink's slope in that direction, and infinities where it may
-// not. The largest `up` less the smallest `low` is LIBSVM's m - M. Variables that are at a bound and far from leaving
-// it are set aside: what is left is kept contiguous, with the rows of K that are in use.
+// while above its lower one: `up` and `low` hold g with the slope of epsilon |b| in that direction, and infinities
+// where it may not. The largest `up` less the smallest `low` is LIBSVM's m - M. Variables that are at a bound and far
+// from leaving it are set aside: what is left is kept contiguous, with the rows of K that are in use.
 
-constexpr double kTau = 1e-12;  // for a curvature that is not positive
 constexpr int64_t kShrinkEvery = 1000;
 constexpr double kWorthShrinking = 0.8;  // copying what stays pays when it is at most this share
 
@@ -80,7 +79,7 @@ int64_t partner(const T* a, const T* diagonal, double g, double own, const doubl
     V best{};
     I at = I{} - Int(1), here{};
     for (int w = 0; w < W; ++w) here[w] = Int(w);
-    const V kii = splat<T>(T(own)), zero{}, tau = splat<T>(T(kTau));
+    const V kii = splat<T>(T(own)), zero{}, tau = splat<T>(T(kLeastCurvature));
     int64_t t = begin;
     for (; t + W <= end; t += W, here += Int(W)) {
         const V d = vmax(differences<T>(g, low + t), zero);
@@ -95,7 +94,7 @@ int64_t partner(const T* a, const T* diagonal, double g, double own, const doubl
             gain = double(best[w]), found = begin + at[w];
     for (; t < end; ++t) {
         const T d = T(g - low[t]), eta = T(own) + diagonal[t] - T(2) * a[t];
-        const T score = d > T(0) ? d * d / (eta > T(kTau) ? eta : T(kTau)) : T(0);
+        const T score = d > T(0) ? d * d / (eta > T(kLeastCurvature) ? eta : T(kLeastCurvature)) : T(0);
         if (double(score) > gain) gain = double(score), found = t;
     }
     return found;
@@ -111,7 +110,7 @@ class Smo {
         if (own)
             matrix_ = *own;
         else
-            matrix_.part[0][0] = static_cast<const T*>(family.matrix), matrix_.stride[0] = family.stride;
+            matrix_.part[0][0] = static_cast<const T*>(family.matrix), matrix_.stride[0] = family.rows;
         for (int64_t t = 0; t < size_; ++t) row_of_[t] = own ? t : f_.row[first_ + t];
     }
 
@@ -191,7 +190,7 @@ class Smo {
         for (int64_t k = 0; k < active_; ++k) f_.gradient[first_ + variable_[k]] = gradient(k);
     }
 
-    // Sets aside what is at a bound or the kink and will hardly leave it: beyond all that it could be paired with.
+    // Sets aside what is at a bound or at 0 and will hardly leave it: beyond all that it could be paired with.
     void shrink() {
         int64_t stay = 0;
         for (int64_t k = 0; k < active_; ++k) stay += !idle(k);
@@ -266,13 +265,13 @@ class Smo {
         return true;
     }
 
-    // beta_i rises and beta_j falls by as much as is best, up to a bound or the kink; returns by how much, 0 where that
+    // beta_i rises and beta_j falls by as much as is best, up to a bound or 0; returns by how much, 0 where that
     // is rounding.
     double move(int64_t i, int64_t j, double kij) {
         const int64_t s = first_ + variable_[i], t = first_ + variable_[j];
         const double gi = gradient(i), gj = gradient(j), bi = f_.beta[s], bj = f_.beta[t];
         double eta = double(diagonal_[i]) + double(diagonal_[j]) - 2 * kij;
-        if (!(eta > 0)) eta = kTau;
+        if (!(eta > 0)) eta = kLeastCurvature;
         const double end_i = f_.epsilon > 0 && bi < 0 ? 0 : f_.upper[s],
                      end_j = f_.epsilon > 0 && bj > 0 ? 0 : f_.lower[t];
         const double room_i = end_i - bi, room_j = bj - end_j;

@@ -66,19 +66,19 @@ class Plan:
             return [v.astype(dtype) for v in values]
 
         return Tiles(
-            dtype == np.float64,
-            self.rows,
-            self.columns,
-            [(kind, a.astype(dtype), b.astype(dtype), None) for kind, a, b in self.pairings],
-            cast(self.row_values),
-            cast(self.column_values),
-            self.constants,
-            self.program,
-            self.registers,
-            self.result,
-            self.self_pairs,
-            isa,
-            [self._by_norms(dtype, *norms) for norms in self.norms],
+            is_double=dtype == np.float64,
+            rows=self.rows,
+            columns=self.columns,
+            pairings=[(kind, a.astype(dtype), b.astype(dtype), None) for kind, a, b in self.pairings],
+            row_values=cast(self.row_values),
+            column_values=cast(self.column_values),
+            constants=self.constants,
+            program=self.program,
+            registers=self.registers,
+            result=self.result,
+            self_pairs=self.self_pairs,
+            isa=isa,
+            norms=[self._by_norms(dtype, *norms) for norms in self.norms],
         )
 
     def _by_norms(self, dtype: np.dtype, at: int, origin: Any, *accuracy: float) -> tuple[Any, ...]:
@@ -125,7 +125,7 @@ def make_plan():
 
 def whole(tiles: Any, n: int, m: int, dtype: Any) -> Any:
     out = np.full((n, m), np.nan, dtype)
-    tiles.block(0, n, 0, m, out)
+    tiles.block(0, n, 0, m, out=out)
     return out
 
 

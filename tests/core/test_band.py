@@ -36,10 +36,12 @@ def reduced(engine, A, isa="", strips=2):
     slabs, pending = slabs_of(A), aligned(4 * blocks * BAND**2)
     upper, factors = aligned(blocks - 1, BAND, BAND), aligned(blocks - 1, BAND, BAND)
     for step in range(blocks):
-        engine.band_step(slabs, upper, factors, pending, step, isa)
+        engine.band_step(slabs=slabs, upper=upper, factors=factors, pending=pending, step=step, isa=isa)
     vectors = aligned(len(A), len(A))
     for first in range(0, blocks, strips):
-        engine.band_vectors(slabs, factors, vectors, first, min(first + strips, blocks), isa)
+        engine.band_vectors(
+            slabs=slabs, factors=factors, out=vectors, first=first, last=min(first + strips, blocks), isa=isa
+        )
     B, start = np.zeros_like(A), 0
     for j in range(blocks):
         own = slice(j * BAND, (j + 1) * BAND)
@@ -89,9 +91,9 @@ def test_strips_may_be_made_in_any_order(engine, isa):
     A = symmetric(7)
     *_, slabs, _, factors = reduced(engine, A, isa)
     whole, parts = aligned(len(A), len(A)), aligned(len(A), len(A))
-    engine.band_vectors(slabs, factors, whole, 0, 7, isa)
+    engine.band_vectors(slabs=slabs, factors=factors, out=whole, first=0, last=7, isa=isa)
     for first, last in ((5, 7), (0, 1), (1, 5), (3, 3)):
-        engine.band_vectors(slabs, factors, parts, first, last, isa)
+        engine.band_vectors(slabs=slabs, factors=factors, out=parts, first=first, last=last, isa=isa)
     np.testing.assert_allclose(parts, whole, atol=1e-15)
 
 
@@ -104,7 +106,7 @@ def test_norms_are_those_of_triangular_solutions(engine, isa, blocks, shifts):
     vectors = aligned(n, n)
     vectors[...] = rng.standard_normal((n, n))
     out = np.ones((shifts, n))
-    engine.band_norms(vectors, below, inverse, out, isa)
+    engine.band_norms(vectors=vectors, below=below, inverse=inverse, out=out, isa=isa)
     for s in range(shifts):
         L = np.zeros((n, n))
         for k in range(blocks):
@@ -127,7 +129,9 @@ def test_factors_are_those_of_dense_matrices(engine, isa, blocks):
     shifts = np.array([-least - 1e-6, -least + 1e-6, 100.0, np.nan])
     below, inverse = aligned(4, blocks, BAND, BAND), aligned(4, blocks, BAND, BAND)
     definite = np.zeros(4, bool)
-    engine.band_factors(diagonal, upper, shifts, below, inverse, definite, isa)
+    engine.band_factors(
+        diagonal=diagonal, upper=upper, shifts=shifts, below=below, inverse=inverse, definite=definite, isa=isa
+    )
     assert definite.tolist() == [False, True, True, False]
     for s in (1, 2):
         L = np.linalg.cholesky(B + shifts[s] * np.eye(n))
@@ -157,7 +161,7 @@ def test_what_does_not_fit_is_refused(native):
         "factors": aligned(2, BAND, BAND),
         "pending": aligned(12 * BAND**2),
     }
-    native.band_step(*good.values(), 0)
+    native.band_step(**good, step=0)
     for name, other in (
         ("slabs", aligned(5 * BAND**2)),
         ("slabs", aligned(6 * BAND**2 + 1)[1:]),  # not on a cache line
@@ -166,22 +170,38 @@ def test_what_does_not_fit_is_refused(native):
         ("pending", aligned(11 * BAND**2)),
     ):
         with pytest.raises(ValueError, match=r"fit|size|tile|begin"):
-            native.band_step(*(good | {name: other}).values(), 0)
+            native.band_step(**good | {name: other}, step=0)
     for step in (-1, 3):
         with pytest.raises(ValueError, match="step"):
-            native.band_step(*good.values(), step)
+            native.band_step(**good, step=step)
     with pytest.raises(ValueError, match="range"):
-        native.band_vectors(good["slabs"], good["factors"], aligned(size, size), 2, 4)
+        native.band_vectors(slabs=good["slabs"], factors=good["factors"], out=aligned(size, size), first=2, last=4)
     with pytest.raises(ValueError, match="output"):
-        native.band_vectors(good["slabs"], good["factors"], aligned(size, size + 1), 0, 1)
+        native.band_vectors(slabs=good["slabs"], factors=good["factors"], out=aligned(size, size + 1), first=0, last=1)
     tiles = aligned(2, blocks, BAND, BAND)
     with pytest.raises(ValueError, match="one verdict"):
-        native.band_factors(tiles[0], tiles[0, 1:], np.zeros(2), tiles, tiles, np.zeros(3, bool))
+        native.band_factors(
+            diagonal=tiles[0],
+            upper=tiles[0, 1:],
+            shifts=np.zeros(2),
+            below=tiles,
+            inverse=tiles,
+            definite=np.zeros(3, bool),
+        )
     with pytest.raises(ValueError, match="shifts, or none"):
-        native.band_factors(tiles[0, :0], tiles[0, :0], np.zeros(2), tiles, tiles, np.zeros(2, bool))
+        native.band_factors(
+            diagonal=tiles[0, :0],
+            upper=tiles[0, :0],
+            shifts=np.zeros(2),
+            below=tiles,
+            inverse=tiles,
+            definite=np.zeros(2, bool),
+        )
     with pytest.raises(ValueError, match="one factor"):
-        native.band_norms(aligned(size, size), tiles, aligned(3, blocks, BAND, BAND), np.zeros((2, size)))
+        native.band_norms(
+            vectors=aligned(size, size), below=tiles, inverse=aligned(3, blocks, BAND, BAND), out=np.zeros((2, size))
+        )
     with pytest.raises(ValueError, match="output"):
-        native.band_norms(aligned(size, size), tiles, tiles, np.zeros((2, size - 1)))
+        native.band_norms(vectors=aligned(size, size), below=tiles, inverse=tiles, out=np.zeros((2, size - 1)))
     with pytest.raises(ValueError, match="blocks"):
-        native.band_norms(aligned(size + 1, size + 1), tiles, tiles, np.zeros((2, size)))
+        native.band_norms(vectors=aligned(size + 1, size + 1), below=tiles, inverse=tiles, out=np.zeros((2, size)))

@@ -29,7 +29,7 @@ def test_block_of_any_ranges(make_plan, full, isa, dtype):
         cuts.append((*i, *j))
     for i0, i1, j0, j1 in cuts:
         out = np.full((i1 - i0, j1 - j0), np.nan, dtype)
-        tiles.block(i0, i1, j0, j1, out)
+        tiles.block(i0, i1, j0, j1, out=out)
         np.testing.assert_allclose(out, whole[i0:i1, j0:j1], rtol=plan.eps, err_msg=f"{i0, i1, j0, j1}")
 
 
@@ -38,7 +38,7 @@ def test_entries_do_not_depend_on_the_block(make_plan, full, isa, dtype):
     tiles = plan.tiles(isa)
     whole = full(tiles, 300, 700, dtype)
     part = np.empty((101, 333), dtype)
-    tiles.block(100, 201, 300, 633, part)
+    tiles.block(100, 201, 300, 633, out=part)
     if isa == "numpy":
         np.testing.assert_allclose(part, whole[100:201, 300:633], rtol=plan.eps)
     else:
@@ -129,7 +129,7 @@ def test_gram_of_a_matrix_larger_than_the_cache(make_plan, isa):
         tiles.gram(i, min(i + 7 * tiles.row_block, n), out)
     np.testing.assert_array_equal(out, out.T)
     direct = np.empty((n, n), np.float32)
-    tiles.block(0, n, 0, n, direct)
+    tiles.block(0, n, 0, n, out=direct)
     np.testing.assert_allclose(out, direct, rtol=1e-5)
 
 
@@ -138,7 +138,7 @@ def test_symmetric_products(make_plan, full, isa, dtype, r):
     for n in SIZES:
         plan = make_plan(dtype, n)
         V, out = vectors(n, r, dtype), np.zeros((n, r))
-        plan.tiles(isa).multiply(0, n, 0, n, V, out, True)
+        plan.tiles(isa).multiply(0, n, 0, n, v=V, out=out, symmetric=True)
         whole = full(plan.twin(), n, n, np.float64)
         bound = 4 * plan.eps * (whole @ np.abs(V))
         assert (np.abs(out - whole @ V.astype(np.float64)) <= bound).all(), n
@@ -149,7 +149,7 @@ def test_rectangular_products(make_plan, full, isa, dtype, r):
     for n, m in SHAPES:
         plan = make_plan(dtype, n, m)
         V, out = vectors(m, r, dtype), np.ones((n, r))
-        plan.tiles(isa).multiply(0, n, 0, m, V, out, False)
+        plan.tiles(isa).multiply(0, n, 0, m, v=V, out=out, symmetric=False)
         whole = full(plan.twin(), n, m, np.float64)
         bound = 4 * plan.eps * (whole @ np.abs(V) + 1)
         assert (np.abs(out - 1 - whole @ V.astype(np.float64)) <= bound).all(), (n, m)
@@ -168,7 +168,9 @@ def test_products_piece_by_piece(make_plan, full, isa, dtype, symmetric, r):
         for i0 in range(0, n, height):
             i1 = min(i0 + height, n)
             for j0 in range(i0 // width * width if symmetric else 0, n, width):
-                tiles.multiply(i0, i1, j0, min(j0 + width, n), V, out if symmetric else out[i0:i1], symmetric)
+                tiles.multiply(
+                    i0, i1, j0, min(j0 + width, n), v=V, out=out if symmetric else out[i0:i1], symmetric=symmetric
+                )
         np.testing.assert_allclose(out, expected, atol=4 * plan.eps * n)
 
 
@@ -179,7 +181,7 @@ NORMAL_SHAPES = [(1, 1), (1, 600), (600, 1), (11, 13), (12, 31), (13, 33), (193,
 def normal_product(tiles, V, weights, n, height=None):
     out = np.ones(V.shape)
     for i in range(0, n, height or n):
-        tiles.normal_product(i, min(i + (height or n), n), V, weights, out)
+        tiles.normal_product(i, min(i + (height or n), n), v=V, weights=weights, out=out)
     return out - 1
 
 
@@ -239,7 +241,7 @@ def test_normal_products_with_foreign_rows(make_plan, isa, dtype):
     A[192:] = np.inf
     plan = make_plan(dtype, 385, 40, program=[], pairings=[(int(Pairing.DOT), A, B)])
     out = np.zeros((40, 2))
-    plan.tiles(isa).normal_product(0, 192, np.ones((40, 2), dtype), None, out)
+    plan.tiles(isa).normal_product(0, 192, v=np.ones((40, 2), dtype), weights=None, out=out)
     np.testing.assert_array_equal(out, 192 * 40)
 
 
@@ -253,7 +255,7 @@ def test_normal_products_compute_each_entry_once():
         return np.ones((i1 - i0, j1 - j0))
 
     out = np.zeros((m, 1))
-    reference.BlockTiles(n, m, evaluate).normal_product(0, n, np.ones((m, 1)), None, out)
+    reference.BlockTiles(n, m, evaluate).normal_product(0, n, v=np.ones((m, 1)), weights=None, out=out)
     np.testing.assert_array_equal(out, n * m)
     assert sum(seen) == n * m
 
@@ -266,7 +268,7 @@ def test_infinite_entries_stay_where_they_are(make_plan, isa, dtype):
     plan = make_plan(dtype, n, program=[], pairings=[(int(Pairing.MIN_SUM), A, A)])
     for r in (1, 5):
         out = np.zeros((n, r))
-        plan.tiles(isa).multiply(0, n, 0, n, np.ones((n, r), dtype), out, True)
+        plan.tiles(isa).multiply(0, n, 0, n, v=np.ones((n, r), dtype), out=out, symmetric=True)
         assert np.isinf(out[7]).all()
         np.testing.assert_array_equal(np.delete(out, 7, axis=0), n)
 
@@ -275,7 +277,7 @@ def group_sums(tiles, ranges, start, weights, groups):
     parts = []
     for i0, i1 in ranges:
         out = np.full((i1 - i0, groups), 10.0)
-        tiles.group_sums(i0, i1, start, weights, out)
+        tiles.group_sums(i0, i1, start=start, weights=weights, out=out)
         parts.append(out - 10)
     return np.vstack(parts)
 
@@ -339,7 +341,7 @@ def test_symmetric_visits_compute_half_of_the_entries():
     # Half, and half of the squares on the diagonal.
     most = n * (n + tiles.row_block) / 2
     out = np.zeros((n, 1))
-    tiles.multiply(0, n, 0, n, np.ones((n, 1)), out, True)
+    tiles.multiply(0, n, 0, n, v=np.ones((n, 1)), out=out, symmetric=True)
     np.testing.assert_array_equal(out, n)
     assert n * (n + 1) / 2 <= sum(seen) <= most
     seen.clear()

@@ -33,8 +33,9 @@ class Family:
 
     def run(self, engine, work, tol=1e-8, isa=""):
         engine.coordinates(
-            self.X, self.square, self.offset, self.row, self.c, self.lower, self.upper, self.epsilon, self.beta, self.w,
-            self.order, self.place, self.level, self.random, np.full(3, tol), work, self.ended, isa,
+            features=self.X, square=self.square, offset=self.offset, row=self.row, linear=self.c, lower=self.lower,
+            upper=self.upper, epsilon=self.epsilon, beta=self.beta, w=self.w, order=self.order, place=self.place,
+            level=self.level, random=self.random, tol=np.full(3, tol), work=work, ended=self.ended, isa=isa,
         )  # fmt: skip
         return self
 

@@ -39,9 +39,10 @@ class Family:
 
     def run(self, engine, isa="", tol=1e-6, limit=BIG, work=BIG, cache=1 << 20):
         engine.smo(
-            self.K, self.offset, self.split, self.row, self.lower, self.upper, self.epsilon, self.beta, self.gradient,
-            self.anchor, self.anchor_gradient, self.active, tol, limit, work, cache, self.gap, self.steps, self.ended,
-            isa,
+            matrix=self.K, offset=self.offset, split=self.split, row=self.row, lower=self.lower, upper=self.upper,
+            epsilon=self.epsilon, beta=self.beta, gradient=self.gradient, anchor=self.anchor,
+            anchor_gradient=self.anchor_gradient, active=self.active, tol=tol, limit=limit, work=work, cache=cache,
+            gap=self.gap, steps=self.steps, ended=self.ended, isa=isa,
         )  # fmt: skip
         return self
 

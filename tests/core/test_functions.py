@@ -60,7 +60,7 @@ def exact(name, dtype):
 
 def run(native, op, x, isa, k0=0.0, k1=0.0):
     out = np.full_like(x, NAN)
-    native.evaluate(int(op), float(k0), float(k1), x, out, isa)
+    native.evaluate(op=int(op), k0=float(k0), k1=float(k1), x=x, out=out, isa=isa)
     return out
 
 

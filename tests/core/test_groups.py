@@ -26,8 +26,8 @@ def test_rows_are_added(native, isa, dtype, shape, weighted):
     E = np.zeros((len(out), len(matrix)))
     np.add.at(E, (place, row), 1.0 if weight is None else weight)
     by_hand, twin = out + E @ matrix.astype(np.float64), out.copy()
-    reference.add_rows(matrix, row, place, weight, twin)
-    native.add_rows(matrix, row, place, weight, out, isa)
+    reference.add_rows(matrix=matrix, row=row, place=place, weight=weight, out=twin)
+    native.add_rows(matrix=matrix, row=row, place=place, weight=weight, out=out, isa=isa)
     np.testing.assert_allclose(out, twin, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(out, by_hand, rtol=1e-12, atol=1e-12)
 
@@ -40,7 +40,7 @@ def test_rows_of_weight_one_are_added_in_their_order_whatever_the_number_of_thre
     for threads in (1, 2, 3):
         sums = out.copy()
         with threadpool_limits(threads, user_api="openmp"):
-            native.add_rows(matrix, row, place, None, sums, isa)
+            native.add_rows(matrix=matrix, row=row, place=place, weight=None, out=sums, isa=isa)
         np.testing.assert_array_equal(sums, expected)
 
 
@@ -62,7 +62,7 @@ def test_rows_that_would_crash_are_refused(native, what):
     arguments = list(task(np.float64))
     BROKEN_ROWS[what](arguments)
     with pytest.raises(ValueError):
-        native.add_rows(*arguments)
+        native.add_rows(**by_name(ROWS, arguments))
 
 
 def test_copies_are_refused(native):
@@ -75,7 +75,15 @@ def test_copies_are_refused(native):
         (matrix, row, place, weight, out.astype(np.float32)),
     ):
         with pytest.raises(TypeError):
-            native.add_rows(*arguments)
+            native.add_rows(**by_name(ROWS, arguments))
+
+
+ROWS = ("matrix", "row", "place", "weight", "out")
+MEANS = ("sums", "slope", "offset", "diagonal", "labels", "rounding", "own", "nearest", "left")
+
+
+def by_name(names, arguments):
+    return dict(zip(names, arguments, strict=True))
 
 
 def means(rows=700, groups=5, seed=0, scale=1.0):
@@ -89,7 +97,7 @@ def means(rows=700, groups=5, seed=0, scale=1.0):
 
 def found(engine, arguments, isa=""):
     results = [np.full_like(one, -7) for one in arguments[6:]]
-    engine.nearest_means(*arguments[:6], *results, isa)
+    engine.nearest_means(**by_name(MEANS, [*arguments[:6], *results]), isa=isa)
     return results
 
 
@@ -158,4 +166,4 @@ def test_means_that_would_crash_are_refused(native, what):
     arguments = means()
     BROKEN_MEANS[what](arguments)
     with pytest.raises(ValueError):
-        native.nearest_means(*arguments)
+        native.nearest_means(**by_name(MEANS, arguments))

@@ -23,9 +23,12 @@ def task(n, d, budget, outputs, dtype, used=0, seed=0, gamma=0.3):
     return [x, own, near, z, b, u, labels, used, 50, 1e-3, gamma]
 
 
+NAMES = ("x", "own", "near", "z", "b", "u", "labels", "used", "t", "alpha", "gamma")
+
+
 def run(module, arguments, isa=""):
     copies = [one.copy() if isinstance(one, np.ndarray) else one for one in arguments]
-    found = module.merge_pass(*copies, isa)
+    found = module.merge_pass(**dict(zip(NAMES, copies, strict=True)), isa=isa)
     return found, copies
 
 
@@ -80,7 +83,7 @@ def test_what_does_not_fit_is_refused(native, index, value):
     arguments = task(7, 3, 2, 1, np.float64)
     arguments[index] = value
     with pytest.raises((ValueError, TypeError)):
-        native.merge_pass(*arguments)
+        native.merge_pass(**dict(zip(NAMES, arguments, strict=True)))
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.5, 4.0, 100.0])

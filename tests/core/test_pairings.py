@@ -139,9 +139,22 @@ def test_rows_in_any_layout(engine, isa, dtype, layout, tmp_path):
         given = plain[::-1].copy()[::-1]
 
     def dot(rows):
-        tiles = engine.Tiles(dtype == np.float64, 50, 50, [(0, rows, rows, None)], [], [], [], [], 1, 0, None, isa)
+        tiles = engine.Tiles(
+            is_double=dtype == np.float64,
+            rows=50,
+            columns=50,
+            pairings=[(0, rows, rows, None)],
+            row_values=[],
+            column_values=[],
+            constants=[],
+            program=[],
+            registers=1,
+            result=0,
+            self_pairs=None,
+            isa=isa,
+        )
         out = np.empty((50, 50), dtype)
-        tiles.block(0, 50, 0, 50, out)
+        tiles.block(0, 50, 0, 50, out=out)
         return out
 
     np.testing.assert_allclose(dot(given), dot(plain), rtol=0 if isa != "numpy" else 1e-6)
@@ -156,7 +169,20 @@ def test_rows_of_either_type_are_moved_as_they_are_read(engine, full, isa, dtype
 
     def entries(a, b, origin):
         pairings = [(int(Pairing.L1), a, b, origin)]
-        tiles = engine.Tiles(dtype == np.float64, 50, 31, pairings, [], [], [], [], 1, 0, None, isa)
+        tiles = engine.Tiles(
+            is_double=dtype == np.float64,
+            rows=50,
+            columns=31,
+            pairings=pairings,
+            row_values=[],
+            column_values=[],
+            constants=[],
+            program=[],
+            registers=1,
+            result=0,
+            self_pairs=None,
+            isa=isa,
+        )
         return full(tiles, 50, 31, dtype)
 
     converted, moved = ([(rows - by).astype(dtype) for rows in (A, B)] for by in (np.zeros(1, given), mean))

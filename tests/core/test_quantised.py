@@ -118,8 +118,8 @@ def test_products(engine, isa, n, r):
     v = np.random.default_rng(1).standard_normal((n, r)).astype(np.float32)
     out = np.ones((n, r))
     blocks = len(step)
-    engine.quantised_product(q, start, step, 0, blocks // 2, v, out, isa)
-    engine.quantised_product(q, start, step, blocks // 2, blocks, v, out, isa)
+    engine.quantised_product(entries=q, start=start, step=step, first=0, last=blocks // 2, v=v, out=out, isa=isa)
+    engine.quantised_product(entries=q, start=start, step=step, first=blocks // 2, last=blocks, v=v, out=out, isa=isa)
     np.testing.assert_allclose(out, 1 + A @ v, rtol=0, atol=3e-6 * np.sqrt(n) * np.abs(A).max() + 1e-12)
 
 
@@ -133,9 +133,14 @@ def test_bad_arguments_are_refused(native, isa):
         native.quantise(np.zeros((5, 9), np.float32), seeds, np.zeros(size(5, 9), np.int16), isa)
     q, start, step, _ = whole(300)
     v, sums = np.zeros((300, 1), np.float32), np.zeros((300, 1))
-    for change in [{1: start[:-1].copy()}, {1: start + 1}, {2: step[:1].copy()}, {3: -1}, {4: 3}, {0: q[:-1].copy()}]:
-        arguments = [q, start, step, 0, 2, v, sums]
-        for at, value in change.items():
-            arguments[at] = value
+    good = {"entries": q, "start": start, "step": step, "first": 0, "last": 2, "v": v, "out": sums}
+    for change in [
+        {"start": start[:-1].copy()},
+        {"start": start + 1},
+        {"step": step[:1].copy()},
+        {"first": -1},
+        {"last": 3},
+        {"entries": q[:-1].copy()},
+    ]:
         with pytest.raises(ValueError, match=r"block|range"):
-            native.quantised_product(*arguments, isa)
+            native.quantised_product(**good | change, isa=isa)

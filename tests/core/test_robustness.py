@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,8 +14,8 @@ import time
 import numpy as np
 import pytest
 
-from mercer.engine import backend
-from mercer.engine.contract import NOTHING
+from mercer.engine import backend, reference
+from mercer.engine.contract import LOOPS, NOTHING
 from mercer.engine.opcodes import OperandKind, Operation
 from mercer.errors import InvalidInput
 
@@ -39,15 +41,21 @@ def outputs(tiles, n, dtype):
     """Every method that writes, with arrays that fit."""
     I64, F64 = np.int64, np.float64
     return {
-        "block": (lambda out: tiles.block(0, n, 0, n, out), np.zeros((n, n), dtype)),
+        "block": (lambda out: tiles.block(0, n, 0, n, out=out), np.zeros((n, n), dtype)),
         "gram": (lambda out: tiles.gram(0, n, out), np.zeros((n, n), dtype)),
         "upper": (lambda out: tiles.upper(0, n, out), np.zeros(n * n, dtype)),
-        "multiply": (lambda out: tiles.multiply(0, n, 0, n, np.ones((n, 2), dtype), out, True), np.zeros((n, 2))),
-        "normal_product": (
-            lambda out: tiles.normal_product(0, n, np.ones((n, 2), dtype), None, out),
+        "multiply": (
+            lambda out: tiles.multiply(0, n, 0, n, v=np.ones((n, 2), dtype), out=out, symmetric=True),
             np.zeros((n, 2)),
         ),
-        "group_sums": (lambda out: tiles.group_sums(0, n, np.array([0, n]), None, out), np.zeros((n, 1))),
+        "normal_product": (
+            lambda out: tiles.normal_product(0, n, v=np.ones((n, 2), dtype), weights=None, out=out),
+            np.zeros((n, 2)),
+        ),
+        "group_sums": (
+            lambda out: tiles.group_sums(0, n, start=np.array([0, n]), weights=None, out=out),
+            np.zeros((n, 1)),
+        ),
         "row_max index": (lambda out: tiles.row_max(0, n, out, np.zeros(n)), np.zeros(n, I64)),
         "row_max value": (lambda out: tiles.row_max(0, n, np.zeros(n, I64), out), np.zeros(n, F64)),
     }
@@ -82,36 +90,38 @@ def test_ranges_and_vectors_that_do_not_fit_are_refused(native, make_plan, dtype
     tiles = make_plan(dtype, n, m).tiles("")
     for i0, i1 in ((-1, 3), (3, 3), (5, 4), (0, n + 1), (n, n + 1), (-(2**62), 2**62)):
         with pytest.raises(ValueError, match="range"):
-            tiles.block(i0, i1, 0, m, np.zeros((max(i1 - i0, 0) % 500, m), dtype))
+            tiles.block(i0, i1, 0, m, out=np.zeros((max(i1 - i0, 0) % 500, m), dtype))
         with pytest.raises(ValueError, match="range"):
-            tiles.block(0, n, i0, i1, np.zeros((n, max(i1 - i0, 0) % 500), dtype))
+            tiles.block(0, n, i0, i1, out=np.zeros((n, max(i1 - i0, 0) % 500), dtype))
     V, out = np.ones((m, 1), dtype), np.zeros((n, 1))
     for cut in ((1, n, 0, m), (0, n, 5, m), (0, n, 0, 100)):
         with pytest.raises(ValueError, match="blocks"):
-            tiles.multiply(*cut, V, out[: cut[1] - cut[0]], False)
+            tiles.multiply(*cut, v=V, out=out[: cut[1] - cut[0]], symmetric=False)
     for vectors in (V[:-1], np.ones((m, 0), dtype), V[:, 0], V.astype(np.float16), np.ones((m, 1), int)):
         with pytest.raises(REFUSED):
-            tiles.multiply(0, n, 0, m, vectors, out, False)
+            tiles.multiply(0, n, 0, m, v=vectors, out=out, symmetric=False)
     with pytest.raises(ValueError, match="square"):
-        tiles.multiply(0, n, 0, m, V, out, True)
+        tiles.multiply(0, n, 0, m, v=V, out=out, symmetric=True)
     square = make_plan(dtype, n).tiles("")
     with pytest.raises(ValueError, match="blocks"):
-        square.multiply(0, 100, 0, n, np.ones((n, 1), dtype), out, True)
+        square.multiply(0, 100, 0, n, v=np.ones((n, 1), dtype), out=out, symmetric=True)
     images = np.zeros((m, 1))
     for cut in ((1, n), (0, 100)):
         with pytest.raises(ValueError, match="blocks"):
-            tiles.normal_product(*cut, V, None, images)
+            tiles.normal_product(*cut, v=V, weights=None, out=images)
     for weights in (np.ones(n - 1), np.ones((n, 1)), np.ones(m)):
         with pytest.raises(REFUSED):
-            tiles.normal_product(0, n, V, weights, images)
+            tiles.normal_product(0, n, v=V, weights=weights, out=images)
     for vectors in (V[:-1], np.ones((m, 0), dtype), V[:, 0]):
         with pytest.raises(REFUSED):
-            tiles.normal_product(0, n, vectors, None, images)
+            tiles.normal_product(0, n, v=vectors, weights=None, out=images)
     for start in ([0, 10], [1, m], [0, 20, 10, m], [m], []):
         with pytest.raises(ValueError):
-            tiles.group_sums(0, n, np.array(start, np.int64), None, np.zeros((n, max(len(start) - 1, 1))))
+            tiles.group_sums(
+                0, n, start=np.array(start, np.int64), weights=None, out=np.zeros((n, max(len(start) - 1, 1)))
+            )
     with pytest.raises(TypeError):
-        tiles.group_sums(0, n, np.array([0.0, m]), None, out)
+        tiles.group_sums(0, n, start=np.array([0.0, m]), weights=None, out=out)
 
 
 # ---- plans ----------------------------------------------------------------------------------------------------------
@@ -213,9 +223,31 @@ def test_fuzzed_plans_run_or_are_refused(native, dtype):
         except REFUSED:
             continue
         accepted += 1
-        tiles.block(0, 5, 0, 7, np.empty((5, 7), dtype))
-        tiles.multiply(0, 5, 0, 7, np.ones((7, 1), dtype), np.zeros((5, 1)), False)
+        tiles.block(0, 5, 0, 7, out=np.empty((5, 7), dtype))
+        tiles.multiply(0, 5, 0, 7, v=np.ones((7, 1), dtype), out=np.zeros((5, 1)), symmetric=False)
     assert accepted > 300
+
+
+def parameters(function):
+    """Names of the arguments of a compiled function, and how many of them may go by position."""
+    text = function.__nb_signature__[0][0]
+    positional = text.split("*, ", 1)[0] if re.search(r"[(,] ?\*, \w+: ", text) else text
+    named = re.compile(r"[(,] ?(\w+): ")
+    return named.findall(text), len(named.findall(positional))
+
+
+LOOP_NAMES = [name for name in LOOPS if name != "threads"]
+SWEEPS = ("block", "gram", "upper", "multiply", "normal_product", "group_sums", "row_max")
+
+
+@pytest.mark.parametrize("name", [*LOOP_NAMES, "Tiles", *SWEEPS])
+def test_both_modules_name_arguments_alike_and_take_no_more_than_four_by_position(native, name):
+    ours, other = (getattr(module.Tiles if name in SWEEPS else module, name) for module in (native, reference))
+    names, positional = parameters(ours.__init__ if isinstance(ours, type) else ours)
+    own = [one for one in inspect.signature(other).parameters.values() if one.name != "self"]
+    assert names == [one.name for one in own]
+    assert positional == sum(one.kind is not inspect.Parameter.KEYWORD_ONLY for one in own)
+    assert positional <= 4
 
 
 @posix
@@ -238,7 +270,7 @@ def test_no_memory_is_an_error_not_a_crash(native):
             resource.setrlimit(resource.RLIMIT_AS, (used + (extra << 20), -1))
             out[:] = 0
             try:
-                plan.multiply(0, n, 0, n, V, out, True)
+                plan.multiply(0, n, 0, n, v=V, out=out, symmetric=True)
             except MemoryError:
                 failed += 1
             else:
@@ -266,13 +298,13 @@ def test_same_bits_at_every_run(make_plan, isa, dtype, team):
         found = []
         for r in (1, 5):
             out, other = np.zeros((n, r)), np.zeros((n, r))
-            square.multiply(0, n, 0, n, V[:, :r].copy(), out, True)
-            rectangle.multiply(0, n, 0, m, W[:, :r].copy(), other, False)
+            square.multiply(0, n, 0, n, v=V[:, :r].copy(), out=out, symmetric=True)
+            rectangle.multiply(0, n, 0, m, v=W[:, :r].copy(), out=other, symmetric=False)
             normal = np.zeros((m, r))
-            rectangle.normal_product(0, n, W[:, :r].copy(), weights, normal)
+            rectangle.normal_product(0, n, v=W[:, :r].copy(), weights=weights, out=normal)
             found += [out, other, normal]
         sums = np.zeros((n, 3))
-        rectangle.group_sums(0, n, np.array([0, 100, 555, m]), None, sums)
+        rectangle.group_sums(0, n, start=np.array([0, 100, 555, m]), weights=None, out=sums)
         return [*found, sums]
 
     with threadpoolctl.threadpool_limits(team):
@@ -289,7 +321,7 @@ def test_normal_products_of_any_team_agree(make_plan, isa, dtype):
     for team in (1, 2, 5):
         with threadpoolctl.threadpool_limits(team):
             out = np.zeros((m, 2))
-            plan.tiles(isa).normal_product(0, n, np.ones((m, 2), dtype), None, out)
+            plan.tiles(isa).normal_product(0, n, v=np.ones((m, 2), dtype), weights=None, out=out)
             found.append(out)
     for out in found[1:]:
         np.testing.assert_allclose(out, found[0], rtol=plan.eps)
@@ -311,7 +343,7 @@ def test_threads_of_python_share_a_plan(make_plan, isa, dtype):
 
     def product(r):
         out = np.zeros((n, r))
-        tiles.multiply(0, n, 0, n, np.ones((n, r), dtype), out, True)
+        tiles.multiply(0, n, 0, n, v=np.ones((n, r), dtype), out=out, symmetric=True)
         return out[:, 0]
 
     expected = {r: product(r) for r in (1, 2, 5)}

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
 from mercer.engine import reference
+
+
+def by_name(loop, *arguments):
+    """Arguments in the order of the reference, by the names that it gives them."""
+    return dict(zip(inspect.signature(getattr(reference, loop)).parameters, arguments, strict=False))
 
 
 def corpus(seed, count=12, alphabet=4, longest=15):
@@ -19,7 +26,9 @@ def counted(engine, symbols, starts, offsets, span, alphabet):
     size = len(symbols)
     arrays = [np.full(size + 1, -7, np.int64), *np.full((2, size), -7, np.int32), np.full(size, -7, np.int64)]
     shown = np.full(size, -7, np.int32)
-    features, entries = engine.count_kmers(symbols, starts, np.array(offsets, np.int64), span, alphabet, *arrays, shown)
+    features, entries = engine.count_kmers(
+        **by_name("count_kmers", symbols, starts, np.array(offsets, np.int64), span, alphabet, *arrays, shown)
+    )
     start, rows, counts, first = arrays
     return start[: features + 1], rows[:entries], counts[:entries], first[:features], shown
 
@@ -50,14 +59,14 @@ def test_products(native):
     dense, x = sparse(0, 9, 30, True)
     other, z = sparse(1, 7, 30, False)
     out = np.ones((9, 7))
-    native.add_products(*x, *z, 2.0, False, 0, 5, out)
-    native.add_products(*x, *z, 2.0, False, 5, 9, out)
+    native.add_products(**by_name("add_products", *x, *z, 2.0, False, 0, 5, out))
+    native.add_products(**by_name("add_products", *x, *z, 2.0, False, 5, 9, out))
     np.testing.assert_array_equal(out, 1 + 2 * dense @ other.T)
     _, own = sparse(0, 9, 30, False)
     one, two = np.zeros((2, 9, 9))
     for engine, values in ((native, one), (reference, two)):
-        engine.add_products(*x, *own, -1.0, True, 0, 4, values)
-        engine.add_products(*x, *own, -1.0, True, 4, 9, values)
+        engine.add_products(**by_name("add_products", *x, *own, -1.0, True, 0, 4, values))
+        engine.add_products(**by_name("add_products", *x, *own, -1.0, True, 4, 9, values))
     np.testing.assert_array_equal(one, two)
     np.testing.assert_array_equal(one, -np.triu(dense @ dense.T))
 
@@ -68,8 +77,34 @@ def test_subsequences(native, isa, length, exact):
     (x, xs), (z, zs) = corpus(0), corpus(1, count=19)
     one, two = np.zeros((2, 12, 19))
     for engine, values, name in ((native, one, isa), (reference, two, "")):
-        engine.subsequence_kernel(x, xs, z, zs, length, 0.6, False, 0, 7, values, name, exact)
-        engine.subsequence_kernel(x, xs, z, zs, length, 0.6, False, 7, 12, values, name, exact)
+        engine.subsequence_kernel(
+            x=x,
+            x_starts=xs,
+            z=z,
+            z_starts=zs,
+            length=length,
+            decay=0.6,
+            triangle=False,
+            i0=0,
+            i1=7,
+            out=values,
+            isa=name,
+            exact=exact,
+        )
+        engine.subsequence_kernel(
+            x=x,
+            x_starts=xs,
+            z=z,
+            z_starts=zs,
+            length=length,
+            decay=0.6,
+            triangle=False,
+            i0=7,
+            i1=12,
+            out=values,
+            isa=name,
+            exact=exact,
+        )
     np.testing.assert_allclose(one, two, rtol=1e-13)
 
 
@@ -79,8 +114,12 @@ def test_long_subsequences(native, isa):
     z, zs = z[: zs[10] + 96], np.append(zs[:11], zs[10] + 96)  # exactly a block among them
     one, two = np.zeros((2, 5, 11))
     for length in (1, 2, 4, 8):
-        native.subsequence_kernel(x, xs, z, zs, length, 0.9, False, 0, 5, one, isa)
-        reference.subsequence_kernel(x, xs, z, zs, length, 0.9, False, 0, 5, two, "")
+        native.subsequence_kernel(
+            x=x, x_starts=xs, z=z, z_starts=zs, length=length, decay=0.9, triangle=False, i0=0, i1=5, out=one, isa=isa
+        )
+        reference.subsequence_kernel(
+            x=x, x_starts=xs, z=z, z_starts=zs, length=length, decay=0.9, triangle=False, i0=0, i1=5, out=two, isa=""
+        )
         np.testing.assert_allclose(one, two, rtol=1e-13)
 
 
@@ -89,13 +128,25 @@ def test_triangles(native, isa):
     rows = np.random.default_rng(0).normal(size=(len(x) + 21, 2))
     starts = xs + np.arange(22)
     whole, half = np.zeros((2, 21, 21))
-    native.subsequence_kernel(x, xs, x, xs, 3, 0.5, False, 0, 21, whole, isa)
-    native.subsequence_kernel(x, xs, x, xs, 3, 0.5, True, 0, 10, half, isa)
-    native.subsequence_kernel(x, xs, x, xs, 3, 0.5, True, 10, 21, half, isa)
+    native.subsequence_kernel(
+        x=x, x_starts=xs, z=x, z_starts=xs, length=3, decay=0.5, triangle=False, i0=0, i1=21, out=whole, isa=isa
+    )
+    native.subsequence_kernel(
+        x=x, x_starts=xs, z=x, z_starts=xs, length=3, decay=0.5, triangle=True, i0=0, i1=10, out=half, isa=isa
+    )
+    native.subsequence_kernel(
+        x=x, x_starts=xs, z=x, z_starts=xs, length=3, decay=0.5, triangle=True, i0=10, i1=21, out=half, isa=isa
+    )
     np.testing.assert_array_equal(np.triu(half), np.triu(whole))
-    native.alignment_kernel(rows, starts, rows, starts, 0.3, False, 0, 21, whole, isa)
-    native.alignment_kernel(rows, starts, rows, starts, 0.3, True, 0, 10, half, isa)
-    native.alignment_kernel(rows, starts, rows, starts, 0.3, True, 10, 21, half, isa)
+    native.alignment_kernel(
+        x=rows, x_starts=starts, z=rows, z_starts=starts, gamma=0.3, triangle=False, i0=0, i1=21, out=whole, isa=isa
+    )
+    native.alignment_kernel(
+        x=rows, x_starts=starts, z=rows, z_starts=starts, gamma=0.3, triangle=True, i0=0, i1=10, out=half, isa=isa
+    )
+    native.alignment_kernel(
+        x=rows, x_starts=starts, z=rows, z_starts=starts, gamma=0.3, triangle=True, i0=10, i1=21, out=half, isa=isa
+    )
     np.testing.assert_array_equal(np.triu(half), np.triu(whole))
 
 
@@ -107,7 +158,18 @@ def test_alignments(native, isa, depth, gamma):
     rows = rng.normal(size=(starts[-1], depth))
     one, two = np.zeros((2, 11, 11))
     for engine, values, name in ((native, one, isa), (reference, two, "")):
-        engine.alignment_kernel(rows, starts, rows, starts, gamma, False, 0, 11, values, name)
+        engine.alignment_kernel(
+            x=rows,
+            x_starts=starts,
+            z=rows,
+            z_starts=starts,
+            gamma=gamma,
+            triangle=False,
+            i0=0,
+            i1=11,
+            out=values,
+            isa=name,
+        )
     np.testing.assert_allclose(one, two, rtol=1e-13, atol=1e-12)
 
 
@@ -116,13 +178,17 @@ def test_substrings(native, decay):
     (x, xs), (z, zs) = corpus(0, alphabet=2), corpus(1, count=19, alphabet=2, longest=40)
     one, two = np.zeros((2, 12, 19))
     for engine, values in ((native, one), (reference, two)):
-        engine.substring_kernel(x, xs, z, zs, 2, decay, False, 0, 7, values)
-        engine.substring_kernel(x, xs, z, zs, 2, decay, False, 7, 19, values)
+        engine.substring_kernel(
+            x=x, x_starts=xs, z=z, z_starts=zs, alphabet=2, decay=decay, triangle=False, j0=0, j1=7, out=values
+        )
+        engine.substring_kernel(
+            x=x, x_starts=xs, z=z, z_starts=zs, alphabet=2, decay=decay, triangle=False, j0=7, j1=19, out=values
+        )
     np.testing.assert_allclose(one, two, rtol=1e-13)
     v = np.random.default_rng(0).normal(size=(19, 3))
     folded, plain = np.zeros((2, 12, 3))
-    native.substring_product(x, xs, z, zs, 2, decay, v, folded)
-    reference.substring_product(x, xs, z, zs, 2, decay, v, plain)
+    native.substring_product(x=x, x_starts=xs, z=z, z_starts=zs, alphabet=2, decay=decay, v=v, out=folded)
+    reference.substring_product(x=x, x_starts=xs, z=z, z_starts=zs, alphabet=2, decay=decay, v=v, out=plain)
     np.testing.assert_allclose(folded, plain, atol=1e-9)
 
 
@@ -154,15 +220,17 @@ LONG, INT = np.zeros(SIZE + 1, np.int64), np.zeros(SIZE, np.int32)
     ],
 )  # fmt: skip
 def test_nothing_crashes(native, name, arguments):
-    with pytest.raises((ValueError, TypeError)):
-        getattr(native, name)(*arguments)
+    with pytest.raises(ValueError):
+        getattr(native, name)(**by_name(name, *arguments))
 
 
 def test_same_bits_again(native, isa):
     x, xs = corpus(3, count=60, longest=60)
     one, two = np.zeros((2, 60, 60))
     for out in (one, two):
-        native.subsequence_kernel(x, xs, x, xs, 4, 0.5, True, 0, 60, out, isa)
+        native.subsequence_kernel(
+            x=x, x_starts=xs, z=x, z_starts=xs, length=4, decay=0.5, triangle=True, i0=0, i1=60, out=out, isa=isa
+        )
     np.testing.assert_array_equal(one, two)
 
 
@@ -170,7 +238,7 @@ def compared(engine, x, z, worth, alphabet, which, isa="", step=7):
     """The sums, some symbols of x at a time."""
     columns = 1 if which == 2 else len(z[1]) - 1
     out = np.zeros((len(x[1]) - 1, columns))
-    sums = engine.WindowComparison(*x, *z, worth, alphabet, which, isa)
+    sums = engine.WindowComparison(**by_name("WindowComparison", *x, *z, worth, alphabet, which, isa))
     for start in range(0, len(x[0]), step):
         sums.add(start, min(start + step, len(x[0])), out)
     return out
@@ -219,8 +287,8 @@ def test_bad_comparisons(native):
         (*x, *x, np.ones(40, np.int64), 4, 0),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=r"windows|worth|table|fit|whole"):
-            native.WindowComparison(*bad)
-    sums, n = native.WindowComparison(*x, *x, worth, 4, 0), len(x[1]) - 1
+            native.WindowComparison(**by_name("WindowComparison", *bad))
+    sums, n = native.WindowComparison(**by_name("WindowComparison", *x, *x, worth, 4, 0)), len(x[1]) - 1
     for start, end, shape in ((3, 2, (n, n)), (0, 10**6, (n, n)), (-1, 2, (n, n)), (0, 1, (n, 1))):
         with pytest.raises(ValueError, match=r"range|fit"):
             sums.add(start, end, np.zeros(shape))

@@ -51,21 +51,21 @@ def test_a_wrong_pairing_is_found(monkeypatch, kind):
 
 
 class DropsTheLastColumn(reference.Tiles):
-    def block(self, i0, i1, j0, j1, out):
-        super().block(i0, i1, j0, j1, out)
+    def block(self, i0, i1, j0, j1, *, out):
+        super().block(i0, i1, j0, j1, out=out)
         out[:, -1] = 0
 
 
 class DropsTheEdgeOfATile(reference.Tiles):
-    def block(self, i0, i1, j0, j1, out):
-        super().block(i0, i1, j0, j1, out)
+    def block(self, i0, i1, j0, j1, *, out):
+        super().block(i0, i1, j0, j1, out=out)
         if j1 > self.row_block:
             out[:, self.row_block - 1 - j0 : self.row_block - j0] = 0
 
 
 class TurnsNothing(reference.Tiles):
     def gram(self, i0, i1, out):
-        self.block(i0, i1, 0, self.columns, out[i0:i1])
+        self.block(i0, i1, 0, self.columns, out=out[i0:i1])
         out[i1:, i0:i1] = 0
         if i0:
             out[i0:i1, :i0] = 0
@@ -78,29 +78,29 @@ class DropsBlockRows(reference.Tiles):
 
 
 class AddsToOneRow(reference.Tiles):
-    def multiply(self, i0, i1, j0, j1, v, out, symmetric):
-        super().multiply(i0, i1, j0, j1, v, out[i0:i1] if symmetric else out, False)
+    def multiply(self, i0, i1, j0, j1, *, v, out, symmetric):
+        super().multiply(i0, i1, j0, j1, v=v, out=out[i0:i1] if symmetric else out, symmetric=False)
 
 
 class Overwrites(reference.Tiles):
-    def multiply(self, i0, i1, j0, j1, v, out, symmetric):
+    def multiply(self, i0, i1, j0, j1, *, v, out, symmetric):
         out[...] = 0
-        super().multiply(i0, i1, j0, j1, v, out, symmetric)
+        super().multiply(i0, i1, j0, j1, v=v, out=out, symmetric=symmetric)
 
 
 class ForgetsWeights(reference.Tiles):
-    def normal_product(self, i0, i1, v, weights, out):
-        super().normal_product(i0, i1, v, None, out)
+    def normal_product(self, i0, i1, *, v, weights, out):
+        super().normal_product(i0, i1, v=v, weights=None, out=out)
 
 
 class ForgetsColumnWeights(reference.Tiles):
-    def group_sums(self, i0, i1, start, weights, out):
-        super().group_sums(i0, i1, start, None, out)
+    def group_sums(self, i0, i1, *, start, weights, out):
+        super().group_sums(i0, i1, start=start, weights=None, out=out)
 
 
 class ForgetsAGroup(reference.Tiles):
-    def group_sums(self, i0, i1, start, weights, out):
-        super().group_sums(i0, i1, start[:-1], weights, out)
+    def group_sums(self, i0, i1, *, start, weights, out):
+        super().group_sums(i0, i1, start=start[:-1], weights=weights, out=out)
 
 
 class TakesTheLastMaximum(reference.Tiles):

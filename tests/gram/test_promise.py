@@ -185,7 +185,7 @@ def _check_consumers(K, true, promise):
     entries = K.entries()
     if entries is not None:  # as minimal optimisation reads them
         out = np.empty((50, 60), K.dtype)
-        entries.block(30, 80, 100, 160, out)
+        entries.block(30, 80, 100, 160, out=out)
         close(out, true[30:80, 100:160])
 
 

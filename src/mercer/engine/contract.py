@@ -92,7 +92,7 @@ class Tiles(Protocol):
     def row_block(self) -> int:
         """Rows of a block: ranges of rows in products begin and end at multiples of it, or at the last row."""
 
-    def block(self, i0: int, i1: int, j0: int, j1: int, out: Array) -> None:
+    def block(self, i0: int, i1: int, j0: int, j1: int, *, out: Array) -> None:
         """Rows [i0, i1) × columns [j0, j1) into `out`."""
 
     def gram(self, i0: int, i1: int, out: Array) -> None:
@@ -101,13 +101,13 @@ class Tiles(Protocol):
     def upper(self, i0: int, i1: int, out: Array) -> None:
         """The same rows from the diagonal blocks on, into a vector `out` in which each row of blocks is contiguous."""
 
-    def multiply(self, i0: int, i1: int, j0: int, j1: int, v: Array, out: Array, symmetric: bool) -> None:
+    def multiply(self, i0: int, i1: int, j0: int, j1: int, *, v: Array, out: Array, symmetric: bool) -> None:
         """`out` += K[i0:i1, j0:j1] v[j0:j1]; `symmetric` visits each pair of rows once, and `out` has all rows."""
 
-    def normal_product(self, i0: int, i1: int, v: Array, weights: Array | None, out: Array) -> None:
+    def normal_product(self, i0: int, i1: int, *, v: Array, weights: Array | None, out: Array) -> None:
         """`out` += Kᵀ diag(w) K v with K the rows [i0, i1)."""
 
-    def group_sums(self, i0: int, i1: int, start: Array, weights: Array | None, out: Array) -> None:
+    def group_sums(self, i0: int, i1: int, *, start: Array, weights: Array | None, out: Array) -> None:
         """`out[i − i0, g]` += Σ wⱼ Kᵢⱼ over the columns start[g] ≤ j < start[g + 1]."""
 
     def row_max(self, i0: int, i1: int, index: Array, value: Array) -> None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from enum import IntEnum
 
 __all__ = [
-    "BAND", "LONGEST_COMPARED_WINDOW", "LONGEST_SUBSEQUENCE", "LONGEST_WINDOW", "MATCH_LEVELS", "MAX_REGISTERS",
-    "QUANTISED_GROUP", "QUANTISED_ROWS", "QUANTISED_STRIP", "ROW_BLOCK", "MatrixPart", "OperandKind", "Operation",
-    "Pairing", "SmoStatus",
+    "BAND", "FARTHEST_PARTNER", "LEAST_CURVATURE", "LONGEST_COMPARED_WINDOW", "LONGEST_SUBSEQUENCE", "LONGEST_WINDOW",
+    "MATCH_LEVELS", "MAX_REGISTERS", "QUANTISED_GROUP", "QUANTISED_MOST", "QUANTISED_ROWS", "QUANTISED_STRIP",
+    "ROW_BLOCK", "MatrixPart", "OperandKind", "Operation", "Pairing", "SmoStatus",
 ]  # fmt: skip
 
 MAX_REGISTERS = 64
@@ -28,6 +28,9 @@ QUANTISED_STRIP = 8
 QUANTISED_GROUP = 16
 """Columns of a group; strips consist of groups."""
 
+QUANTISED_MOST = 32767
+"""The largest entry in 16 bits."""
+
 BAND = 48
 """Diagonals on each side of a band matrix, and the side of its tiles: whole panels of every instruction set."""
 
@@ -42,6 +45,12 @@ LONGEST_COMPARED_WINDOW = 127
 
 MATCH_LEVELS = 32
 """How many different numbers of matches may have a weight: two tables of 16 bytes."""
+
+LEAST_CURVATURE = 1e-12
+"""Along a step of sequential minimal optimisation: it stands for one that is not positive."""
+
+FARTHEST_PARTNER = 2.0
+"""γ‖x − z‖² of two vectors that may merge: beyond it a merger keeps less than a fifth of the smaller one."""
 
 
 class Pairing(IntEnum):
@@ -126,7 +135,7 @@ def header() -> str:
     """The numbers in C++, POW_INTEGER as kPowInteger.
 
     >>> header().splitlines()[-2]
-    'constexpr int kMatchLevels = 32;'
+    'constexpr double kFarthestPartner = 2.0;'
     """
     lines = ["// Generated from src/mercer/engine/opcodes.py.", "#pragma once", "namespace mercer {"]
     for kind in (Pairing, Operation, OperandKind, SmoStatus, MatrixPart):
@@ -134,8 +143,11 @@ def header() -> str:
         lines.append(f"enum {kind.__name__} : int {{ {members} }};")
     lines.append(f"constexpr int kPairings = {len(Pairing)}, kOperations = {len(Operation)};")
     lines.append(f"constexpr int kOperandsRead[] = {{ {', '.join(str(one.operands) for one in Operation)} }};")
-    sizes = (name for name, value in globals().items() if name.isupper() and isinstance(value, int))
-    lines += [f"constexpr int {_constant(name)} = {globals()[name]};" for name in sizes]
+    lines += [
+        f"constexpr {'double' if isinstance(value, float) else 'int'} {_constant(name)} = {value};"
+        for name, value in globals().items()
+        if name.isupper()
+    ]
     return "\n".join([*lines, "}  // namespace mercer"])
 
 

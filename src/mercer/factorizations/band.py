@@ -110,7 +110,7 @@ class RidgeBand(RidgeInverse):
         solved, norms = np.empty((len(grid), *Z.shape)), np.zeros((len(grid), len(self.vectors)))
         for own, below, inverse, _ in self._factors(grid):
             solved[own] = _solved(below, inverse, Z)
-            engine().band_norms(self.vectors, below, inverse, norms[own])
+            engine().band_norms(vectors=self.vectors, below=below, inverse=inverse, out=norms[own])
         return self._back(solved), np.ascontiguousarray(norms[:, : len(self.roots)].T)
 
     # ---- L -----------------------------------------------------------------------------------------------------------
@@ -121,8 +121,14 @@ class RidgeBand(RidgeInverse):
             own = slice(start, min(start + SHIFTS, len(grid)))
             below, inverse = (_aligned((own.stop - start, *self.diagonal_tiles.shape)) for _ in range(2))
             definite = np.zeros(own.stop - start, bool)
-            tiles = self.diagonal_tiles, self.lower_tiles
-            engine().band_factors(*tiles, grid[own], below, inverse, definite)
+            engine().band_factors(
+                diagonal=self.diagonal_tiles,
+                upper=self.lower_tiles,
+                shifts=grid[own],
+                below=below,
+                inverse=inverse,
+                definite=definite,
+            )
             yield own, below, inverse, definite
 
     def _definite(self, shifts: Floats) -> NDArray[np.bool_]:
@@ -206,11 +212,11 @@ def _reduced(matrix: _Weighted, size: int) -> tuple[Floats, Floats, Floats]:
     lower, factors = (_aligned((blocks - 1, side, side)) for _ in range(2))
     pending = _aligned((4 * blocks * side**2,))
     for step in range(blocks):
-        core.band_step(slabs, lower, factors, pending, step)
+        core.band_step(slabs=slabs, upper=lower, factors=factors, pending=pending, step=step)
     vectors = _aligned((blocks * side, blocks * side))
     together = max(LEAST, TILES // blocks**2)
     for last in range(blocks, 0, -together):
-        core.band_vectors(slabs, factors, vectors, max(last - together, 0), last)
+        core.band_vectors(slabs=slabs, factors=factors, out=vectors, first=max(last - together, 0), last=last)
     diagonal = _aligned((blocks, side, side))
     np.stack([scale * slab[:side] for slab in own], out=diagonal)
     lower *= scale

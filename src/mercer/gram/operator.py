@@ -293,7 +293,7 @@ class KernelOperator(TiledOperator):
         """The entries of consecutive rows, from the column `first` on, into a C-contiguous array."""
         plan, last = self._tiles(), first + out.shape[1]
         for i0, i1 in sweep.pieces(plan, len(out), out.shape[1], self._work(0)):
-            plan.block(rows.start + i0, rows.start + i1, first, last, out[i0:i1])
+            plan.block(rows.start + i0, rows.start + i1, first, last, out=out[i0:i1])
 
     def astype(self, dtype: DTypeLike) -> Operator:
         """The same kernel on the same rows in another precision."""
@@ -345,7 +345,7 @@ class KernelOperator(TiledOperator):
             w = own[:, 0]
         plan = self._plan_for(None, of.columns[order])
         for i0, i1 in sweep.pieces(plan, self.shape[0], len(order), self._work(1)):
-            plan.group_sums(i0, i1, start, w, out[i0:i1])
+            plan.group_sums(i0, i1, start=start, weights=w, out=out[i0:i1])
         return np.ldexp(out, scale, out=out)
 
     def row_max(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

@@ -85,7 +85,7 @@ class TiledOperator(Operator):
         if out.size:
             plan = self._plan_for(rows, columns)
             for i0, i1 in sweep.pieces(plan, len(rows), out.shape[1], self._work(0)):
-                plan.block(i0, i1, 0, out.shape[1], out[i0:i1])
+                plan.block(i0, i1, 0, out.shape[1], out=out[i0:i1])
         return out
 
     def _plan_for(self, rows: NDArray[np.intp] | None, columns: NDArray[np.intp] | None) -> Any:

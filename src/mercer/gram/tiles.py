@@ -137,7 +137,7 @@ def multiply(tiles: Tiles, V: Array, rows: int, work: float, symmetric: bool) ->
         i1 = min(i0 + height, rows)
         for j0 in range(i0 // width * width if symmetric else 0, m, width):
             j1 = min(j0 + width, m)
-            tiles.multiply(i0, i1, j0, j1, V, out if symmetric else out[i0:i1], symmetric)
+            tiles.multiply(i0, i1, j0, j1, v=V, out=out if symmetric else out[i0:i1], symmetric=symmetric)
             emit(TilesDone("tiles", i0 + (i1 - i0) * j1 // m, rows))
     return out
 
@@ -147,7 +147,7 @@ def normal_product(tiles: Tiles, V: Array, weights: Array | None, rows: int, wor
     out = np.zeros(V.shape)
     if out.size:
         for i0, i1 in pieces(tiles, rows, len(V), work, align=tiles.row_block):
-            tiles.normal_product(i0, i1, V, weights, out)
+            tiles.normal_product(i0, i1, v=V, weights=weights, out=out)
     return out
 
 

@@ -82,7 +82,7 @@ def add_rows(array: Array, row: Array, place: Array, weight: Array | None, out: 
     for some in row_blocks(len(row), array.shape[1], PIECE_ELEMENTS if whole else TALL_ELEMENTS):
         rows, index = (array, row[some]) if whole else (array[row[some]], np.arange(len(row[some])))
         w = None if weight is None else weight[some]
-        backend.engine().add_rows(np.ascontiguousarray(rows), index, place[some], w, out)
+        backend.engine().add_rows(matrix=np.ascontiguousarray(rows), row=index, place=place[some], weight=w, out=out)
 
 
 def as_floats(array: ArrayLike, who: str, ndim: int) -> Array:

@@ -110,7 +110,9 @@ class Quantised(Operator):
         step = max(1, int(PIECE * engine.threads() / (QUANTISED_ROWS * max(v.size, 1))))
         for first in range(0, blocks if v.size else 0, step):
             last = min(first + step, blocks)
-            engine.quantised_product(self._entries, self._start, self._steps, first, last, v, out)
+            engine.quantised_product(
+                entries=self._entries, start=self._start, step=self._steps, first=first, last=last, v=v, out=out
+            )
         return np.ldexp(out, scale, out=out).astype(V.dtype, copy=False)
 
     def _constants(self, v: Array) -> Array:

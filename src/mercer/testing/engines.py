@@ -105,7 +105,7 @@ def check_operations(engine: Engine, dtype: np.dtype[Any]) -> None:
         _close(dtype, whole, K, np.abs(K) + 1, op.name)
         for i0, i1, j0, j1 in ((0, 1, 0, m), (3, n, 1, m), (n - 1, n, m - 1, m), (5, n - 2, 7, m - 3)):
             part = np.full((i1 - i0, j1 - j0), np.nan, dtype)
-            tiles.block(i0, i1, j0, j1, part)
+            tiles.block(i0, i1, j0, j1, out=part)
             _close(dtype, part, K[i0:i1, j0:j1], np.abs(K[i0:i1, j0:j1]) + 1, f"{op.name}: block {i0}:{i1}, {j0}:{j1}")
 
 
@@ -118,12 +118,12 @@ def check_products(engine: Engine, dtype: np.dtype[Any]) -> None:
             V = _rows(m, r, dtype, seed=2) - dtype.type(0.5)
             out = np.ones((n, r))
             for j0, j1 in _blocks(tiles, m):
-                tiles.multiply(0, n, j0, j1, V, out, False)
+                tiles.multiply(0, n, j0, j1, v=V, out=out, symmetric=False)
             _close(dtype, out, 1 + K @ V.astype(float), 1 + size @ np.abs(V).astype(float), f"{op.name}: multiply")
             for w in (None, np.linspace(-1.0, 2.0, n)):
                 out = np.ones((m, r))
                 for i0, i1 in _blocks(tiles, n):
-                    tiles.normal_product(i0, i1, V, w, out)
+                    tiles.normal_product(i0, i1, v=V, weights=w, out=out)
                 weights = np.ones(n) if w is None else w
                 bound = size.T @ (np.abs(weights)[:, None] * (size @ np.abs(V).astype(float)))
                 found = 1 + K.T @ (weights[:, None] * (K @ V.astype(float)))
@@ -131,7 +131,7 @@ def check_products(engine: Engine, dtype: np.dtype[Any]) -> None:
         start = np.array([0, 1, 1, m // 2, m - 1, m], np.int64)
         for w in (None, _rows(m, 1, dtype, seed=3)[:, 0]):
             sums = np.ones((n - 2, 5))
-            tiles.group_sums(2, n, start, w, sums)
+            tiles.group_sums(2, n, start=start, weights=w, out=sums)
             weighted = K[2:] if w is None else K[2:] * w.astype(float)
             expected = 1 + np.stack([weighted[:, a:b].sum(axis=1) for a, b in pairwise(start)], axis=1)
             _close(dtype, sums, expected, size[2:].sum(axis=1, keepdims=True), f"{op.name}: group_sums")
@@ -151,7 +151,7 @@ def check_symmetric(engine: Engine, dtype: np.dtype[Any]) -> None:
             tiles.upper(i0, i1, upper)
             for j0, j1 in _blocks(tiles, n):
                 if j0 >= i0:
-                    tiles.multiply(i0, i1, j0, j1, V, product, True)
+                    tiles.multiply(i0, i1, j0, j1, v=V, out=product, symmetric=True)
         _close(dtype, out, K, size, f"{op.name}: gram")
         kept = np.concatenate([one.ravel() for one in rows])
         _close(dtype, upper, kept, np.abs(kept) + 1, f"{op.name}: upper")
@@ -228,7 +228,7 @@ def _pair(X: Array, Z: Array) -> ArrayPair:
 
 def _whole(tiles: Tiles, n: int, m: int, dtype: np.dtype[Any]) -> Array:
     out = np.full((n, m), np.nan, dtype)
-    tiles.block(0, n, 0, m, out)
+    tiles.block(0, n, 0, m, out=out)
     return out
 
 

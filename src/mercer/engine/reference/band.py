@@ -12,7 +12,7 @@ from mercer.engine.opcodes import BAND
 __all__ = ["band_factors", "band_norms", "band_step", "band_vectors"]
 
 
-def band_step(slabs: Any, upper: Any, factors: Any, pending: Any, step: int, isa: str = "") -> None:
+def band_step(*, slabs: Any, upper: Any, factors: Any, pending: Any, step: int, isa: str = "") -> None:
     """A ← HᵀAH with H = I − V T Vᵀ, so that block column `step` is zero below the tile under its diagonal tile.
 
     Parameters
@@ -56,7 +56,7 @@ def band_step(slabs: Any, upper: Any, factors: Any, pending: Any, step: int, isa
     right[: len(V)] = -np.concatenate([X.swapaxes(1, 2), V.swapaxes(1, 2)], axis=1)
 
 
-def band_vectors(slabs: Any, factors: Any, out: Any, first: int, last: int, isa: str = "") -> None:
+def band_vectors(*, slabs: Any, factors: Any, out: Any, first: int, last: int, isa: str = "") -> None:
     """Rows of the blocks [first, last) of Qᵀ, Q = Q₀ Q₁ …, Q_p = I − V T Vᵀ."""
     blocks = len(factors) + 1
     own = slice(first * BAND, last * BAND)
@@ -68,7 +68,7 @@ def band_vectors(slabs: Any, factors: Any, out: Any, first: int, last: int, isa:
 
 
 def band_factors(
-    diagonal: Any, upper: Any, shifts: Any, below: Any, inverse: Any, definite: Any, isa: str = ""
+    *, diagonal: Any, upper: Any, shifts: Any, below: Any, inverse: Any, definite: Any, isa: str = ""
 ) -> None:
     """−L_{k,k−1} and L_kk⁻¹ of L Lᵀ = B + λI, for each λ of `shifts`.
 
@@ -99,7 +99,7 @@ def band_factors(
             inverse[a, k] = np.tril(np.linalg.inv(L))
 
 
-def band_norms(vectors: Any, below: Any, inverse: Any, out: Any, isa: str = "") -> None:
+def band_norms(*, vectors: Any, below: Any, inverse: Any, out: Any, isa: str = "") -> None:
     """out[λ, i] += ‖L⁻¹ Qᵀ eᵢ‖² for L Lᵀ = B + λI, by x_k = L_kk⁻¹ (q_k − L_{k,k−1} x_{k−1}).
 
     Parameters

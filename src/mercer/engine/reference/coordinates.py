@@ -12,6 +12,7 @@ MASK = (1 << 64) - 1
 
 
 def coordinates(
+    *,
     features: Any,
     square: Any,
     offset: Any,

@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from mercer.engine.opcodes import SmoStatus
+from mercer.engine.opcodes import LEAST_CURVATURE, SmoStatus
 
 __all__ = ["smo"]
 
-TAU = 1e-12
-"""Replaces a curvature that is not positive."""
-
 
 def smo(
+    *,
     matrix: Any,
     offset: Any,
     split: Any,
@@ -74,7 +72,7 @@ def smo(
 def _made(tiles: Any) -> Any:
     """The entries of tiles."""
     out = np.empty((tiles.rows, tiles.columns))
-    tiles.block(0, tiles.rows, 0, tiles.columns, out)
+    tiles.block(0, tiles.rows, 0, tiles.columns, out=out)
     return out
 
 
@@ -128,7 +126,7 @@ class _Problem:
             i = g.start + int(up[g].argmax())
             d = np.maximum(up[i] - low[g], 0.0)
             eta = self.diagonal[i] + self.diagonal[g] - 2 * self.column(i)[g]
-            score = d * d / np.where(eta > TAU, eta, TAU)
+            score = d * d / np.where(eta > LEAST_CURVATURE, eta, LEAST_CURVATURE)
             j = g.start + int(score.argmax() if score.max() > 0 else low[g].argmin())
             if up[i] > low[g].min() and score.max() > best:
                 best, pair = score.max(), (i, j)
@@ -141,7 +139,7 @@ class _Problem:
         bi, bj = self.beta[i], self.beta[j]
         end_i = 0.0 if self.epsilon > 0 and bi < 0 else self.upper[i]
         end_j = 0.0 if self.epsilon > 0 and bj > 0 else self.lower[j]
-        delta = min(slope / (eta if eta > 0 else TAU), end_i - bi, bj - end_j)
+        delta = min(slope / (eta if eta > 0 else LEAST_CURVATURE), end_i - bi, bj - end_j)
         self.beta[i] = end_i if delta == end_i - bi else min(bi + delta, end_i)
         self.beta[j] = end_j if delta == bj - end_j else max(bj - delta, end_j)
         self.gradient -= delta * (a - b)

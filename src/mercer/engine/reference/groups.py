@@ -14,7 +14,7 @@ BLOCK = 1 << 18
 
 
 @np.errstate(all="ignore")  # as in the compiled module: the caller checks for entries that are not finite
-def add_rows(matrix: Any, row: Any, place: Any, weight: Any, out: Any, isa: str = "") -> None:
+def add_rows(*, matrix: Any, row: Any, place: Any, weight: Any, out: Any, isa: str = "") -> None:
     """`out`[place[t]] += weight[t] · matrix[row[t]] for t = 0, 1, …, in float64.
 
     Parameters
@@ -35,8 +35,8 @@ def add_rows(matrix: Any, row: Any, place: Any, weight: Any, out: Any, isa: str 
 
 @np.errstate(all="ignore")
 def nearest_means(
-    sums: Any, slope: Any, offset: Any, diagonal: Any, labels: Any, rounding: float, own: Any, nearest: Any, left: Any,
-    isa: str = "",
+    *, sums: Any, slope: Any, offset: Any, diagonal: Any, labels: Any, rounding: float, own: Any, nearest: Any,
+    left: Any, isa: str = "",
 ) -> None:  # fmt: skip
     """For each i the first c with D_ci = max(sums_ci slope_c + offset_c + diagonal_i, 0) ≤ min_c D_ci + rounding.
 

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FARTHEST", "merge_loss", "merge_pass", "merge_share"]
+from mercer.engine.opcodes import FARTHEST_PARTNER
+
+__all__ = ["FARTHEST_PARTNER", "merge_loss", "merge_pass", "merge_share"]
 
 Array = NDArray[Any]
-
-FARTHEST = 2.0
-"""The largest S at which vectors merge; beyond it, less than a fifth of the smaller vector would remain."""
 
 
 def merge_share(p: Array, q: Array, D: Array) -> Array:
@@ -40,6 +39,7 @@ def merge_loss(p: Array, q: Array, D: Array, h: Array) -> Array:
 
 
 def merge_pass(
+    *,
     x: Array,
     own: Array,
     near: Array,
@@ -146,7 +146,7 @@ class _MergePass:
         tag = b[:, 0] > 0 if b.shape[1] == 1 else b.argmax(axis=1)
         D = np.where(tag == tag[m], self._distances(m), np.inf).astype(np.float64)
         D[m] = np.inf
-        within = np.flatnonzero(D <= FARTHEST)
+        within = np.flatnonzero(D <= FARTHEST_PARTNER)
         if not len(within):
             nearest = int(D.argmin())
             return nearest if np.isfinite(D[nearest]) else -1

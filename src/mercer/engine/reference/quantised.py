@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from mercer.engine.opcodes import QUANTISED_GROUP as GROUP
+from mercer.engine.opcodes import QUANTISED_MOST
 from mercer.engine.opcodes import QUANTISED_ROWS as ROWS
 from mercer.engine.opcodes import QUANTISED_STRIP as STRIP
 
 __all__ = ["quantise", "quantised_product"]
 
-_MOST = np.float32(32767.0)
+_MOST = np.float32(QUANTISED_MOST)
 
 
 def quantise(x: Any, seeds: Any, out: Any, isa: str = "") -> tuple[float, float]:
@@ -57,7 +58,7 @@ def quantise(x: Any, seeds: Any, out: Any, isa: str = "") -> tuple[float, float]
 
 
 def quantised_product(
-    entries: Any, start: Any, step: Any, first: int, last: int, v: Any, out: Any, isa: str = ""
+    *, entries: Any, start: Any, step: Any, first: int, last: int, v: Any, out: Any, isa: str = ""
 ) -> None:
     """out += Q v for the blocks `first` to `last` of the symmetric Q, whose entries are step · q.
 

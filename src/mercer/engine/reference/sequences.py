@@ -24,6 +24,7 @@ Array = NDArray[Any]
 
 
 def count_kmers(
+    *,
     symbols: Array,
     starts: Array,
     offsets: Array,
@@ -70,6 +71,7 @@ def count_kmers(
 
 
 def add_products(
+    *,
     row_start: Array,
     features: Array,
     row_counts: Array,
@@ -95,6 +97,7 @@ def add_products(
 
 
 def subsequence_kernel(
+    *,
     x: Array,
     x_starts: Array,
     z: Array,
@@ -142,6 +145,7 @@ def _pairs(i0: int, i1: int, columns: int, triangle: bool) -> list[tuple[int, in
 
 
 def alignment_kernel(
+    *,
     x: Array,
     x_starts: Array,
     z: Array,
@@ -172,6 +176,7 @@ def alignment_kernel(
 
 
 def substring_kernel(
+    *,
     x: Array,
     x_starts: Array,
     z: Array,
@@ -204,6 +209,7 @@ def _substrings(match: Array, decay: float) -> float:
 
 
 def substring_product(
+    *,
     x: Array,
     x_starts: Array,
     z: Array,
@@ -215,5 +221,8 @@ def substring_product(
 ) -> None:
     """`out` += K v for the K of `substring_kernel`."""
     values = np.zeros((len(out), len(v)))
-    substring_kernel(x, x_starts, z, z_starts, alphabet, decay, False, 0, len(v), values)
+    substring_kernel(
+        x=x, x_starts=x_starts, z=z, z_starts=z_starts, alphabet=alphabet, decay=decay, triangle=False, j0=0, j1=len(v),
+        out=values,
+    )  # fmt: skip
     out += values @ v

@@ -57,7 +57,7 @@ class BlockTiles:
         for j in range(j0, j1, step):
             yield j, min(j + step, j1)
 
-    def block(self, i0: int, i1: int, j0: int, j1: int, out: Array) -> None:
+    def block(self, i0: int, i1: int, j0: int, j1: int, *, out: Array) -> None:
         """Rows [i0, i1) × columns [j0, j1) into `out`."""
         out[...] = self._evaluate(i0, i1, j0, j1)
 
@@ -87,7 +87,7 @@ class BlockTiles:
         return np.asarray(np.triu(square) + np.triu(square, 1).T)
 
     @np.errstate(all="ignore")  # as in the compiled module: the caller checks for entries that are not finite
-    def multiply(self, i0: int, i1: int, j0: int, j1: int, v: Array, out: Array, symmetric: bool) -> None:
+    def multiply(self, i0: int, i1: int, j0: int, j1: int, *, v: Array, out: Array, symmetric: bool) -> None:
         """`out` += K[i0:i1, j0:j1] v[j0:j1].
 
         With `symmetric`, `out` has n rows, and each entry right of the diagonal blocks is also used as its mirror
@@ -108,7 +108,7 @@ class BlockTiles:
                 out[j:end] += values.T @ wide[top:bottom]
 
     @np.errstate(all="ignore")
-    def normal_product(self, i0: int, i1: int, v: Array, weights: Array | None, out: Array) -> None:
+    def normal_product(self, i0: int, i1: int, *, v: Array, weights: Array | None, out: Array) -> None:
         """`out` += Kᵀ diag(w) K v with the rows [i0, i1) of K; each entry is computed once."""
         wide, height = v.astype(np.float64, copy=False), max(1, min(self.row_block, self._entries // self.columns))
         for top in range(i0, i1, height):
@@ -120,7 +120,7 @@ class BlockTiles:
             out += values.T @ images
 
     @np.errstate(all="ignore")
-    def group_sums(self, i0: int, i1: int, start: Array, weights: Array | None, out: Array) -> None:
+    def group_sums(self, i0: int, i1: int, *, start: Array, weights: Array | None, out: Array) -> None:
         """`out[i − i0, g]` += Σ wⱼ Kᵢⱼ over the columns start[g] ≤ j < start[g + 1]."""
         for j, end in self._tiles(i0, i1, 0, self.columns):
             values = self._evaluate(i0, i1, j, end).astype(np.float64)
@@ -148,6 +148,7 @@ class Tiles(BlockTiles):
 
     def __init__(
         self,
+        *,
         is_double: bool,
         rows: int,
         columns: int,

@@ -27,7 +27,7 @@ class WindowComparison:
     """
 
     def __init__(
-        self, x: Array, x_starts: Array, z: Array, z_starts: Array, worth: Array, alphabet: int, which: int,
+        self, *, x: Array, x_starts: Array, z: Array, z_starts: Array, worth: Array, alphabet: int, which: int,
         isa: str = "",
     ) -> None:  # fmt: skip
         self._sides = (x, x_starts), (z, z_starts)

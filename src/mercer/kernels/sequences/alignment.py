@@ -122,4 +122,14 @@ class GlobalAlignment(Kernel):
         return np.exp(logarithms)
 
     def _fill(self, x: Series, z: Series, same: bool, i0: int, i1: int, out: NDArray[np.float64]) -> None:
-        backend.engine().alignment_kernel(x.rows, x.starts, z.rows, z.starts, float(self.gamma), same, i0, i1, out)
+        backend.engine().alignment_kernel(
+            x=x.rows,
+            x_starts=x.starts,
+            z=z.rows,
+            z_starts=z.starts,
+            gamma=float(self.gamma),
+            triangle=same,
+            i0=i0,
+            i1=i1,
+            out=out,
+        )

@@ -116,7 +116,9 @@ def matmul(x: Corpus, z: Corpus, worth: NDArray[np.int64], V: NDArray[np.float64
 def _add(x: Corpus, z: Corpus, worth: NDArray[np.int64], which: MatrixPart, out: NDArray[np.float64]) -> None:
     core = backend.engine()
     alphabet = max(x.alphabet, 1)
-    sums = core.WindowComparison(x.symbols, x.starts, z.symbols, z.starts, worth, alphabet, which)
+    sums = core.WindowComparison(
+        x=x.symbols, x_starts=x.starts, z=z.symbols, z_starts=z.starts, worth=worth, alphabet=alphabet, which=which
+    )
     span, last = len(worth) - 1, int(x.starts[-1])
     columns = z.lengths.max(initial=0) if which == MatrixPart.DIAGONAL else z.starts[-1]
     across = columns / core.match_lanes() + (1 if which == MatrixPart.DIAGONAL else z.count) * (1 + span / 100)

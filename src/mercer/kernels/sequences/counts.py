@@ -55,7 +55,16 @@ def count(corpus: Corpus, pattern: Pattern, span: int, *, windows_too: bool = Fa
     offsets = np.array(pattern.offsets, np.int64)
     core = backend.engine()
     features, entries = core.count_kmers(
-        corpus.symbols, corpus.starts, offsets, span, corpus.alphabet, start, rows, counts, first, shown
+        symbols=corpus.symbols,
+        starts=corpus.starts,
+        offsets=offsets,
+        span=span,
+        alphabet=corpus.alphabet,
+        start=start,
+        rows=rows,
+        counts=counts,
+        first=first,
+        shown=shown,
     )
     parts = counts[:entries], rows[:entries], start[: features + 1]
     return Counts(_csc(parts, (corpus.count, features)), first[:features].copy(), shown)
@@ -108,8 +117,9 @@ def _add(rows: Any, columns: Any, weight: float, triangle: bool, out: NDArray[np
     i0 = 0
     for i1 in (*ends[ends < len(out)], len(out)):
         core.add_products(
-            start, rows.indices, rows.data, feature_start, columns.indices, columns.data, float(weight), triangle,
-            i0, int(i1), out,
+            row_start=start, features=rows.indices, row_counts=rows.data,
+            feature_start=feature_start, rows=columns.indices, feature_counts=columns.data,
+            weight=float(weight), triangle=triangle, i0=i0, i1=int(i1), out=out,
         )  # fmt: skip
         i0 = int(i1)
 

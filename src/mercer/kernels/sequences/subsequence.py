@@ -89,5 +89,15 @@ class Subsequence(SequenceKernel):
 
     def _fill(self, x: Corpus, z: Corpus, same: bool, i0: int, i1: int, out: NDArray[np.float64]) -> None:
         backend.engine().subsequence_kernel(
-            x.symbols, x.starts, z.symbols, z.starts, self.length, self.decay, same, i0, i1, out, exact=self.exact
+            x=x.symbols,
+            x_starts=x.starts,
+            z=z.symbols,
+            z_starts=z.starts,
+            length=self.length,
+            decay=self.decay,
+            triangle=same,
+            i0=i0,
+            i1=i1,
+            out=out,
+            exact=self.exact,
         )

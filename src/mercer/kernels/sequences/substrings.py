@@ -83,10 +83,28 @@ class AllSubstrings(SequenceKernel):
         x, given = self._corpora(X, Z)
         z, v = x if given is None else given, np.ascontiguousarray(V, np.float64)
         out = np.zeros((x.count, v.shape[1]))
-        backend.engine().substring_product(x.symbols, x.starts, z.symbols, z.starts, x.alphabet, self.decay, v, out)
+        backend.engine().substring_product(
+            x=x.symbols,
+            x_starts=x.starts,
+            z=z.symbols,
+            z_starts=z.starts,
+            alphabet=x.alphabet,
+            decay=self.decay,
+            v=v,
+            out=out,
+        )
         return out
 
     def _fill(self, x: Corpus, z: Corpus, same: bool, j0: int, j1: int, out: NDArray[np.float64]) -> None:
         backend.engine().substring_kernel(
-            x.symbols, x.starts, z.symbols, z.starts, x.alphabet, self.decay, same, j0, j1, out
+            x=x.symbols,
+            x_starts=x.starts,
+            z=z.symbols,
+            z_starts=z.starts,
+            alphabet=x.alphabet,
+            decay=self.decay,
+            triangle=same,
+            j0=j0,
+            j1=j1,
+            out=out,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -22,12 +22,8 @@ class Seeds(NamedTuple):
     labels: Labels
 
 
-def best_of_starts(
-    solver: Lloyd, problem: Clustering, starts: Iterable[Labels], path: list[Labels] | None = None
-) -> Solution[LloydState]:
+def best_of_starts(solver: Lloyd, problem: Clustering, starts: Iterable[Labels]) -> Solution[LloydState]:
     """The solution of least inertia from several starts; of equals, up to rounding, the first one.
-
-    A list for `path` gets its labels at the start and whenever they changed.
 
     The first sums of several starts are made in one pass over a stored matrix, and only the best end is confirmed by
     the exact operator.
@@ -42,26 +38,12 @@ def best_of_starts(
     best, given, rough = None, list(starts), replace(solver, confirm=False)
     for labels, sums in zip(given, problem.A.several_group_sums(given, problem.k, problem.weights), strict=True):
         fresh = LloydState(0, labels, labels, sums, age=-1)  # the first step, in which nothing moves, makes it 0
-        steps = list[Labels]()
-        found = solve(rough, problem, state=fresh, each=None if path is None else _keep(steps))
+        found = solve(rough, problem, state=fresh)
         if best is None or found.x.inertia < best.x.inertia - problem.rounding * problem.w.sum():
-            best, taken = found, steps
+            best = found
     if best is None:
         raise InvalidInput(message("best_of_starts", "no start", "give one or more"))
-    if path is None:
-        return solve(solver, problem, state=best.state)
-    path += taken
-    return solve(solver, problem, state=best.state, each=_keep(path))
-
-
-def _keep(path: list[Labels]) -> Callable[[LloydState], None]:
-    """Append the labels of a state, if they are not those of the last one."""
-
-    def each(state: LloydState) -> None:
-        if not path or not np.array_equal(path[-1], state.labels):
-            path.append(state.labels)
-
-    return each
+    return solve(solver, problem, state=best.state)
 
 
 def drawn_starts(problem: Clustering, count: int, seed: int) -> Iterator[Labels]:

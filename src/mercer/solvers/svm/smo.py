@@ -99,7 +99,7 @@ class SMO(CheckedDual[SMOState]):
         sizes = np.diff(problem.offset)[running]
         turn = 2 * np.max((self._due(problem, new) - state.iterations)[running] * sizes)
         backend.engine().smo(
-            problem.A.entries(),
+            matrix=problem.A.entries(),
             offset=_integers(problem.offset),
             split=_integers(problem.splits),
             row=_integers(problem.rows),

@@ -155,7 +155,7 @@ class WorkingSet(CheckedDual[WorkingSetState]):
         gap, steps, ended = np.zeros(1), state.iterations.copy(), np.zeros(1, np.int64)
         while ended[0] == RUNNING:  # each call is bounded
             backend.engine().smo(
-                K,
+                matrix=K,
                 offset=np.array([0, len(W)]),
                 split=np.array([np.searchsorted(W, problem.splits[0])]),
                 row=place.astype(np.int64),
