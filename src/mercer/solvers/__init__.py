@@ -1,4 +1,4 @@
-"""Solvers: one file each, one loop for all; they see operators only, never a kernel."""
+"""Solvers: one file each, one loop for all. They see operators only, never a kernel."""
 
 from mercer.factorizations.cholesky import CholeskyFactor
 from mercer.former_names import deprecated_names

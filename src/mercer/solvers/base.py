@@ -13,21 +13,22 @@ from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
 from mercer.events import SolverStep, emit
+from mercer.operators import Operator
 
-__all__ = ["Problem", "Solution", "Solver", "State", "Status", "solve"]
+__all__ = ["Problem", "Solution", "Solver", "State", "Status", "require_symmetric", "solve"]
 
 
 class Status(Enum):
-    """How a solver ended; each member is its own advice.
+    """How a run ended. The value of each member is the advice to the user.
 
     >>> Status.CONVERGED.advice
     'the tolerance was reached; nothing to do'
     """
 
     CONVERGED = "the tolerance was reached; nothing to do"
-    MAX_STEPS = "the step limit came before the tolerance; continue from solution.state, or allow more steps"
+    MAX_STEPS = "the step limit was met before the tolerance; continue from solution.state, or allow more steps"
     STALLED = (
-        "the recurrence went on but the true residual did not fall: the precision of the operator is used up; "
+        "the true residual stopped falling, because the operator is not precise enough; "
         "use a float64 operator, a larger regularisation, or a looser tolerance"
     )
     BREAKDOWN = (
@@ -39,14 +40,14 @@ class Status(Enum):
         "or check that the kernel is positive semi-definite"
     )
     RANK_DEFICIENT = (
-        "the operator has fewer eigenvalues above rounding than were asked for; "
-        "the trailing ones are 0 to working precision: ask for fewer, or drop them"
+        "the operator has fewer eigenvalues above rounding than requested; "
+        "the last ones are 0 to working precision: request fewer, or drop them"
     )
     DIVERGED = (
-        "the error grows from step to step, because the step size is too large; the answer is the best iterate: "
-        "lower the step size, below 2/λmax in batch mode and 2/max k(x, x) in stochastic mode"
+        "the error grows, because the step size is too large; the answer is the best iterate: "
+        "lower the step size, below 2/λmax in batch mode and below 2/max k(x, x) in stochastic mode"
     )
-    NOT_FINITE = "a NaN or an infinity came out of the operator or the right-hand side; check the data and the kernel"
+    NOT_FINITE = "the operator or the right-hand side gave a NaN or an infinity; check the data and the kernel"
 
     @property
     def advice(self) -> str:
@@ -55,12 +56,12 @@ class Status(Enum):
 
     @property
     def converged(self) -> bool:
-        """Whether the answer meets the tolerance; a known deficiency of rank is no failure."""
+        """Whether the answer meets the tolerance. A rank deficiency that was found counts as success."""
         return self in (Status.CONVERGED, Status.RANK_DEFICIENT)
 
 
 class Problem(Protocol):
-    """What a solver is given. It judges any answer by itself, with no trust in the solver's recurrences."""
+    """The problem that a solver solves. It computes the residual of any answer without the solver's recurrences."""
 
     def residual(self, x: Any, /) -> float:
         """The true residual of x, computed from the operator in float64."""
@@ -68,10 +69,10 @@ class Problem(Protocol):
 
 @dataclass(frozen=True)
 class State(ABC):
-    """Where a solver stands: arrays, scalars, and states within, all that a resumed run needs to give the same bits.
+    """All that a resumed run needs to give the same bits: arrays, scalars, and nested states.
 
-    A field that is itself a state says which in its metadata, ``field(metadata={"state": ThatState})``; memory that the
-    next step may write over has ``{"scratch": True}``, and is not kept.
+    A field that holds a state names its class, ``field(metadata={"state": ThatState})``. Memory that the next step may
+    overwrite is marked ``{"scratch": True}`` and not saved.
     """
 
     steps: int
@@ -79,10 +80,10 @@ class State(ABC):
     @property
     @abstractmethod
     def residual(self) -> float:
-        """The residual as far as the solver knows it."""
+        """The residual by the solver's own recurrence."""
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """The state as named arrays, for any file format that holds arrays; fields that are None are left out."""
+        """The state as named arrays, for any file format that holds arrays. Fields that are None are omitted."""
         arrays: dict[str, NDArray[Any]] = {}
         for f in _kept(self):
             value = getattr(self, f.name)
@@ -118,19 +119,19 @@ S = TypeVar("S", bound=State)
 
 
 class Solver(ABC, Generic[P, S]):
-    """A frozen dataclass of tolerances that knows how to begin, take a step, stop, and read off the answer.
+    """A frozen dataclass of tolerances that can start, take a step, decide when to stop, and return the answer.
 
-    ``step`` returns a new state and leaves the old one as it was, so that any state can be kept and continued from.
+    ``step`` returns a new state and does not change the old one. So any state can be kept and continued.
     """
 
     @property
     def tolerance(self) -> float:
-        """The residual at which the solver stops; 0 for a direct one."""
-        return 0.0
+        """The residual at which the solver stops: its ``tol``, or 0 for a direct solver."""
+        return float(getattr(self, "tol", 0.0))
 
     @abstractmethod
     def start(self, problem: P) -> S:
-        """The state before the first step; cheap."""
+        """The state before the first step. This must be cheap."""
 
     @abstractmethod
     def step(self, problem: P, state: S) -> S:
@@ -138,29 +139,29 @@ class Solver(ABC, Generic[P, S]):
 
     @abstractmethod
     def verdict(self, problem: P, state: S) -> Status | None:
-        """How it ended, or None while there is more to do."""
+        """How the run ended, or None if it has not."""
 
     @abstractmethod
     def finish(self, problem: P, state: S) -> tuple[Any, float]:
-        """The answer and its true residual; the state may be continued from all the same."""
+        """The answer and its true residual. The state can still be continued."""
 
 
 @dataclass(frozen=True)
 class Solution(Generic[S]):
-    """What the loop returns, whether or not it converged.
+    """The result of ``solve``, converged or not.
 
     Attributes
     ----------
     x : object
         The answer, or the last iterate.
     status : Status
-        How it ended; ``status.advice`` says what to try.
+        How the run ended; ``status.advice`` says what to try.
     steps : int
-        Taken in all, earlier runs that were resumed included.
+        Number of steps, including those of the runs that this one continued.
     residual : float
-        True residual, not the recurrence's: recomputed in float64, unless the solver says otherwise.
+        The true residual, not the recurrence's. It is recomputed in float64 unless the solver says otherwise.
     state : State
-        To be handed back to ``solve`` for more steps.
+        Pass it to ``solve`` to take more steps.
     """
 
     x: Any
@@ -183,22 +184,31 @@ def solve(
     max_steps: int | None = None,
     each: Callable[[S], None] | None = None,
 ) -> Solution[S]:
-    """Step until the solver has a verdict, or for ``max_steps`` more steps; one event a step.
+    """Take steps until the solver has a verdict, or at most ``max_steps`` of them. Each step emits one event.
 
-    A run that is stopped and continued from its state gives the same bits as one that is not.
+    A run that is stopped and continued from its state gives the same bits as an uninterrupted run.
 
     Parameters
     ----------
     solver : Solver
-        A frozen bag of tolerances.
+        The method and its tolerances.
     problem : Problem
-        What is to be solved.
+        The problem to solve.
     state : State, optional
-        Where to continue from: the ``state`` of an earlier solution of the same problem by the same solver.
+        The state to continue from: that of an earlier solution of the same problem by the same solver.
     max_steps : int, optional
-        Steps that this call may take.
+        The most steps that this call may take; by default only the solver's own limit counts.
     each : callable, optional
-        Is called with every state, that before the first step included: for a history of the iterates.
+        Called with every state, including the one before the first step, to record the iterates.
+
+    Returns
+    -------
+    Solution
+
+    Raises
+    ------
+    InvalidInput
+        If ``max_steps`` is negative.
 
     Examples
     --------
@@ -214,9 +224,8 @@ def solve(
     """
     if max_steps is not None and max_steps < 0:
         raise InvalidInput(message("solve", f"max_steps={max_steps}", "give None or at least 0"))
-    with np.errstate(
-        over="ignore", invalid="ignore", divide="ignore"
-    ):  # what is not finite ends in a status, not a warning
+    # Numbers that are not finite end in a status, not in a warning.
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         current = solver.start(problem) if state is None else state
         last = None if max_steps is None else current.steps + max_steps
         if each is not None:
@@ -231,3 +240,10 @@ def solve(
                 each(current)
         x, residual = solver.finish(problem, current)
     return Solution(x, status, current.steps, residual, current)
+
+
+def require_symmetric(speaker: str, A: Operator) -> None:
+    """Refuse an operator that is not square and symmetric, in the name of the problem that it was given to."""
+    if A.shape[0] != A.shape[1] or not A.symmetric:
+        given = f"an operator of shape {A.shape}, symmetric={A.symmetric}"
+        raise InvalidInput(message(speaker, given, "give a symmetric operator"))

@@ -1,13 +1,13 @@
-"""Which solver, and why: one table for linear systems, one for eigenproblems.
+"""Chooses a solver and gives the reason. The first row whose condition holds decides.
 
 =============  ==========================================================  ===================
-problem        first row that holds                                        taken
+problem        condition                                                   solver
 =============  ==========================================================  ===================
 linear         a copy of A in float32 fits in 40 % of the budget           Cholesky
 linear         otherwise                                                   conjugate gradients
-eigen          n ≤ 500, or LAPACK is predicted to be the quickest, and a   LAPACK subset
+eigen          n ≤ 500 or LAPACK is predicted to be the fastest, and a     LAPACK subset
                float64 copy fits in the budget
-eigen          products that make the entries are predicted to be quicker  block Krylov
+eigen          recomputing entries is predicted to be faster than reading  block Krylov
 eigen          a copy of A fits in 40 % of the budget                      block Krylov, stored
 eigen          otherwise                                                   block Krylov
 =============  ==========================================================  ===================
@@ -29,22 +29,22 @@ from mercer.solvers.linear.cholesky import Cholesky
 __all__ = ["Choice", "choose_eigen", "choose_linear"]
 
 STORED_SHARE = 0.4
-"""Of the memory budget that one stored matrix may take if the rest, such as a second one, is not counted beside it."""
+"""Share of the memory budget that one stored matrix may take if the other arrays are not counted."""
 
 COUNTED_SHARE = 0.8
-"""Of the budget that a stored matrix may take with all that is held beside it."""
+"""Share of the memory budget that a stored matrix may take together with all other arrays."""
 
 DENSE_BELOW = 500
-"""Rows up to which LAPACK is taken for any k: it is exact, and no solver takes much less time."""
+"""Up to so many rows LAPACK is taken for any k: it is exact, and no other solver is much faster."""
 
 DENSE_FRACTION = 10
-"""LAPACK is taken for more than n/10 eigenpairs where no seconds are predicted."""
+"""LAPACK is taken for more than n/10 eigenpairs if no seconds are predicted."""
 
 _NAMES = {Cholesky: "cholesky", ConjugateGradients: "cg", DenseEigen: "dense", BlockKrylov: "krylov"}
 
 
 class Choice(NamedTuple):
-    """A solver, why it was taken, and whether it wants the matrix in memory."""
+    """A solver, the reason for it, and whether it stores the matrix."""
 
     solver: Solver[Any, Any]
     reason: str
@@ -52,23 +52,27 @@ class Choice(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The solver in one word, as estimators spell it."""
+        """The name of the solver in the parameters of estimators."""
         return _NAMES[type(self.solver)]
 
 
 def choose_linear(n: int, itemsize: int, budget_bytes: float, tol: float = 1e-10) -> Choice:
-    """Cholesky where the matrix in float32 fits in 40 % of the budget, otherwise conjugate gradients.
+    """Cholesky if the factor fits in 40 % of the memory budget, otherwise conjugate gradients.
 
     Parameters
     ----------
     n : int
-        Unknowns.
+        Number of unknowns.
     itemsize : int
-        Bytes of an entry of the factor: 4 for mixed precision, 8 for float64 alone.
+        Bytes per entry of the factor: 4 for mixed precision, 8 for float64 alone.
     budget_bytes : float
-        The memory that may be used.
+        Memory budget in bytes.
     tol : float
-        On the true relative residual.
+        Tolerance on the true relative residual.
+
+    Returns
+    -------
+    Choice
 
     Examples
     --------
@@ -77,9 +81,9 @@ def choose_linear(n: int, itemsize: int, budget_bytes: float, tol: float = 1e-10
     """
     need, room = itemsize * n * n, STORED_SHARE * budget_bytes
     if need <= room:
-        reason = f"a {n} × {n} factor takes {human(need)} of the {human(room)} that one matrix may"
+        reason = f"the {n} × {n} factor needs {human(need)}; one matrix may use up to {human(room)}"
         return Choice(Cholesky(tol=tol, precision="mixed" if itemsize == 4 else "float64"), reason, True)
-    reason = f"a {n} × {n} factor would take {human(need)}, above the {human(room)} that one matrix may"
+    reason = f"the {n} × {n} factor would need {human(need)}; one matrix may use up to {human(room)}"
     return Choice(ConjugateGradients(tol=tol), reason, False)
 
 
@@ -92,11 +96,27 @@ def choose_eigen(
     cheap: bool = False,
     seconds: Mapping[str, float] | None = None,
 ) -> Choice:
-    """LAPACK for small matrices and for many eigenpairs, otherwise block Krylov, stored where that fits and is quicker.
+    """LAPACK for small matrices and for many eigenpairs, otherwise block Krylov.
 
-    `seconds` are those predicted for "dense", "stored" and "matrix-free" (`mercer.planning.costs.eigen_ways`). Without
-    them more than n/10 pairs are many, and `cheap` says that products make the entries about as fast as they would read
-    stored ones.
+    Parameters
+    ----------
+    n, k : int
+        Size of the matrix, and the number of eigenpairs.
+    budget_bytes : float
+        Memory budget in bytes.
+    tol : float
+        Tolerance on ‖Av − λv‖ relative to the largest |λ|.
+    itemsize : int
+        Bytes per entry of a stored matrix.
+    cheap : bool
+        Whether recomputing an entry is about as fast as reading a stored one. Used only without `seconds`.
+    seconds : mapping of str to float, optional
+        Seconds predicted for "dense", "stored" and "matrix-free" (`mercer.planning.costs.eigen_ways`). Without them,
+        more than n/10 pairs count as many.
+
+    Returns
+    -------
+    Choice
 
     Examples
     --------
@@ -113,10 +133,9 @@ def choose_eigen(
         why = f"n = {n} is at most {DENSE_BELOW}" if small else f"k = {k} of n = {n} eigenpairs are many"
         return Choice(DenseEigen(), why, True)
     need, room = itemsize * n * n, STORED_SHARE * budget_bytes
-    few = f"k = {k} of n = {n} eigenpairs" + (", too many for the budget to hold all" if small or many else "")
+    few = f"k = {k} of n = {n} eigenpairs" + ("; LAPACK would exceed the memory budget" if small or many else "")
     if made:
-        return Choice(BlockKrylov(tol=tol), f"{few}; entries are computed as fast as they are read", False)
-    if need <= room:
-        return Choice(BlockKrylov(tol=tol), f"{few}; the matrix takes {human(need)} of {human(room)}", True)
-    reason = f"{few}; the matrix would take {human(need)}, above the {human(room)} that one may"
-    return Choice(BlockKrylov(tol=tol), reason, False)
+        return Choice(BlockKrylov(tol=tol), f"{few}; recomputing entries is as fast as reading stored ones", False)
+    stored = need <= room
+    needs = f"the matrix {'needs' if stored else 'would need'} {human(need)}; one matrix may use up to {human(room)}"
+    return Choice(BlockKrylov(tol=tol), f"{few}; {needs}", stored)

@@ -1,4 +1,4 @@
-"""The ways to solve a problem: tables that choose one, and the report of what was chosen."""
+"""The ways to solve a problem: tables that choose one, and the report that gives the choice and its reason."""
 
 from mercer.ways.report import Report
 

@@ -1,4 +1,4 @@
-"""Ridge regression on many subsets of the rows with many λ, from one kernel matrix: what searches are made of."""
+"""Ridge regression on many subsets of the rows and for many λ from one kernel matrix, as searches need it."""
 
 from __future__ import annotations
 
@@ -30,48 +30,50 @@ __all__ = ["Buffers", "Split", "held_out_bytes", "held_out_predictions"]
 Floats = NDArray[np.float64]
 
 LARGE = 1500
-"""Rows from which on iterations shared by all folds and λ are tried before factorisations."""
+"""Above so many rows, iterations shared by all folds and λ are tried before factorisations."""
 FIRST, SPREAD = 120, 0.8
-"""Pivots of a first look at K: where they leave so much of its trace, more are not worth it."""
+"""Pivots of a first approximation of K. If they leave more than this share of the trace, no more are computed."""
 DEFLATED = 64
-"""Of these pivots, taken out of K before it is rounded to float32, which takes as long as five products (n = 4000)."""
+"""Number of these pivots subtracted from K before it is rounded to float32: costs five products (n = 4000)."""
 ENOUGH, MOST = 0.005, 4
-"""What a preconditioner leaves of K's trace, on the mean of the rows and of a shift, unless it has n/`MOST` columns: at
-γ = 0.05, λ = 0.01 of the benchmark's search 1000 columns take 20 steps, 600 take 34, 300 did not end in 35.
+"""A preconditioner may leave this share of n λ of the trace of K, but has at most n/`MOST` columns. In the benchmark's
+search with γ = 0.05 and λ = 0.01, 1000 columns took 20 steps, 600 took 34, and 300 did not converge in 35.
 """
 NARROW = 1e-6
-"""λ/λmax(K) from which on float32 carries a preconditioner; at 2.5e-6 it takes the steps of one in float64."""
+"""From this λ/λmax(K) on the preconditioner is in float32; at 2.5e-6 it takes as many steps as one in float64."""
 STEPS_A_ROW = 1 / 115
 """An inverse of n rows, for five folds, takes as long as n/115 steps of five columns (n = 4000)."""
 SHARING = 4
-"""Folds from which on one inverse of all rows is tried before a factorisation for each: with its steps it takes six
-tenths of the time of five factorisations, and should break even at four.
+"""From so many folds on, one inverse of all rows is tried before a factorisation for each fold. With its steps it takes
+0.6 of the time of five factorisations, and should break even at four.
 """
 REFINEMENTS = 10
-"""Steps with an inverse in float32, which takes three; where ten are not enough it is none in that precision."""
+"""Most steps with an inverse in float32, which usually needs three. If ten are not enough, float32 is too imprecise."""
 TOGETHER = 10 * (1 + 1e-9)
-"""λ₂/λ₁ up to which one inverse, of K + √(λ₁λ₂) I, serves both: the condition number is √10 at most, and less where the
-least eigenvalue of K is not small beside λ; ten steps of both take half as long as another inverse (n = 4000).
+"""Up to this λ₂/λ₁ one inverse, that of K + √(λ₁λ₂) I, serves both. The condition number is at most √10, and smaller if
+the smallest eigenvalue of K is not small relative to λ. Ten steps of both take half as long as another inverse
+(n = 4000).
 """
 SAFE_POWER = 40
-"""Powers of two up to which K's largest entry may be away from 1: float32 has 126, sums and products need some."""
+"""K is rescaled if its largest entry is beyond 2^±40: float32 goes to 2^±126, but sums and products need a margin."""
 MANY = 60
-"""Folds × λ of more than `LARGE` rows from which on one eigendecomposition serves all."""
+"""Above `LARGE` rows, one eigendecomposition serves this many folds × λ or more."""
 TOL, CLOSER = 1e-7, 1e-8
-"""Relative residual: R² is exact to some 1e-8 (measured: 3e-9), where 1e-6 is promised. `CLOSER` for an intercept
-with an inverse, where it is a step or two: of a kernel that is all but constant (γ = 0.001, 200 rows) 1e-7 left 4e-7.
+"""Tolerance on the relative residual: it makes R² exact to about 1e-8 (measured: 3e-9), and 1e-6 is promised. `CLOSER`
+is for an intercept with an inverse, and costs a step or two: for an almost constant kernel (γ = 0.001, 200 rows) 1e-7
+left an error of 4e-7.
 """
 
 
 class Split(NamedTuple):
-    """Row numbers to fit, and row numbers to predict."""
+    """Indices of the rows to fit, and of the rows to predict."""
 
     train: NDArray[np.intp]
     test: NDArray[np.intp]
 
 
 class Buffers:
-    """Large arrays by name, made once and used again: the first touch of fresh memory costs as much as a product.
+    """Large arrays by name, allocated once and reused, because touching new memory costs as much as a product.
 
     >>> buffers = Buffers()
     >>> buffers.array("A", (2, 2), np.float64) is buffers.array("A", (2, 2), np.float64)
@@ -82,7 +84,7 @@ class Buffers:
         self._kept: dict[str, NDArray[Any]] = {}
 
     def array(self, name: str, shape: tuple[int, int], dtype: DTypeLike) -> NDArray[Any]:
-        """An array of this shape, with whatever is in it."""
+        """An array of this shape and dtype, with arbitrary contents."""
         known = self._kept.get(name)
         if known is None or known.shape != shape or known.dtype != dtype:
             self._kept.pop(name, None)
@@ -91,7 +93,7 @@ class Buffers:
 
 
 def held_out_bytes(n: int) -> int:
-    """What `held_out_predictions` takes at its peak: K, and LAPACK's three for an eigendecomposition."""
+    """Peak bytes of `held_out_predictions`: K, and three matrices for LAPACK's eigendecomposition."""
     return 8 * n * n + RidgeSpectrum.bytes(n)
 
 
@@ -106,13 +108,16 @@ def held_out_predictions(
 ) -> list[Floats]:
     r"""K[test, train] (K[train, train] + λI)⁻¹ y for each split, of shape (tests, λ, targets), to 1e-6 or better.
 
-    Four ways to the same numbers. One eigendecomposition, and the folds by the block formula
-    (`RidgeSpectrum.leave_out`), where the training rows are all others and that is predicted to be quicker than a
-    factor for each fold and λ; of many rows where there are many of these. Many rows: conjugate gradients on all
-    systems at once, one float32 product a step for all folds and λ, preconditioned by one pivoted Cholesky
-    approximation of K, with float64 residuals; where they would take long (small λ and a K that no small rank
-    approximates) the same with another preconditioner, one float32 inverse of K + λI for the folds that are left. Else,
-    and where float32 has no inverse: Cholesky for each.
+    Four ways give the same numbers.
+
+    * One eigendecomposition, and the block formula for the folds (`RidgeSpectrum.leave_out`): if each split trains on
+      all rows that it does not test, and this is predicted to be faster than a factor for each fold and λ (above 1500
+      rows: if there are at least 60 of these).
+    * Above 1500 rows: conjugate gradients on all systems at once. A step is one float32 product for all folds and λ.
+      One pivoted Cholesky approximation of K is the preconditioner, and residuals are in float64.
+    * If these would converge slowly (a small λ, and a K without a good approximation of small rank): the same iteration
+      with the float32 inverse of K + λI as preconditioner, for the remaining folds.
+    * Otherwise, and if the inverse fails in float32: Cholesky for each fold and λ.
 
     Parameters
     ----------
@@ -122,14 +127,14 @@ def held_out_predictions(
     splits : list of Split
     alphas : array of numbers ≥ 0
     intercept : bool
-        With an intercept that is not penalised.
+        Whether to fit an intercept, which is not penalised.
     buffers : Buffers, optional
-        Those of the last call, to be used again.
+        Those of an earlier call, to reuse their memory.
 
     Returns
     -------
     list of arrays
-        NaN where K[train, train] + λI is not positive definite, or K not finite.
+        NaN if K[train, train] + λI is not positive definite, or K is not finite.
 
     Examples
     --------
@@ -159,7 +164,7 @@ def held_out_predictions(
 
 
 def _one_decomposition_pays(n: int, splits: list[Split], shifts: int) -> bool:
-    """Whether eigenvectors serve all folds and λ sooner than a factor for each."""
+    """Whether one eigendecomposition for all folds and λ is predicted to be faster than a factor for each."""
     systems, train = len(splits) * shifts, min((len(split.train) for split in splits), default=0)
     if n > LARGE:
         return systems >= MANY
@@ -175,7 +180,7 @@ def _leave_out_what_they_test(splits: list[Split], n: int) -> bool:
 
 
 def _within_float32(K: Floats, alphas: Floats, buffers: Buffers) -> tuple[Floats, Floats]:
-    """K and λ over a power of two, which changes no prediction, if the entries are near the ends of float32's range."""
+    """K and λ, divided by a power of two if entries are near the limits of float32. No prediction changes by that."""
     most = max(float(K.max()), -float(K.min()))
     power = int(np.frexp(most)[1])
     if abs(power) <= SAFE_POWER:
@@ -184,12 +189,12 @@ def _within_float32(K: Floats, alphas: Floats, buffers: Buffers) -> tuple[Floats
 
 
 def _sides(Y: Floats, intercept: bool) -> Floats:
-    """The right-hand sides: y, and 1 for an intercept."""
+    """The right-hand sides: y, and a column of ones for an intercept."""
     return np.hstack([Y, np.ones((len(Y), 1))]) if intercept else Y
 
 
 def _predicted(values: Floats, dual: Floats, intercept: bool) -> Floats:
-    """K α + b of K times `dual`, with α = v − u b of (K + λ)v = y and (K + λ)u = 1, b = Σv/Σu."""
+    """K α + b from K `dual` with `dual` = [v, u]: (K + λ)v = y, (K + λ)u = 1, α = v − u b and b = Σv/Σu."""
     if not intercept:
         return values
     b = dual[:, :-1].sum(axis=0) / dual[:, -1:].sum()
@@ -213,7 +218,7 @@ def _by_spectrum(K: Floats, Y: Floats, splits: list[Split], alphas: Floats, inte
 
 
 class _Together:
-    """The systems of all folds and λ > 0, and their solutions: `todo` says which (split, λ) have none yet."""
+    """The systems of all folds and λ > 0, and their solutions; `todo` marks the (split, λ) without one."""
 
     def __init__(
         self, K: Floats, Y: Floats, splits: list[Split], alphas: Floats, intercept: bool, buffers: Buffers
@@ -229,7 +234,7 @@ class _Together:
         self.todo = np.ones((len(splits), len(alphas)), bool)
 
     def by_approximation(self, out: list[Floats]) -> None:
-        """All of them, preconditioned by a low-rank approximation of K; those that would take long stay to do."""
+        """Solve all systems, preconditioned by a low-rank approximation of K, except those that converge slowly."""
         n, tried = len(self.sides), np.argwhere(self.alphas[None, :] * self.todo > 0)
         if not len(tried):
             return
@@ -237,8 +242,8 @@ class _Together:
         F, left = self._approximation(float(shifts.min()))
         if not F.size:
             return
-        # How many columns of F are enough for a shift; and what these leave of K, of which half the mean is as good as
-        # a part of the shift where it is spread over many directions.
+        # The number of columns of F that are enough for each shift. Half of the mean of what they leave of the trace is
+        # added to the shift: spread over many directions, it acts like one.
         ranks = np.searchsorted(-left, -ENOUGH * n * shifts).clip(min(FIRST, F.shape[1]), F.shape[1])
         subset, mu = self._each(tried[:, 0]), shifts + 0.5 * left[ranks - 1] / n
         M = SubsetInverse.of(F, self.absent, subset, mu, ranks)
@@ -247,9 +252,9 @@ class _Together:
         self._solve(tried, M, max(10, round(n * STEPS_A_ROW)), out)
 
     def by_inverses(self, out: list[Floats]) -> None:
-        """What is left, preconditioned by (K + λ₀I)⁻¹ in float32, where enough folds share it.
+        """Solve the remaining systems, preconditioned by (K + λ₀I)⁻¹ in float32, if enough folds share an inverse.
 
-        One for all λ of a decade, λ₀ between them, and then one for each that is left.
+        First one inverse serves all λ of a decade, with λ₀ between them; then one inverse each remaining λ.
         """
         shared = np.sum(self.todo, axis=0) >= SHARING
         for group in [*_decades(self.alphas, shared), *np.argsort(self.alphas, kind="stable")[:, None]]:
@@ -264,7 +269,7 @@ class _Together:
                 self._solve(tried, M, REFINEMENTS, out, CLOSER if self.intercept else TOL)
 
     def _each(self, values: NDArray[Any]) -> NDArray[Any]:
-        """For each right-hand side of each system."""
+        """The values of the systems, repeated for each right-hand side."""
         return np.repeat(values, self.sides.shape[1])
 
     def _solve(
@@ -288,10 +293,10 @@ class _Together:
             self.todo[s, a] = False
 
     def _approximation(self, shift: float) -> tuple[NDArray[Any], Floats]:
-        """F with FFᵀ ≈ A, and tr(A − FFᵀ) after each of its columns; and `low_precision`, A for products.
+        """F with FFᵀ ≈ A, and tr(A − FFᵀ) after each column of F. Also sets `low_precision`, A for the products.
 
-        As many columns as `ENOUGH` asks for at the least shift, n/`MOST` at most; and few where a first part shows that
-        A is spread over so many directions that more would explain little.
+        F has as many columns as `ENOUGH` requires at the smallest shift, at most n/`MOST`, and only `FIRST` if these
+        leave so much of the trace that more columns would explain little.
         """
         n = len(self.sides)
         kind: type[np.floating[Any]] = np.float32
@@ -309,7 +314,7 @@ class _Together:
 
 
 def _decades(alphas: Floats, shared: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
-    """The numbers of the λ > 0 that are `shared`, several together where they are within a decade, ascending.
+    """Groups of two or more indices of `shared` λ > 0 within a decade, each in ascending order of λ.
 
     >>> [group.tolist() for group in _decades(np.array([1.0, 0.0, 0.1, 5.0]), np.ones(4, bool))]
     [[2, 0]]
@@ -347,7 +352,7 @@ def _by_cholesky(
             factor[i] = K[row][split.train]
         system = LinearSystem(_TrainingRows(K, split.train), sides, float(alphas[a]), matrix=factor)
         found = solve(solver, system)
-        # STALLED is a system that is nearly singular: as exact as float64 makes it, and what a fit would return.
+        # A nearly singular system ends STALLED: its solution is as exact as float64 allows, and a fit would return it.
         if found.status in (Status.CONVERGED, Status.STALLED, Status.MAX_STEPS):
             dual = np.zeros((len(K), sides.shape[1]))
             dual[split.train] = found.x
@@ -355,7 +360,7 @@ def _by_cholesky(
 
 
 class _TrainingRows(Operator):
-    """A[rows, rows] of a symmetric array, of which no copy is made."""
+    """A[rows, rows] of a symmetric array, without a copy."""
 
     def __init__(self, array: Floats, rows: NDArray[np.intp]) -> None:
         self.array, self.index = array, rows

@@ -1,4 +1,4 @@
-"""Kernel ridge regression in the span of landmarks: f = Σⱼ βⱼ k(·, bⱼ), for more rows than exact methods carry."""
+"""Kernel ridge regression in the span of landmarks, f = Σⱼ βⱼ k(·, bⱼ), for more rows than exact methods allow."""
 
 from __future__ import annotations
 
@@ -21,21 +21,20 @@ from mercer.ways.report import Report
 __all__ = ["NystroemRidge", "NystroemRidgeFit", "default_landmarks", "too_dear"]
 
 POOL = 4
-"""Rows for each landmark among which pivoted Cholesky chooses: n m² operations are too many for all of them."""
+"""Rows per landmark among which pivoted Cholesky chooses; among all rows it would take n m² operations."""
 
 TINY = float(np.finfo(np.float64).tiny)
 
 CHECKED = 512
-"""Rows on which it is measured what the landmarks leave of k(x, x)."""
-
+"""Rows on which the share of k(x, x) outside the landmarks' span is measured."""
 
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
-"""Times ‖C‖‖β‖/‖B‖: the least residual in the coordinates z = Cβ that rounding of β and of the products leaves. Systems
-of 2000 to 4000 rows, γ and λ over three decades, stalled at 0.2 to 9 ε of it."""
+"""ROUNDING ‖C‖‖β‖/‖B‖ is the smallest residual in the coordinates z = Cβ that rounding of β and of the products allows.
+Systems of 2000 to 4000 rows, with γ and λ over three decades, stalled at 0.2 ε to 9 ε times that ratio."""
 
 
 class NystroemRidgeFit(NamedTuple):
-    """The landmarks, β and b of each target, the solution that ended worst, and the residual that rounding leaves."""
+    """The landmarks, β and b of each target, the solution with the largest residual, and the residual from rounding."""
 
     landmarks: Any
     coefficients: np.ndarray
@@ -45,12 +44,12 @@ class NystroemRidgeFit(NamedTuple):
 
 
 DEAREST = 4e12
-"""n²(d + 20) beyond which "auto" takes landmarks: an exact solution wants a hundred products of so many multiply-adds.
-Landmarks are an approximation, so the rates have no say."""
+"""Beyond this n²(d + 20), "auto" takes landmarks: an exact solution needs a hundred products of so many multiply-adds.
+Because landmarks are an approximation, this does not depend on the rates of the machine."""
 
 
 def default_landmarks(n: int) -> int:
-    """5 √n, n at most: of the order √n log n that costs nothing in the rate of learning (Rudi et al. 2015).
+    """5 √n, at most n: of the order √n log n, which keeps the learning rate of the exact method (Rudi et al. 2015).
 
     >>> default_landmarks(1_000_000), default_landmarks(16)
     (5000, 16)
@@ -59,19 +58,19 @@ def default_landmarks(n: int) -> int:
 
 
 def too_dear(n: int, kernel: Kernel, report: Report) -> str:
-    """Why no exact method is taken, if so."""
+    """The reason why an exact method is too expensive, or an empty string if it is not."""
     work = n * n * (report.d + 20.0)
     if work <= DEAREST or not kernel.properties.definiteness.is_mercer or kernel.space.numbered:
         return ""
-    return f"a hundred exact products would take {100 * work:.0e} multiply-adds"
+    return f"an exact solution would need {100 * work:.0e} multiply-adds"
 
 
 @dataclass
 class NystroemRidge:
     r"""min over β, b of Σᵢ wᵢ (yᵢ − (K_nm β)ᵢ − b)² + λ βᵀ K_mm β.
 
-    (K_nmᵀ W K_nm + λ K_mm) β = K_nmᵀ W (y − b) by conjugate gradients in the coordinates that a factor of the sampled
-    normal equations gives; b from the system's Schur complement.
+    Conjugate gradients solve (K_nmᵀ W K_nm + λ K_mm) β = K_nmᵀ W (y − b), preconditioned by a factor of the normal
+    equations of sampled rows. b follows from the Schur complement of the system.
     """
 
     who: str
@@ -89,7 +88,7 @@ class NystroemRidge:
     report: Report
 
     def run(self) -> NystroemRidgeFit:
-        """Choose the landmarks, solve, and say what they leave out."""
+        """Choose the landmarks, solve the system, and report the share of k(x, x) outside the landmarks' span."""
         report, kernel = self.report, self.K.kernel
         m = self._planned()
         with report.stage("landmarks"):
@@ -121,7 +120,7 @@ class NystroemRidge:
     def _solved(
         self, system: NystroemRidgeSystem, Y: np.ndarray
     ) -> tuple[Solution[Any], np.ndarray, np.ndarray, float]:
-        """Solve for some targets, and for b; and the residual that rounding leaves."""
+        """The solution for some targets, β, b, and the residual that rounding leaves."""
         targets = Y.shape[1]
         ones = np.ones((len(Y), 1 if self.fit_intercept else 0))
         B = system.right_side(np.hstack([Y, ones]))
@@ -132,17 +131,17 @@ class NystroemRidge:
         rounding = ROUNDING * float(np.linalg.norm(system.C)) * float(sizes.max())
         intercept = np.zeros(targets)
         if self.fit_intercept:
-            # 1ᵀW(y − K_nm β − b) = 0 with z = v − u b, and 1ᵀW K_nm β = ⟨B₁, z⟩.
+            # 1ᵀW(y − K_nm β − b) = 0 with z = v − u b and 1ᵀW K_nm β = ⟨B₁, z⟩.
             w = np.ones(len(Y)) if self.weights is None else self.weights
             v, u, b1 = Z[:, :targets], Z[:, targets], B[:, targets]
             intercept = (w @ Y - b1 @ v) / (w.sum() - b1 @ u)
             Z = v - np.outer(u, intercept)
         return solution, system.coefficients(Z), intercept, rounding
 
-    # ---- what is planned and what is left ---------------------------------------------------------------------------
+    # ---- memory plan and measured error -----------------------------------------------------------------------------
 
     def _planned(self) -> int:
-        """How many landmarks, and the memory they take, before anything is allocated."""
+        """The number of landmarks. Plans their memory before anything is allocated."""
         n, report, m = len(self.Y), self.report, self.n_landmarks
         given = m is not None or not isinstance(self.landmarks, str)
         if not isinstance(self.landmarks, str):
@@ -152,7 +151,7 @@ class NystroemRidge:
             while m > 100 and self._bytes(m) > report.room:
                 m = int(0.8 * m)
             if m < default_landmarks(n):
-                report.notes.append(f"{m} landmarks are what {human(report.memory_budget)} hold")
+                report.notes.append(f"the memory budget of {human(report.memory_budget)} allows {m} landmarks")
         if isinstance(m, bool) or not isinstance(m, (int, np.integer)) or m < 1:
             raise InvalidInput(message(self.who, f"n_landmarks={m!r}", "give a positive integer, or None"))
         m = int(m) if not isinstance(self.landmarks, str) else min(int(m), n)
@@ -162,7 +161,7 @@ class NystroemRidge:
         return m
 
     def _bytes(self, m: int) -> int:
-        """K_mm, C and its work; the pivots' factor; one chunk of entries; the vectors."""
+        """Bytes of K_mm, C and its workspace, the factor of the pivots, one chunk of entries, and the vectors."""
         (n, r), size = self.Y.shape, 4 if self.low_precision else 8
         pool = size * min(n, POOL * m) * m
         chunk = 8 * min(n * m, 1 << 24) * 2
@@ -175,7 +174,7 @@ class NystroemRidge:
         return np.asarray(KernelOperator(self.K.kernel, landmarks, dtype=np.float64).toarray())
 
     def _measure_rest(self, K_nm: KernelOperator, K_mm: np.ndarray) -> None:
-        """Σ k(x, x) − k_m(x)ᵀ K_mm⁻¹ k_m(x) over some rows: how far they are from the landmarks' span."""
+        """Report Σ (k(x, x) − k_m(x)ᵀ K_mm⁻¹ k_m(x)) of some rows: squared distances from the landmarks' span."""
         n = len(self.Y)
         some = np.sort(np.random.default_rng([self.seed, 5]).choice(n, min(n, CHECKED), replace=False))
         rows = np.asarray(K_nm.block(some, np.arange(len(K_mm))), np.float64)
@@ -183,4 +182,4 @@ class NystroemRidge:
         inside = np.sum(scipy.linalg.solve_triangular(C, rows.T, trans="T", check_finite=False) ** 2, axis=0)
         whole = np.asarray(self.K.diagonal(), np.float64)[some]
         share = float(np.sum(np.maximum(whole - inside, 0.0))) / max(float(np.sum(whole)), np.finfo(float).tiny)
-        self.report.notes.append(f"the landmarks leave out {share:.1e} of k(x, x), by {len(some)} rows")
+        self.report.notes.append(f"the landmarks leave out {share:.1e} of k(x, x), measured on {len(some)} rows")

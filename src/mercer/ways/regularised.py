@@ -1,20 +1,22 @@
 """(K + diag(shift)) X = B by the faster method: Cholesky, or preconditioned conjugate gradients.
 
+The first row whose condition holds decides.
+
 ======================================================================  =====================================
-first row that holds                                                    taken
+condition                                                               method
 ======================================================================  =====================================
 the kernel is not proved positive semi-definite, or a shift is 0, and   Cholesky
 a float32 copy of K fits in 40 % of the budget
-a float32 copy fits, and Cholesky is predicted to be the quicker, or    Cholesky
-takes less than three times as long as a probe that would tell
+a float32 copy fits, and Cholesky is predicted to be faster, or to      Cholesky
+take less than three times as long as the probe that would decide
 otherwise                                                               preconditioned conjugate gradients
 ======================================================================  =====================================
 
-Conjugate gradients keep the entries in 16 bits where these n² bytes fit in 40 % of the budget, are exact enough for the
-shift, and are predicted to be read more quickly than made anew so many times; where not, products are matrix-free.
+Conjugate gradients store the entries in 16 bits if these n² bytes fit in 40 % of the budget, are exact enough for the
+shift, and reading them is predicted to be faster than recomputing them. Otherwise products are matrix-free.
 
-Seconds are predicted by `mercer.planning.costs`. The steps of conjugate gradients follow from the residual trace of a
-randomly pivoted Cholesky approximation of small rank, and may be half of that.
+`mercer.planning.costs` predicts the seconds. The number of steps of conjugate gradients is predicted from the residual
+trace of a randomly pivoted Cholesky approximation of small rank; the true number can be half of that.
 """
 
 from __future__ import annotations
@@ -42,27 +44,27 @@ from mercer.ways.report import Report
 __all__ = ["Plan", "RegularisedSolve", "plan"]
 
 SMALL = 500
-"""Rows up to which float64 alone is taken: one step of refinement, on entries that are made once."""
+"""Up to so many rows only float64 is used: entries are computed once, and refinement takes one step."""
 PROBE = 240
-"""Pivots of the approximation from which the steps are predicted."""
+"""Pivots of the approximation that predicts the number of steps."""
 PROBE_SHARE = 0.35
-"""Of Cholesky's time that the probe may take."""
+"""Share of Cholesky's time that the probe may take."""
 MOST_RANK = 3500
-"""Beyond it the memory n r is the limit, 1.6 GB in all at n = 100 000."""
+"""Largest rank of a preconditioner: its memory of n r entries is 1.6 GB at n = 100 000."""
 MOST_NOISE = 0.25
-"""ε‖K‖√κ/μ beyond which float32 products delay convergence by more than they save."""
+"""Beyond this ε‖K‖√κ/μ, float32 products delay convergence by more than they save."""
 MOST_ROUNDING = 0.1
-"""‖K̃ − K‖/μ beyond which entries in 16 bits, K̃, are not used: what a round may leave of a residual."""
+"""Beyond this ‖K̃ − K‖/μ, entries K̃ in 16 bits are not used; a round reduces the residual to that share."""
 DRIFT = 4.0
-"""A round in 16 bits asks for ‖K̃ − K‖/(4μ), see `RefinedConjugateGradients`: at n = 20 000 and ‖K̃ − K‖/μ = 0.07 111
-steps and four checks, where 1/8 takes 122 and three, and as long."""
+"""A round with 16-bit entries has the tolerance ‖K̃ − K‖/(4μ) (see `RefinedConjugateGradients`). At n = 20 000 and
+‖K̃ − K‖/μ = 0.07 it took 111 steps and four checks; with 8μ it took 122 steps, three checks, and the same time."""
 
 LOW_PRECISION_SHARE = 0.98
-"""Of the budget that copies of the rows for float32 entries and for float64 ones may take, with the vectors."""
+"""Share of the budget for copies of the rows in both float32 and float64, together with the vectors."""
 
 
 class Plan(NamedTuple):
-    """The rank of a preconditioner, the steps expected with it, and the seconds that all of that takes."""
+    """The rank of a preconditioner, the steps predicted with it, and the seconds predicted for both."""
 
     rank: int
     steps: float
@@ -81,12 +83,26 @@ def plan(
     columns: int = 1,
     made: int = 0,
 ) -> Plan:
-    r"""The rank r that takes the least time for the preconditioner and s = ½ √(1 + t/(2rμ)) ln(2/tol) steps.
+    r"""The rank r with the least predicted time for the preconditioner and s = ½ √(1 + t/(2rμ)) ln(2/tol) steps.
 
-    t is the residual trace of a smaller approximation, μ the shift. The largest eigenvalue that r pivots leave is taken
-    as t/(2r): within a factor of two of what was measured for r from 100 to 1000 at n = 10 000 (d = 20, Gaussian).
-    `stored` says whether entries may be kept in 16 bits, `columns` is the number of right-hand sides, `made` the rank
-    of the approximation that is there already.
+    The largest eigenvalue that r pivots leave is estimated as t/(2r). This was within a factor of two of the measured
+    one for r from 100 to 1000 at n = 10 000 (d = 20, Gaussian).
+
+    Parameters
+    ----------
+    machine : Machine
+    n, d : int
+        Rows and columns of the data.
+    trace, shift, tol : float
+        t, the residual trace of a smaller approximation; μ; and the relative residual to reach.
+    most : int
+        The largest rank allowed.
+    stored : bool
+        Whether entries may be stored in 16 bits.
+    columns : int
+        Number of right-hand sides.
+    made : int
+        Rank of the approximation that is already computed.
 
     Examples
     --------
@@ -108,17 +124,17 @@ def plan(
 
 
 def predicted_steps(trace: float, rank: int, shift: float, tol: float) -> float:
-    """½ √(1 + t/(2rμ)) ln(2/tol) steps of conjugate gradients with r pivots that leave a trace t."""
+    """½ √(1 + t/(2rμ)) ln(2/tol): the steps of conjugate gradients predicted for r pivots that leave a trace t."""
     kappa = 1 + trace / (2 * max(rank, 1) * shift)
     return float(max(0.5 * np.sqrt(kappa) * np.log(2 / max(tol, 1e-16)), 1.0))
 
 
 @dataclass
 class RegularisedSolve:
-    """One solve: who asks, what for, by which solver, how exactly, and the report to fill.
+    """One solve of (K + diag(shift)) X = B for the estimator `who`, and the report to fill.
 
-    `solver` is "auto", "cholesky" or "cg".
-    `low_precision` says whether float32 can hold the entries and rows; `mercer` whether the kernel is proved to be one.
+    `solver` is "auto", "cholesky" or "cg". `low_precision` tells whether float32 can hold the entries and rows, and
+    `mercer` whether the kernel is proved to be a Mercer kernel.
     """
 
     who: str
@@ -132,7 +148,7 @@ class RegularisedSolve:
     report: Report
 
     def run(self) -> Solution[Any]:
-        """The solution by the method that the table names; by Cholesky where the other one failed and K fits."""
+        """The solution by the method of the table, or by Cholesky if conjugate gradients fail and K fits."""
         fits = self._fits()
         if self.solver == "cholesky" or (self.solver == "auto" and fits and self._most_rank() <= 0):
             return self._direct("asked for" if self.solver == "cholesky" else self._choice.reason)
@@ -142,32 +158,33 @@ class RegularisedSolve:
         return self._contest()
 
     def _contest(self) -> Solution[Any]:
-        """Both methods are open: the one that is predicted to take less time."""
+        """The solution by the method that is predicted to be faster, if both are possible."""
         (n, columns), d, most, machine = self.B.shape, self._d, self._most_rank(), self._machine
         direct = refined_cholesky(machine, n, d, columns, kept=self._keeps_entries())
         look = costs.pivots(machine, n, d, min(PROBE, most))
         least = look + conjugate_gradients(machine, n, d, 0, 1, columns)
         if direct <= least or look > PROBE_SHARE * direct:
-            figures = f"{least:.2g} s at least, against {direct:.2g} s for it"
-            return self._direct(f"{self._choice.reason}, and conjugate gradients would take {figures}")
+            figures = f"at least {least:.2g} s, Cholesky {direct:.2g} s"
+            return self._direct(f"{self._choice.reason}; conjugate gradients would take {figures}")
         with self.report.stage("probe"):
             probe = pivoted_cholesky(self._entries(), min(PROBE, most))
         trace = probe.residual_trace
         found = plan(machine, n, d, trace, self._mean_shift(), self.tol, most, self._may_store(0), columns, probe.rank)
-        figures = f"{found.seconds:.2g} s predicted, {found.steps:.0f} steps, against {direct:.2g} s for "
+        figures = f"{found.seconds:.2g} s ({found.steps:.0f} steps), Cholesky {direct:.2g} s"
         if found.seconds >= direct:
-            return self._direct(f"{self._choice.reason}, and conjugate gradients would take {figures}it")
-        # As long as Cholesky would take, or twice as long as was predicted: then the prediction was wrong.
+            return self._direct(f"{self._choice.reason}; conjugate gradients would take {figures}")
+        # If they take as long as Cholesky, or twice as long as predicted, the prediction was wrong.
         most_steps = int(found.steps * max(2.0, direct / found.seconds))
-        solution = self._iterative(f"{figures}Cholesky", found, probe, max_steps=most_steps)
+        solution = self._iterative(f"predicted to take {figures}", found, probe, max_steps=most_steps)
         if solution.converged:
             return solution
-        self.report.notes.append(f"conjugate gradients ended {solution.status.name.lower()}, so Cholesky was taken")
+        ended = solution.status.name.lower()
+        self.report.notes.append(f'conjugate gradients ended with status "{ended}", so Cholesky was used')
         return self._direct("conjugate gradients did not converge")
 
     @cached_property
     def _machine(self) -> Machine:
-        """The rates for a system of this size."""
+        """The machine, with rates measured if a system of this size takes long enough."""
         return rates.machine(lambda machine: refined_cholesky(machine, len(self.B), self._d, self.B.shape[1]))
 
     @property
@@ -190,24 +207,24 @@ class RegularisedSolve:
                 report.method += f", refined by its entries in float64 ({human(self._entry_bytes)})"
                 K, matrix = self._kept_entries(dtype)
             else:
-                self.K.release()  # fewer copies of the rows at a time
+                self.K.release()  # frees copies of the rows before the matrix is filled
                 matrix = K.fill(np.empty(K.shape, dtype))
         solver = Cholesky(tol=self.tol, precision="mixed" if low_precision else "float64")
         with report.stage("solve"):
             return solve(solver, LinearSystem(K, self.B, self.shift, matrix=matrix))
 
     def _kept_entries(self, dtype: DTypeLike) -> tuple[Operator, np.ndarray[Any, Any]]:
-        """K from its entries in float64, and the matrix for Cholesky, which reads its upper triangle only."""
+        """K with its entries stored in float64, and the matrix for Cholesky, which reads its upper triangle only."""
         if len(self.B) <= SMALL:
             dense = self.K.fill(np.empty(self.K.shape))
             return Dense(dense, symmetric=True, beside_lapack=True), dense.astype(dtype)
         packed = self.K.packed()
-        self.K.release()  # the next matrix may take the memory of these copies, which the system has provided already
+        self.K.release()  # the next matrix can reuse the memory of these copies, which is already mapped
         return packed, packed.fill_upper(np.zeros(packed.shape, dtype))
 
     @property
     def _entry_bytes(self) -> int:
-        """Bytes that `_kept_entries` keeps beside the matrix that is factored."""
+        """Bytes that `_kept_entries` stores in addition to the matrix that is factored."""
         n = len(self.B)
         return 8 * n * n if n <= SMALL else self.K.packed_bytes
 
@@ -232,7 +249,7 @@ class RegularisedSolve:
             report.method += f", preconditioned by {low_rank.rank} pivots"
             if self._mixed:
                 solver = self._in_low_precision(helpers, solver, low_rank, rounding, held)
-        # What BLAS does here is bound by memory anyway.
+        # One thread is enough here, because the BLAS calls are limited by the memory bandwidth.
         with report.stage("solve"), one_blas_thread():
             return solve(solver, LinearSystem(self.K, self.B, self.shift, **helpers))
 
@@ -244,10 +261,10 @@ class RegularisedSolve:
         rounding: float,
         held: int,
     ) -> RefinedConjugateGradients:
-        """Add what multiplies with little precision: entries in 16 bits, or products with float32 ones, or neither.
+        """Add a low-precision operator to the `helpers`: 16-bit entries, products with float32 entries, or none.
 
-        The `rounding` of float32 sums, ε‖K‖/μ, must be small, and without a known error to refine against also where it
-        has grown by the steps that κ asks for.
+        The `rounding` of float32 sums, ε‖K‖/μ, must be small. For float32 products, whose error is not known, it must
+        also be small after it has grown by √κ over the steps.
         """
         (n, columns), rank, shift, trace = self.B.shape, found.rank, self._mean_shift(), found.residual_trace
         steps = predicted_steps(trace, rank, shift, self.tol)
@@ -261,14 +278,14 @@ class RegularisedSolve:
             if kept.noise <= MOST_ROUNDING * least:
                 helpers["low_precision"] = kept
                 self.report.method = self.report.method.replace("matrix-free", f"entries in 16 bits ({human(size)})")
-                # What was copied for float32 entries is gone before the products in float64.
+                # The copies of the rows for float32 entries are freed before the products in float64.
                 self.report.memory_planned += size - self._entries().copies
                 return replace(solver, inner=max(solver.inner, kept.noise / (DRIFT * least)))
         if rounding * np.sqrt(1 + trace / (2 * max(rank, 1) * shift)) < MOST_NOISE:
             helpers["low_precision"] = self._entries()
         return solver
 
-    # ---- what decides ------------------------------------------------------------------------------------------------
+    # ---- conditions and memory ---------------------------------------------------------------------------------------
 
     @property
     def _choice(self) -> Any:
@@ -278,12 +295,12 @@ class RegularisedSolve:
         return bool(self._choice.stored)
 
     def _predict(self, seconds: float, *stages: str) -> None:
-        """What the report says that this method will take, where the costs of entries are known."""
+        """Put the predicted seconds of these stages into the report, if the costs of entries are known."""
         if self.K.native:
             self.report.predict(seconds, *stages)
 
     def _may_store(self, held: int) -> bool:
-        """Whether entries in 16 bits fit beside what is `held`, and are of use."""
+        """Whether entries in 16 bits are useful, and fit in memory in addition to the `held` bytes."""
         budget, size = self._room, Quantised.bytes(len(self.B))
         fits = size <= STORED_SHARE * budget and held + size + self._vectors(direct=False) <= budget
         return fits and self._mixed and self.mercer and not self.K.has_fast_matmul and not self.K.kernel.space.numbered
@@ -291,8 +308,8 @@ class RegularisedSolve:
     def _keeps_entries(self) -> bool:
         """Whether Cholesky's residuals are products with stored float64 entries.
 
-        There are three or four. If entries are expensive, all of them take the time of one that makes the entries, and
-        of a few readings of 4 n² bytes. Small problems need no float32 beside them.
+        There are three or four such products. If entries are expensive, storing them computes each entry only once; the
+        products then only read 4 n² bytes each. Small problems always store float64 entries, and need no float32 ones.
         """
         (n, columns), budget = self.B.shape, self.report.room
         size, most = self._entry_bytes, self._entry_bytes + 8 * n * n  # the factor is in float64 if float32 fails
@@ -307,11 +324,11 @@ class RegularisedSolve:
         return self.K.astype(np.float32) if self._mixed else self.K
 
     def _mean_shift(self) -> float:
-        """The harmonic mean: with D = diag(shift) the trace that counts is that of D⁻¹(K − FFᵀ)."""
+        """The harmonic mean of the shifts, because with D = diag(shift) the trace of D⁻¹(K − FFᵀ) determines κ."""
         return float(1 / np.mean(1 / np.asarray(self.shift, np.float64)))
 
     def _most_rank(self) -> int:
-        """Pivots that n and the memory allow; none without a shift, or where K may be no Mercer matrix."""
+        """The most pivots that n and the memory allow; 0 if a shift is 0 or K may be indefinite."""
         n = len(self.B)
         if not self.mercer or not np.min(self.shift) > 0:
             return 0
@@ -320,7 +337,7 @@ class RegularisedSolve:
 
     @cached_property
     def _mixed(self) -> bool:
-        """Whether iterations have products with float32 entries too: if the rows fit in both precisions."""
+        """Whether iterations also use float32 entries, which needs room for the rows in both precisions."""
         both = self.K.copies + self.K.astype(np.float32).copies if self.low_precision else 0
         return (
             self.low_precision and both + self._vectors(direct=False) <= LOW_PRECISION_SHARE * self.report.memory_budget
@@ -328,12 +345,12 @@ class RegularisedSolve:
 
     @cached_property
     def _rows(self) -> int:
-        """Bytes of the copies of the rows of iterations."""
+        """Bytes of the copies of the rows that iterations use."""
         return self.K.copies + (self.K.astype(np.float32).copies if self._mixed else 0)
 
     @property
     def _room(self) -> int:
-        """What these leave of the budget."""
+        """Bytes of the budget without these copies."""
         return max(self.report.memory_budget - self._rows, 0)
 
     def _vectors(self, direct: bool) -> int:
@@ -342,7 +359,7 @@ class RegularisedSolve:
         return 8 * n * r * (6 if direct else 12)
 
     def _account(self, method: str, reason: str, held: int) -> None:
-        """The method, and the memory that it will take, before anything is allocated."""
+        """Report the method and plan its memory, before anything is allocated."""
         if not method.startswith("Cholesky"):
             self.report.memory_rows = self._rows
         n, report, direct = len(self.B), self.report, method.startswith("Cholesky")

@@ -1,4 +1,4 @@
-"""What a fit tells about itself: what was chosen, how exact it is, what it cost, and what to try next."""
+"""The report of a fit: the method and its reason, the accuracy, the cost, and what to try next."""
 
 from __future__ import annotations
 
@@ -21,42 +21,43 @@ __all__ = ["Report"]
 
 @dataclass
 class Report:
-    """The account of a fit; `str` is for people, the fields are for programs, and notebooks show a table.
+    """The report of a fit. ``print`` it to read it; programs use its fields, and notebooks show it as a table.
 
     Attributes
     ----------
     estimator, kernel : str
-        What was fitted; the kernel as resolved from the data.
+        The estimator, and the kernel with its parameters as resolved from the data.
     n, d : int
-        Rows and columns seen; no columns of objects such as sequences.
+        Number of rows and columns; d = 0 for objects such as sequences.
     dtype : str
-        Of the kernel's entries.
+        The dtype of the kernel's entries.
     definiteness : str
-        What is proved about the kernel.
+        Whether the kernel is proved to be positive semi-definite.
     method, reason : str
-        The method taken, and why.
+        The method, and the reason for it.
     memory_budget, memory_planned : int
-        Bytes; the plan is made before anything is allocated.
+        Bytes. The plan is made before anything is allocated.
     memory_rows : int
-        Of the plan, for copies of the rows. The rows as given, which the caller holds, are in no plan.
+        Bytes of the plan for copies of the rows. The plan does not count the rows that the caller holds.
     steps : int
-        Of the solver.
+        Number of steps of the solver.
     residual, tolerance : float
-        True residual, recomputed, in float64 unless `precision` says otherwise, and the one asked for.
+        The true residual, recomputed in float64 unless `precision` says otherwise, and the requested one.
     status : str
         How the solver ended.
     precision : str
-        Of the factor, or of the products.
+        The precision of the factor or of the products.
     jitter : float
-        Added to the diagonal beyond what was asked for: always 0 here, because a jitter changes the estimator.
+        Added to the diagonal beyond the requested shift: always 0, because a jitter would change the estimator.
     rank : int or None
-        Components kept.
+        Number of components.
     seconds : dict
-        Time per stage.
+        Seconds of each stage.
     predicted : dict
-        Seconds that the chosen way was predicted to take, by its stages joined with " + "; empty if nothing was.
+        Predicted seconds of the chosen method, by the names of its stages joined with " + "; empty without a
+        prediction.
     notes, warnings : list of str
-        What is worth knowing; what to do something about.
+        Notes need no action; warnings do.
     """
 
     estimator: str = ""
@@ -83,12 +84,12 @@ class Report:
     warnings: list[str] = field(default_factory=list)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # One that was pickled before a field was there has its default.
+        # Fields that did not exist in the version that pickled the report get their defaults.
         vars(self).update(vars(Report()) | state)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Time a stage, on the processors that are free, and say when it is over."""
+        """Time a stage, which may use the free processors, and emit an event at its end."""
         start = time.perf_counter()
         with spare_threads():
             yield
@@ -97,16 +98,16 @@ class Report:
 
     @property
     def room(self) -> int:
-        """What the copies of the rows leave of the budget."""
+        """Bytes of the memory budget without the copies of the rows."""
         return max(self.memory_budget - self.memory_rows, 0)
 
     def plan(self, needed: int, what: str, alternatives: str | Sequence[str]) -> None:
-        """Plan for these bytes beside the copies of the rows; refuse what is beyond the budget."""
+        """Plan these bytes in addition to the copies of the rows; raise if the budget does not allow them."""
         self.memory_planned = max(self.memory_planned, self.memory_rows + needed)
         require(self.memory_rows + needed, self.memory_budget, what, alternatives)
 
     def continued(self) -> Report:
-        """A copy for a fit that goes on: what it adds is not in the account of the former fit.
+        """A copy for a fit that continues an earlier one, so that its entries do not change the earlier report.
 
         >>> before = Report(notes=["a"])
         >>> before.continued().notes.append("b")
@@ -119,7 +120,7 @@ class Report:
         return replace(self, **copies)
 
     def is_sound(self) -> bool:
-        """Whether every entry is of the kind of its default, as those of reports from files may not be.
+        """Whether every field has the type of its default. The fields of a report from a file may not.
 
         >>> Report(notes=["a"]).is_sound(), Report(notes="a").is_sound(), Report(residual="small").is_sound()
         (True, False, False)
@@ -152,9 +153,9 @@ class Report:
         return rows + [("note", note) for note in self.notes] + [("warning", warning) for warning in self.warnings]
 
     def predict(self, seconds: float, *stages: str) -> None:
-        """Say what the chosen way will take in these stages, beside which `lines` shows what they took.
+        """Record the seconds predicted for these stages; `lines` shows them with the measured ones.
 
-        Of two ways that share a stage the longer one is shown.
+        If two predictions share a stage, the longer one is kept.
 
         >>> report = Report()
         >>> report.predict(2.0, "kernel matrix", "eigenvalues")
@@ -168,7 +169,7 @@ class Report:
             self.predicted = {**others, " + ".join(stages): seconds}
 
     def taken(self, stages: str) -> float:
-        """Seconds of stages whose names are joined with " + "; those that were left out took none."""
+        """Measured seconds of the stages whose names are joined with " + "; 0 for a stage that did not run."""
         return sum(self.seconds.get(stage, 0.0) for stage in stages.split(" + "))
 
     def _predicted_line(self, stages: str, seconds: float) -> str:
@@ -179,7 +180,7 @@ class Report:
             return f"{self.residual:.1e}, measured on a random block"
         if math.isnan(self.tolerance):
             return self.status if math.isnan(self.residual) else f"{self.residual:.1e}, {self.status}"
-        return f"{self.residual:.1e} after {self.steps} steps (asked for {self.tolerance:.0e}): {self.status}"
+        return f"{self.residual:.1e} after {self.steps} steps (tolerance {self.tolerance:.0e}): {self.status}"
 
     def __str__(self) -> str:
         return "\n".join([self.estimator, *(f"  {label:<11}{text}" for label, text in self.lines())])

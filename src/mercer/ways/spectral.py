@@ -1,18 +1,20 @@
-"""P(λ) = (K + λI)⁻¹ for ridge regression with many λ, from one decomposition of K: which, and why.
+"""P(λ) = (K + λI)⁻¹ for ridge regression with many λ, from one decomposition of K.
+
+The first row whose condition holds decides.
 
 ==================================================================  ================================================
-first row that holds                                                taken
+condition                                                           decomposition
 ==================================================================  ================================================
-the kernel is a Mercer kernel, every λ > 0, to look for a factor    singular values of F: O(n r²), 8nr bytes a copy
-takes a seventh of what follows, and K = FFᵀ with
-r < n/5 columns, but for less than its rounding or 10⁻⁹ λ
-no folds are left out, n > 500, the native core is there, and it    a band, K = QBQᵀ: 8/3 n³ operations in products of
-is predicted to be quicker than eigenvectors                        tiles, 100n² for each λ, 12n² bytes
+the kernel is a Mercer kernel, every λ > 0, the search for a        singular values of F: O(n r²), 8nr bytes a copy
+factor takes a seventh of the time of the other rows, and K = FFᵀ
+with r < n/5 columns, up to its rounding or 10⁻⁹ λ
+no folds are left out, n > 500, the engine is compiled, and a band  a band, K = QBQᵀ: 8/3 n³ operations in products of
+is predicted to be faster than eigenvectors                         tiles, 100n² for each λ, 12n² bytes
 otherwise                                                           eigenvectors by LAPACK: O(n³), 24n² bytes
 ==================================================================  ================================================
 
-Pivoted Cholesky finds F, or that there is none. It is not tried if the least eigenvalue of n/5 rows and columns says
-that there is none.
+Pivoted Cholesky searches for F. The search is skipped if the smallest eigenvalue of n/5 rows and columns proves that F
+does not exist.
 """
 
 from __future__ import annotations
@@ -35,13 +37,13 @@ from mercer.ways.report import Report
 __all__ = ["ridge_inverse"]
 
 SMALL = 500
-"""Rows up to which eigenvectors are taken, which serve folds too."""
+"""Up to so many rows eigenvectors are computed, which serve folds too."""
 TRIAL_SHARE = 0.15
-"""Of the time of the other decompositions that the search for a factor may take."""
+"""Share of the time of the other decompositions that the search for a factor may take."""
 FACTOR_SHARE = 5
-"""A factor of more than n/5 columns saves little."""
+"""A factor may have n/5 columns; more would save little."""
 SHARE_OF_LAMBDA = 1e-9
-"""‖K − FFᵀ‖/λ bounds the relative change of P."""
+"""Largest ‖K − FFᵀ‖/λ, which bounds the relative change of P."""
 PROBES, STEPS = 8, 3
 
 
@@ -56,9 +58,9 @@ def ridge_inverse(
     report: Report,
     require: Callable[[int], None],
 ) -> RidgeInverse:
-    """P for all of the λ, by the method of the table; `require` refuses what memory does not hold.
+    """P for all λ by the method of the table; `require` raises if the budget does not allow so many bytes.
 
-    With `folds` it is a `RidgeSpectrum`, which leaves out many rows at once.
+    With `folds` it is a `RidgeSpectrum`, which can leave out many rows at once.
     """
     n, least, d, shifts = K.shape[0], float(alphas.min()), max(report.d, 1), len(np.unique(alphas))
     machine = rates.machine(lambda machine: costs.eigenvectors(machine, n))
@@ -75,7 +77,7 @@ def ridge_inverse(
             with report.stage("eigenvalues"):
                 return RidgeSpectrum.of_factor(F, weights, intercept=intercept)
     if ways.get("band", np.inf) < ways.get("eigenvectors", np.inf):
-        whole = 8 * n * n if K.kernel.prefers_large_blocks else 0  # parts of such a matrix cost more than all of it
+        whole = 8 * n * n if K.kernel.prefers_large_blocks else 0  # such a matrix is cheaper as a whole than in parts
         report.method = f"reduction to a band ({human(12 * n * n)})"
         require(RidgeBand.bytes(n) + whole)
         _predict(K, report, n * n / 2 * machine.pair(d, 8) + costs.band(machine, n, 0), "band")
@@ -91,9 +93,9 @@ def ridge_inverse(
 
 
 def predicted_ways(machine: Machine, n: int, d: int, shifts: int, *, factor: bool, band: bool) -> dict[str, float]:
-    """Seconds of a decomposition into eigenvectors, of one into a band, and of the search for a factor if it pays.
+    """Predicted seconds for eigenvectors, for a band, and for the search for a factor if that is worthwhile.
 
-    A band of a small matrix is not considered. Its inverses for all shifts are included.
+    A band includes its inverses for all shifts. It is not considered for a small matrix.
 
     >>> list(predicted_ways(Machine.documented(), 3000, 10, 30, factor=True, band=True))
     ['eigenvectors', 'band', 'factor']
@@ -108,21 +110,21 @@ def predicted_ways(machine: Machine, n: int, d: int, shifts: int, *, factor: boo
 
 
 def _predict(K: KernelOperator, report: Report, seconds: float, *stages: str) -> None:
-    """What the report says that the decomposition will take, if the costs of entries are known."""
+    """Put the predicted seconds of the decomposition into the report, if the costs of entries are known."""
     if K.native and np.isfinite(seconds):
         report.predict(seconds, *stages)
 
 
 def _most(n: int, budget: int) -> int:
-    """Columns of F that n and the memory allow, with the copies that are made of it."""
+    """The most columns of F that n and the memory allow, with the copies of F."""
     return min(n // FACTOR_SHARE, budget // (8 * 8 * n))
 
 
 def _factor(K: KernelOperator, largest_weight: float, least: float, budget: int) -> np.ndarray | None:
-    """F with ‖K − FFᵀ‖ as small as the table says, by power iteration on a random block; None if there is none.
+    """F with ‖K − FFᵀ‖ as small as the table requires, checked by power iteration on a random block; None without one.
 
-    Rounding grows from pivot to pivot, so pivoted Cholesky gives the space only, and Rayleigh and Ritz the eigenpairs
-    within it: at n = 5000 and λ = 10⁻⁸‖K‖ that lowers the error of Pᵢᵢ from 2·10⁻⁷ to 3·10⁻⁹; LAPACK's is 8·10⁻⁸.
+    Rounding grows from pivot to pivot. So pivoted Cholesky only gives the space, and the Rayleigh-Ritz method gives the
+    eigenpairs in it. At n = 5000 and λ = 10⁻⁸‖K‖ that lowers the error of Pᵢᵢ from 2·10⁻⁷ to 3·10⁻⁹ (LAPACK: 8·10⁻⁸).
     """
     n = K.shape[0]
     most, enough = _most(n, budget), SHARE_OF_LAMBDA * least / largest_weight
@@ -136,7 +138,7 @@ def _factor(K: KernelOperator, largest_weight: float, least: float, budget: int)
 
 
 def _ritz(K: KernelOperator, F: np.ndarray) -> tuple[np.ndarray, float]:
-    """Columns whose products are the best approximation of K in the span of F, and the largest eigenvalue there."""
+    """F for which FFᵀ is the best approximation of K in the span of the given F, and its largest eigenvalue."""
     Q = np.linalg.qr(F)[0]
     B = Q.T @ (K @ Q)
     values, W = np.linalg.eigh((B + B.T) / 2)
@@ -144,7 +146,7 @@ def _ritz(K: KernelOperator, F: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def _checked(K: KernelOperator, F: np.ndarray, largest: float, enough: float) -> np.ndarray | None:
-    """F, if ‖K − FFᵀ‖ is within `enough` or rounding, by power iteration on a random block."""
+    """F if ‖K − FFᵀ‖ is at most `enough` or rounding, by power iteration on a random block; otherwise None."""
     V = np.random.default_rng(0).standard_normal((len(F), PROBES))
     for _ in range(STEPS):
         V = np.linalg.qr(V)[0]
@@ -154,9 +156,9 @@ def _checked(K: KernelOperator, F: np.ndarray, largest: float, enough: float) ->
 
 
 def _may_have_rank(K: KernelOperator, rank: int, error: float) -> bool:
-    """False where no matrix of a smaller rank is within `error` of K, by the eigenvalues of `rank` rows and columns.
+    """False if the eigenvalues of `rank` rows and columns prove that no matrix of smaller rank is within `error` of K.
 
-    They interlace with those of K (Cauchy): if all are above the error, K has as many that are.
+    They interlace with the eigenvalues of K (Cauchy). So if all of them are above the error, as many of K's are.
     """
     rows = np.sort(np.random.default_rng(0).permutation(K.shape[0])[:rank])
     block = np.asarray(K.block(rows, rows), np.float64)

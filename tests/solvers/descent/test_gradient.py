@@ -103,5 +103,5 @@ def test_invalid_problems_and_solvers():
     for arguments in ((Dense(K[:3], symmetric=False), NOISY), (A, NOISY[:3]), (A, NOISY, -WEIGHTS), (A, NOISY, [1.0])):
         with pytest.raises(InvalidInput):
             LeastSquares(*arguments)
-    with pytest.raises(InvalidInput, match="whole numbers"):
+    with pytest.raises(InvalidInput, match="integer weights"):
         solve(StochasticLMS(1.9 / K.max()), LeastSquares(A, NOISY, WEIGHTS + 0.5))

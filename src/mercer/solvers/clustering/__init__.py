@@ -1,1 +1,1 @@
-"""Lloyd's algorithm in feature space, and its starts."""
+"""Lloyd's algorithm in feature space, and its initial clusters."""

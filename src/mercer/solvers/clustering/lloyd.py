@@ -1,4 +1,4 @@
-"""Lloyd's iteration in feature space: clusters from the sums of an operator's columns."""
+"""Lloyd's iteration in feature space, from sums of an operator's columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mercer.engine import backend
 from mercer.errors import InvalidInput, message
 from mercer.operators import Operator
-from mercer.solvers.base import Solver, State, Status
+from mercer.solvers.base import Solver, State, Status, require_symmetric
 
 __all__ = ["Clustering", "Lloyd", "LloydState", "Partition"]
 
@@ -21,10 +21,11 @@ Labels = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Labels (n,); of each cluster its weight W_c and ‖m_c‖²; and Σ wᵢ ‖φ(xᵢ) − m_c(i)‖², the inertia.
+    """The labels, and for each cluster its weight W_c and ‖m_c‖²; the inertia Σ wᵢ ‖φ(xᵢ) − m_c(i)‖².
 
-    `own` are ‖φ(xᵢ) − m_c(i)‖², `nearest` the first of the nearest means of each row, and `left` the distances from
-    these; of rows without weight both distances are 0. `sums` are Sᵢ₍c₎ and `diagonal` k(xᵢ, xᵢ).
+    `own` are ‖φ(xᵢ) − m_c(i)‖². `nearest` is the nearest mean of each row, the first one of equally near means, and
+    `left` the squared distance to it. Both distances are 0 for rows of weight 0. `sums` are Sᵢ₍c₎ and `diagonal`
+    k(xᵢ, xᵢ).
     """
 
     labels: Labels
@@ -39,7 +40,7 @@ class Partition:
 
     @cached_property
     def distances(self) -> Floats:
-        """All ‖φ(xᵢ) − m_c‖², infinite to a cluster without weight."""
+        """All ‖φ(xᵢ) − m_c‖², infinite for a cluster without weight."""
         filled = self.sizes > 0
         D = self.sums * (-2.0 / np.where(filled, self.sizes, 1.0))
         D += self.norms
@@ -56,15 +57,15 @@ class Clustering:
     Parameters
     ----------
     A : Operator of shape (n, n), symmetric
-        May have entries in float32.
+        Its entries may be in float32.
     labels : integers of shape (n,)
-        To start from.
+        The initial clusters.
     k : int
-        Clusters.
+        Number of clusters.
     weights : array of shape (n,), optional
-        wᵢ ≥ 0, 1 by default; a row of weight 0 has a label but is in no mean.
+        wᵢ ≥ 0, 1 by default. A row of weight 0 gets a label but does not change the means.
     exact : Operator, optional
-        A in float64, for the last look; A itself by default.
+        A in float64, to confirm the answer; A itself by default.
     """
 
     A: Operator
@@ -75,9 +76,7 @@ class Clustering:
 
     def __post_init__(self) -> None:
         n, labels = self.A.shape[0], np.asarray(self.labels)
-        if self.A.shape != (n, n) or not self.A.symmetric:
-            given = f"an operator of shape {self.A.shape}, symmetric={self.A.symmetric}"
-            raise InvalidInput(message("Clustering", given, "give a symmetric one"))
+        require_symmetric("Clustering", self.A)
         integers = labels.shape == (n,) and labels.dtype.kind in "iu" and n > 0
         if not integers or not 0 <= labels.min() <= labels.max() < self.k:
             given = f"labels of shape {labels.shape}, {labels.dtype}, for {n} rows and {self.k} clusters"
@@ -90,7 +89,7 @@ class Clustering:
 
     @property
     def reference(self) -> Operator:
-        """The operator by which answers are judged."""
+        """The operator that defines the residual."""
         return self.A if self.exact is None else self.exact
 
     @cached_property
@@ -100,23 +99,23 @@ class Clustering:
 
     @cached_property
     def rounding(self) -> float:
-        """Squared distances that differ by less are equal: what summing n float64 terms of this size can lose."""
+        """Squared distances that differ by less count as equal: the rounding of a sum of n float64 terms."""
         largest = float(np.max(np.abs(self.diagonal), initial=0.0))
         return float(4 * np.finfo(np.float64).eps * np.sqrt(len(self.w)) * largest)
 
     @cached_property
     def from_mean(self) -> Floats:
-        """‖φ(xᵢ) − m‖² less ‖m‖², with m the mean of all: what orders rows, and clusters, however they were given."""
+        """‖φ(xᵢ) − m‖² − ‖m‖², with m the mean of all rows: it orders rows independently of their input order."""
         return np.asarray(self.diagonal - 2 * (self.reference @ self.w) / self.w.sum())
 
     @cached_property
     def noise(self) -> float:
-        """Squared distances of two rows that are less are 0: the rounding of an entry."""
+        """Squared distances of two rows below this count as 0: the rounding of an entry."""
         largest = float(np.max(np.abs(self.diagonal), initial=0.0))
         return float(4 * np.finfo(self.reference.dtype).eps * largest)
 
     def distances_from(self, some: Labels) -> Floats:
-        """‖φ(xᵢ) − φ(xₛ)‖² from each of some rows to all, 0 where it is rounding."""
+        """‖φ(xᵢ) − φ(xₛ)‖² from each of some rows to all rows, with values below rounding set to 0."""
         rows, diagonal = np.asarray(self.reference.rows(some), np.float64), self.diagonal
         D = diagonal + diagonal[some][:, None] - 2 * rows
         D[np.arange(len(some)), some] = 0.0
@@ -127,7 +126,7 @@ class Clustering:
         return A.group_sums(labels, self.k, self.weights)
 
     def partition(self, labels: Labels, sums: Floats) -> Partition:
-        """‖φ(xᵢ) − m_c‖² = k(xᵢ, xᵢ) − 2 Sᵢ₍c₎/W_c + Σ_{c(j)=c} wⱼ Sⱼ₍c₎/W_c², and what follows from them."""
+        """The partition with ‖φ(xᵢ) − m_c‖² = k(xᵢ, xᵢ) − 2 Sᵢ₍c₎/W_c + Σ_{c(j)=c} wⱼ Sⱼ₍c₎/W_c²."""
         sizes = np.asarray(np.bincount(labels, self.w, self.k), np.float64)
         within = np.bincount(labels, self.w * sums[np.arange(len(labels)), labels], self.k)
         filled = sizes > 0
@@ -151,10 +150,9 @@ class Clustering:
         return Partition(labels, sizes, norms, inertia, own, nearest, left, sums, self.diagonal)
 
     def improved(self, now: Partition) -> tuple[Labels, float]:
-        """The labels after one more assignment to the nearest mean, and by how much it lowers the inertia at least.
+        """The labels after one more assignment to the nearest mean, and how much this lowers the inertia at least.
 
-        Of means at the same distance, up to rounding, the first is the nearest one for all rows, so that equal rows
-        stay together.
+        Of means at the same distance, up to rounding, every row takes the first, so that equal rows stay together.
         """
         nearer = now.own - now.left
         gain = float(self.w @ np.where(nearer <= self.rounding, 0.0, nearer))  # ties gain nothing; NaN stays
@@ -162,16 +160,16 @@ class Clustering:
         return nearest, gain + _fill_empty(self, nearest, now.left.copy())
 
     def residual(self, x: Partition) -> float:
-        """The share of the inertia that one more assignment would take away: 0 at a fixed point."""
+        """The share of the inertia that one more assignment would remove: 0 at a fixed point."""
         now = self.partition(x.labels, self.sums(self.reference, x.labels))
         return _share(self.improved(now)[1], now.inertia)
 
 
 def _fill_empty(problem: Clustering, labels: Labels, left: Floats) -> float:
-    """Give each empty cluster the row that is farthest from its mean, in place; returns what that takes away.
+    """Give each empty cluster the row farthest from its mean, in place; return how much this lowers the inertia.
 
-    Rows of the same image go with it. Their own mean takes their whole distance off the inertia, so this never raises
-    it. Where no row is off its mean there are fewer distinct rows than clusters, and the cluster stays empty.
+    Rows with the same image move with it. They are at distance 0 from their own mean, so this never raises the inertia.
+    If every row equals its mean, there are fewer distinct rows than clusters, and the cluster stays empty.
     """
     w, gain = problem.w, 0.0
     counts = np.bincount(labels[w > 0], minlength=problem.k)
@@ -195,10 +193,10 @@ def _share(gain: float, inertia: float) -> float:
 
 @dataclass(frozen=True)
 class LloydState(State):
-    """The labels, the sums Sᵢ₍c₎ for them (None before the first pass), and the labels of the next assignment.
+    """The labels, their sums Sᵢ₍c₎ (None before the first pass), and the labels of the next assignment.
 
-    `age` counts the passes since all sums were made anew (−1: they were handed over with the labels, before any pass);
-    `checked` says whether that was by the exact operator.
+    `age` counts the passes since all sums were last recomputed; it is −1 before any pass if the sums were given with
+    the labels. `checked` tells whether the exact operator recomputed them.
     """
 
     labels: Labels
@@ -216,24 +214,27 @@ class LloydState(State):
 
 @dataclass(frozen=True)
 class Lloyd(Solver[Clustering, LloydState]):
-    r"""c(i) ← argmin_c ‖φ(xᵢ) − m_c‖², then m_c ← the means of these; the inertia never rises.
+    r"""c(i) ← argmin_c ‖φ(xᵢ) − m_c‖², then m_c ← the mean of cluster c. The inertia never rises.
 
-    A step is one assignment and one pass over the columns of A: of those rows only that moved, if these are fewer than
-    half, and of all at the first step and after every `refresh` steps, so that rounding cannot add up. Where nothing
-    more is to do, a pass over the exact operator confirms it, or finds more.
+    A step is one assignment and one pass over columns of A: those of the rows that moved, if they are fewer than half,
+    and all columns at the first step and after every `refresh` steps, so that rounding does not accumulate. When no row
+    moves, a pass over the exact operator confirms it, or finds rows that should move.
 
-    Of means at the same distance, up to rounding, the first is taken, and where nothing is gained nothing moves, so
-    that ties do not run in circles. A cluster that loses all its rows takes the row that is farthest from its own mean;
-    of clusters that end with the same mean, because there are fewer distinct rows, all but the first are empty.
+    Of means at the same distance, up to rounding, a row takes the first, and a row moves only if that lowers the
+    inertia. So ties do not cause cycles. A cluster that loses all its rows takes the row that is farthest from its own
+    mean. If several clusters end with the same mean, because there are fewer distinct rows, all but the first are
+    empty.
 
     Parameters
     ----------
     tol : float
-        On the share of the inertia that one more assignment would take away; 0 asks for a fixed point.
+        Tolerance on the share of the inertia that one more assignment would remove; 0 requires a fixed point.
     max_steps : int
+        Most steps.
     refresh : int
+        Number of steps after which all sums are recomputed.
     confirm : bool
-        Whether nothing more to do is confirmed by a pass over the exact operator; else it is what the sums at hand say.
+        Whether a pass over the exact operator must confirm the fixed point.
 
     References
     ----------
@@ -259,16 +260,12 @@ class Lloyd(Solver[Clustering, LloydState]):
         if not (self.tol >= 0 and self.max_steps >= 0 and self.refresh >= 1):
             raise InvalidInput(message("Lloyd", repr(self), "give tol ≥ 0, max_steps ≥ 0, refresh ≥ 1"))
 
-    @property
-    def tolerance(self) -> float:
-        return self.tol
-
     def start(self, problem: Clustering) -> LloydState:
         labels = np.array(problem.labels, np.intp)
         return LloydState(0, labels, labels)
 
     def step(self, problem: Clustering, state: LloydState) -> LloydState:
-        exact = state.sums is not None and state.share <= self.tol  # nothing more to do, so far as is known
+        exact = state.sums is not None and state.share <= self.tol  # the sums at hand show a fixed point: confirm it
         labels = state.labels if exact else state.nearest
         moved = np.flatnonzero(labels != state.labels)
         age = state.age + 1
@@ -299,7 +296,7 @@ class Lloyd(Solver[Clustering, LloydState]):
 
 
 def _merged(problem: Clustering, now: Partition, sums: Floats) -> Partition:
-    """The partition with clusters of one and the same mean put together."""
+    """The partition in which clusters with the same mean are merged."""
     if np.array_equal(now.nearest, now.labels):
         return now
     D, labels, sums = now.distances, now.labels.copy(), sums.copy()

@@ -1,4 +1,4 @@
-"""Where Lloyd's iteration starts: k-means++ in feature space, several times."""
+"""Initial clusters for Lloyd's iteration: k-means++ in feature space, several times."""
 
 from __future__ import annotations
 
@@ -16,17 +16,34 @@ __all__ = ["Seeds", "best_of_starts", "drawn_starts", "plus_plus"]
 
 
 class Seeds(NamedTuple):
-    """Rows, all apart from each other, and which of them is nearest to each row."""
+    """Distinct rows, and for each row the index of the nearest one of them."""
 
     rows: Labels
     labels: Labels
 
 
 def best_of_starts(solver: Lloyd, problem: Clustering, starts: Iterable[Labels]) -> Solution[LloydState]:
-    """The solution of least inertia from several starts; of equals, up to rounding, the first one.
+    """The solution of least inertia from several starts; the first one of equal solutions, up to rounding.
 
-    The first sums of several starts are made in one pass over a stored matrix, and only the best end is confirmed by
-    the exact operator.
+    One pass over a stored matrix computes the first sums of several starts. The exact operator confirms only the best
+    solution.
+
+    Parameters
+    ----------
+    solver : Lloyd
+    problem : Clustering
+        Its own `labels` are not used.
+    starts : iterable of integer arrays of shape (n,)
+        Initial labels, at least one array.
+
+    Returns
+    -------
+    Solution
+
+    Raises
+    ------
+    InvalidInput
+        If there is no start.
 
     Examples
     --------
@@ -37,20 +54,20 @@ def best_of_starts(solver: Lloyd, problem: Clustering, starts: Iterable[Labels])
     """
     best, given, rough = None, list(starts), replace(solver, confirm=False)
     for labels, sums in zip(given, problem.A.several_group_sums(given, problem.k, problem.weights), strict=True):
-        fresh = LloydState(0, labels, labels, sums, age=-1)  # the first step, in which nothing moves, makes it 0
+        fresh = LloydState(0, labels, labels, sums, age=-1)  # no row moves in the first step, which makes the age 0
         found = solve(rough, problem, state=fresh)
         if best is None or found.x.inertia < best.x.inertia - problem.rounding * problem.w.sum():
             best = found
     if best is None:
-        raise InvalidInput(message("best_of_starts", "no start", "give one or more"))
+        raise InvalidInput(message("best_of_starts", "no start", "give one start or more"))
     return solve(solver, problem, state=best.state)
 
 
 def drawn_starts(problem: Clustering, count: int, seed: int) -> Iterator[Labels]:
-    """Labels by k-means++, `count` times.
+    """Labels from `count` runs of k-means++.
 
-    The rows are drawn in the order of their distance from the mean of all, so that the draw follows from the data
-    alone: rows in another order, or twice instead of with weight 2, give the same clusters.
+    The rows are sorted by their distance from the mean of all before the draw. So the same rows in another order, or
+    repeated instead of weighted, give the same clusters.
     """
     order = np.argsort(problem.from_mean, kind="stable")
     return (plus_plus(problem, order, np.random.default_rng([seed, i])).labels for i in range(count))
@@ -59,16 +76,21 @@ def drawn_starts(problem: Clustering, count: int, seed: int) -> Iterator[Labels]
 def plus_plus(problem: Clustering, order: Labels, rng: np.random.Generator) -> Seeds:
     r"""k rows one after the other, each drawn with probability ∝ wᵢ minₛ ‖φ(xᵢ) − φ(xₛ)‖² over the seeds s so far.
 
-    Of 2 + log k drawn ones the one that lowers Σ wᵢ minₛ ‖φ(xᵢ) − φ(xₛ)‖² most is taken. There are fewer seeds where
-    there are fewer distinct rows. The `labels` of the problem are not looked at.
+    Each time 2 + log k candidates are drawn, and the one that lowers Σ wᵢ minₛ ‖φ(xᵢ) − φ(xₛ)‖² most is taken. There
+    are fewer than k seeds if there are fewer distinct rows.
 
     Parameters
     ----------
     problem : Clustering
+        Its `labels` are not used.
     order : integers of shape (n,)
-        In which the rows stand beside each other when one is drawn: an order that follows from the data makes the
-        draw independent of how the rows happened to be given.
+        The order in which the probabilities of the rows are added up. An order that depends on the data only makes the
+        draw independent of the input order of the rows.
     rng : Generator
+
+    Returns
+    -------
+    Seeds
 
     References
     ----------
@@ -81,7 +103,7 @@ def plus_plus(problem: Clustering, order: Labels, rng: np.random.Generator) -> S
         some = _drawn(w * D, order, rng, trials)
         near = np.minimum(problem.distances_from(some), D)
         best = int((near @ w).argmin())
-        labels[near[best] < D - problem.rounding] = len(seeds)  # of equals the first, as in every pass
+        labels[near[best] < D - problem.rounding] = len(seeds)  # a tie goes to the first seed, as in every pass
         D = near[best]
         seeds.append(int(some[best]))
     return Seeds(np.array(seeds, np.intp), labels)

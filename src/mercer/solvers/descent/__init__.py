@@ -1,1 +1,1 @@
-"""Solvers by descent: gradients, mistakes, and Newton steps of logistic regression."""
+"""Solvers by descent: least mean squares, the perceptron, and Newton's method for logistic regression."""

@@ -1,4 +1,4 @@
-"""The curvature of the logistic loss in coefficients of a kernel matrix, and systems with it."""
+"""The curvature of the logistic loss in coefficients of a kernel matrix, and linear systems with it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Curvature:
         return np.ascontiguousarray(blocks.transpose(1, 0, 2).reshape(t, n * t))
 
     def projected(self, V: Floats) -> Floats:
-        """Q V = V − Tᵀ1(1ᵀTTᵀ1)⁺1ᵀT V; V itself where there is no intercept."""
+        """Q V = V − Tᵀ1(1ᵀTTᵀ1)⁺1ᵀT V; V itself without an intercept."""
         if self.inverse is None:
             return V
         return V - self.adjoint(np.broadcast_to(self.inverse @ self.forward(V).sum(axis=0), V.shape))
@@ -65,11 +65,11 @@ class Reduced:
         return self.penalty * V + self.T.projected(self.T.adjoint(image))
 
     def inverse(self) -> Preconditioner | None:
-        """V ↦ (λI + QTᵀKTQ)⁻¹ V by a dense factor of all n t rows; None where that is not definite."""
+        """V ↦ (λI + QTᵀKTQ)⁻¹ V by a dense factor of all n t rows; None if the matrix is not positive definite."""
         S, t = self.T.matrix(), self.T.P.shape[1]
         A = (S.T @ S) * np.repeat(np.repeat(np.asarray(self.K.toarray(), np.float64), t, axis=0), t, axis=1)
         if self.T.inverse is not None:
-            for _ in range(2):  # Q from the left, and, A being symmetric, from the right
+            for _ in range(2):  # Q from the left, then from the right, because A is symmetric
                 A -= S.T @ (self.T.inverse @ (S @ A))
                 A = np.ascontiguousarray(A.T)
         if not np.all(np.isfinite(A)):
@@ -91,7 +91,7 @@ class Blocks:
         for s in np.sqrt(T.w * T.P * (1 - T.P)).T:
             G = s[:, None] * F
             L = np.linalg.cholesky(G.T @ G + penalty * np.eye(G.shape[1]))
-            with one_blas_thread(2.0 * L.size * len(G)):  # the products are NumPy's, which has threads of its own
+            with one_blas_thread(2.0 * L.size * len(G)):  # the products use NumPy's BLAS, which has its own threads
                 self.parts.append(scipy.linalg.solve_triangular(L, G.T, lower=True, check_finite=False).T)
 
     def __call__(self, V: Floats) -> Floats:
@@ -109,7 +109,7 @@ def summed_curvature(P: Floats, w: Floats) -> Floats:
 
 
 def pseudo_inverse(H: Floats) -> Floats:
-    """H⁺; of many columns on the complement of 1, which H maps to 0 exactly and its rounded entries do not."""
+    """H⁺. For many columns it is computed on the complement of 1, because H1 = 0 exactly but not after rounding."""
     t = len(H)
     mean, size = (0.0, 0.0) if t == 1 else (1.0 / t, float(np.trace(H)) / t)
     Q = np.eye(t) - mean

@@ -12,22 +12,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import InvalidInput, message
 from mercer.operators import Operator
-from mercer.solvers.base import Solver, State, Status
+from mercer.solvers.base import Solver, State, Status, require_symmetric
 from mercer.solvers.linear.system import Floats, column_dots, column_norms
 
 __all__ = ["BatchLMS", "LMSState", "LeastSquares", "StochasticLMS", "replay", "update_rates"]
 
 CHUNK = 256
-"""Rows that are visited one by one in one piece: their mutual kernel values are one block, their updates one solve."""
+"""Rows per chunk: the kernel values among them are one block, and their updates one triangular solve."""
 
-_EXPLODED = 1e3  # times ‖y‖: no run that settles passes through such errors
+_EXPLODED = 1e3  # times ‖y‖: a run with larger errors diverges
 
 
 @dataclass(frozen=True, eq=False)
 class LeastSquares:
     r"""min over f = Σᵢ βᵢ k(·, xᵢ) of ½ Σᵢ wᵢ rᵢ² with r = y − Kβ; the gradient in feature space is −Σᵢ wᵢ rᵢ φ(xᵢ).
 
-    Its residual is the norm of that gradient, √(rᵀWKWr), relative to that at β = 0; of many targets the largest.
+    The residual is the norm of that gradient, √(rᵀWKWr), relative to the norm at β = 0; the largest one of many
+    targets.
 
     Parameters
     ----------
@@ -43,9 +44,7 @@ class LeastSquares:
 
     def __post_init__(self) -> None:
         n, shape = self.K.shape[0], np.shape(self.Y)
-        if self.K.shape != (n, n) or not self.K.symmetric:
-            given = f"an operator of shape {self.K.shape}, symmetric={self.K.symmetric}"
-            raise InvalidInput(message("LeastSquares", given, "give a symmetric one"))
+        require_symmetric("LeastSquares", self.K)
         if len(shape) not in (1, 2) or shape[0] != n:
             raise InvalidInput(message("LeastSquares", f"targets of shape {shape}", f"give {n} rows"))
         if self.weights is not None and (np.shape(self.weights) != (n,) or not np.all(np.asarray(self.weights) >= 0)):
@@ -59,10 +58,9 @@ class LeastSquares:
 
     @cached_property
     def w(self) -> Floats:
-        """The weights in a column, 1 unless given."""
-        return (
-            np.ones((len(self.columns), 1)) if self.weights is None else np.asarray(self.weights, np.float64)[:, None]
-        )
+        """The weights in a column, 1 by default."""
+        weights = np.ones(len(self.columns)) if self.weights is None else np.asarray(self.weights, np.float64)
+        return weights[:, None]
 
     @cached_property
     def first_images(self) -> Floats:
@@ -71,7 +69,7 @@ class LeastSquares:
 
     @cached_property
     def scales(self) -> Floats:
-        """The gradient's norm at β = 0 for each target, 1 where it is 0."""
+        """The norm of the gradient at β = 0 for each target, 1 if it is 0."""
         norms = self.norms(self.columns, self.first_images)
         return np.where(norms == 0, 1.0, norms)
 
@@ -80,7 +78,7 @@ class LeastSquares:
         return np.sqrt(np.maximum(column_dots(self.w * R, images), 0.0))
 
     def relative(self, R: Floats, images: Floats) -> float:
-        """The residual of the problem from the errors R = Y − Kβ and K W R; infinite where these are not finite."""
+        """The residual of the problem from the errors R = Y − Kβ and K W R; infinite if these are not finite."""
         largest = float(np.max(self.norms(R, images) / self.scales, initial=0.0))
         return largest if np.isfinite(largest) else float("inf")
 
@@ -113,7 +111,7 @@ class LMSState(State):
 
 @dataclass(frozen=True)
 class _LMS(Solver[LeastSquares, LMSState]):
-    """What both rules share: the start at β = 0, the verdict, and the answer."""
+    """The common part of both rules: the start at β = 0, the verdict, and the answer."""
 
     step_size: float
     tol: float = 1e-3
@@ -124,10 +122,6 @@ class _LMS(Solver[LeastSquares, LMSState]):
             do = "give step_size > 0, tol ≥ 0, max_steps ≥ 0"
             raise InvalidInput(message(type(self).__name__, repr(self), do))
 
-    @property
-    def tolerance(self) -> float:
-        return self.tol
-
     _growth = _EXPLODED
 
     def start(self, problem: LeastSquares) -> LMSState:
@@ -136,7 +130,7 @@ class _LMS(Solver[LeastSquares, LMSState]):
         return LMSState(0, np.zeros_like(Y), Y, images, np.zeros_like(Y), error, error, problem.relative(Y, images))
 
     def _arrived(self, problem: LeastSquares, state: LMSState, X: Floats, R: Floats, images: Floats) -> LMSState:
-        """The state at X, with its record."""
+        """The state at X, with the best iterate so far."""
         error = _error(problem, R)
         better = error <= state.smallest
         return LMSState(
@@ -168,17 +162,18 @@ class _LMS(Solver[LeastSquares, LMSState]):
 class BatchLMS(_LMS):
     r"""β := β + α W(y − Kβ): gradient descent in feature space, θ := θ + α Σᵢ wᵢ (yᵢ − θᵀφ(xᵢ)) φ(xᵢ).
 
-    With 0 < α < 2/λmax(W^½KW^½) the errors √wᵢ(yᵢ − f(xᵢ)) never grow, for their components along the eigenvectors are
-    multiplied by 1 − αλ in each step. Errors of twice the first ones are therefore a proof that α is too large, and the
-    run ends as DIVERGED with the best iterate. A step is one product with K, shared by all targets.
+    With 0 < α < 2/λmax(W^½KW^½) the errors √wᵢ(yᵢ − f(xᵢ)) never grow, because each step multiplies their components
+    along the eigenvectors by 1 − αλ. So errors of twice the first ones prove that α is too large, and the run ends as
+    DIVERGED with the best iterate. A step is one product with K, shared by all targets.
 
     Parameters
     ----------
     step_size : float
         α.
     tol : float
-        On the norm of the gradient relative to the first one.
+        Tolerance on the norm of the gradient relative to the first one.
     max_steps : int
+        Most steps.
 
     Examples
     --------
@@ -204,25 +199,25 @@ class BatchLMS(_LMS):
 
 @dataclass(frozen=True)
 class StochasticLMS(_LMS):
-    r"""βᵢ := βᵢ + α (yᵢ − Σⱼ βⱼ k(xᵢ, xⱼ)) for one i after the other; a step is one pass over the rows.
+    r"""βᵢ := βᵢ + α (yᵢ − Σⱼ βⱼ k(xᵢ, xⱼ)) for one row i after the other. A step is one pass over the rows.
 
-    The updates are those of the rule one by one; `replay` makes those of 256 rows in one triangular solve. A row of
-    weight w stands w times in immediate succession, which multiplies its error by (1 − αk(xᵢ, xᵢ))^w. Each update
-    brings f nearer to a function that meets all targets, if there is one, where 0 < α < 2/max k(xᵢ, xᵢ); where there is
-    none, f ends up moving about the least-squares fit, at a distance that falls with α.
+    The result is the same as that of single updates, but `replay` computes those of 256 rows by one triangular solve. A
+    row of weight w is visited w times in succession, which multiplies its error by (1 − αk(xᵢ, xᵢ))^w. If 0 < α <
+    2/max k(xᵢ, xᵢ) and some function meets all targets, each update brings f nearer to it. If no function does, f keeps
+    moving around the least-squares fit, at a distance that falls with α.
 
     Parameters
     ----------
     step_size : float
         α.
     tol : float
-        On the norm of the whole gradient after a pass, relative to the first one.
+        Tolerance on the norm of the full gradient after a pass, relative to the first one.
     max_steps : int
-        Passes.
+        Most passes.
     shuffle : bool
-        A new order in each pass, else 1, …, n.
+        Whether each pass has a new random order; otherwise the order is 1, …, n.
     seed : int
-        Of the orders.
+        Seed for the orders.
 
     Examples
     --------
@@ -247,7 +242,7 @@ class StochasticLMS(_LMS):
 
 
 def update_rates(step_size: float, diagonal: Floats, weights: Floats) -> Floats:
-    """ρᵢ with βᵢ := βᵢ + ρᵢ rᵢ: (1 − (1 − αkᵢᵢ)^wᵢ)/kᵢᵢ, which is α for weight 1 and w·α where kᵢᵢ = 0.
+    """ρᵢ = (1 − (1 − αkᵢᵢ)^wᵢ)/kᵢᵢ for the update βᵢ := βᵢ + ρᵢ rᵢ: α for weight 1, and wᵢα if kᵢᵢ = 0.
 
     >>> update_rates(0.5, np.array([1.0, 1.0, 0.0]), np.array([1.0, 2.0, 3.0]))
     array([0.5 , 0.75, 1.5 ])
@@ -256,8 +251,8 @@ def update_rates(step_size: float, diagonal: Floats, weights: Floats) -> Floats:
         return np.full(len(weights), step_size)
     left = 1 - step_size * diagonal
     if np.any((left < 0) & (weights != np.round(weights))):
-        given = f"step_size={step_size:.3g} above 1/k(x, x) with weights that are no whole numbers"
-        raise InvalidInput(message("StochasticLMS", given, "lower step_size, or weigh with whole numbers"))
+        given = f"step_size={step_size:.3g} above 1/k(x, x) with weights that are not integers"
+        raise InvalidInput(message("StochasticLMS", given, "lower step_size, or give integer weights"))
     apart = np.where(diagonal > 0, diagonal, 1.0)
     return np.asarray(np.where(diagonal > 0, (1 - left**weights) / apart, step_size * weights))
 
@@ -272,19 +267,24 @@ def replay(
 ) -> Floats:
     r"""β after the updates βₚ := βₚ + ρ (yᵢ − K[i, :] β) for each i of the order, one after the other.
 
-    In a chunk of rows c with errors e at its beginning, update j sees e_j − Σ_{l<j} K_jl δ_l, so that all are
-    (I + diag(ρ) L) δ = diag(ρ) e with L the strictly lower triangle of K_cc.
+    In a chunk c of rows with errors e at its beginning, update j sees the error e_j − Σ_{l<j} K_jl δ_l. So the updates
+    solve (I + diag(ρ) L) δ = diag(ρ) e, where L is the strictly lower triangle of K_cc.
 
     Parameters
     ----------
     rows : callable
         i ↦ K[i, :] over all coefficients.
     X : array of shape (m, t)
-        β, of more functions than are visited perhaps; it is left as it is.
+        β, which may have more rows than are visited. It is not changed.
     Y, rates : arrays of shapes (n, t) and (n,)
         Targets and ρ of all rows.
     order, places : integers of shape (v,)
-        The rows that are visited, and where their coefficients stand in β; each place once.
+        The rows to visit, and the places of their coefficients in β, each place once.
+
+    Returns
+    -------
+    array of shape (m, t)
+        The new β, with NaN if the updates diverge.
     """
     X = X.copy()
     for first in range(0, len(order), CHUNK):
@@ -293,7 +293,7 @@ def replay(
         rho = rates[chunk][:, None]
         lower = np.tril(rho * K[:, place], -1)
         updates = rho * (Y[chunk] - K @ X)
-        if not np.all(np.isfinite(updates)):  # it diverges; the caller has the last finite iterate
+        if not np.all(np.isfinite(updates)):  # the updates diverge; the caller keeps the last finite iterate
             X[place] = np.nan
             return X
         X[place] += scipy.linalg.solve_triangular(lower, updates, lower=True, unit_diagonal=True, check_finite=False)
@@ -301,7 +301,7 @@ def replay(
 
 
 def _error(problem: LeastSquares, R: Floats) -> float:
-    """The largest √Σ wᵢrᵢ² of the targets relative to that of y; infinite where it is not finite."""
+    """The largest √Σ wᵢrᵢ² of the targets, relative to √Σ wᵢyᵢ²; infinite instead of NaN."""
     root = np.sqrt(problem.w)
     first = column_norms(root * problem.columns)
     largest = float(np.max(column_norms(root * R) / np.where(first == 0, 1.0, first), initial=0.0))

@@ -12,7 +12,7 @@ from scipy.special import expit, logsumexp, softmax
 
 from mercer.errors import InvalidInput, message
 from mercer.operators import Operator
-from mercer.solvers.base import Solver, State, Status
+from mercer.solvers.base import Solver, State, Status, require_symmetric
 from mercer.solvers.descent.curvature import (
     Blocks,
     Curvature,
@@ -26,21 +26,21 @@ from mercer.solvers.linear.system import Floats
 __all__ = ["Logistic", "LogisticFit", "LogisticState", "NewtonLogistic"]
 
 SUFFICIENT = 1e-4
-"""The share of the decrease that the slope promises with which a step is content (Armijo)."""
+"""A step must decrease the objective by this share of the decrease that the slope predicts (Armijo)."""
 ROUNDING = 1e-10
-"""A promised decrease of the objective, relative to it, below which rounding decides: the full step is taken."""
+"""If the predicted decrease is below this share of the objective, rounding hides it, and the full step is taken."""
 MOST_HALVINGS = 40
 SLOW, DENSE, REFINEMENTS = 50, 1500, 20
-"""Products of one step after which a system of at most so many rows is factored, and the most that follow: with entries
-near 1e4 and a penalty of 1 the conjugate gradients took a thousand in each of a hundred steps for 129 rows.
+"""After SLOW products in one step a system of at most DENSE rows is factored, and at most REFINEMENTS products follow.
+Without this, for 129 rows, entries near 1e4 and a penalty of 1, each of a hundred steps took a thousand products.
 """
 PATIENCE = 3
-"""Steps in succession that do not halve the gap, once rounding decides, after which it is called stalled."""
+"""The run has stalled after so many consecutive steps that rounding decides and that do not halve the gap."""
 
 
 @dataclass(frozen=True, eq=False)
 class LogisticFit:
-    """The answer: α of shape (n, t) and b of shape (t,), t = 1 for two classes and c for c of them."""
+    """The answer: α of shape (n, t) and b of shape (t,), with t = 1 for two classes and t = c for c > 2 classes."""
 
     coef: Floats
     intercept: Floats
@@ -50,28 +50,28 @@ class LogisticFit:
 class Logistic:
     r"""min over α, b of Σᵢ wᵢ ℓ(yᵢ, fᵢ + b) + λ/2 tr αᵀKα with f = Kα and ℓ(y, z) = log Σ_c exp z_c − z_y.
 
-    For two classes z is one number, that of the second class, the first's is 0. b is not penalised. It is always taken
-    as the best one for f; the other condition of the optimum is then α = α̂ with α̂ = W(Y − P)/λ, P = softmax(f + b), and
-    for any α the dual objective at α̂ proves the objective to be within
+    For two classes z is one number, the score of the second class; the first has score 0. b is not penalised, and is
+    always the best one for f. The other condition of the optimum is then α = α̂ with α̂ = W(Y − P)/λ and
+    P = softmax(f + b). For any α, the dual objective at α̂ proves that the objective exceeds its minimum by at most
 
-        λ/2 tr (α − α̂)ᵀK(α − α̂) = λ/2 ‖f − f̂‖²
+        λ/2 tr (α − α̂)ᵀK(α − α̂) = λ/2 ‖f − f̂‖²,
 
-    of its minimum: the duality gap, which one product computes with no cancellation. The residual is this gap
-    relative to the objective.
+    the duality gap, which one product computes without cancellation. The residual is this gap relative to the
+    objective.
 
     Parameters
     ----------
     K : Operator of shape (n, n), symmetric positive semi-definite
     labels : integers of shape (n,)
-        From 0 to c − 1, each there.
+        The classes 0 to c − 1; each must occur.
     penalty : float > 0
         λ.
     weights : array-like of shape (n,), optional
         wᵢ > 0.
     intercept : bool
-        Whether there is a b; otherwise it is 0.
+        Whether b is fitted; otherwise it is 0.
     factor : array of shape (n, r), optional
-        F with K ≈ FFᵀ, which preconditions the steps.
+        F with K ≈ FFᵀ, the preconditioner of the steps.
     """
 
     K: Operator
@@ -83,12 +83,11 @@ class Logistic:
 
     def __post_init__(self) -> None:
         n, y = self.K.shape[0], np.asarray(self.labels)
-        if self.K.shape != (n, n) or not self.K.symmetric:
-            given = f"an operator of shape {self.K.shape}, symmetric={self.K.symmetric}"
-            raise InvalidInput(message("Logistic", given, "give a symmetric one"))
+        require_symmetric("Logistic", self.K)
         if y.shape != (n,) or y.dtype.kind not in "iu" or len(np.unique(y)) != y.max() + 1 or y.min() or y.max() < 1:
             given = f"labels of shape {y.shape}, {y.dtype}"
-            raise InvalidInput(message("Logistic", given, f"give {n} integers from 0 to c − 1, each there, c ≥ 2"))
+            do = f"give {n} integers from 0 to c − 1 with c ≥ 2, so that each class occurs"
+            raise InvalidInput(message("Logistic", given, do))
         if not 0 < self.penalty < np.inf:
             raise InvalidInput(message("Logistic", f"penalty={self.penalty}", "give a number > 0"))
         if self.weights is not None and (np.shape(self.weights) != (n,) or not np.all(np.asarray(self.weights) > 0)):
@@ -96,13 +95,13 @@ class Logistic:
 
     @cached_property
     def w(self) -> Floats:
-        """The weights in a column, 1 unless given."""
+        """The weights in a column, 1 by default."""
         n = self.K.shape[0]
         return np.ones((n, 1)) if self.weights is None else np.asarray(self.weights, np.float64)[:, None]
 
     @cached_property
     def Y(self) -> Floats:
-        """The indicators of the classes; for two of them that of the second."""
+        """The indicators of the classes; for two classes that of the second class only."""
         y = np.asarray(self.labels)
         Y = np.asarray(y[:, None] == np.arange(y.max() + 1), np.float64)
         return np.ascontiguousarray(Y[:, 1:]) if Y.shape[1] == 2 else Y
@@ -113,12 +112,12 @@ class Logistic:
         """Σᵢ wᵢ ℓ(yᵢ, zᵢ)."""
         if Z.shape[1] == 1:
             return float(np.sum(self.w * np.logaddexp(0.0, (1 - 2 * self.Y) * Z)))
-        # Of differences from the own class, so that a small loss is not rounded as large scores are.
+        # Differences from the score of the true class keep the digits of a small loss next to large scores.
         own = np.sum(Z * self.Y, axis=1, keepdims=True)
         return float(np.sum(self.w[:, 0] * logsumexp(Z - own, axis=1)))
 
     def chances(self, Z: Floats) -> Floats:
-        """P, of the shape of Z."""
+        """The probabilities P, in the shape of Z."""
         return np.asarray(expit(Z) if Z.shape[1] == 1 else softmax(Z, axis=1))
 
     def best_intercept(self, F: Floats, b: Floats) -> Floats:
@@ -144,10 +143,10 @@ class Logistic:
                 break
         return b if len(b) == 1 else b - b.mean()
 
-    # ---- the judge --------------------------------------------------------------------------------------------------
+    # ---- objective and duality gap ----------------------------------------------------------------------------------
 
     def at(self, steps: int, coef: Floats, F: Floats, b: Floats) -> LogisticState:
-        """The state at α with Kα = F and the best b near the given one; one product with K."""
+        """The state at α with Kα = F and the best b, found from the given one, by one product with K."""
         b = self.best_intercept(F, b)
         Z = F + b
         R = self.penalty * coef + self.w * (self.chances(Z) - self.Y)
@@ -156,7 +155,7 @@ class Logistic:
         return LogisticState(steps, coef, F, b, R, images, objective, float(np.vdot(R, images)) / (2 * self.penalty))
 
     def residual(self, x: LogisticFit) -> float:
-        """The duality gap over the objective at x, and what a better b would gain; from two products in float64."""
+        """The duality gap, plus the gain of a better b, over the objective at x, from two products in float64."""
         coef, b = np.asarray(x.coef, np.float64), np.asarray(x.intercept, np.float64)
         F = np.asarray(self.K.matmat(coef))
         state = self.at(0, coef, F, b)
@@ -185,24 +184,25 @@ class LogisticState(State):
 
 @dataclass(frozen=True)
 class NewtonLogistic(Solver[Logistic, LogisticState]):
-    r"""α ← α + t δ, b the best one for it, with λδ + H̃Kδ = −R; t = 1, ½, ¼, … until the objective falls enough.
+    r"""α ← α + t δ with λδ + H̃Kδ = −R and the best b for it; t = 1, ½, ¼, … until the objective falls enough.
 
-    Hᵢ = wᵢ(diag pᵢ − pᵢpᵢᵀ) = TᵢTᵢᵀ, and H̃ = H − H1(1ᵀH1)⁺1ᵀH = TQTᵀ is what is left of it when b follows f, with the
-    projection Q from the columns of Tᵀ1. So δ = −R/λ + TQu with
+    Hᵢ = wᵢ(diag pᵢ − pᵢpᵢᵀ) = TᵢTᵢᵀ is the curvature for a fixed b, and H̃ = H − H1(1ᵀH1)⁺1ᵀH = TQTᵀ the curvature if b
+    follows f, where Q projects on the complement of the columns of Tᵀ1. So δ = −R/λ + TQu with
 
         (λI + QTᵀKTQ) u = QTᵀKR/λ,
 
-    symmetric positive definite with condition 1 + ‖H‖‖K‖/λ at most, whatever the rank of K. Conjugate gradients solve
-    it, to a tolerance that falls with the gap, so that convergence stays quadratic. They are preconditioned class by
-    class with Tᵀ taken as diag √(w p(1 − p)), which is exact for two classes but for the rank of the factor. A step
-    takes one product with K for each of theirs, and two more. A small system that they are slow with, as with a small
-    λ, is factored.
+    a symmetric positive definite system with condition at most 1 + ‖H‖‖K‖/λ for a K of any rank. Conjugate gradients
+    solve it to a tolerance that falls with the gap, so that convergence stays quadratic. The preconditioner treats each
+    class by itself, with Tᵀ replaced by diag √(w p(1 − p)). For two classes its only error is that of the factor. A
+    step takes one product with K for each step of the conjugate gradients, and two more. If they converge slowly, as
+    with a small λ, and the system is small, it is factored.
 
     Parameters
     ----------
     tol : float
-        On the duality gap relative to the objective: √(2 tol) or so is the relative error of f.
+        Tolerance on the duality gap relative to the objective. The relative error of f is about √(2 tol).
     max_steps : int
+        Most Newton steps.
     inner_steps : int
         Most products of the conjugate gradients in one step.
 
@@ -232,10 +232,6 @@ class NewtonLogistic(Solver[Logistic, LogisticState]):
         if not (self.tol >= 0 and self.max_steps >= 0 and self.inner_steps >= 1):
             raise InvalidInput(message("NewtonLogistic", repr(self), "give tol ≥ 0, max_steps ≥ 0 and inner_steps ≥ 1"))
 
-    @property
-    def tolerance(self) -> float:
-        return self.tol
-
     def start(self, problem: Logistic) -> LogisticState:
         zero = np.zeros_like(problem.Y)
         return problem.at(0, zero, zero, np.zeros(zero.shape[1]))
@@ -250,7 +246,7 @@ class NewtonLogistic(Solver[Logistic, LogisticState]):
         if t == 0.0:
             return replace(state, steps=state.steps + 1, failure="STALLED")
         new = problem.at(state.steps + 1, state.coef + t * move.coef, state.F + t * move.image, state.b)
-        if new.residual <= self.tol:  # F is a sum of images, which rounding may have taken away from Kα
+        if new.residual <= self.tol:  # F is a sum of images, and rounding may have moved it away from Kα
             new = problem.at(new.steps, new.coef, np.asarray(problem.K.matmat(new.coef)), new.b)
         stalls = 0 if certain or new.gap <= state.gap / 2 else state.stalls + 1
         return replace(new, stalls=stalls, failure="STALLED" if stalls >= PATIENCE else None)
@@ -259,7 +255,7 @@ class NewtonLogistic(Solver[Logistic, LogisticState]):
         if not (np.isfinite(state.gap) and np.isfinite(state.objective)):
             return Status.NOT_FINITE
         if state.gap < -1e-8 * abs(state.objective) or state.objective <= 0:
-            return Status.BREAKDOWN  # RᵀKR < 0, or αᵀKα < 0
+            return Status.BREAKDOWN  # RᵀKR < 0 or αᵀKα < 0
         if state.residual <= self.tol:
             return Status.CONVERGED
         if state.failure is not None:
@@ -273,8 +269,8 @@ class NewtonLogistic(Solver[Logistic, LogisticState]):
     def _direction(self, problem: Logistic, state: LogisticState, T: Curvature) -> _Move | str:
         """δ by preconditioned conjugate gradients for u, or the name of a failure.
 
-        The quadratic model has a dual in u, and ‖TQr‖²_K/2λ with the residual r of u is their gap: how far δ is from
-        the best decrease of the model. It must be small against that decrease, which is about half the slope.
+        The quadratic model of the objective has a dual in u. With the residual r of u, their gap is ‖TQr‖²_K/2λ: the
+        decrease of the model that δ misses. It must be small relative to that decrease, about half the slope.
         """
         A = Reduced(problem.K, problem.penalty, T)
         M: Preconditioner = Blocks(problem.factor, problem.penalty, T)
@@ -297,7 +293,7 @@ class NewtonLogistic(Solver[Logistic, LogisticState]):
             image = A(p)
             curvature = float(np.vdot(p, image))
             if not (curvature > 0 and rho > 0):
-                return "BREAKDOWN"  # of a finite state: a small λ has brought the recurrence beyond rounding
+                return "BREAKDOWN"  # the state is finite, but with a small λ rounding spoilt the recurrence
             u, r = u + (rho / curvature) * p, r - (rho / curvature) * image
 
 
@@ -311,7 +307,7 @@ class _Move:
 
 
 def _move(problem: Logistic, state: LogisticState, T: Curvature, u: Floats, r: Floats) -> tuple[_Move, float]:
-    """δ = −R/λ + TQu, and ‖TQr‖²_K/2λ; one product for both."""
+    """δ = −R/λ + TQu and ‖TQr‖²_K/2λ, by one product for both."""
     t = u.shape[1]
     part, rest = T.forward(T.projected(u)), T.forward(T.projected(r))
     images = np.asarray(problem.K.matmat(np.hstack([part, rest])))
@@ -321,7 +317,7 @@ def _move(problem: Logistic, state: LogisticState, T: Curvature, u: Floats, r: F
 
 
 def _step_length(problem: Logistic, state: LogisticState, move: _Move) -> float:
-    """The first of 1, ½, ¼, … with Armijo's decrease; 0 where none has it."""
+    """The first of 1, ½, ¼, … with Armijo's decrease; 0 if none has it."""
     t = 1.0
     start, square = float(np.vdot(state.coef, state.F)), float(np.vdot(move.coef, move.image))
     linear = float(np.vdot(state.coef, move.image))
@@ -336,6 +332,6 @@ def _step_length(problem: Logistic, state: LogisticState, move: _Move) -> float:
 
 
 def _relative(gap: float, objective: float) -> float:
-    """gap/objective; infinite where that is not a number ≥ 0."""
+    """gap/objective; infinite if that is not a finite number."""
     found = gap / max(objective, np.finfo(float).tiny)
     return found if np.isfinite(found) else float("inf")

@@ -1,4 +1,4 @@
-"""The mistake-driven perceptron, in coefficients of a kernel matrix: one row after the other, until none is wrong."""
+"""The perceptron in coefficients of a kernel matrix: it updates on each mistake until a pass has none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import InvalidInput, message
 from mercer.operators import Operator
-from mercer.solvers.base import Solver, State, Status
+from mercer.solvers.base import Solver, State, Status, require_symmetric
 from mercer.solvers.descent.gradient import CHUNK
 
 __all__ = ["ClassificationProblem", "PerceptronRule", "PerceptronState", "margins", "rivals"]
@@ -22,10 +22,10 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class ClassificationProblem:
-    """Rows with labels 0, …, c − 1 to be separated by fₖ(x) = α₀ₖ κ₀ + Σᵢ αᵢₖ k(xᵢ, x): the largest names the class.
+    """fₖ(x) = α₀ₖ κ₀ + Σᵢ αᵢₖ k(xᵢ, x) that separate rows with labels 0, …, c − 1: the largest fₖ gives the class.
 
-    A solution is α of shape (1 + n, c), with the dummy example first; its residual is the share of the weight that it
-    gets wrong, f of equal values included.
+    A solution is α of shape (1 + n, c), with the dummy example first. Its residual is the weighted share of rows that
+    it classifies wrongly; ties count as wrong.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ class ClassificationProblem:
     classes : int
         c ≥ 2.
     weights : array-like of shape (n,), optional
-        A row of weight w stands w times in immediate succession.
+        A row of weight w is visited w times in succession.
     constant : float
-        κ₀, the dummy example's kernel with all rows; 0 leaves it out.
+        κ₀, the kernel of the dummy example with all rows; 0 omits it.
     """
 
     K: Operator
@@ -47,15 +47,12 @@ class ClassificationProblem:
 
     def __post_init__(self) -> None:
         n = self.K.shape[0]
-        if self.K.shape != (n, n) or not self.K.symmetric:
-            given = f"an operator of shape {self.K.shape}, symmetric={self.K.symmetric}"
-            raise InvalidInput(message("ClassificationProblem", given, "give a symmetric one"))
+        require_symmetric("ClassificationProblem", self.K)
         y = np.asarray(self.labels)
         if y.shape != (n,) or y.dtype.kind not in "iu" or np.any((y < 0) | (y >= self.classes)) or self.classes < 2:
-            do = f"give {n} integers below classes ≥ 2"
-            raise InvalidInput(
-                message("ClassificationProblem", f"labels of shape {y.shape} for {self.classes} classes", do)
-            )
+            given = f"labels of shape {y.shape} for {self.classes} classes"
+            do = f"give {n} integers from 0 to classes − 1, and classes ≥ 2"
+            raise InvalidInput(message("ClassificationProblem", given, do))
 
     @cached_property
     def y(self) -> Integers:
@@ -64,18 +61,18 @@ class ClassificationProblem:
 
     @cached_property
     def w(self) -> Floats:
-        """The weights, 1 unless given."""
+        """The weights, 1 by default."""
         return np.ones(len(self.y)) if self.weights is None else np.asarray(self.weights, np.float64)
 
     def residual(self, x: ArrayLike) -> float:
-        """The share of the weight on which α = x makes a mistake."""
+        """The weighted share of rows on which α = x makes a mistake."""
         A = np.asarray(x, np.float64)
         F = np.asarray(self.K.matmat(np.ascontiguousarray(A[1:]))) + self.constant * A[0]
         return float(self.w[margins(F, self.y) <= 0].sum() / self.w.sum())
 
 
 def rivals(F: Floats, labels: Integers) -> Integers:
-    """The best class but the true one, for each row of F; of equals the first.
+    """The class with the largest f except the true one, for each row of F; the first of equal ones.
 
     >>> rivals(np.array([[1.0, 3.0, 2.0]]), np.array([1]))
     array([2])
@@ -86,7 +83,7 @@ def rivals(F: Floats, labels: Integers) -> Integers:
 
 
 def margins(F: Floats, labels: Integers) -> Floats:
-    """f of the true class less that of its best rival; with c = 2 and f₀ = −f₁ this is 2 y f₁.
+    """f of the true class minus f of its best rival; with c = 2 and f₀ = −f₁ this is 2 y f₁.
 
     >>> margins(np.array([[1.0, 3.0, 2.0]]), np.array([1]))
     array([1.])
@@ -97,10 +94,10 @@ def margins(F: Floats, labels: Integers) -> Floats:
 
 @dataclass(frozen=True)
 class PerceptronState(State):
-    """α, the sum of α over all visits (as U with Σ = visits·α − U), and every update that was made.
+    """α, the sum of α over all visits (U with Σ = visits·α − U), and the list of all updates.
 
-    An update added `amounts` to the coefficient of row `rows` in class `labels[rows]` and took as much from `others`;
-    its classifier stood for the visits from `since` until the next update.
+    An update added `amounts` to the coefficient of row `rows` in class `labels[rows]`, and subtracted the same from its
+    coefficient in class `others`. The resulting classifier was used from visit `since` until the next update.
     """
 
     A: Floats
@@ -124,24 +121,24 @@ class PerceptronState(State):
 
 @dataclass(frozen=True)
 class PerceptronRule(Solver[ClassificationProblem, PerceptronState]):
-    r"""On a mistake, f_y(xᵢ) ≤ f_r(xᵢ) with r ≠ y: αᵢy := αᵢy + 1, αᵢr := αᵢr − 1; a step is one pass over the rows.
+    r"""On a mistake, f_y(xᵢ) ≤ f_r(xᵢ) with r ≠ y: αᵢy := αᵢy + 1, αᵢr := αᵢr − 1. A step is one pass over the rows.
 
-    With two classes f₀ = −f₁, and this is Rosenblatt's αᵢ := αᵢ + yᵢ where yᵢf(xᵢ) ≤ 0; with more it is the multi-class
-    perceptron. With rows that some f separates by a margin γ within a ball of radius R it makes at most (R/γ)² mistakes
-    in all. Whether the answer is the last α or the mean over all visits, the updates are the same.
+    With two classes f₀ = −f₁, and this is Rosenblatt's αᵢ := αᵢ + yᵢ if yᵢf(xᵢ) ≤ 0. With more classes it is the
+    multi-class perceptron. If some f separates the rows by a margin γ within a ball of radius R, at most (R/γ)²
+    mistakes occur in all. The updates are the same whether the answer is the last α or the mean over all visits.
 
     Parameters
     ----------
     averaged : bool
-        The answer is the mean of α over all visits.
+        Whether the answer is the mean of α over all visits instead of the last α.
     tol : float
-        The share of mistakes in a pass at which it stops.
+        The solver stops when the share of mistakes in a pass is at most this.
     max_steps : int
-        Passes.
+        Most passes.
     shuffle : bool
-        A new order in each pass, else 1, …, n.
+        Whether each pass has a new random order; otherwise the order is 1, …, n.
     seed : int
-        Of the orders.
+        Seed for the orders.
 
     References
     ----------
@@ -163,10 +160,6 @@ class PerceptronRule(Solver[ClassificationProblem, PerceptronState]):
     max_steps: int = 1000
     shuffle: bool = True
     seed: int = 0
-
-    @property
-    def tolerance(self) -> float:
-        return self.tol
 
     def start(self, problem: ClassificationProblem) -> PerceptronState:
         zeros = np.zeros((1 + len(problem.y), problem.classes))
@@ -205,7 +198,7 @@ class PerceptronRule(Solver[ClassificationProblem, PerceptronState]):
 
 
 class _Pass:
-    """The visits of one pass: those of a chunk need its rows of K once, whatever the mistakes in it."""
+    """The visits of one pass. A chunk needs its rows of K only once, however many mistakes it has."""
 
     def __init__(self, problem: ClassificationProblem, A: Floats, U: Floats, visits: float) -> None:
         self.problem, self.A, self.U, self.visits = problem, A, U, visits
@@ -233,11 +226,11 @@ class _Pass:
             at = j + 1
 
     def _stand(self, f: list[float], y: int, square: float, left: float) -> Iterator[tuple[int, float]]:
-        """The updates of one row, which stands there as often as its weight says, until it is right."""
-        # As `margins` and `rivals`: one row has few numbers, with which lists are quicker than arrays.
+        """The updates of one row: it is visited as often as its weight says, or until it is classified rightly."""
+        # The same as `margins` and `rivals`, but with lists: for the few numbers of one row they are faster.
         others = [k for k in range(len(f)) if k != y]
         while left > 0 and f[y] <= f[r := max(others, key=f.__getitem__)]:
-            # Where k(x, x) = 0 nothing that the row does changes f there: all its visits are one.
+            # If k(x, x) = 0, updates by the row do not change its own f, so all its visits are one.
             amount = min(left, 1.0) if square > 0 else left
             yield r, amount
             f[y] += amount * square
@@ -247,7 +240,7 @@ class _Pass:
         self.visits += left
 
     def _update(self, place: int, y: int, r: int, amount: float) -> None:
-        """The update before the visit is counted, for the classifier that it makes stands for this visit too."""
+        """Update before the visit is counted, because the new classifier counts for this visit too."""
         self.log.append((place - 1, r, amount, self.visits))
         for i, size in ((place, amount), (0, amount * self.problem.constant)):
             for k, signed in ((y, size), (r, -size)):

@@ -1,4 +1,4 @@
-"""The eigenproblem, and LAPACK's answer to it."""
+"""The symmetric eigenproblem, and its solution by LAPACK."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
 from mercer.operators import Operator
-from mercer.solvers.base import Solver, State, Status
+from mercer.solvers.base import Solver, State, Status, require_symmetric
 
 __all__ = [
     "DenseEigen",
@@ -34,9 +34,9 @@ class Eigenproblem:
     ----------
     A : Operator of shape (n, n), symmetric
     k : int
-        From 1 to n.
+        Number of eigenpairs, from 1 to n.
     seed : int
-        Of the random start of an iterative solver.
+        Seed for the random start of an iterative solver.
     """
 
     A: Operator
@@ -44,12 +44,10 @@ class Eigenproblem:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        n = self.A.shape[0]
-        if self.A.shape != (n, n) or not self.A.symmetric:
-            given = f"an operator of shape {self.A.shape}, symmetric={self.A.symmetric}"
-            raise InvalidInput(message("Eigenproblem", given, "give a symmetric one"))
-        if not 1 <= self.k <= n:
-            raise InvalidInput(message("Eigenproblem", f"k={self.k} of {n} eigenpairs", f"give k from 1 to {n}"))
+        require_symmetric("Eigenproblem", self.A)
+        if not 1 <= self.k <= self.n:
+            given = f"k={self.k} of {self.n} eigenpairs"
+            raise InvalidInput(message("Eigenproblem", given, f"give k from 1 to {self.n}"))
 
     @property
     def n(self) -> int:
@@ -63,9 +61,9 @@ class Eigenproblem:
 
 @dataclass(frozen=True, eq=False)
 class Eigenpairs:
-    """Eigenvalues in descending order, their vectors in columns, and ‖Av − λv‖ of each; signs as they came.
+    """Eigenvalues in descending order, their eigenvectors in columns (of either sign), and ‖Av − λv‖ of each pair.
 
-    `images` are the A v, where the solver has them.
+    `images` are A v for each pair, if the solver has computed them.
     """
 
     values: Floats
@@ -74,22 +72,22 @@ class Eigenpairs:
     images: NDArray[Any] | None = None
 
     def powered(self) -> NDArray[Any]:
-        """An orthonormal basis that is a step of subspace iteration ahead, for nothing: A v instead of v.
+        """An orthonormal basis of the images A v: one step of subspace iteration beyond the vectors, without a product.
 
-        Of a pair whose residual is not small against its value the vector itself is kept: A v would be rounding.
+        If the residual of a pair is not small relative to its value, v itself is used, because A v would be rounding.
         """
         if self.images is None:
             return self.vectors
         ahead = 10 * self.residuals < np.abs(self.values)
         P = np.where(ahead, self.images / np.where(ahead, self.values, 1.0), self.vectors)
         e, S = np.linalg.eigh(P.T @ P)
-        # Mostly P is all but orthonormal, and this is ten times quicker than Householder's reflections.
+        # P is usually almost orthonormal, and then this is ten times faster than Householder reflections.
         return P @ (S / np.sqrt(e)) if e[0] > 1e-2 * e[-1] else np.linalg.qr(P)[0]
 
 
 @dataclass(frozen=True)
 class DenseEigenState(State):
-    """Nothing before the step; the eigenpairs after it."""
+    """Empty before the step; the eigenpairs after it."""
 
     values: Floats | None = None
     vectors: Floats | None = None
@@ -105,9 +103,9 @@ class DenseEigenState(State):
 
 @dataclass(frozen=True)
 class DenseEigen(Solver[Eigenproblem, DenseEigenState]):
-    """A = V diag(λ) Vᵀ by LAPACK in float64, the k largest only, from a tridiagonal form.
+    """The k largest pairs of A = V diag(λ) Vᵀ by LAPACK in float64, from a tridiagonal form.
 
-    Memory is one n × n array of float64; the cost is 4n³/3, half of it at the speed of memory.
+    It needs one n × n array of float64 and 4n³/3 operations, half of them limited by the memory bandwidth.
 
     References
     ----------
@@ -130,7 +128,7 @@ class DenseEigen(Solver[Eigenproblem, DenseEigenState]):
         if not np.all(np.isfinite(A)):
             nothing = np.full(k, np.nan)
             return DenseEigenState(state.steps + 1, nothing, np.full((n, k), np.nan), nothing, finite=False)
-        # LAPACK works in place on columns; the transpose of a symmetric row-major array is that, with no copy.
+        # LAPACK works in place on column-major arrays; the transpose of a row-major array is one, without a copy.
         values, vectors = leading_pairs(A.T, k, overwrite=True)
         return DenseEigenState(state.steps + 1, values, vectors, pair_residuals(problem.A, values, vectors))
 
@@ -148,10 +146,10 @@ class DenseEigen(Solver[Eigenproblem, DenseEigenState]):
 def leading_pairs(
     A: NDArray[Any], k: int, B: NDArray[Any] | None = None, *, overwrite: bool = False
 ) -> tuple[Floats, Floats]:
-    """A v = λ v, or λ B v, for the k largest λ, descending, by LAPACK; all entries of A and B are finite.
+    """The k largest λ, descending, and their v with A v = λ v, or A v = λ B v, by LAPACK.
 
-    LAPACK's search by index can miss eigenvalues where hundreds of them are equal, as those of the centred matrix of a
-    kernel that is too narrow: then all are computed.
+    All entries of A and B must be finite. LAPACK's search by index can miss eigenvalues if hundreds of them are equal,
+    as for the centred matrix of a kernel that is too narrow. In that case all eigenvalues are computed.
 
     >>> leading_pairs(np.eye(300) - 1 / 300, 2)[0]
     array([1., 1.])
@@ -160,7 +158,7 @@ def leading_pairs(
     within = (n - k, n - 1)
     values, vectors = scipy.linalg.eigh(A, B, subset_by_index=within, overwrite_a=overwrite, check_finite=False)
     if len(values) < k:
-        # What was overwritten is the lower triangle; reflections within the upper one need no other memory.
+        # LAPACK overwrote the lower triangle only. The driver "ev" works within the upper one, without more memory.
         np.fill_diagonal(A, diagonal)
         driver = "ev" if B is None else "gv"
         values, vectors = scipy.linalg.eigh(A, B, lower=False, overwrite_a=overwrite, check_finite=False, driver=driver)
@@ -177,7 +175,7 @@ def pair_residuals(A: Operator, values: Floats, vectors: NDArray[Any]) -> Floats
 def rayleigh_ritz(V: NDArray[Any], images: NDArray[Any]) -> Eigenpairs:
     """The best pairs in span V from orthonormal columns V and their images AV: VᵀAV = S diag(θ) Sᵀ, vectors VS.
 
-    The residuals are those of the images that were given: true ones, if these are.
+    The residuals are computed from the given images, and are true if these are.
 
     >>> A = np.array([[2.0, 1e-9], [1e-9, 1.0]])
     >>> rayleigh_ritz(np.eye(2), A).values

@@ -14,20 +14,20 @@ from mercer.solvers.eigen.dense import Eigenpairs, Eigenproblem, Floats
 
 __all__ = ["BlockKrylov", "KrylovState"]
 
-_JITTER = 0.01  # norm of the random part of each direction that comes from sampled rows; 0.1 cost a third of a step
-_SAMPLES = 3  # rows sampled for each column of the block
-_LANES = 32  # columns that a product takes at once: 42 to 48 cost half as much again as 32, 64 twice as much
-_MORE = 16  # Ritz pairs at least, beyond those asked for, whose residuals make the next block
-_DECAY = 0.9  # share of the sampled rows' squares that their leading directions must hold, or the start is random
-_PATIENCE = 8  # steps with neither a smaller residual nor larger values before the run counts as stalled
-_BLOCKS_KEPT = 8  # blocks in the basis before it is restarted from the best half of them
+_JITTER = 0.01  # norm of the random part of each direction from sampled rows; 0.1 cost a third of a step
+_SAMPLES = 3  # sampled rows per column of the block
+_LANES = 32  # columns per pass of a product: 42 to 48 columns take half as long again as 32, 64 twice as long
+_MORE = 16  # at least so many Ritz pairs beyond the k requested ones contribute residuals to the next block
+_DECAY = 0.9  # the start is random if the leading directions hold less of the sampled rows' squared norm
+_PATIENCE = 8  # the run has stalled after so many steps with neither a smaller residual nor larger values
+_BLOCKS_KEPT = 8  # blocks in the basis before it is restarted from its best half
 
 
 @dataclass(frozen=True)
 class KrylovState(State):
     """Basis V and its images W = AV by rows, T = VᵀAV, the next block Q, the Ritz values and their coordinates.
 
-    Where the run is `done`, Q is still the last block of V: the next one is made when the run is taken up again.
+    If the run is `done`, Q is still the last block of V. The next block is computed if the run is resumed.
     """
 
     V: NDArray[Any]
@@ -61,41 +61,41 @@ class KrylovState(State):
 class BlockKrylov(Solver[Eigenproblem, KrylovState]):
     r"""The best pairs in span[Q, AQ, A²Q, …]: V ← orth[V, AV], T = VᵀAV = S diag(θ) Sᵀ, λ ≈ θ and v ≈ VS.
 
-    The block Q begins as the leading directions of randomly sampled rows of A (the range of a Nyström approximation)
-    with a little noise, which is worth one product of A with a random block and costs a few rows; where the rows do not
-    decay it begins at random. Every step is one product of A with a block; the next block are the residuals of the best
-    k + 16 pairs or some more, up to a multiple of 32, which span with V what their images would. The basis and its
-    images are in float32 when the entries of A are and ``tol`` is no less than 1e-6, which halves their memory; T, the
-    Gram matrices of the orthogonalisation and the decision are in float64. The basis is restarted from its best half
-    when it has eight blocks.
+    The first block Q holds the leading directions of randomly sampled rows of A (the range of a Nyström approximation)
+    with a little noise. This is as good as one product of A with a random block, and costs only a few rows. If the
+    sampled rows have no leading directions, Q is random. Every step is one product of A with a block. The next block
+    holds the residuals of the best k + 16 pairs, or some more, up to a multiple of 32: with V they span the same space
+    as the images. The basis and its images are in float32 if the entries of A are and ``tol`` is at least 1e-6, which
+    halves their memory. T, the Gram matrices of the orthogonalisation and the residuals are in float64. When the basis
+    has eight blocks, it is restarted from its best half.
 
-    The images A v of the Ritz vectors are known when the solver stops: ``x.powered()`` is a basis from these, one step
-    of subspace iteration ahead of the vectors. Its residual takes one product more to know.
+    When the solver stops, it has the images A v of the Ritz vectors. ``x.powered()`` makes a basis of them, one step
+    of subspace iteration beyond the vectors. The residual of that basis would need one more product.
 
-    A residual ‖Av − λv‖ ≤ ε bounds the error of λ by ε, and by ε²/gap once the pair stands apart: on a kernel matrix of
-    handwritten digits 1e-3·λ₁ left an error of 5e-2 in the 64th eigenvalue, 1e-4·λ₁ of 1e-4, and 3e-5·λ₁ of 8e-6.
+    A residual ‖Av − λv‖ ≤ ε bounds the error of λ by ε, and by ε²/gap for a separated eigenvalue. On a kernel matrix of
+    handwritten digits residuals of 1e-3·λ₁, 1e-4·λ₁ and 3e-5·λ₁ left relative errors of 5e-2, 1e-4 and 8e-6 in the
+    64th eigenvalue.
 
     Parameters
     ----------
     tol : float
-        On max ‖Av − λv‖ relative to the largest |λ|, from the products that were made.
+        Tolerance on max ‖Av − λv‖ relative to the largest |λ|, from the products that were computed.
     block : int, optional
-        Columns of the first block; unless given the multiple of 32 nearest to 3k + 16. Measured for k = 10 (Gaussian
-        kernel, n = 10 000, d = 20, float32), 24, 32, 40, 46 and 64 columns all took three steps, and 32
-        the least time.
+        Columns of the first block; by default the multiple of 32 nearest to 3k + 16. For k = 10 (Gaussian kernel,
+        n = 10 000, d = 20, float32), 24, 32, 40, 46 and 64 columns all took three steps, and 32 the least time.
     max_steps : int
-        Products with a block.
+        Most products with a block.
     start_from : {"rows", "random"}
-        "random" for an operator whose rows are as dear as the whole.
+        Use "random" for an operator whose rows cost as much as the whole matrix.
 
     Notes
     -----
-    USPS digits (polynomial kernel of degree 2, n = 7291, float32, k = 64, two threads): the time of a product
-    with b columns grows as 67 + b; the constant is reading and packing the matrix. From 208 sampled directions of 624
-    rows two products, the second with the residuals of k + 32 pairs, left a residual of the powered basis of
-    2.4e-5, and with those of k + 144 one of 1.4e-5, for a sixth more time in all. From 192 directions, or from as few
-    as 416 rows, k + 32 needed a third product. Narrow first blocks need fewer columns in all but read the matrix more
-    often.
+    Measured on the USPS digits (polynomial kernel of degree 2, n = 7291, float32, k = 64, two threads): the time of a
+    product with b columns grows as 67 + b, where the constant is for reading and packing the matrix. With 208
+    directions from 624 sampled rows, two products were enough: the powered basis had a residual of 2.4e-5 if the second
+    block held the residuals of k + 32 pairs, and of 1.4e-5 with k + 144 pairs, in a sixth more total time. With 192
+    directions, or with only 416 rows, k + 32 pairs needed a third product. A narrow first block needs fewer columns in
+    total but reads the matrix more often.
 
     References
     ----------
@@ -122,16 +122,12 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
             do = 'give tol ≥ 0, block ≥ 1, max_steps ≥ 0, start_from "rows" or "random"'
             raise InvalidInput(message("BlockKrylov", repr(self), do))
 
-    @property
-    def tolerance(self) -> float:
-        return self.tol
-
     def columns(self, n: int, k: int) -> int:
-        """The columns that are multiplied at once for k pairs of n."""
+        """The columns of a block for k of n eigenpairs."""
         return min(n, (3 * k + 16 + _LANES // 2) // _LANES * _LANES if self.block is None else self.block)
 
     def memory(self, n: int, k: int, itemsize: int) -> int:
-        """Bytes of the basis and its images when they are largest."""
+        """The most bytes that the basis and its images take."""
         return 2 * itemsize * n * min(_BLOCKS_KEPT * self.columns(n, k), n)
 
     def start(self, problem: Eigenproblem) -> KrylovState:
@@ -140,7 +136,7 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
         dtype = self._dtype(problem)
         nothing, none = np.empty((0, n), dtype), np.empty(0)
         Q = _leading_rows(problem, block, rng) if self.start_from == "rows" else nothing
-        # Sampled rows can span an invariant subspace (block-diagonal A); with this none is out of their reach.
+        # Sampled rows can span an invariant subspace (block-diagonal A). The noise adds components outside of it.
         jitter = rng.random(Q.shape, np.float32 if dtype == np.float32 else np.float64) - dtype.type(0.5)
         Q = _orthonormal(Q.astype(dtype) + dtype.type(_JITTER * np.sqrt(12 / n)) * jitter, nothing)
         if len(Q) < block:
@@ -185,7 +181,7 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
         return self._prepared(problem, now, R, theta, S)
 
     def _ritz(self, problem: Eigenproblem, state: KrylovState, theta: Floats, S: Floats) -> tuple[Floats, NDArray[Any]]:
-        """Coordinates of the best Ritz vectors, some more than are asked for, and their Av − θv by rows."""
+        """Coordinates of the best Ritz vectors, more than the k requested ones, and their Av − θv by rows."""
         followed = min(-(-(problem.k + _MORE) // _LANES) * _LANES, len(theta))
         coordinates, dtype = S[:, ::-1][:, :followed], state.V.dtype
         R = coordinates.T.astype(dtype) @ state.W
@@ -193,7 +189,10 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
         return coordinates, R
 
     def _compared(self, problem: Eigenproblem, before: KrylovState, now: KrylovState) -> KrylovState:
-        """The state with its record: values only grow and residuals fall in the end, until rounding stops both."""
+        """The state with its best residual and sum of values, and the number of steps that improved neither.
+
+        Ritz values only grow and residuals fall in the end, until rounding stops both.
+        """
         total = float(np.sum(now.values))
         noise = max(10 * float(np.finfo(now.V.dtype).eps) * len(now.values), 1e-3 * now.residual) * now.scale
         better = not now.residual > 0.9 * before.best or total > before.total + noise
@@ -203,7 +202,7 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
     def _prepared(
         self, problem: Eigenproblem, now: KrylovState, R: NDArray[Any], theta: Floats, S: Floats
     ) -> KrylovState:
-        """The state with the next block: new directions of residuals, or random ones when A has no more to give."""
+        """The state with the next block: the new directions of the residuals, or random ones if there are none."""
         noise = float(np.finfo(R.dtype).eps) * float(np.max(np.abs(theta), initial=0.0))
         Q = _orthonormal(R, now.V, floor=noise)
         if len(Q) == 0 and len(now.V) < problem.n:
@@ -213,7 +212,7 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
         now = replace(now, Q=Q)
         if len(now.V) + len(Q) <= max(_BLOCKS_KEPT * self.columns(problem.n, problem.k), 2 * problem.k):
             return now
-        # The residuals of the best Ritz vectors lie in span Q, so theirs with Q is still a Krylov space.
+        # The residuals of the best Ritz vectors lie in span Q, so the kept vectors and Q still span a Krylov space.
         kept = np.ascontiguousarray(S[:, ::-1][:, : max(len(theta) // 2, problem.k)])
         ritz = theta[::-1][: kept.shape[1]]
         turn = kept.T.astype(now.V.dtype)
@@ -239,7 +238,7 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
         return Eigenpairs(state.values, vectors, state.residuals, images), state.residual
 
     def _dtype(self, problem: Eigenproblem) -> np.dtype[np.floating]:
-        """Of the basis of a new run; one that is resumed goes on in that of its state, whatever the tolerance."""
+        """The dtype of the basis of a new run. A resumed run keeps the dtype of its state, whatever the tolerance."""
         return np.dtype(np.float32 if problem.A.dtype == np.float32 and self.tol >= 1e-6 else np.float64)
 
     def _multiply(self, problem: Eigenproblem, Q: NDArray[Any]) -> NDArray[Any]:
@@ -248,13 +247,13 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
 
 
 def _leading_rows(problem: Eigenproblem, block: int, rng: np.random.Generator) -> NDArray[Any]:
-    """The ``block`` leading right singular directions of a random sample of rows of A; none where they do not decay."""
+    """The ``block`` leading right singular vectors of a random sample of rows of A; none if they hold too little."""
     count = min(problem.n, max(_SAMPLES * block, 64))
     C = problem.A.row_space(np.sort(rng.choice(problem.n, count, replace=False)))
     G = np.asarray(C @ C.T, np.float64)
     if not _finite(G):
         return np.full((1, problem.n), np.nan)
-    # NumPy's LAPACK: SciPy brings its own BLAS threads, and the two pools spin against each other on few cores.
+    # NumPy's LAPACK, not SciPy's: SciPy has its own BLAS threads, and the two pools compete on few cores.
     e, U = np.linalg.eigh(G)
     e, U = e[-block:], U[:, -block:]
     if float(np.sum(e)) <= _DECAY * float(np.trace(G)):
@@ -268,25 +267,25 @@ def _normal(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[np
 
 
 def _orthonormal(Y: NDArray[Any], V: NDArray[Any], floor: float = 0.0) -> NDArray[Any]:
-    """Orthonormal rows that span those of Y that stand clear of V by more than rounding and ``floor``; maybe none.
+    """Orthonormal rows that span the part of Y orthogonal to V, without directions below rounding or ``floor``.
 
-    The Gram matrix is in float64 whatever Y is: in float32 it would lose what is 3e-4 of the largest direction.
+    The Gram matrix is always in float64: in float32 it would lose directions below 3e-4 of the largest one.
     """
     wanted = Y.shape[1] * floor**2
-    for _ in range(2):  # twice is enough (Kahan): the second pass removes what the first one's rounding left
+    for _ in range(2):  # twice is enough (Kahan): the second pass removes the rounding of the first one
         if len(V):
             Y = Y - (Y @ V.T) @ V
         wide = np.asarray(Y, np.float64)
         G = wide @ wide.T
         e, U = np.linalg.eigh(G) if _finite(G) else (np.empty(0), np.empty((len(Y), 0)))
         top = float(np.max(e, initial=0.0))
-        # Directions as small as the rounding of the largest would come out as combinations of that rounding.
+        # Directions below the rounding of the largest one would consist of that rounding.
         least = max(len(Y) * np.finfo(np.float64).eps, (16 * np.finfo(Y.dtype).eps) ** 2)
         sound = e > max(least * top, wanted)
         Y = (U[:, sound] / np.sqrt(e[sound])).T.astype(Y.dtype) @ Y
-        if len(V) == 0 and np.all(e > 1e-3 * top):  # no subtraction, and no small divisor: nothing is left to remove
+        if len(V) == 0 and np.all(e > 1e-3 * top):  # without a subtraction or a small divisor, one pass is enough
             break
-        wanted = 0.1  # what the second pass shortens further than this was in span V but for rounding
+        wanted = 0.1  # a row that the second pass shortens to less was in span V, up to rounding
     return np.ascontiguousarray(Y)
 
 
@@ -295,7 +294,7 @@ def _stacked(above: NDArray[Any], below: NDArray[Any]) -> NDArray[Any]:
 
 
 def _extended(T: Floats, V: NDArray[Any], images: NDArray[Any]) -> Floats:
-    """VᵀAV after the images of the last rows of V became known."""
+    """VᵀAV with the rows and columns that the images of the last rows of V add."""
     m, old = len(V), len(T)
     out = np.empty((m, m))
     cross = np.asarray(images @ V.T, np.float64)

@@ -1,4 +1,4 @@
-"""Partial least squares in dual form: orthonormal scores, one component a step."""
+"""Partial least squares in dual form: orthonormal scores, one component per step."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ScoreProblem:
     Y : array-like of shape (n, q)
         Centred targets.
     k : int
-        From 1 to n.
+        Number of components, from 1 to n.
     """
 
     A: Operator
@@ -38,7 +38,7 @@ class ScoreProblem:
         n, shape = self.A.shape[0], np.shape(self.Y)
         if self.A.shape != (n, n) or not self.A.symmetric or len(shape) != 2 or shape[0] != n or shape[1] == 0:
             given = f"an operator of shape {self.A.shape}, symmetric={self.A.symmetric}, and targets of shape {shape}"
-            raise InvalidInput(message("ScoreProblem", given, "give a symmetric one, and one row of targets for each"))
+            raise InvalidInput(message("ScoreProblem", given, "give a symmetric operator and one row of targets a row"))
         if not 1 <= self.k <= n:
             raise InvalidInput(message("ScoreProblem", f"k={self.k} components", f"give k from 1 to {n}"))
 
@@ -55,7 +55,7 @@ class ScoreProblem:
 
 @dataclass(frozen=True, eq=False)
 class LatentScores:
-    """Orthonormal scores T, the target scores U behind them, and AU: all of shape (n, k)."""
+    """Orthonormal scores T, target scores U, and AU, all of shape (n, k)."""
 
     T: Floats
     U: Floats
@@ -64,7 +64,7 @@ class LatentScores:
 
 @dataclass(frozen=True)
 class NipalsState(State):
-    """The scores so far, the share of Y that they leave, and whether nothing more correlates."""
+    """The scores so far, the share of Y that they do not explain, and whether no further component exists."""
 
     T: Floats
     U: Floats
@@ -81,14 +81,15 @@ class NipalsState(State):
 class KernelNipals(Solver[ScoreProblem, NipalsState]):
     r"""c the first eigenvector of YᵢᵀAYᵢ, Yᵢ = PᵢY; uᵢ = Yᵢc; tᵢ = PᵢAuᵢ/‖PᵢAuᵢ‖.
 
-    NIPALS iterates t ← A u, c ← Yᵀt, u ← Yc to this point; the small eigenproblem has it at once. A is never deflated:
-    since each Yᵢ is orthogonal to the earlier scores, PᵢAPᵢYᵢ = PᵢAYᵢ, one product with q columns a component.
+    NIPALS iterates t ← A u, c ← Yᵀt, u ← Yc to the same answer; here a small eigenproblem gives it directly. A is never
+    deflated: each Yᵢ is orthogonal to the earlier scores, so PᵢAPᵢYᵢ = PᵢAYᵢ. A component costs one product with q
+    columns.
 
     Parameters
     ----------
     tol : float
-        Where the targets left, or what is new in an image, are below this share of the whole, the next score would be
-        rounding in all but its first digits, and no more are taken.
+        The solver stops if the remaining targets, or the part of an image orthogonal to the scores, are below this
+        share of the whole: the next score would consist mostly of rounding.
 
     References
     ----------
@@ -107,6 +108,11 @@ class KernelNipals(Solver[ScoreProblem, NipalsState]):
 
     tol: float = 1e-8
 
+    @property
+    def tolerance(self) -> float:
+        """0: `tol` decides on the rank, not on the residual."""
+        return 0.0
+
     def start(self, problem: ScoreProblem) -> NipalsState:
         none = np.empty((problem.A.shape[0], 0))
         return NipalsState(0, none, none, none, 1.0, not np.any(np.asarray(problem.Y)))
@@ -124,13 +130,13 @@ class KernelNipals(Solver[ScoreProblem, NipalsState]):
         c = np.linalg.eigh((G + G.T) / 2)[1][:, -1:]
         u, image = rest @ c, images @ c
         t, length = _without(image, state.T), float(np.linalg.norm(u))
-        # What the deflation leaves of an image that lies in the span of the scores is rounding of the image itself.
+        # If an image lies in the span of the scores, only the rounding of the image is left after the projection.
         first = np.linalg.norm(state.AU[:, 0]) / np.linalg.norm(state.U[:, 0]) if state.steps else 0.0
         norm, floor = float(np.linalg.norm(t)), self.tol * max(float(np.linalg.norm(image)), first * length)
         if not norm > floor:
             return NipalsState(steps, state.T, state.U, state.AU, state.left, True)
         t = _without(t / norm, state.T)
-        # The sign: along the target that it goes with most. Weights for repeated rows do not change that.
+        # The sign makes t correlate positively with its closest target. Weights instead of repeated rows keep it.
         along = Y.T @ t
         flip = -1.0 if along[np.abs(along).argmax(), 0] < 0 else 1.0
         t, u, image = flip * t / np.linalg.norm(t), flip * u, flip * image
@@ -148,7 +154,7 @@ class KernelNipals(Solver[ScoreProblem, NipalsState]):
 
 
 def _without(V: Floats, T: Floats) -> Floats:
-    """(I − TTᵀ)V for orthonormal T, twice for the sake of rounding."""
+    """(I − TTᵀ)V for orthonormal T, applied twice to remove rounding."""
     V = V - T @ (T.T @ V)
     return np.asarray(V - T @ (T.T @ V))
 

@@ -1,4 +1,4 @@
-"""The generalised eigenproblem of two dense matrices, and LAPACK's answer to it."""
+"""The generalised eigenproblem of two dense matrices, and its solution by LAPACK."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Pencil:
     ----------
     A, B : array-like of shape (n, n)
     k : int
-        From 1 to n.
+        Number of eigenpairs, from 1 to n.
     """
 
     A: ArrayLike
@@ -32,13 +32,13 @@ class Pencil:
     def __post_init__(self) -> None:
         shapes = np.shape(self.A), np.shape(self.B)
         if len(shapes[0]) != 2 or shapes[0][0] != shapes[0][1] or shapes[0] != shapes[1]:
-            raise InvalidInput(message("Pencil", f"matrices of shapes {shapes}", "give two square ones of one size"))
+            raise InvalidInput(message("Pencil", f"matrices of shapes {shapes}", "give square matrices of one size"))
         if not 1 <= self.k <= shapes[0][0]:
             do = f"give k from 1 to {shapes[0][0]}"
             raise InvalidInput(message("Pencil", f"k={self.k} of {shapes[0][0]} eigenpairs", do))
 
     def residuals(self, values: Floats, vectors: NDArray[np.floating]) -> Floats:
-        """‖Av − λBv‖ of each pair, relative to the largest ‖λBv‖ (to 1 where all are 0)."""
+        """‖Av − λBv‖ of each pair, relative to the largest ‖λBv‖ (absolute if all are 0)."""
         V = np.asarray(vectors, np.float64)
         right = (np.asarray(self.B, np.float64) @ V) * values
         scale = float(np.max(np.linalg.norm(right, axis=0), initial=0.0))
@@ -51,7 +51,7 @@ class Pencil:
 
 @dataclass(frozen=True)
 class DensePencilState(State):
-    """Nothing before the step; the pairs after it, or why there are none."""
+    """Empty before the step; the eigenpairs, or the reason for the failure, after it."""
 
     values: Floats | None = None
     vectors: Floats | None = None

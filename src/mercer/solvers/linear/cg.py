@@ -14,7 +14,7 @@ from mercer.solvers.linear.system import Floats, LinearSystem, column_dots, colu
 
 __all__ = ["CGState", "ConjugateGradients"]
 
-# How a column ended, in order of severity; 0 while it runs.
+# How a column ended, in order of severity; 0 while it is running.
 _RUNNING, _CONVERGED, _STALLED, _BREAKDOWN, _NOT_FINITE = range(5)
 _STATUS = {
     _CONVERGED: Status.CONVERGED,
@@ -27,7 +27,7 @@ _STALLS_ALLOWED = 3
 
 @dataclass(frozen=True)
 class CGState(State):
-    """Iterates X, residuals R, directions P, and ρ = ⟨r, Mr⟩ of each column; how each column ended."""
+    """Iterates X, residuals R, directions P, ρ = ⟨r, Mr⟩ of each column, and how each column ended."""
 
     X: Floats
     R: Floats
@@ -44,7 +44,7 @@ class CGState(State):
 
     @property
     def status(self) -> Status | None:
-        """None while a column runs, then that of the column that ended worst."""
+        """None while a column is running, then the most severe status of all columns."""
         if np.any(self.codes == _RUNNING):
             return None
         return _STATUS[int(np.max(self.codes, initial=_CONVERGED))]
@@ -54,19 +54,19 @@ class CGState(State):
 class ConjugateGradients(Solver[LinearSystem, CGState]):
     r"""x ← x + αp, r ← r − αAp, p ← Mr + βp with α = ⟨r,Mr⟩/⟨p,Ap⟩ and β = ⟨r,Mr⟩₊/⟨r,Mr⟩, for each column at once.
 
-    Columns are independent recurrences that share one product A P a step; one that is done is frozen and no longer
-    multiplied. A column counts as converged only when ‖b − Ax‖/‖b‖, recomputed from x, is within ``tol``. When the
-    recurrence says so and the true residual does not, the recurrence restarts from the true one, and after three such
-    restarts that did not halve it the column is STALLED.
+    The columns are independent recurrences that share one product A P a step. A column that has ended is not multiplied
+    again. A column has converged only if ‖b − Ax‖/‖b‖, recomputed from x, is at most ``tol``. If the recurrence's
+    residual is below ``tol`` and the true one is not, the recurrence restarts from the true one. After three such
+    restarts that did not halve the true residual the column is STALLED.
 
     Parameters
     ----------
     tol : float
-        On the true relative residual of each right-hand side.
+        Tolerance on the true relative residual of each right-hand side.
     max_steps : int, optional
-        In all; min(10 n, 10 000) unless given.
+        Most steps; min(10 n, 10 000) by default.
     recompute_every : int
-        Steps after which the residual is replaced by the true one.
+        Number of steps after which the true residual replaces the recurrence's.
 
     References
     ----------
@@ -91,10 +91,6 @@ class ConjugateGradients(Solver[LinearSystem, CGState]):
             raise InvalidInput(
                 message("ConjugateGradients", repr(self), "give tol ≥ 0, recompute_every ≥ 1, max_steps ≥ 0")
             )
-
-    @property
-    def tolerance(self) -> float:
-        return self.tol
 
     def start(self, problem: LinearSystem) -> CGState:
         B = problem.columns
@@ -130,7 +126,7 @@ class ConjugateGradients(Solver[LinearSystem, CGState]):
     def _certify(
         self, problem: LinearSystem, live: NDArray[np.intp], now: CGState
     ) -> tuple[CGState, NDArray[np.bool_]]:
-        """Replace recurrence residuals by true ones where it is time; decide; say which columns restart."""
+        """Replace the residuals that are due by true ones, end columns by these, and return which columns restart."""
         running = now.codes == _RUNNING
         claimed = running & (now.residuals <= self.tol)
         due = claimed | (running & (now.steps % self.recompute_every == 0))
@@ -142,7 +138,7 @@ class ConjugateGradients(Solver[LinearSystem, CGState]):
         drift = column_norms(true - now.R[:, J]) / problem.scales[live[J]]
         R, residuals, best = now.R.copy(), now.residuals.copy(), now.best.copy()
         R[:, J], residuals[J] = true, column_norms(true) / problem.scales[live[J]]
-        # Where most of the true residual is drift, the operator's own rounding and not the iteration sets its size.
+        # If most of the true residual is drift, the rounding of the operator determines its size, not the iteration.
         used_up = due & (residuals > self.tol) & (_spread(drift, due) > 0.5 * residuals)
         stalls = now.stalls + (used_up & (residuals > 0.5 * best))
         best[J] = np.minimum(best[J], residuals[J])
@@ -156,13 +152,13 @@ class ConjugateGradients(Solver[LinearSystem, CGState]):
         return state.status or (Status.MAX_STEPS if state.steps >= limit else None)
 
     def finish(self, problem: LinearSystem, state: CGState) -> tuple[Floats, float]:
-        # Of columns that have converged the residual is the true one, recomputed from x when they did.
+        # The residual of a converged column is the true one already: it was recomputed when the column converged.
         known = bool(np.all(state.codes == _CONVERGED))
         return problem.shaped(state.X), state.residual if known else problem.residual(state.X)
 
 
 def _redirect(problem: LinearSystem, now: CGState, restart: NDArray[np.bool_]) -> CGState:
-    """The next directions P, of the columns that still run."""
+    """The state with the next directions P of the running columns."""
     running = np.flatnonzero(now.codes == _RUNNING)
     if len(running) == 0:
         return now
@@ -183,7 +179,7 @@ _BY_COLUMN = ("X", "R", "P", "rho", "residuals", "best", "stalls", "codes")
 
 
 def _take(state: CGState, live: NDArray[np.intp]) -> CGState:
-    """The state of some columns; C-contiguous, so that the bits do not depend on where the arrays came from."""
+    """The state of some columns, C-contiguous, so that the bits do not depend on the layout of the arrays given."""
     parts: dict[str, Any] = {name: np.ascontiguousarray(getattr(state, name)[..., live]) for name in _BY_COLUMN}
     return CGState(state.steps, **parts)
 

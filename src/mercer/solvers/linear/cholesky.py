@@ -17,13 +17,13 @@ from mercer.solvers.linear.system import Floats, LinearSystem
 
 __all__ = ["Cholesky", "CholeskyState"]
 
-# A factor in float64 costs as much as some fifty float64 products with a stored matrix (n = 10 000): be patient.
+# A factor in float64 costs as much as about fifty float64 products with a stored matrix (n = 10 000).
 _REFINEMENTS = 30
 
 
 @dataclass(frozen=True)
 class CholeskyState(State):
-    """The factor, the precision it has, and the refinement that goes on with it."""
+    """The factor, its precision, and the state of the refinement."""
 
     precision: str
     buffer: NDArray[Any] | None = None
@@ -36,7 +36,7 @@ class CholeskyState(State):
 
     @property
     def factor(self) -> CholeskyFactor | None:
-        """The factor, for more right-hand sides and the determinant; None if there is none."""
+        """The factor, for more right-hand sides and the determinant; None if the factorisation failed."""
         return None if self.buffer is None else CholeskyFactor(self.buffer)
 
 
@@ -44,19 +44,17 @@ class CholeskyState(State):
 class Cholesky(Solver[LinearSystem, CholeskyState]):
     r"""A + diag(shift) = LLᵀ in float32, then conjugate gradients on b − Ax in float64 with (LLᵀ)⁻¹ as preconditioner.
 
-    One buffer of 4n² bytes holds the matrix and then its factor. Every refinement step is one float64 product with the
-    operator, shared by all right-hand sides, and ends when each true relative residual is within ``tol``. When float32
-    has no factor, or its refinement stops contracting, the buffer is given up and the matrix is factored in float64
-    (8n² bytes); ``state.precision`` says which factor the answer has.
-
-    The first step factors; each later one refines.
+    One buffer of 4n² bytes holds the matrix and then its factor. The first step factors, each later one refines: one
+    float64 product with the operator, shared by all right-hand sides. Refinement ends when each true relative residual
+    is at most ``tol``. If the factorisation in float32 fails, or its refinement stops contracting, the matrix is
+    factored in float64 (8n² bytes). ``state.precision`` tells which of the two factors was used.
 
     Parameters
     ----------
     tol : float
-        On the true relative residual of each right-hand side.
+        Tolerance on the true relative residual of each right-hand side.
     precision : {"mixed", "float64"}
-        "float64" factors in float64 at once.
+        "float64" factors in float64 from the start.
 
     References
     ----------
@@ -78,10 +76,6 @@ class Cholesky(Solver[LinearSystem, CholeskyState]):
         if not self.tol >= 0 or self.precision not in ("mixed", "float64"):
             raise InvalidInput(message("Cholesky", repr(self), 'give tol ≥ 0 and precision "mixed" or "float64"'))
 
-    @property
-    def tolerance(self) -> float:
-        return self.tol
-
     def start(self, problem: LinearSystem) -> CholeskyState:
         return CholeskyState(0, "float64" if self.precision == "float64" else "float32")
 
@@ -95,7 +89,7 @@ class Cholesky(Solver[LinearSystem, CholeskyState]):
         ended = refinement.status
         given_up = ended in (Status.STALLED, Status.BREAKDOWN) or (ended is None and refinement.steps >= _REFINEMENTS)
         if given_up and state.precision == "float32":
-            # A state of its own without the buffer, so that the memory is free before the larger one is made.
+            # The new state has no buffer, so that the memory is freed before the larger one is allocated.
             return CholeskyState(steps, "float64")
         return replace(state, steps=steps, refinement=refinement)
 

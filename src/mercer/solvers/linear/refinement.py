@@ -1,4 +1,4 @@
-"""Conjugate gradients in products of little precision, refined with float64 residuals."""
+"""Conjugate gradients with low-precision products, refined by float64 residuals."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from mercer.solvers.linear.system import Floats, LinearSystem, column_norms
 __all__ = ["RefinedConjugateGradients", "RefinedState"]
 
 INNER = 1e-4
-"""The least relative residual of an inner solve: about what float32 entries carry at n = 10⁵ and small shifts."""
+"""The smallest relative residual of an inner solve: about what float32 entries allow at n = 10⁵ and small shifts."""
 
 PATIENCE = 200
-"""Steps of one inner solve in little precision: where rounding slows it down beyond that, float64 is quicker."""
+"""Most steps of one low-precision inner solve. If rounding slows it down beyond that, float64 is faster."""
 
 CONTRACTION = 0.1
-"""A round that leaves more than this of a true residual is one that the low-precision entries cannot carry."""
+"""If a round leaves more than this share of the true residual, the low-precision entries are not precise enough."""
 
 
 @dataclass(frozen=True)
@@ -45,22 +45,22 @@ class RefinedState(State):
 class RefinedConjugateGradients(Solver[LinearSystem, RefinedState]):
     r"""x ← x + c with (Ã + D) c ≈ b − (A + D) x, the residual in float64 and Ã with entries in float32 or 16 bits.
 
-    c is found by preconditioned conjugate gradients, to a relative residual that Ã can carry and in rounds of equal
-    length, so that the steps are about as many as those of one solve in float64. Every round ends with a true residual;
-    when one leaves more than a tenth of it the rest is done with A itself, as it is when the system has no
-    `low_precision` operator.
+    Preconditioned conjugate gradients compute c in rounds of equal length, each to a relative residual that the
+    precision of Ã allows. So the total number of steps is about that of one solve in float64. Every round ends with a
+    true residual. If a round leaves more than a tenth of the previous one, the later rounds use A itself. They use A
+    from the start if the system has no `low_precision` operator.
 
     Parameters
     ----------
     tol : float
-        On the true relative residual of each right-hand side.
+        Tolerance on the true relative residual of each right-hand side.
     max_steps : int, optional
-        Products in all; min(10 n, 10 000) unless given.
+        Most products with A or Ã; min(10 n, 10 000) by default.
     inner : float
-        The least relative residual that is asked of a round in little precision. 10⁻⁴ is about what float32 entries
-        carry at n = 10⁵ and small shifts. With errors of a norm of ‖Ã − A‖ = εμ, the true residual was seen to leave
-        the recurrence's at ε/50 of the first one; to go on until then takes more steps than an earlier new round:
-        measured at n = 10 000 and ε = 0.07, 150 steps for six digits by rounds of 10⁻², 178 by rounds of 10⁻³.
+        The smallest relative residual that a low-precision round must reach. 10⁻⁴ is about what float32 entries allow
+        at n = 10⁵ and small shifts. With ‖Ã − A‖ = εμ, the true residual departed from the recurrence's at ε/50 of
+        the first one, but rounds that stop earlier take fewer steps in total: at n = 10 000 and ε = 0.07, six digits
+        took 150 steps by rounds of 10⁻² and 178 by rounds of 10⁻³.
 
     References
     ----------
@@ -87,10 +87,6 @@ class RefinedConjugateGradients(Solver[LinearSystem, RefinedState]):
         if not self.tol >= 0 or not 0 < self.inner < 1 or (self.max_steps is not None and self.max_steps < 0):
             do = "give tol ≥ 0, 0 < inner < 1 and max_steps ≥ 0"
             raise InvalidInput(message("RefinedConjugateGradients", repr(self), do))
-
-    @property
-    def tolerance(self) -> float:
-        return self.tol
 
     def start(self, problem: LinearSystem) -> RefinedState:
         B = problem.columns
@@ -122,7 +118,7 @@ class RefinedConjugateGradients(Solver[LinearSystem, RefinedState]):
         return problem.shaped(X), problem.residual(X)
 
     def _round(self, state: RefinedState) -> ConjugateGradients:
-        """The inner solver: as exact as the outer one needs, or as exact as low-precision entries allow."""
+        """The inner solver, with the tolerance that the outer one needs or that low-precision entries allow."""
         wanted = min(0.8 * self.tol / float(np.max(state.residuals)), 0.5)
         if state.precision == "float64":
             return ConjugateGradients(tol=wanted)
@@ -131,7 +127,7 @@ class RefinedConjugateGradients(Solver[LinearSystem, RefinedState]):
 
 
 def _correction(problem: LinearSystem, state: RefinedState, tol: float) -> LinearSystem:
-    """The system of the correction, for the columns that are not yet solved."""
+    """The system whose solution is the correction, for the columns that are not solved yet."""
     A = problem.A if state.precision == "float64" or problem.low_precision is None else problem.low_precision
     R = np.ascontiguousarray(state.R[:, state.residuals > tol])
     return LinearSystem(A, R, problem.shift, preconditioner=problem.preconditioner)
@@ -145,7 +141,7 @@ def _added(state: RefinedState, tol: float) -> Floats:
 
 
 def _corrected(problem: LinearSystem, state: RefinedState, ended: Status, tol: float) -> RefinedState:
-    """The state after the inner solve ended: a new iterate if it is better, or else a reason to stop."""
+    """The state after an inner solve: with the new iterate if it is better, with a reason to stop if it is not."""
     X = _added(state, tol)
     R = problem.columns - problem.apply(X)
     residuals = column_norms(R) / problem.scales

@@ -1,4 +1,4 @@
-"""One matrix, many subsets of its rows, many shifts: conjugate gradients for all of these systems at once."""
+"""Conjugate gradients for many systems at once: one matrix, many subsets of its rows, many shifts."""
 
 from __future__ import annotations
 
@@ -26,41 +26,42 @@ _STATUS = {
     SLOW: Status.MAX_STEPS,
 }
 REPLACE = 1e-4
-"""The residual is replaced by the true one whenever it fell by so much: float32 products carry no more."""
+"""The true residual replaces the recurrence's when this one fell by the factor: float32 products carry no more."""
 WITH_OTHERS = 1e-2
-"""Or by so much when another column's is replaced: one product serves them."""
+"""The same factor if another column's residual is replaced in the same step, because one product serves both."""
 AGAIN = 24
-"""And after so many steps."""
+"""The true residual replaces the recurrence's of each float32 column after every so many steps."""
 GROWN = 4.0
-"""And where it grew by so much, which float32 products can make it do: the sums of entries near 1 lose most there."""
+"""And when a residual grew by this factor. Rounding in float32 products of entries near 1 can cause that."""
 LOOK = 8
-"""Steps after which a column's steps are predicted from its pace."""
+"""Number of steps after which the remaining steps of a column are predicted from its mean rate of convergence."""
 SUPERLINEAR = 0.9
-"""Conjugate gradients grow faster: the prediction from the mean pace, times this."""
+"""Factor on that prediction: conjugate gradients converge faster later on."""
 
 
 class SubsetPreconditioner(Protocol):
     """R ↦ Z with zⱼ ≈ (Pⱼ A Pⱼ + λⱼ)⁻¹ rⱼ on the rows of subset j."""
 
     def apply(self, R: Floats, columns: NDArray[np.intp]) -> Floats:
-        """For the systems `columns`, of which R has one column each."""
+        """Z for the systems `columns`; R has one column for each of them."""
 
 
 @dataclass(frozen=True, eq=False)
 class SubsetSystems:
-    """(Pⱼ A Pⱼ + λⱼ) xⱼ = Pⱼ bⱼ for each column j, Pⱼ the projection on the rows that are present in it.
+    """(Pⱼ A Pⱼ + λⱼ) xⱼ = Pⱼ bⱼ for each column j, where Pⱼ keeps the rows of subset j and sets the others to 0.
 
     Parameters
     ----------
     A : Operator of shape (n, n), symmetric
     B : array of shape (n, c)
-        0 in the rows that are not present.
+        The right-hand sides, 0 in the rows outside the subset.
     present : bool array of shape (n, c)
+        Whether row i belongs to subset j.
     shifts : array of shape (c,)
         λ ≥ 0.
     preconditioner : SubsetPreconditioner, optional
     low_precision : Operator, optional
-        A in float32, or in part, for the products that need no more.
+        A in float32, at least in part, for the products of the recurrences.
 
     Examples
     --------
@@ -94,7 +95,7 @@ class SubsetSystems:
         return np.where(norms == 0, 1.0, norms)
 
     def apply(self, X: Floats, columns: Any = slice(None), *, low_precision: bool = False) -> Floats:
-        """(Pⱼ A Pⱼ + λⱼ) xⱼ of some columns; `low_precision` with entries in float32."""
+        """(Pⱼ A Pⱼ + λⱼ) xⱼ of some columns, with float32 entries if `low_precision`."""
         if not low_precision or self.low_precision is None:
             return self.shifted(np.asarray(self.A @ X, np.float64), X, columns)
         size = np.max(np.abs(X), axis=0, initial=0.0)
@@ -104,7 +105,7 @@ class SubsetSystems:
         )
 
     def shifted(self, AX: Floats, X: Floats, columns: Any = slice(None)) -> Floats:
-        """Pⱼ A xⱼ + λⱼ xⱼ, of A xⱼ."""
+        """Pⱼ A xⱼ + λⱼ xⱼ from A xⱼ."""
         out = np.where(self.present[:, columns], AX, 0.0)
         out += self.shifts[columns] * X
         return out
@@ -114,16 +115,16 @@ class SubsetSystems:
         return column_norms(self.B[:, columns] - self.apply(X, columns)) / self.scales[columns]
 
     def residual(self, X: Any) -> float:
-        """The largest of them."""
+        """The largest relative residual of the columns."""
         return float(np.max(self.residuals(np.asarray(X, np.float64)), initial=0.0))
 
 
 @dataclass(frozen=True)
 class SubsetState(State):
-    """Iterates, A X as it was last seen true, residuals, directions, ρ = ⟨r, Mr⟩, residual norms, those last seen true,
-    which columns are multiplied in float64, and how each ended.
+    """Iterates X, residuals R, directions P, ρ = ⟨r, Mr⟩, relative residuals, and how each column ended.
 
-    Of a column that converged the image A xⱼ is that of its iterate, in all rows: what the system predicts elsewhere.
+    `images` are A X when the true residuals, `true`, were last computed. For a converged column they hold A xⱼ of its
+    iterate in all rows: the predictions for the rows outside its subset. `wide` columns are multiplied in float64.
     """
 
     X: Floats
@@ -149,19 +150,19 @@ class SubsetState(State):
 
 @dataclass(frozen=True)
 class SubsetGradients(Solver[SubsetSystems, SubsetState]):
-    r"""x ← x + αp, r ← r − αAp, p ← Mr + βp, for each column its own system, and one product A P a step for all.
+    r"""x ← x + αp, r ← r − αAp, p ← Mr + βp for each column and its own system, with one product A P a step for all.
 
-    Products are in float32 if the problem has a low-precision operator. Each time a residual fell by 10⁻⁴ the
-    true one replaces it, in float64, and a column counts as converged by that one only. If the true one did
-    not fall with it, that column begins anew from there with products in float64. A column that at its pace would need
-    `max_steps` more is given up, because a factorisation is quicker: its code in the state is `SLOW`.
+    Products are in float32 if the problem has a low-precision operator. Each time a residual fell by 10⁻⁴, the true one
+    is computed in float64 and replaces it; only a true residual ends a column as converged. If the true one did not
+    fall likewise, the column restarts from it with products in float64. A column that is predicted to need more than
+    `max_steps` further steps is given up, because a factorisation is faster: its code in the state is `SLOW`.
 
     Parameters
     ----------
     tol : float
-        On the true relative residual of each column.
+        Tolerance on the true relative residual of each column.
     max_steps : int
-        What a factorisation costs, in steps; each column takes at most twice as many.
+        The cost of a factorisation, in steps. Each column takes at most twice as many.
 
     References
     ----------
@@ -185,10 +186,6 @@ class SubsetGradients(Solver[SubsetSystems, SubsetState]):
         if not self.tol >= 0 or self.max_steps < 0:
             raise InvalidInput(message("SubsetGradients", repr(self), "give tol ≥ 0 and max_steps ≥ 0"))
 
-    @property
-    def tolerance(self) -> float:
-        return self.tol
-
     def start(self, problem: SubsetSystems) -> SubsetState:
         B = np.ascontiguousarray(problem.B, np.float64)
         Z = _preconditioned(problem, B, np.arange(B.shape[1]))
@@ -211,7 +208,7 @@ class SubsetGradients(Solver[SubsetSystems, SubsetState]):
         codes, residuals, true, wide, images = self._certify(problem, live, X, R, codes, state)
         anew = wide & ~state.wide[live]
         codes = np.where((codes == RUNNING) & self._slow(residuals, state.steps + 1), SLOW, codes)
-        # Those that ended need no direction; where all did the preconditioner is spared.
+        # Columns that ended need no direction. If all did, the preconditioner is not applied.
         Z = _preconditioned(problem, R, live) if np.any(codes == RUNNING) else R
         rho = column_dots(R, Z)
         P *= np.divide(rho, state.rho[live], out=np.zeros(len(live)), where=(state.rho[live] > 0) & ~anew)
@@ -223,7 +220,7 @@ class SubsetGradients(Solver[SubsetSystems, SubsetState]):
     def _certify(
         self, problem: SubsetSystems, live: NDArray[np.intp], X: Floats, R: Floats, codes: Any, state: SubsetState
     ) -> tuple[Any, Floats, Floats, NDArray[np.bool_], Floats]:
-        """True residuals, into R, where it is time; what that says of each column; the images as last seen."""
+        """Put the true residuals that are due into R; return codes, residuals, true ones, `wide`, and the images."""
         residuals, true, wide = column_norms(R) / problem.scales[live], state.true[live], state.wide[live]
         due = (codes == RUNNING) & (residuals <= np.maximum(self.tol, REPLACE * true))
         if (state.steps + 1) % AGAIN == 0:
@@ -244,7 +241,7 @@ class SubsetGradients(Solver[SubsetSystems, SubsetState]):
         return codes, residuals, np.where(due, residuals, true), wide | drifted, images
 
     def _slow(self, residuals: Floats, steps: int) -> NDArray[np.bool_]:
-        """Whether a column would, at its pace so far, need `max_steps` more."""
+        """Whether each column is predicted, from its mean rate so far, to need more than `max_steps` further steps."""
         if steps < LOOK:
             return np.zeros(len(residuals), bool)
         pace = np.log(np.clip(residuals, 1e-300, 0.9)) / steps
@@ -257,14 +254,14 @@ class SubsetGradients(Solver[SubsetSystems, SubsetState]):
         return _STATUS[int(np.max(state.codes, initial=CONVERGED))]
 
     def finish(self, problem: SubsetSystems, state: SubsetState) -> tuple[Floats, float]:
-        # Of the columns that converged it is known.
+        # The true residuals of converged columns are known.
         known, rest = state.codes == CONVERGED, np.flatnonzero(state.codes != CONVERGED)
         residuals = [state.true[known], problem.residuals(np.ascontiguousarray(state.X[:, rest]), rest)]
         return state.X, float(np.max(np.concatenate(residuals), initial=0.0))
 
 
 def _sound(values: Floats) -> NDArray[np.int64]:
-    """RUNNING for a positive number."""
+    """The code of a column whose curvature or ρ has this value: RUNNING if it is positive."""
     return np.where(values > 0, RUNNING, np.where(np.isfinite(values), BREAKDOWN, NOT_FINITE)).astype(np.int64)
 
 
@@ -283,7 +280,7 @@ def _preconditioned(problem: SubsetSystems, R: Floats, columns: NDArray[np.intp]
 
 
 def _put(state: SubsetState, live: NDArray[np.intp], **parts: Any) -> SubsetState:
-    """The state after a step of the columns `live`."""
+    """The state after a step of the columns `live`, whose new values are the `parts`."""
     if len(live) == len(state.codes):
         return replace(state, steps=state.steps + 1, **parts)
     whole = {name: getattr(state, name).copy() for name in parts}

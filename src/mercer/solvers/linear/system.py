@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from mercer.errors import InvalidInput, message
 from mercer.former_names import present_fields
 from mercer.operators import Operator
+from mercer.solvers.base import require_symmetric
 
 __all__ = ["Floats", "LinearSystem", "column_dots", "column_norms"]
 
@@ -25,18 +26,18 @@ class LinearSystem:
     Parameters
     ----------
     A : Operator of shape (n, n), symmetric
-        Products with float64 vectors define the true residual: A may be more precise than the matrix that is factored.
+        Its products with float64 vectors define the true residual. A may be more precise than the factored matrix.
     B : array-like of shape (n,) or (n, r)
+        One or r right-hand sides.
     shift : float or array-like of shape (n,)
         Added to the diagonal.
     preconditioner : Operator, optional
-        V ↦ M V with M ≈ (A + diag(shift))⁻¹, symmetric positive definite; used by conjugate gradients.
+        V ↦ M V with M ≈ (A + diag(shift))⁻¹, symmetric positive definite. Conjugate gradients use it.
     low_precision : Operator, optional
-        A with entries in float32, for the products that need no more; used by refined conjugate gradients.
+        A with entries in float32 or 16 bits. Refined conjugate gradients use it for their inner products.
     matrix : array of shape (n, n), optional
-        The entries of A, without the shift, in a buffer that ``Cholesky`` may *overwrite* with its factor; of a
-        row-major one only those on the diagonal and right of it are read. Without it ``Cholesky`` makes the buffer by
-        ``A.fill``.
+        The entries of A, without the shift. ``Cholesky`` *overwrites* this buffer with its factor, and reads only the
+        diagonal and the entries right of it if the buffer is row-major. Without it, ``Cholesky`` calls ``A.fill``.
 
     Examples
     --------
@@ -59,8 +60,7 @@ class LinearSystem:
     def __post_init__(self) -> None:
         n = self.A.shape[0]
         B, shift = np.asarray(self.B), np.asarray(self.shift)
-        if self.A.shape != (n, n) or not self.A.symmetric:
-            self._refuse(f"an operator of shape {self.A.shape}, symmetric={self.A.symmetric}", "give a symmetric one")
+        require_symmetric("LinearSystem", self.A)
         if B.ndim not in (1, 2) or B.shape[0] != n or B.dtype.kind not in "biuf":
             self._refuse(f"a right-hand side of shape {B.shape} and dtype {B.dtype}", f"give {n} rows of real numbers")
         if shift.shape not in ((), (n,)) or shift.dtype.kind not in "biuf":
@@ -70,7 +70,7 @@ class LinearSystem:
         if self.low_precision is not None and (self.low_precision.shape != (n, n) or not self.low_precision.symmetric):
             self._refuse(
                 f"a low-precision operator of shape {self.low_precision.shape}",
-                f"give a symmetric one of shape {(n, n)}",
+                f"give a symmetric operator of shape {(n, n)}",
             )
         if self.matrix is not None and self.matrix.shape != (n, n):
             self._refuse(f"a matrix of shape {self.matrix.shape}", f"give shape {(n, n)}")
@@ -92,7 +92,7 @@ class LinearSystem:
 
     @cached_property
     def scales(self) -> Floats:
-        """‖b‖ for each right-hand side, and 1 where b = 0."""
+        """‖b‖ for each right-hand side, and 1 if b = 0."""
         norms = column_norms(self.columns)
         return np.where(norms == 0, 1.0, norms)
 
@@ -100,10 +100,6 @@ class LinearSystem:
     def _shift(self) -> Any:
         shift = np.asarray(self.shift, np.float64)
         return shift[:, None] if shift.ndim else float(shift)
-
-    def shift_of(self, rows: NDArray[np.intp]) -> Any:
-        """The shift of some rows, to be multiplied with these rows of X."""
-        return self._shift[rows] if np.ndim(self._shift) else self._shift
 
     def apply(self, X: Floats) -> Floats:
         """(A + diag(shift)) X in float64."""
@@ -124,12 +120,12 @@ class LinearSystem:
 
 
 def column_dots(X: Floats, Y: Floats) -> Floats:
-    """⟨xⱼ, yⱼ⟩ for each column, with no array of products."""
+    """⟨xⱼ, yⱼ⟩ for each column, without an array of products."""
     return np.asarray(np.einsum("ij,ij->j", X, Y))
 
 
 def column_norms(X: Floats) -> Floats:
-    """‖xⱼ‖ for each column, scaled so that squares neither overflow nor vanish."""
+    """‖xⱼ‖ for each column, scaled so that squares neither overflow nor underflow."""
     largest = np.max(np.abs(X), axis=0, initial=0.0)
     unit = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
     scaled = X / unit

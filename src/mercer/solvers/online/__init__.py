@@ -1,4 +1,4 @@
-"""Online learners: rows are met one by one, within a budget."""
+"""Online learners: they visit rows one by one and keep a dictionary within a budget."""
 
 from mercer.former_names import deprecated_names
 from mercer.solvers.online.learner import Basis, ChunkKernel, Learner

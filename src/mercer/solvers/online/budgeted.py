@@ -1,4 +1,4 @@
-"""Budgeted stochastic gradient descent: the support vector machine that merges its support vectors."""
+"""Budgeted stochastic gradient descent: a support vector machine that merges support vectors beyond its budget."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["BudgetedDescent", "BudgetedState"]
 
 @dataclass(frozen=True)
 class BudgetedState(State):
-    """b with f = Σ b k/(α steps), u with steps·b − u the sum of b over all rows; what was done, and Σ of the losses."""
+    """b with f = Σ b k/(α steps), u with steps·b − u the sum of b over all rows, the counts, and the sum of losses."""
 
     b: Floats
     u: Floats
@@ -34,17 +34,19 @@ class BudgetedState(State):
 
 @dataclass(frozen=True)
 class BudgetedDescent:
-    r"""min α/2 ‖f‖² + mean of max(0, 1 − margin), by steps of 1/(α t); beyond the budget the smallest b is merged.
+    r"""min α/2 ‖f‖² + mean of max(0, 1 − margin) by steps of 1/(α t). Beyond the budget the smallest b is merged.
 
-    Row t joins where its margin y f(x), f_y(x) − f_r(x) with many classes and r the best rival, is below 1. Two support
-    vectors p, q of one class become z = hp + (1 − h)q with b_z = b_p k(p, z) + b_q k(q, z), h the one with the least
-    loss ‖b_p φ(p) + b_q φ(q) − b_z φ(z)‖; the partner of the smallest b is the one of least loss among those with
-    γ‖p − q‖² ≤ 2, of none the nearest. With many classes h and the partner are those of coefficients of the same
-    direction. Of the Gaussian kernel only, whose merger is a vector again.
+    Row t becomes a support vector if its margin is below 1. The margin is y f(x), or f_y(x) − f_r(x) with many classes
+    and the best rival r. Merging replaces two support vectors p, q of one class by z = hp + (1 − h)q with
+    b_z = b_p k(p, z) + b_q k(q, z), where h minimises the loss ‖b_p φ(p) + b_q φ(q) − b_z φ(z)‖. The smallest b is
+    merged with the partner of least loss among those with γ‖p − q‖² ≤ 2, or with the nearest one if there are none.
+    With many classes, h and the partner are those for coefficients of the same direction. The kernel must be Gaussian,
+    for which z is again a vector.
 
     Parameters
     ----------
     budget : int
+        Most support vectors.
     alpha : float
         α > 0.
 
@@ -76,12 +78,12 @@ class BudgetedDescent:
             raise InvalidInput(message("BudgetedDescent", repr(self), "give budget ≥ 1 and alpha > 0"))
 
     def start(self, outputs: int) -> BudgetedState:
-        """The state before the first row; two classes have one output."""
+        """The state before the first row. Two classes have one output."""
         nothing = np.zeros((0, outputs))
         return BudgetedState(0, nothing, nothing, 0, 0, 0, 0, 0.0)
 
     def open(self, state: BudgetedState, Z: NDArray[np.floating], rows: int) -> OpenDictionary:
-        """The dictionary's rows Z and the state, with room for the budget and one more, and for chunks of so many."""
+        """The dictionary with rows Z, with room for one row more than the budget and for chunks of `rows` rows."""
         slots = self.budget + 1
         pool = np.zeros((rows + slots, Z.shape[1]), Z.dtype)
         b, u = (np.zeros((slots, part.shape[1])) for part in (state.b, state.u))
@@ -90,16 +92,17 @@ class BudgetedDescent:
         return OpenDictionary(self, pool=pool, Z=pool[rows:], b=b, u=u, used=len(Z), state=state)
 
     def coefficients(self, state: BudgetedState, averaged: bool = False) -> Floats:
-        """b/(α steps); averaged over t with weights t, so that it is the mean of the b."""
+        """b/(α steps). The average over t has weights t, so that it is the mean of the b."""
         b = state.b - state.u / max(state.steps, 1) if averaged else state.b
         return np.asarray(b / (self.alpha * max(state.steps, 1)))
 
 
 @dataclass
 class OpenDictionary:
-    """What chunks update in place: rows, b and u, of which the first `used` count.
+    """The dictionary's rows, b and u, which chunks update in place; the first `used` entries are in use.
 
-    The pool has room for a chunk's rows in front of the dictionary's, so that their distances from both are one matrix.
+    The pool has room for the rows of a chunk before those of the dictionary, so that one matrix holds the distances
+    from both.
     """
 
     rule: BudgetedDescent
@@ -111,16 +114,16 @@ class OpenDictionary:
     state: BudgetedState
 
     def after(self, x: NDArray[np.floating]) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
-        """The rows x, and these with the dictionary after them: views of the pool."""
+        """Views of the pool: the rows x, and x followed by the dictionary."""
         end = len(self.pool) - len(self.Z)
         first = end - len(x)
         self.pool[first:end] = x
         return self.pool[first:end], self.pool[first : end + self.used]
 
     def visit(self, x: NDArray[np.floating], distances: NDArray[np.floating], labels: Integers, gamma: float) -> None:
-        """The updates of the rows x, one after the other: see `merge_pass` of the reference.
+        """Update by the rows x, one after the other (see `merge_pass` of the reference engine).
 
-        `distances` are γ‖·‖² of x among themselves and then from the dictionary, with room for the rest of it.
+        `distances` are γ‖·‖² of x from x and then from the dictionary, with room for the rows that it may add.
         """
         s, n = self.state, len(x)
         self.used, steps, *counts = backend.engine().merge_pass(
@@ -141,7 +144,7 @@ class OpenDictionary:
         self.state = BudgetedState(steps, b, u, *(one + more for one, more in zip(before, counts, strict=True)))
 
     def close(self) -> tuple[BudgetedState, NDArray[np.floating]]:
-        """The state and the dictionary's rows, of their own."""
+        """Copies of the state and of the dictionary's rows."""
         s, n = self.state, self.used
         b, u = self.b[:n].copy(), self.u[:n].copy()
         return BudgetedState(s.steps, b, u, s.mistakes, s.updates, s.merges, s.removals, s.loss), self.Z[:n].copy()

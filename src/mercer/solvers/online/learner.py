@@ -1,4 +1,4 @@
-"""The contract of an online learner: a dictionary within a budget, rows that come a chunk at a time."""
+"""The contract of an online learner: a dictionary within a budget, updated by chunks of rows."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
 from mercer.solvers.base import State
+from mercer.solvers.descent.perceptron import rivals
 
 __all__ = ["Basis", "ChunkKernel", "Learner", "ahead", "extended"]
 
@@ -23,82 +24,81 @@ L = TypeVar("L", bound=State)
 
 @dataclass(frozen=True, eq=False)
 class ChunkKernel:
-    """The kernel values that a chunk of n rows brings to a dictionary of m: all that its updates need.
+    """The kernel values that updates of a dictionary of m rows by a chunk of n rows need.
 
     Parameters
     ----------
     m, n : int
+        Rows of the dictionary and of the chunk.
     values : callable
-        p ↦ k of the dictionary and then the rows with its first p and then the rows, of shape (m + n, p + n).
+        p ↦ kernel matrix of shape (m + n, p + n). Its rows are the dictionary and then the chunk; its columns are the
+        first p rows of the dictionary and then the chunk.
     """
 
     m: int
     n: int
     values: Callable[[int], Floats]
 
-    def near_and_own(self) -> tuple[Floats, Floats]:
-        """k(dictionary, rows) and k(rows, rows)."""
-        K = self.values(0)
-        return K[: self.m], K[self.m :]
-
 
 class Learner(ABC, Generic[L]):
-    """A frozen dataclass of parameters. Its state is arrays, of as many rows as the dictionary where they have rows.
+    """A frozen dataclass of parameters. The arrays of its state have one row for each row of the dictionary.
 
-    The rows of a chunk are visited one after the other: cut in chunks in whatever way, they leave the same state, up to
-    rounding.
+    The rows of a chunk are visited one after the other. So the state does not depend on how the rows were divided into
+    chunks, up to rounding.
     """
 
     budget: int
 
     @abstractmethod
     def start(self, outputs: int) -> L:
-        """The state before the first row, for so many targets or classes."""
+        """The state before the first row, for this number of targets or classes."""
 
     @abstractmethod
     def visit(self, state: L, chunk: ChunkKernel, targets: NDArray[Any]) -> tuple[L, NDArray[np.intp]]:
-        """The state after a chunk, and what is in the dictionary then: indices into its rows followed by the chunk's.
+        """The state after a chunk, and the new dictionary: indices into its former rows followed by those of the chunk.
 
-        `targets` are labels of shape (n,) for a classifier, values of shape (n, outputs) otherwise.
+        `targets` are labels of shape (n,) for a classifier, and values of shape (n, outputs) otherwise.
         """
 
     @abstractmethod
     def coefficients(self, state: L, averaged: bool = False) -> Floats:
-        """b of shape (m, outputs) with f = Σ b k(dictionary, ·); `averaged` over all rows seen."""
+        """b of shape (m, outputs) with f = Σ b k(dictionary, ·), or its average over all rows seen."""
 
     def _require(self, ok: bool) -> None:
         if not ok:
-            raise InvalidInput(message(type(self).__name__, repr(self), "give budget ≥ 1 and numbers in their range"))
+            do = "give budget ≥ 1, and parameters within the ranges of the docstring"
+            raise InvalidInput(message(type(self).__name__, repr(self), do))
 
 
 class Basis:
-    """Orthonormal functions v = W k(dictionary, ·) of its span, W lower triangular: a Cholesky factor that grows.
+    """Orthonormal functions v = W k(dictionary, ·) of the dictionary's span; W, lower triangular, grows with it.
 
-    It keeps, for a chunk of rows, their coordinates V, and the squared distances from the span that are left.
+    For the rows of a chunk it holds the coordinates V, and in `left` the squared distances from the span.
     """
 
     def __init__(self, W: Floats, chunk: ChunkKernel) -> None:
-        near, self.own = chunk.near_and_own()
+        K = chunk.values(0)
+        near, self.own = K[: chunk.m], K[chunk.m :]
         self.m, self.size, self.joined = chunk.m, chunk.m, list[int]()
-        # V = W near, which to Fortran is Vᵀ = nearᵀ Wᵀ.
+        # V = W near, computed in Fortran order as Vᵀ = nearᵀ Wᵀ.
         first = scipy.linalg.blas.dtrmm(1.0, W, near.T, side=1, lower=1, trans_a=1).T if self.m else near
         self._W, self._V = W, first
         self.left = np.maximum(np.diagonal(self.own) - np.einsum("ij,ij->j", first, first), 0.0)
 
     @property
     def W(self) -> Floats:
-        """The factor, with a row for each that joined."""
+        """W, with a new row for each row that joined."""
         return np.array(self._W[: self.size, : self.size], order="F") if self.joined else self._W
 
     @property
     def V(self) -> Floats:
-        """The coordinates of the chunk's rows, in columns."""
+        """The coordinates of the chunk's rows in columns."""
         return self._V[: self.size]
 
     def admit(self, j: int) -> Floats:
-        """Row j of the chunk joins; the new coordinate of the chunk's rows, 0 for those before j, which came before it.
+        """Add row j of the chunk; return the new coordinate of the chunk's rows, which is 0 for the rows before j.
 
-        Earlier rows stay as they were seen: projected on the span that there was.
+        Those rows keep their projection on the span at the time when they were visited.
         """
         if not self.joined:
             most, n = self.m + len(self.own), len(self.own)
@@ -117,26 +117,22 @@ class Basis:
         return row
 
     def members(self) -> NDArray[np.intp]:
-        """The dictionary, as indices into its rows at first and the chunk's."""
+        """The dictionary, as indices into its former rows followed by those of the chunk."""
         return np.concatenate([np.arange(self.m), self.m + np.array(self.joined, np.intp)])
 
 
 def extended(A: Floats, rows: int) -> Floats:
-    """A copy of A with zeros below, so many rows in all."""
+    """A copy of A with rows of zeros added, up to `rows` rows."""
     out = np.zeros((max(rows, len(A)), *A.shape[1:]), A.dtype)
     out[: len(A)] = A
     return out
 
 
 def ahead(F: Floats, labels: Integers) -> tuple[Floats, Integers]:
-    """Half of f_y − f_r for each row, and the best rival r: with two classes and f₀ = −f₁ it is y f₁.
+    """(f_y − f_r)/2 for each row, and the best rival r; with two classes and f₀ = −f₁ this is y f₁.
 
     >>> ahead(np.array([[-2.0, 2.0], [3.0, -3.0]]), np.array([1, 1]))
     (array([ 2., -3.]), array([0, 0]))
     """
-    rows = np.arange(len(F))
-    true = F[rows, labels]
-    others = F.copy()
-    others[rows, labels] = -np.inf
-    rivals = others.argmax(axis=1)
-    return 0.5 * (true - others[rows, rivals]), rivals
+    rows, best = np.arange(len(F)), rivals(F, labels)
+    return 0.5 * (F[rows, labels] - F[rows, best]), best

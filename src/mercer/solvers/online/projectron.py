@@ -1,4 +1,4 @@
-"""Projectron++: the perceptron whose mistakes are projected on the dictionary's span where they nearly lie in it."""
+"""Projectron++: a perceptron that projects a mistake on the dictionary's span if the row nearly lies in it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Projectron", "ProjectronState"]
 
 @dataclass(frozen=True)
 class ProjectronState(State):
-    """W, the coordinates θ of f in the orthonormal basis W k(dictionary, ·), and U with steps·θ − U their sum."""
+    """W, the coordinates θ of f in the orthonormal basis W k(dictionary, ·), and U with steps·θ − U the sum of θ."""
 
     W: Floats
     theta: Floats
@@ -30,22 +30,22 @@ class ProjectronState(State):
 
 @dataclass(frozen=True)
 class Projectron(Learner[ProjectronState]):
-    r"""On a mistake f := f + y Pk(x, ·) if δ = ‖k(x, ·) − Pk(x, ·)‖ ≤ η, else f := f + y k(x, ·) and x joins.
+    r"""On a mistake f := f + y Pk(x, ·) if δ = ‖k(x, ·) − Pk(x, ·)‖ ≤ η; else f := f + y k(x, ·) and x joins.
 
-    P is the projection on the span of the dictionary. A row that is right by less than 1 updates too, where its loss
-    ℓ = 1 − y f(x) is at least δ/η: f := f + y τ Pk(x, ·), τ = min(1, ℓ/‖Pk‖², 2(ℓ − δ/η)/‖Pk‖²). With a full
-    dictionary every mistake is projected. With many classes y f is (f_y − f_r)/2, r the best rival, and f_y gains what
-    f_r loses.
+    P projects on the span of the dictionary. A row classified rightly with a margin below 1 updates f too, if its loss
+    ℓ = 1 − y f(x) is at least δ/η: f := f + y τ Pk(x, ·) with τ = min(1, ℓ/‖Pk‖², 2(ℓ − δ/η)/‖Pk‖²). If the dictionary
+    is full, every mistake is projected. With many classes y f means (f_y − f_r)/2 with the best rival r; the update is
+    added to f_y and subtracted from f_r.
 
-    In coordinates v = W k(dictionary, ·) the projection of a row is its v, so that a chunk costs two matrix products
-    (m²n) and each update O(n).
+    In coordinates v = W k(dictionary, ·) the projection of a row is its v. So a chunk costs two matrix products (m²n),
+    and each update O(n).
 
     Parameters
     ----------
     budget : int
-        Rows of the dictionary at most.
+        Most rows of the dictionary.
     eta : float
-        η > 0.
+        η > 0. A larger η projects more mistakes.
 
     References
     ----------
@@ -53,7 +53,7 @@ class Projectron(Learner[ProjectronState]):
 
     Examples
     --------
-    The second row is the first one again with the other label: it is projected.
+    The second row equals the first one and has the other label. It is projected.
 
     >>> from mercer.solvers import ChunkKernel
     >>> rule = Projectron(budget=10)
@@ -98,7 +98,7 @@ class Projectron(Learner[ProjectronState]):
         return after, basis.members()
 
     def _next(self, run: _Visit, at: int, labels: Integers) -> tuple[int, int, float] | None:
-        """The next row that updates f, its rival and its margin."""
+        """The next row that updates f, with its rival and its margin; None if there is no such row."""
         margins, rivals = ahead(run.F[at:], labels[at:])
         far = np.sqrt(run.basis.left[at:]) / self.eta
         found = np.flatnonzero((margins <= 0) | ((margins < 1) & (1 - margins >= far) & (run.squares[at:] > 0)))
@@ -117,7 +117,7 @@ class Projectron(Learner[ProjectronState]):
 
 
 class _Visit:
-    """f of the chunk's rows, and P = VᵀV, as they change."""
+    """f of the chunk's rows, and P = VᵀV, kept up to date during a visit."""
 
     def __init__(self, basis: Basis, F: Floats, P: Floats, steps: int) -> None:
         self.basis, self.F, self.P, self.steps = basis, F, P, steps

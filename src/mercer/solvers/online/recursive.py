@@ -1,4 +1,4 @@
-"""Online regression: recursive least squares on what is new in feature space, and quantised least mean squares."""
+"""Online regression: recursive least squares with a sparse dictionary, and quantised least mean squares."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from mercer.solvers.online.learner import Basis, ChunkKernel, Floats, Learner, e
 __all__ = ["QuantisedLMS", "QuantisedState", "RecursiveLeastSquares", "RecursiveState"]
 
 ROUNDING = 1e-12
-"""The least share of k(x, x) outside of a span that is more than the rounding of 1000 products."""
+"""A squared distance from the span below this share of k(x, x) is rounding, as of 1000 products."""
 
 
 @dataclass(frozen=True)
 class RecursiveState(State):
-    """W, and Σ v vᵀ, Σ v y and Σ y² of the coordinates v = W k(dictionary, ·) of the rows seen."""
+    """W, and Σ v vᵀ, Σ v y and Σ y² over the rows seen, with their coordinates v = W k(dictionary, ·)."""
 
     W: Floats
     R: Floats
@@ -34,17 +34,18 @@ class RecursiveState(State):
 
 @dataclass(frozen=True)
 class RecursiveLeastSquares(Learner[RecursiveState]):
-    r"""min Σ (y − f(x))² + λ‖f‖² over f in the dictionary's span, each row seen as its projection on the span then.
+    r"""min Σ (y − f(x))² + λ‖f‖² over f in the dictionary's span, with each row projected on the span at its visit.
 
-    A row joins where it is not nearly in the span, ‖k(x, ·) − Pk(x, ·)‖² > ν k(x, x), and there is room. In the
-    orthonormal coordinates v of the dictionary, which later members only extend, the normal equations are
-    (Σ v vᵀ + λI) θ = Σ v y: sums that a chunk adds at once, so that the answer is that of one row after the other.
+    A row joins if it is not nearly in the span, ‖k(x, ·) − Pk(x, ·)‖² > ν k(x, x), and the dictionary has room. In the
+    orthonormal coordinates v of the dictionary, to which later members only add, the normal equations are
+    (Σ v vᵀ + λI) θ = Σ v y. A chunk adds to these sums at once, with the same answer as one row after the other.
 
     Parameters
     ----------
     budget : int
+        Most rows of the dictionary.
     nu : float
-        ν ≥ 0.
+        ν ≥ 0. A larger ν keeps fewer rows.
     alpha : float
         λ ≥ 0; 0 in the paper.
 
@@ -55,7 +56,7 @@ class RecursiveLeastSquares(Learner[RecursiveState]):
 
     Examples
     --------
-    The third row is the first one again.
+    The third row equals the first one.
 
     >>> from mercer.solvers import ChunkKernel
     >>> K = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 1.0]])
@@ -81,7 +82,7 @@ class RecursiveLeastSquares(Learner[RecursiveState]):
         self, state: RecursiveState, chunk: ChunkKernel, targets: Floats
     ) -> tuple[RecursiveState, NDArray[np.intp]]:
         basis, full = Basis(state.W, chunk), 0
-        # A row that is in the span but for rounding has no direction of its own.
+        # A row in the span, up to rounding, adds no direction.
         least = max(self.nu, ROUNDING) * np.diagonal(basis.own)
         at = 0
         while len(new := np.flatnonzero(basis.left[at:] > least[at:])):
@@ -102,11 +103,11 @@ class RecursiveLeastSquares(Learner[RecursiveState]):
         return after, basis.members()
 
     def coefficients(self, state: RecursiveState, averaged: bool = False) -> Floats:
-        """Wᵀθ; there is nothing to average."""
+        """Wᵀθ, which needs no averaging."""
         return self.answer(state)[0]
 
     def answer(self, state: RecursiveState) -> tuple[Floats, float]:
-        """Wᵀθ, and √(Σ (y − f)²/Σ y²) over the rows as they were seen, of the worst target."""
+        """Wᵀθ, and the largest √(Σ (y − f)²/Σ y²) of the targets, over the projections of the rows seen."""
         theta = self._theta(state)
         rest = state.squares - 2 * (theta * state.moments).sum(axis=0) + (theta * (state.R @ theta)).sum(axis=0)
         share = np.maximum(rest, 0.0) / np.where(state.squares > 0, state.squares, 1.0)
@@ -118,14 +119,14 @@ class RecursiveLeastSquares(Learner[RecursiveState]):
         A = state.R + self.alpha * np.eye(len(state.R))
         try:
             factor = scipy.linalg.cho_factor(A, lower=True, check_finite=False)
-        except np.linalg.LinAlgError:  # singular but for rounding, which only λ = 0 can be
+        except np.linalg.LinAlgError:  # singular up to rounding, which can happen only if λ = 0
             return np.asarray(scipy.linalg.lstsq(A, state.moments, check_finite=False)[0])
         return np.asarray(scipy.linalg.cho_solve(factor, state.moments, check_finite=False))
 
 
 @dataclass(frozen=True)
 class QuantisedState(State):
-    """b, the sum u of what each had gained by when (steps·b − u is the sum over time), k(x, x), and Σ e² so far."""
+    """b, u with steps·b − u the sum of b over all rows, k(x, x) of the dictionary, Σ y², and Σ e² of the errors."""
 
     b: Floats
     u: Floats
@@ -141,16 +142,17 @@ class QuantisedState(State):
 
 @dataclass(frozen=True)
 class QuantisedLMS(Learner[QuantisedState]):
-    r"""b_q := b_q + η (y − f(x)), q the nearest of the dictionary if ‖φ(x) − φ(q)‖ ≤ ε, else x itself, which joins.
+    r"""b_q := b_q + η (y − f(x)) for the nearest q of the dictionary if ‖φ(x) − φ(q)‖ ≤ ε; else x joins and is q.
 
-    With a full dictionary every row is quantised. Who joins, and who stands for whom, does not depend on the targets:
-    then the errors of a chunk are the solution of one triangular system.
+    If the dictionary is full, every row is assigned to its nearest q. The assignment does not depend on the targets. So
+    the errors of a chunk are the solution of one triangular system.
 
     Parameters
     ----------
     budget : int
+        Most rows of the dictionary.
     epsilon : float
-        ε ≥ 0, a distance in feature space: of Gaussian kernels ‖φ(x) − φ(z)‖² = 2 − 2k(x, z).
+        ε ≥ 0, a distance in feature space; for a Gaussian kernel ‖φ(x) − φ(z)‖² = 2 − 2k(x, z).
     step_size : float
         η, below 2/max k(x, x).
 
@@ -187,7 +189,7 @@ class QuantisedLMS(Learner[QuantisedState]):
         m, n, K = chunk.m, chunk.n, chunk.values(0)
         stands, joined = self._quantise(state, K[:m], K[m:])
         sources = np.concatenate([np.arange(m), m + joined])
-        values = K[sources[stands]]  # row l: k(who stands for l, the chunk's rows)
+        values = K[sources[stands]]  # row l: k(the q of row l, the chunk's rows)
         first = targets - K[:m].T @ state.b
         lower = np.tril(self.step_size * values.T, -1)
         if not (np.all(np.isfinite(lower)) and np.all(np.isfinite(first))):
@@ -202,7 +204,7 @@ class QuantisedLMS(Learner[QuantisedState]):
         return QuantisedState(state.steps + n, b, u, diagonal, squares, misses), sources
 
     def _quantise(self, state: QuantisedState, near: Floats, own: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Who stands for each row of the chunk, by its place in the dictionary, and which rows join."""
+        """The q of each row of the chunk, by its place in the dictionary, and the rows that join."""
         m, n = near.shape
         square, joined, rows = np.diagonal(own), list[int](), np.arange(n)
         apart = state.diagonal[:, None] + square - 2 * near

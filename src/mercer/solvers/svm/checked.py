@@ -1,4 +1,4 @@
-"""What the solvers of duals share: steps on a matrix that may be in float32, and a check of what they settled."""
+"""The common loop of the solvers of duals: steps on a matrix that may be in float32, checked in float64."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mercer.solvers.svm.dual import DualBatch, DualPoint, Floats, Integers
 __all__ = ["CAPPED", "MARGIN", "RUNNING", "SETTLED", "STUCK", "CheckedDual", "DualState"]
 
 MARGIN = 0.95
-"""Of the tolerance, on the stored matrix: what its rounding may add up to is left to the check."""
+"""Share of the tolerance that the steps on the stored matrix must meet; the rest allows for its rounding."""
 STALLS_ALLOWED = 3
 
 RUNNING, SETTLED, STUCK, CAPPED = SmoStatus
@@ -25,12 +25,12 @@ RUNNING, SETTLED, STUCK, CAPPED = SmoStatus
 
 @dataclass(frozen=True)
 class DualState(State):
-    """β and gradients; those of variables that are set aside (not active) belong to the anchor, a former β.
+    """β and the gradients. Those of inactive variables belong to the anchor, an earlier β.
 
-    `ended` says of each problem whether it runs, was settled, is stuck, or came to the limit of its steps; `checked`
-    whether the gradient is the exact operator's, and `checks` how often it was; `gaps` and `last` are m − M now and at
-    the last check, `stalls` the checks that did not halve it; `faces` how often a problem went to the minimum over a
-    face.
+    `ended` tells for each problem whether it is running, settled, stuck, or at the limit of its steps. `gaps` and
+    `last` are m − M now and at the last check, and `stalls` counts the checks that did not halve it. `checked` tells
+    whether the exact operator computed the gradient, and `checks` how often it did. `faces` counts the minimisations
+    over a face.
     """
 
     beta: Floats
@@ -57,9 +57,9 @@ S = TypeVar("S", bound=DualState)
 
 @dataclass(frozen=True)
 class CheckedDual(Solver[DualBatch, S]):
-    """A solver that advances the problems that run, and checks them in float64 when none does.
+    """A solver that advances the running problems, and checks all of them in float64 when none is running.
 
-    A subclass owes `start` and `_advance`, a bounded piece of work of each problem that runs.
+    A subclass defines `start` and `_advance`.
     """
 
     tol: float = 1e-3
@@ -72,10 +72,6 @@ class CheckedDual(Solver[DualBatch, S]):
                 message(type(self).__name__, repr(self), "give tol > 0, patience ≥ 0, and max_iter ≥ 0 or None")
             )
 
-    @property
-    def tolerance(self) -> float:
-        return self.tol
-
     def step(self, problem: DualBatch, state: S) -> S:
         if np.all(state.ended != RUNNING):
             return self._check(problem, state)
@@ -83,14 +79,14 @@ class CheckedDual(Solver[DualBatch, S]):
 
     @abstractmethod
     def _advance(self, problem: DualBatch, state: S) -> S:
-        """A bounded piece of work of each problem that runs."""
+        """The state after a bounded piece of work on each running problem."""
 
     def _limit(self, problem: DualBatch) -> int:
         largest = int(np.max(np.diff(problem.offset), initial=0))
         return max(10_000_000, 100 * largest) if self.max_iter is None else self.max_iter
 
     def _check(self, problem: DualBatch, state: S) -> S:
-        """The gradient of the exact operator, and the problems that do not hold there set running again."""
+        """The state with the exact operator's gradient. Problems that do not meet the tolerance by it run again."""
         gradient = problem.gradient(state.beta)
         gaps = problem.gaps(state.beta, gradient)
         good, halved = gaps <= self.tol, gaps <= 0.5 * state.last

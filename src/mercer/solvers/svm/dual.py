@@ -1,4 +1,4 @@
-"""The duals of support vector machines: quadratic problems with bounds and one sum, several on one matrix."""
+"""The duals of support vector machines: quadratic problems with bounds and a fixed sum, several on one matrix."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mercer.errors import InvalidInput, message
 from mercer.former_names import present_fields
 from mercer.operators import CachedRows, Operator
+from mercer.solvers.base import require_symmetric
 
 __all__ = ["DualBatch", "DualPoint"]
 
@@ -19,7 +20,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 ROUNDING = 1e-11
-"""Of the largest |β| of a problem: what steps to and fro may leave of a variable that goes back to its bound."""
+"""A variable within this share of a problem's largest |β| from its bound counts as at the bound."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,28 +36,28 @@ class DualPoint:
 class DualBatch:
     r"""min ½βᵀKβ − cᵀβ + ε‖β‖₁ over a ≤ β ≤ b with Σβ fixed: problems that share the matrix A, K = A[rows][:, rows].
 
-    With β = y∘α this is LIBSVM's min ½αᵀQα + pᵀα, yᵀα = const, 0 ≤ α ≤ C. The variables of all problems stand in one
-    array one after the other. Σβ is what it is at the start. A problem may have a second group of variables, with a sum
-    of its own, as the ν-variants need it.
+    With β = y∘α this is LIBSVM's min ½αᵀQα + pᵀα, yᵀα = const, 0 ≤ α ≤ C. The arrays hold the variables of all problems
+    one after the other. `start` fixes Σβ. A problem may have a second group of variables with a sum of its own, as the
+    ν-variants do.
 
     Parameters
     ----------
     A : Operator of shape (n, n), symmetric
-        May have entries in float32.
+        Its entries may be in float32.
     linear, lower, upper, start : arrays of shape (v,)
-        c, a, b, and a β to start from, which meets the constraints.
+        c, a, b, and the first β, which meets the constraints.
     rows : integers of shape (v,)
-        The row of A that a variable stands for.
+        The row of A that each variable belongs to.
     offset : integers of shape (p + 1,)
-        Variables offset[q] to offset[q + 1] are those of the problem q.
+        Problem q has the variables offset[q] to offset[q + 1].
     split : integers of shape (p,), optional
-        From here on they are its second group.
+        The first variable of each problem's second group.
     epsilon : float
         ε.
     blocks : integers of shape (n,), optional
-        Rows with one number are in the same problems: what products with the exact matrix are grouped by.
+        Rows with the same number occur in the same problems. Products with the exact matrix are grouped by them.
     exact : Operator, optional
-        A in float64, for gradients that are made anew; A itself by default.
+        A in float64, for recomputed gradients; A itself by default.
     """
 
     A: Operator
@@ -75,13 +76,12 @@ class DualBatch:
         self.__dict__.update(present_fields(state, kink="epsilon"))
 
     def __post_init__(self) -> None:
-        v, n = len(self.linear), self.A.shape[0]
+        v = len(self.linear)
         sizes = {len(one) for one in (self.lower, self.upper, self.start, self.rows)} | {int(self.offset[-1])}
-        if self.A.shape != (n, n) or not self.A.symmetric:
-            given = f"an operator of shape {self.A.shape}, symmetric={self.A.symmetric}"
-            raise InvalidInput(message("DualBatch", given, "give a symmetric one"))
+        require_symmetric("DualBatch", self.A)
         if sizes != {v}:
-            raise InvalidInput(message("DualBatch", f"arrays of {sorted(sizes | {v})} variables", "give one number"))
+            given = f"arrays of {sorted(sizes | {v})} variables"
+            raise InvalidInput(message("DualBatch", given, "give arrays of one length, the last offset"))
         inside = (self.lower <= self.start) & (self.start <= self.upper) & (self.lower < self.upper)
         if not np.all(inside):
             given = f"a start outside its bounds for {np.count_nonzero(~inside)} variables"
@@ -89,17 +89,17 @@ class DualBatch:
 
     @property
     def problems(self) -> int:
-        """How many there are."""
+        """The number of problems."""
         return len(self.offset) - 1
 
     @property
     def reference(self) -> Operator:
-        """The operator by which answers are judged."""
+        """The operator that defines the residual."""
         return self.A if self.exact is None else self.exact
 
     @cached_property
     def splits(self) -> Integers:
-        """The first variable of each problem's second group; the end where there is none."""
+        """The first variable of each problem's second group; the problem's end if it has none."""
         return np.asarray(self.offset[1:] if self.split is None else self.split, np.int64)
 
     @cached_property
@@ -113,7 +113,7 @@ class DualBatch:
         return 2 * self.owner + (np.arange(len(self.rows)) >= self.splits[self.owner])
 
     def part(self, q: int) -> tuple[DualBatch, Integers]:
-        """The problem q alone, on the rows that it needs, which come with it; on all of them, if it is the only one."""
+        """Problem q alone on the rows that it needs, and the indices of these rows."""
         some = slice(self.offset[q], self.offset[q + 1])
         rows, place = np.unique(self.rows[some], return_inverse=True)
         if len(rows) == self.A.shape[0]:
@@ -138,7 +138,7 @@ class DualBatch:
     # ---- optimality -------------------------------------------------------------------------------------------------
 
     def times(self, operator: Operator, beta: Floats) -> Floats:
-        """(Kβ) of each problem, in float64: by blocks of rows, all problems that a block is in at once."""
+        """Kβ of each problem in float64, block by block of rows, for all problems of a block at once."""
         out, n = np.zeros(len(beta)), self.A.shape[0]
         if not np.any(beta):
             return out
@@ -160,20 +160,20 @@ class DualBatch:
         return out
 
     def gradient(self, beta: Floats) -> Floats:
-        """c − Kβ, by the exact operator, which keeps nothing for the next time: A is what is worked with."""
+        """c − Kβ by the exact operator, which then releases its memory, because the steps use A."""
         found = np.asarray(self.linear - self.times(self.reference, beta))
         if self.reference is not self.A:
             self.reference.release()
         return found
 
     def slopes(self, beta: Floats, gradient: Floats) -> tuple[Floats, Floats]:
-        """g with the slope of ε|β| upwards, −∞ at b; and downwards, ∞ at a."""
+        """The slopes of the objective upwards (−∞ at b) and downwards (∞ at a), both with the slope of ε|β|."""
         up = gradient + np.where(beta < 0, self.epsilon, -self.epsilon)
         low = gradient + np.where(beta > 0, -self.epsilon, self.epsilon)
         return np.where(beta < self.upper, up, -np.inf), np.where(beta > self.lower, low, np.inf)
 
     def extremes(self, beta: Floats, gradient: Floats) -> tuple[Floats, Floats]:
-        """m and M, the largest slope upwards and the smallest downwards, of each group (2p of them)."""
+        """m and M of each of the 2p groups: the largest slope upwards and the smallest one downwards."""
         up, low = self.slopes(beta, gradient)
         top, bottom = np.full(2 * self.problems, -np.inf), np.full(2 * self.problems, np.inf)
         np.maximum.at(top, self.group, up)
@@ -181,24 +181,24 @@ class DualBatch:
         return top, bottom
 
     def gaps(self, beta: Floats, gradient: Floats) -> Floats:
-        """m − M of each problem; not above 0 at the optimum."""
+        """m − M of each problem; at most 0 at the optimum."""
         if not len(beta):
             return np.zeros(self.problems)
         top, bottom = self.extremes(beta, gradient)
         return np.asarray((top - bottom).reshape(-1, 2).max(axis=1))
 
     def residual(self, x: DualPoint) -> float:
-        """The largest m − M, from the operator in float64; 0 where there is nothing to gain."""
+        """The largest m − M, by the operator in float64; 0 if it is negative."""
         gaps = self.gaps(x.beta, self.gradient(x.beta))
         return float(np.max(np.maximum(gaps, 0.0) if not np.any(np.isnan(gaps)) else np.nan, initial=0.0))
 
-    # ---- what the answer tells --------------------------------------------------------------------------------------
+    # ---- multipliers and objectives of an answer --------------------------------------------------------------------
 
     def multipliers(self, x: DualPoint) -> Floats:
         """The multiplier of each group's sum: the mean slope of the variables inside their bounds.
 
-        Where there are none it is the middle of m and M, as in LIBSVM. Of an empty group it is 0. What is as near to a
-        bound as rounding may leave it counts as there.
+        If a group has no such variable, its multiplier is the mean of m and M, as in LIBSVM, and 0 if the group is
+        empty. A variable within rounding of a bound counts as at the bound.
         """
         beta = self.settled(x.beta)
         up, low = self.slopes(beta, x.gradient)
@@ -212,7 +212,7 @@ class DualBatch:
         return np.asarray(np.where(count > 0, total / np.maximum(count, 1), middle))
 
     def settled(self, beta: Floats) -> Floats:
-        """β, with what is within rounding of a bound, or of 0, put there."""
+        """β, in which each variable within rounding of a bound, or of 0, has that value."""
         largest = np.zeros(self.problems)
         np.maximum.at(largest, self.owner, np.abs(beta))
         near = ROUNDING * largest[self.owner]
@@ -226,7 +226,7 @@ class DualBatch:
         return np.asarray(np.bincount(self.owner, terms, self.problems))
 
     def duality_gaps(self, x: DualPoint) -> Floats:
-        """Primal less dual objective of each problem, with the intercept of `multipliers`: a bound on the error."""
+        """Primal minus dual objective of each problem, with the intercept of `multipliers`: a bound on the error."""
         slope = x.gradient - self.multipliers(x)[self.group]
 
         def gain(z: Floats) -> Floats:
@@ -238,7 +238,7 @@ class DualBatch:
 
 
 def _distinct(values: NDArray[Any], size: int) -> tuple[Integers, Integers]:
-    """The different ones of some integers below `size`, in order, and the place of each among them."""
+    """The distinct values of some integers below `size`, in order, and the index of each value among them."""
     seen = np.zeros(size, bool)
     seen[values] = True
     place = np.cumsum(seen) - 1

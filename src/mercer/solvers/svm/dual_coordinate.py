@@ -21,18 +21,18 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 CALL = 2e8
-"""Multiplications that one call of the engine may make for each thread, between two interrupt checks."""
+"""Multiplications per thread and call of the compiled engine: bounds the work between two interrupt checks."""
 VISITS = 20_000
-"""Of a call of the reference."""
+"""Visits of variables per call of the reference engine."""
 FIRST = 0.1
-"""The first tolerance on slopes, relative to the largest |c|; LIBLINEAR's."""
+"""The first tolerance on slopes, relative to the largest |c|, as in LIBLINEAR."""
 TIGHTER = 0.1
 LEAST = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
 class LinearPoint:
-    """β of all variables, and w of each problem."""
+    """β of all variables and w of each problem."""
 
     beta: Floats
     w: Floats
@@ -50,13 +50,13 @@ class LinearDualBatch:
     Parameters
     ----------
     features : array of shape (n, m), float32 or float64
-        An intercept is a constant column.
+        An intercept needs a constant column.
     linear, lower, upper : arrays of shape (v,)
         c, a ≤ 0, b ≥ 0.
     rows : integers of shape (v,)
-        The row of the features that belongs to a variable.
+        The row of the features that each variable belongs to.
     offset : integers of shape (p + 1,)
-        Variables offset[q] to offset[q + 1] are those of the problem q.
+        Problem q has the variables offset[q] to offset[q + 1].
     epsilon : float
         ε.
     """
@@ -86,7 +86,7 @@ class LinearDualBatch:
 
     @property
     def problems(self) -> int:
-        """How many there are."""
+        """The number of problems."""
         return len(self.offset) - 1
 
     @cached_property
@@ -102,7 +102,7 @@ class LinearDualBatch:
         return out
 
     def part(self, which: Integers) -> LinearDualBatch:
-        """The problems `which` alone, in rising order."""
+        """The problems `which` alone; `which` is in ascending order."""
         if len(which) == self.problems:
             return self
         own, sizes = np.isin(self.owner, which), np.diff(self.offset)[which]
@@ -125,7 +125,7 @@ class LinearDualBatch:
         return out
 
     def scores(self, w: Floats) -> Floats:
-        """wᵀx of each variable, a few rows at a time."""
+        """wᵀx of each variable, computed for a few rows at a time."""
         n, m = self.features.shape
         out = np.empty(len(self.rows))
         order = np.argsort(self.rows, kind="stable")
@@ -137,7 +137,7 @@ class LinearDualBatch:
         return out
 
     def objectives(self, x: LinearPoint) -> tuple[Floats, Floats]:
-        """The primal objective of each problem at w = Σ βₜxₜ, and its dual one, which is below it, at β."""
+        """The primal objective of each problem at w = Σ βₜxₜ, and the dual one at β, which is at most that."""
         error = self.linear - self.scores(x.w)
         best = np.maximum(self.upper * (error - self.epsilon), self.lower * (error + self.epsilon))
         norms = np.einsum("pm,pm->p", x.w, x.w) / 2
@@ -146,19 +146,19 @@ class LinearDualBatch:
         return norms + losses, gains - norms
 
     def gaps(self, x: LinearPoint) -> Floats:
-        """Primal less dual objective, relative to the primal one."""
+        """Primal minus dual objective of each problem, relative to the primal one."""
         primal, dual = self.objectives(x)
         size = np.maximum(np.abs(primal), np.finfo(float).tiny)
         return np.asarray(np.where(primal == dual, 0.0, (primal - dual) / size))
 
     def residual(self, x: LinearPoint) -> float:
-        """The largest relative gap, with w made from β."""
+        """The largest relative gap, with w recomputed from β."""
         return _largest(self.gaps(LinearPoint(x.beta, self.weights(x.beta))))
 
 
 @dataclass(frozen=True)
 class CoordinateState(State):
-    """β and w, how the passes stand (see the engine's ``coordinates``), and the relative gap of each problem."""
+    """β and w, the progress of the passes (see the engine's ``coordinates``), and the relative gap of each problem."""
 
     beta: Floats
     w: Floats
@@ -176,21 +176,21 @@ class CoordinateState(State):
 
 @dataclass(frozen=True)
 class DualCoordinateDescent(Solver[LinearDualBatch, CoordinateState]):
-    r"""βₜ ← the minimum along βₜ within its bounds, w ← w + δₜxₜ, for all variables in random order, again and again.
+    r"""βₜ ← the minimum along βₜ within its bounds, w ← w + δₜxₜ, in passes over all variables in random order.
 
-    Variables whose slopes hold them at a bound by more than the largest violation of the last pass are set aside, and
-    looked at again before a problem is called done. That is the case when its duality gap, measured in float64 with w
-    made anew from β, is at most ``tol`` of its objective; until then the tolerance on slopes is made ten times tighter.
-    Problems run side by side, each on one thread. A step is a bounded number of visits.
+    A variable at a bound is left out of further passes if its slope exceeds the largest violation of the last pass. All
+    variables are visited again before a problem ends. A problem has converged when its duality gap, computed in float64
+    with w recomputed from β, is at most ``tol`` of its objective. If the gap is larger, the tolerance on slopes is made
+    ten times tighter. Problems run in parallel, each on one thread. A step is a bounded number of visits.
 
     Parameters
     ----------
     tol : float
-        On the relative duality gap.
+        Tolerance on the relative duality gap.
     max_passes : int
-        Of each problem.
+        Most passes over each problem.
     seed : int
-        Of the order.
+        Seed for the order of the variables.
 
     References
     ----------
@@ -218,10 +218,6 @@ class DualCoordinateDescent(Solver[LinearDualBatch, CoordinateState]):
         if not (self.tol >= 0 and self.max_passes >= 0 and self.seed >= 0):
             given = message("DualCoordinateDescent", repr(self), "give tol, max_passes and seed ≥ 0")
             raise InvalidInput(given)
-
-    @property
-    def tolerance(self) -> float:
-        return self.tol
 
     def start(self, problem: LinearDualBatch) -> CoordinateState:
         p, sizes = problem.problems, np.diff(problem.offset)
@@ -262,7 +258,7 @@ class DualCoordinateDescent(Solver[LinearDualBatch, CoordinateState]):
         settled = np.flatnonzero((ended == 1) & (state.gaps > self.tol))
         if not len(settled):
             return now
-        # A problem is judged when its slopes are within the tolerance, by a w without the rounding of its updates.
+        # The gap is computed when the slopes meet their tolerance, from a w without the rounding of the updates.
         part, tol, gaps = problem.part(settled), state.tol.copy(), state.gaps.copy()
         beta = now.beta[np.isin(problem.owner, settled)]
         now.w[settled] = w = part.weights(beta)
@@ -293,6 +289,6 @@ def _largest(gaps: Floats) -> float:
 
 
 def _chunks(n: int, m: int, entries: int = 1 << 22) -> list[slice]:
-    """Runs of rows of which a matrix of m columns has some `entries` entries."""
+    """Slices of rows such that each slice of a matrix with m columns has about `entries` entries."""
     step = max(1, entries // max(m, 1))
     return [slice(i, min(i + step, n)) for i in range(0, n, step)]

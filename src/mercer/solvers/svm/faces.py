@@ -1,4 +1,4 @@
-"""The minimum over the variables inside their bounds: what pairs of variables approach slowly where C is large."""
+"""The minimum over the variables inside their bounds, which steps on pairs approach slowly if C is large."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["Face", "largest_face", "minimise_on_face"]
 Floats = NDArray[np.float64]
 
 largest_face = 1000
-"""Variables inside their bounds beyond which their system is not factored."""
+"""The system of the variables inside their bounds is factored for at most so many of them."""
 _WORK = 3e9
 _INCONSISTENT = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
 class Face:
-    """One problem: its matrix (v, v), bounds, epsilon, the group of each variable, a point, and the gradient there."""
+    """One problem: its matrix (v, v), bounds, ε, the group of each variable, a point β, and the gradient at β."""
 
     K: NDArray[Any]
     lower: Floats
@@ -33,17 +33,17 @@ class Face:
     gradient: Floats
 
     def free(self, beta: Floats) -> NDArray[np.intp]:
-        """The variables inside their bounds, and not at the kink."""
+        """The variables inside their bounds and, if ε > 0, not at 0, where ε|β| has no derivative."""
         inside = (beta > self.lower) & (beta < self.upper)
         return np.flatnonzero(inside & (beta != 0) if self.epsilon > 0 else inside)
 
 
 def minimise_on_face(face: Face) -> tuple[Floats, Floats]:
-    """β and its gradient after Newton's step for the free variables, with their sums fixed, as far as the bounds allow.
+    """β and its gradient after Newton steps for the free variables, with their sums fixed, as far as the bounds allow.
 
-    A variable that meets its bound stays there and the step is made anew for the others. Where K is singular, the
-    step is the shortest one; where the slopes are beyond its range, the objective falls along its null space up to a
-    bound. A face that curves downwards (an indefinite K) is left alone.
+    A variable that meets its bound stays there, and a new step is computed for the others. If K is singular, the step
+    is the shortest one. If the slopes are not in the range of K, the step goes along its null space up to a bound. If
+    the objective curves downwards (an indefinite K), β is returned unchanged.
     """
     beta, gradient, work = face.beta.copy(), face.gradient.copy(), 0.0
     while True:
@@ -71,7 +71,7 @@ def minimise_on_face(face: Face) -> tuple[Floats, Floats]:
 
 
 def _direction(H: Floats, slope: Floats, group: NDArray[np.int64]) -> tuple[Floats, bool]:
-    """d with Hd + Eμ = slope and Eᵀd = 0, and True; where there is none, d in H's null space along the slope."""
+    """d with Hd + Eμ = slope and Eᵀd = 0, and True; without a solution, d in the null space of H and False."""
     E = (group[:, None] == np.unique(group)).astype(np.float64)
     e = E.shape[1]
     scale = max(float(np.max(np.abs(np.diagonal(H)))), np.finfo(float).tiny)
@@ -91,7 +91,7 @@ def _direction(H: Floats, slope: Floats, group: NDArray[np.int64]) -> tuple[Floa
 
 
 def _reach(face: Face, b: Floats, direction: Floats, F: NDArray[np.intp]) -> tuple[float, int, float]:
-    """How far the first variable to meet a bound or the kink is, which one it is, and the end that it meets."""
+    """The longest step up to a bound (or 0, if ε > 0), the variable that meets it first, and the value there."""
     high, low = face.upper[F], face.lower[F]
     if face.epsilon > 0:
         high, low = np.where(b < 0, 0.0, high), np.where(b > 0, 0.0, low)

@@ -1,4 +1,4 @@
-"""Sequential minimal optimisation on a stored matrix, or on one whose entries each problem makes for itself."""
+"""Sequential minimal optimisation on a stored matrix, or on one whose entries each problem computes for itself."""
 
 from __future__ import annotations
 
@@ -15,43 +15,44 @@ from mercer.solvers.svm.faces import Face, minimise_on_face
 __all__ = ["SMO", "SMOState"]
 
 WORK = 200_000_000
-"""Entries that all problems together visit in a step, between two interrupt checks."""
+"""Entries per thread that a step visits: bounds the work between two interrupt checks."""
 LEAST_WORK = 8_000_000
-"""Of one problem, which is more than most small ones need: in each step the rows in use are copied anew."""
+"""Least share of one problem in that work. Most small problems need less; each step copies the rows in use again."""
 TURN = 100_000
-"""Entries that a problem may visit at least before it is asked whether it is slow."""
+"""Least number of entries that a problem visits before it is checked for slow convergence."""
 MOST_OF_A_FACE = 4000
-"""Variables of a problem whose matrix is copied for the minimum over a face."""
+"""Most variables of a problem whose matrix is copied to minimise over a face."""
 CACHE = 256 << 20
-"""Bytes of the rows that a thread keeps contiguous."""
+"""Bytes of matrix rows that a thread keeps contiguous."""
 
 
 @dataclass(frozen=True)
 class SMOState(DualState):
-    """Of problems whose entries are at hand."""
+    """The state of `SMO`."""
 
 
 @dataclass(frozen=True)
 class SMO(CheckedDual[SMOState]):
-    r"""βᵢ += δ, βⱼ −= δ with δ = (gᵢ − gⱼ)/(Kᵢᵢ + Kⱼⱼ − 2Kᵢⱼ), for the pair of the largest gᵢ that gains most.
+    r"""βᵢ += δ, βⱼ −= δ with δ = (gᵢ − gⱼ)/(Kᵢᵢ + Kⱼⱼ − 2Kᵢⱼ) for i of the largest gᵢ and the j that gains most.
 
-    The working set is LIBSVM's of second order, and so is the criterion m − M ≤ tol. Variables that will hardly leave
-    their bounds are set aside meanwhile. Problems of a family run in parallel, each the same whatever the threads. When
-    all are settled on the stored matrix, which may be in float32, the gradient is made anew from the exact one in
-    float64; a problem that does not hold there goes on from it. Where A makes its entries, each problem stores its own
-    for as long as a step works on it: for problems on few of the rows.
+    Pairs are selected by LIBSVM's second-order rule, and the criterion m − M ≤ tol is LIBSVM's too. Variables that are
+    unlikely to leave their bounds are set aside (shrinking). The problems of a batch run in parallel, and the number of
+    threads does not change the results. When all problems are settled on the stored matrix, which may be in float32,
+    the exact matrix in float64 recomputes the gradient; a problem that does not meet the tolerance by it continues. If
+    A computes its entries, each problem stores its own during a step. That suits problems on few of the rows.
 
-    A step of the loop is a bounded piece of work of every problem that still runs.
+    A step of the loop is a bounded piece of work on every running problem.
 
     Parameters
     ----------
     tol : float
-        On m − M of each problem.
+        Tolerance on m − M of each problem.
     max_iter : int or None
-        Pairs that each problem may take; None is LIBSVM's max(10⁷, 100 v).
+        Most pairs of each problem; None means LIBSVM's max(10⁷, 100 v).
     patience : int
-        After so many pairs for each variable a problem is slow, as with a large C: then, and again when it has taken
-        twice as many, it goes to the minimum over the variables inside their bounds, if these are at most a thousand.
+        Number of pairs per variable after which a problem counts as slow, which happens with a large C. Then, and
+        each time that it has taken twice as many, it goes to the minimum over the variables inside their bounds, if
+        these are at most a thousand.
 
     References
     ----------
@@ -78,7 +79,7 @@ class SMO(CheckedDual[SMOState]):
             given = f"a {type(problem.A).__name__}"
             raise InvalidInput(message("SMO", given, "store the matrix, Dense(A.toarray()), or use WorkingSet"))
         beta, c, p = np.array(problem.start, np.float64), np.array(problem.linear, np.float64), problem.problems
-        # Away from 0 all variables begin set aside, with the anchor 0: the engine makes their gradients from there.
+        # If β ≠ 0, all variables begin inactive with the anchor 0, from which the engine computes their gradients.
         away = np.any(beta) and len(beta)
         active = np.full(len(beta), 0 if away else 1, np.uint8)
         gaps = np.full(p, np.inf)
@@ -86,7 +87,6 @@ class SMO(CheckedDual[SMOState]):
         return SMOState(0, beta, c, np.zeros_like(beta), c, active, gaps, gaps, zeros, zeros, zeros, zeros)
 
     def _advance(self, problem: DualBatch, state: SMOState) -> SMOState:
-        """A bounded piece of work of each problem that runs."""
         names = ("beta", "gradient", "anchor", "anchor_gradient", "active", "gaps", "iterations", "faces", "ended")
         copies = {name: getattr(state, name).copy() for name in names}
         new = replace(state, steps=state.steps + 1, checked=False, **copies)
@@ -123,12 +123,12 @@ class SMO(CheckedDual[SMOState]):
         return new
 
     def _due(self, problem: DualBatch, state: SMOState) -> Integers:
-        """The steps of each problem after which it goes to a face."""
+        """The number of steps after which each problem is next minimised over a face."""
         turns = max(self.patience, 1) * 2**state.faces - (self.patience == 0)
         return np.asarray(turns * np.diff(problem.offset), np.int64)
 
     def _to_the_face(self, problem: DualBatch, new: SMOState, q: int) -> None:
-        """Put a slow problem, in place, to the minimum over its free variables, by the stored matrix."""
+        """Move a slow problem, in place, to the minimum over its free variables, by the stored matrix."""
         some = slice(problem.offset[q], problem.offset[q + 1])
         new.faces[q] += 1
         beta, rows = new.beta[some], problem.rows[some]

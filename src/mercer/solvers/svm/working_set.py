@@ -1,4 +1,4 @@
-"""A dual solved on a working set of rows at a time, where the matrix cannot be stored or need not be."""
+"""A solver of one dual by working sets of variables, for a matrix that is not stored."""
 
 from __future__ import annotations
 
@@ -18,41 +18,41 @@ from mercer.solvers.svm.smo import CACHE, WORK
 __all__ = ["WorkingSet", "WorkingSetState"]
 
 INNER = 0.1
-"""The gap to which a working set is solved, relative to that of all variables."""
+"""The gap to which a working set is solved, relative to the gap of all variables."""
 FIRST = 4096
-"""Variables of the first working set; each one may have twice as many as the last. With 1024 a machine of 171 support
-vectors took half of the time, but those of 6500 to 7800 a fifth longer: nine sets instead of five.
+"""Variables of the first working set; each set may have twice as many as the last. With 1024, a machine of 171 support
+vectors took half of the time, but machines of 6500 to 7800 took a fifth longer, for nine sets instead of five.
 """
 
 
 @dataclass(frozen=True)
 class WorkingSetState(DualState):
-    """As of `SMO`, with the variables of the last working set; gradients of those not active wait for the check."""
+    """The state of `SMO` with the variables of the last working set. The check computes inactive gradients."""
 
     working: Integers = None  # type: ignore[assignment]
     memory: Reused = field(default_factory=lambda: Reused(), repr=False, compare=False, metadata={"scratch": True})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """States that were pickled by earlier versions have no memory."""
+        """Restore the state; one that an earlier version pickled has no memory."""
         self.__dict__.update({"memory": Reused()} | state)
 
 
 @dataclass(frozen=True)
 class WorkingSet(CheckedDual[WorkingSetState]):
-    r"""Solve for the worst variables W with the others fixed, g −= K Δβ, and so on until m − M ≤ tol.
+    r"""Solve for the working set W of the worst variables with the others fixed, g −= K Δβ, until m − M ≤ tol.
 
-    W has all variables between their bounds, and of the others those that should rise or fall most. The sets grow,
-    because the first ones are far from the support vectors; once all that may move is in W, it is solved to the end.
-    Of K the entries are made that are wanted, W × W and those of the moved variables with all that are not idle: far
-    beyond what could move them, their gradients are left until the check. `CachedRows` keeps entries that are dear.
-    Within W the steps are those of `SMO`. The criterion and the check in float64 are the same.
+    W has the variables inside their bounds, and of the others those with the largest slopes. The sets grow, because the
+    first ones are far from the support vectors. Once W has every variable that may move, it is solved to the tolerance.
+    Only the entries W × W are computed, and those of the variables that moved with all active variables. A variable is
+    inactive while no pair could move it; the check computes its gradient. `CachedRows` keeps entries that are expensive
+    to recompute. The steps within W are those of `SMO`, with the same criterion and the same check in float64.
 
     Parameters
     ----------
     tol, max_iter
         As for `SMO`; the steps within working sets count.
     size : int
-        Variables in W at most. With few the sets are many; the matrix of 6144 in float32 takes 151 MB.
+        Most variables in W. Small sets need many rounds; the matrix of 6144 variables in float32 takes 151 MB.
 
     References
     ----------
@@ -120,17 +120,17 @@ class WorkingSet(CheckedDual[WorkingSetState]):
         )
 
     def _check(self, problem: DualBatch, state: WorkingSetState) -> WorkingSetState:
-        """And lets the memory go, which a solution would keep."""
+        """The checked state, without the memory, which the solution would keep."""
         return replace(super()._check(problem, state), memory=Reused())
 
     def _margin(self, problem: DualBatch, state: WorkingSetState, up: Floats, low: Floats) -> Floats:
-        """By how much each variable and the steepest one of its group would gain as a pair; below 0 it is idle."""
+        """The violation of the best pair with each variable in its group; if negative, the variable cannot move."""
         top, bottom = _extremes(problem, up, low, state.active == 1)
         margin = np.maximum(up - bottom[problem.group], top[problem.group] - low)
         return np.where(state.active == 1, margin, -np.inf)
 
     def _choose(self, problem: DualBatch, state: WorkingSetState, margin: Floats) -> tuple[Integers, bool]:
-        """The working set in order, and whether it has all that may move."""
+        """The working set in ascending order, and whether it has all variables that may move."""
         busy = np.flatnonzero(margin >= 0)
         size = int(min(self.size, max(FIRST, 2 * len(state.working))))
         if len(busy) <= size:
@@ -138,7 +138,7 @@ class WorkingSet(CheckedDual[WorkingSetState]):
         up, low = problem.slopes(state.beta, state.gradient)
         chosen = np.zeros(len(margin), bool)
         free = busy[up[busy] == low[busy]]
-        chosen[_best(free, margin, size // 2)] = True  # so that there is always room for what should move
+        chosen[_best(free, margin, size // 2)] = True  # at most half, to leave room for variables at their bounds
         groups = np.unique(problem.group)
         count = max(1, (size - int(chosen.sum())) // (2 * len(groups)))
         for own in (busy[problem.group[busy] == g] for g in groups):
@@ -147,7 +147,7 @@ class WorkingSet(CheckedDual[WorkingSetState]):
         return np.flatnonzero(chosen), False
 
     def _within(self, problem: DualBatch, state: WorkingSetState, W: Integers, tol: float) -> _Inner:
-        """The working set's own problem, solved to this gap."""
+        """Solve the problem of the working set to the gap `tol`."""
         rows, place = np.unique(problem.rows[W], return_inverse=True)
         K = state.memory.fill(problem.A.principal(rows))
         beta, gradient, active = state.beta[W], state.gradient[W], np.ones(len(W), np.uint8)
@@ -176,23 +176,23 @@ class WorkingSet(CheckedDual[WorkingSetState]):
                 ended=ended,
             )
         aside = active == 0
-        if np.any(aside):  # at the limit of the steps they still belong to the anchor
+        if np.any(aside):  # if the limit of steps was met, these gradients still belong to the anchor
             gradient[aside] = anchored[aside] - (K[place][:, place] @ (beta - anchor))[aside]
         return _Inner(beta, gradient, steps, int(ended[0]))
 
 
 class Reused:
-    """Memory that one matrix takes over from the last: the first touch of fresh memory may cost more than entries."""
+    """Memory that successive matrices reuse, because the first touch of new memory may cost more than the entries."""
 
     def __init__(self) -> None:
         self._flat = np.empty(0)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Without the memory, which has nothing to keep."""
+        """Pickle without the memory, whose contents are not needed."""
         return Reused, ()
 
     def fill(self, A: Operator) -> NDArray[Any]:
-        """The entries of A, until the next call."""
+        """The entries of A, valid until the next call."""
         size = A.shape[0] * A.shape[1]
         if self._flat.dtype != A.dtype or len(self._flat) < size:
             self._flat = np.empty(size, A.dtype)
@@ -200,7 +200,7 @@ class Reused:
 
 
 class _Inner(NamedTuple):
-    """What became of a working set: its β and gradient, the steps so far, and how it ended."""
+    """The result for a working set: its β and gradient, the total steps so far, and how it ended."""
 
     beta: Floats
     gradient: Floats
@@ -209,13 +209,13 @@ class _Inner(NamedTuple):
 
 
 def _best(some: Integers, worth: Floats, count: int) -> Integers:
-    """Those of some variables that are worth most, `count` at most, without the ones worth −∞."""
+    """The `count` variables of `some` with the largest values of `worth`, without those of −∞."""
     order = some[np.argsort(-worth[some], kind="stable")[:count]]
     return order[worth[order] > -np.inf]
 
 
 def _extremes(problem: DualBatch, up: Floats, low: Floats, active: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """m and M of each group over the active variables, from the slopes of all."""
+    """m and M of each group over its active variables, from the slopes of all variables."""
     top, bottom = np.full(2, -np.inf), np.full(2, np.inf)
     np.maximum.at(top, problem.group, np.where(active, up, -np.inf))
     np.minimum.at(bottom, problem.group, np.where(active, low, np.inf))
@@ -223,7 +223,7 @@ def _extremes(problem: DualBatch, up: Floats, low: Floats, active: NDArray[np.bo
 
 
 def _subtract(problem: DualBatch, gradient: Floats, where: Integers, moved: Integers, change: Floats) -> None:
-    """g −= K Δβ, in place, of the variables `where`, for the variables that moved."""
+    """g −= K Δβ, in place, for the variables `where` and the changes of the variables that moved."""
     if not (len(where) and len(moved)):
         return
     total = np.zeros(problem.A.shape[0])
