@@ -143,7 +143,7 @@ EXAMPLES = {
     "PCA, landmarks": (KernelPCA(2, solver="nystroem", n_landmarks=8), regression),
     "PLS": (KernelPLS(), regression),
     "CCA": (KernelCCA(), two_views),
-    "k-means": (KernelKMeans(3), regression),
+    "k-means": (KernelKMeans(3, keep_history=True), regression),
     "k-means, landmarks": (KernelKMeans(3, solver="nystroem", n_landmarks=8), regression),
     "k-means, batches": (KernelKMeans(3, solver="nystroem", n_landmarks=8, batch_size=10), regression),
     "spectral clustering": (KernelSpectralClustering(3), regression),

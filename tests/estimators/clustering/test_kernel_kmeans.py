@@ -296,3 +296,25 @@ def test_the_linear_kernel_needs_no_matrix():
 def test_same_bits_every_time():
     first, second = (KernelKMeans(5, Gaussian(0.1)).fit(X) for _ in range(2))
     np.testing.assert_array_equal(first.transform(NEW), second.transform(NEW))
+
+
+# ---- the steps, one after the other ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_history_is_lloyds_and_each_assignment_is_to_the_nearest_mean(weighted):
+    rng = np.random.default_rng(0)
+    X, w = rng.normal(size=(60, 2)), rng.integers(1, 4, size=60).astype(float) if weighted else None
+    model = KernelKMeans(4, "gaussian(gamma=0.5)", keep_history=True).fit(X, sample_weight=w)
+    assert len(model.history_) > 2
+    assert np.array_equal(model.history_[-1], model.labels_)
+    scores = list(model.staged_decision_function(X))
+    for now, following in zip(scores, model.history_[1:], strict=False):
+        assert np.array_equal(now.argmax(axis=1), following)
+    assert np.array_equal(scores[-1].argmax(axis=1), model.predict(X))
+    assert np.allclose(1 - scores[-1], model.transform(X) ** 2)
+    plain = KernelKMeans(4, "gaussian(gamma=0.5)").fit(X, sample_weight=w)
+    assert np.array_equal(plain.labels_, model.labels_)
+    assert not hasattr(model.set_params(keep_history=False).fit(X), "history_")
+    with pytest.raises(InvalidInput, match="keep_history=True"):
+        model.staged_decision_function(X).__next__()

@@ -263,6 +263,7 @@ def test_staged_predictions_are_those_of_shorter_runs(mode, targets, tmp_path):
     options = {"mode": mode, "step_size": 0.05, "tol": None}
     model = KernelLMS("gaussian", max_iter=6, keep_history=2, **options).fit(X, y)
     stages = list(model.staged_predict(X))
+    assert np.array_equal(stages, list(model.staged_decision_function(X)))
     assert model.history_.shape == (4, 30, *targets)
     assert not np.any(stages[0])
     for stage, steps in zip(stages[1:], (2, 4, 6), strict=True):

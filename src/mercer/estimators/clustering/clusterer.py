@@ -53,10 +53,16 @@ class Clusterer(ClusterMixin, KernelEstimator):
             raise InvalidInput(message(type(self).__name__, given, "lower n_clusters, or give more rows"))
         return int(self.n_clusters)
 
-    def _best(self, problem: Clustering, starts: Iterable[np.ndarray] | None, tol: float = 0.0) -> Solution[Any]:
+    def _best(
+        self,
+        problem: Clustering,
+        starts: Iterable[np.ndarray] | None,
+        tol: float = 0.0,
+        path: list[np.ndarray] | None = None,
+    ) -> Solution[Any]:
         """The solution of least inertia from the starts that are given, or `n_init` by k-means++."""
         starts = drawn_starts(problem, self.n_init, self._seed()) if starts is None else starts
-        best = best_of_starts(Lloyd(tol=tol, max_steps=self.max_iter), problem, starts)
+        best = best_of_starts(Lloyd(tol=tol, max_steps=self.max_iter), problem, starts, path)
         if not np.isfinite(best.x.inertia):
             given = "kernel values that are not finite"
             raise InvalidInput(message(type(self).__name__, given, "check the kernel and the rows"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -22,7 +23,7 @@ from mercer.kernels import Linear
 from mercer.operators import Dense, LowRank, Operator
 from mercer.planning.costs import lloyd
 from mercer.points import human
-from mercer.schemas import Array, Schema, Size
+from mercer.schemas import NON_NEGATIVE, Array, Schema, Size
 from mercer.solvers import Clustering, Partition
 from mercer.ways.report import Report
 
@@ -95,6 +96,8 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free.
     random_state : int, RandomState or None, default 0
+    keep_history : bool, default False
+        Keep the labels at the start and whenever they changed: `history_`. Not by "nystroem".
 
     Attributes
     ----------
@@ -108,6 +111,8 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
         ‖m_c‖².
     n_clusters_, n_iter_ : int
         Clusters found, and passes of the best start.
+    history_ : array of shape (passes, n)
+        The labels of the best start, if asked for; `staged_decision_function` makes the film of it.
     dual_coef_ : array of shape (m, k)
         After "nystroem": m_c = Σⱼ dual_coef_ⱼ₍c₎ φ(bⱼ) over the landmarks, which are X_fit_.
     kernel_, X_fit_, sample_weight_, report_
@@ -142,6 +147,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
     fitted: ClassVar[Schema] = Clusterer.fitted + Schema(
         Array("center_norms_", "clusters"),
         Array("dual_coef_", "n clusters", optional=True),
+        Array("history_", "passes labelled", np.integer, optional=True, rules=(NON_NEGATIVE,)),
         Size("labelled", lambda model, sizes: None if hasattr(model, "dual_coef_") else sizes["n"]),
     )
 
@@ -165,6 +171,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
         batch_size: int | None = None,
         memory: float | str | None = None,
         random_state: Any = 0,
+        keep_history: bool = False,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel
@@ -178,6 +185,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
         self.batch_size = batch_size
         self.memory = memory
         self.random_state = random_state
+        self.keep_history = keep_history
 
     # ---- fit ---------------------------------------------------------------------------------------------------------
 
@@ -196,8 +204,8 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
         X = self._validate(X)
         weights = self._weights(sample_weight, X)
         K, report = self._begin(X, weights)
-        if hasattr(self, "dual_coef_"):
-            del self.dual_coef_
+        for earlier in ("dual_coef_", "history_"):
+            self.__dict__.pop(earlier, None)
         self.report_, self.sample_weight_ = report, weights
         k, size = self._count(K.shape[0], weights), self._kernel_size(K)
         method = self._choose(K, k, size.fits_float32, report)
@@ -211,11 +219,15 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
         report.precision = f"{A.dtype} entries, sums in float64" + (", confirmed by entries in float64" * bool(exact))
         with report.stage("clusters"), one_blas_thread():
             given = not (isinstance(self.init, str) and self.init == "k-means++")
-            best = self._best(problem, [self._given_start(K, k)] if given else None, self.tol)
+            path = list[np.ndarray]() if self.keep_history else None
+            best = self._best(problem, [self._given_start(K, k)] if given else None, self.tol, path)
         self._account(report, best, self.tol)
         found: Partition = best.x
         kept = self._number(found, problem, report, by_weight=not given)
         self.center_norms_, self.inertia_ = found.norms[kept], found.inertia
+        if path is not None:
+            others = np.setdiff1d(np.arange(k), kept)  # which lost their rows on the way
+            self.history_ = np.argsort([*kept, *others])[np.array(path)]
         return found.distances[:, kept]
 
     def _choose(self, K: KernelOperator, k: int, low_precision: bool, report: Report) -> _Method:
@@ -371,6 +383,39 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
         """The nearest mean of each row."""
         products = self._products(X)
         return np.asarray((self.center_norms_ - 2 * products).argmin(axis=1))
+
+    def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
+        """2⟨φ(x), m_c⟩ − ‖m_c‖² for each labels of `history_`, one after the other: greatest for the nearest mean.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (m, d)
+
+        Yields
+        ------
+        array of shape (m, clusters)
+            −inf for a cluster that has no rows at that time.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import KernelKMeans
+        >>> X = np.array([[0.0], [1.0], [9.0], [10.0]])
+        >>> model = KernelKMeans(2, "linear", init=np.array([0, 1, 1, 1]), keep_history=True).fit(X)
+        >>> [scores.argmax(axis=1).tolist() for scores in model.staged_decision_function([[4.0]])]
+        [[1], [0]]
+        """
+        if not hasattr(self, "history_"):
+            given, do = "staged_decision_function without a history", "set keep_history=True before fit"
+            raise InvalidInput(message(type(self).__name__, given, do))
+        new, own = self._cross(X), KernelOperator(self.kernel_, self.X_fit_, dtype=np.float64)
+        w, k = self.sample_weight_, int(self.history_.max()) + 1
+        for labels in self.history_:
+            W = np.bincount(labels, w, k)
+            filled, each = W > 0, np.where(W > 0, W, 1.0)
+            products = own.group_sums(labels, k, w)[np.arange(len(labels)), labels]
+            norms = np.bincount(labels, products if w is None else w * products, k) / each**2
+            yield np.where(filled, 2 * new.group_sums(labels, k, w) / each - norms, -np.inf)
 
     def transform(self, X: Any) -> np.ndarray:
         """‖φ(x) − m_c‖ from all means, of shape (m, k).

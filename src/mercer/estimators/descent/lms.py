@@ -338,6 +338,10 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
         for frame in self.history_:
             yield np.asarray(K @ frame)
 
+    def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
+        """The same as `staged_predict`, by the name that classifiers have for it, and films ask for."""
+        return self.staged_predict(X)
+
     def predict(self, X: Any) -> np.ndarray:
         """f(x) = Σᵢ βᵢ k(xᵢ, x) for each row, in float64."""
         return self._expanded(X)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -22,7 +22,9 @@ class Seeds(NamedTuple):
     labels: Labels
 
 
-def best_of_starts(solver: Lloyd, problem: Clustering, starts: Iterable[Labels]) -> Solution[LloydState]:
+def best_of_starts(
+    solver: Lloyd, problem: Clustering, starts: Iterable[Labels], path: list[Labels] | None = None
+) -> Solution[LloydState]:
     """The solution of least inertia from several starts; the first one of equal solutions, up to rounding.
 
     One pass over a stored matrix computes the first sums of several starts. The exact operator confirms only the best
@@ -35,6 +37,8 @@ def best_of_starts(solver: Lloyd, problem: Clustering, starts: Iterable[Labels])
         Its own `labels` are not used.
     starts : iterable of integer arrays of shape (n,)
         Initial labels, at least one array.
+    path : list, optional
+        The labels of the best run are appended to it: those at its start, and each time that they change.
 
     Returns
     -------
@@ -55,12 +59,26 @@ def best_of_starts(solver: Lloyd, problem: Clustering, starts: Iterable[Labels])
     best, given, rough = None, list(starts), replace(solver, confirm=False)
     for labels, sums in zip(given, problem.A.several_group_sums(given, problem.k, problem.weights), strict=True):
         fresh = LloydState(0, labels, labels, sums, age=-1)  # no row moves in the first step, which makes the age 0
-        found = solve(rough, problem, state=fresh)
+        steps = list[Labels]()
+        found = solve(rough, problem, state=fresh, each=None if path is None else _keep(steps))
         if best is None or found.x.inertia < best.x.inertia - problem.rounding * problem.w.sum():
-            best = found
+            best, taken = found, steps
     if best is None:
         raise InvalidInput(message("best_of_starts", "no start", "give one start or more"))
-    return solve(solver, problem, state=best.state)
+    if path is None:
+        return solve(solver, problem, state=best.state)
+    path += taken
+    return solve(solver, problem, state=best.state, each=_keep(path))
+
+
+def _keep(path: list[Labels]) -> Callable[[LloydState], None]:
+    """A function that appends the labels of a state to the path if they differ from the last ones."""
+
+    def each(state: LloydState) -> None:
+        if not path or not np.array_equal(path[-1], state.labels):
+            path.append(state.labels)
+
+    return each
 
 
 def drawn_starts(problem: Clustering, count: int, seed: int) -> Iterator[Labels]:
