@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import subprocess
 import sys
 
@@ -433,3 +434,18 @@ def test_check_leaves_the_target_of_svmlight_out(tmp_path):
     done = mercer("check", "gaussian(gamma=1.0)", path)
     assert done.exit_code == 0, done.output
     assert "rows of 3 columns" in done.output
+
+
+@pytest.mark.parametrize("saves", [True, False])
+def test_a_model_is_saved_although_nobody_reads_the_output(saves, folder, tmp_path):
+    """As with ``mercer fit ... | head -1``: the pipe is closed before the first line is written."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    out = ["--out", tmp_path / "m"] if saves else []
+    command = [sys.executable, "-m", "mercer", "fit", folder / "houses.csv", "--target", "price", *QUICK, *out]
+    done = subprocess.run([*map(str, command)], stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0 if saves else 1, "")
+    assert (tmp_path / "m").exists() == saves
+    if saves:
+        assert load(tmp_path / "m").target == "price"

@@ -163,5 +163,9 @@ def test_the_encoder_keeps_texts_after_the_numbers():
     assert encoder.unlike_the_fit(frame.assign(seq=[None, *frame["seq"][1:]])) == [
         "seq: missing in 1 of 40 rows, taken for empty"
     ]
+    for column in (frame["x"], frame["x"].astype(str)):
+        assert encoder.unlike_the_fit(frame.assign(seq=column)) == [
+            "seq: numbers, read as text, as the fit saw sequences"
+        ]
     with pytest.raises(ValueError, match="no column is left"):
         numbers.without("x")

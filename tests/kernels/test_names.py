@@ -122,6 +122,13 @@ def test_only_text_is_parsed(given):
         parse(given)
 
 
+@pytest.mark.parametrize("text", ["1/(1+sqdist)", "gaussian() + xx"])
+def test_a_pairing_among_kernels_is_named_as_such(text):
+    with pytest.raises(InvalidInput, match=r"pairing of a formula.*Formula\(") as caught:
+        parse(text)
+    assert "did you mean" not in str(caught.value)
+
+
 def test_a_name_is_the_kernel_where_a_pairing_is_called_so_too():
     X = np.abs(np.random.default_rng(0).normal(size=(5, 3)))
     wanted = np.exp(-((X[:, None] - X) ** 2 / (X[:, None] + X)).sum(axis=2))

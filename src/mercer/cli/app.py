@@ -128,7 +128,7 @@ def fit(
     """
     check_model_place(out, [table])
     parse_memory(memory)
-    with _working(threads), show.silent(as_json):
+    with _working(threads), show.sections(silent=as_json, saves=out is not None):
         data = fitting.prepare(
             read_table(table, memory=memory), target, task, seed, holdout, columns=columns, drop=drop, text=text
         )
@@ -136,7 +136,7 @@ def fit(
         choice = fitting.choose(data, kernel, alpha, seed)
         show.show_choice(choice)
         outcome = fitting.fit(data, choice, memory, refit=out is not None)
-    with show.silent(as_json):
+    with show.sections(silent=as_json, saves=out is not None):
         show.show_model(outcome.model)
         show.show_score(outcome, data.task)
         _saved(data, outcome, out)
@@ -173,7 +173,7 @@ def tune(
     check_model_place(out, [table])
     check_scores_place(resume, [table, out])
     parse_memory(memory)
-    with _working(threads), show.silent(as_json):
+    with _working(threads), show.sections(silent=as_json, saves=out is not None):
         data = fitting.prepare(
             read_table(table, memory=memory), target, task, seed, columns=columns, drop=drop, text=text
         )
@@ -181,7 +181,7 @@ def tune(
         found = tuning.tune(data, kernel, per_column, halving, resume, seed)
         show.show_tuned(found)
         outcome = fitting.fit(data, found.choice, memory, refit=out is not None)
-    with show.silent(as_json):
+    with show.sections(silent=as_json, saves=out is not None):
         show.show_model(outcome.model, report=False)
         show.show_score(outcome, data.task)
         _saved(data, outcome, out)

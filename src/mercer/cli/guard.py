@@ -14,7 +14,7 @@ import typer
 
 from mercer.errors import Cancelled, MercerError, message
 
-__all__ = ["BAD_INPUT", "FAILED", "INTERRUPTED", "guarded", "told_warnings"]
+__all__ = ["BAD_INPUT", "FAILED", "INTERRUPTED", "discard_output", "guarded", "told_warnings"]
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
@@ -40,8 +40,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
         except (typer.Exit, typer.Abort):
             raise
         except BrokenPipeError:
-            # The reader (such as `head`) has enough; Python must not complain about it when it closes the pipe.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            discard_output()
             raise typer.Exit(FAILED) from None
         except (Exception, KeyboardInterrupt, Cancelled) as error:
             if kwargs.get("debug"):
@@ -51,6 +50,14 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(status) from None
 
     return wrapper
+
+
+def discard_output() -> None:
+    """Write no more to standard output, whose reader (such as ``head``) has closed the pipe.
+
+    Without this, Python would complain about the pipe when it exits.
+    """
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _line(error: BaseException) -> tuple[int, str]:

@@ -12,6 +12,7 @@ import numpy as np
 import typer
 
 from mercer.cli.fitting import KernelChoice, Outcome, TrainingTable
+from mercer.cli.guard import discard_output
 from mercer.cli.scores import Confusion, digits
 from mercer.cli.tuning import Tuned
 from mercer.errors import MercerError
@@ -23,6 +24,7 @@ from mercer.select import RidgeSearch
 __all__ = [
     "as_option",
     "section",
+    "sections",
     "show_choice",
     "show_confusion",
     "show_data",
@@ -31,32 +33,38 @@ __all__ = [
     "show_saved",
     "show_score",
     "show_tuned",
-    "silent",
 ]
 
 RUNNERS_UP = 4
 
 
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
+_saves: ContextVar[bool] = ContextVar("saves", default=False)
 
 
 @contextmanager
-def silent(wanted: bool) -> Iterator[None]:
-    """No sections, if wanted: standard output is for the result alone."""
-    token = _quiet.set(wanted)
+def sections(*, silent: bool, saves: bool) -> Iterator[None]:
+    """While a command works: `silent` shows no sections; one that `saves` goes on if nobody reads its output."""
+    tokens = _quiet.set(silent), _saves.set(saves)
     try:
         yield
     finally:
-        _quiet.reset(token)
+        _quiet.reset(tokens[0])
+        _saves.reset(tokens[1])
 
 
 def section(title: str, lines: Iterable[str]) -> None:
     """A heading and its lines, indented."""
     if _quiet.get():
         return
-    typer.echo(typer.style(title, bold=True))
-    for line in lines:
-        typer.echo(f"  {line}")
+    try:
+        typer.echo(typer.style(title, bold=True))
+        for line in lines:
+            typer.echo(f"  {line}")
+    except BrokenPipeError:
+        if not _saves.get():
+            raise
+        discard_output()
 
 
 def show_data(data: TrainingTable) -> None:

@@ -158,6 +158,9 @@ class _Reader:
         if key == "function":
             self.refuse(tree, "needs a Python function", "compose this kernel in Python: Function(f)")
         bare = isinstance(tree, ast.Name)  # what is called is no pairing
+        if bare and name in (*PAIRINGS, "xx", "zz"):
+            do = f"write Formula({_short(self.text)}), or give the text to an estimator or to as_kernel"
+            self.refuse(tree, "is a pairing of a formula, and this text is read as an expression of kernels", do)
         near = get_close_matches(key, [*_NAMES, *PAIRINGS] if bare else _NAMES, n=1)
         advice = f"did you mean {near[0]!r}" if near else f"the names are {', '.join(kernel_names())}"
         if name in ("x", "z", "X", "Z"):

@@ -213,7 +213,9 @@ def _unlike(plan: ColumnPlan, values: Any) -> list[str]:
     lines, rows = [], f"of {len(values)} rows"
     if plan.of_objects:
         absent = as_text(values)[1]
-        return [f"{plan.name}: missing in {absent.sum()} {rows}, taken for empty"] if absent.any() else []
+        if not absent.all() and not np.isnan(as_numbers(values)[~absent]).any():
+            lines.append(f"{plan.name}: numbers, read as text, as the fit saw {plan.kind}s")
+        return lines + [f"{plan.name}: missing in {absent.sum()} {rows}, taken for empty"] * bool(absent.any())
     if plan.kind == "category":
         text, absent = as_text(values)
         new = ~absent & ~np.isin(text.astype(str), plan.categories)
