@@ -18,10 +18,10 @@ testing = pytest.importorskip("typer.testing")
 from mercer import KernelPCA  # noqa: E402
 from mercer.cli import app as commands  # noqa: E402
 from mercer.cli.guard import guarded  # noqa: E402
-from mercer.cli.targets import as_target, holdout_rows, infer_task  # noqa: E402
 from mercer.errors import Cancelled, InvalidInput, MemoryExceeded  # noqa: E402
 from mercer.io import load, save  # noqa: E402
 from mercer.kernels import Gaussian  # noqa: E402
+from mercer.tables.targets import as_target, holdout_rows, infer_task  # noqa: E402
 
 runner = testing.CliRunner()
 QUICK = ["--kernel", "gaussian(gamma=0.2)", "--alpha", "0.1"]

@@ -1,4 +1,4 @@
-"""The command line: ``mercer fit``, ``predict``, ``evaluate``, ``inspect``, ``check`` and ``demo``."""
+"""The command line: ``mercer fit``, ``predict``, ``evaluate``, ``inspect``, ``check``, ``demo`` and ``lab``."""
 
 from __future__ import annotations
 

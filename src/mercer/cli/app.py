@@ -22,6 +22,9 @@ from mercer.cli.options import (
     FitKernel,
     Halving,
     Holdout,
+    LabPort,
+    LabRows,
+    LabTable,
     LeftOut,
     Memory,
     ModelFile,
@@ -312,6 +315,29 @@ def demo(threads: Threads = None, debug: Debug = False) -> None:
 
     with _working(threads):
         run_demo()
+
+
+@app.command()
+@guarded
+def lab(
+    table: LabTable = None,
+    target: Target = None,
+    columns: Columns = None,
+    drop: Drop = None,
+    task: Task = "auto",
+    rows: LabRows = 2000,
+    port: LabPort = 0,
+    threads: Threads = None,
+    debug: Debug = False,
+) -> None:
+    """Try kernels and methods on a page in the browser, on this machine only.
+
+    It prints the address of the page, and serves it until Ctrl-C.
+    """
+    from mercer.cli.lab import run_lab
+
+    with spare_threads() if threads is None else fixed_threads(threads):
+        run_lab(table, target, columns, drop, task, rows, port)
 
 
 # ---- help for the commands -------------------------------------------------------------------------------------------

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from mercer.cli.scores import digits, guess, score
 from mercer.cli.show import section, table_lines
-from mercer.cli.targets import holdout_rows
 from mercer.estimators import KernelPCA, KernelRidge, KernelRidgeClassifier
 from mercer.kernels import Gaussian, Polynomial
 from mercer.select import cross_validate_ridge, default_alphas, default_kernels
+from mercer.tables.targets import holdout_rows
 
 __all__ = ["Race", "race", "run_demo"]
 

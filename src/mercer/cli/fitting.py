@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from mercer.cli.columns import chosen_columns, named_columns
 from mercer.cli.mixed import Joined, best_parts, joined, placed
 from mercer.cli.scores import Confusion, Score, guess, score
-from mercer.cli.targets import Task, as_target, holdout_rows, infer_task
 from mercer.errors import InvalidInput, message
 from mercer.estimators import KernelRidge, KernelRidgeClassifier
 from mercer.io import SequenceEncoder, Table, TableEncoder, TableModel
@@ -24,6 +23,7 @@ from mercer.select import (
     default_kernels,
     default_sequence_kernels,
 )
+from mercer.tables.targets import Task, as_target, holdout_rows, infer_task
 
 __all__ = ["KernelChoice", "Outcome", "TrainingTable", "choose", "fit", "fitted_encoder", "given_kernel", "prepare"]
 

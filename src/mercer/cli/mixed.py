@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.targets import Task
 from mercer.errors import InvalidInput, message
 from mercer.io import TableEncoder
 from mercer.kernels import Kernel, OnColumns
 from mercer.select import cross_validate_ridge, default_alphas, default_kernels, default_sequence_kernels
+from mercer.tables.targets import Task
 
 __all__ = ["NUMBERS", "Joined", "Part", "best_parts", "joined", "number_rows", "placed"]
 

@@ -18,6 +18,9 @@ __all__ = [
     "FitKernel",
     "Halving",
     "Holdout",
+    "LabPort",
+    "LabRows",
+    "LabTable",
     "LeftOut",
     "Memory",
     "ModelFile",
@@ -157,4 +160,18 @@ ColumnsOrWidth = Annotated[
 ]
 Vary = Annotated[
     Text, typer.Option(metavar="NAME=VALUES", help="Try several values of a parameter, as in gamma=0.1,1,10.")
+]
+LabTable = Annotated[
+    Text,
+    typer.Argument(
+        metavar="TABLE",
+        help="A file with a table, or the name of a bundled one: moons, circles, 'exclusive or', helix, iris, wine, "
+        "'breast cancer', diabetes or digits. By default moons.",
+    ),
+]
+LabRows = Annotated[
+    int, typer.Option(metavar="N", help="Use at most N rows of the table, drawn at random.", min=20, max=10_000)
+]
+LabPort = Annotated[
+    int, typer.Option(metavar="PORT", help="Listen on this port. By default on a free one.", min=0, max=65535)
 ]

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from mercer.cli.columns import listed
 from mercer.cli.scores import Confusion, Score, guess, score
-from mercer.cli.targets import Task
 from mercer.errors import InvalidInput, message
 from mercer.io import Table, TableModel, load
 from mercer.points import parse_memory
 from mercer.tables.columns import as_text
+from mercer.tables.targets import Task
 
 __all__ = ["Evaluation", "evaluated", "loaded", "names", "notes", "predicted", "require_probabilities"]
 

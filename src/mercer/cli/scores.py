@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.targets import Task
+from mercer.tables.targets import Task
 
 __all__ = ["Confusion", "Score", "digits", "guess", "score"]
 

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.cli.fitting import FOLDS, SAMPLE, SCREEN, KernelChoice, TrainingTable, choose, given_kernel
-from mercer.cli.targets import Task, stratified_order
 from mercer.errors import InvalidInput, message
 from mercer.estimators import KernelRidge, KernelRidgeClassifier, KernelSearchCV
 from mercer.io import TableEncoder
@@ -25,6 +24,7 @@ from mercer.select import (
     maximise_marginal_likelihood,
     suggest,
 )
+from mercer.tables.targets import Task, stratified_order
 
 __all__ = ["Tuned", "refuse_contradictions", "tune"]
 

@@ -1,0 +1,228 @@
+"""The pictures of the lab: figures that are made once, and filled anew at each outcome."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from bokeh.models import ColorBar, ColumnDataSource, LinearColorMapper, PlainText
+from bokeh.palettes import Viridis256
+from bokeh.plotting import figure
+from contourpy import contour_generator
+
+from mercer.lab.data import Dataset, Floats
+from mercer.lab.session import Outcome, Surface
+from mercer.validity import Witness
+
+__all__ = ["Figures"]
+
+# Okabe and Ito's colours, which colour-blind readers can tell apart.
+CLASSES = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9", "#CC79A7", "#F0E442", "#000000", "#999999", "#7F3C8D")
+BLUE, VERMILION = np.array([0, 114, 178]), np.array([213, 94, 0])
+WIDTH, HEIGHT, LARGE = 400, 330, 1.45
+CONTOURS = 7
+
+
+def _between(low: Any, high: Any, steps: int) -> list[str]:
+    """Colours from one to the other."""
+    return ["#{:02x}{:02x}{:02x}".format(*(low + (high - low) * t).astype(int)) for t in np.linspace(0, 1, steps)]
+
+
+WHITE = np.array([255, 255, 255])
+DIVERGING = tuple(_between(BLUE, WHITE, 128) + _between(WHITE, VERMILION, 128))
+
+
+def class_colours(count: int) -> list[str]:
+    """A colour for each class; beyond ten they repeat."""
+    return [CLASSES[i % len(CLASSES)] for i in range(count)]
+
+
+class Figures:
+    """Surface, embedding, variances, Gram matrix and witness."""
+
+    def __init__(self, data: Dataset) -> None:
+        self.surface = _figure("Surface")
+        self.embedding = _figure("Embedding")
+        self.variances = _figure("Variances")
+        self.gram = _figure("Gram matrix")
+        self.witness = _figure("Witness")
+        self._data = data
+        self._rows, self._scores = ColumnDataSource(), ColumnDataSource()
+        self._image, self._matrix = ColumnDataSource(_blank()), ColumnDataSource(_blank())
+        self._lines = ColumnDataSource({"xs": [], "ys": [], "width": []})
+        self._bars = ColumnDataSource({"x": [1, 2], "top": [0.0, 0.0]})
+        self._points = ColumnDataSource({"x": [0.0], "y": [0.0], "size": [1.0], "colour": ["black"], "label": [""]})
+        self._values = LinearColorMapper(Viridis256, low=0, high=1)
+        self._entries = LinearColorMapper(Viridis256, low=0, high=1)
+        self._has: dict[str, Any] = {"witness": None}
+        self._draw()
+        self.use(data)
+
+    @property
+    def all(self) -> list[Any]:
+        """In the order in which they are read."""
+        return [self.surface, self.embedding, self.variances, self.gram, self.witness]
+
+    @property
+    def filled(self) -> list[Any]:
+        """Those that have something to show."""
+        absent = [getattr(self, name) for name, has in self._has.items() if has is None]
+        return [one for one in self.all if one not in absent]
+
+    def _draw(self) -> None:
+        rows = {"line_color": "#202020", "line_width": 0.5}
+        self.surface.image(source=self._image, color_mapper=self._values, level="image")
+        self.surface.multi_line("xs", "ys", source=self._lines, line_color="#202020", line_width="width")
+        self.surface.scatter("x", "y", size="size", alpha="alpha", color="colour", source=self._rows, **rows)
+        self.surface.add_layout(ColorBar(color_mapper=self._values, width=8), "right")
+        self.embedding.scatter("x", "y", size=6, alpha=0.75, color="colour", source=self._scores, **rows)
+        self.variances.vbar("x", top="top", width=0.8, source=self._bars, color=CLASSES[0])
+        _label(self.variances, "component", "share of variance")
+        self.variances.y_range.start = 0
+        self.gram.image(source=self._matrix, color_mapper=self._entries)
+        self.gram.y_range.flipped = True
+        self.gram.add_layout(ColorBar(color_mapper=self._entries, width=8), "right")
+        self.witness.scatter("x", "y", size="size", color="colour", source=self._points, line_color="#202020")
+        self.witness.text("x", "y", text="label", source=self._points, x_offset=12, y_offset=-6)
+
+    def use(self, data: Dataset) -> None:
+        """Colour the rows of another table."""
+        self._data, n = data, len(data.y)
+        colours = class_colours(len(data.classes)) if data.task == "classification" else list(Viridis256)
+        codes = data.codes
+        if data.task == "regression":
+            codes = (codes - codes.min()) / (np.ptp(codes) or 1.0) * 255
+        self._colours = [colours[int(code)] for code in codes]
+        self._rows.data = {
+            **dict.fromkeys(("x", "y", "size"), np.zeros(n)),
+            "alpha": np.ones(n),
+            "colour": self._colours,
+        }
+        self._scores.data = {"x": np.zeros(n), "y": np.zeros(n), "colour": self._colours}
+
+    def enlarge(self, large: bool) -> None:
+        """Large figures and letters for a lecture, or those of a desk."""
+        scale = LARGE if large else 1.0
+        for one in self.all:
+            one.width, one.height = int(WIDTH * scale), int(HEIGHT * scale)
+            one.title.text_font_size = f"{16 * scale:.0f}px"
+            for axis in one.axis:
+                axis.axis_label_text_font_size = axis.major_label_text_font_size = f"{12 * scale:.0f}px"
+
+    def show(self, outcome: Outcome) -> None:
+        """All but the witness."""
+        self._has |= {"surface": outcome.surface, "embedding": outcome.embedding, "gram": outcome.gram}
+        if outcome.surface is not None:
+            self._show_surface(outcome.surface, outcome)
+        if outcome.embedding is not None:
+            x, y = outcome.embedding.T
+            self._scores.data = {"x": x, "y": y, "colour": self._colours}
+            _label(self.embedding, *_axes(outcome.embedding_name))
+        ratios = np.empty(0) if outcome.ratios is None else outcome.ratios
+        self._bars.data = {"x": np.arange(1, len(ratios) + 1), "top": ratios}
+        self.variances.title.text = f"Variances: two components have {ratios[:2].sum():.1%}"
+        if outcome.gram is not None:
+            self._show_gram(outcome.gram)
+
+    def _show_surface(self, surface: Surface, outcome: Outcome) -> None:
+        values, (x, y) = surface.values, (surface.x, surface.y)
+        low, high = float(values.min()), float(values.max())
+        palette: Any = Viridis256
+        if surface.kind == "decision":
+            high = max(abs(low), abs(high), 1e-12)
+            low, palette = -high, DIVERGING
+        elif surface.kind in ("classes", "clusters"):
+            count = max(len(self._data.classes), int(high) + 1) if surface.kind == "classes" else int(high) + 1
+            palette, low, high = class_colours(count), -0.5, count - 0.5
+        self._values.update(palette=tuple(palette), low=low, high=high if high > low else low + 1.0)
+        corner, size = (x[0], y[0]), (x[-1] - x[0], y[-1] - y[0])
+        image = values.astype(np.float32)
+        self._image.data = {"image": [image], "x": [corner[0]], "y": [corner[1]], "dw": [size[0]], "dh": [size[1]]}
+        self._lines.data = _contours(surface)
+        self._show_rows(surface, outcome)
+
+    def _show_rows(self, surface: Surface, outcome: Outcome) -> None:
+        i, j = outcome.settings.axes
+        weights, has = surface.weights, np.isfinite(surface.weights)
+        size = np.where(has, 4 + 8 * np.sqrt(np.nan_to_num(weights)), 4.0 if has.any() else 6.0)
+        alpha = np.where(has, 0.85, 0.35 if has.any() else 0.75)
+        X = self._data.X
+        self._rows.data = {"x": X[:, i], "y": X[:, j], "size": size, "alpha": alpha, "colour": self._colours}
+        _label(self.surface, self._data.columns[i], self._data.columns[j])
+        self.surface.title.text = f"Surface: {SAYS[surface.kind]}"
+
+    def _show_gram(self, K: Floats) -> None:
+        low, high = float(K.min()), float(K.max())
+        self._entries.update(low=low, high=high if high > low else low + 1.0)
+        m = len(K)
+        self._matrix.data = {"image": [K.astype(np.float32)], "x": [0], "y": [0], "dw": [m], "dh": [m]}
+        by = "class" if self._data.task == "classification" else "target"
+        self.gram.title.text = f"Gram matrix of {m} rows by {by}"
+
+    def show_witness(self, witness: Witness | None) -> None:
+        """The points of a witness, as large as their coefficients and coloured by their signs; or none."""
+        points = [] if witness is None else [one for one in witness.points if isinstance(one, tuple)]
+        self._has["witness"] = points or None
+        if witness is None or not points:
+            return
+        z = np.array([float(one) for one in witness.z] or [1.0] * len(points))
+        places = np.array([[float(one) for one in (*point, 0, 0)[:2]] for point in points])
+        self._points.data = {
+            "x": places[:, 0],
+            "y": places[:, 1],
+            "size": 10 + 22 * np.sqrt(np.abs(z) / np.abs(z).max()),
+            "colour": [CLASSES[1] if one > 0 else CLASSES[0] for one in z],
+            "label": [f"z = {one:.3g}" for one in z] if len(z) <= 12 else [""] * len(z),
+        }
+        self.witness.title.text = f"Witness: zᵀKz = {witness.value:.3g} < 0"
+        _label(self.witness, "first coordinate", "second coordinate")
+
+
+SAYS = {
+    "prediction": "what is predicted",
+    "decision": "decision function",
+    "classes": "class",
+    "component": "first component",
+    "clusters": "cluster",
+}
+
+
+def _figure(title: str) -> Any:
+    found = figure(title=title, width=WIDTH, height=HEIGHT, tools="pan,wheel_zoom,reset,save", toolbar_location="right")
+    found.toolbar.logo = None
+    found.toolbar.autohide = True
+    found.title.text_font_size = "16px"
+    found.grid.visible = False
+    return found
+
+
+def _blank() -> dict[str, list[Any]]:
+    """An image of nothing: figures without any data make the browser complain."""
+    return {"image": [np.zeros((2, 2), np.float32)], "x": [0], "y": [0], "dw": [1], "dh": [1]}
+
+
+def _label(one: Any, x: str, y: str) -> None:
+    """Plain text: a column's name is never read as mathematics."""
+    one.xaxis.axis_label, one.yaxis.axis_label = PlainText(text=x), PlainText(text=y)
+
+
+def _axes(name: str) -> tuple[str, str]:
+    return (f"first of the {name}", "second")
+
+
+def _contours(surface: Surface) -> dict[str, Any]:
+    """Lines of equal value; of a decision function 0 and the margins ±1; between classes their borders."""
+    v, lines, widths = surface.values, [], []
+    low, high = float(v.min()), float(v.max())
+    if surface.kind == "decision":
+        levels = {-1.0: 1.0, 0.0: 3.0, 1.0: 1.0}
+    elif surface.kind in ("classes", "clusters"):
+        levels = {}
+    else:
+        levels = dict.fromkeys(np.linspace(low, high, CONTOURS + 2)[1:-1].tolist(), 1.0)
+    maker = contour_generator(surface.x, surface.y, v)
+    for level, width in levels.items():
+        found = maker.lines(level)
+        lines += found
+        widths += [width] * len(found)
+    return {"xs": [line[:, 0] for line in lines], "ys": [line[:, 1] for line in lines], "width": widths}

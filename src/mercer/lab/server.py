@@ -1,0 +1,122 @@
+"""The server of the lab: on this machine only, and for those who have the token."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import secrets
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from bokeh.document import Document
+from bokeh.models import Div
+from bokeh.server.server import BaseServer
+from bokeh.server.tornado import BokehTornado
+from bokeh.server.util import bind_sockets
+from tornado.httpserver import HTTPServer
+from tornado.httputil import HTTPServerRequest
+from tornado.ioloop import IOLoop
+from tornado.web import RequestHandler
+
+from mercer.errors import InvalidInput, message
+from mercer.lab.page import Page
+from mercer.lab.settings import Settings
+
+__all__ = ["Lab", "serve"]
+
+ADDRESS = "127.0.0.1"
+MOST_PAGES = 8
+MOST_BYTES = 1 << 20
+"""Of one message from the page."""
+
+
+class _Refusal(RequestHandler):
+    """403, without a word on what would be right."""
+
+    def prepare(self) -> None:
+        self.set_status(403)
+        self.finish("mercer lab: refused; open the address that mercer lab printed.\n")
+
+
+class _Guarded(BokehTornado):
+    """Every path begins with the token; the host is this machine, and so is the origin if there is one."""
+
+    def __init__(self, make: Any, token: str, port: int) -> None:
+        self._token = token.encode()
+        self._hosts = {f"{ADDRESS}:{port}", f"localhost:{port}"}
+        options: dict[str, Any] = {"websocket_max_message_size_bytes": MOST_BYTES, "include_headers": []}
+        super().__init__({"/": make}, prefix=token, extra_websocket_origins=sorted(self._hosts), **options)
+
+    def find_handler(self, request: HTTPServerRequest, **kwargs: Any) -> Any:
+        if not self.allows(request):
+            return self.get_handler_delegate(request, _Refusal)
+        return super().find_handler(request, **kwargs)
+
+    def allows(self, request: HTTPServerRequest) -> bool:
+        """Whether a request has the token, and comes from this page."""
+        given = (request.path or "").split("/")[1:2]
+        origins = {f"http://{host}" for host in self._hosts}
+        return (
+            hmac.compare_digest("".join(given).encode(), self._token)
+            and request.host in self._hosts
+            and all(origin in origins for origin in request.headers.get_list("Origin"))
+        )
+
+
+class Lab:
+    """A lab that listens; `address` opens it.
+
+    Parameters
+    ----------
+    tables : mapping of name to callable
+        Each makes a `Dataset`.
+    first : str
+        The table that is shown at first.
+    settings : Settings
+        As which the controls begin.
+    port : int, default 0
+        0 takes a free one.
+    """
+
+    def __init__(self, tables: Mapping[str, Any], first: str, settings: Settings, port: int = 0) -> None:
+        self._made = tables, first, settings
+        try:
+            sockets, self.port = bind_sockets(ADDRESS, port)
+        except OSError as error:
+            raise InvalidInput(message("lab", f"port {port}: {error.strerror}", "choose another one")) from None
+        self.token = secrets.token_urlsafe(24)
+        self._app = _Guarded(self._open, self.token, self.port)
+        http = HTTPServer(self._app, max_body_size=MOST_BYTES, max_buffer_size=MOST_BYTES)
+        http.add_sockets(sockets)
+        self._server = BaseServer(IOLoop.current(), self._app, http)
+        self._server.start()
+
+    @property
+    def address(self) -> str:
+        """Of the page, with the token."""
+        return f"http://{ADDRESS}:{self.port}/{self.token}/"
+
+    def _open(self, document: Document) -> None:
+        if len(self._server.get_sessions()) > MOST_PAGES:
+            document.add_root(Div(text=f"mercer lab: {MOST_PAGES} pages are open; close one of them and reload."))
+            return
+        Page(*self._made).fill(document)
+
+    def run(self) -> None:
+        """Serve until Ctrl-C."""
+        # Refused requests need no line each, and lines would have the token in them.
+        logging.getLogger("tornado.access").setLevel(logging.ERROR)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the page says what they say
+            try:
+                self._server.io_loop.start()
+            finally:
+                self._server.stop()
+
+
+def serve(tables: Mapping[str, Any], first: str, settings: Settings, port: int = 0, told: Any = print) -> None:
+    """Serve a lab, and say its address first."""
+    lab = Lab(tables, first, settings, port)
+    told(lab.address)
+    lab.run()

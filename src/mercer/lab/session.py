@@ -1,0 +1,257 @@
+"""From settings to what the lab shows: surface, embedding, variances, Gram matrix, score, definiteness and code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import InvalidInput, MercerError, message
+from mercer.estimators import KernelPCA
+from mercer.events import StageDone, emit
+from mercer.gram import KernelOperator
+from mercer.kernels import Kernel, as_kernel
+from mercer.kernels.base import trace_or_none
+from mercer.lab.code import command, python
+from mercer.lab.data import Dataset
+from mercer.lab.settings import METHODS, Settings
+from mercer.validity import KernelReport, check_kernel
+from mercer.validity.proofs.derivation import pretty
+
+__all__ = ["Outcome", "Surface", "outcomes"]
+
+Floats = NDArray[np.float64]
+
+GRID, GRAM_ROWS, COMPONENTS = 60, 200, 10
+"""Points of the surface along each axis; rows of the Gram matrix that are drawn; variances that are shown."""
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """What a model says over the plane of two columns, the others at their means.
+
+    Attributes
+    ----------
+    kind : "prediction", "decision", "classes", "component" or "clusters"
+    values : ndarray of shape (60, 60)
+        Row i belongs to the i-th place on the second axis.
+    x, y : ndarray of shape (60,)
+        The places on the axes.
+    weights : ndarray of shape (n,)
+        |αᵢ|/max |α| of the training rows; nan for rows that are held out, and where a method has no α.
+    """
+
+    kind: str
+    values: Floats
+    x: Floats
+    y: Floats
+    weights: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """All that belongs to some settings. What cannot be computed is None, and `notes` say why.
+
+    Attributes
+    ----------
+    settings : Settings
+    kernel : Kernel
+    formula : str
+        Of the kernel, with its numbers.
+    estimator : str
+    surface : Surface or None
+    score : float or None
+        R² or accuracy on the rows held out; the share of two components; minus the inertia of clusters.
+    score_name : str
+    embedding : ndarray of shape (n, 2) or None
+    ratios : ndarray or None
+        Shares of variance of the kernel's components.
+    gram : ndarray of shape (m, m) or None
+        Of rows ordered by class, target or cluster, m ≤ 200.
+    report : KernelReport or None
+        Whether the function is a kernel; None as long as that is asked.
+    python, command : str
+    seconds : float
+    notes : tuple of str
+    """
+
+    settings: Settings
+    kernel: Kernel
+    formula: str
+    estimator: str = ""
+    surface: Surface | None = None
+    score: float | None = None
+    score_name: str = ""
+    embedding: Floats | None = None
+    embedding_name: str = ""
+    ratios: Floats | None = None
+    gram: Floats | None = None
+    report: KernelReport | None = None
+    python: str = ""
+    command: str = ""
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+
+
+def outcomes(data: Dataset, settings: Settings) -> Iterator[Outcome]:
+    """The outcome without and then with the verdict on the kernel.
+
+    Raises
+    ------
+    InvalidInput
+        For a text that is no kernel, a method that needs classes, and rows that the kernel doesn't take.
+
+    Examples
+    --------
+    >>> from mercer.lab import bundled
+    >>> first, last = outcomes(bundled("iris"), Settings("svm", gamma=0.5))
+    >>> first.formula, first.report, last.report.verdict, round(last.score, 2)
+    ('exp(−0.5·‖x − z‖²)', None, 'proved', 0.89)
+    """
+    start = perf_counter()
+    if settings.only_axes:
+        data = data.with_columns(settings.axes)
+        settings = replace(settings, axes=(0, 1))
+    work = _Work(data, settings)
+    found = work.first()
+    found = replace(found, seconds=perf_counter() - start)
+    yield found
+    report = check_kernel(settings.text, n_features=data.X.shape[1])
+    yield replace(found, report=report, seconds=perf_counter() - start)
+
+
+class _Work:
+    """One computation; `notes` collects what could not be computed."""
+
+    def __init__(self, data: Dataset, settings: Settings) -> None:
+        self.data, self.settings, self.notes = data, settings, []
+        self.method = METHODS[settings.method]
+        self.arguments = settings.arguments(data.task)
+        self.kernel = as_kernel(settings.text).resolve(data.X, data.columns)
+        if not self.kernel.space.vectors:
+            given = f"{settings.text} is a kernel of other rows than those of a table"
+            raise InvalidInput(message("lab", given, "choose a kernel of vectors, such as gaussian(gamma=0.1)"))
+        self.kernel.check_data(data.X)
+
+    notes: list[str]
+
+    def first(self) -> Outcome:
+        """All but the verdict."""
+        data, settings = self.data, self.settings
+        e = trace_or_none(self.kernel)
+        pca = self.tried("kernel PCA", lambda: KernelPCA(self.components, settings.text).fit(data.X))
+        model = pca if settings.method == "pca" else self.tried(self.method.title, self.fitted)
+        surface = None if model is None else self.tried("surface", lambda: self.surface(model))
+        name, score = ("", None) if model is None else self.score(model)
+        embedding, said = self.embedding(pca, model)
+        return Outcome(
+            settings=settings,
+            kernel=self.kernel,
+            formula=repr(self.kernel) if e is None else pretty(e),
+            estimator=type(model).__name__ if model is not None else "",
+            surface=surface,
+            score=score,
+            score_name=name,
+            embedding=embedding,
+            embedding_name=said,
+            ratios=None if pca is None else pca.explained_variance_ratio_,
+            gram=self.tried("Gram matrix", lambda: self.gram(model)),
+            python=python(data, settings, self.components),
+            command=command(data, settings),
+            notes=tuple(dict.fromkeys(self.notes)),
+        )
+
+    @property
+    def components(self) -> int:
+        return min(COMPONENTS, len(self.data.y) - 1)
+
+    def tried(self, what: str, work: Any) -> Any:
+        """What `work` returns, or None and a note; between two pieces of work it can be cancelled."""
+        start = perf_counter()
+        try:
+            return work()
+        except MercerError as error:
+            self.notes.append(str(error))
+            return None
+        finally:
+            emit(StageDone(f"lab: {what}", perf_counter() - start))
+
+    def fitted(self) -> Any:
+        data = self.data
+        model = self.method.estimators[data.task](**self.arguments)
+        return model.fit(data.X[~data.held], data.y[~data.held]) if self.method.supervised else model.fit(data.X)
+
+    def score(self, model: Any) -> tuple[str, float]:
+        data = self.data
+        if self.settings.method == "pca":
+            return "share of variance of two components", float(model.explained_variance_ratio_[:2].sum())
+        if self.settings.method == "kmeans":
+            return "minus the inertia", -float(model.inertia_)
+        name = "R²" if data.task == "regression" else "accuracy"
+        return f"{name} on {int(data.held.sum())} rows held out", float(
+            model.score(data.X[data.held], data.y[data.held])
+        )
+
+    def embedding(self, pca: Any, model: Any) -> tuple[Floats | None, str]:
+        """Of all rows: two discriminants if there are two, otherwise two kernel components."""
+        if self.settings.method == "discriminant" and model is not None:
+            Z = model.transform(self.data.X)
+            if Z.shape[1] > 1:
+                return np.asarray(Z[:, :2]), "discriminants"
+        if pca is None:
+            return None, ""
+        Z = pca.transform(self.data.X)
+        return np.column_stack([Z, np.zeros(len(Z))])[:, :2], "kernel components"
+
+    def surface(self, model: Any) -> Surface:
+        X, (i, j) = self.data.X, self.settings.axes
+        x, y = (_places(X[:, column]) for column in (i, j))
+        rows = np.tile(X.mean(axis=0), (GRID * GRID, 1))
+        rows[:, i], rows[:, j] = np.tile(x, GRID), np.repeat(y, GRID)
+        kind, values = self.said(model, rows)
+        return Surface(kind, values.reshape(GRID, GRID), x, y, self.weights(model))
+
+    def said(self, model: Any, rows: Floats) -> tuple[str, Floats]:
+        """What kind of values a model has, and the values."""
+        if self.settings.method == "pca":
+            return "component", np.asarray(model.transform(rows)[:, 0], np.float64)
+        if self.settings.method == "kmeans":
+            return "clusters", np.asarray(model.predict(rows), np.float64)
+        if self.data.task == "regression":
+            return "prediction", np.asarray(model.predict(rows), np.float64)
+        if len(model.classes_) == 2:
+            return "decision", np.asarray(model.decision_function(rows), np.float64)
+        return "classes", np.searchsorted(self.data.classes, model.predict(rows)).astype(np.float64)
+
+    def weights(self, model: Any) -> Floats:
+        """|α| of the rows, relative to the largest."""
+        data, found = self.data, np.full(len(self.data.y), np.nan)
+        alpha = getattr(model, "dual_coef_", None)
+        if alpha is None or not self.method.supervised:
+            return found
+        train, alpha = np.flatnonzero(~data.held), np.abs(np.asarray(alpha))
+        if hasattr(model, "support_"):
+            found[train] = 0.0
+            train, alpha = train[model.support_], alpha.T
+        size = alpha.reshape(len(alpha), -1).max(axis=1)
+        if len(size) == len(train) and size.max() > 0:
+            found[train] = size / size.max()
+        return found
+
+    def gram(self, model: Any) -> Floats:
+        """The kernel matrix of at most 200 rows, in the order of what they are coloured by."""
+        keys = model.labels_ if self.settings.method == "kmeans" and model is not None else self.data.codes
+        order = np.argsort(keys, kind="stable")
+        some = order[np.linspace(0, len(order) - 1, min(GRAM_ROWS, len(order))).astype(int)]
+        return np.asarray(KernelOperator(self.kernel, self.data.X[some]).toarray(), np.float64)
+
+
+def _places(column: Floats) -> Floats:
+    """From a little below the smallest to a little above the largest value."""
+    low, high = float(column.min()), float(column.max())
+    margin = 0.08 * (high - low) or 1.0
+    return np.linspace(low - margin, high + margin, GRID)

@@ -1,0 +1,226 @@
+"""The lab in a headless Chromium: kernels and sliders, a witness, and code that gives the numbers of the page again."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+pytest.importorskip("bokeh")
+webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: the page is not tried")
+
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.ui import Select  # noqa: E402
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+ROOT = Path(__file__).resolve().parents[2]
+
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None or DRIVER is None, reason="chromium or chromedriver is not installed: the page is not tried"
+)
+
+FIND = """
+const found = []
+const look = (root) => {
+  found.push(...root.querySelectorAll(arguments[0]))
+  for (const one of root.querySelectorAll("*")) if (one.shadowRoot) look(one.shadowRoot)
+}
+look(document)
+return arguments[1] ? found.slice(0, 1).map((one) => arguments[1].map((name) => one[name] ?? one.dataset[name])) : found
+"""
+
+
+class Opened:
+    """The page as a user sees it."""
+
+    def __init__(self, driver, address):
+        self.driver, self.address = driver, address
+
+    def find(self, name, part="*"):
+        """The first `part` within what is called so."""
+        (host, *_) = self.driver.execute_script(FIND, f".lab-{name}")
+        return host.shadow_root.find_element(By.CSS_SELECTOR, part)
+
+    def text(self, name):
+        (host, *_) = self.driver.execute_script(FIND, f".lab-{name}")
+        return self.driver.execute_script("return arguments[0].shadowRoot.querySelector('div').textContent", host)
+
+    @property
+    def update(self):
+        """The number and the state of the last update."""
+        found = self.driver.execute_script(FIND, "[data-update]", ["update", "state"])
+        return (int(found[0][0]), found[0][1]) if found else (0, "")
+
+    def wait(self, after, state="done"):
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            number, now = self.update
+            if number > after and now == state:
+                return
+            time.sleep(0.02)
+        raise AssertionError(f"update {after} is the last: {self.update}, {self.text('status')}")
+
+    def choose(self, name, value):
+        number, _ = self.update
+        Select(self.find(name, "select")).select_by_visible_text(value)
+        self.wait(number)
+
+    def write(self, text, state="done"):
+        number, _ = self.update
+        box = self.find("kernel", "input")
+        box.send_keys(Keys.END, Keys.SHIFT, Keys.HOME, Keys.NULL, text, Keys.ENTER)
+        self.wait(number if state == "done" else number - 1, state)
+
+    def slide(self, name, key=Keys.ARROW_RIGHT, times=1):
+        number, _ = self.update
+        handle = self.find(name, ".noUi-handle")
+        for _ in range(times):
+            handle.send_keys(key)
+        self.wait(number + times - 1)
+
+    @property
+    def score(self):
+        return float(re.search(r"held out: (-?[\d.]+)", self.text("header"))[1])
+
+    def copied(self, label):
+        """What is on the clipboard after a click."""
+        buttons = [one for one in self.driver.execute_script(FIND, "button") if one.text == label]
+        buttons[0].click()
+        return self.driver.execute_async_script("navigator.clipboard.readText().then(arguments[0])")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for one in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1600,1200"):
+        options.add_argument(one)
+    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    driver.set_script_timeout(30)
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def page(browser, lab):
+    parts = urlsplit(lab)
+    permission = {"origin": f"http://{parts.netloc}", "permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
+    browser.execute_cdp_cmd("Browser.grantPermissions", permission)
+    browser.get_log("browser"), browser.get_log("performance")
+    browser.get(lab)
+    opened = Opened(browser, lab)
+    opened.wait(0)
+    yield opened
+    trouble = [one for one in browser.get_log("browser") if one["level"] in ("SEVERE", "WARNING")]
+    assert not trouble, trouble
+    asked = [json.loads(one["message"])["message"] for one in browser.get_log("performance")]
+    urls = [one["params"]["request"]["url"] for one in asked if one["method"] == "Network.requestWillBeSent"]
+    assert urls
+    assert all(url.startswith((lab, "data:", "blob:")) for url in urls)
+
+
+def program(*command):
+    """What a program prints."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=120)
+    assert done.returncode in (0, 1), done.stderr
+    return done.stdout
+
+
+def test_a_session_from_kernel_to_code(page):
+    """Change the kernel and γ, then copy what gives the same numbers."""
+    begin = page.score
+    page.choose("first", "laplace")
+    assert "exp(−0.1·‖x − z‖)" in page.text("header")
+    page.slide("gamma", times=3)
+    changed = page.score
+    assert changed != begin
+    assert "A Mercer kernel: proved" in page.text("verdict")
+    gamma = re.search(r"exp\(−([\d.]+)·", page.text("header"))[1]
+    assert float(gamma) == pytest.approx(0.1 * 10**0.15, rel=0.01)
+    printed = program(sys.executable, "-c", page.copied("Copy the Python"))
+    assert float(re.search(r"score (\S+)", printed)[1]) == pytest.approx(changed, abs=5e-5)
+    assert "a Mercer kernel: proved" in printed
+    command = page.copied("Copy the command")
+    assert command.startswith("mercer fit ")
+    shown = program(sys.executable, "-c", f"from mercer.cli.app import run; run({shlex.split(command)[1:]!r})")
+    assert f"{changed:.4f}" in shown
+
+
+def test_an_indefinite_formula_has_its_witness_drawn(page):
+    assert not page.driver.execute_script(SHOWN_WITNESS)
+    page.write("exp(-gamma*sqdist**1.5)")
+    assert "Not a Mercer kernel" in page.text("verdict")
+    assert "zᵀKz = -" in page.text("verdict")
+    places, values = page.driver.execute_script(SHOWN_WITNESS)
+    assert len(places) == len(values) >= 2
+    page.write("gaussian(gamma=gamma)")
+    assert not page.driver.execute_script(SHOWN_WITNESS)
+
+
+SHOWN_WITNESS = """
+const [root] = Bokeh.documents[0].roots()
+const figures = [...root.references()].filter((one) => one.type == "Figure" && one.title.text.startsWith("Witness"))
+if (!figures.length) return null
+const data = figures[0].renderers[0].data_source.data
+return [[...data.x], [...data.size]]
+"""
+
+
+def test_a_mistake_in_a_formula_is_said_and_mended(page):
+    page.write("gausian(gamma=1)", "error")
+    assert "did you mean 'gaussian'" in page.text("status")
+    page.write("gaussian(gamma=1)")
+    assert "exp(−‖x − z‖²)" in page.text("header")
+
+
+def test_methods_tables_and_columns(page):
+    page.choose("method", "kernel PCA")
+    assert "share of variance of two components" in page.text("header")
+    page.choose("method", "k-means")
+    page.slide("clusters")
+    page.choose("table", "wine")
+    page.choose("method", "discriminant analysis")
+    page.choose("x", "flavanoids")
+    assert page.score > 0.9
+
+
+def test_names_of_columns_are_text_and_nothing_else(page):
+    titles = [one.text for one in Select(page.find("x", "select")).options]
+    assert titles == ["width", "<b>depth</b>", "$$age$$"]
+    page.choose("x", "$$age$$")
+    page.choose("y", "width")
+    page.choose("y", "<b>depth</b>")
+
+
+def test_a_slider_that_moves_on_cancels(page):
+    number, _ = page.update
+    handle = page.find("gamma", ".noUi-handle")
+    handle.send_keys(Keys.ARROW_LEFT * 12)
+    page.wait(number + 11)
+    expected = 10 ** (-1 - 12 * 0.05)
+    assert float(re.search(r"exp\(−([\d.]+)·", page.text("header"))[1]) == pytest.approx(expected, rel=0.01)
+
+
+def test_the_type_of_a_lecture_is_large(page):
+    def size():
+        one = page.find("header", ".formula")
+        return float(page.driver.execute_script("return getComputedStyle(arguments[0]).fontSize", one)[:-2])
+
+    before, (number, _) = size(), page.update
+    (button,) = [one for one in page.driver.execute_script(FIND, "button") if one.text.startswith("Lecture")]
+    button.click()
+    page.wait(number)
+    assert size() > 1.6 * before

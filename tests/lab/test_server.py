@@ -1,0 +1,84 @@
+"""The server of the lab answers those who have the token, from its own page, on this machine."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+from urllib.parse import urlsplit
+
+import pytest
+
+UPGRADE = {
+    "Upgrade": "websocket",
+    "Connection": "Upgrade",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+    "Sec-WebSocket-Protocol": "bokeh, nothing",
+}
+
+
+def answer(address: str, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes]:
+    """Status and body of a request to the server of an address."""
+    parts = urlsplit(address)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=20)
+    try:
+        connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+        found = connection.getresponse()
+        return found.status, found.read(2_000_000)
+    finally:
+        connection.close()
+
+
+def test_the_page_is_there_with_the_token(lab):
+    status, body = answer(lab, urlsplit(lab).path)
+    assert status == 200
+    assert b"mercer lab" in body
+    assert b"http://" not in body.replace(b"http://www.w3.org", b"")
+    assert b"https://" not in body
+
+
+@pytest.mark.parametrize("path", ["/", "/ws", "/static/js/bokeh.min.js", "/token/", "/autoload.js", "/%s/", "//%s/"])
+def test_without_the_token_everything_is_refused(lab, path):
+    token = urlsplit(lab).path.strip("/")
+    wrong = token[:-1] + ("A" if token[-1] != "A" else "B")
+    given = path.replace("%s", wrong if path == "/%s/" else token)
+    status, body = answer(lab, given)
+    assert status == 403
+    assert token.encode() not in body
+
+
+def test_the_token_is_long_and_new_each_time(lab):
+    assert len(urlsplit(lab).path.strip("/")) == 32
+
+
+@pytest.mark.parametrize("host", ["example.org", "example.org:80", "127.0.0.1", "127.0.0.1.example.org:%d", ""])
+def test_other_hosts_are_refused(lab, host):
+    parts = urlsplit(lab)
+    assert answer(lab, parts.path, Host=host.replace("%d", str(parts.port)))[0] in (400, 403)
+
+
+@pytest.mark.parametrize("origin", ["http://example.org", "null", "https://127.0.0.1:%d", "http://127.0.0.1:1"])
+def test_other_origins_are_refused(lab, origin):
+    parts = urlsplit(lab)
+    origin = origin.replace("%d", str(parts.port))
+    assert answer(lab, parts.path, Origin=origin)[0] == 403
+    assert answer(lab, f"{parts.path}ws", Origin=origin, **UPGRADE)[0] == 403
+
+
+def test_its_own_origin_is_not_refused(lab):
+    parts = urlsplit(lab)
+    assert answer(lab, parts.path, Origin=f"http://127.0.0.1:{parts.port}")[0] == 200
+
+
+def test_it_listens_on_this_machine_alone(lab):
+    port = urlsplit(lab).port
+    with socket.socket() as probe:  # another address of this machine is free, so nothing listens on all of them
+        probe.bind(("127.0.0.2", port))
+
+
+def test_large_requests_are_refused(lab):
+    parts = urlsplit(lab)
+    with socket.create_connection((parts.hostname, parts.port), timeout=20) as line:
+        head = f"POST {parts.path} HTTP/1.1\r\nHost: 127.0.0.1:{parts.port}\r\nContent-Length: {1 << 30}\r\n\r\n"
+        line.sendall(head.encode())
+        assert line.recv(100)[:12] in (b"HTTP/1.1 400", b"HTTP/1.1 413", b"")
