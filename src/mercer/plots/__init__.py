@@ -11,6 +11,7 @@ if importlib.util.find_spec("matplotlib") is None:
 
 from mercer.plots.components import ComponentsDisplay
 from mercer.plots.display import Display
+from mercer.plots.films import Film, film
 from mercer.plots.gram import GramDisplay
 from mercer.plots.posterior import PosteriorDisplay
 from mercer.plots.scores import ScoresDisplay
@@ -23,12 +24,14 @@ __all__ = [
     "ComponentsDisplay",
     "DecisionSurfaceDisplay",
     "Display",
+    "Film",
     "GramDisplay",
     "PosteriorDisplay",
     "ScoresDisplay",
     "SpectrumDisplay",
     "VariancesDisplay",
     "WitnessDisplay",
+    "film",
 ]
 
 

@@ -15,6 +15,7 @@ __all__ = [
     "DIVERGING",
     "FAINT",
     "INK",
+    "LARGEST_DISC",
     "NEGATIVE",
     "POSITIVE",
     "SEQUENTIAL",
