@@ -10,7 +10,7 @@ from sklearn.kernel_ridge import KernelRidge as Reference
 from mercer import KernelDiscriminantAnalysis
 from mercer.errors import InvalidInput, MemoryExceeded
 from mercer.estimators.discriminant.fisher import class_targets
-from mercer.kernels import Gaussian, Laplace, Linear, Precomputed
+from mercer.kernels import Formula, Gaussian, Laplace, Linear, Precomputed
 from mercer.testing import assert_close
 
 KERNEL = Gaussian(gamma=0.1)
@@ -238,6 +238,21 @@ def test_the_default_delta_makes_an_indefinite_matrix_definite(data):
     model = KernelDiscriminantAnalysis(Precomputed()).fit(K, y)
     assert model.delta_ > -least
     assert model.leave_one_out_deltas_.min() > -least
+
+
+@pytest.mark.filterwarnings("ignore:.*not a Mercer kernel")
+def test_a_delta_that_few_rows_choose_makes_the_matrix_of_all_rows_definite(monkeypatch):
+    """The negative eigenvalues of an indefinite kernel grow with n: those of m rows drawn are smaller by m/n."""
+    monkeypatch.setattr("mercer.estimators.discriminant.delta.DELTA_ROWS", 60)
+    X = np.random.default_rng(0).normal(size=(600, 3))
+    kernel = Formula("exp(-0.5 * sqdist) - 0.05 * dot")
+    centring = np.eye(600) - 1 / 600
+    least = np.linalg.eigvalsh(centring @ kernel(X) @ centring)[0]
+    assert least < -5
+    model = KernelDiscriminantAnalysis(kernel).fit(X, X[:, 0] * X[:, 1] > 0)
+    assert any("on 60 rows" in note for note in model.report_.notes)
+    assert model.leave_one_out_deltas_.min() > -least
+    assert model.delta_ > -least
 
 
 def test_classes_that_no_line_separates():

@@ -4,15 +4,19 @@ import os
 import signal
 import threading
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn import svm
+from sklearn.datasets import make_classification
 
 from mercer import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from mercer.errors import Cancelled, ConvergenceWarning, InvalidInput
+from mercer.estimators.svm import support_vectors
 from mercer.events import Cancel, observe
 from mercer.kernels import Function, Gaussian, Linear, Polynomial, Precomputed
+from mercer.solvers import solve
 
 RNG = np.random.default_rng(7)
 X = RNG.standard_normal((60, 4))
@@ -229,6 +233,26 @@ def test_few_rows_are_solved_to_rounding():
         model = SVC(1e4, "linear").fit(rows[order], np.array([1, 0, 0, 1, 0, 0])[order])
         assert model.report_.residual < 1e-10
         np.testing.assert_allclose(model.decision_function(rows), [1, -1, -11, 1, -1, -1], rtol=0, atol=1e-9)
+
+
+def test_few_rows_that_take_long_are_solved_to_the_tolerance(monkeypatch):
+    """If a solution to rounding takes too many steps, m − M above `tol` is not accepted in its place."""
+    X, y = make_classification(400, 10, n_informative=5, flip_y=0.1, random_state=0)
+    sharp = []
+
+    def stopped(solver, family):
+        first = solver.tol < 1e-6
+        found = solve(replace(solver, max_iter=steps) if first else solver, family)
+        if first:
+            sharp.append(found.residual)
+        return found
+
+    monkeypatch.setattr(support_vectors, "solve", stopped)
+    for steps in range(50, 1000, 50):
+        model = SVC(kernel=Gaussian(0.1), tol=1e-3).fit(X, y)
+        assert model.report_.residual <= 1e-3
+        assert model.fit_status_ == 0
+    assert any(1e-3 < residual <= 1e-2 for residual in sharp)
 
 
 @pytest.mark.parametrize("rows", [10, 20, 40, 80])
