@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import fields, replace
@@ -101,16 +103,18 @@ CONTENTS = {
 }
 
 
-@pytest.mark.parametrize("name", [*CONTENTS, "negative", "not finite", "text", "a rate is missing", "format", "moved"])
+CHANGES = {"negative": -1.0, "not finite": float("inf"), "text": "fast", "huge": 10**400, "tiny": 1e-300}
+
+
+@pytest.mark.parametrize("name", [*CONTENTS, *CHANGES, "a rate is missing", "format", "moved"])
 def test_a_file_that_holds_something_else_is_as_good_as_none(
     name: str, asked: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rates.machine(large)
     (file,) = module.cache_folder().iterdir()
     content = json.loads(file.read_text())
-    changes = {"negative": -1.0, "not finite": float("inf"), "text": "fast"}
-    if name in changes:
-        content["rates"]["touch"] = changes[name]
+    if name in CHANGES:
+        content["rates"]["touch"] = CHANGES[name]
     if name == "a rate is missing":
         del content["rates"]["touch"]
     if name == "format":
@@ -157,9 +161,33 @@ def test_the_variable_names_a_file_or_turns_measuring_off(
     found = rates.machine(small)
     assert found == module.known(1, "") == replace(other, source=str(tmp_path / "rates.json"))
     monkeypatch.setenv("MERCER_MACHINE", str(tmp_path / "absent.json"))
-    with pytest.raises(InvalidInput, match=r"MERCER_MACHINE.*Machine\.save"):
+    with pytest.raises(InvalidInput, match=r"MERCER_MACHINE.*absent\.json' cannot be read.*Machine\.save"):
         rates.machine(small)
     assert not asked
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="the XDG folders are Linux's")
+def test_a_relative_cache_folder_is_ignored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for given in ("relative", "", None):
+        monkeypatch.setenv("XDG_CACHE_HOME", given) if given is not None else monkeypatch.delenv("XDG_CACHE_HOME")
+        assert module.cache_folder() == tmp_path / ".cache" / "mercer"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other"))
+    assert module.cache_folder() == tmp_path / "other" / "mercer"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_fork_beside_a_measurement_measures_for_itself(asked: list[int]) -> None:
+    """The thread that measures, and holds the lock, is not there in the child."""
+    with rates._lock:
+        child = os.fork()
+        if child == 0:
+            with contextlib.suppress(BaseException):
+                signal.alarm(20)
+                os._exit(0 if rates.machine(large).source == "measured" else 1)
+            os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_nothing_is_measured_at_import(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -29,6 +30,16 @@ READ = 1 << 26
 """Bytes that are touched and read: more than most caches hold."""
 
 _lock = threading.Lock()
+
+
+def _after_fork() -> None:
+    """In the child: the thread that held the lock, if there was one, is not there any more."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def machine(cost: Callable[[Machine], float]) -> Machine:

@@ -9,7 +9,6 @@ import contextlib
 import functools
 import hashlib
 import json
-import math
 import os
 import platform
 import sys
@@ -35,6 +34,9 @@ MANY = 26
 
 MOST_BANDWIDTH = 4
 """The number of threads above which the documented bandwidth does not grow."""
+
+MOST_RATE = 1e18
+"""Rates beyond are no machine's: a file that has one was not written by `Machine.save`."""
 
 FORMAT = 1
 """The format of the file with rates."""
@@ -195,8 +197,9 @@ def given() -> Machine | None:
 def _from_file(name: str) -> Machine:
     found = _read(Path(name))
     if found is None:
+        given = f"{name[:200]!r} cannot be read, or does not hold the rates of a machine"
         do = "name a file that Machine.save wrote, or set it to off for documented rates"
-        raise InvalidInput(message("MERCER_MACHINE", f"{name!r} is not a file with rates", do))
+        raise InvalidInput(message("MERCER_MACHINE", given, do))
     return replace(found[0], source=name)
 
 
@@ -207,7 +210,8 @@ def cache_folder() -> Path:
         return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "mercer"
     if sys.platform == "darwin":
         return home / "Library" / "Caches" / "mercer"
-    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "mercer"
+    chosen = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (chosen if chosen.is_absolute() else home / ".cache") / "mercer"  # its standard ignores relative paths
 
 
 def kept(threads: int, instruction_set: str) -> Machine | None:
@@ -255,7 +259,7 @@ def _read(file: Path) -> tuple[Machine, Any] | None:
         if content["format"] != FORMAT or set(rates) != names or not isinstance(rates["source"], str):
             return None
         numbers = [rates[name] for name in names - {"source"}]
-        sound = all(type(x) in (int, float) and math.isfinite(x) and x > 0 for x in numbers)
+        sound = all(type(x) in (int, float) and 1 <= x <= MOST_RATE for x in numbers)
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
     return (Machine(**rates), key) if sound and type(rates["threads"]) is int else None

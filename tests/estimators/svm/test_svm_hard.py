@@ -238,17 +238,17 @@ def test_few_rows_are_solved_to_rounding():
 def test_few_rows_that_take_long_are_solved_to_the_tolerance(monkeypatch):
     """If a solution to rounding takes too many steps, m − M above `tol` is not accepted in its place."""
     X, y = make_classification(400, 10, n_informative=5, flip_y=0.1, random_state=0)
-    sharp = []
+    steps, sharp = iter(range(50, 1000, 50)), []
 
     def stopped(solver, family):
         first = solver.tol < 1e-6
-        found = solve(replace(solver, max_iter=steps) if first else solver, family)
+        found = solve(replace(solver, max_iter=next(steps)) if first else solver, family)
         if first:
             sharp.append(found.residual)
         return found
 
     monkeypatch.setattr(support_vectors, "solve", stopped)
-    for steps in range(50, 1000, 50):
+    for _ in range(19):
         model = SVC(kernel=Gaussian(0.1), tol=1e-3).fit(X, y)
         assert model.report_.residual <= 1e-3
         assert model.fit_status_ == 0

@@ -132,6 +132,10 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     weighed by the weights of their rows, or in the decision alone by ``priors``. A class of one member has no scatter
     of its own, and its mean is that member.
 
+    **Rounding.** K + δI has a condition of up to n/δ, and a small δ gives the Gaussians below a small covariance. The
+    order of the rows, or a row that stands twice instead of a weight of 2, then changes probabilities by rounding: by
+    2e-8 with δ = 1e-6, 7e-6 with 1e-8, and 1e-3 with 1e-10 (60 rows, k(x, x) = 1).
+
     **Probabilities** are those of Gaussian classes with one covariance, and always agree with ``predict``. The scatter
     of the training rows is no guide to that of new ones: a small δ pulls each row to its class mean, and no others.
     So the Gaussians are fitted to leave-one-out scores, zᵢ − (gᵢ − zᵢ)hᵢ/(1 − hᵢ) with gᵢ the target of the regression
