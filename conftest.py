@@ -6,4 +6,8 @@ import os
 os.environ["MERCER_MACHINE"] = "off"
 os.environ.setdefault("MPLBACKEND", "Agg")  # pictures are drawn, not shown
 
-collect_ignore = [] if importlib.util.find_spec("matplotlib") else ["src/mercer/plots", "docs/plots.md"]
+collect_ignore = []
+if not importlib.util.find_spec("matplotlib"):
+    collect_ignore += ["src/mercer/plots", "docs/plots.md", "src/mercer/report"]
+if not importlib.util.find_spec("jinja2"):
+    collect_ignore.append("src/mercer/report")

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from mercer.cli import fitting, predicting, results, show, tuning
+from mercer.cli import fitting, predicting, reporting, results, show, tuning
 from mercer.cli.guard import BAD_INPUT, FAILED, INTERRUPTED, guarded
 from mercer.cli.options import (
     Alpha,
@@ -34,6 +34,7 @@ from mercer.cli.options import (
     PredictionsOut,
     Proba,
     ReadText,
+    ReportOut,
     Resume,
     Seed,
     SomeTable,
@@ -44,7 +45,13 @@ from mercer.cli.options import (
     TuneKernel,
     Vary,
 )
-from mercer.cli.places import check_model_place, check_predictions_place, check_scores_place, write_predictions
+from mercer.cli.places import (
+    check_model_place,
+    check_predictions_place,
+    check_report_place,
+    check_scores_place,
+    write_predictions,
+)
 from mercer.engine.backend import fixed_threads, spare_threads
 from mercer.errors import message
 from mercer.events import Progress, observe
@@ -118,6 +125,7 @@ def fit(
     text: ReadText = None,
     task: Task = "auto",
     out: ModelOut = None,
+    report: ReportOut = None,
     seed: Seed = 0,
     memory: Memory = None,
     holdout: Holdout = True,
@@ -130,6 +138,7 @@ def fit(
     It chooses a kernel and the regularisation α, and scores the model on held-out rows.
     """
     check_model_place(out, [table])
+    check_report_place(report, [table, out], holdout=holdout)
     parse_memory(memory)
     with _working(threads), show.sections(silent=as_json, saves=out is not None):
         data = fitting.prepare(
@@ -138,11 +147,15 @@ def fit(
         show.show_data(data)
         choice = fitting.choose(data, kernel, alpha, seed)
         show.show_choice(choice)
-        outcome = fitting.fit(data, choice, memory, refit=out is not None)
+        again = reporting.command(table, data, choice, seed, columns=columns, drop=drop, text=text)
+        scored = None if report is None else lambda model: reporting.write_report(report, model, data, again)
+        outcome = fitting.fit(data, choice, memory, refit=out is not None, scored=scored)
     with show.sections(silent=as_json, saves=out is not None):
         show.show_model(outcome.model)
         show.show_score(outcome, data.task)
         _saved(data, outcome, out)
+        if report is not None:
+            show.show_report(report)
         show.show_next(data, choice, outcome, out, searched=choice.search is not None)
     if as_json:
         typer.echo(results.as_json(results.of_fit(data, choice, outcome, out)))

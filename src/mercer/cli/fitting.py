@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -223,8 +224,15 @@ def given_kernel(text: str, data: TrainingTable) -> tuple[Kernel, TableEncoder |
     return kernel, encoder
 
 
-def fit(data: TrainingTable, choice: KernelChoice, memory: str | None, *, refit: bool) -> Outcome:
-    """Fit the training rows and score those held out; with `refit`, then fit all rows."""
+def fit(
+    data: TrainingTable,
+    choice: KernelChoice,
+    memory: str | None,
+    *,
+    refit: bool,
+    scored: Callable[[TableModel], object] | None = None,
+) -> Outcome:
+    """Fit the training rows, score those held out, and pass the model to `scored`; with `refit`, then fit all rows."""
     train = ~data.held
     model = _fitted(data, choice, memory, train)
     if not data.held.any():
@@ -236,13 +244,15 @@ def fit(data: TrainingTable, choice: KernelChoice, memory: str | None, *, refit:
     held_out = score(y, predicted, data.task, scores)
     guessing = guess(data.y[train], y, data.task)
     temperature = None if scores is None else model.fitted_temperature(scores, y)
+    if scored is not None:
+        scored(model)
     if refit:
         del model  # its training rows, before those of the next one
         model = _fitted(data, choice, memory, np.ones(len(data.y), bool))
     if temperature is not None:
         model = model.with_temperature(temperature)
-    scored = f"on a quarter of the rows, held out before the fit: {held_out}; guessing: {guessing}"
-    model.set_params(notes=(*model.notes, scored))
+    told = f"on a quarter of the rows, held out before the fit: {held_out}; guessing: {guessing}"
+    model.set_params(notes=(*model.notes, told))
     return Outcome(model, held_out, guessing, Confusion.of(y, predicted) if classes else None)
 
 

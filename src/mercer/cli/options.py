@@ -30,6 +30,7 @@ __all__ = [
     "PredictionsOut",
     "Proba",
     "ReadText",
+    "ReportOut",
     "Resume",
     "Seed",
     "SomeTable",
@@ -105,6 +106,14 @@ Holdout = Annotated[
     typer.Option(
         "--holdout/--no-holdout",
         help="Hold out a quarter of the rows to score the model, or use all rows and show no score.",
+    ),
+]
+ReportOut = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option(
+        "--report",
+        metavar="FILE.html",
+        help="Write what the model is worth on the held-out rows to a page that opens without a network.",
     ),
 ]
 Threads = Annotated[

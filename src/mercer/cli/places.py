@@ -7,10 +7,17 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from mercer.errors import InvalidInput, message
 from mercer.io.models import is_model_file
 from mercer.io.outputs import check_output, write_whole
 
-__all__ = ["check_model_place", "check_predictions_place", "check_scores_place", "write_predictions"]
+__all__ = [
+    "check_model_place",
+    "check_predictions_place",
+    "check_report_place",
+    "check_scores_place",
+    "write_predictions",
+]
 
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip"}
 
@@ -19,6 +26,18 @@ def check_model_place(out: Path | None, inputs: Iterable[Path | None]) -> None:
     """Whether a model may be written here."""
     if out is not None:
         check_output("--out", out, _given(inputs), "a model of mercer", is_model_file)
+
+
+def check_report_place(report: Path | None, inputs: Iterable[Path | None], *, holdout: bool) -> None:
+    """Whether a report may be written here, and there will be rows to write it from."""
+    if report is None:
+        return
+    if not holdout:
+        advice = "leave --no-holdout out: a report says what the model is worth on rows that it has not seen"
+        raise InvalidInput(message("--report", "no rows are held out", advice))
+    from mercer.report import check_report_place
+
+    check_report_place(report, _given(inputs))
 
 
 def check_scores_place(resume: Path | None, others: Iterable[Path | None]) -> None:

@@ -183,6 +183,11 @@ def show_confusion(confusion: Confusion | None) -> None:
         section(confusion.title, confusion.lines)
 
 
+def show_report(path: Any) -> None:
+    """Where the report is."""
+    section("Report", [f"written to {path}; it opens in a browser, without a network"])
+
+
 def show_saved(data: TrainingTable, out: Any) -> None:
     """Where the model is, and what it was fitted on."""
     fitted_on = f"all {len(data.y)} rows" + (", those held out too" if data.held.any() else "")

@@ -1,0 +1,140 @@
+"""How good a model is on rows that it has not seen, beside guessing and beside a linear model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+__all__ = ["Baseline", "Score", "baselines", "scores"]
+
+Metric = Callable[[Any, Any], float]
+
+RESAMPLED = 1000
+"""Bootstrap samples: their 2.5 % point then has a standard error of half a percent point of probability."""
+MOST_ROWS = 5000
+"""Rows on which the linear model is fitted: its error hardly changes with more."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """A metric with its 95 % interval, by the bootstrap over the rows."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What a simpler model reaches by the first metric, and how that was found."""
+
+    name: str
+    value: float
+    how: str
+
+
+def scores(y: NDArray[Any], predicted: NDArray[Any], decision: NDArray[Any] | None, *, classes: bool) -> list[Score]:
+    """The metrics of a task, the one that matters most first.
+
+    >>> [one.name for one in scores(np.array([1.0, 2.0]), np.array([1.0, 2.5]), None, classes=False)]
+    ['R²', 'mean absolute error', 'root mean squared error']
+    """
+    metrics: dict[str, Metric] = {"accuracy": _accuracy, "balanced accuracy": _balanced_accuracy}
+    if not classes:
+        metrics = {"R²": _r2, "mean absolute error": _mae, "root mean squared error": _rmse}
+    found = [_with_interval(name, metric, y, predicted) for name, metric in metrics.items()]
+    names = np.unique(y)
+    if decision is not None and decision.ndim == 1 and len(names) == 2:
+        found.append(_with_interval("area under the ROC curve", _auc, y == names[1], decision))
+    return found
+
+
+def baselines(train: tuple[Any, Any], test: tuple[Any, Any] | None, *, classes: bool) -> list[Baseline]:
+    """Guessing and a linear model by the first metric: fitted on `train` and scored on `test`, or cross-validated.
+
+    The linear model has standardised columns. Without rows of numbers (X is None) it is left out.
+    """
+    metric: Metric = _accuracy if classes else _r2
+    X, y = _some(*train)
+    folds = min(5, int(np.unique(y, return_counts=True)[1].min()) if classes else len(y))
+    if test is None and folds < 2:
+        return []
+    how = f"fitted on {len(y):,} training rows" if test is not None else f"by {folds} folds of these rows"
+
+    def reached(model: Any, X: Any, unseen: Any) -> float:
+        if test is None:
+            return float(metric(y, cross_val_predict(model, X, y, cv=folds)))
+        return float(metric(test[1], model.fit(X, y).predict(unseen)))
+
+    dummy: Any = DummyClassifier() if classes else DummyRegressor()
+    nothing = None if test is None else np.zeros((len(test[1]), 1))
+    found = [Baseline("guessing", reached(dummy, np.zeros((len(y), 1)), nothing), how)]
+    if X is not None:
+        line: Any = LogisticRegression(max_iter=1000) if classes else RidgeCV(np.logspace(-3, 3, 13))
+        model = make_pipeline(StandardScaler(), line)
+        name = "logistic regression" if classes else "linear regression"
+        found.append(Baseline(name, reached(model, X, None if test is None else test[0]), how))
+    return found
+
+
+def _some(X: Any, y: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
+    """At most 5000 rows, always the same."""
+    if len(y) <= MOST_ROWS:
+        return X, y
+    chosen = np.sort(np.random.default_rng(0).choice(len(y), MOST_ROWS, replace=False))
+    return None if X is None else X[chosen], y[chosen]
+
+
+def _accuracy(y: NDArray[Any], predicted: NDArray[Any]) -> float:
+    return float(np.mean(y == predicted))
+
+
+def _balanced_accuracy(y: NDArray[Any], predicted: NDArray[Any]) -> float:
+    """The mean over the classes of the share that is found."""
+    _, label = np.unique(y, return_inverse=True)
+    return float(np.mean(np.bincount(label, y == predicted) / np.bincount(label)))
+
+
+def _r2(y: NDArray[Any], predicted: NDArray[Any]) -> float:
+    """1 − Σ(y − f)²/Σ(y − ȳ)²; of constant targets 1 or 0."""
+    lost, spread = float(np.sum((y - predicted) ** 2)), float(np.sum((y - y.mean()) ** 2))
+    return 1 - lost / spread if spread > 0 else float(lost == 0)
+
+
+def _mae(y: NDArray[Any], predicted: NDArray[Any]) -> float:
+    return float(np.mean(np.abs(y - predicted)))
+
+
+def _rmse(y: NDArray[Any], predicted: NDArray[Any]) -> float:
+    return float(np.sqrt(np.mean((y - predicted) ** 2)))
+
+
+def _auc(y: NDArray[Any], decision: NDArray[Any]) -> float:
+    return float(roc_auc_score(y, decision))
+
+
+def _with_interval(name: str, metric: Metric, y: NDArray[Any], predicted: NDArray[Any]) -> Score:
+    """The metric, and where it is in 95 % of bootstrap samples.
+
+    Of many rows samples are smaller, and the interval is as much narrower as √n says.
+    """
+    rng, value, found, size = np.random.default_rng(0), float(metric(y, predicted)), [], min(len(y), MOST_ROWS)
+    several = y.dtype.kind != "f" and len(np.unique(y)) > 1
+    for _ in range(RESAMPLED):
+        rows = rng.integers(len(y), size=size)
+        if not several or len(np.unique(y[rows])) > 1:  # one class has no ROC curve
+            found.append(metric(y[rows], predicted[rows]))
+    low, high = np.nanquantile(found, [0.025, 0.975]) if found else (value, value)
+    shrink = np.sqrt(size / len(y))
+    return Score(name, value, value + shrink * (float(low) - value), value + shrink * (float(high) - value))
