@@ -1,4 +1,5 @@
-// The tile engine's face: what the Python module sees of it, the same for every instruction set.
+// The interface of the core, which is the same for every instruction set: what the Python bindings call, and the
+// structures that they fill.
 #pragma once
 #include <cstdint>
 
@@ -7,20 +8,20 @@
 
 namespace mercer {
 
-// Rows as they are given, of either type, row-major: they are converted and moved as they are packed, and never copied
-// as a whole.
+// Rows as the caller has them, row-major, in float or double. The engine converts them while it packs them, without
+// another copy.
 struct RowsSpec {
     const void* at;
     bool is_double;
 };
 
-// How squared distances may be had by norms, see pairing/distances.inl: of rows less a common origin.
+// Squared distances by norms of rows less a common origin: see pairing/distances.inl.
 struct DistanceSpec {
-    const double* origin;                  // may be null, for 0
-    const void *row_norms, *column_norms;  // squared norms of rows less the origin, as the engine has them
-    double rounding;                       // the error of a distance is this times the sum of its norms, at most
-    double promise;                        // the relative error that it may have, and the error of e^(-rate s)
-    // The least and the largest rate of the kernel's e^(-rate s); 0 and infinity where it is no sum of these.
+    const double* origin;                  // null is 0
+    const void *row_norms, *column_norms;  // squared, of rows less the origin, in the type of the plan
+    double rounding;                       // a distance has an error of at most this times the sum of its norms
+    double promise;                        // how large its relative error may be, or the error of e^(-rate s)
+    // The smallest and the largest rate of the terms e^(-rate s) of the kernel; 0 and infinity if it has other terms.
     double slow, fast;
 };
 
@@ -28,7 +29,7 @@ struct PairingSpec {
     int kind;
     int64_t depth;
     RowsSpec a, b;              // n x depth and m x depth
-    const double* origin;       // that is subtracted from them; may be null
+    const double* origin;       // subtracted from both; null is 0
     const DistanceSpec* norms;  // may be null
 };
 
@@ -39,7 +40,7 @@ struct Instruction {
     double k0, k1;
 };
 
-// A plan: n rows against m columns. Everything is borrowed during construction only, `self_pairs` included.
+// A plan: n rows against m columns. The engine reads all arrays during its construction only.
 struct Plan {
     bool is_double;
     int64_t rows, columns;
@@ -50,33 +51,32 @@ struct Plan {
     const void* const* column_value;  // each m long
     const double* constant;
     const Instruction* instruction;
-    int result;                 // the register that holds the kernel's value at the end
-    const int64_t* self_pairs;  // per row, the column that is the same point, or -1; may be null
+    int result;                 // the register with the value of the kernel
+    const int64_t* self_pairs;  // for each row the column that is the same point, or -1; may be null
 };
 
-// Where the block row from row i on begins, if of n x n entries block rows from the diagonal on are kept one after the
-// other.
+// Where the block row of row i begins, if block rows, each from the diagonal on, are stored one after the other.
 constexpr int64_t upper_start(int64_t i, int64_t n, int64_t row_block) { return i * n - i * (i - row_block) / 2; }
 
 class Engine {
    public:
-    // Not here: the class's tables would be made once per instruction set, and the linker would choose.
+    // Defined in one file: otherwise each instruction set would have its own tables, and the linker would choose one.
     virtual ~Engine();
     virtual int64_t row_block() const = 0;
     // rows [i0, i1) x columns [j0, j1) into out[(i - i0) * stride + (j - j0)]
     virtual void block(int64_t i0, int64_t i1, int64_t j0, int64_t j1, void* out, int64_t stride) = 0;
     // rows [i0, i1) and, by symmetry, the same columns, into the whole n x n matrix `out`; i0 a multiple of row_block()
     virtual void gram(int64_t i0, int64_t i1, void* out, int64_t stride) = 0;
-    // the same rows of the blocks on the diagonal and right of it, each block row whole and contiguous at upper_start
-    // of its first row; i0 a multiple of row_block(), i1 too or the end
+    // the same rows from the diagonal blocks on, each block row contiguous at upper_start of its first row; i0 and i1
+    // are multiples of row_block(), or the end
     virtual void upper(int64_t i0, int64_t i1, void* out) = 0;
-    // out (float64, r wide) += K[i0:i1, j0:j1] v[j0:j1], v being m x r. `symmetric`: out is n x r; of this piece,
-    // entries left of the diagonal blocks are not visited, and those right of them add to both of their rows. All
-    // ranges end on row blocks, or at the end.
+    // out (float64, r wide) += K[i0:i1, j0:j1] v[j0:j1], v being m x r. If `symmetric`, out is n x r, entries left of
+    // the diagonal blocks are not visited, and those right of them contribute to both of their rows. All ranges end on
+    // row blocks, or at the end.
     virtual void multiply(int64_t i0, int64_t i1, int64_t j0, int64_t j1, const void* v, int64_t r, double* out,
                           bool symmetric) = 0;
-    // out (float64, m x r) += transpose of K[i0:i1, :] times diag(w[i0:i1]) K[i0:i1, :] v, each entry computed once; w
-    // is n long and may be null. Ranges end on row blocks, or at the end.
+    // out (float64, m x r) += transpose of K[i0:i1, :] times diag(w[i0:i1]) K[i0:i1, :] v, with each entry computed
+    // once; w has n elements, or is null. Ranges end on row blocks, or at the end.
     virtual void normal_product(int64_t i0, int64_t i1, const void* v, int64_t r, const double* w, double* out) = 0;
     // out[i - i0, g] += sum of w_j K[i, j] over columns start[g] <= j < start[g + 1]
     virtual void group_sums(int64_t i0, int64_t i1, const int64_t* start, int64_t groups, const void* w,
@@ -86,8 +86,8 @@ class Engine {
 };
 
 // Problems on rows of one matrix of features, min 1/2 |w|^2 - c'b + epsilon |b| with w = sum of b_t x_t and lower <= b
-// <= upper, where the variable t of the problem p, offset[p] <= t < offset[p + 1], has the row row[t]. Arrays that are
-// not const are read and written.
+// <= upper. Variable t of problem p, offset[p] <= t < offset[p + 1], belongs to the row row[t]. Arrays that are not
+// const are read and written.
 struct CoordinateFamily {
     bool is_double;
     const void* features;  // n x width
@@ -96,8 +96,9 @@ struct CoordinateFamily {
     const double *square, *linear, *lower, *upper;  // square: |x|^2 of each row of features
     double epsilon;
     double *beta, *w;  // w: problems x width
-    int64_t* order;    // of the variables within their problem, those in use first
-    // For each problem: how many are in use, how many of these were visited in this pass, passes so far.
+    int64_t* order;    // of the variables within their problem; active ones come first
+    // For each problem: how many variables are active, how many of these this pass has visited, how many passes are
+    // over.
     int64_t* place;
     double* level;  // for each problem: the largest violation in this pass, and in the last one
     int64_t* random;
@@ -106,13 +107,13 @@ struct CoordinateFamily {
     int64_t* ended;
 };
 using RunCoordinates = void (*)(const CoordinateFamily&);
-// Problems that share one matrix K: min 1/2 b'Kb - c'b + epsilon |b| with the sum of b fixed and lower <= b <= upper,
-// where variable t of the problem p, offset[p] <= t < offset[p + 1], stands for the row row[t] of K. From split[p] on,
-// the variables are a second group with a fixed sum of its own. All arrays are the caller's; those that are not const
-// are read and written.
+// Problems that share one matrix K: min 1/2 b'Kb - c'b + epsilon |b| with lower <= b <= upper and the sum of b fixed.
+// Variable t of problem p, offset[p] <= t < offset[p + 1], belongs to the row row[t] of K. From split[p] on, the
+// variables are a second group with a fixed sum of its own. The caller owns all arrays; those that are not const are
+// read and written.
 struct DualFamily {
     bool is_double;
-    const void* matrix;  // null: `tiles` make the entries of each problem
+    const void* matrix;  // null: `tiles` compute the entries of each problem
     int64_t rows;
     Engine* tiles;
     int64_t problems;
@@ -120,10 +121,11 @@ struct DualFamily {
     const double *lower, *upper;
     double epsilon;
     double *beta, *gradient;           // gradient: c - Kb, of the active variables
-    double *anchor, *anchor_gradient;  // a former b, and all gradients there
+    double *anchor, *anchor_gradient;  // an earlier b, and all gradients at it
     uint8_t* active;
     double tol;
-    // Steps of each problem in all; entries it may visit in this call; bytes for each thread's rows.
+    // How many steps each problem may take in all, how many entries it may visit in this call, and bytes for the rows
+    // of each thread.
     int64_t limit, work, cache;
     double* gap;
     int64_t *steps, *ended;
@@ -143,8 +145,9 @@ using Subsequences = void (*)(const int32_t* x, int64_t nx, const int64_t* z, in
 using Alignments = void (*)(const double* x, int64_t nx, const double* z, int64_t nz, const int64_t* length,
                             int64_t depth, double gamma, double* work, double* out);
 
-// Windows of a piece of x against all those of sequences [first, last) of z: sums[j] += what each pair's matches are
-// worth. kMatchedRows + kLongestComparedWindow - 1 symbols at most, so that a byte tells them apart.
+// Compares windows of a piece of x with all those of the sequences [first, last) of z: sums[j] += the worth of each
+// pair's matches. A piece has at most kMatchedRows + kLongestComparedWindow - 1 symbols, so that a byte tells them
+// apart.
 constexpr int64_t kMatchedRows = 128;
 constexpr int64_t kMatchPad = 64;                       // between sequences of z: the widest vector
 constexpr uint8_t kOtherSymbol = 254, kNoSymbol = 255;  // no symbol of x
@@ -161,7 +164,7 @@ struct MatchTask {
 };
 using Matches = void (*)(const MatchTask&);
 
-// A chunk of rows for budgeted stochastic gradient descent: see solvers/online.inl. T is float or double.
+// A chunk of rows for budgeted stochastic gradient descent: see solvers/online.inl. void is float or double.
 struct MergeTask {
     bool is_double;
     int64_t rows, depth, outputs, budget, slots;  // slots = budget + 1
@@ -177,8 +180,8 @@ struct MergeTask {
     double loss;
 };
 
-// Blocks [first, last) of a symmetric n x n matrix in 16 bits, see solvers/quantised.inl; out (n x r) += their product
-// with v (n x r).
+// out (n x r) += the blocks [first, last) of a symmetric n x n matrix in 16 bits times v (n x r): see
+// solvers/quantised.inl.
 struct QuantisedSpec {
     const int16_t* entries;
     const int64_t* start;  // where each block begins
@@ -191,8 +194,8 @@ using Quantise = void (*)(const float* x, int64_t rows, int64_t columns, const u
                           double* centre, double* step);
 using QuantisedProduct = void (*)(const QuantisedSpec&);
 
-// A symmetric matrix of `blocks` times kBand rows that is reduced to a band, see solvers/band.inl. All arrays begin on
-// a multiple of 64 bytes.
+// A symmetric matrix of `blocks` times kBand rows that is reduced to a band: see solvers/band.inl. All arrays begin on
+// multiples of 64 bytes.
 struct BandSpec {
     int64_t blocks, step;
     double* slabs;           // the lower triangle, from the diagonal tile of each block of columns downwards
@@ -222,8 +225,8 @@ using BandVectors = void (*)(const VectorSpec&);
 using BandFactors = void (*)(const FactorSpec&);
 using BandLengths = void (*)(const NormSpec&);
 
-// out[place[t]] += weight[t] matrix[row[t]], one t after the other, in double; `out` is places x width. No weights are
-// ones.
+// out[place[t]] += weight[t] matrix[row[t]], for one t after the other, in double; `out` is places x width. A null
+// weight is 1.
 struct RowSums {
     bool is_double;
     const void* matrix;
@@ -233,9 +236,9 @@ struct RowSums {
     double* out;
 };
 
-// Distances D[i][c] = max(sums[c][i] slope[c] + offset[c] + diagonal[i], 0) of rows from means, infinite where the
-// offset is. Of each row: the first mean within `rounding` of the least distance, the distance from it, and that from
-// the mean of the row's label.
+// Distances D[i][c] = max(sums[c][i] slope[c] + offset[c] + diagonal[i], 0) of rows from means; infinite if the offset
+// is. The result for each row: the first mean within `rounding` of the smallest distance, its distance, and the
+// distance of the mean of the row's label.
 struct MeanDistances {
     int64_t rows, groups;
     const double *sums, *slope, *offset, *diagonal;

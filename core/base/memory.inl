@@ -1,12 +1,12 @@
-// Memory that is aligned and owned. Included inside an instruction set's own namespace, and no std containers: see
-// base/simd.inl on shared symbols.
+// Aligned memory with an owner. Each instruction set has its own copy, without std containers: base/simd.inl says why.
 
 inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 inline int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 inline int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
-// Large memory in large pages, as NumPy asks for its arrays: first touched by 4 kB, it costs more than what fills it.
+// Asks for large pages, as NumPy does for its arrays: the first touch of memory in pages of 4 kB costs more than
+// filling it.
 inline void ask_for_large_pages([[maybe_unused]] void* at, [[maybe_unused]] size_t bytes) {
 #if defined(MADV_HUGEPAGE)
     constexpr uintptr_t page = 4096;
@@ -16,7 +16,7 @@ inline void ask_for_large_pages([[maybe_unused]] void* at, [[maybe_unused]] size
 #endif
 }
 
-// Zeroed, on a cache line. What is large is first touched by the thread that writes it.
+// Zeros that begin on a cache line. Pages of a large buffer are first touched by the thread that writes them.
 template <class T>
 class Buffer {
    public:
@@ -41,7 +41,7 @@ class Buffer {
     T* at_ = nullptr;
 };
 
-// A fixed number of objects; what was made is destroyed even where the owner's constructor throws later.
+// A fixed number of objects. They are destroyed even if the owner's constructor throws later.
 template <class T>
 class Owned {
    public:

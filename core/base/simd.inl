@@ -1,12 +1,12 @@
-// Fixed-width vectors by the compiler's own vector extension, and elementary functions on them.
+// Vectors of fixed width, by the compiler's vector extension, and elementary functions on them.
 //
-// Included once per instruction set, inside an anonymous namespace: nothing here may become a symbol that another
-// translation unit could link to, or a baseline machine would run AVX-512 code.
+// Each instruction set includes this file inside an anonymous namespace. Without it the linker might merge two copies
+// of a function, and a machine without AVX-512 would run AVX-512 code.
 //
-// Errors in units in the last place, held by tests/core/test_functions.py:
+// Errors in units in the last place, which tests/core/test_functions.py checks:
 //   float: exp 1.4 (1.1 with fused multiply-add); log, tanh, pow 0.51, through double
 //   double: exp 1.3 (1.0 with fused multiply-add); log 1; tanh 1.5; pow 1.5 + 2 |a log x|; sin, cos the C library's
-// sqrt, +, -, *, / are correctly rounded. exp gives zero for results below about twice the smallest normal number,
+// sqrt, +, -, *, / are rounded correctly. exp returns zero for results below about twice the smallest normal number,
 // because arithmetic on subnormal numbers is a hundred times slower. tanh(-0) is 0.
 
 #if defined(__AVX512F__)
@@ -57,7 +57,7 @@ using IntVec = typename Simd<T>::I;
 using Wide = Simd<float>::D;
 typedef int64_t WideInt __attribute__((vector_size(2 * kVectorBytes), may_alias));
 
-// Exponents are put together by integer additions that may wrap around, for arguments whose result is replaced later.
+// Exponents are added as integers, which may wrap around for arguments whose result is replaced later.
 typedef uint32_t Unsigned32 __attribute__((vector_size(kVectorBytes), may_alias));
 typedef uint64_t Unsigned64 __attribute__((vector_size(kVectorBytes), may_alias));
 typedef uint64_t WideUnsigned __attribute__((vector_size(2 * kVectorBytes), may_alias));
@@ -158,7 +158,7 @@ MERCER_INLINE V vexp_double(V x) {
     p = p * r + 0.50000000000000177736;
     p = p * r + 1.0000000000000000305;
     p = p * r + 1.0;
-    // two steps, so that n = 1024 does not overflow before p < 1 has had its say
+    // two factors, because 2^1024 is not finite although p 2^1024 may be
     I half = ((I)t << 52 >> 52) >> 1, rest = ((I)t << 52 >> 52) - half;
     V e = p * (V)((half + 1023) << 52) * (V)((rest + 1023) << 52);
     e = x < -708.0 ? zero : e;
@@ -167,10 +167,10 @@ MERCER_INLINE V vexp_double(V x) {
 }
 MERCER_INLINE Vec<double> vexp(Vec<double> x) { return vexp_double<Vec<double>, IntVec<double>>(x); }
 
-// 2^x for x <= 0: the Gaussian's last step, with log2(e) already in its constants. At the bound the exponent's bits
-// cancel to an exact zero, so that nothing has to be selected; within one of the bound the result is some number below
-// the smallest normal one. The bound comes first in vmax, which returns its second argument where one is NaN: NaN
-// passes through, its low bits being zero.
+// 2^x for x <= 0: the last step of the Gaussian, whose constants contain log2(e). At the bound the bits of the exponent
+// cancel to an exact zero, so that no selection is needed; up to 1 above the bound the result is a number below the
+// smallest normal one. The bound is the first argument of vmax, which returns the second one if either is NaN: NaN
+// passes through, because its low bits are zero.
 MERCER_INLINE Vec<float> vexp2_negative(Vec<float> x) {
     using V = Vec<float>;
     using I = IntVec<float>;
@@ -279,7 +279,7 @@ MERCER_INLINE Vec<T> vsqrt(Vec<T> x) {
         r[i] = sizeof(T) == 4 ? T(__builtin_sqrtf(float(x[i]))) : T(__builtin_sqrt(x[i]));
     return r;
 }
-// The C library lane by lane: rare in kernels, and right for every argument.
+// The C library, lane by lane: few kernels need it, and it is accurate for every argument.
 template <class T>
 MERCER_INLINE Vec<T> vsin(Vec<T> x) {
     Vec<T> r;

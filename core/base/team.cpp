@@ -1,8 +1,9 @@
-// A team of threads that sleep while there is nothing to do.
+// A team of threads that sleep while they have nothing to do.
 //
-// OpenMP's parallel regions end when each thread of the team has come by, also one that got no processor yet; and its
-// threads spin between regions. Beside other work both cost whole time slices. Here whoever is awake takes the next
-// task, the caller closes the round when no task is left, and only helpers in the middle of a task are waited for.
+// An OpenMP region ends when every thread of the team has passed through it, even one that had no processor; between
+// regions OpenMP's threads spin. If other processes run, both cost whole time slices. Here any thread that is awake
+// takes the next task. The caller closes the round when no task is left, and waits only for helpers in the middle of a
+// task.
 #include "base/team.hpp"
 
 #include <atomic>
@@ -21,7 +22,7 @@ namespace mercer {
 namespace {
 
 constexpr int kMost = 1024;
-// Turns of a loop before a thread goes to sleep, some 30 microseconds: as long as it takes to wake one.
+// How often a thread looks before it goes to sleep: some 30 microseconds, about the time that waking a thread takes.
 constexpr int kPatience = 1000;
 
 void rest() {
@@ -41,7 +42,7 @@ void await_change(const std::atomic<uint32_t>& value, uint32_t old) {
 
 class Team {
    public:
-    // False where another call has the team.
+    // False if another call uses the team.
     bool run(int64_t tasks, int helpers, void (*work)(void*, int64_t), void* context) {
         if (taken_.exchange(true, std::memory_order_acquire)) return false;
         helpers = enlist(helpers);
@@ -54,7 +55,7 @@ class Team {
         else
             for (int i = 0; i < helpers; ++i) round_.notify_one();
         take_tasks();
-        // Closed: who comes now is too late.
+        // This closes the gate: helpers that arrive now are too late.
         uint32_t inside = gate_.fetch_and(kInside, std::memory_order_acq_rel) & kInside;
         for (; inside; inside = gate_.load(std::memory_order_acquire)) await_change(gate_, inside);
         taken_.store(false, std::memory_order_release);
@@ -62,10 +63,10 @@ class Team {
     }
 
    private:
-    // Of the gate: free places above, helpers inside below.
+    // The gate counts free places in its high bits and helpers inside in its low bits.
     static constexpr uint32_t kPlace = 1 << 16, kInside = kPlace - 1;
 
-    // As many helpers as there can be, at most `wanted`.
+    // Starts helpers until there are `wanted`; fewer if the system has no more threads.
     int enlist(int wanted) {
         for (; size_ < wanted; ++size_) try {
                 std::thread([this] { help(); }).detach();
@@ -119,7 +120,7 @@ Team& team() {
 
 [[maybe_unused]] const bool watches_forks = [] {
 #if defined(__unix__) || defined(__APPLE__)
-    // The threads do not survive it, and waiting would last for ever.
+    // Threads do not survive a fork: the child would wait for them for ever.
     pthread_atfork(nullptr, nullptr, [] { forked.store(true); });
 #endif
     return true;
@@ -130,11 +131,11 @@ Team& team() {
 int threads() {
     if (forked.load(std::memory_order_relaxed)) return 1;
 #if defined(_OPENMP)
-    // A setting only, which others know how to change: the threads are our own.
+    // Only the setting is OpenMP's, because other libraries know how to change it. The threads are our own.
     const int number = omp_get_max_threads();
 #else
     static const int number = [] {
-        const char* text = std::getenv("OMP_NUM_THREADS");  // still obeyed
+        const char* text = std::getenv("OMP_NUM_THREADS");  // obeyed without OpenMP, too
         const int given = text ? std::atoi(text) : 0;
         return given > 0 ? given : int(std::thread::hardware_concurrency());
     }();

@@ -1,15 +1,15 @@
-// The threads that work on one call of the engine, and how many they may be.
+// The threads that work on a call of the engine.
 #pragma once
 #include <cstdint>
 #include <new>
 
 namespace mercer {
 
-// How many threads a call may use. What it is divided into may depend on this number, and on nothing that changes with
-// time.
+// How many threads a call may use. A call's division into tasks may depend on this number, but not on what changes from
+// run to run.
 int threads();
 
-// No more than so many from now on, whatever is set elsewhere: the quota of a control group.
+// Limits threads() from now on, whatever OpenMP says: a control group may have a quota.
 void bound_threads(int most);
 
 // work(context, t) for 0 <= t < tasks, in any order, on at most threads() threads. `work` must not throw.
@@ -17,7 +17,7 @@ void run_tasks(int64_t tasks, void (*work)(void* context, int64_t task), void* c
 
 namespace {  // each instruction set has its own copy: see base/simd.inl
 
-// Runs f(task) for every task on the team. An exception must not leave a thread: memory is the only cause here.
+// Runs f(task) for every task on the team. An exception must not leave a thread; only memory can run out here.
 template <class F>
 void parallel(int64_t tasks, const F& f) {
     struct Call {

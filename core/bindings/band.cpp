@@ -1,4 +1,4 @@
-// The Python face of the reduction of a symmetric matrix to a band.
+// Python bindings of the reduction of a symmetric matrix to a band.
 #include <cstdint>
 #include <string>
 

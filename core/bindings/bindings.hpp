@@ -1,5 +1,4 @@
-// What the parts of the Python module share: arrays in, arrays out, the interpreter lock released, Python never called
-// back.
+// What all bindings share. A binding checks its arrays, releases the interpreter lock, and never calls Python back.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -18,7 +17,8 @@ namespace mercer {
 namespace nb = nanobind;
 using namespace nb::literals;
 
-// What is only read may be of any type that the function looks for; what is written is the caller's own array.
+// Arrays that are only read may have any type that the function checks for; arrays that are written are the caller's
+// own.
 using Input = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 using Output = nb::ndarray<nb::c_contig, nb::device::cpu>;
 template <class T, int Dimensions>
@@ -28,7 +28,7 @@ using Index = Array<const int64_t, 1>;
 // The instruction set of that name; the machine's best if the name is empty.
 const InstructionSet& find_isa(const std::string& name);
 
-// Nothing that Python passes may crash the process: a ValueError says what does not fit.
+// No argument may crash the process: a ValueError says which one does not fit.
 inline void require(bool ok, const char* what) {
     if (!ok) throw nb::value_error(what);
 }
@@ -38,7 +38,7 @@ bool has_type(const A& a, bool is_double) {
     return a.dtype() == (is_double ? nb::dtype<double>() : nb::dtype<float>());
 }
 
-// The functions of one part, added to the module. Of those with more than four arguments all go by name.
+// Each adds the functions of one part to the module. Functions with more than four arguments take them by name.
 void bind_band(nb::module_& m);
 void bind_coordinates(nb::module_& m);
 void bind_groups(nb::module_& m);

@@ -1,4 +1,4 @@
-// The Python face of dual coordinate descent.
+// Python bindings of dual coordinate descent.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@ using Doubles = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
 using ConstDoubles = Array<const double, 1>;
 using Integers = nb::ndarray<int64_t, nb::c_contig, nb::device::cpu>;
 
-// The order of each problem must be a permutation of its variables, and its counts within it.
+// Each problem needs a permutation of its variables, and counts that lie within it.
 void check_state(const Index& offset, const Integers& order, const Integers& place) {
     for (size_t p = 0; p + 1 < offset.shape(0); ++p) {
         const int64_t first = offset(p), size = offset(p + 1) - first;
@@ -20,7 +20,7 @@ void check_state(const Index& offset, const Integers& order, const Integers& pla
         std::vector<bool> seen(size_t(size), false);
         for (int64_t t = 0; t < size; ++t) {
             const int64_t o = order.data()[first + t];
-            require(o >= 0 && o < size && !seen[size_t(o)], "the order is no permutation");
+            require(o >= 0 && o < size && !seen[size_t(o)], "the order is not a permutation");
             seen[size_t(o)] = true;
         }
         const int64_t *active = place.data() + 3 * p, *at = active + 1;
@@ -33,7 +33,8 @@ void coordinates(Input features, ConstDoubles square, Index offset, Index row, C
                  Doubles level, Integers random, ConstDoubles tol, int64_t work, Integers ended,
                  const std::string& isa) {
     const bool is_double = has_type(features, true);
-    require((is_double || has_type(features, false)) && features.ndim() == 2, "the features are no matrix of floats");
+    require((is_double || has_type(features, false)) && features.ndim() == 2,
+            "the features are not a matrix of floats");
     require(offset.shape(0) >= 1, "no offsets");
     const size_t problems = offset.shape(0) - 1, variables = row.shape(0), n = features.shape(0), m = features.shape(1);
     require(offset(0) == 0 && offset(problems) == int64_t(variables), "the problems do not cover the variables");

@@ -1,4 +1,4 @@
-// The Python face of sums by group and of the nearest means.
+// Python bindings of sums by group and of the nearest means.
 #include <cmath>
 #include <string>
 
@@ -14,7 +14,7 @@ using Integers = Array<int64_t, 1>;
 void add_rows(Input matrix, Index row, Index place, std::optional<ConstDoubles> weight, Doubles out,
               const std::string& isa) {
     const bool is_double = has_type(matrix, true);
-    require((is_double || has_type(matrix, false)) && matrix.ndim() == 2, "the matrix is no matrix of floats");
+    require((is_double || has_type(matrix, false)) && matrix.ndim() == 2, "the matrix does not consist of floats");
     require(out.ndim() == 2 && out.shape(1) == matrix.shape(1), "the sums are not as wide as the matrix");
     const size_t count = row.shape(0);
     require(place.shape(0) == count, "one place for each row");
@@ -40,7 +40,7 @@ void add_rows(Input matrix, Index row, Index place, std::optional<ConstDoubles> 
 
 void nearest_means(ConstDoubles sums, ConstDoubles slope, ConstDoubles offset, ConstDoubles diagonal, Index labels,
                    double rounding, Doubles own, Integers nearest, Doubles left, const std::string& isa) {
-    require(sums.ndim() == 2 && sums.shape(0) >= 1, "the sums are no matrix with a row for each mean");
+    require(sums.ndim() == 2 && sums.shape(0) >= 1, "the sums need a row for each mean");
     const size_t groups = sums.shape(0), rows = sums.shape(1);
     for (const auto& one : {slope, offset})
         require(one.ndim() == 1 && one.shape(0) == groups, "one value for each mean");

@@ -1,4 +1,4 @@
-// The Python module: what this machine can run, and the functions of each part.
+// The Python module: the instruction sets of this machine, the number of threads, and the bindings of each part.
 #include <string>
 #include <vector>
 

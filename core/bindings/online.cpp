@@ -1,4 +1,4 @@
-// Online learning: the updates of one chunk, one after the other.
+// Python bindings of online learning: the updates of one chunk of rows.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -33,7 +33,7 @@ Counts merge_pass(Input x, Input own, Output near, Output z, Doubles b, Doubles 
     require(int64_t(labels.shape(0)) == rows, "one label per row");
     const int64_t most = outputs == 1 ? 2 : outputs;
     for (int64_t j = 0; j < rows; ++j)
-        require(labels(size_t(j)) >= 0 && labels(size_t(j)) < most, "a label that is no class");
+        require(labels(size_t(j)) >= 0 && labels(size_t(j)) < most, "a label is not a class");
     require(alpha > 0 && gamma >= 0, "alpha is positive, gamma not negative");
     MergeTask task{.is_double = is_double,
                    .rows = rows,
@@ -68,7 +68,7 @@ Counts merge_pass(Input x, Input own, Output near, Output z, Doubles b, Doubles 
 }  // namespace
 
 void bind_online(nb::module_& m) {
-    // noconvert: what is written must be the caller's own arrays
+    // noconvert: the function writes into the caller's own arrays
     m.def("merge_pass", &merge_pass, nb::kw_only(), "x"_a, "own"_a, "near"_a.noconvert(), "z"_a.noconvert(),
           "b"_a.noconvert(), "u"_a.noconvert(), "labels"_a.noconvert(), "used"_a, "t"_a, "alpha"_a, "gamma"_a,
           "isa"_a = "");

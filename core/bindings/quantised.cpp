@@ -1,4 +1,4 @@
-// The Python face of a symmetric matrix in 16 bits an entry.
+// Python bindings of a symmetric matrix in 16 bits an entry.
 #include <string>
 #include <tuple>
 

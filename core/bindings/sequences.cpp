@@ -1,4 +1,4 @@
-// The Python face of the loops over sequences.
+// Python bindings of the loops over sequences.
 #include "bindings/bindings.hpp"
 #include "sequences/automaton.hpp"
 #include "sequences/comparisons.hpp"
@@ -49,7 +49,7 @@ std::tuple<int64_t, int64_t> count_kmers_(Symbols symbols, Index starts, Index o
     return {out.features, out.entries};
 }
 
-// Made once for all pieces of a matrix, each of which is a call.
+// Constructed once for a matrix, and called for each of its pieces.
 class WindowComparison {
    public:
     WindowComparison(Symbols x, Index x_starts, Symbols z, Index z_starts, Index worth, int32_t alphabet, int which,

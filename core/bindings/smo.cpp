@@ -1,4 +1,4 @@
-// The Python face of sequential minimal optimisation.
+// Python bindings of sequential minimal optimisation.
 #include <cmath>
 #include <string>
 

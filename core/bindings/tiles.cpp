@@ -1,4 +1,4 @@
-// The Python face of the tile engine.
+// Python bindings of the tile engine.
 #include "bindings/tiles.hpp"
 
 #include <utility>
@@ -9,7 +9,7 @@ namespace {
 constexpr double kMaxPower = 1 << 20;
 constexpr int64_t kMaxSide = int64_t(1) << 40;  // so that no size overflows
 
-// The parts of a plan as the engine wants them, each checked: nothing that Python hands over may crash the process.
+// The parts of a plan in the engine's structures, each one checked.
 struct Parts {
     std::vector<PairingSpec> pairings;
     std::vector<DistanceSpec> norms;
@@ -39,7 +39,7 @@ struct Parts {
     void add_norms(const DistanceArgument& argument, bool is_double, int64_t rows, int64_t columns) {
         const auto& [at, origin, row_norms, column_norms, rounding, promise, slow, fast] = argument;
         require(at >= 0 && size_t(at) < pairings.size() && pairings[size_t(at)].kind == kSqdist,
-                "norms of no squared distance");
+                "norms belong to squared distances only");
         const double* moved_by = at_origin(origin, size_t(pairings[size_t(at)].depth));
         for (auto [norm, length] : {std::pair{&row_norms, rows}, std::pair{&column_norms, columns}})
             require(has_type(*norm, is_double) && norm->ndim() == 1 && int64_t(norm->shape(0)) == length,
@@ -73,7 +73,7 @@ struct Parts {
 
     static void require_exponent(int op, double k0) {
         require(op != kPowInteger || (k0 == double(int64_t(k0 > -kMaxPower && k0 < kMaxPower ? k0 : 0.5))),
-                "an exponent is no small integer");
+                "an exponent is not a small integer");
     }
 };
 
@@ -93,10 +93,10 @@ Tiles::Tiles(bool is_double, int64_t rows, int64_t columns, const std::vector<Pa
             "a plan needs at least one row and one column");
     require(registers >= 1 && registers <= kMaxRegisters && pairings.size() <= size_t(registers), "too many registers");
     require(result >= 0 && result < registers, "the result's register does not exist");
-    require(!self_pairs || int64_t(self_pairs->shape(0)) == rows, "one pin per row");
+    require(!self_pairs || int64_t(self_pairs->shape(0)) == rows, "one self-pair for each row");
     Parts p;
     for (const PairingArgument& one : pairings) p.add_pairing(one, rows, columns);
-    p.norms.reserve(norms.size());  // they are pointed at
+    p.norms.reserve(norms.size());  // so that pointers to them stay valid
     for (const DistanceArgument& one : norms) p.add_norms(one, is_double, rows, columns);
     for (const Input& one : row_values) Parts::add_value(p.row_values, one, is_double, rows);
     for (const Input& one : column_values) Parts::add_value(p.column_values, one, is_double, columns);
@@ -207,7 +207,7 @@ void Tiles::row_max(int64_t i0, int64_t i1, Array<int64_t, 1> index, Array<doubl
 
 namespace {
 
-// One operation over an array, for the tests of its error.
+// Applies one operation to an array, so that tests can measure its error.
 void evaluate_array(int op, double k0, double k1, Input in, Output out, const std::string& isa) {
     const bool is_double = in.dtype() == nb::dtype<double>();
     require(op >= 0 && op < kOperations && kOperandsRead[op] == 1 && op != kGaussFromSqdist,
@@ -222,7 +222,7 @@ void evaluate_array(int op, double k0, double k1, Input in, Output out, const st
 
 void bind_tiles(nb::module_& m) {
     m.def("evaluate", &evaluate_array, nb::kw_only(), "op"_a, "k0"_a, "k1"_a, "x"_a, "out"_a.noconvert(), "isa"_a = "");
-    // noconvert: an output of another type or layout would be written to a copy, and lost
+    // noconvert: an output of another type or layout would be copied, and the result would be lost
     nb::class_<Tiles>(m, "Tiles")
         .def(nb::init<bool, int64_t, int64_t, const std::vector<PairingArgument>&, const std::vector<Input>&,
                       const std::vector<Input>&, const std::vector<double>&, const std::vector<InstructionArgument>&,

@@ -1,4 +1,4 @@
-// A plan of the tile engine as Python sees it: arrays in, arrays out, each checked against the plan.
+// A plan of the tile engine, as Python sees it. Each method checks its arrays against the plan.
 #pragma once
 #include <memory>
 #include <optional>

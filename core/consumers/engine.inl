@@ -1,5 +1,5 @@
-// The tile engine for one instruction set: a plan in strips, and what consumes them. A task is a run of rows against a
-// run of columns.
+// The tile engine for one instruction set: it evaluates a plan strip by strip, and stores, multiplies, sums or compares
+// the entries. A task is a run of rows against a run of columns.
 
 template <class T>
 class TileEngine final : public Engine {
@@ -32,8 +32,8 @@ class TileEngine final : public Engine {
             strips_.template sweep<true>(s, r, square, [&](int64_t i, int64_t j, int columns, const T* strip) {
                 mirror.corner(i, min64(M, r.end - i), j, min64(columns, square.end - j), strip, across);
             });
-            // Right of the square on the diagonal, a tile is kept whole, to be written a second time, turned. The first
-            // one begins on a panel's border, maybe left of where the square ends.
+            // Right of the square on the diagonal, we keep each tile whole and write it a second time, transposed. The
+            // first tile begins on the border of a panel, which may lie left of the end of the square.
             Buffer<T> kept(right.begin < right.end ? round_up(kRowBlock, M) * across : 0);
             strips_.sweep(s, r, right, [&](int64_t i, int64_t j, int columns, const T* strip) {
                 const int64_t from = max64(j, right.begin), to = min64(j + columns, right.end);
@@ -51,7 +51,7 @@ class TileEngine final : public Engine {
     void upper(int64_t i0, int64_t i1, void* out) override {
         const int64_t m = strips_.columns(), across = strips_.stride();
         for_tasks(i0, i1, m - i0, [&](Scratch<T>& s, Rows r, int64_t slice, int64_t slices) {
-            const int64_t first = r.begin / kRowBlock * kRowBlock;  // of the block row, in which a run of rows is whole
+            const int64_t first = r.begin / kRowBlock * kRowBlock;  // of the block row that contains the rows
             const Parts part = parts(r, min64(first + kRowBlock, m), slice, slices);
             const Columns square = part.square, right = part.right;
             const Mirror<T> block(static_cast<T*>(out) + upper_start(first, m, kRowBlock), m - first, m);
@@ -110,15 +110,15 @@ class TileEngine final : public Engine {
         Columns square, right;
     };
 
-    // Of the rows' entries from the diagonal on, a slice of the columns: those before `end`, and those from there on.
+    // A slice of the columns from the diagonal on: those before `end`, and those from `end` on.
     Parts parts(Rows r, int64_t end, int64_t slice, int64_t slices) const {
         const Columns c = strips_.cut(r.begin, strips_.columns(), slice, slices);
         return {{c.begin, min64(c.end, end)}, {max64(c.begin, end), c.end}};
     }
 
-    // Calls f(scratch, rows, slice, slices) for runs of rows and, if the rows alone are too few to occupy the team, for
-    // slices of `columns`, if these may be divided. Shorter runs are the last resort: each reads all packed columns,
-    // which in high dimension are too many for a cache. No entry depends on the partition.
+    // Calls f(scratch, rows, slice, slices) for runs of rows. If there are too few runs for the team, it also divides
+    // `columns` into slices, if they may be divided. Shorter runs come last: each run reads all packed columns, which
+    // are too many for a cache in high dimension. No entry depends on the partition.
     template <class F>
     void for_tasks(int64_t i0, int64_t i1, int64_t columns, F f) const {
         const int64_t first = i0 / M * M, wanted = 4 * threads(), most = max64(1, ceil_div(columns, strips_.tile()));
@@ -144,7 +144,7 @@ class TileEngine final : public Engine {
         return total;
     }
 
-    // The first of the largest, and the first NaN before all numbers, as NumPy's argmax has it.
+    // The first of the largest entries; NaN is larger than all numbers, as in NumPy's argmax.
     static void best_of(const T* x, int64_t count, int64_t j, int64_t& index, double& value) {
         for (int64_t c = 0; c < count; ++c) {
             const double v = double(x[c]);

@@ -1,10 +1,11 @@
-// A symmetric matrix of which only the entries right of the diagonal are computed: each is written to both of its
-// places, so that the matrix is exactly symmetric. What goes below the diagonal is turned in registers, a vector by a
-// vector at a time, and leaves in whole cache lines. Measured on float32, n = 8192, d = 20, one thread: 133 ms with
-// turned entries written one by one (a line is read before a part of it is written), 97 ms by whole lines, 58 ms where
-// these bypass the cache.
+// A symmetric matrix of which only the entries right of the diagonal are computed. Each is written to both of its
+// places, so that the matrix is exactly symmetric. Entries below the diagonal are transposed in registers, a square of
+// vectors at a time, and written in whole cache lines. Measured on float32, n = 8192, d = 20, one thread: 133 ms if
+// transposed entries are written one by one (each store reads a line first), 97 ms in whole lines, 58 ms if these
+// bypass the cache.
 
-// Stores that bypass the cache: for a matrix far larger than it, whose lines would be read only to be overwritten.
+// Stores that bypass the cache, for a matrix far larger than the cache: other stores read each line before they
+// overwrite it.
 template <class T>
 MERCER_INLINE void stream(T* to, const T* from, int64_t n, bool bypass) {
 #if defined(__SSE2__)
@@ -30,7 +31,7 @@ MERCER_INLINE void stream(T* to, const T* from, int64_t n, bool bypass) {
     std::memcpy(static_cast<void*>(to), from, size_t(n) * sizeof(T));
 }
 
-// Exchanges the off-diagonal h x h squares of a W x W square held in W vectors; h = W/2, W/4, ... 1 turns it.
+// Exchanges the off-diagonal h x h squares of a W x W square in W vectors; h = W/2, W/4, ... 1 transposes it.
 template <class T, int h, int... q>
 MERCER_INLINE void exchange_squares(Vec<T>* v, std::integer_sequence<int, q...>) {
     constexpr int W = Simd<T>::W;
@@ -66,7 +67,7 @@ class Mirror {
     Mirror(T* out, int64_t stride, int64_t n)
         : out_(out), stride_(stride), bypass_(n * n * int64_t(sizeof(T)) > kCacheBytes) {}
 
-    // A strip that the diagonal crosses, or that lies left of it: only what is right of the diagonal counts.
+    // A strip that crosses the diagonal or lies left of it; only entries right of the diagonal are used.
     void corner(int64_t i, int64_t rows, int64_t j, int64_t columns, const T* strip, int64_t across) const {
         for (int64_t k = 0; k < rows; ++k)
             for (int64_t c = max64(0, i + k - j); c < columns; ++c)
@@ -76,13 +77,13 @@ class Mirror {
                 out_[(j + c) * stride_ + i + k] = strip[k * across + c];
     }
 
-    // A strip that lies right of it.
+    // A strip right of the diagonal.
     void rows(int64_t i, int64_t rows, int64_t j, int64_t columns, const T* strip, int64_t across) const {
         for (int64_t k = 0; k < rows; ++k) stream(out_ + (i + k) * stride_ + j, strip + k * across, columns, bypass_);
     }
 
-    // The tile of rows from i and columns from j, less the first `skip`, to rows from j + skip and columns from i. The
-    // tile is padded to whole vectors.
+    // Transposes the tile of rows from i and columns from j, without its first `skip` columns, into rows from j + skip
+    // and columns from i. The tile is padded to whole vectors.
     void turned(int64_t i, int64_t rows, int64_t j, int64_t skip, int64_t columns, const T* tile,
                 int64_t across) const {
         Buffer<T> lines(W * kDown);
@@ -93,7 +94,7 @@ class Mirror {
         }
     }
 
-    // Stores that bypassed the cache are seen by other threads only after this.
+    // Makes stores that bypassed the cache visible to other threads.
     void done() const {
 #if defined(__SSE2__)
         _mm_sfence();

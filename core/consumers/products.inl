@@ -1,15 +1,15 @@
-// The consumer that multiplies: strips against one or many vectors, the matrix itself never stored.
+// Products of the matrix with vectors, strip by strip; the matrix is never stored.
 //
-// A symmetric sweep takes each pair once: entry (i, j), j beyond i's block, adds to rows i and j. The second part goes
-// to a buffer per group of blocks; which block is in which group, and the order of all sums, depends on the team's size
-// only.
+// A symmetric sweep visits each pair of rows once: an entry (i, j) with j beyond i's block contributes to rows i and j.
+// Contributions to rows j go to buffers, one for each group of blocks. The division into groups and the order of all
+// sums depend on the size of the team only.
 //
-// A normal product takes each entry once for K and for its transpose: the strips of a run of rows are kept while u = K
-// v is added up for these rows, and read again, from L2, for the transpose times u. The groups of runs are as those of
+// A normal product computes each entry once for K and for its transpose. It keeps the strips of a run of rows in L2
+// while it adds up u = K v for these rows, and then reads them again for the transpose times u. Runs are grouped like
 // blocks.
 
 constexpr int64_t kMaxOthers = int64_t(256) << 20;  // bytes of all groups' buffers: beyond it, fewer groups
-// Strips of a run: they stay in L2 beside what the next ones are made of.
+// Size of the strips of a run: they stay in L2, with the data from which the next ones are made.
 constexpr int64_t kKeptBytes = 640 * 1024;
 
 // A piece of a product: rows [i0, i1) against columns [j0, j1), with r vectors.
@@ -21,8 +21,8 @@ struct Piece {
 template <class T>
 class Products {
     static constexpr int W = Strips<T>::W, M = Strips<T>::M, N = Strips<T>::N;
-    // Vectors from which on they are padded and multiplied together: below, one at a time re-reads the strip from L1,
-    // where padding would waste lanes.
+    // From so many vectors on, they are padded and multiplied together. Fewer are multiplied one at a time: each reads
+    // the strip from L1 again, but padding would waste lanes.
     static constexpr int64_t kMany = 4;
 
    public:
@@ -36,8 +36,8 @@ class Products {
             multiply_many(p, v, out);
     }
 
-    // out (m x r) += transpose of K[i0:i1, :] times diag(w) K[i0:i1, :] v, each entry computed once; w null: ones. One
-    // vector at a time: padded for several at once, two products are as fast.
+    // out (m x r) += transpose of K[i0:i1, :] times diag(w) K[i0:i1, :] v, with each entry computed once; no w is ones.
+    // One vector at a time: for several, two products are as fast.
     void normal(int64_t i0, int64_t i1, const T* v, int64_t r, const double* w, double* out) const {
         const int64_t m = strips_.columns(), length = round_up(m, N);
         const int64_t bytes = r * length * int64_t(sizeof(double)) + strips_.kept_size(M) * int64_t(sizeof(T));
@@ -63,7 +63,8 @@ class Products {
 
    private:
     // ---- who does what ----------------------------------------------------------------------------------------------
-    // body(rows, columns, mine, others): `mine` is the first of the rows' outputs, `others` that of column j0 or null.
+    // Each calls body(rows, columns, mine, others): `mine` points to the first of the rows' outputs, `others` to that
+    // of column j0, or is null.
 
     template <class Body>
     void products(const Piece& p, double* out, Body body) const {
@@ -91,7 +92,7 @@ class Products {
         add_up(other.get(), groups, length, out + p.j0 * p.r);
     }
 
-    // Row blocks, and slices of the columns too where the rows alone are too few to occupy the team.
+    // Row blocks, and slices of the columns if there are too few blocks for the team.
     template <class Body>
     void rectangle(const Piece& p, double* out, Body body) const {
         const int64_t blocks = ceil_div(p.i1 - p.i0, kRowBlock), wanted = 4 * threads(), length = (p.i1 - p.i0) * p.r;
@@ -288,7 +289,7 @@ class Products {
 
     // ---- both halves of a normal product, on the strips of one run of rows ------------------------------------------
 
-    // What a thread has for its runs of rows; of each vector one after the other.
+    // What a thread needs for a run of rows. Vectors are stored one after the other.
     struct Run {
         Run(const Strips<T>& strips, int64_t rows, int64_t r)
             : height(rows), kept(strips.kept_size(rows)), own(r * rows), carry(r * strips.tile()), u(r * rows),
@@ -301,7 +302,8 @@ class Products {
         Buffer<double> u, unit;
     };
 
-    // As many rows as leave their strips in L2, and more where what each run reads anew, the columns, is larger.
+    // As many rows as have their strips in L2; more if the columns, which each run reads again, are larger than the
+    // strips.
     int64_t run_height(int64_t rows, int64_t groups) const {
         const int64_t across = round_up(strips_.columns(), N) * int64_t(sizeof(T));
         const int64_t wanted = max64(kKeptBytes / across, min64(kTallRows, strips_.depth() / 2));
@@ -334,7 +336,8 @@ class Products {
         }
     }
 
-    // own = w u over a power of two that brings its largest element below 1: in T nothing is too large, or lost.
+    // own = w u divided by a power of two that brings its largest element below 1, so that T neither overflows nor
+    // underflows.
     static void weigh(Run& run, int64_t count, int64_t q, const double* w) {
         double *u = run.u.get() + q * run.height, largest = 0;
         for (int64_t i = 0; i < count; ++i) {

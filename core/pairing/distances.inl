@@ -1,11 +1,10 @@
-// Squared distances by norms and a dot product, which takes half the operations of differences, where that is exact
-// enough.
+// Squared distances by norms and a dot product, half the operations of differences, if this is accurate enough.
 //
-// With A = |x|² + |z|² of rows less a common origin, s = A - 2<x, z> has an error of some roundings of A, r A. It is
-// accepted for a panel of rows against one of columns, A being the largest there, where it is within the promise p for
-// every s: where r A <= p s, or rate e^(-rate s) r A <= p of a kernel e^(-rate s), which needs no look at s where rate
-// r A <= p. Elsewhere differences are taken, of the rows as they were given: less a rounded origin they would be other
-// rows. Where that is so for many panels, it is for all.
+// Let A = |x|² + |z|² for rows less a common origin. Then s = A - 2<x, z> has an error of r A, some roundings of A. For
+// a panel of rows against a panel of columns, let A be the largest there. The result is accepted if its error is within
+// the promise p for every s: if r A <= p s, or, for a kernel e^(-rate s), if rate e^(-rate s) r A <= p. The latter
+// holds for all s if rate r A <= p. Otherwise we take differences of the original rows, because rows less a rounded
+// origin are other rows. If many panels need differences, all use them.
 
 template <class T>
 class ByNorms {
@@ -24,11 +23,10 @@ class ByNorms {
         for (int64_t p = 0; p < across; ++p) bound_[p] = far_enough(double(row_most_[p]) + columns);
     }
 
-    // Whether some distances may have to be taken by differences.
+    // Whether some distances may need differences.
     bool checked() const { return checked_; }
 
-    // The sums of the last features; `add`: to those of the others in `out`. Returns whether the distances are exact
-    // enough.
+    // Adds the last features, to `out` if `add`, and finishes the distances. Returns whether they are accurate enough.
     bool pair(const T* a, const T* b, int depth, int64_t i, int64_t j, T* out, int stride, bool add) const {
         const T *row = row_.get() + i, *column = column_.get() + j;
         const double size = double(row_most_[i / M]) + double(column_most_[j / N]);
@@ -36,7 +34,7 @@ class ByNorms {
             distance_kernel<false, T>(a, b, depth, out, stride, add, row, column);
             return true;
         }
-        if (!(size < double(kHuge))) return false;  // nothing can be said of what overflows
+        if (!(size < double(kHuge))) return false;  // an overflow has no error bound
         const double least = double(distance_kernel<true, T>(a, b, depth, out, stride, add, row, column));
         return least >= share_ * size || least - rounding_ * size >= bound_[i / M];
     }
@@ -46,7 +44,7 @@ class ByNorms {
 
     bool within(double size) const { return level_ * size <= 1; }
 
-    // The distance from which on the kernel is small enough.
+    // The distance from which on e^(-rate s) is small enough.
     double far_enough(double size) const {
         return slow_ > 0 && level_ * size < __builtin_inf() ? __builtin_log(level_ * size) / slow_ : __builtin_inf();
     }

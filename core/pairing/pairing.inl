@@ -1,5 +1,5 @@
-// Stage one: reduce over features. A micro-kernel keeps kPanelRows x 2 vectors of partial sums in registers and walks
-// down two packed panels, a[k][row] and b[k][column].
+// The first stage: reduce over features. A micro-kernel keeps kPanelRows x 2 vectors of partial sums in registers and
+// walks down two packed panels, a[k][row] and b[k][column].
 
 template <class T>
 constexpr int kPanelColumns = 2 * Simd<T>::W;
@@ -18,19 +18,19 @@ MERCER_INLINE Vec<T> accumulate(Vec<T> sum, T a, Vec<T> b) {
         return sum + vmin(splat<T>(a), b);
     } else if constexpr (kind == kChi2) {
         V s = a + b, t = a - b;
-        return sum + (s > T(0) ? t * (t / s) : V{});  // the square of a small difference would underflow
+        return sum + (s > T(0) ? t * (t / s) : V{});  // t * t could underflow
     } else {
         static_assert(kind == kMismatches);
         return sum + (splat<T>(a) != b ? splat<T>(T(1)) : V{});
     }
 }
 
-// Features whose terms are added up one after the other: the roundings of a sum grow with its length, and more so where
-// all terms are alike. Longer sums are sums of such sums.
+// How many features are added up in one sum: its rounding errors grow with its length, above all if all terms are
+// alike. Longer sums are sums of such sums.
 template <class T>
 constexpr int kChunk = sizeof(T) == 4 ? 64 : 256;
 
-// finish(s0, s1) sees the sums over all features before they are stored.
+// finish(s0, s1) may change the sums over all features before they are stored.
 template <int kind, class T, class Finish>
 MERCER_INLINE void reduce(const T* __restrict a, const T* __restrict b, int depth, T* __restrict c, int stride,
                           bool add, Finish finish) {
@@ -67,8 +67,8 @@ __attribute__((noinline)) void micro_kernel(const T* a, const T* b, int depth, T
     reduce<kind, T>(a, b, depth, c, stride, add, [](Vec<T>*, Vec<T>*) {});
 }
 
-// max(0, row + column - 2 <a, b>), squared distances by the squared norms of their rows; returns the least, 0 unless
-// `checked`.
+// Squared distances max(0, row + column - 2 <a, b>) by the squared norms of their rows. Returns the smallest one before
+// the maximum with 0 if `checked`, otherwise 0.
 template <bool checked, class T>
 __attribute__((noinline)) T distance_kernel(const T* a, const T* b, int depth, T* c, int stride, bool add, const T* row,
                                             const T* column) {

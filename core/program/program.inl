@@ -1,8 +1,8 @@
-// Stage two: the traced expression, operation by operation over a strip of kPanelRows rows that stays in L1.
+// The second stage: the formula, one operation after the other, over a strip of kPanelRows rows that stays in L1.
 //
-// An operand is a register (one value per pair), a row value (one per row of the strip), a column value (one per
-// column), or a constant. Row values and constants are read with step 0 from a vector that holds them in every lane, so
-// one loop serves every combination. The numbers are those of src/mercer/engine/opcodes.py.
+// An operand is a register (one value for each pair), a row value (one for each row of the strip), a column value (one
+// for each column), or a constant. Row values and constants are read with step 0 from a vector with the same value in
+// every lane, so that one loop serves all combinations. src/mercer/engine/opcodes.py numbers the operations.
 
 template <class T>
 struct Operand {
@@ -15,8 +15,7 @@ struct Operand {
     }
 };
 
-// One operation over one row of the strip. Operands may be the target itself: each element is read before it is
-// written.
+// One operation over one row of the strip. An operand may be the target: each element is read before it is written.
 template <class T, class F>
 MERCER_INLINE void unary(T* out, int columns, Operand<T> a, F f) {
     for (int j = 0; j < columns; j += Simd<T>::W) store<T>(out + j, f(a.next()));

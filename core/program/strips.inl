@@ -1,9 +1,9 @@
-// Stages one and two together: the packed plan, and sweeps that evaluate it strip by strip.
+// Both stages together: the packed plan, and sweeps that evaluate it strip by strip.
 //
-// For each tile of columns, which stays in L2, and each panel of kPanelRows rows: pairing into a strip that stays in
-// L1, program over the strip, consumer. Where the depth is too large for two panels of columns to stay in L2, pairing
-// goes depth block by depth block over a taller buffer first. Panels may be far larger than L1, because the
-// micro-kernel reads them from L2 as fast.
+// For each tile of columns, which stays in L2, and each panel of kPanelRows rows, pairings fill a strip that stays in
+// L1, the program runs over it, and a consumer takes it. If the depth is too large for two panels of columns in L2,
+// pairings of one block of features after the other go to a taller buffer first. Panels may be far larger than L1: the
+// micro-kernel reads them as fast from L2.
 
 constexpr int kTallRows = 96;  // rows of the buffer when the depth is blocked
 constexpr int kStripBytes = 32 * 1024;
@@ -29,7 +29,7 @@ struct PackedPairing {
     Buffer<T> given_a, given_b;  // rows for differences, where they are not a and b
 };
 
-// Entries that one thread packs in less time than it takes to wake another, which on a busy machine is milliseconds.
+// How many entries one thread packs faster than it wakes another, which takes milliseconds on a busy machine.
 constexpr int64_t kPackAlone = 1 << 15;
 
 template <class T, class From>
@@ -59,12 +59,12 @@ void pack(const RowsSpec& x, const double* origin, int64_t n, int64_t depth, int
         pack(static_cast<const float*>(x.at), origin, n, depth, width, panels, out);
 }
 
-// What one thread needs to evaluate strips.
+// Buffers of a thread that evaluates strips.
 template <class T>
 struct Scratch {
     Buffer<T> registers, tall, lanes;
     T* reg[kMaxRegisters];
-    T* kept = nullptr;  // where the next strips are left, one after the other; null: each replaces the last, in L1
+    T* kept = nullptr;  // where strips go one after the other; null: each replaces the last one, in L1
 };
 
 template <class T>
@@ -100,10 +100,10 @@ class Strips {
         if (any_blocked_) s.tall.reset(pairings_ * kTallRows * stride_);
     }
 
-    // Entries of the strips of so many rows against all columns, as Scratch::kept takes them.
+    // How many entries the strips of so many rows against all columns have, for Scratch::kept.
     int64_t kept_size(int64_t rows) const { return ceil_div(columns_padded_, tile_) * round_up(rows, M) * stride_; }
 
-    // The slice's run of the columns [j0, j1), cut on panel borders.
+    // One of several slices of the columns [j0, j1), cut on borders of panels.
     Columns cut(int64_t j0, int64_t j1, int64_t slice, int64_t slices) const {
         const int64_t first = j0 / N, panels = ceil_div(j1, N) - first;
         const int64_t a = first + panels * slice / slices, b = first + panels * (slice + 1) / slices;
@@ -111,12 +111,13 @@ class Strips {
     }
 
     // Calls strip(i, j, columns, values) for every strip of rows x columns, and end_of_tile(j, columns) after each
-    // tile. Strips begin on panel borders and `columns` is padded to whole panels: the first may begin before what was
-    // asked for, the last end beyond it. Entries beyond the matrix are zero. `upper`: a panel of rows begins at the
-    // panel of columns that its first row is in, if that is further to the right.
+    // tile. Strips begin on borders of panels, and `columns` is a multiple of their width: the first strip may begin
+    // before the range, and the last one may end beyond it. Entries beyond the matrix are zero. If `upper`, a panel of
+    // rows begins at the panel of columns that contains the diagonal entry of its first row, if that is further to the
+    // right.
     template <bool upper = false, class Strip, class End>
     void sweep(Scratch<T>& s, Rows r, Columns c, Strip strip, End end_of_tile) const {
-        if (c.begin >= c.end) return;  // no columns, though rounded to panels they would be some
+        if (c.begin >= c.end) return;  // rounded to panels, an empty range would not be empty
         const int64_t first = r.begin / M * M;
         for (int64_t j = c.begin / N * N; j < c.end; j += tile_) {
             const int columns = int(min64(tile_, round_up(c.end - j, N)));
@@ -139,7 +140,7 @@ class Strips {
    private:
     // ---- the plan ---------------------------------------------------------------------------------------------------
 
-    // Returns how many features of all pairings together are in cache at once.
+    // Returns how many features of all pairings are in the cache at once.
     int64_t pack_pairings(const Plan& p) {
         int64_t depth = 0;
         for (int i = 0; i < pairings_; ++i) {
@@ -163,7 +164,7 @@ class Strips {
         pack(s.b, origin, m_, s.depth, N, columns_padded_ / N, b.get());
     }
 
-    // False where differences are to be taken for all.
+    // False if all distances are to be taken by differences.
     bool pack_by_norms(const PairingSpec& s, PackedPairing<T>& q) const {
         q.norms.reset(*s.norms, n_, m_);
         pack_sides(s, s.norms->origin, q.a, q.b);
@@ -173,7 +174,7 @@ class Strips {
         return q.by_norms = true;
     }
 
-    // Whether more than a third of a sample of panel pairs needs differences, which are up to twice the work.
+    // Whether more than a third of sampled pairs of panels needs differences, which cost up to twice the work.
     bool mostly_close(const PackedPairing<T>& q) const {
         const int64_t across = rows_padded_ / M, along = columns_padded_ / N,
                       samples = max64(4, min64(64, across * along / 32));
@@ -204,13 +205,13 @@ class Strips {
         if (!p.self_pairs) return;
         self_pairs_.reset(rows_padded_);
         for (int64_t i = 0; i < rows_padded_; ++i) self_pairs_[i] = i < n_ ? p.self_pairs[i] : -1;
-        pinned_ = true;
+        has_self_pairs_ = true;
     }
 
     // ---- one strip --------------------------------------------------------------------------------------------------
 
-    // The features [k, k + length) of a panel of rows against one of columns, added to those before; all of them after
-    // the last.
+    // Adds the features [k, k + length) of a panel of rows against a panel of columns; after the last ones, finishes
+    // the pairing.
     void pair(const PackedPairing<T>& q, int64_t i, int64_t j, int64_t k, int64_t length, T* out) const {
         const T *a = q.a.get() + i * q.depth + k * M, *b = q.b.get() + j * q.depth + k * N;
         if (!q.by_norms || k + length < q.depth) return q.kernel(a, b, int(length), out, int(stride_), k > 0);
@@ -219,7 +220,7 @@ class Strips {
         micro_kernel<kSqdist, T>(x.get() + i * q.depth, z.get() + j * q.depth, int(q.depth), out, int(stride_), false);
     }
 
-    // Of the tile at column j, the first column that is wanted for a panel of rows.
+    // The first column of the tile at column j that a panel of rows needs.
     template <bool upper>
     static int first_column(int64_t i, int64_t j, int columns) {
         return upper ? int(min64(columns, max64(0, i / N * N - j))) : 0;
@@ -240,7 +241,8 @@ class Strips {
         }
     }
 
-    // The panel of rows i, at `offset` in the tall buffer, against the columns [from, columns) of the tile at j.
+    // Evaluates the panel of rows i, at `offset` in the tall buffer, against the columns [from, columns) of the tile at
+    // j.
     const T* evaluate(Scratch<T>& s, int64_t i, int64_t offset, int64_t j, int from, int columns) const {
         j += from, columns -= from;
         T* const kept = s.kept;
@@ -251,7 +253,7 @@ class Strips {
                 s.reg[p] = s.tall.get() + (p * kTallRows + offset) * stride_ + from;
             else
                 for (int64_t c = 0; c < columns; c += N) pair(q, i, j + c, 0, q.depth, s.reg[p] + c);
-            if (q.by_norms && pinned_) pin(s.reg[p], i, j, columns);
+            if (q.by_norms && has_self_pairs_) zero_self_pairs(s.reg[p], i, j, columns);
         }
         for (int v = 0; v < row_values_; ++v)
             for (int k = 0; k < M; ++k)
@@ -260,7 +262,7 @@ class Strips {
         T* result = s.reg[result_];
         clear_padding(result, i, j, columns);
         if (!kept || result == kept) return result;
-        std::memcpy(static_cast<void*>(kept), result, size_t(M * stride_) * sizeof(T));  // it was the tall buffer's
+        std::memcpy(static_cast<void*>(kept), result, size_t(M * stride_) * sizeof(T));  // it was in the tall buffer
         return kept;
     }
 
@@ -280,14 +282,14 @@ class Strips {
                        operand(x, 2, s, k, j));
     }
 
-    // A row is at no distance from itself.
-    void pin(T* distances, int64_t i, int64_t j, int columns) const {
+    // The distance of a row from itself is 0.
+    void zero_self_pairs(T* distances, int64_t i, int64_t j, int columns) const {
         for (int k = 0; k < M; ++k)
             if (self_pairs_[i + k] >= j && self_pairs_[i + k] < j + columns)
                 distances[k * stride_ + self_pairs_[i + k] - j] = T(0);
     }
 
-    // What lies beyond the matrix was computed from zeros and may be anything, NaN included.
+    // Entries beyond the matrix were computed from zeros and may be anything, even NaN.
     void clear_padding(T* strip, int64_t i, int64_t j, int columns) const {
         if (j + columns > m_)
             for (int k = 0; k < M; ++k)
@@ -298,7 +300,7 @@ class Strips {
 
     int64_t n_, m_, rows_padded_, columns_padded_, depth_ = 0, tile_ = 0, stride_ = 0;
     int pairings_, registers_, row_values_, instructions_, result_;
-    bool any_blocked_ = false, pinned_ = false;
+    bool any_blocked_ = false, has_self_pairs_ = false;
     Owned<PackedPairing<T>> pairing_;
     Owned<Instruction> program_;
     Buffer<T> row_value_, column_value_, constant_;

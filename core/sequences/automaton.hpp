@@ -1,4 +1,4 @@
-// Suffix automata: all substrings of some sequences, with a sum of weights over where each stands, in linear time and
+// Suffix automata: all substrings of some sequences, each with a sum of weights over its places, in linear time and
 // memory.
 #pragma once
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace mercer {
 
-// The substrings that a state stands for are those of its longest one's suffixes that are longer than its link's
-// longest one; they stand at the same places. A. Blumer et al. (1985), for several sequences.
+// A state stands for the suffixes of its longest substring that are longer than the longest one of its link; they occur
+// at the same places. A. Blumer et al. (1985), for several sequences.
 class Automaton {
    public:
     Automaton(int32_t alphabet, int columns, int64_t symbols) : columns_(columns), first_(size_t(alphabet), -1) {
@@ -19,7 +19,7 @@ class Automaton {
         state(0, -1);
     }
 
-    // A sequence whose every place counts with these weights.
+    // Adds a sequence, every place of which counts with these weights.
     void add(const int32_t* symbols, int64_t size, const double* weights) {
         int32_t last = 0;
         for (int64_t i = 0; i < size; ++i) {
@@ -28,7 +28,8 @@ class Automaton {
         }
     }
 
-    // After the last sequence: sums over places, and for each state that of all suffixes, decay^length each.
+    // Call after the last sequence: sums the weights over places, and for each state over all suffixes, decay^length
+    // each.
     void finish(double decay) {
         int32_t most = 0;
         for (int32_t l : length_) most = std::max(most, l);
@@ -48,8 +49,8 @@ class Automaton {
         }
     }
 
-    // out += for every substring of a sequence, at each of its places, the sum of the weights of where it stands in
-    // those added.
+    // out += the sum, over all substrings of a sequence and their places in it, of the weights of their places in the
+    // added sequences.
     void walk(const int32_t* symbols, int64_t size, double* out) const {
         int32_t at = 0, matched = 0;
         for (int64_t i = 0; i < size; ++i) {
@@ -59,7 +60,7 @@ class Automaton {
                 matched = length_[at];
                 to = target(at, symbols[i]);
             }
-            if (to < 0) continue;  // and nothing is matched
+            if (to < 0) continue;  // nothing matches
             at = to;
             ++matched;
             for (int c = 0; c < columns_; ++c)
@@ -78,12 +79,12 @@ class Automaton {
         return int32_t(length_.size()) - 1;
     }
 
-    // The sum over the substrings of a state that have up to `matched` symbols.
+    // The sum over the substrings of a state that have at most `matched` symbols.
     double own(int32_t s, int32_t matched, int c) const {
         return weights_[size_t(s) * columns_ + c] * (upto_[size_t(matched)] - upto_[size_t(length_[link_[s]])]);
     }
 
-    // The root has an edge for nearly every symbol, in a table of its own; the others few, in a list.
+    // The root has an edge for nearly every symbol, so it has a table; other states have few edges, in a list.
     int32_t* place(int32_t s, int32_t symbol) {
         if (s == 0) return first_[size_t(symbol)] < 0 ? nullptr : &first_[size_t(symbol)];
         for (int32_t e = edges_[s]; e >= 0; e = edge_[e].next)
@@ -103,7 +104,7 @@ class Automaton {
         edges_[s] = int32_t(edge_.size()) - 1;
     }
 
-    // The state of what `last` stands for and one more symbol.
+    // The state for the substrings of `last` with one more symbol.
     int32_t extended(int32_t last, int32_t symbol) {
         const int32_t known = target(last, symbol);
         if (known >= 0) return length_[known] == length_[last] + 1 ? known : cloned(last, known, symbol);
@@ -117,7 +118,7 @@ class Automaton {
         return fresh;
     }
 
-    // The part of q that is reached from p, as a state of its own.
+    // A copy of q for the substrings that are reached from p.
     int32_t cloned(int32_t p, int32_t q, int32_t symbol) {
         const int32_t copy = state(length_[p] + 1, link_[q]);
         for (int32_t e = edges_[q]; e >= 0; e = edge_[e].next) {
@@ -143,7 +144,7 @@ class Automaton {
     std::vector<double> weights_, suffixes_, upto_;
 };
 
-// out[i, j] for all sequences i of x and [j0, j1) of z; `triangle`: z is x, and only i <= j.
+// out[i, j] for all sequences i of x and [j0, j1) of z. If `triangle`, z is x, and only i <= j are computed.
 inline void substring_kernel(const Corpus& x, const Corpus& z, int32_t alphabet, double decay, bool triangle,
                              int64_t j0, int64_t j1, double* out) {
     const double one = 1;
@@ -160,7 +161,7 @@ inline void substring_kernel(const Corpus& x, const Corpus& z, int32_t alphabet,
     });
 }
 
-// out = K(x, z) v, v being z.count x columns: one automaton of all of z.
+// out = K(x, z) v with v of z.count x columns, by one automaton of all of z.
 inline void substring_product(const Corpus& x, const Corpus& z, int32_t alphabet, double decay, const double* v,
                               int columns, double* out) {
     Automaton automaton(alphabet, columns, z.starts[z.count]);

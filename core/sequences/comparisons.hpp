@@ -1,4 +1,4 @@
-// Kernels of windows by comparing each window of one sequence with each of another.
+// Kernels of windows, by comparing each window of one sequence with each window of another.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace mercer {
 
-// The symbols of sequences in a byte each, kMatchPad bytes apart, so that vectors may reach over either end.
+// Sequences with one byte for each symbol, kMatchPad bytes apart, so that vectors may read beyond both ends.
 struct ByteCorpus {
     std::vector<uint8_t> symbols;
-    std::vector<int8_t> unknown;  // -1 where no window begins, or one with another symbol in it
+    std::vector<int8_t> unknown;  // -1 if no window begins there, or one with a symbol outside the alphabet
     std::vector<int64_t> at, windows;
 
     ByteCorpus(const Corpus& c, const Pattern& p) : at(size_t(c.count)), windows(size_t(c.count)) {
@@ -32,7 +32,7 @@ struct ByteCorpus {
     }
 };
 
-// What h matches of two windows are worth, 16 bits of it at a time.
+// The worth of each number of matches of two windows, in portions of 16 bits.
 class MatchTable {
    public:
     MatchTable(const int64_t* worth, int span) : worth_(worth), span_(span) {
@@ -56,11 +56,11 @@ class MatchTable {
     int64_t most_ = 0;
 };
 
-// Pieces of up to kMatchedRows known windows, one after the other, that begin at symbols [from, to): f(at, windows).
+// Calls f(at, windows) for each piece of up to kMatchedRows consecutive known windows that begin at symbols [from, to).
 template <class F>
 void known_pieces(const Corpus& c, const Pattern& p, int64_t row, int64_t from, int64_t to, const F& f) {
     const int64_t end = c.starts[row + 1];
-    int64_t known = 0, open = -1;  // symbols up to here; where the piece begins
+    int64_t known = 0, open = -1;  // known symbols up to here; where the piece begins
     to = std::min(to, end - p.span + 1);
     const auto close = [&](int64_t until) {
         if (open >= 0) f(open, until - open);
@@ -90,7 +90,7 @@ class Comparison {
                            columns_.symbols);
     }
 
-    // out[i, j] += for the windows of x that begin at symbols [from, to); of kDiagonal, out[i].
+    // Adds the windows of x that begin at symbols [from, to) to out[i, j]; for kDiagonal to out[i].
     void add(int64_t from, int64_t to, double* out) const {
         const int64_t first = std::upper_bound(x_.starts, x_.starts + x_.count + 1, from) - x_.starts - 1;
         const int64_t last = std::lower_bound(x_.starts, x_.starts + x_.count + 1, to) - x_.starts;
@@ -154,8 +154,8 @@ class Comparison {
         }
     }
 
-    // Of a large alphabet the symbols of the piece, no more than bytes can tell apart, are numbered, and written into
-    // both.
+    // For a large alphabet, numbers the symbols of the piece, of which there are no more than a byte can tell apart,
+    // and writes the numbers into both.
     void numbered(int64_t at, int64_t size, int64_t j0, int64_t j1, std::vector<uint8_t>& code,
                   std::vector<uint8_t>& piece, std::vector<uint8_t>& mine) const {
         uint8_t next = 0;

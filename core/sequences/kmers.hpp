@@ -1,5 +1,4 @@
-// Windows of sequences, those that agree on some of their places grouped together; and the kernel matrix of such
-// counts.
+// Windows of sequences, grouped by their symbols at some of their places, and the kernel matrix of such counts.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -9,19 +8,19 @@
 
 namespace mercer {
 
-// Sequences end to end: sequence i is symbols[starts[i], starts[i + 1]).
+// Sequences one after the other: sequence i is symbols[starts[i], starts[i + 1]).
 struct Corpus {
     const int32_t* symbols;
     const int64_t* starts;
     int64_t count;
 };
 
-// The places of a window that are looked at, and how long the window is.
+// Which places of a window are compared, and how long it is.
 struct Pattern {
     const int64_t* offsets;
     int size;
     int64_t span;
-    int32_t alphabet;  // windows with another symbol in them are left out
+    int32_t alphabet;  // windows with a symbol outside it are left out
 };
 
 struct Window {
@@ -56,7 +55,7 @@ inline std::vector<Window> all_windows(const Corpus& c, const Pattern& p) {
     return found;
 }
 
-// Stable, by the low `bits` of the keys, least significant digit first.
+// A stable sort by the low `bits` of the keys, least significant digit first.
 inline void radix_sort(std::vector<Window>& windows, std::vector<Window>& spare, int bits) {
     constexpr int kDigit = 12;
     const int passes = (bits + kDigit - 1) / kDigit;
@@ -71,7 +70,7 @@ inline void radix_sort(std::vector<Window>& windows, std::vector<Window>& spare,
     }
 }
 
-// Sorted by what they show, then by row.
+// Sorted by their symbols at the places of the pattern, then by row.
 inline std::vector<Window> sorted_windows(const Corpus& c, const Pattern& p) {
     std::vector<Window> windows = all_windows(c, p), spare(windows.size());
     const int bits = bits_of(p.alphabet), each = 64 / bits;
@@ -84,13 +83,14 @@ inline std::vector<Window> sorted_windows(const Corpus& c, const Pattern& p) {
 }
 
 inline bool same(const Corpus& c, const Pattern& p, const Window& a, const Window& b) {
-    if (a.key != b.key) return false;  // the key is that of the first places
+    if (a.key != b.key) return false;  // the key has the first places
     for (int i = 64 / bits_of(p.alphabet); i < p.size; ++i)
         if (c.symbols[a.at + p.offsets[i]] != c.symbols[b.at + p.offsets[i]]) return false;
     return true;
 }
 
-// Of each feature f (what windows show, in order): the rows that have it, how often, and a place where it is seen.
+// For each feature f, in order: the rows that have it, how often, and a place where it occurs. A feature is the symbols
+// that a window has at the places of the pattern.
 struct Counts {
     int64_t* start;  // of feature f, rows[start[f]] to rows[start[f + 1]]; one more than there are windows
     int32_t* rows;
@@ -121,15 +121,15 @@ inline void count_kmers(const Corpus& c, const Pattern& p, Counts& out) {
     out.start[out.features] = out.entries;
 }
 
-// Counts by row, and counts by feature.
+// Counts by row, or counts by feature.
 struct Sparse {
     const int64_t* start;
     const int32_t* index;
     const int32_t* value;
 };
 
-// out[i, j] += weight * sum over features f of x[i, f] z[f, j], rows [i0, i1); `triangle`: z is x, and only j >= i are
-// wanted.
+// out[i, j] += weight * sum over features f of x[i, f] z[f, j] for rows [i0, i1). If `triangle`, z is x, and only j >=
+// i are computed.
 inline void add_products(const Sparse& x, const Sparse& z, double weight, bool triangle, int64_t i0, int64_t i1,
                          double* out, int64_t stride) {
     parallel(i1 - i0, [&](int64_t task) {

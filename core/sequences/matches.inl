@@ -1,17 +1,19 @@
-// What the windows of a piece of one sequence share with those of others, by the number of places at which two windows
-// match.
+// Sums over pairs of windows, one of a piece of a sequence and one of another sequence, of the worth of the number of
+// places at which they match.
 //
-// Included once per instruction set, inside an anonymous namespace, after base/simd.inl: see there.
+// Included once per instruction set: see base/simd.inl.
 
-// Lanes are neighbouring diagonals of the table of all pairs of windows. One step down, a window of each loses a place
-// and gains one: a comparison less and one more. What a number of matches is worth is looked up in tables of 16 bytes.
+// Lanes are neighbouring diagonals of the table of all pairs of windows. One step down a diagonal, a pair of windows
+// loses a place and gains one, so that two comparisons update its number of matches. Tables of 16 bytes give the worth
+// of that number.
 
 typedef int8_t Bytes __attribute__((vector_size(kVectorBytes), may_alias));
 typedef int8_t LooseBytes __attribute__((vector_size(kVectorBytes), may_alias, aligned(1)));
 
 MERCER_INLINE Bytes load_bytes(const void* p) { return *reinterpret_cast<const LooseBytes*>(p); }
 
-// The bytes of the table, the same 16 in each quarter, at the index of each lane: from 0 to 15, or negative for zero.
+// The byte of the table at the index in each lane, from 0 to 15; 0 for a negative index. Each quarter of the table is
+// the same.
 MERCER_INLINE Bytes looked_up(Bytes table, Bytes index) {
 #if defined(__AVX512BW__)
     return (Bytes)_mm512_shuffle_epi8((__m512i)table, (__m512i)index);
@@ -26,7 +28,7 @@ MERCER_INLINE Bytes looked_up(Bytes table, Bytes index) {
 #endif
 }
 
-// Sums of eight neighbours, as numbers without sign.
+// Sums of eight neighbouring unsigned bytes.
 MERCER_INLINE Unsigned64 sums_of_bytes(Bytes x) {
 #if defined(__AVX512BW__)
     return (Unsigned64)_mm512_sad_epu8((__m512i)x, _mm512_setzero_si512());
@@ -76,7 +78,7 @@ void matches_of(const MatchTask& t) {
     const int64_t last = t.span - 1;
     for (int64_t c = t.first; c < t.last; ++c) {
         const int64_t windows = t.count[c];
-        // Shorter than a window: what a vector reaches over may be longer than the space between sequences.
+        // A sequence without windows may be so short that a vector would read beyond the space between sequences.
         if (windows == 0) continue;
         WorthOfMatches<Planes, Segments> worth = none;
         for (int64_t diagonal = 1 - t.windows; diagonal < windows; diagonal += L) {

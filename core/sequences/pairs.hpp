@@ -1,4 +1,4 @@
-// Pairs of sequences, one row against many columns at a time: the columns side by side in the lanes of a vector.
+// Kernels of pairs of sequences: one row against many columns at a time, one column in each lane of a vector.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace mercer {
 
-// On a cache line, as vector loads need.
+// An array on a cache line, as vector loads need it.
 template <class T>
 class Lanes {
    public:
@@ -25,15 +25,15 @@ class Lanes {
     T* at_;
 };
 
-// The longest of a group of `lanes` sequences from `first` on.
+// The length of the longest of `lanes` sequences from `first` on.
 inline int64_t longest(const int64_t* starts, int64_t count, int64_t first, int lanes) {
     int64_t most = 0;
     for (int64_t j = first; j < std::min(first + lanes, count); ++j) most = std::max(most, starts[j + 1] - starts[j]);
     return most;
 }
 
-// f(i, j, group) for rows [i0, i1) and the first columns j of groups; with `triangle` only groups that reach the
-// diagonal. A thread has a group at a time, which make(j) interleaves once for all rows.
+// Calls f(i, j, group) for rows [i0, i1) and the first column j of each group; if `triangle`, only for groups that
+// reach the diagonal. A thread has one group at a time, which make(j) interleaves once for all rows.
 template <class Make, class F>
 void by_groups(int64_t i0, int64_t i1, int64_t columns, int lanes, bool triangle, const Make& make, const F& f) {
     const int64_t first = triangle ? i0 / lanes : 0, last = (columns + lanes - 1) / lanes;
@@ -49,8 +49,7 @@ struct SymbolGroup {
     int64_t length;
 };
 
-// out[i, j] for rows [i0, i1) of x and all columns, sequences of z; with `triangle` (z is x) at least those
-// with j >= i.
+// out[i, j] for rows [i0, i1) of x and all sequences j of z. If `triangle`, z is x, and at least j >= i are computed.
 inline void subsequence_kernel(const InstructionSet& set, const Corpus& x, const Corpus& z, int length, double decay,
                                bool exact, bool triangle, int64_t i0, int64_t i1, double* out) {
     const int W = set.lanes;
@@ -58,7 +57,7 @@ inline void subsequence_kernel(const InstructionSet& set, const Corpus& x, const
         const int64_t most = longest(z.starts, z.count, first, W);
         auto group = std::make_unique<SymbolGroup>(SymbolGroup{Lanes<int64_t>(size_t(most) * W), most});
         int64_t* at = group->symbols.get();
-        std::fill(at, at + most * W, int64_t(-1));  // no symbol, which no other one equals
+        std::fill(at, at + most * W, int64_t(-1));  // equal to no symbol
         for (int64_t j = first; j < std::min(first + W, z.count); ++j)
             for (int64_t p = 0; p < z.starts[j + 1] - z.starts[j]; ++p)
                 at[p * W + (j - first)] = z.symbols[z.starts[j] + p];
@@ -73,7 +72,7 @@ inline void subsequence_kernel(const InstructionSet& set, const Corpus& x, const
     });
 }
 
-// Series end to end: series i is rows [starts[i], starts[i + 1]) of `depth` numbers each.
+// Series one after the other: series i is rows [starts[i], starts[i + 1]) of `depth` numbers each.
 struct Series {
     const double* rows;
     const int64_t* starts;
@@ -86,7 +85,7 @@ struct SeriesGroup {
     int64_t longest;
 };
 
-// The logarithms, as subsequence_kernel.
+// The logarithms of the kernel, for the same pairs as subsequence_kernel.
 inline void alignment_kernel(const InstructionSet& set, const Series& x, const Series& z, int64_t depth, double gamma,
                              bool triangle, int64_t i0, int64_t i1, double* out) {
     const int W = set.lanes;

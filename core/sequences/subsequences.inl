@@ -1,19 +1,17 @@
 // Gap-weighted subsequences that two sequences share, for one sequence against as many others as a vector has lanes.
 //
-// Included once per instruction set, inside an anonymous namespace, after base/simd.inl: see there.
+// Included once per instruction set: see base/simd.inl.
 
-// With M_q(i, j) the weight of the pairs of equal subsequences of q symbols that end at places i and j (without a
-// factor decay^2 for each symbol), and D_q(i, j) the sum of decay^(i - i') decay^(j - j') M_q(i', j') over all
-// i' <= i and j' <= j:
+// Let M_q(i, j) be the weight of the pairs of equal subsequences of q symbols that end at places i and j (without a
+// factor decay^2 for each symbol), and D_q(i, j) the sum of decay^(i - i') decay^(j - j') M_q(i', j') over all i' <= i
+// and j' <= j:
 //   M_1 = [x_i = z_j],  M_q+1 = [x_i = z_j] D_q(i - 1, j - 1),
 //   D_q = decay D_q(i - 1, j) + R_q,  R_q = decay R_q(i, j - 1) + M_q.
-// With `exact` the sums of the levels before the last are left out.
-// A level is one q; levels call each other by templates, so that their state is in registers. Rows go in pairs, i and
-// i + 1: D_q of the first is not stored, and their chains of additions are done side by side. Columns go in blocks
-// whose D_q stay in the cache nearest to the core; between blocks a pair of rows leaves its state behind.
+// If `exact`, only the sum of the last level is used. A level is one q. Levels call each other by templates, so that
+// their state stays in registers. Rows go in pairs, i and i + 1: D_q of the first is not stored, and the additions of
+// both overlap. Columns go in blocks whose D_q stay in L1; between blocks, each pair of rows keeps its state in memory.
 
-// What may continue at a place goes to the next level as `reach`: D_q - 1 diagonally before it, or 1 for the first
-// symbol.
+// A level passes `reach` to the next one: D_q one place before in both sequences. For the first symbol it is 1.
 template <int Q>
 struct Level {
     using V = Vec<double>;
@@ -56,7 +54,7 @@ struct Level {
 };
 
 template <>
-struct Level<0> {  // the last, whose D is not wanted
+struct Level<0> {  // the last one, whose D is not needed
     using V = Vec<double>;
     V sum{};
     MERCER_INLINE void load_state(const double*) {}
@@ -73,7 +71,7 @@ struct Level<0> {  // the last, whose D is not wanted
     MERCER_INLINE V total(double decay, bool) const { return sum * (decay * decay); }
 };
 
-// The work, of subsequence_work(nx, P) vectors: D_q of the row before in a block of columns, and the states of all
+// `work` has subsequence_work(nx, P) vectors: D_q of the previous row in a block of columns, and the states of all
 // pairs of rows.
 template <int P>
 void subsequences_of(const int32_t* x, int64_t nx, const int64_t* z, int64_t nz, double decay, bool exact, double* work,

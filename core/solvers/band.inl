@@ -1,12 +1,11 @@
-// K = Q B Qᵀ for a symmetric K, with B zero beyond kBand diagonals on each side: Householder's reduction, a panel of
-// kBand columns a step (C. Bischof, X. Sun (1992); W = A V T and the update by V Xᵀ + X Vᵀ as in LAPACK's sytrd). All
-// that costs n³ operations is products of tiles of kBand x kBand entries, in contiguous memory.
+// K = Q B Qᵀ for a symmetric K, with B zero beyond kBand diagonals on each side: Householder's reduction, one panel of
+// kBand columns in each step (C. Bischof, X. Sun (1992); W = A V T and the update by V Xᵀ + X Vᵀ as in LAPACK's sytrd).
+// All work of order n³ is products of tiles of kBand x kBand entries in contiguous memory.
 //
-// The lower triangle of K lies in slabs of kBand columns, from their diagonal tile downwards, row-major. A step p makes
-// the reflectors I - V T Vᵀ that take the rows of slab p below the tile under its diagonal to zero, and V takes their
-// place in the slab; Y = A V needs the rest of the matrix, which is read once: each tile is brought up to date with the
-// reflectors of the step before as it is multiplied, so that memory is read and written once for 8 kBand operations an
-// entry.
+// The lower triangle of K is stored in slabs of kBand columns, row-major, each from its diagonal tile downwards. Step p
+// makes the reflectors I - V T Vᵀ that zero the rows of slab p below the tile under its diagonal tile, and V replaces
+// these rows. Y = A V reads the rest of the matrix once: each tile is updated with the reflectors of the previous step
+// when it is multiplied. So memory is read and written once for 8 kBand operations on each entry.
 
 constexpr int64_t kTile = kBand * kBand;
 
@@ -14,8 +13,8 @@ inline int64_t slab_start(int64_t blocks, int64_t j) { return (j * blocks - j * 
 
 // ---- products of tiles ----------------------------------------------------------------------------------------------
 
-// Tiles that are needed next, one after the other in memory: fetched into L2 while a product runs, a line or so each
-// turn of its innermost loop. On two cores the steps took an eighth to a quarter less for it.
+// Tiles that are needed next, one after the other in memory. They are fetched into L2 during a product, about a line in
+// each turn of its innermost loop. On two cores this took an eighth to a quarter off the time of a step.
 struct Ahead {
     const double* at = nullptr;
     int64_t tiles = 1;
@@ -25,7 +24,7 @@ struct Tile {
     static constexpr int W = Simd<double>::W, M = kPanelRows, N = 2 * W;
     static_assert(kBand % M == 0 && kBand % N == 0);
 
-    // out[M x N] = in + the sum over from <= k < to of left[r, k] right[k, :]; left[r, k] is left[k * ls + r] if
+    // out[M x N] = in + sum over from <= k < to of left[r, k] right[k, :]; left[r, k] is left[k * ls + r] if
     // Transposed.
     template <bool Transposed>
     static MERCER_INLINE void part(const double* left, int64_t ls, const double* right, int64_t rs, int64_t from,
@@ -82,9 +81,9 @@ struct Tile {
 
 // ---- one panel ------------------------------------------------------------------------------------------------------
 
-// The reflectors H = I - tau v vᵀ that make rows x kBand entries upper triangular. R goes to `upper`, V takes the
-// panel's place, with its ones and zeros. Each reflector and the sums that the next one needs take one pass: vᵀP = P[c,
-// :] + (xᵀP) / (alpha - beta).
+// The reflectors H = I - tau v vᵀ that make rows x kBand entries upper triangular. R goes to `upper`, and V replaces
+// the panel, with its ones and zeros. One pass applies a reflector and sums what the next one needs:
+//   vᵀP = P[c, :] + (xᵀP) / (alpha - beta).
 inline void reflectors(double* panel, int64_t rows, double* tau, double* upper) {
     constexpr int W = Simd<double>::W;
     constexpr int64_t vectors = kBand / W;
@@ -102,7 +101,7 @@ inline void reflectors(double* panel, int64_t rows, double* tau, double* upper) 
         for (int64_t k = 0; k < kBand; ++k) w[k] = k > c ? tau[c] * (top[k] + sums[k] * scale) : 0.0;
         for (int64_t k = c; k < kBand; ++k) upper[c * kBand + k] = top[k] - w[k];
         if (any) upper[c * kBand + c] = beta;
-        // What is left of c are entries of other v.
+        // Entries left of column c belong to other v.
         for (int64_t k = 0; k < kBand; ++k) top[k] = k < c ? top[k] : k == c;
         Vec<double> s[vectors] = {};
         for (int64_t r = c + 1; r < rows; ++r) {
@@ -153,7 +152,7 @@ class BandStep {
     }
 
    private:
-    static constexpr int64_t kTogether = 4;  // what belongs to their columns is 300 kB, which L2 holds
+    static constexpr int64_t kTogether = 4;  // their vectors and reflectors take 300 kB, which fit into L2
 
     double* slab(int64_t j) const { return p_.slabs + slab_start(p_.blocks, j); }
     double* tile_at(int64_t i, int64_t j) const { return slab(q_ + 1 + j) + (i - j) * kTile; }
@@ -161,13 +160,14 @@ class BandStep {
     const double* left(int64_t t) const { return p_.pending + t * 4 * kTile; }         // [V X], kBand x 2 kBand
     const double* right(int64_t t) const { return p_.pending + (t * 4 + 2) * kTile; }  // -[Xᵀ; Vᵀ], 2 kBand x kBand
 
-    // The tiles of a slab, `first` blocks below the step's own diagonal.
+    // Updates the tiles of a slab, from `first` blocks below the diagonal of the step.
     void bring_up_to_date(double* tiles, int64_t first) const {
         parallel(p_.blocks - q_ - first,
                  [&](int64_t t) { Tile::add_pair(left(first + t), right(first), tiles + t * kTile); });
     }
 
-    // out = the sum of what `body` adds for each block below; its order depends on the team's size only.
+    // out = the sum over the blocks below of what `body` adds. The order of the sum depends on the size of the team
+    // only.
     template <class Body>
     void sum_over_blocks(double* out, Body body) const {
         Buffer<double> sums(teams_ * kTile);
@@ -185,14 +185,14 @@ class BandStep {
         }
     }
 
-    // Y = A V, and A up to date, each tile at once. Several slabs go together, so that what belongs to a row of tiles
-    // is read once for all.
+    // Y = A V; the same visit brings each tile of A up to date. Several slabs go together, so that the vectors of a row
+    // of tiles are read once for all of them.
     void multiply() {
         y_.reset(teams_ * below_ * kTile);
         const int64_t together = max64(1, min64(kTogether, below_ / (4 * teams_))), groups = ceil_div(below_, together);
         parallel(teams_, [&](int64_t team) {
             double* y = y_.get() + team * below_ * kTile;
-            // There and back, so that long slabs and short ones are shared.
+            // The order of the teams alternates, because slabs become shorter.
             for (int64_t turn = 0; turn * teams_ < groups; ++turn) {
                 const int64_t group = turn * teams_ + (turn % 2 ? teams_ - 1 - team : team), j = group * together;
                 if (group < groups) multiply_slabs(j, min64(j + together, below_), y);
@@ -216,7 +216,7 @@ class BandStep {
             }
     }
 
-    // W = Y T, X = W - ½ V Tᵀ Vᵀ W, in the form in which the next step takes them.
+    // W = Y T, X = W - ½ V Tᵀ Vᵀ W, in the layout that the next step reads.
     void finish() {
         Buffer<double> inner(kTile), half(kTile), W(below_ * kTile);
         sum_over_blocks(inner.get(), [&](int64_t t, double* sum) {
@@ -250,8 +250,8 @@ void band_step(const BandSpec& p) { BandStep(p).run(); }
 
 // ---- Qᵀ -------------------------------------------------------------------------------------------------------------
 
-// A strip of kStrip blocks of columns of Q = Q₀ Q₁ …, from the last reflectors that touch it to the first. Each tile of
-// it is brought up to date with those of a step, and multiplied by those of the next, at once.
+// A strip of kStrip blocks of columns of Q = Q₀ Q₁ …, from the last reflectors that change it to the first. One visit
+// of a tile applies the reflectors of a step and multiplies by those of the next.
 class BandStrip {
    public:
     static constexpr int64_t kStrip = 4;
@@ -263,7 +263,7 @@ class BandStrip {
     void run() {
         for (int64_t g = 0; g < width_; ++g)
             for (int64_t r = 0; r < kBand; ++r) z(first_ + g, g)[r * (kBand + 1)] = 1.0;
-        const int64_t last = first_ + width_ - 2;  // its reflectors touch the rows from block last + 1 on
+        const int64_t last = first_ + width_ - 2;  // its reflectors change the rows from block last + 1 on
         for (int64_t i = last + 1; i < p_.blocks && last >= 0; ++i) gather(last, i, sums_.get());
         for (int64_t q = last; q >= 0; --q) reflect(q);
         for (int64_t i = 0; i < p_.blocks; ++i)
@@ -286,7 +286,7 @@ class BandStrip {
                                                         : nullptr});
     }
 
-    // Z -= V_q T_q sums, and the sums of the step before
+    // Z -= V_q T_q sums, and the sums of the previous step
     void reflect(int64_t q) {
         for (int64_t k = 0; k < width_ * kTile; ++k) sums_[k] = -sums_[k], next_[k] = turned_[k] = 0;
         for (int64_t g = 0; g < width_; ++g)
@@ -306,13 +306,13 @@ class BandStrip {
 };
 
 void band_vectors(const VectorSpec& p) {
-    const int64_t strips = ceil_div(p.last - p.first, BandStrip::kStrip);  // the last ones take longest, and come first
+    const int64_t strips = ceil_div(p.last - p.first, BandStrip::kStrip);  // the last take longest: they come first
     parallel(strips, [&](int64_t s) { BandStrip(p, p.first + (strips - 1 - s) * BandStrip::kStrip).run(); });
 }
 
 // ---- L Lᵀ = B + λI --------------------------------------------------------------------------------------------------
 
-// In place, A = Uᵀ U of a full symmetric tile; false where a pivot is not positive.
+// A = Uᵀ U in place, for a full symmetric tile; false if a pivot is not positive.
 inline bool cholesky(double* a) {
     for (int64_t c = 0; c < kBand; ++c) {
         double* row = a + c * kBand;
@@ -325,7 +325,7 @@ inline bool cholesky(double* a) {
     return true;
 }
 
-// out = U⁻ᵀ, lower triangular; zeros at first.
+// out = U⁻ᵀ, lower triangular; `out` must be zero before.
 inline void inverse_of_transpose(const double* U, double* out) {
     for (int64_t r = 0; r < kBand; ++r) {
         double* row = out + r * kBand;
@@ -362,9 +362,10 @@ void band_factors(const FactorSpec& p) {
 
 // ---- ‖L⁻¹ Qᵀ eᵢ‖² ---------------------------------------------------------------------------------------------------
 
-// For L Lᵀ = B + λI with blocks L[k, k] and L[k, k - 1], and some λ at once: x_k = L[k, k]⁻¹ (q_k - L[k, k - 1]
-// x_{k-1}), for a strip of columns of Qᵀ. The first factor is lower and the second upper triangular: half of both is
-// skipped, by panels.
+// For L Lᵀ = B + λI with blocks L[k, k] and L[k, k - 1], and several λ at once:
+//   x_k = L[k, k]⁻¹ (q_k - L[k, k - 1] x_{k-1})
+// for a strip of columns of Qᵀ. The first factor is lower triangular and the second upper triangular, so each product
+// skips half of its panels.
 class BandNorms {
    public:
     static constexpr int64_t kWidth = 192, kShifts = 8;
@@ -393,7 +394,7 @@ class BandNorms {
 
    private:
     static constexpr int M = Tile::M, W = Tile::W;
-    // Of the next tiles, fetched with each of a strip's columns of vectors.
+    // Entries of the next tiles that are fetched with each of a strip's columns of vectors.
     static constexpr int64_t kShare = kTile * Tile::N / kWidth;
 
     int64_t tile_at(int64_t shift, int64_t k) const { return (shift * p_.blocks + min64(k, p_.blocks - 1)) * kTile; }

@@ -1,21 +1,21 @@
-// The entries of K that minimal optimisation reads: a matrix as it is given, or the parts that tiles make for each
-// problem, and rows of either as far as the active variables go.
+// Entries of K for sequential minimal optimisation: a given matrix, or the parts that tiles compute for each problem;
+// and rows of these over the active variables.
 
-// A symmetric matrix in memory: whole, or in four parts, between the rows before the border and those from it on.
+// A symmetric matrix in memory: whole, or in the four parts that a border cuts.
 template <class T>
 struct View {
     const T* part[2][2] = {};
-    int64_t stride[2] = {};  // from one row to the next, by the side of the columns
+    int64_t stride[2] = {};  // from one row to the next, for columns before the border and from it on
     int64_t border = INT64_MAX;
 
-    // The entry (i, j); those to its right follow up to the border, or to the end.
+    // The entry (i, j). The entries to its right follow it, up to the border or to the end.
     MERCER_INLINE const T* at(int64_t i, int64_t j) const {
         const int a = i >= border, b = j >= border;
         return part[a][b] + (i - (a ? border : 0)) * stride[b] + j - (b ? border : 0);
     }
 };
 
-// Where the run of consecutive rows that begins at t ends, at the border at the latest.
+// The end of the run of consecutive rows that begins at t; a run does not cross the border.
 inline int64_t end_of_run(const int64_t* row, int64_t t, int64_t size, int64_t border = INT64_MAX) {
     int64_t end = t + 1;
     while (end < size && row[end] == row[end - 1] + 1 && row[end] != border) ++end;
@@ -27,7 +27,7 @@ struct Run {
     int64_t variable, row, length;
 };
 
-// Rows of K as far as the active variables go, each copied when it is first wanted; the least recently used make room.
+// Rows of K over the active variables. Each is copied when it is first read; the least recently used ones make room.
 template <class T>
 class ActiveRows {
    public:
@@ -52,7 +52,7 @@ class ActiveRows {
         for (int64_t t = 0; t < count; ++t) slot_of_[t] = -1;
     }
 
-    // `work` is what it cost, in entries.
+    // Adds the cost to `work`, in entries.
     const T* get(int64_t t, int64_t& work) {
         if (runs_ == 1) return matrix_.at(row_[t], row_[0]);
         int64_t s = slot_of_[t];
@@ -103,7 +103,7 @@ class ActiveRows {
     Buffer<T*> slot_;
 };
 
-// Memory that is not touched before it is used.
+// Memory that is not initialised, so that no page is touched before it is used.
 template <class T>
 class Room {
    public:
@@ -130,8 +130,9 @@ void for_runs(const DualFamily& f, int64_t p, F visit) {
     }
 }
 
-// K between the rows of a problem, from tiles. The square of a run that several problems have, as those of pairs of
-// classes do, is made once for all of them, and what lies below the squares of two runs is what lies above, turned.
+// K between the rows of a problem, computed by tiles. A run that several problems have, such as a class in several
+// pairs of classes, has its square computed once for all of them. Entries below the squares of two runs are those
+// above, transposed.
 template <class T>
 class MadeEntries {
    public:
@@ -185,12 +186,12 @@ class MadeEntries {
         return {{{room, nullptr}, {nullptr, nullptr}}, {size, 0}};
     }
 
-    // The place, plus 1, of the square of the run that begins at a row, 0 for none; returns how many entries there are.
+    // For each run's first row, the place of its square plus 1, or 0 if it is not kept; returns the number of entries.
     int64_t lay_out() {
         for (int64_t p = 0; p < f_.problems; ++p)
             if (f_.ended[p] == kRunning)
                 for_runs(f_, p, [&](int64_t, int64_t row, int64_t length) {
-                    square_[row] = length_[row] == length ? 1 : 0;  // only what is there a second time
+                    square_[row] = length_[row] == length ? 1 : 0;  // only a run that occurs twice
                     length_[row] = length;
                 });
         int64_t total = 0;

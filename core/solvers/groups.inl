@@ -1,8 +1,7 @@
-// Sums of the rows of a matrix by group, and the nearest of the means that follow from such sums.
+// Sums of the rows of a matrix by group, and the nearest of the means that these sums give.
 
-// The columns are shared out among the threads, in blocks whose sums stay in the second-level cache: each sum has the
-// order of t, whatever the number of threads. The sums in use are a copy on cache lines, because stores across two of
-// them cost twice as much.
+// Each thread takes blocks of columns whose sums fit into L2, so that each sum has the order of t for any number of
+// threads. The sums are copied to cache lines, because a store across two lines costs twice as much.
 template <class T>
 void add_rows_between(const RowSums& s, int64_t j0, int64_t j1) {
     constexpr int64_t kLine = 64 / int64_t(sizeof(T));
@@ -23,7 +22,7 @@ void add_rows_between(const RowSums& s, int64_t j0, int64_t j1) {
 
 void add_rows(const RowSums& s) {
     constexpr int64_t kLeast = 64, kMost = 512, kCached = (int64_t(1) << 17) / int64_t(sizeof(double));
-    constexpr double kAlone = 1 << 20;  // additions, some tenths of a millisecond, that are not worth a team of threads
+    constexpr double kAlone = 1 << 20;  // additions, some tenths of a millisecond: for fewer a team does not pay
     const int64_t block = min64(max64(kCached / max64(s.places, 1) / kLeast * kLeast, kLeast), kMost);
     const auto add = [&](int64_t b) {
         const int64_t j0 = b * block, j1 = min64(j0 + block, s.width);
@@ -39,7 +38,7 @@ void add_rows(const RowSums& s) {
         parallel(blocks, add);
 }
 
-// Some rows, their least distances and nearest means; in arrays of its own, which overlap with nothing.
+// Some rows with their smallest distances and nearest means, in arrays that do not overlap with the caller's.
 struct NearestBlock {
     static constexpr int64_t kRows = 256;
     double diagonal[kRows], far[kRows], reach[kRows], own[kRows], left[kRows];
@@ -57,8 +56,8 @@ struct NearestBlock {
         }
     }
 
-    // A NaN among the distances of a row is its least one, is within reach of nothing, and leaves the row to the first
-    // mean.
+    // If a distance of a row is NaN, it is the smallest one, no mean is within reach of it, and the row goes to the
+    // first mean.
     void run(const MeanDistances& d, int64_t i0, int64_t size) {
         for (int64_t i = 0; i < size; ++i) diagonal[i] = d.diagonal[i0 + i], label[i] = d.labels[i0 + i];
         for (int64_t i = 0; i < size; ++i) reach[i] = __builtin_inf(), own[i] = left[i] = 0, nearest[i] = -1;
@@ -73,7 +72,7 @@ struct NearestBlock {
             for (int64_t i = 0; i < size; ++i) left[i] = reach[i] >= far[i] ? far[i] : left[i];
             for (int64_t i = 0; i < size; ++i) nearest[i] = reach[i] >= far[i] ? c : nearest[i];
         }
-        for (int64_t i = 0; i < size; ++i) {  // `far` is now that from the first mean
+        for (int64_t i = 0; i < size; ++i) {  // `far` is now the distance from the first mean
             d.own[i0 + i] = own[i];
             d.left[i0 + i] = nearest[i] < 0 ? far[i] : left[i];
             d.nearest[i0 + i] = nearest[i] < 0 ? 0 : nearest[i];

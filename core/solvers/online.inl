@@ -1,13 +1,13 @@
-// Budgeted stochastic gradient descent with the Gaussian kernel, one chunk of rows: the updates one after the other, on
-// squared distances S = gamma |x - z|^2 that the tile engine made for the whole chunk. Its definition is `merge_pass`
-// of the NumPy twin.
+// Budgeted stochastic gradient descent with the Gaussian kernel: the updates of one chunk of rows, one after the other,
+// by squared distances S = gamma |x - z|^2 that the tile engine made for the whole chunk. `merge_pass` of the NumPy
+// reference defines it.
 //
-// Two vectors p, q merge to z = h p + (1 - h) q, whose distances follow from theirs without another look at the rows:
-// S(x, z) = h S(x, p) + (1 - h) S(x, q) - h (1 - h) S(p, q). Only the partner is sought among the vectors themselves.
-// Included inside an instruction set's own namespace, and no std containers: see base/simd.inl on shared symbols.
+// Two vectors p, q merge to z = h p + (1 - h) q. Distances from z follow from those from p and q, without the rows:
+//   S(x, z) = h S(x, p) + (1 - h) S(x, q) - h (1 - h) S(p, q).
+// Only the search for a partner reads the vectors themselves.
 
 // h of the best z for coefficients of sizes p <= q at distance D: h = 1 / (1 + e^s), s = log(q / p) + D tanh(s / 2).
-// The largest root is the best one; from above, where the function is convex, Newton's steps never pass it.
+// The largest root is the best one. Newton's steps from above never pass it, because the function is convex there.
 inline double merge_share(double p, double q, double D) {
     const double L = __builtin_log(q / p);
     double s = L + D;
@@ -20,7 +20,7 @@ inline double merge_share(double p, double q, double D) {
     return 1 / (1 + __builtin_exp(s));
 }
 
-// |p phi(a) + q phi(b) - r phi(z)|^2 with the best r, without the cancellation of large terms.
+// |p phi(a) + q phi(b) - r phi(z)|^2 with the best r, without cancellation of large terms.
 inline double merge_loss(double p, double q, double D, double h) {
     const double g = 1 - h;
     return -p * p * __builtin_expm1(-2 * D * g * g) - q * q * __builtin_expm1(-2 * D * h * h) -
@@ -53,7 +53,7 @@ class MergePass {
     double* b(int64_t slot) const { return k_.b + slot * k_.outputs; }
     double* u(int64_t slot) const { return k_.u + slot * k_.outputs; }
 
-    // e^-S of a row from `from` on, for the chunk's rows that are still to come.
+    // e^-S for the rows of the chunk from `from` on.
     void evaluate(const T* S, int64_t from, T* out) const {
         int64_t l = from;
         for (; l + W <= n_; l += W) store_unaligned(out + l, vexp(-load_unaligned(S + l)));
@@ -68,7 +68,7 @@ class MergePass {
         }
     }
 
-    // f of the chunk's rows with the dictionary as it stands.
+    // f of the rows of the chunk, with the present dictionary.
     void score() {
         const int64_t piece = 64;
         parallel(ceil_div(n_, piece), [&](int64_t task) {
@@ -88,7 +88,7 @@ class MergePass {
         });
     }
 
-    // What is kept beside a slot: its row transposed, the size of its coefficients, and their class.
+    // Updates what belongs to a slot: its row in the transposed copy, the size of its coefficients, and their class.
     void describe(int64_t slot) {
         const T* z = z_ + slot * k_.depth;
         for (int64_t f = 0; f < k_.depth; ++f) zt_[f * stride_ + slot] = z[f];
@@ -172,9 +172,10 @@ class MergePass {
         return s;
     }
 
-    // The slot of the same class whose merger with m loses least, among those within kFarthestPartner; of none of these
-    // the nearest, and -1 where the class has no other. A merger with a larger vector at the same distance loses more,
-    // and p is the smallest: a distance at which two of size p would lose more than the best so far needs no look.
+    // The slot of the same class whose merger with m loses least, among those within kFarthestPartner; the nearest if
+    // none is within it; -1 if the class has no other slot. Since p is the smallest size, a merger with a larger vector
+    // at the same distance loses more. So a slot is skipped if two vectors of size p at its distance would lose more
+    // than the best so far.
     int64_t partner(int64_t m) {
         measure(m);
         int64_t nearest = -1;
@@ -195,7 +196,7 @@ class MergePass {
         const double loss = merge_loss(p, q, D, merge_share(p, q, D));
         if (loss < best || (loss == best && s < found)) {
             best = loss, found = s;
-            // 1 - e^(-D / 2) of the farthest that could be better.
+            // 1 - e^(-D / 2) at the largest distance that could still be better.
             const double share = __builtin_sqrt(0.5 * (loss > 0 ? loss : 0)) / p;
             if (share < 1) {
                 const double limit = -2 * __builtin_log1p(-share) * (1 + 1e-9);
@@ -204,7 +205,7 @@ class MergePass {
         }
     }
 
-    // Distances of slot m from all of its class; infinite for the others and for itself.
+    // Distances of slot m from all slots of its class; infinite for other classes and for m itself.
     void measure(int64_t m) {
         const T* x = z_ + m * k_.depth;
         const V tag = splat<T>(tag_[m]), none = splat<T>(T(kInfinite));
@@ -221,7 +222,7 @@ class MergePass {
         distance_[m] = T(kInfinite);
     }
 
-    // Slot q becomes the merger; m is free for another.
+    // Slot q becomes the merger, and slot m is free.
     void merge(int64_t m, int64_t q, int64_t from) {
         const double D = double(distance_[q]);
         const double h = merge_share(__builtin_sqrt(size_[m]), __builtin_sqrt(size_[q]), D), g = 1 - h;

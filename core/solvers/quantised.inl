@@ -1,12 +1,11 @@
 // A symmetric matrix in 16 bits an entry, K[i, j] = centre + step q for each block of rows, and products with it.
 //
-// Of a block of kQuantisedRows rows only the columns from its first row on are kept: each pair once, but for the square
-// on the diagonal, which is whole. Entries lie in the order in which a product reads them: strips of kQuantisedStrip
-// rows, in each of them groups of kQuantisedGroup columns, so that memory is one stream. Rows and columns beyond the
-// matrix are zeros.
+// A block of kQuantisedRows rows keeps only the columns from its first row on: each pair once, but the whole square on
+// the diagonal. Entries are stored in the order in which a product reads them, so that memory is one stream: strips of
+// kQuantisedStrip rows, and in each strip groups of kQuantisedGroup columns. Padding is zero.
 
-constexpr int64_t kQuantTile = 1024;  // columns of which a strip, 16 KB, stays in L1 for all vectors
-// Entries: fetched ahead of use. At n = 20 000 on one core 42 ms a product, 61 without.
+constexpr int64_t kQuantTile = 1024;  // columns: a strip of them, 16 KB, stays in L1 for all vectors
+// How many entries ahead memory is fetched. At n = 20 000 on one core a product takes 42 ms, and 61 ms without.
 constexpr int64_t kAhead = 4096;
 constexpr float kLargest = kQuantisedMost;
 
@@ -28,7 +27,7 @@ class QuantisedBlock {
 
     // ---- rounding ---------------------------------------------------------------------------------------------------
 
-    // The smallest and the largest entry off the diagonal, which begins in the corner; NaN where one is not finite.
+    // The smallest and the largest entry off the diagonal, which begins in the corner; NaN if an entry is not finite.
     void range(const float* x, float* low, float* high) const {
         Buffer<float> lows(rows_), highs(rows_);
         parallel(rows_, [&](int64_t i) { row_range(x + i * columns_, i, lows[i], highs[i]); });
@@ -40,8 +39,8 @@ class QuantisedBlock {
         }
     }
 
-    // q = floor((x - centre) / step + u) with a u in [0, 1) that is drawn for the pair: what rounding adds has mean
-    // zero and is independent from pair to pair, whatever the entries. Entries on the diagonal become 0.
+    // q = floor((x - centre) / step + u) with a u in [0, 1) drawn for each pair. So the rounding error has mean zero
+    // and is independent between pairs, whatever the entries. Entries on the diagonal become 0.
     void round(const float* x, const uint32_t* seeds, float centre, float scale, int16_t* out) const {
         parallel(strips(), [&](int64_t s) {
             for (int64_t k = 0; k < kQuantisedStrip; ++k) {
@@ -58,7 +57,7 @@ class QuantisedBlock {
 
     // ---- one strip against one vector -------------------------------------------------------------------------------
 
-    // sums[k] = q[k, :] x over the columns [from, to), and carry[c] += sum of own[k] q[k, c] there unless carry is null
+    // sums[k] += q[k, :] x over the columns [from, to); carry[c] += sum over k of own[k] q[k, c], unless carry is null.
     static void dot_both(const int16_t* strip, const float* x, int64_t from, int64_t to, const float* own, float* carry,
                          double* sums) {
         F s[kQuantisedStrip];
@@ -67,7 +66,7 @@ class QuantisedBlock {
         for (int64_t c = from; c < to; c += W) {
             const int16_t* q = strip + c / kQuantisedGroup * (kQuantisedStrip * kQuantisedGroup) + c % kQuantisedGroup;
             __builtin_prefetch(q + kAhead);
-            if constexpr (W == kQuantisedGroup) {  // a group is four lines, and one turn here
+            if constexpr (W == kQuantisedGroup) {  // a turn reads a whole group, four lines
                 __builtin_prefetch(q + kAhead + 32);
                 __builtin_prefetch(q + kAhead + 64);
                 __builtin_prefetch(q + kAhead + 96);
@@ -152,7 +151,7 @@ void quantise(const float* x, int64_t rows, int64_t columns, const uint32_t* see
     const QuantisedBlock block(rows, columns);
     float low, high;
     block.range(x, &low, &high);
-    const bool any = !(low > high);  // a single entry is a diagonal one
+    const bool any = !(low > high);  // a single entry lies on the diagonal
     *centre = any ? 0.5 * (double(low) + double(high)) : 0.0;
     *step = any ? (double(high) - double(low)) / (2.0 * double(kLargest)) : 0.0;
     if (*step != *step) return;
@@ -178,7 +177,7 @@ void quantised_product(const QuantisedSpec& p) {
                 const int16_t* strip = p.entries + p.start[b] + s * block.strip_size();
                 const int64_t row = begin + s * kQuantisedStrip, valid = min64(kQuantisedStrip, p.n - row);
                 for (int64_t c = 0; c < columns;) {
-                    // The square on the diagonal, then tiles.
+                    // First the square on the diagonal, then tiles.
                     const int64_t end =
                         min64(round_up(columns, kQuantisedGroup), c < kQuantisedRows ? kQuantisedRows : c + kQuantTile);
                     for (int64_t q = 0; q < p.r; ++q) {

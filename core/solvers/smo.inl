@@ -1,15 +1,16 @@
-// Sequential minimal optimisation: min 1/2 b'Kb - c'b + epsilon |b|, sum of b fixed, lower <= b <= upper, two variables
-// at a time.
+// Sequential minimal optimisation: min 1/2 b'Kb - c'b + epsilon |b| with lower <= b <= upper and the sum of b fixed,
+// two variables at a time.
 //
-// A variable t stands for the row row[t] of K, g = c - Kb. It may rise while it is below its upper bound, and fall
-// while above its lower one: `up` and `low` hold g with the slope of epsilon |b| in that direction, and infinities
-// where it may not. The largest `up` less the smallest `low` is LIBSVM's m - M. Variables that are at a bound and far
-// from leaving it are set aside: what is left is kept contiguous, with the rows of K that are in use.
+// Variable t belongs to the row row[t] of K, and g = c - Kb. It may rise while it is below its upper bound, and fall
+// while it is above its lower bound. `up` and `low` are g with the slope of epsilon |b| in that direction, or an
+// infinity if the variable may not move. The largest `up` less the smallest `low` is LIBSVM's m - M. Variables at a
+// bound that are unlikely to leave it are set aside. The others, the active ones, are contiguous, as are their rows of
+// K.
 
 constexpr int64_t kShrinkEvery = 1000;
-constexpr double kWorthShrinking = 0.8;  // copying what stays pays when it is at most this share
+constexpr double kWorthShrinking = 0.8;  // copying pays if at most this share stays active
 
-// As many doubles as a register holds, from either type: wider vectors are compared lane by lane.
+// As many values as a register has lanes of double, from either type: comparing wider vectors works lane by lane.
 template <class T>
 MERCER_INLINE Vec<double> widen(const T* p) {
     typedef T Part __attribute__((vector_size(sizeof(T) * Simd<double>::W), may_alias, aligned(sizeof(T))));
@@ -17,14 +18,14 @@ MERCER_INLINE Vec<double> widen(const T* p) {
 }
 MERCER_INLINE Vec<double> widen(const double* p) { return load_unaligned<double>(p); }
 
-// g less as many values of `low` as a vector of T has lanes, rounded to T.
+// g less the next values of `low`, one for each lane of T, rounded to T.
 template <class T>
 MERCER_INLINE Vec<T> differences(double g, const double* low) {
     typedef double Doubles __attribute__((vector_size(sizeof(double) * Simd<T>::W), may_alias, aligned(8)));
     return __builtin_convertvector(Doubles{} + g - *reinterpret_cast<const Doubles*>(low), Vec<T>);
 }
 
-// The largest `up` and where it is, and the smallest `low`, of a range of variables.
+// The largest `up` with its place, and the smallest `low`, of a range of variables.
 struct Extremes {
     double top = -__builtin_inf(), bottom = __builtin_inf();
     int64_t at = -1, lowest = -1;
@@ -68,7 +69,7 @@ Extremes update(const T* a, const T* b, double delta, double* up, double* low, i
 }
 
 // The j in [begin, end) with low < g whose step with i gains most, (g - low)^2 / (K_ii + K_jj - 2 K_ij), and that gain.
-// In the precision of K: it only chooses among steps of which each is right.
+// The precision of K is enough, because any choice of j gives a correct step.
 template <class T>
 int64_t partner(const T* a, const T* diagonal, double g, double own, const double* low, int64_t begin, int64_t end,
                 double& gain) {
@@ -103,7 +104,7 @@ int64_t partner(const T* a, const T* diagonal, double g, double own, const doubl
 template <class T>
 class Smo {
    public:
-    // K as given, or, where `own` is, made for the rows of this problem.
+    // Uses the stored K, or `own`, computed for the rows of this problem, unless it is null.
     Smo(const DualFamily& family, int64_t problem, const View<T>* own)
         : f_(family), problem_(problem), first_(family.offset[problem]), size_(family.offset[problem + 1] - first_),
           split_(family.split[problem] - first_), row_of_(max64(1, size_)) {
@@ -141,7 +142,7 @@ class Smo {
    private:
     // ---- which variables are active ---------------------------------------------------------------------------------
 
-    // Local copies of the active variables, or of all.
+    // Copies the active variables; with `all`, makes all variables active first.
     void activate(bool all) {
         variable_.reset(max64(1, size_));
         active_ = 0, boundary_ = 0;
@@ -172,7 +173,7 @@ class Smo {
         return e;
     }
 
-    // The two directional slopes of an active variable whose g is this.
+    // Sets the slopes upwards and downwards of an active variable with the gradient g.
     void set(int64_t k, double g) {
         const int64_t t = first_ + variable_[k];
         const double b = f_.beta[t];
@@ -190,7 +191,7 @@ class Smo {
         for (int64_t k = 0; k < active_; ++k) f_.gradient[first_ + variable_[k]] = gradient(k);
     }
 
-    // Sets aside what is at a bound or at 0 and will hardly leave it: beyond all that it could be paired with.
+    // Sets aside variables at a bound or at 0 that no active variable could form a step with.
     void shrink() {
         int64_t stay = 0;
         for (int64_t k = 0; k < active_; ++k) stay += !idle(k);
@@ -209,7 +210,7 @@ class Smo {
         return up_[k] < e.bottom && low_[k] > e.top;
     }
 
-    // g of those set aside: what it was at the anchor, less K (beta - anchor).
+    // Gradients of variables that were set aside: that at the anchor less K (beta - anchor).
     void reconstruct() {
         save();
         Buffer<double> change(max64(1, size_));
@@ -239,7 +240,7 @@ class Smo {
         return a > b ? a : b;
     }
 
-    // False where no step changes anything any more.
+    // False if no step changes anything.
     bool step() {
         int64_t i = -1, j = -1;
         double best = -1;
@@ -265,8 +266,8 @@ class Smo {
         return true;
     }
 
-    // beta_i rises and beta_j falls by as much as is best, up to a bound or 0; returns by how much, 0 where that
-    // is rounding.
+    // Raises beta_i and lowers beta_j by the best amount, up to a bound or 0. Returns the amount, or 0 if it is below
+    // rounding.
     double move(int64_t i, int64_t j, double kij) {
         const int64_t s = first_ + variable_[i], t = first_ + variable_[j];
         const double gi = gradient(i), gj = gradient(j), bi = f_.beta[s], bj = f_.beta[t];
@@ -301,7 +302,7 @@ class Smo {
     ActiveRows<T> rows_;
 };
 
-// Each of a team takes the next problem that still runs; which one it is changes nothing.
+// Each thread takes the next problem that still runs. Results do not depend on which thread takes it.
 template <class T>
 void smo_as(const DualFamily& family, const MadeEntries<T>* made) {
     int64_t largest = 0, next = 0;
