@@ -11,11 +11,9 @@ from mercer.estimators.base.calibration import probabilities
 from mercer.estimators.base.classifier import ScoreClassifier
 from mercer.factorizations.pivoted_cholesky import pivoted_cholesky
 from mercer.gram import KernelOperator
-from mercer.operators import Dense, Operator
-from mercer.points import human
+from mercer.operators import Operator
 from mercer.schemas import Count, Schema
 from mercer.solvers import Logistic, NewtonLogistic, Status, solve
-from mercer.solvers.choose import STORED_SHARE
 from mercer.ways.report import Report
 
 __all__ = ["KernelLogisticRegression"]
@@ -133,9 +131,7 @@ class KernelLogisticRegression(ScoreClassifier):
         self._check()
         X, y = self._labelled(X, y)
         X, labels, weights = self._encoded(X, y, self._weights(sample_weight, X))
-        if weights is not None and np.any(weights == 0):
-            given = "zero sample weights with a precomputed kernel"
-            raise InvalidInput(message(type(self).__name__, given, "leave these rows and columns out of the matrix"))
+        X, labels, weights = self._with_weight(X, labels, weights)
         K, report = self._begin(X, weights)
         self.report_ = report
         self._kernel_size(K)
@@ -156,20 +152,11 @@ class KernelLogisticRegression(ScoreClassifier):
         return self
 
     def _prepared(self, K: KernelOperator, report: Report) -> tuple[Operator, np.ndarray]:
-        """K, in memory where it fits, and F with FFᵀ ≈ K for the preconditioner; the plan comes first."""
-        n, c = K.shape[0], len(self.classes_)
-        t = 1 if c == 2 else c
+        """K, in memory if it fits, and F with FFᵀ ≈ K for the preconditioner."""
+        n, t = K.shape[0], 1 if len(self.classes_) == 2 else len(self.classes_)
         rank = min(int(RANK / np.sqrt(t)), n)
-        stored, held = 8 * n * n, 8 * n * (24 * t + rank * (2 + t))
-        fits = stored + held <= STORED_SHARE * report.room
-        report.precision = "float64"
-        report.plan(held + (stored if fits else 0), f"{type(self).__name__} of {n} rows", "fewer rows")
-        report.method = "Newton with conjugate gradients, " + (f"stored ({human(stored)})" if fits else "matrix-free")
-        report.reason = f"the matrix takes {human(stored)}, {human(int(STORED_SHARE * report.room))} may be taken"
-        operator: Operator = K
-        if fits:
-            with report.stage("kernel matrix"):
-                operator = Dense(K.fill(np.empty(K.shape, np.float64)), symmetric=True)
+        report.method = "Newton with conjugate gradients"
+        operator = self._in_memory(K, 8 * n * (24 * t + rank * (2 + t)), report, "fewer rows")
         with report.stage("preconditioner"):
             if not self.kernel_.properties.definiteness.is_mercer and np.any(K.diagonal() < 0):
                 return operator, np.empty((n, 0))  # pivoted Cholesky asks for a diagonal ≥ 0

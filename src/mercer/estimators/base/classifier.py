@@ -14,7 +14,23 @@ from mercer.errors import InvalidInput, message
 from mercer.estimators.base.compression import OUTPUTS, Compressible
 from mercer.schemas import SORTED, Array, Schema, Size
 
-__all__ = ["CLASSES", "ScoreClassifier", "class_factors"]
+__all__ = ["CLASSES", "ScoreClassifier", "class_factors", "require_classes", "top_class"]
+
+
+def top_class(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """The class of the largest score of each row, (m, c); for scores (m,) the second class if they are above 0.
+
+    >>> top_class(np.array([-1.0, 2.0]), np.array(["a", "b"]))
+    array(['a', 'b'], dtype='<U1')
+    """
+    return np.asarray(classes[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)])
+
+
+def require_classes(who: str, classes: np.ndarray, of: str = "") -> None:
+    """Refuse fewer than two classes."""
+    if len(classes) < 2:
+        given = f"only one class, {classes.tolist()}{of}"
+        raise InvalidInput(message(who, given, "give rows of at least two classes"))
 
 
 def class_factors(who: str, class_weight: Any, classes: np.ndarray, mass: np.ndarray) -> np.ndarray:
@@ -73,12 +89,10 @@ class ScoreClassifier(ClassifierMixin, Compressible):
 
     def _encoded(self, X: Any, y: np.ndarray, weights: np.ndarray | None) -> tuple[Any, np.ndarray, np.ndarray | None]:
         """The rows that have a weight, the places of their classes in `classes_`, and the weights by `class_weight`."""
-        if weights is not None and np.any(weights == 0) and not self._space().numbered:
-            X, y, weights = self._without(weights == 0, X, y, weights)
+        if not self._space().numbered:
+            X, y, weights = self._with_weight(X, y, weights)
         self.classes_, labels = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            given = f"only one class, {self.classes_.tolist()}"
-            raise InvalidInput(message(type(self).__name__, given, "give rows of at least two classes"))
+        require_classes(type(self).__name__, self.classes_)
         if self.class_weight is not None:
             mass = np.bincount(labels, weights)
             factor = class_factors(type(self).__name__, self.class_weight, self.classes_, mass)[labels]
@@ -95,5 +109,4 @@ class ScoreClassifier(ClassifierMixin, Compressible):
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of the largest score."""
-        scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+        return top_class(self.decision_function(X), self.classes_)

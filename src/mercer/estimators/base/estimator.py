@@ -24,9 +24,22 @@ from mercer.estimators.base.parameters import NamedParameters
 from mercer.gram import KernelOperator, lost_when_centred
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.conventions import PAIRWISE, Names
-from mercer.points import Points, Space, as_seed, count, parse_memory, require_collection, require_table, rows_of, take
+from mercer.operators import Dense, Operator
+from mercer.points import (
+    Points,
+    Space,
+    as_seed,
+    count,
+    human,
+    parse_memory,
+    require_collection,
+    require_table,
+    rows_of,
+    take,
+)
 from mercer.schemas import COLUMNS, Check, Schema, Value
 from mercer.solvers import Solution, Status
+from mercer.solvers.choose import STORED_SHARE
 from mercer.ways.report import Report
 
 __all__ = ["KernelEstimator", "KernelSize"]
@@ -126,6 +139,18 @@ class KernelEstimator(Atomic, NamedParameters):
             self._refuse(name, f"give a positive integer{otherwise}")
         return int(value)
 
+    def _count_or_none(self, name: str) -> int | None:
+        """The parameter as a whole number ≥ 1, or None."""
+        return None if getattr(self, name) is None else self._checked_count(name, ", or None")
+
+    def _checked_choice(self, name: str, *options: str) -> str:
+        """The parameter, if it is one of these options."""
+        value = getattr(self, name)
+        if not isinstance(value, str) or value not in options:
+            *others, last = (f'"{option}"' for option in options)
+            self._refuse(name, f"choose {', '.join(others)} or {last}")
+        return value
+
     # ---- rows --------------------------------------------------------------------------------------------------------
 
     def _validate(self, X: Any, **options: Any) -> Any:
@@ -208,11 +233,13 @@ class KernelEstimator(Atomic, NamedParameters):
             raise InvalidInput(message(type(self).__name__, "sample weights that are all zero", "give a positive one"))
         return weights
 
-    def _without(
-        self, absent: np.ndarray, X: Any, Y: np.ndarray, weights: np.ndarray
-    ) -> tuple[Any, np.ndarray, np.ndarray]:
-        """The fit without the rows of weight 0."""
-        keep = np.flatnonzero(~absent)
+    def _with_weight(
+        self, X: Any, Y: np.ndarray, weights: np.ndarray | None
+    ) -> tuple[Any, np.ndarray, np.ndarray | None]:
+        """The rows of positive weight, their targets and their weights."""
+        if weights is None or np.all(weights > 0):
+            return X, Y, weights
+        keep = np.flatnonzero(weights > 0)
         if self._space().numbered:
             given = "zero sample weights with a precomputed kernel"
             raise InvalidInput(message(type(self).__name__, given, "leave these rows and columns out of the matrix"))
@@ -259,6 +286,30 @@ class KernelEstimator(Atomic, NamedParameters):
             raise not_finite(K, type(self).__name__, "standardise the columns, or lower the degree")
         top = float(np.abs(diagonal).max())
         return KernelSize(float(diagonal.sum()), top, top < 1e30 and K.fits_float32)
+
+    def _in_memory(self, K: KernelOperator, held: int, report: Report, fewer: str | list[str]) -> Operator:
+        """K stored in float64 if it fits beside `held` bytes, because every step reads it; else K as it is.
+
+        The plan comes before the allocation. `report.method` gets which of the two it is.
+        """
+        n = K.shape[0]
+        stored, most = 8 * n * n, int(STORED_SHARE * report.room)
+        fits = stored <= most and stored + held <= report.room
+        report.plan(held + stored * fits, f"{type(self).__name__} of {n} rows", fewer)
+        report.precision = "float64"
+        report.method += f", stored ({human(stored)})" if fits else ", matrix-free"
+        report.reason = f"the matrix takes {human(stored)}, {human(most)} may be taken"
+        if not fits:
+            return K
+        with report.stage("kernel matrix"):
+            return Dense(K.fill(np.empty(K.shape, np.float64)), symmetric=True)
+
+    def _require_history(self, what: str) -> None:
+        """Refuse `what`, a method that goes through `history_`, of a model that kept none."""
+        check_is_fitted(self)
+        if not hasattr(self, "history_"):
+            given, do = f"{what} without a history", "set keep_history=True before fit"
+            raise InvalidInput(message(type(self).__name__, given, do))
 
     def _seed(self) -> int:
         """`random_state` where it is a whole number, else one drawn from the generator that it stands for."""

@@ -8,9 +8,10 @@ import numpy as np
 
 from mercer.approx.landmarks import choose_landmarks
 from mercer.approx.nystroem import inverse_root
+from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
 
-__all__ = ["LandmarkSpan", "count_landmarks", "fewest_landmarks", "landmark_bytes", "landmark_rows"]
+__all__ = ["LandmarkSpan", "count_landmarks", "fewest_landmarks", "given_count", "landmark_bytes", "landmark_rows"]
 
 POOL = 10
 """Rows for each landmark among which pivoted Cholesky chooses; more of them, drawn at random, add little but cost."""
@@ -34,6 +35,20 @@ def count_landmarks(n: int, k: int | None) -> int:
 def fewest_landmarks(n: int, k: int | None) -> int:
     """max(2k, 20), n at most: a small budget lowers the default no further."""
     return min(n, max(2 * (k or 0), 20))
+
+
+def given_count(who: str, how: Any, count: int | None) -> int | None:
+    """How many landmarks were asked for: those of an array, or `count`.
+
+    >>> given_count("KernelPCA", "pivoted", None), given_count("KernelPCA", [3, 5], None)
+    (None, 2)
+    """
+    if isinstance(how, str):
+        return count
+    m = int((np.shape(how) or (1,))[0])
+    if m < 1:
+        raise InvalidInput(message(who, f"landmarks={how!r}", "give at least one"))
+    return m
 
 
 def landmark_bytes(n: int, m: int) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,16 +36,10 @@ class Clusterer(ClusterMixin, KernelEstimator):
     random_state: Any
     sample_weight_: np.ndarray | None
 
-    def _positive(self, *names: str) -> None:
-        """Refuse counts that are none."""
-        for name in names:
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-                raise InvalidInput(message(type(self).__name__, f"{name}={value!r}", "give a positive integer"))
-
     def _count(self, n: int, weights: np.ndarray | None) -> int:
         """The clusters asked for, no more than there are rows that count."""
-        self._positive("n_clusters", "n_init", "max_iter")
+        for name in ("n_clusters", "n_init", "max_iter"):
+            self._checked_count(name)
         present = n if weights is None else int(np.count_nonzero(weights))
         if self.n_clusters > present:
             given = f"n_clusters={self.n_clusters} for n_samples={present} of positive weight"

@@ -10,7 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
-from mercer.estimators.base.landmarks import LandmarkSpan, count_landmarks
+from mercer.estimators.base.landmarks import LandmarkSpan, count_landmarks, given_count
 from mercer.estimators.clustering.clusterer import Clusterer
 from mercer.estimators.clustering.landmark_clusters import (
     LandmarkFeatureMap,
@@ -232,10 +232,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
 
     def _choose(self, K: KernelOperator, k: int, low_precision: bool, report: Report) -> _Method:
         """The method, and the memory it will take, before anything is allocated."""
-        if self.solver not in ("auto", "stored", "matrix_free", "nystroem"):
-            given = f"solver={self.solver!r}"
-            do = 'choose "auto", "stored", "matrix_free" or "nystroem"'
-            raise InvalidInput(message("KernelKMeans", given, do))
+        self._checked_choice("solver", "auto", "stored", "matrix_free", "nystroem")
         n, vectors = K.shape[0], 64 * K.shape[0] * k
         precomputed = self.kernel_.space.numbered
         dtype = np.dtype(np.float32 if low_precision and n > SMALL else np.float64)
@@ -320,7 +317,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
             raise InvalidInput(message(type(self).__name__, given, 'set init="k-means++", or another solver'))
         n, seed = K.shape[0], self._seed()
         m = self._landmark_count(n, k)
-        batch = plan_batches(K, k, m, self.batch_size, report)
+        batch = plan_batches(K, k, m, self._count_or_none("batch_size"), report)
         with report.stage("landmarks"):
             span = LandmarkSpan.chosen("KernelKMeans", self.landmarks, K, X, m, seed)
         how = f"mini-batches of {batch} rows" if batch else "Lloyd on the features"
@@ -351,10 +348,9 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
         report.notes.append("inertia_ is that of the landmarks' means, in the whole feature space")
 
     def _landmark_count(self, n: int, k: int) -> int:
-        self._positive(*(name for name in ("n_landmarks", "batch_size") if getattr(self, name) is not None))
-        if not isinstance(self.landmarks, str):
-            return int((np.shape(self.landmarks) or (1,))[0])
-        return min(n, count_landmarks(n, k) if self.n_landmarks is None else int(self.n_landmarks))
+        m = given_count("KernelKMeans", self.landmarks, self._count_or_none("n_landmarks"))
+        m = count_landmarks(n, k) if m is None else m
+        return min(m, n) if isinstance(self.landmarks, str) else m
 
     def _by_lloyd(
         self, features: LandmarkFeatureMap, X: Any, weights: np.ndarray | None, k: int, report: Report
@@ -405,9 +401,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
         >>> [scores.argmax(axis=1).tolist() for scores in model.staged_decision_function([[4.0]])]
         [[1], [0]]
         """
-        if not hasattr(self, "history_"):
-            given, do = "staged_decision_function without a history", "set keep_history=True before fit"
-            raise InvalidInput(message(type(self).__name__, given, do))
+        self._require_history("staged_decision_function")
         new, own = self._cross(X), KernelOperator(self.kernel_, self.X_fit_, dtype=np.float64)
         w, k = self.sample_weight_, int(self.history_.max()) + 1
         for labels in self.history_:

@@ -47,13 +47,13 @@ class LandmarkFeatureMap:
         return Phi
 
 
-def plan_batches(K: KernelOperator, k: int, m: int, asked: Any, report: Report) -> int:
+def plan_batches(K: KernelOperator, k: int, m: int, asked: int | None, report: Report) -> int:
     """Rows of a mini-batch, 0 for all features at once, and the memory that it will take."""
     n = K.shape[0]
     some = min(n, CHECKED_ROWS)  # of `LandmarkMeans.largest_error`
     report.memory_rows = max(landmark_rows(K, m), K.x.nbytes * some // n + K.copies_of(some, n))
     features, small = 8 * n * (m + 8 * k), landmark_bytes(n, m) + 8 * n * 4
-    batch = min(int(asked or 0) or (0 if small + features <= report.room else max(BATCH, 3 * k)), n)
+    batch = min(asked or (0 if small + features <= report.room else max(BATCH, 3 * k)), n)
     need = small + (8 * batch * (m + k) if batch else features)
     report.plan(need, f"KernelKMeans with {m} landmarks", "lower n_landmarks=")
     if batch and asked is None:

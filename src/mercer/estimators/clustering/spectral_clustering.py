@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -162,11 +161,8 @@ class KernelSpectralClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return self.fit(X, sample_weight=sample_weight).embedding_
 
     def _checked_components(self, n: int) -> int:
-        q = self.n_clusters if self.n_components is None else self.n_components
-        if isinstance(q, bool) or not isinstance(q, Integral) or q < 1 or not self.tol > 0:
-            given = f"n_components={q!r}, tol={self.tol!r}"
-            raise InvalidInput(message(type(self).__name__, given, "give a positive integer or None, and tol > 0"))
-        return min(int(q), n)
+        self._checked_number("tol")
+        return min(self._count_or_none("n_components") or self.n_clusters, n)
 
     def _degrees(self, K: KernelOperator) -> np.ndarray:
         """d(x) = Σⱼ wⱼ k(x, xⱼ) of training or new rows."""

@@ -278,11 +278,9 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     def _check(self) -> None:
         self._checked_count("n_components")
-        if self.n_landmarks is not None:
-            self._checked_count("n_landmarks", ", or None")
+        self._count_or_none("n_landmarks")
         self._checked_number("regularization", or_equal=True)
-        if self.solver not in ("auto", "dense", "nystroem"):
-            self._refuse("solver", 'choose "auto", "dense" or "nystroem"')
+        self._checked_choice("solver", "auto", "dense", "nystroem")
 
     def _plan(self, K: KernelOperator, L: KernelOperator, report: Report) -> tuple[str, int]:
         """The method and its landmarks, and the memory it takes, before anything is allocated."""

@@ -14,11 +14,9 @@ from mercer.engine.backend import one_blas_thread
 from mercer.estimators.base.estimator import KernelEstimator
 from mercer.estimators.base.expansion import Expansion, expansion_of
 from mercer.gram import KernelOperator
-from mercer.operators import Centered, Dense, Operator, Weighted
-from mercer.points import human
+from mercer.operators import Centered, Operator, Weighted
 from mercer.schemas import Array, Rows, Schema
 from mercer.solvers import KernelNipals, LatentScores, ScoreProblem, solve
-from mercer.solvers.choose import STORED_SHARE
 from mercer.ways.report import Report
 
 __all__ = ["KernelPLS"]
@@ -121,8 +119,7 @@ class KernelPLS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMi
         k = self._checked_count("n_components")
         X, y = self._validate_both(X, y, multi_output=True, y_numeric=True, ensure_min_samples=2)
         Y, weights = np.asarray(y, np.float64).reshape(len(y), -1), self._weights(sample_weight, X)
-        if weights is not None and np.any(weights == 0):
-            X, Y, weights = self._without(weights == 0, X, Y, weights)
+        X, Y, weights = self._with_weight(X, Y, weights)
         K, report = self._begin(X, weights)
         self.report_ = report
         self._kernel_size(K)
@@ -166,21 +163,14 @@ class KernelPLS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMi
         return T
 
     def _stored(self, K: KernelOperator, targets: int, k: int, report: Report) -> Operator:
-        """K in memory where that is quicker and fits; the plan comes before the allocation."""
-        n = K.shape[0]
-        stored, vectors = 8 * n * n, 8 * n * (8 * targets + 8 * k)
-        dear = not K.cheap
-        fits = stored <= STORED_SHARE * report.room
-        what = f"KernelPLS of {n} rows"
-        report.plan(vectors + (stored if fits and dear else 0), what, ["fewer components", "fewer rows"])
-        report.method = "kernel NIPALS, " + (f"stored ({human(stored)})" if fits and dear else "matrix-free")
-        report.reason = f"the matrix takes {human(stored)}, {human(STORED_SHARE * report.room)} may be taken"
-        if not dear:
-            report.reason = f"entries of {report.d} columns are computed as fast as they are read"
-        if not (fits and dear):
-            return K
-        with report.stage("kernel matrix"):
-            return Dense(K.fill(np.empty(K.shape, np.float64)), symmetric=True)
+        """K in memory if that is quicker and fits."""
+        held, report.method = 8 * K.shape[0] * (8 * targets + 8 * k), "kernel NIPALS"
+        if not K.cheap:
+            return self._in_memory(K, held, report, ["fewer components", "fewer rows"])
+        report.plan(held, f"KernelPLS of {K.shape[0]} rows", ["fewer components", "fewer rows"])
+        report.method += ", matrix-free"
+        report.reason = f"entries of {report.d} columns are computed as fast as they are read"
+        return K
 
     # ---- new rows ---------------------------------------------------------------------------------------------------
 

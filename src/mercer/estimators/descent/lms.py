@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.base.compression import Compressible
-from mercer.estimators.descent.learning import EARLY, largest_eigenvalue
+from mercer.estimators.descent.learning import EARLY, check_descent, frames_kept, largest_eigenvalue, made_all_steps
 from mercer.gram import KernelOperator
-from mercer.operators import Dense, Operator
-from mercer.points import human, joined
+from mercer.operators import Operator
+from mercer.points import joined
 from mercer.schemas import Array, Count, Schema
 from mercer.solvers import (
     BatchLMS,
@@ -28,7 +26,6 @@ from mercer.solvers import (
     solve,
     update_rates,
 )
-from mercer.solvers.choose import STORED_SHARE
 from mercer.ways.report import Report
 
 __all__ = ["KernelLMS"]
@@ -155,12 +152,13 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
         X, y = self._validate_both(X, y, multi_output=True, y_numeric=True)
         y = np.asarray(y, np.float64)
         weights = self._weights(sample_weight, X)
-        if weights is not None and np.any(weights == 0):
-            X, y, weights = self._without(weights == 0, X, y, weights)
+        X, y, weights = self._with_weight(X, y, weights)
         K, report = self._begin(X, weights)
         self.report_ = report
         largest = self._kernel_size(K).largest_entry
-        operator = self._stored(K, y, report)
+        report.method = f"{self.mode} least mean squares"
+        held = 8 * len(y) * ((6 + 2 * frames_kept(self)) * (y.size // len(y)) + 64)
+        operator = self._in_memory(K, held, report, "fewer rows, targets or frames")
         if self.step_size != "auto":
             self.step_size_ = float(self.step_size)
         elif self.mode == "batch":
@@ -187,29 +185,12 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
             return BatchLMS(self.step_size_, tol, steps)
         return StochasticLMS(self.step_size_, tol, steps, bool(self.shuffle), self._seed())
 
-    def _stored(self, K: KernelOperator, y: np.ndarray, report: Report) -> Operator:
-        """K in memory where it fits, for it is read in every step; the plan comes before the allocation."""
-        n, targets = K.shape[0], y.size // len(y)
-        frames = 1 + int(self.max_iter) // int(self.keep_history) if self.keep_history else 0
-        stored, vectors = 8 * n * n, 8 * n * ((6 + 2 * frames) * targets + 64)
-        fits = stored <= STORED_SHARE * report.room
-        report.plan(vectors + (stored if fits else 0), f"KernelLMS of {n} rows", "fewer rows, targets or frames")
-        report.precision = "float64"
-        report.method = f"{self.mode} least mean squares, " + (f"stored ({human(stored)})" if fits else "matrix-free")
-        report.reason = f"the matrix takes {human(stored)}, {human(STORED_SHARE * report.room)} may be taken"
-        if not fits:
-            return K
-        with report.stage("kernel matrix"):
-            return Dense(K.fill(np.empty(K.shape, np.float64)), symmetric=True)
-
     def _judge(
         self, solution: Solution[Any], K: Operator, weights: np.ndarray | None, largest: float, report: Report
     ) -> None:
         """The account of the run; where it diverged, with the limit that was broken."""
         report.notes.append(f"step size {self.step_size_:.3g}")
-        if self.tol is None and solution.status is Status.MAX_STEPS:
-            report.steps, report.residual = solution.steps, solution.residual
-            report.status = "all steps made, as asked"
+        if made_all_steps(self.tol, solution, report):
             return
         if solution.status is Status.DIVERGED:
             if self.mode == "batch":
@@ -247,8 +228,7 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
         X, y = self._validate_both(X, y, multi_output=True, y_numeric=True, **options)
         y = np.asarray(y, np.float64)
         weights = self._weights(sample_weight, X)
-        if weights is not None and np.any(weights == 0):
-            X, y, weights = self._without(weights == 0, X, y, weights)
+        X, y, weights = self._with_weight(X, y, weights)
         if first:
             _, self.report_ = self._begin(X, weights)
             self.dual_coef_, self.X_fit_, self.n_iter_ = np.empty((0, *y.shape[1:])), X[:0], 0
@@ -296,19 +276,8 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
     # ---- parameters and new rows ------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        if self.mode not in ("batch", "stochastic"):
-            self._refuse("mode", 'choose "batch" or "stochastic"')
-        if self.step_size != "auto":
-            self._checked_number("step_size", otherwise=', or "auto"')
-        if self.tol is not None:
-            self._checked_number("tol", or_equal=True, otherwise=", or None for all max_iter steps")
-        self._checked_count("max_iter")
-        if not isinstance(self.keep_history, Integral) or int(self.keep_history) < 0:
-            self._refuse("keep_history", "give False, True for every step, or a number of steps")
-
-    def _restate(self, vectors: Any, B: np.ndarray) -> None:
-        super()._restate(vectors, B)
-        self.__dict__.pop("history_", None)  # of other vectors
+        self._checked_choice("mode", "batch", "stochastic")
+        check_descent(self)
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """f(x) = Σᵢ βᵢ k(xᵢ, x) for each β that `history_` has, one after the other: what was learned when.
@@ -330,10 +299,7 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
         >>> [round(float(f[0]), 2) for f in model.staged_predict([[1.0]])]
         [0.0, 0.74, 0.93, 0.98]
         """
-        check_is_fitted(self)
-        if not hasattr(self, "history_"):
-            given, do = "staged_predict without a history", "set keep_history=True before fit"
-            raise InvalidInput(message("KernelLMS", given, do))
+        self._require_history("staged_predict")
         K = self._cross(X)
         for frame in self.history_:
             yield np.asarray(K @ frame)

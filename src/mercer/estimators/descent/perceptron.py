@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from mercer.errors import InvalidInput, message
-from mercer.estimators.base.classifier import ScoreClassifier
+from mercer.estimators.base.classifier import ScoreClassifier, top_class
 from mercer.estimators.base.expansion import Expansion
-from mercer.estimators.descent.learning import EARLY, largest_eigenvalue
+from mercer.estimators.descent.learning import EARLY, check_descent, frames_kept, largest_eigenvalue, made_all_steps
 from mercer.estimators.ridge.least_squares import LeastSquaresClassifier
 from mercer.gram import KernelOperator
-from mercer.operators import Dense, Operator
-from mercer.points import human
+from mercer.operators import Operator
 from mercer.schemas import Array, Count, Indices, Record, Schema
 from mercer.solvers import (
     BatchLMS,
@@ -28,7 +26,6 @@ from mercer.solvers import (
     Status,
     solve,
 )
-from mercer.solvers.choose import STORED_SHARE
 
 __all__ = ["ExampleGram", "KernelPerceptron"]
 
@@ -220,21 +217,11 @@ class KernelPerceptron(LeastSquaresClassifier):
         return self
 
     def _stored(self, K: KernelOperator, outputs: int) -> Operator:
-        """K in memory where it fits, for it is read in every step; the plan comes before the allocation."""
-        n, report = K.shape[0], self.report_
-        frames = 1 + int(self.max_iter) // int(self.keep_history) if self.keep_history else 0
-        stored, vectors = 8 * n * n, 8 * n * (outputs * (12 + 2 * frames) + 256)
-        fits = stored <= STORED_SHARE * report.room
-        report.precision = "float64"
-        rule = "gradient descent in α" if self.method == "gradient" else f"{self.method} perceptron"
-        report.method = f"{rule}, " + (f"stored ({human(stored)})" if fits else "matrix-free")
-        report.reason = f"the matrix takes {human(stored)}, {human(STORED_SHARE * report.room)} may be taken"
+        """K in memory if it fits."""
+        report, frames = self.report_, frames_kept(self)
+        report.method = "gradient descent in α" if self.method == "gradient" else f"{self.method} perceptron"
         fewer = ["fewer rows", *(["a larger keep_history, of fewer frames"] if frames else [])]
-        report.plan(vectors + (stored if fits else 0), f"KernelPerceptron of {n} rows", fewer)
-        if not fits:
-            return K
-        with report.stage("kernel matrix"):
-            return Dense(K.fill(np.empty(K.shape, np.float64)), symmetric=True)
+        return self._in_memory(K, 8 * K.shape[0] * (outputs * (12 + 2 * frames) + 256), report, fewer)
 
     def _descend(
         self, K: Operator, Y: np.ndarray, weights: np.ndarray | None
@@ -298,9 +285,7 @@ class KernelPerceptron(LeastSquaresClassifier):
             state = solution.state
             report.notes.append(f"{len(state.rows)} updates in {solution.steps} passes")
             report.notes.append(f"{state.missed:.2%} mistakes in the last pass, {solution.residual:.2%} by the answer")
-        if self.tol is None and solution.status is Status.MAX_STEPS:
-            report.steps, report.residual = solution.steps, solution.residual
-            report.status = "all steps made, as asked"
+        if made_all_steps(self.tol, solution, report):
             return
         if solution.status is Status.DIVERGED:
             report.method += f" with step size {self.step_size_:.3g} (see the note on its limit)"
@@ -317,15 +302,8 @@ class KernelPerceptron(LeastSquaresClassifier):
     # ---- parameters and new rows ------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        if self.method not in METHODS:
-            self._refuse("method", f"choose one of {', '.join(METHODS)}")
-        if self.step_size != "auto":
-            self._checked_number("step_size", otherwise=', or "auto"')
-        if self.tol is not None:
-            self._checked_number("tol", or_equal=True, otherwise=", or None for all max_iter steps")
-        self._checked_count("max_iter")
-        if not isinstance(self.keep_history, Integral) or int(self.keep_history) < 0:
-            self._refuse("keep_history", "give False, True for every step, or a number of steps")
+        self._checked_choice("method", *METHODS)
+        check_descent(self)
 
     def _decide(self, X: Any) -> np.ndarray:
         return self._votes(X) if self.method == "voted" else super()._decide(X)
@@ -352,11 +330,6 @@ class KernelPerceptron(LeastSquaresClassifier):
             raise InvalidInput(message("KernelPerceptron", given, 'choose method="averaged" before fit'))
         return super()._expansion()
 
-    def _restate(self, vectors: Any, B: np.ndarray) -> None:
-        super()._restate(vectors, B)
-        if hasattr(self, "history_"):  # of other vectors
-            del self.history_
-
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
         """Σₙ αₙκ(xₙ, x) + α₀ for each α that `history_` kept, one after the other: the film of the surface.
 
@@ -368,9 +341,7 @@ class KernelPerceptron(LeastSquaresClassifier):
         ------
         array of shape (m,) for two classes, (m, c) otherwise
         """
-        if not hasattr(self, "history_"):
-            do = "set keep_history=True before fit"
-            raise InvalidInput(message("KernelPerceptron", "staged_decision_function without a history", do))
+        self._require_history("staged_decision_function")
         K = self._cross(X)
         for frame in self.history_:
             scores = np.asarray(K @ frame[1:]) + frame[0]
@@ -379,4 +350,4 @@ class KernelPerceptron(LeastSquaresClassifier):
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """The class of the largest score, for each α that `history_` kept: see `staged_decision_function`."""
         for scores in self.staged_decision_function(X):
-            yield self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+            yield top_class(scores, self.classes_)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.approx.landmarks import landmark_features
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base.calibration import probabilities
+from mercer.estimators.base.classifier import require_classes, top_class
 from mercer.estimators.base.compression import Compressible
 from mercer.estimators.base.expansion import Expansion, expansion_of
 from mercer.estimators.discriminant.delta import choose_delta
@@ -220,8 +221,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         X, y = self._validate_both(X, y)
         check_classification_targets(y)
         weights = self._weights(sample_weight, X)
-        if weights is not None and np.any(weights == 0):
-            X, y, weights = self._without(weights == 0, X, np.asarray(y), weights)
+        X, y, weights = self._with_weight(X, np.asarray(y), weights)
         self.classes_, labels = np.unique(y, return_inverse=True)
         self._check()
         K, report = self._begin(X, weights)
@@ -350,32 +350,21 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return "auto"
 
     def _check(self) -> None:
-        who, c = type(self).__name__, len(self.classes_)
-        if c < 2:
-            given = f"only one class, {self.classes_.tolist()}"
-            raise InvalidInput(message(who, given, "give rows of at least two classes"))
-        for name, values in (
-            ("solver", ("auto", "regression", "eigen", "nystroem")),
-            ("calibration", ("loo", "training")),
-        ):
-            if getattr(self, name) not in values:
-                raise InvalidInput(message(who, f"{name}={getattr(self, name)!r}", f"choose one of {values}"))
-        m = self.n_landmarks
-        if m is not None and (isinstance(m, bool) or not isinstance(m, (int, np.integer)) or m < 1):
-            raise InvalidInput(message(who, f"n_landmarks={m!r}", "give a positive integer, or None"))
+        require_classes(type(self).__name__, self.classes_)
+        self._checked_choice("solver", "auto", "regression", "eigen", "nystroem")
+        self._checked_choice("calibration", "loo", "training")
+        self._count_or_none("n_landmarks")
         self._seed()  # refused here, though not all methods draw
-        k = self.n_components
-        if k is not None and (isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k < c):
-            do = f"{c} classes have at most {c - 1} directions: give a number from 1 to {c - 1}, or None"
-            raise InvalidInput(message(who, f"n_components={k!r}", do))
+        k, c = self._count_or_none("n_components"), len(self.classes_)
+        if k is not None and k >= c:
+            self._refuse("n_components", f"{c} classes have at most {c - 1} directions: lower it, or give None")
 
     def _checked_priors(self, mass: np.ndarray) -> np.ndarray:
         if self.priors is None:
             return mass / mass.sum()
         priors = np.asarray(self.priors, np.float64)
         if priors.shape != mass.shape or not np.all(priors > 0) or abs(priors.sum() - 1) > 1e-8:
-            do = f"give {len(mass)} positive numbers that sum to 1"
-            raise InvalidInput(message(type(self).__name__, f"priors={self.priors!r}", do))
+            self._refuse("priors", f"give {len(mass)} positive numbers that sum to 1")
         return priors
 
     def _takes_landmarks(self, n: int, report: Report) -> bool:
@@ -408,8 +397,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of the largest score."""
-        scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+        return top_class(self.decision_function(X), self.classes_)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """P(class | x) of the Gaussian model, of shape (m, c)."""

@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.errors import InvalidInput, message
-from mercer.estimators.base.classifier import CLASSES
+from mercer.estimators.base.classifier import CLASSES, require_classes, top_class
 from mercer.estimators.online.online_estimator import CHUNK, OnlineEstimator
 from mercer.gram import KernelOperator
 from mercer.kernels import Gaussian, Kernel
@@ -195,9 +195,7 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineEstimator):
         return self._settled()
 
     def _open(self, X: Any, classes: np.ndarray) -> None:
-        if len(classes) < 2:
-            given = f"only one class, {classes.tolist()}"
-            raise InvalidInput(message("OnlineKernelClassifier", given, "give rows of at least two classes"))
+        require_classes("OnlineKernelClassifier", classes)
         self.classes_ = classes
         outputs = len(classes)
         self._begin_stream(X, 1 if self._rule == "merge" and outputs == 2 else outputs)
@@ -287,11 +285,9 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineEstimator):
     def _check_parameters(self) -> None:
         if self.strategy == "forget":
             self._refuse("strategy", 'this strategy was removed: use "project"')
-        if self.strategy not in ("auto", "merge", "project"):
-            self._refuse("strategy", 'choose "auto", "merge" or "project"')
+        self._checked_choice("strategy", "auto", "merge", "project")
         self._checked_count("budget")
-        if self.n_passes is not None:
-            self._checked_count("n_passes", ", or None")
+        self._count_or_none("n_passes")
         for name in ("alpha", "eta"):
             self._checked_number(name)
 
@@ -305,5 +301,4 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of the largest f(x)."""
-        scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+        return top_class(self.decision_function(X), self.classes_)

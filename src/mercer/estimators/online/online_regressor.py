@@ -217,8 +217,7 @@ class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, OnlineEstimator):
         return False
 
     def _check_parameters(self) -> None:
-        if self.method not in ("krls", "qklms"):
-            self._refuse("method", 'choose "krls" or "qklms"')
+        self._checked_choice("method", "krls", "qklms")
         for name in ("budget", "n_passes"):
             self._checked_count(name)
         for name in ("nu", "alpha", "epsilon"):

@@ -251,10 +251,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             report.notes.append(f"{FEWER} {asked} were asked for, {report.rank} are above rounding noise")
 
     def _checked_components(self, n: int) -> int:
-        k = self.n_components
-        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-            self._refuse("n_components", "give a positive integer, or None for all")
-        return min(int(k), n)
+        return min(self._checked_count("n_components", ", or None for all"), n)
 
     def _predicted(self, K: KernelOperator, k: int, report: Report) -> dict[str, float]:
         """Seconds of each exact method; a K that the engine does not make is stored if it fits."""
@@ -265,8 +262,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     def _choose(self, n: int, k: int, report: Report, seconds: dict[str, float], rows: int) -> str:
         """The method, and the memory it will take; `rows` is what block Krylov takes of it for copies of the rows."""
-        if self.solver not in ("auto", "dense", "krylov", "nystroem"):
-            self._refuse("solver", 'choose "auto", "dense", "krylov" or "nystroem"')
+        self._checked_choice("solver", "auto", "dense", "krylov", "nystroem")
         choice = choose_eigen(n, k, report.room, self.tol, seconds=seconds)
         name = choice.name if self.solver == "auto" else self.solver
         report.reason = choice.reason if self.solver == "auto" else "asked for"
@@ -306,7 +302,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     def _fit_landmarks(self, K: KernelOperator, X: Any, report: Report) -> None:
         """Choose the landmarks among the rows X, and gather the moments of all rows' features."""
         k = None if self.n_components is None else self._checked_components(K.shape[0])
-        m = plan_landmarks(self.landmarks, self.n_landmarks, K, k, report)
+        m = plan_landmarks(self.landmarks, self._count_or_none("n_landmarks"), K, k, report)
         with report.stage("landmarks"):
             span = LandmarkSpan.chosen("KernelPCA", self.landmarks, K, X, m, self._seed())
         report_span(span, self.landmarks, m, report)
@@ -613,8 +609,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return -float(np.mean(self.reconstruction_error(X)))
 
     def _check_preimage(self) -> None:
-        if self.preimage not in METHODS:
-            self._refuse("preimage", 'choose "auto", "ridge", "fixed_point" or "kwok_tsang"')
+        self._checked_choice("preimage", *METHODS)
         if self.fit_inverse_transform and not self._space().vectors:
             self._check_rows()
 

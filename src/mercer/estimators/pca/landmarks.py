@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from mercer.approx.nystroem import FeatureMoments, row_chunks
-from mercer.errors import InvalidInput, message
 from mercer.estimators.base import landmarks
-from mercer.estimators.base.landmarks import LandmarkSpan, count_landmarks, fewest_landmarks
+from mercer.estimators.base.landmarks import LandmarkSpan, count_landmarks, fewest_landmarks, given_count
 from mercer.estimators.pca.subspace import Components, FeatureSubspace
 from mercer.gram import KernelOperator
 from mercer.points import count, human, take
@@ -22,18 +21,16 @@ LEFT_OUT = "outside the landmarks' span:"
 """How the note begins that each chunk of rows renews."""
 
 
-def plan_landmarks(how: Any, given: Any, K: KernelOperator, k: int | None, report: Report) -> int:
+def plan_landmarks(how: Any, given: int | None, K: KernelOperator, k: int | None, report: Report) -> int:
     """How many landmarks, `given` or by default, and the memory they will take; the budget may lower the default."""
     n = K.shape[0]
-    m = given if isinstance(how, str) else (np.shape(how) or (1,))[0]
+    m = given_count("KernelPCA", how, given)
     by_default = m is None
     if m is None:
         m = count_landmarks(n, k)
         while m > fewest_landmarks(n, k) and _bytes(K, m) > report.memory_budget:
             m = max(int(0.8 * m), fewest_landmarks(n, k))
-    elif isinstance(m, bool) or not isinstance(m, (int, np.integer)) or m < 1:
-        raise InvalidInput(message("KernelPCA", f"n_landmarks={m!r}", "give a positive integer, or None"))
-    m = min(int(m), n) if isinstance(how, str) else int(m)
+    m = min(m, n) if isinstance(how, str) else m
     report.memory_rows = landmarks.landmark_rows(K, m)
     report.plan(landmarks.landmark_bytes(n, m), f"KernelPCA with {m} landmarks", "lower n_landmarks=")
     if by_default and m < count_landmarks(n, k):

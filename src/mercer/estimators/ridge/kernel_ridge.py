@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from mercer.errors import InvalidInput, message
 from mercer.estimators.ridge.least_squares import LeastSquaresClassifier
 from mercer.estimators.ridge.posterior import LeastSquaresRegressor
 
@@ -152,7 +151,7 @@ class KernelRidge(LeastSquaresRegressor):
         alphas = np.asarray(self.alpha, np.float64)
         if alphas.shape not in ((1,), (targets,)) or not np.all((alphas >= 0) & (alphas < np.inf)):
             do = f"give a number ≥ 0, the weight α of ‖f‖², or one for each of the {targets} targets"
-            raise InvalidInput(message(type(self).__name__, f"alpha={self.alpha!r}", do))
+            self._refuse("alpha", do)
         return np.array(np.broadcast_to(alphas, targets))
 
 

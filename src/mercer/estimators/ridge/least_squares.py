@@ -59,8 +59,7 @@ class RidgeEstimator(Compressible):
         """Fit every column of Y; a row of weight 0 is absent."""
         alphas = self._penalties(Y.shape[1])
         self.alpha_: Any = float(alphas[0]) if np.ndim(self.alpha) == 0 else alphas
-        if weights is not None and np.any(weights == 0):
-            X, Y, weights = self._without(weights == 0, X, Y, weights)
+        X, Y, weights = self._with_weight(X, Y, weights)
         K, report = self._begin(X, weights)
         self.report_ = report
         reason = "asked for" if self.solver == "nystroem" else ""
@@ -73,14 +72,11 @@ class RidgeEstimator(Compressible):
 
     def _penalties(self, targets: int) -> np.ndarray:
         """λ of each target."""
-        who = type(self).__name__
-        if self.solver not in ("auto", "cholesky", "cg", "nystroem"):
-            do = 'choose "auto", "cholesky", "cg" or "nystroem"'
-            if self.solver == "askotch":
-                do = 'this solver was removed: use "cg", which is faster, or "auto"'
-            raise InvalidInput(message(who, f"solver={self.solver!r}", do))
+        if self.solver == "askotch":
+            self._refuse("solver", 'this solver was removed: use "cg", which is faster, or "auto"')
+        self._checked_choice("solver", "auto", "cholesky", "cg", "nystroem")
         if not (isinstance(self.alpha, Real) and 0 <= float(self.alpha) < np.inf):
-            raise InvalidInput(message(who, f"alpha={self.alpha!r}", "give a number ≥ 0, the weight α of ‖f‖²"))
+            self._refuse("alpha", "give a number ≥ 0, the weight α of ‖f‖²")
         return np.full(targets, float(self.alpha))
 
     # ---- the system --------------------------------------------------------------------------------------------------

@@ -114,7 +114,7 @@ class ValidatedLeastSquares(RidgeEstimator):
     def _kernels(self) -> list[Any]:
         several = isinstance(self.kernel, list | tuple)
         if several and not self.kernel:
-            raise InvalidInput(message(type(self).__name__, f"kernel={self.kernel!r}", "give at least one"))
+            self._refuse("kernel", "give at least one")
         return list(self.kernel) if several else [self.kernel]
 
     def _space(self) -> Space:
@@ -134,8 +134,7 @@ class ValidatedLeastSquares(RidgeEstimator):
         """The λ to try, ascending."""
         grid = default_alphas() if self.alphas is None else np.atleast_1d(np.asarray(self.alphas, np.float64))
         if grid.ndim != 1 or not grid.size or not np.all((grid >= 0) & (grid < np.inf)):
-            given = f"alphas={self.alphas!r}"
-            raise InvalidInput(message(type(self).__name__, given, "give numbers ≥ 0, the weights λ of ‖f‖² to try"))
+            self._refuse("alphas", "give numbers ≥ 0, the weights λ of ‖f‖² to try")
         return np.unique(grid)
 
     def _folds(self, X: Any, y: Any) -> list[np.ndarray] | None:
@@ -150,8 +149,7 @@ class ValidatedLeastSquares(RidgeEstimator):
         if self.cv is None or (isinstance(self.cv, str) and self.cv == "gcv"):
             return None
         if isinstance(self.cv, str):
-            given = f"cv={self.cv!r}"
-            raise InvalidInput(message(who, given, 'choose None, "gcv", a number of folds, or a splitter'))
+            self._refuse("cv", 'choose None, "gcv", a number of folds, or a splitter')
         n = count(X)
         splitter = check_cv(self.cv, y, classifier=isinstance(self, ClassifierMixin))
         folds = []
@@ -173,7 +171,7 @@ class ValidatedLeastSquares(RidgeEstimator):
             place = np.cumsum(weights > 0) - 1
             folds = [place[fold[weights[fold] > 0]] for fold in folds]
             folds = [fold for fold in folds if len(fold)]
-        return *self._without(weights == 0, X, Y, weights), folds
+        return *self._with_weight(X, Y, weights), folds
 
     def _absent(self, X: Any, present: np.ndarray) -> tuple[np.ndarray, Any]:
         """The places of the rows that are there, and the others."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.approx.landmarks import choose_landmarks
 from mercer.approx.nystroem import inverse_root, nystroem_features
-from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
+from mercer.errors import ConvergenceWarning, message, warn
 from mercer.estimators.svm.support_vectors import LEAST_SET, SupportVectorMachine, Training
 from mercer.gram import KernelOperator
 from mercer.operators import Operator
@@ -58,13 +58,8 @@ class LandmarkMachine(SupportVectorMachine):
         return K if self.restricted_ else super()._matrix(K, report, target)
 
     def _check_method(self) -> None:
-        who = type(self).__name__
-        if self.solver not in ("auto", "exact", "nystroem"):
-            do = 'choose "auto", "exact" or "nystroem"'
-            raise InvalidInput(message(who, f"solver={self.solver!r}", do))
-        m = self.n_landmarks
-        if m is not None and (not isinstance(m, Integral) or isinstance(m, bool) or m < 1):
-            raise InvalidInput(message(who, f"n_landmarks={m!r}", "give a whole number ≥ 1, or None"))
+        self._checked_choice("solver", "auto", "exact", "nystroem")
+        self._count_or_none("n_landmarks")
 
     def _solve(self, data: Training, start: np.ndarray | None = None) -> Self:
         if not self.restricted_:

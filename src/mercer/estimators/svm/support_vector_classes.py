@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base.calibration import coupled, fit_sigmoid, folds_by_class, probabilities, shared
-from mercer.estimators.base.classifier import class_factors
+from mercer.estimators.base.classifier import class_factors, require_classes
 from mercer.estimators.base.expansion import Expansion
 from mercer.estimators.base.pairwise import class_pairs, class_scores, votes
 from mercer.estimators.svm.support_vectors import SupportVectorMachine, Training
@@ -57,9 +57,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         weights = np.ones(len(y)) if given is None else given
         present = np.flatnonzero(weights > 0)
         self.classes_, label = np.unique(np.asarray(y)[present], return_inverse=True)
-        if len(self.classes_) < 2:
-            only = f"only one class, {self.classes_.tolist()}, has rows of positive weight"
-            raise InvalidInput(message(type(self).__name__, only, "give rows of at least two classes"))
+        require_classes(type(self).__name__, self.classes_, ", has rows of positive weight")
         who, counts = type(self).__name__, np.bincount(label)
         self.class_weight_ = class_factors(who, self.class_weight, self.classes_, counts)
         by_class = np.argsort(label, kind="stable")
@@ -166,16 +164,11 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         return out
 
     def _shape_is_by_class(self) -> bool:
-        if self.decision_function_shape not in ("ovr", "ovo"):
-            given = f"decision_function_shape={self.decision_function_shape!r}"
-            raise InvalidInput(message(type(self).__name__, given, 'choose "ovr" or "ovo"'))
+        self._checked_choice("decision_function_shape", "ovr", "ovo")
         if self.break_ties and self.decision_function_shape == "ovo":
             given = 'break_ties=True with decision_function_shape="ovo"'
             raise InvalidInput(message(type(self).__name__, given, 'set break_ties=False, or the shape to "ovr"'))
-        if self.multi_class not in ("ovo", "ovr"):
-            raise InvalidInput(
-                message(type(self).__name__, f"multi_class={self.multi_class!r}", 'choose "ovo" or "ovr"')
-            )
+        self._checked_choice("multi_class", "ovo", "ovr")
         if self.multi_class == "ovr" and self.decision_function_shape == "ovo":
             given = 'decision_function_shape="ovo" with multi_class="ovr"'
             raise InvalidInput(message(type(self).__name__, given, "set one of them to the other: there are no pairs"))
