@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import MonomialFeatures
 from mercer.errors import InvalidInput, MemoryExceeded
@@ -15,11 +14,6 @@ KERNELS = {
     "all": lambda k, c: Polynomial(k, coef0=c),
     "sum": lambda k, c: MonomialSum(k),
 }
-
-
-@parametrize_with_checks([MonomialFeatures(2), MonomialFeatures(2, kind="all", distinct=True)])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("distinct", [False, True])

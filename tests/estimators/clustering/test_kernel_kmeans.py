@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs, make_circles
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import KernelKMeans
 from mercer.engine.backend import is_native
@@ -23,11 +22,6 @@ from mercer.testing import assert_close
 X, CLOUD = make_blobs(300, 3, centers=4, cluster_std=1.5, random_state=0)
 NEW = X[::7] + 0.3
 RNG = np.random.default_rng(0)
-
-
-@parametrize_with_checks([KernelKMeans(), KernelKMeans(3, "linear"), KernelKMeans(2, "laplace", n_init=1)])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def distances(K, labels, w=None):

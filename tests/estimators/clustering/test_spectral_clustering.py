@@ -7,7 +7,6 @@ import scipy.sparse as sp
 from sklearn.cluster import SpectralClustering
 from sklearn.datasets import make_circles, make_moons
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import KernelSpectralClustering
 from mercer.errors import ConvergenceWarning, InvalidInput, MemoryExceeded
@@ -19,11 +18,6 @@ RNG = np.random.default_rng(0)
 X, RING = make_circles(240, factor=0.3, noise=0.05, random_state=0)
 KERNEL = Gaussian(30.0)
 NEW = X[::9] + 0.02
-
-
-@parametrize_with_checks([KernelSpectralClustering(), KernelSpectralClustering(3, "laplace", n_components=2)])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def written_out(K, w, q):

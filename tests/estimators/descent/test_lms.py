@@ -7,7 +7,6 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
 from mercer import KernelLMS, MonomialFeatures
@@ -20,25 +19,6 @@ MAPS = [
     (Polynomial(2, coef0=0.7), MonomialFeatures(2, 0.7, kind="all")),
     (Polynomial(2, coef0=0.0), MonomialFeatures(2, kind="power")),
 ]
-
-
-@parametrize_with_checks([KernelLMS(), KernelLMS("gaussian", tol=1e-2)])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
-
-
-ORDER = "the stochastic rule depends on the order of the rows, and this check shuffles the repeated ones"
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks(
-    [KernelLMS(mode="stochastic", max_iter=100)],
-    expected_failed_checks=lambda _: {
-        f"check_sample_weight_equivalence_on_{kind}_data": ORDER for kind in ("dense", "sparse")
-    },
-)
-def test_scikit_learn_contract_of_the_stochastic_mode(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture

@@ -4,30 +4,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris, make_circles
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import KernelPerceptron
 from mercer.errors import ConvergenceWarning, InvalidInput, MemoryExceeded
 from mercer.kernels import Gaussian, Linear, Polynomial, Precomputed
 from mercer.testing import assert_close
-
-ORDER = "the mistake-driven rule depends on the order of the rows, and this check shuffles the repeated ones"
-
-
-@parametrize_with_checks([KernelPerceptron()])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks(
-    [KernelPerceptron(method=method, max_iter=20) for method in ("voted", "averaged")],
-    expected_failed_checks=lambda _: {
-        f"check_sample_weight_equivalence_on_{kind}_data": ORDER for kind in ("dense", "sparse")
-    },
-)
-def test_scikit_learn_contract_of_the_mistake_driven_rules(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from scipy.special import softmax
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits
 from sklearn.metrics import log_loss
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import KernelDiscriminantAnalysis, KernelOperator, load, save
 from mercer.approx import pivoted_cholesky
@@ -20,11 +19,6 @@ from mercer.kernels import Gaussian, Precomputed
 from mercer.testing import assert_close
 
 KERNEL = Gaussian(gamma=0.1)
-
-
-@parametrize_with_checks([KernelDiscriminantAnalysis(solver="nystroem")])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from sklearn.kernel_approximation import Nystroem as Reference
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import EmpiricalKernelMap, KernelPCA, Nystroem, RandomFourierFeatures
 from mercer.approx.fourier import draw_frequencies, fourier_features
@@ -34,19 +33,6 @@ rng = np.random.default_rng(0)
 X = rng.standard_normal((300, 3))
 NEW = rng.standard_normal((40, 3))
 KERNEL = Gaussian(0.3)
-
-
-@parametrize_with_checks(
-    [
-        Nystroem(),
-        Nystroem(landmarks="kmeans"),
-        RandomFourierFeatures(orthogonal=True),
-        EmpiricalKernelMap(),
-        EmpiricalKernelMap(n_components=5),
-    ]
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 # ---- Nyström ------------------------------------------------------------------------------------------------------

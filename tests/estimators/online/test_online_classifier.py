@@ -7,7 +7,6 @@ import scipy.sparse as sp
 from scipy.optimize import brentq
 from sklearn.datasets import make_circles, make_classification, make_moons
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import OnlineKernelClassifier, observe
 from mercer.errors import Cancelled, InvalidInput, MemoryExceeded
@@ -17,13 +16,6 @@ from mercer.kernels import Function, Gaussian, Polynomial, Precomputed
 from mercer.testing import assert_close
 
 STRATEGIES = ["merge", "project"]
-
-
-@parametrize_with_checks(
-    [OnlineKernelClassifier(), *(OnlineKernelClassifier(strategy=strategy, budget=20) for strategy in STRATEGIES)]
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def rows(n=150, classes=2, d=3, seed=0):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_diabetes
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import KernelLMS, KernelRidge, OnlineKernelRegressor
 from mercer.errors import ConvergenceWarning, InvalidInput, MemoryExceeded
@@ -13,13 +12,6 @@ from mercer.kernels import Function, Gaussian, Polynomial, Precomputed
 from mercer.testing import assert_close
 
 METHODS = ["krls", "qklms"]
-
-
-@parametrize_with_checks(
-    [OnlineKernelRegressor(), *(OnlineKernelRegressor(method=method, budget=100) for method in METHODS)]
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def rows(n=120, d=2, targets=1, seed=0):

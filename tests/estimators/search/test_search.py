@@ -15,7 +15,6 @@ from sklearn.metrics import make_scorer, mean_absolute_error
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, LeaveOneOut, ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
 from mercer import SVC, KernelPCA, KernelRidge, KernelRidgeClassifier, KernelSearchCV
@@ -27,18 +26,6 @@ from mercer.ways import held_out
 from mercer.ways.held_out import Split, held_out_predictions
 
 GRID = {"kernel__gamma": [0.01, 0.1, 1.0], "alpha": [1e-3, 0.1, 10.0]}
-
-
-@parametrize_with_checks(
-    [
-        KernelSearchCV(KernelRidge(), {"alpha": [0.1, 1.0]}, cv=2),
-        KernelSearchCV(KernelRidge(Gaussian(gamma=0.5)), {"alpha": [0.1, 1.0]}, cv=2),
-        KernelSearchCV(KernelRidgeClassifier(), {"alpha": [0.1, 1.0], "kernel__gamma": [0.1]}, cv=2),
-        KernelSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, cv=2),
-    ]
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")

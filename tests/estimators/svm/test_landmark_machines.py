@@ -9,7 +9,6 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits, load_iris, make_moons
 from sklearn.svm import LinearSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import SVC, SVR, Nystroem, load, save
 from mercer.errors import ConvergenceWarning, InvalidInput, MemoryExceeded
@@ -23,20 +22,6 @@ TARGET = X[:, 0] * X[:, 1]
 
 def landmark_svc(**options):
     return SVC(10.0, KERNEL, **({"solver": "nystroem", "n_landmarks": 40} | options))
-
-
-UNEQUAL = "landmarks are drawn from the rows as they stand, and the answer is within a gap of the best on them"
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks(
-    [SVC(solver="nystroem", n_landmarks=20), SVR(solver="nystroem", n_landmarks=20)],
-    expected_failed_checks=lambda _: {
-        f"check_sample_weight_equivalence_on_{kind}_data": UNEQUAL for kind in ("dense", "sparse")
-    },
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def test_the_machine_is_linear_on_nystroem_features():

@@ -11,7 +11,6 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, loa
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from mercer.engine import backend
@@ -21,13 +20,6 @@ from mercer.kernels import Function, Gaussian, Linear, Polynomial, Precomputed, 
 from mercer.testing import assert_close
 
 ALL = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
-
-
-@parametrize_with_checks(
-    [SVC(), SVC(kernel="linear"), SVC(multi_class="ovr"), NuSVC(nu=0.2), SVR(), NuSVR(), OneClassSVM()]
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def standardised(load):
