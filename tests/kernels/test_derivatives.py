@@ -62,5 +62,5 @@ def test_which_parameters_there_are():
     assert set(tunable_parameters(Polynomial(3, 0.5, 0.0))) == {"gamma"}  # an offset of 0 has no logarithm
     assert tunable_parameters(Periodic(2.0, 0.5)) == {"length_scale": 0.5}
     assert tunable_parameters(Function(lambda X, Z: X @ Z.T)) == {}
-    with pytest.raises(InvalidInput, match="can vary gamma"):
+    with pytest.raises(InvalidInput, match="its tunable parameters are gamma"):
         ParametricKernel(Gaussian(1.0), ("nu",))

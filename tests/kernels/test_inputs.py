@@ -98,7 +98,7 @@ def test_views():
     for view in (Columns((1,)), LengthScales((1.0, 2.0, 3.0)), Circle(2.0)):
         assert view.apply(narrow).dtype == np.float32
     assert Circle(4.0).apply(X).shape == (1, 6)
-    with pytest.raises(InvalidInput, match="densify"):
+    with pytest.raises(InvalidInput, match="convert it"):
         Circle(1.0).apply(sp.csr_array(X))
 
 

@@ -51,6 +51,18 @@ class Stated(Linear):
         return OBJECTS
 
 
+def test_a_kernel_of_objects_reads_one_column_of_mixed_rows():
+    """A kernel that only states `domain = "any"` can read one column, beside a kernel on columns of numbers."""
+    rows = np.empty((2, 2), dtype=object)
+    rows[:] = [[2.0, None], [3.0, None]]
+    rows[0, 1], rows[1, 1] = ["a", "b"], ["c"]
+    kernel = Linear().on([0]) + Counts().on([1])
+    assert np.array_equal(kernel(rows), [[4.0 + 4.0, 6.0 + 2.0], [6.0 + 2.0, 9.0 + 1.0]])
+    assert kernel.space is OBJECTS
+    with pytest.raises(InvalidInput, match="reads one column"):
+        Counts().on([0, 1])
+
+
 @pytest.mark.parametrize(
     ("kernel", "space"),
     [

@@ -80,8 +80,8 @@ def test_function_that_is_not_symmetric():
 @pytest.mark.parametrize(
     ("func", "mode", "advice"),
     [
-        (lambda X, Z: np.ones(3), "block", "one number per pair"),
-        (lambda X, Z: (X @ Z.T)[:1], "block", "one number per pair"),
+        (lambda X, Z: np.ones(3), "block", "one number for each pair"),
+        (lambda X, Z: (X @ Z.T)[:1], "block", "one number for each pair"),
         (lambda X, Z: X @ Z.T * np.nan, "block", "finite"),
         (lambda X, Z: X @ Z.T * 1j, "block", "real"),
         (lambda X, Z: [["a"] * 2] * 2, "block", "real"),

@@ -226,7 +226,7 @@ def test_a_part_is_read_as_its_kernel_reads_it(reads):
     np.testing.assert_allclose(back(table), table_kernel(table).with_part("notes", Cosine()).without("seq")(table))
     missing = table.assign(notes=[None, *table["notes"][1:]])
     assert np.isfinite(kernel(missing)).all()
-    with pytest.raises(InvalidInput, match="on one column of texts"):
+    with pytest.raises(InvalidInput, match="reads one column of texts"):
         table_kernel(table.assign(more=table["size"] ** 2)).with_part("numbers", Spectrum(3))
     with pytest.raises(InvalidInput, match=r"no column 'seq'"):
         kernel(table.drop(columns="seq"))
@@ -253,7 +253,7 @@ def test_kernels_on_columns_of_mixed_rows():
         (lambda: (Linear() + Spectrum(2).on([1]))(rows), r"Linear\(\) reads all columns"),
         (lambda: (Linear().on([1]) + Spectrum(2).on([1]))(rows), "not of numbers"),
         (lambda: Spectrum(2).on([0])(rows), "among the sequences"),
-        (lambda: Spectrum(2).on([0, 1]), "on one column"),
+        (lambda: Spectrum(2).on([0, 1]), "reads one column"),
         (lambda: Spectrum(2).on([7])(rows), "8 columns or more"),
     ):
         with pytest.raises(InvalidInput, match=words):

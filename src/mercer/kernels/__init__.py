@@ -1,4 +1,4 @@
-"""What a kernel is: formulas over pairings of rows, and their algebra."""
+"""Kernels: formulas over pairings of rows, kernels on objects, and their algebra."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kernel: one formula, and all that follows from it; sums, products, powers and views of kernels are kernels."""
+"""The base class of kernels, with all that follows from a formula; sums, products, powers and views of kernels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer.errors import CannotTrace, InvalidInput, NotAKernel, message
 from mercer.kernels import evaluation, properties
-from mercer.kernels.mixed import as_mixed_rows, numbers_of, of_mixed_rows, of_objects, refuse_whole_rows
+from mercer.kernels.mixed import as_mixed_rows, numbers_of
 from mercer.kernels.parameters import bandwidth, checks
 from mercer.kernels.parameters.columns import checked_columns, checked_scales, position_among, shown_columns
 from mercer.kernels.parameters.comparable import require_value
@@ -48,7 +48,7 @@ Array: TypeAlias = Any
 
 
 class _NamedSpace(property):
-    """The `space` of a class that states its name only."""
+    """The `space` of a class that only states its name."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,10 +56,12 @@ class Kernel:
     """k(x, z): a subclass is a frozen dataclass of parameters that states its `formula` over a pair of rows.
 
     A formula over the pairings of `pair` is evaluated on arrays, traced into an expression for the native engine, and
-    composed by `+ * **`. A kernel on other objects, or with a formula that cannot be traced, overrides `block`.
-    Kernels are values: equal when type and parameters are equal, hashable, never changed; `set_params` is the one
-    exception, because scikit-learn's protocol demands it (do not use it on a kernel that is a key of a dict). A class
-    with parameters that its equality does not see is refused: it lacks the decorator.
+    composed by `+ * **`. A kernel on objects that are not vectors, or without such a formula, overrides `block`.
+
+    Kernels are values: they are equal if type and parameters are equal, they are hashable, and they never change. Only
+    `set_params` changes a kernel, because scikit-learn's protocol demands it; do not use it on a kernel that is a key
+    of a dict. A class without the decorator of a dataclass is refused if it has parameters, since its equality would
+    ignore them.
 
     Examples
     --------
@@ -76,19 +78,17 @@ class Kernel:
            [0.7071, 1.    ]])
     """
 
-    __array_ufunc__: ClassVar[None] = None  # np.float64(0.5) * kernel is the kernel's own product.
-    reads: ClassVar[str] = "rows"
-    """Or "columns", those chosen; "objects", such as sequences and sets of points; or "nothing", for a constant."""
+    __array_ufunc__: ClassVar[None] = None  # so that np.float64(0.5) * kernel calls the kernel's __rmul__
 
     rule_parameter: ClassVar[str] = "gamma"
-    """The parameter that may be the rule "scale", "median" or "auto" until `resolve`."""
+    """The parameter that may be the rule "scale", "median" or "auto", which `resolve` replaces by a number."""
 
     def __new__(cls, *args: Any, **params: Any) -> Self:
         require_value(cls, Kernel)
         return super().__new__(cls)
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """A class states its `space`, or only the name of it, `domain`."""
+        """Derive `space` for a class that states only the space's name, `domain`."""
         super().__init_subclass__(**options)
         stated = next(vars(one) for one in cls.__mro__ if "space" in vars(one) or "domain" in vars(one))
         if "space" not in stated:
@@ -103,12 +103,12 @@ class Kernel:
 
     @property
     def properties(self) -> Properties:
-        """What is proved about the kernel; nothing by default."""
+        """The properties that are proved for the kernel; none by default."""
         return Properties()
 
     @property
     def space(self) -> Space:
-        """Which points the kernel has values for; vectors unless a class says otherwise, here or in `domain`."""
+        """The space of the points that the kernel has values for; a class states it here or by `domain`."""
         return VECTORS
 
     @property
@@ -120,36 +120,59 @@ class Kernel:
 
     @property
     def measure(self) -> str:
-        """What γ multiplies: a key of `bandwidth.MEASURES`."""
+        """The measure of a pair that γ multiplies: a key of `bandwidth.MEASURES`."""
         return "sqdist"
 
     @property
     def prefers_large_blocks(self) -> bool:
-        """Whether a block costs much less than its parts one by one, so that matrices are made in large blocks."""
+        """Whether a large block costs much less than its parts one by one."""
         return any(child.prefers_large_blocks for child in self._children().values())
 
     def as_objects(self, X: Array) -> Array:
-        """What is no table of numbers, checked and in the form that `block` reads; as it is, unless a kernel asks
-        more.
-        """
+        """Objects that are not a table of numbers, checked and converted to the form that `block` reads."""
         require_collection(X, type(self).__name__)
         for child in self._children().values():
             X = child.as_objects(X)
         return X
 
     def check_data(self, X: Array) -> None:
-        """Raise InvalidInput where the kernel is no kernel on these (validated) rows."""
+        """Raise InvalidInput if the kernel is not defined on these (validated) rows."""
         for child in self._children().values():
             child.check_data(X)
 
     def prepared(self, X: Array, Z: Array | None) -> tuple[Kernel, Array, Array | None]:
-        """The kernel and the rows that are computed with: other than these where a kernel of tables encodes them."""
+        """The kernel and the rows for the computation; a kernel of tables encodes its rows as numbers first."""
         return self, X, Z
+
+    def _of_objects(self) -> bool:
+        """Whether each row must be an object that is not a vector, such as a sequence or a set of points.
+
+        >>> from mercer.kernels import Linear, Spectrum
+        >>> (0.5 * Spectrum())._of_objects(), Spectrum().on([1])._of_objects(), Linear()._of_objects()
+        (True, False, False)
+        """
+        children = self._children().values()
+        return any(child._of_objects() for child in children) if children else self.space.objects
+
+    def _of_mixed_rows(self) -> bool:
+        """Whether a part of the kernel reads objects in a column of the rows.
+
+        >>> from mercer.kernels import Linear, Spectrum
+        >>> (Linear().on([0]) + Spectrum().on([1]))._of_mixed_rows(), Spectrum()._of_mixed_rows()
+        (True, False)
+        """
+        return any(child._of_mixed_rows() for child in self._children().values())
+
+    def _of_all_columns(self) -> Kernel | None:
+        """A part of the kernel that reads all columns of the rows, or None."""
+        children = self._children().values()
+        parts = (child._of_all_columns() for child in children)
+        return next((part for part in parts if part is not None), None) if children else self
 
     # ---- values -----------------------------------------------------------------------------------------------------
 
     def block(self, X: Array, Z: Array) -> Array:
-        """All k(x, z) of validated rows, in their dtype; pass the same object twice for X with itself."""
+        """All k(x, z) of validated rows, in the dtype of the rows; for X with itself pass the same object twice."""
         self._require_resolved()
         pair = ArrayPair(X, Z)
         return full(evaluation.on_arrays(self, pair), (X.shape[0], Z.shape[0]), pair.X)
@@ -162,16 +185,34 @@ class Kernel:
 
     @property
     def has_fast_matmul(self) -> bool:
-        """Whether `matmul` is there: K V by a way that makes no matrix, such as explicit features."""
+        """Whether the kernel has `matmul`: products K V without the matrix, for example by explicit features."""
         return False
 
     def matmul(self, X: Array, Z: Array, V: Array) -> Array:
-        """K(X, Z) V in float64, where the kernel `has_fast_matmul`."""
+        """K(X, Z) V in float64; only kernels that `has_fast_matmul` have it."""
         raise NotImplementedError(type(self).__name__)
 
     def __call__(self, X: Array, Z: Array | None = None) -> Array:
-        """The dense matrix of all k(x, z); parameters that depend on data are resolved on X when Z is None.
+        """The dense matrix of all k(x, z).
 
+        Parameters
+        ----------
+        X : points of the kernel's space, such as an array of shape (n, d)
+            If Z is None, parameters that depend on data are resolved on X.
+        Z : points, optional
+            By default X.
+
+        Returns
+        -------
+        array of shape (n, m)
+
+        Raises
+        ------
+        InvalidInput
+            For rows that the kernel has no values for, and if Z is given while parameters still depend on data.
+
+        Examples
+        --------
         >>> from mercer.kernels import Linear
         >>> Linear()([[1.0, 2.0]], [[3.0, 4.0], [0.0, 1.0]])
         array([[11.,  2.]])
@@ -196,6 +237,8 @@ class Kernel:
     def traceable(self) -> bool:
         """Whether the formula can be traced, so that the native engine runs it.
 
+        Examples
+        --------
         >>> from mercer.kernels import Function, Gaussian
         >>> Gaussian().traceable, Function(min).traceable
         (True, False)
@@ -217,7 +260,7 @@ class Kernel:
         sample_weight: Array | None = None,
         random_state: Any = 0,
     ) -> Kernel:
-        """The kernel with "scale", "median", "auto" and column names replaced by numbers found in X.
+        """The kernel with rules ("scale", "median", "auto") and names of columns replaced by numbers, given the rows X.
 
         Parameters
         ----------
@@ -226,9 +269,14 @@ class Kernel:
         feature_names : names of the columns, optional
             By default those of a data frame.
         sample_weight : array of shape (n,), optional
-            A row of weight 2 counts as two, one of weight 0 as none.
+            A row of weight 2 counts as two rows, and a row of weight 0 is ignored.
         random_state : int, RandomState or None, default 0
-            For the sample of rows that "median" looks at.
+            Draws the sample of rows that "median" uses.
+
+        Raises
+        ------
+        InvalidInput
+            If a rule yields no positive number for these rows, or a name of a column is unknown.
 
         Examples
         --------
@@ -242,11 +290,11 @@ class Kernel:
         rows = to_numpy(self._rows(X))
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if weights is not None:
-            rows, weights = rows[weights > 0], weights[weights > 0]  # Weight 0 is an absent row.
+            rows, weights = rows[weights > 0], weights[weights > 0]
         return self._resolved(rows, from_rows(weights, as_seed(random_state, type(self).__name__), names))
 
     def _resolved(self, X: Array, resolver: Resolver) -> Kernel:
-        """Replace what is this kernel's own, then its sub-kernels on the same rows."""
+        """Resolve the sub-kernels on the same rows, and the kernel's own parameters."""
         changes: dict[str, Any] = {
             name: child._resolved(X, resolver) for name, child in self._children().items() if not child.is_resolved
         }
@@ -256,7 +304,7 @@ class Kernel:
         return replace(self, **changes) if changes else self
 
     def _from_gamma(self, gamma: float) -> float:
-        """The rule's parameter for a γ; other than γ itself for length-scales."""
+        """The value of `rule_parameter` for a γ: a kernel with a length-scale converts it."""
         return gamma
 
     def _require_resolved(self) -> None:
@@ -294,12 +342,14 @@ class Kernel:
         return subtract(other, self)
 
     def normalized(self) -> Kernel:
-        """k(x, z)/√(k(x, x) k(z, z)): the cosine of the angle in feature space; 0 where k(x, x) = 0."""
+        """k(x, z)/√(k(x, x) k(z, z)), the cosine of the angle in feature space; 0 if k(x, x) or k(z, z) is 0."""
         return Normalized(self)
 
     def on(self, columns: int | str | Iterable[int | str]) -> Kernel:
         """The kernel on some columns: indices, or names that `resolve` looks up in a data frame.
 
+        Examples
+        --------
         >>> from mercer.kernels import Gaussian
         >>> Gaussian(gamma=1.0).on([0, 2])
         Gaussian(gamma=1.0).on([0, 2])
@@ -307,7 +357,7 @@ class Kernel:
         return OnColumns(self, columns)
 
     def with_length_scales(self, scales: Iterable[float]) -> Kernel:
-        """The kernel of the rows whose columns are divided by these length-scales."""
+        """The kernel k(x/scales, z/scales): each column is divided by its length-scale."""
         return Rescaled(self, scales)
 
     # ---- parameters -------------------------------------------------------------------------------------------------
@@ -319,8 +369,10 @@ class Kernel:
         return {name: value for name, value in self._params().items() if isinstance(value, Kernel)}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name; with `deep` those of sub-kernels too, as `kernel__gamma`.
+        """The parameters by name; with `deep` also those of sub-kernels, as `kernel__gamma`.
 
+        Examples
+        --------
         >>> from mercer.kernels import Gaussian
         >>> (2.0 * Gaussian(gamma=0.5)).get_params()
         {'scale': 2.0, 'kernel': Gaussian(gamma=0.5), 'kernel__gamma': 0.5}
@@ -332,8 +384,10 @@ class Kernel:
         return params
 
     def replace(self, **params: Any) -> Self:
-        """A copy with other parameters, those of sub-kernels as `kernel__gamma`.
+        """A copy with other parameters; those of sub-kernels are named `kernel__gamma`.
 
+        Examples
+        --------
         >>> from mercer.kernels import Gaussian
         >>> (2.0 * Gaussian(gamma=0.5)).replace(kernel__gamma=1.0)
         2.0 * Gaussian(gamma=1.0)
@@ -349,7 +403,8 @@ class Kernel:
             child = own.get(name, getattr(self, name))
             if not isinstance(child, Kernel):
                 advice = f"valid names are {sorted(self.get_params())}"
-                raise InvalidInput(message(type(self).__name__, f"{name!r} is no kernel and has no parameters", advice))
+                given = f"{name!r} is not a kernel and has no parameters"
+                raise InvalidInput(message(type(self).__name__, given, advice))
             own[name] = child.replace(**inner)
         return replace(self, **own)
 
@@ -361,22 +416,22 @@ class Kernel:
             raise InvalidInput(message(type(self).__name__, f"no parameter {unknown[0]!r}", advice))
 
     def set_params(self, **params: Any) -> Self:
-        """Change this kernel in place, validated, as scikit-learn's protocol demands; `replace` leaves it as it is.
+        """Validate parameters and change this kernel in place, as scikit-learn's protocol demands; prefer `replace`.
 
-        Sub-kernels are replaced, not changed, so that other kernels which share them keep their parameters.
+        Sub-kernels are replaced and not changed, so that other kernels with the same sub-kernels keep their parameters.
         """
         for name, value in self.replace(**params)._params().items():
             object.__setattr__(self, name, value)
         return self
 
     def _set(self, name: str, value: Any) -> None:
-        """For `__post_init__` only: store a normalised parameter."""
+        """Store a converted parameter; only for `__post_init__`."""
         object.__setattr__(self, name, value)
 
     # ---- text -------------------------------------------------------------------------------------------------------
 
     precedence: ClassVar[int] = 4
-    """How tightly the text of the kernel binds: 1 sum, 2 product, 3 power, 4 atom."""
+    """The precedence of the kernel's text: 1 for a sum, 2 for a product, 3 for a power, 4 for all others."""
 
     def __repr__(self) -> str:
         shown = []
@@ -392,7 +447,7 @@ class Kernel:
 
 
 def full(values: Any, shape: tuple[int, int], like: Array) -> Array:
-    """What a formula returned, as an array of this shape in the dtype of the rows."""
+    """The result of a formula as an array of this shape, in the dtype of the rows."""
     if is_torch(like):
         values = values if is_torch(values) else like.new_tensor(values)
         return values.to(like.dtype).expand(shape).contiguous()
@@ -401,26 +456,26 @@ def full(values: Any, shape: tuple[int, int], like: Array) -> Array:
         given = f"the formula returned {values if values.ndim else values.item()!r:.60}"
         raise InvalidInput(message("Kernel", given, "return numbers, one for each pair"))
     if values.shape != shape:
-        # Copied: a broadcast view would share its entries.
+        # A copy, because the entries of a broadcast view share memory.
         values = np.array(np.broadcast_to(values, shape))
     return values.astype(like.dtype, copy=False)
 
 
 def trace_or_none(kernel: Kernel, exact: bool = False) -> Expression | None:
-    """The traced formula, with its numbers as they are written if `exact`; None where it cannot be traced."""
-    # Not kept from call to call: a kernel may be changed in place, and its formula may read what changes.
+    """The traced formula, or None if it cannot be traced; with `exact` its numbers are not combined with rounding."""
+    # Not cached, because `set_params` changes kernels in place.
     try:
         return trace(kernel if kernel.is_resolved else kernel._resolved(None, blank()), exact)
     except CannotTrace:
         return None
 
 
-# ---- compositions, each a kernel by a closure theorem (see `properties`) ---------------------------------------------
+# ---- compositions: a closure theorem makes each of them a kernel (see `properties`) ----------------------------------
 
 
 @dataclass(frozen=True, repr=False)
 class Constant(Kernel):
-    """k(x, z) = value ≥ 0: what `kernel + number` adds.
+    """k(x, z) = value ≥ 0, as in `kernel + number`.
 
     Parameters
     ----------
@@ -434,7 +489,6 @@ class Constant(Kernel):
     """
 
     value: float = 1.0
-    reads: ClassVar[str] = "nothing"
 
     def __post_init__(self) -> None:
         self._set("value", checks.non_negative("Constant", "value", self.value))
@@ -443,7 +497,7 @@ class Constant(Kernel):
         return self.value
 
     def block(self, X: Array, Z: Array) -> Array:
-        # For any objects, unlike the formula: a Function of strings may be added to a constant.
+        # Unlike the formula, it accepts any objects: a constant may be added to a Function of strings.
         x, shape = points_of(X), (count(X), count(Z))
         return X.new_full(shape, self.value) if is_torch(X) else np.full(shape, self.value, x.dtype)
 
@@ -461,18 +515,24 @@ class Constant(Kernel):
     def space(self) -> Space:
         return OBJECTS
 
+    def _of_objects(self) -> bool:
+        return False
+
+    def _of_all_columns(self) -> None:
+        return None
+
     @property
     def properties(self) -> Properties:
         return Properties(Definiteness.POSITIVE_SEMIDEFINITE, stationary=True, bounded=True, infinitely_divisible=True)
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a real number that a kernel can be added to or multiplied by."""
+    """Whether a value is a real number, which can be added to a kernel or multiply it."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def add(left: Kernel | float, right: Kernel | float) -> Kernel:
-    """left + right; a number ≥ 0 is a constant kernel, and 0 is nothing (so that sum([k1, k2]) works)."""
+    """left + right; a number > 0 becomes a constant kernel, and 0 is dropped, so that sum([k1, k2]) works."""
     if isinstance(left, Kernel):
         if isinstance(right, Kernel):
             return Sum(left, right)
@@ -503,27 +563,26 @@ def divide(kernel: Kernel, value: Any) -> Kernel:
 
 
 def subtract(left: Any, right: Any) -> Kernel:
-    """Always refused: a difference of kernels is no kernel in general."""
-    given = f"{left!r} - {right!r} is no kernel in general"
+    """Raise NotAKernel: a difference of kernels is in general not a kernel."""
+    given = f"{left!r} - {right!r} is not a kernel in general"
     raise NotAKernel(message("kernel - kernel", given, "add kernels with non-negative weights instead"))
 
 
 def _require_same_space(who: str, left: Kernel, right: Kernel) -> None:
     if left.space.numbered != right.space.numbered:
-        given = f"{left!r} and {right!r}: one has kernel values for input, the other data"
-        raise InvalidInput(message(who, given, "compute all of them first and combine the matrices, as Precomputed()"))
+        given = f"{left!r} and {right!r}: only one of them reads precomputed kernel values"
+        raise InvalidInput(message(who, given, "compute both matrices, combine them, and use Precomputed()"))
 
 
 def require_kernel(who: str, kernel: Any) -> None:
     if not isinstance(kernel, Kernel):
-        advice = "give a Kernel; as_kernel(...) makes one of a name"
-        raise InvalidInput(message(who, f"{kernel!r} is no kernel", advice))
+        advice = "give a Kernel; as_kernel(...) makes one from a name"
+        raise InvalidInput(message(who, f"{kernel!r} is not a kernel", advice))
 
 
 def require_no_precomputed(who: str, kernel: Kernel) -> None:
     if kernel.space.numbered:
-        advice = "transform the matrix before you hand it over"
-        raise InvalidInput(message(who, f"{kernel!r} has kernel values for input", advice))
+        raise InvalidInput(message(who, f"{kernel!r} reads precomputed kernel values", "transform the matrix itself"))
 
 
 @dataclass(frozen=True, repr=False)
@@ -540,12 +599,15 @@ class _Pairwise(Kernel):
 
     @property
     def space(self) -> Space:
-        if of_mixed_rows(self):
+        if self._of_mixed_rows():
             return OBJECTS
         return self.right.space if self.right.space.vectors else self.left.space
 
     def as_objects(self, X: Array) -> Array:
-        refuse_whole_rows(self)
+        if self._of_mixed_rows() and (part := self._of_all_columns()) is not None:
+            given = f"{part!r:.200} reads all columns, and some of them are not numbers"
+            do = "say which columns each part reads: .on([...])"
+            raise InvalidInput(message(type(self).__name__, given, do))
         return super().as_objects(X)
 
 
@@ -633,7 +695,7 @@ class Scaled(Kernel):
 
     def __post_init__(self) -> None:
         require_kernel("Scaled", self.kernel)
-        why = "a negative multiple is no kernel; give a number ≥ 0"
+        why = "a negative multiple is not a kernel; give a number ≥ 0"
         self._set("scale", checks.non_negative("Scaled", "scale", self.scale, why))
 
     @property
@@ -666,7 +728,7 @@ class Scaled(Kernel):
 
 @dataclass(frozen=True, repr=False)
 class Power(Kernel):
-    """k(x, z) = kernel(x, z)^exponent, exponent a positive integer; or > 0 where the kernel is infinitely divisible.
+    """k(x, z) = kernel(x, z)^exponent with a positive integer, or any number > 0 if the kernel is infinitely divisible.
 
     Examples
     --------
@@ -738,28 +800,28 @@ class Normalized(Kernel):
 
     def formula(self, pair: Any) -> Any:
         k = self.kernel.formula
-        return k(pair) * _inverse_root(k(pair.x)) * _inverse_root(k(pair.z))
+        return k(pair) * inverse_root(k(pair.x)) * inverse_root(k(pair.z))
 
     def block(self, X: Array, Z: Array) -> Array:
         values = self.kernel.block(X, Z)
-        # Where blocks are dear the diagonal is, too, and of X with itself it is there already.
+        # When blocks are expensive, so is the diagonal; for K(X, X) we already have it.
         given = values.diagonal() if Z is X and self.kernel.prefers_large_blocks else self.kernel.diagonal(X)
-        rows = _inverse_root(given)
-        columns = rows if Z is X else _inverse_root(self.kernel.diagonal(Z))
+        rows = inverse_root(given)
+        columns = rows if Z is X else inverse_root(self.kernel.diagonal(Z))
         return values * rows.reshape(-1, 1) * columns.reshape(1, -1)
 
     def diagonal(self, X: Array) -> Array:
         d = self.kernel.diagonal(X)
-        root = _inverse_root(d)
-        return d * root * root  # in this order: the square of the root may overflow
+        root = inverse_root(d)
+        return d * root * root  # in this order, because root² may overflow
 
     @property
     def has_fast_matmul(self) -> bool:
         return self.kernel.has_fast_matmul
 
     def matmul(self, X: Array, Z: Array, V: Array) -> Array:
-        columns = _inverse_root(self.kernel.diagonal(Z))
-        rows = columns if Z is X else _inverse_root(self.kernel.diagonal(X))
+        columns = inverse_root(self.kernel.diagonal(Z))
+        rows = columns if Z is X else inverse_root(self.kernel.diagonal(X))
         return rows.reshape(-1, 1) * self.kernel.matmul(X, Z, columns.reshape(-1, 1) * V)
 
     @property
@@ -770,8 +832,8 @@ class Normalized(Kernel):
         return f"{self.kernel._bracketed(4)}.normalized()"
 
 
-def _inverse_root(value: Any) -> Any:
-    """1/√value, and 0 for 0; a negative value, which no kernel has, stays NaN."""
+def inverse_root(value: Any) -> Any:
+    """1/√value, 0 for 0, and NaN for negative values, which a kernel's diagonal does not have."""
     is_nonzero = absolute(value) > 0
     return where(is_nonzero, 1 / sqrt(where(is_nonzero, value, 1.0)), 0.0)
 
@@ -780,8 +842,12 @@ def _inverse_root(value: Any) -> Any:
 class OnColumns(Kernel):
     """k(x, z) = kernel(x[columns], z[columns]).
 
-    `columns` are indices from 0, or names, which `resolve` looks up. A kernel on objects, such as sequences, is on one
-    column of an array of objects, and may be added to kernels on columns of numbers:
+    Parameters
+    ----------
+    kernel : Kernel
+    columns : int, str, or iterable of these
+        Indices from 0, or names, which `resolve` looks up. A kernel on objects, such as sequences, reads one column of
+        an array of objects; it may be combined with kernels on columns of numbers.
 
     Examples
     --------
@@ -797,19 +863,27 @@ class OnColumns(Kernel):
 
     kernel: Kernel
     columns: Any
-    reads: ClassVar[str] = "columns"
 
     def __post_init__(self) -> None:
         require_kernel("on", self.kernel)
         require_no_precomputed("on", self.kernel)
         self._set("columns", checked_columns(self.columns))
-        if of_objects(self.kernel) and len(self.columns) > 1:
+        if self.kernel._of_objects() and len(self.columns) > 1:
             given = f"{self.kernel!r} on {len(self.columns)} columns"
-            raise InvalidInput(message("on", given, "a kernel of objects is on one column: give each its own kernel"))
+            raise InvalidInput(message("on", given, "a kernel of objects reads one column: use a kernel for each"))
 
     @property
     def space(self) -> Space:
-        return OBJECTS if of_mixed_rows(self) else VECTORS
+        return OBJECTS if self._of_mixed_rows() else VECTORS
+
+    def _of_objects(self) -> bool:
+        return False
+
+    def _of_mixed_rows(self) -> bool:
+        return self.kernel._of_objects() or super()._of_mixed_rows()
+
+    def _of_all_columns(self) -> None:
+        return None
 
     def as_objects(self, X: Array) -> Array:
         rows = as_mixed_rows(X, max((c for c in self.columns if isinstance(c, int)), default=0) + 1)
@@ -819,16 +893,16 @@ class OnColumns(Kernel):
 
     @property
     def has_fast_matmul(self) -> bool:
-        return of_objects(self.kernel) and self.kernel.has_fast_matmul
+        return self.kernel._of_objects() and self.kernel.has_fast_matmul
 
     def matmul(self, X: Array, Z: Array, V: Array) -> Array:
         seen = self._seen(X)
         return self.kernel.matmul(seen, seen if Z is X else self._seen(Z), V)
 
     def _seen(self, X: Array) -> Array:
-        """The chosen columns: of objects the column itself, of numbers among objects a table of numbers."""
+        """The chosen columns: one column of objects for a kernel of objects, else a table of numbers."""
         rows = Columns(self.columns).apply(X if points_of(X).columns else as_mixed_rows(X))
-        if of_objects(self.kernel):
+        if self.kernel._of_objects():
             return self.kernel.as_objects(rows[:, 0])
         return numbers_of(rows) if getattr(rows, "dtype", None) == np.dtype(object) else rows
 
@@ -854,7 +928,7 @@ class OnColumns(Kernel):
 
     def _resolved(self, X: Array, resolver: Resolver) -> Kernel:
         indices = tuple(c if isinstance(c, int) else resolver.column(c) for c in self.columns)
-        # A name inside is a name of the same table, but an index inside counts the columns chosen here.
+        # Names in the inner kernel are those of the same table, but indices there count the columns chosen here.
         inside = replace(resolver, column=lambda name: position_among(name, indices, resolver))
         rows = None if X is None else OnColumns(self.kernel, indices)._seen(X)
         return OnColumns(self.kernel._resolved(rows, inside), indices)
@@ -915,4 +989,4 @@ def _viewed(view: View, X: Array, Z: Array) -> tuple[Array, Array]:
     return seen, seen if Z is X else view.apply(Z)
 
 
-_: type[Pair] = ArrayPair  # mypy: the reference implementation has every pairing.
+_: type[Pair] = ArrayPair  # lets mypy check that ArrayPair has every pairing

@@ -1,4 +1,4 @@
-"""The kernels that texts can name."""
+"""The kernels that can be named in texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""scikit-learn's names of kernels: its kernels with its defaults, which differ between its estimators."""
+"""scikit-learn's names of kernels, with its defaults, which differ between its estimators."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mercer.kernels.vectors.stationary import Gaussian, Laplace
 __all__ = ["AFFINITIES", "MACHINES", "PAIRWISE", "Names", "completed"]
 
 Names: TypeAlias = Mapping[str, Kernel]
-"""What "rbf", "poly", "sigmoid" and "laplacian" stand for. Other names are the same in both libraries."""
+"""The kernels of the names "rbf", "poly", "sigmoid" and "laplacian". Other names mean the same in both libraries."""
 
 PAIRWISE: Names = MappingProxyType({
     "rbf": Gaussian("auto"),
@@ -22,7 +22,7 @@ PAIRWISE: Names = MappingProxyType({
     "sigmoid": Sigmoid("auto", 1.0),
     "laplacian": Laplace("auto", 1),
 })  # fmt: skip
-"""Of `sklearn.metrics.pairwise`, which `KernelRidge`, `KernelPCA` and `Nystroem` call."""
+"""The defaults of `sklearn.metrics.pairwise`, which `KernelRidge`, `KernelPCA` and `Nystroem` use."""
 
 MACHINES: Names = MappingProxyType({
     **PAIRWISE,
@@ -30,10 +30,10 @@ MACHINES: Names = MappingProxyType({
     "poly": Polynomial(3, "scale", 0.0),
     "sigmoid": Sigmoid("scale", 0.0),
 })  # fmt: skip
-"""Of `sklearn.svm`."""
+"""The defaults of `sklearn.svm`."""
 
 AFFINITIES: Names = MappingProxyType({name: kernel.replace(gamma=1.0) for name, kernel in PAIRWISE.items()})
-"""Of `sklearn.cluster.SpectralClustering`."""
+"""The defaults of `sklearn.cluster.SpectralClustering`."""
 
 
 def completed(default: Kernel) -> Callable[..., Kernel]:

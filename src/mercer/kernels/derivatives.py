@@ -1,4 +1,4 @@
-"""Derivatives of a kernel in its parameters, through the traced formula: one sweep back for all of them."""
+"""Derivatives of a kernel in its parameters: one reverse sweep through the traced formula gives all of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["ParametricKernel", "leaf_adjoints", "leaves_of", "tunable_parameters
 
 Floats = NDArray[np.float64]
 HOMOGENEOUS = {"sqdist": 2, "dot": 2, "l1": 1, "min_sum": 1, "chi2": 1, "mismatches": 0}
-"""The power of the columns' unit that a pairing has: what a length-scale divides it by."""
+"""The degree of each pairing: if the columns are divided by ℓ, the pairing is divided by ℓ^degree."""
 
 
 def symbol(name: str) -> Expression:
@@ -32,12 +32,14 @@ def symbol(name: str) -> Expression:
 def tunable_parameters(kernel: Kernel) -> dict[str, float]:
     """The positive parameters in which the traced formula can be differentiated, by name, with their values.
 
-    ``kernel__gamma`` as in `get_params`; each length-scale by itself, ``scales[0]``, ….
+    Names are those of `get_params`, such as ``kernel__gamma``; each length-scale is a parameter, ``scales[0]``, ….
 
+    Examples
+    --------
     >>> from mercer.kernels import Gaussian, Matern
     >>> tunable_parameters(2.0 * Gaussian(0.5).with_length_scales([1.0, 3.0]))
     {'scale': 2.0, 'kernel__kernel__gamma': 0.5, 'kernel__scales[0]': 1.0, 'kernel__scales[1]': 3.0}
-    >>> tunable_parameters(Matern(nu=1.5))  # ν decides which formula there is
+    >>> tunable_parameters(Matern(nu=1.5))  # another ν has another formula
     {'length_scale': 1.0}
     """
     candidates = _numbers(kernel)
@@ -52,7 +54,7 @@ def tunable_parameters(kernel: Kernel) -> dict[str, float]:
 
 
 def _numbers(kernel: Kernel, before: str = "") -> dict[str, float]:
-    """All positive real parameters that are floats."""
+    """All parameters that are positive, finite floats."""
     found: dict[str, float] = {}
     for name, value in kernel._params().items():
         if isinstance(value, Kernel):
@@ -65,7 +67,7 @@ def _numbers(kernel: Kernel, before: str = "") -> dict[str, float]:
 
 
 def _with_symbols(kernel: Kernel, names: set[str], before: str = "") -> Kernel:
-    """A copy with symbols for these parameters: only to be traced, for its checks were passed by."""
+    """A copy with symbols for these parameters. It can only be traced, since its checks were not run."""
     out = copy.copy(kernel)
     for name, value in kernel._params().items():
         if isinstance(value, Kernel):
@@ -87,7 +89,7 @@ def _traced(kernel: Kernel, names: set[str]) -> Expression:
 
 
 def _parameters_in(expression: Expression) -> None:
-    """Refuse symbols within views other than length-scales, and length-scales that a view after them bends."""
+    """Raise CannotTrace for symbols in views other than length-scales, and for length-scales before such a view."""
     for leaf in leaves_of(expression):
         views = leaf.value[1] if leaf.op in ("pairing", "self_x", "self_z") else ()
         seen = False
@@ -104,7 +106,7 @@ def _has_symbols(view: Any) -> bool:
 
 
 def leaves_of(expression: Expression) -> set[Expression]:
-    """The nodes without arguments, constants among them."""
+    """The nodes without arguments, constants included."""
     found, todo, done = set(), [expression], set()
     while todo:
         e = todo.pop()
@@ -117,8 +119,18 @@ def leaves_of(expression: Expression) -> set[Expression]:
 
 
 def leaf_adjoints(expression: Expression, values: dict[Expression, Any], G: Any) -> dict[Expression, Any]:
-    """G ∂K/∂leaf for each leaf that is no constant, of the leaf's shape; `values` are those that `evaluate` has kept.
+    """Σ G ∂K/∂leaf for each leaf but constants, in the leaf's shape.
 
+    Parameters
+    ----------
+    expression : Expression
+    values : dict
+        The value of each node, as `evaluate` stores them.
+    G : array
+        The derivative of a scalar function by the entries of K.
+
+    Examples
+    --------
     >>> s = Expression("pairing", (), ("dot", ()))
     >>> kept = {}
     >>> _ = evaluate(s**3, lambda leaf: np.array([[2.0]]), kept)
@@ -126,7 +138,7 @@ def leaf_adjoints(expression: Expression, values: dict[Expression, Any], G: Any)
     array([[12.]])
     """
     adjoints, found = {expression: G}, {}
-    for e in reversed(values):  # a node comes after its arguments there
+    for e in reversed(values):  # every node stands after its arguments in `values`
         adjoint = adjoints.pop(e, None)
         if adjoint is None or e.op == "const":
             continue
@@ -143,14 +155,19 @@ def leaf_adjoints(expression: Expression, values: dict[Expression, Any], G: Any)
 
 @dataclass(frozen=True, eq=False)
 class ParametricKernel:
-    """K(θ) of some rows with itself, and Σᵢⱼ Gᵢⱼ ∂Kᵢⱼ/∂log θ for any G, at any θ.
+    """K(θ) of some rows with themselves, and Σᵢⱼ Gᵢⱼ ∂Kᵢⱼ/∂log θ for any G, at any θ.
 
     Parameters
     ----------
     kernel : Kernel
-        Resolved.
+        A kernel without parameters that depend on data.
     names : tuple of str
-        Of `tunable_parameters`: which of its parameters θ are.
+        The parameters θ, by their names in `tunable_parameters`.
+
+    Raises
+    ------
+    InvalidInput
+        If a name is not among the tunable parameters.
 
     Examples
     --------
@@ -169,22 +186,23 @@ class ParametricKernel:
         unknown = [name for name in self.names if name not in known]
         if unknown:
             given = f"{unknown[0]!r} of {self.kernel!r}"
-            raise InvalidInput(message("ParametricKernel", given, f"it can vary {', '.join(known) or 'nothing'}"))
+            do = f"its tunable parameters are {', '.join(known)}" if known else "it has no tunable parameters"
+            raise InvalidInput(message("ParametricKernel", given, do))
         object.__setattr__(self, "_expression", _traced(self.kernel, set(self.names)))
 
     @property
     def values(self) -> Floats:
-        """θ of the kernel as it is."""
+        """The values of θ in `kernel`."""
         known = _numbers(self.kernel)
         return np.array([known[name] for name in self.names])
 
     def kernel_at(self, theta: Floats) -> Kernel:
-        """The kernel with these parameters."""
+        """The kernel with these values of θ."""
         given = dict(zip(self.names, map(float, theta), strict=True))
         return _with_numbers(self.kernel, given)
 
     def at(self, theta: Floats, X: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
-        """K, and the function G ↦ (Σᵢⱼ Gᵢⱼ ∂Kᵢⱼ/∂log θ for each θ)."""
+        """K(θ), and the function G ↦ Σᵢⱼ Gᵢⱼ ∂Kᵢⱼ/∂log θ, which returns an entry for each parameter."""
         given = dict(zip(self.names, map(float, theta), strict=True))
         tape = _Tape(self.__dict__["_expression"], X, given)
         K = np.array(np.broadcast_to(tape.value, (len(X), len(X))), np.float64)
@@ -204,7 +222,7 @@ def _with_numbers(kernel: Kernel, given: dict[str, float], before: str = "") -> 
 
 
 class _Tape:
-    """An expression on arrays, all of its nodes' values kept for the way back."""
+    """The values of all nodes of an expression on arrays, stored for the reverse sweep."""
 
     def __init__(self, expression: Expression, X: Floats, given: dict[str, float]) -> None:
         self.expression, self.X, self.given = expression, X, given
@@ -241,7 +259,7 @@ class _Tape:
         return np.array([totals[name] for name in names])
 
     def _length_scales(self, leaf: Expression, G: Any, totals: dict[str, float]) -> None:
-        """−degree · Σ G · (a column's share in the pairing), for each length-scale that is a parameter."""
+        """Add −degree · Σ G · (the column's share in the pairing) for each length-scale that is a parameter."""
         kind, views = leaf.value
         places = [i for i, v in enumerate(views) if isinstance(v, LengthScales)]
         if not any(isinstance(s, Expression) for i in places for s in views[i].scales):
@@ -258,7 +276,7 @@ class _Tape:
 
 
 def _shares(kind: str, op: str, V: Floats, G: Any) -> Floats:
-    """Σᵢⱼ Gᵢⱼ p(vᵢ, vⱼ) for each column of V, p the pairing of that column alone."""
+    """Σᵢⱼ Gᵢⱼ p(vᵢ, vⱼ) for each column v of V, with p the pairing of that column alone."""
     if op != "pairing":
         g = np.broadcast_to(np.asarray(G, np.float64).reshape(-1), len(V))
         return np.asarray(g @ V**2 if kind == "dot" else g @ V if kind == "min_sum" else np.zeros(V.shape[1]))
@@ -272,7 +290,7 @@ def _shares(kind: str, op: str, V: Floats, G: Any) -> Floats:
 
 
 def _summed(part: Any, like: Any) -> Any:
-    """An adjoint, summed over what its value was broadcast along."""
+    """An adjoint, summed over the axes along which its value was broadcast."""
     shape = np.shape(like)
     if shape == np.shape(part):
         return part
@@ -287,7 +305,7 @@ def _pow_back(g: Any, v: Any, p: Any, a: Any) -> tuple[Any]:
 
 
 def _ratio(g: Any, a: Any) -> Any:
-    """g/a, and 0 where a = 0: there √a and |a| have no derivative, and the distances under them none to give."""
+    """g/a, and 0 where a = 0: √ has no derivative there, and a distance of 0 does not depend on the parameters."""
     a = np.asarray(a, np.float64)
     return g * np.divide(1.0, a, out=np.zeros_like(a), where=a != 0)
 

@@ -1,4 +1,4 @@
-"""The one hook through which dense kernel matrices are computed."""
+"""Dense kernel matrices, by the installed engine or by the kernel's own `block`."""
 
 from __future__ import annotations
 
@@ -11,20 +11,39 @@ from mercer.kernels.symbolic.expression import WRITE_WHERE
 __all__ = ["Engine", "dense", "on_arrays", "set_engine"]
 
 Engine = Callable[[Any, Any, Any], Any]
-"""engine(kernel, X, Z): the dense matrix (Z is None for X with itself), or NotImplemented to leave it to `block`."""
+"""(kernel, X, Z) ↦ the dense matrix, or NotImplemented if `block` has to compute it; Z is None for X with itself."""
 
 _engine: Engine | None = None
 
 
 def set_engine(engine: Engine | None) -> Engine | None:
-    """Compute dense matrices with this engine from now on; returns the previous one. None: the kernel's own block."""
+    """Compute dense matrices with this engine from now on, or with the kernels' `block` if None.
+
+    Parameters
+    ----------
+    engine : callable or None
+        (kernel, X, Z) ↦ the dense matrix, or NotImplemented if `block` has to compute it; Z is None for X with itself.
+
+    Returns
+    -------
+    callable or None
+        The previous engine.
+    """
     global _engine
     previous, _engine = _engine, engine
     return previous
 
 
 def dense(kernel: Any, X: Any, Z: Any = None) -> Any:
-    """The matrix of all k(x, z); Z=None is X with itself. The kernel is resolved and the rows are validated."""
+    """The matrix of all k(x, z) of validated rows, for a kernel without parameters that depend on data.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : rows of the kernel's space
+    Z : rows of the kernel's space, optional
+        By default X.
+    """
     if _engine is not None:
         result = _engine(kernel, X, Z)
         if result is not NotImplemented:
@@ -37,11 +56,11 @@ _HINTS = {
     "Boolean value": WRITE_WHERE,
     "converted to Python scalars": "use NumPy's functions or those of mercer.kernels.functions, not math's or float()",
 }
-"""By what Python, NumPy or PyTorch says where a formula expects one number."""
+"""Advice, by a part of the message with which Python, NumPy or PyTorch refuses an array where one number is needed."""
 
 
 def on_arrays(kernel: Any, pair: Any) -> Any:
-    """The kernel's formula on arrays of pairs; where it is written for one pair, the error says what to write."""
+    """The kernel's formula on arrays of pairs; if it only works for one pair, the error says what to write instead."""
     try:
         return kernel.formula(pair)
     except (TypeError, ValueError, RuntimeError) as error:

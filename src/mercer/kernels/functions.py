@@ -1,4 +1,4 @@
-"""Elementwise functions for formulas of kernels: of symbols, of NumPy arrays, of PyTorch tensors."""
+"""Elementwise functions for formulas of kernels; they take symbols, NumPy arrays and PyTorch tensors."""
 
 from mercer.kernels.symbolic.functions import abs, cos, exp, log, maximum, minimum, sin, sqrt, tanh, where
 

@@ -1,4 +1,4 @@
-"""Kernels as text: a parser that reads expressions over names without evaluating them."""
+"""Kernels as text: a parser for expressions over names of kernels, which evaluates no code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mercer.kernels.vectors.formula import Formula, is_formula
 __all__ = ["as_kernel", "kernel_names", "parse", "register"]
 
 _NAMES: dict[str, type[Kernel]] = {name: type(kernel) for name, kernel in PAIRWISE.items()}
-"""What `register` was given, and scikit-learn's names."""
+"""The classes that `register` got, and those of scikit-learn's names."""
 _METHODS = ("normalized", "on", "with_length_scales")
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -35,13 +35,15 @@ _MAX_RANGE = 1_000_000
 
 
 def register(*classes: type[Kernel]) -> None:
-    """Let texts name these classes. Some of them read texts themselves, so this file cannot import them."""
+    """Make classes known by their names. This module cannot import them all, because some of them parse texts."""
     _NAMES.update({one.__name__.lower(): one for one in classes})
 
 
 def kernel_names() -> tuple[str, ...]:
     """The names that `parse` knows.
 
+    Examples
+    --------
     >>> "gaussian" in kernel_names()
     True
     """
@@ -49,18 +51,31 @@ def kernel_names() -> tuple[str, ...]:
 
 
 def as_kernel(given: Any, names: Names = PAIRWISE) -> Kernel:
-    """A kernel of a kernel, a name or expression, a formula over pairings, or a function f(X, Z) of blocks.
+    """A kernel from a name, an expression, a formula over pairings, or a function; a kernel is returned unchanged.
 
-    A name stands for the class of that name with its own defaults; but "rbf", "poly", "sigmoid" and "laplacian" are
-    scikit-learn's names and have scikit-learn's defaults, in expressions too: those of its pairwise functions, or in
-    an estimator those of its counterpart (`names`).
+    Parameters
+    ----------
+    given : Kernel, str or callable
+        A text is a name ("gaussian"), an expression ("0.5*gaussian(gamma=0.1) + linear()"), or a formula over pairings
+        ("exp(-sqdist)"). A function f(X, Z) takes blocks of rows.
+    names : mapping, optional
+        The kernels of scikit-learn's names "rbf", "poly", "sigmoid" and "laplacian", alone and in expressions. By
+        default they have the defaults of scikit-learn's pairwise functions, and in an estimator those of its
+        counterpart. All other names have their class's own defaults.
 
+    Raises
+    ------
+    InvalidInput
+        If it is none of these, or a text cannot be parsed.
+
+    Examples
+    --------
     >>> as_kernel("gaussian"), as_kernel("rbf"), as_kernel("poly(degree=2)")
     (Gaussian(), Gaussian(gamma='auto'), Polynomial(degree=2, gamma='auto'))
     >>> as_kernel("1 / (1 + sqdist)")
     Formula('1 / (1 + sqdist)')
 
-    A text that is a kernel's name is that kernel, though a pairing is called so too:
+    The name of a kernel alone is the kernel, although a pairing may have the same name:
 
     >>> as_kernel("chi2"), as_kernel("exp(-chi2)")
     (Chi2(), Formula('exp(-chi2)'))
@@ -72,36 +87,49 @@ def as_kernel(given: Any, names: Names = PAIRWISE) -> Kernel:
     if callable(given) and not isinstance(given, type):
         return Function(given)
     advice = f"give a Kernel, a function f(X, Z), or a name: {', '.join(kernel_names())}"
-    raise InvalidInput(message("kernel", f"{given!r} is no kernel", advice))
+    raise InvalidInput(message("kernel", f"{given!r} is not a kernel", advice))
 
 
 def _named(text: str, names: Names) -> Kernel | None:
-    """The kernel of a text that is a name alone, as most are: without a syntax tree. Kernels never change."""
+    """The kernel of a text that is just a name, as most are; it needs no syntax tree."""
     key = text.strip().lower()
     return names[key] if key in names else _NAMES[key]() if key in _NAMES else None
 
 
 def parse(text: str, names: Names = PAIRWISE) -> Kernel:
-    """The kernel that an expression such as "0.5*gaussian(gamma=0.1)+linear()" describes; nothing is evaluated.
+    """The kernel of an expression such as "0.5*gaussian(gamma=0.1)+linear()"; no code is evaluated.
 
-    Names in either case, `+ * / **`, numbers, and the methods on, normalized, with_length_scales.
+    Parameters
+    ----------
+    text : str
+        Names of kernels in upper or lower case, `+ * / **`, numbers, and the methods on, normalized and
+        with_length_scales.
+    names : mapping, optional
+        The kernels of scikit-learn's names, as for `as_kernel`.
 
+    Raises
+    ------
+    InvalidInput
+        If the text cannot be parsed; the message shows the part that is wrong.
+
+    Examples
+    --------
     >>> parse("gaussian(gamma='median').on([0, 2]) + 2*polynomial(degree=2)")
     Gaussian(gamma='median').on([0, 2]) + 2.0 * Polynomial(degree=2)
     """
     if not isinstance(text, str):
-        raise InvalidInput(message("parse", f"{type(text).__name__} is no text", "give an expression in a string"))
+        raise InvalidInput(message("parse", f"a {type(text).__name__}", "give an expression in a string"))
     if len(text) > _MAX_LENGTH:
         given = f"an expression of {len(text)} characters"
-        raise InvalidInput(message("parse", given, f"at most {_MAX_LENGTH} are read; compose the kernel in Python"))
+        raise InvalidInput(message("parse", given, f"give at most {_MAX_LENGTH}, or compose the kernel in Python"))
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         advice = "write it as in Python: 0.5*gaussian(gamma=0.1) + linear()"
-        raise InvalidInput(message("parse", f"{_short(text)} is no expression ({error})", advice)) from error
+        raise InvalidInput(message("parse", f"{_short(text)} is not an expression ({error})", advice)) from error
     kernel = _Reader(text, names).value(tree, 0)
     if not isinstance(kernel, Kernel):
-        raise InvalidInput(message("parse", f"{_short(text)} is no kernel", "name at least one kernel"))
+        raise InvalidInput(message("parse", f"{_short(text)} is not a kernel", "name at least one kernel"))
     return kernel
 
 
@@ -110,7 +138,7 @@ def _short(text: str) -> str:
 
 
 class _Reader:
-    """Walks the syntax tree of one text; every node that is not listed is refused."""
+    """Walks through the syntax tree of a text, and refuses all nodes but those listed here."""
 
     def __init__(self, text: str, names: Names) -> None:
         self.text, self.names = text, names
@@ -122,7 +150,8 @@ class _Reader:
     def value(self, tree: ast.expr, depth: int) -> Any:
         """A kernel or a number."""
         if depth > _MAX_DEPTH:
-            self.refuse(tree, "is nested too deeply", f"at most {_MAX_DEPTH} levels; compose the kernel in Python")
+            do = f"give at most {_MAX_DEPTH} levels, or compose the kernel in Python"
+            self.refuse(tree, "is nested too deeply", do)
         match tree:
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
                 return self.combined(tree, op, self.value(left, depth + 1), self.value(right, depth + 1))
@@ -135,7 +164,7 @@ class _Reader:
             case ast.Call(func=ast.Attribute(value=inner, attr=method)):
                 return self.call(tree, self.method(tree, inner, method, depth), depth)
             case ast.Constant(value=bool() | complex()):
-                self.refuse(tree, "is no kernel", "give a kernel or a real number")
+                self.refuse(tree, "is not a kernel", "give a kernel or a real number")
             case ast.Constant(value=int() | float() as number):
                 return number
         self.refuse(tree, "cannot be read here", "use kernels, numbers, + * / ** and " + ", ".join(_METHODS))
@@ -149,7 +178,7 @@ class _Reader:
             self.refuse(tree, f"cannot be combined ({error})", "write kernel + kernel, 2 * kernel, kernel ** 2")
 
     def builder(self, tree: ast.expr, name: str) -> Callable[..., Kernel]:
-        """What makes the kernel of this name."""
+        """The function or class that makes the kernel of this name."""
         key = name.lower().replace("_", "")
         if key in self.names:
             return completed(self.names[key])
@@ -157,7 +186,7 @@ class _Reader:
             return _NAMES[key]
         if key == "function":
             self.refuse(tree, "needs a Python function", "compose this kernel in Python: Function(f)")
-        bare = isinstance(tree, ast.Name)  # what is called is no pairing
+        bare = isinstance(tree, ast.Name)  # pairings cannot be called
         if bare and name in (*PAIRINGS, "xx", "zz"):
             do = f"write Formula({_short(self.text)}), or give the text to an estimator or to as_kernel"
             self.refuse(tree, "is a pairing of a formula, and this text is read as an expression of kernels", do)
@@ -196,15 +225,14 @@ class _Reader:
             self.refuse(tree, f"has arguments that do not fit ({error})", f"the parameters of {called} are {known}")
 
     def inner(self, tree: ast.expr, depth: int) -> Any:
-        """A kernel, or what is one of its parameters."""
-        return (
-            self.value(tree, depth) if isinstance(tree, ast.Call | ast.BinOp | ast.Name) else self.argument(tree, depth)
-        )
+        """A kernel, or another argument of a kernel that contains a kernel."""
+        is_kernel = isinstance(tree, ast.Call | ast.BinOp | ast.Name)
+        return self.value(tree, depth) if is_kernel else self.argument(tree, depth)
 
     def argument(self, tree: ast.expr, depth: int) -> Any:
         """A number, a string, None, inf, or a list of these; range(a, b) for columns."""
         if depth > _MAX_DEPTH:
-            self.refuse(tree, "is nested too deeply", f"at most {_MAX_DEPTH} levels")
+            self.refuse(tree, "is nested too deeply", f"give at most {_MAX_DEPTH} levels")
         match tree:
             case ast.Constant(value=None | bool() | int() | float() | str() as value):
                 return value
@@ -220,6 +248,6 @@ class _Reader:
                 func=ast.Name(id="range"), args=[ast.Constant(value=int() as a), ast.Constant(value=int() as b)]
             ):
                 if b - a > _MAX_RANGE:
-                    self.refuse(tree, "is too long", f"at most {_MAX_RANGE} columns can be named so")
+                    self.refuse(tree, "is too long", f"give at most {_MAX_RANGE} columns")
                 return range(a, b)
-        self.refuse(tree, "is no value for a parameter", "give a number, a string or a list")
+        self.refuse(tree, "is not a value for a parameter", "give a number, a string or a list")

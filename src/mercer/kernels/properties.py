@@ -1,4 +1,4 @@
-"""What is proved about a kernel, and what the closure theorems prove about compositions."""
+"""The properties that are proved for kernels, and those that closure theorems prove for compositions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = [
 
 
 class Definiteness(Enum):
-    """The sign of Σᵢⱼ cᵢcⱼ k(xᵢ, xⱼ) for distinct points, as far as it is proved."""
+    """The sign of Σᵢⱼ cᵢcⱼ k(xᵢ, xⱼ) for distinct points xᵢ, if it is proved."""
 
     POSITIVE_DEFINITE = "positive definite"
     POSITIVE_SEMIDEFINITE = "positive semi-definite"
@@ -32,9 +32,17 @@ CPD, UNKNOWN = Definiteness.CONDITIONALLY_POSITIVE, Definiteness.UNKNOWN
 
 @dataclass(frozen=True)
 class Properties:
-    """What a kernel declares: definiteness; whether k(x, z) depends on x − z only; whether it is bounded.
+    """The properties of a kernel that are proved.
 
-    `infinitely_divisible`: every positive power of the kernel is a kernel.
+    Parameters
+    ----------
+    definiteness : Definiteness
+    stationary : bool
+        Whether k(x, z) depends on x − z only.
+    bounded : bool
+        Whether the values of k are bounded.
+    infinitely_divisible : bool
+        Whether every positive power of k is a kernel.
     """
 
     definiteness: Definiteness = UNKNOWN
@@ -44,7 +52,7 @@ class Properties:
 
 
 def of_sum(a: Properties, b: Properties) -> Properties:
-    """Convex cone: kernels are closed under sums, and a strictly positive term makes the sum strictly positive."""
+    """Kernels form a convex cone: a sum of kernels is a kernel, and strictly positive if one of its terms is."""
     pair = {a.definiteness, b.definiteness}
     mercer = PD if PD in pair else PSD
     definiteness = mercer if pair <= {PD, PSD} else CPD if pair <= {PD, PSD, CPD} else UNKNOWN
@@ -52,7 +60,7 @@ def of_sum(a: Properties, b: Properties) -> Properties:
 
 
 def of_product(a: Properties, b: Properties) -> Properties:
-    """Schur's product theorem: the entrywise product of positive (semi-)definite matrices is one."""
+    """Schur's product theorem: the entrywise product of positive definite matrices is positive definite."""
     pair = {a.definiteness, b.definiteness}
     definiteness = PD if pair == {PD} else PSD if pair <= {PD, PSD} else UNKNOWN
     return Properties(
@@ -64,33 +72,33 @@ def of_product(a: Properties, b: Properties) -> Properties:
 
 
 def of_scaled(a: Properties, scale: float) -> Properties:
-    """Convex cone: kernels are closed under non-negative factors; the factor 0 leaves the zero kernel."""
+    """Kernels form a convex cone: a non-negative multiple of a kernel is a kernel; the multiple 0 is the kernel 0."""
     if scale == 0:
         return Properties(PSD, stationary=True, bounded=True, infinitely_divisible=a.infinitely_divisible)
     return a
 
 
 def of_power(a: Properties, exponent: float) -> Properties:
-    """Schur's product theorem, repeated; for a fractional power, infinite divisibility (Schoenberg; Horn)."""
+    """Schur's product theorem for integer powers; infinite divisibility for fractional powers (Schoenberg; Horn)."""
     if exponent == 1:
         return a
     fractional = exponent != int(exponent)
     definiteness = a.definiteness if a.definiteness in (PD, PSD) else UNKNOWN
-    # A fractional power of a strictly positive kernel is proved to be semi-definite only.
+    # A fractional power of a strictly positive definite kernel is only proved to be semi-definite.
     return replace(a, definiteness=PSD if fractional and definiteness is PD else definiteness)
 
 
 def of_normalized(a: Properties) -> Properties:
-    """Congruence by a diagonal matrix keeps the inertia; Cauchy–Schwarz bounds the result by 1."""
+    """Congruence with a diagonal matrix keeps the signs of eigenvalues; by Cauchy–Schwarz the values are at most 1."""
     kept = a.definiteness if a.definiteness in (PD, PSD, Definiteness.INDEFINITE) else UNKNOWN
     return Properties(kept, a.stationary, kept.is_mercer, a.infinitely_divisible)
 
 
 def of_on_columns(a: Properties) -> Properties:
-    """Pull-back along a map: a kernel stays a kernel; strictness is lost where two rows agree on the columns."""
+    """k(f(x), f(z)) is a kernel for every map f; it is not strictly positive, as rows may agree on the columns."""
     return replace(a, definiteness=PSD) if a.definiteness is PD else a
 
 
 def of_rescaled_columns(a: Properties) -> Properties:
-    """Pull-back along a one-to-one linear map: everything is kept."""
+    """k(Ax, Az) with an invertible matrix A has the properties of k."""
     return a

@@ -1,4 +1,4 @@
-"""What else the kernels ask of a table of rows, beside `mercer.points`."""
+"""Conversion of rows for kernels."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ __all__ = ["to_numpy"]
 
 
 def to_numpy(X: Any) -> Any:
-    """A tensor as a NumPy array; arrays and CSR as they are."""
+    """A tensor as a NumPy array; other rows unchanged."""
     return X.detach().cpu().numpy() if is_torch(X) else X

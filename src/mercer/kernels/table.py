@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
 from mercer.kernels.base import Array, Kernel
-from mercer.kernels.mixed import of_objects as reads_objects
 from mercer.kernels.names import as_kernel
 from mercer.kernels.properties import Properties
 from mercer.kernels.sequences import GappedKmer
@@ -34,8 +33,16 @@ PLANS = (ColumnPlan, TextPlan, SeasonPlan)
 
 @dataclass(frozen=True)
 class TablePart:
-    """Some columns of a table, how they become numbers, and the kernel on these.
+    """Some columns of a table, the plans that encode them as numbers, and the kernel on these numbers.
 
+    Parameters
+    ----------
+    name : str
+    plans : tuple of ColumnPlan, TextPlan or SeasonPlan
+    kernel : Kernel
+
+    Examples
+    --------
     >>> TablePart("kind", (ColumnPlan("kind", "category", categories=("a", "b")),), Gaussian(0.25))
     kind: Gaussian(gamma=0.25)
     """
@@ -45,10 +52,8 @@ class TablePart:
     kernel: Kernel
 
     def __post_init__(self) -> None:
-        plans = (
-            isinstance(self.plans, tuple | list) and all(isinstance(one, PLANS) for one in self.plans) and self.plans
-        )
-        if not (isinstance(self.name, str) and plans and isinstance(self.kernel, Kernel)):
+        planned = isinstance(self.plans, tuple | list) and all(isinstance(one, PLANS) for one in self.plans)
+        if not (isinstance(self.name, str) and planned and self.plans and isinstance(self.kernel, Kernel)):
             given = f"name={self.name!r:.40}, plans={self.plans!r:.60}, kernel={self.kernel!r:.60}"
             raise InvalidInput(message("TablePart", given, "give a name, a tuple of plans of columns, and a kernel"))
 
@@ -63,15 +68,14 @@ class TablePart:
         return [feature for plan in self.plans for feature in plan.features]
 
     def with_kernel(self, kernel: Kernel) -> TablePart:
-        """The part with another kernel, and its column as that reads it: as texts, or as numbers."""
-        of_objects = [getattr(plan, "of_objects", False) for plan in self.plans]
-        if reads_objects(kernel) == any(of_objects):
+        """The part with another kernel; a kernel of sequences reads the column as texts, any other as numbers."""
+        if kernel._of_objects() == any(getattr(plan, "of_objects", False) for plan in self.plans):
             return replace(self, kernel=kernel)
         if len(self.columns) > 1:
             given = f"{kernel!r} for the part {self.name!r} of {len(self.columns)} columns"
-            raise InvalidInput(message("TableKernel", given, "a kernel of sequences is on one column of texts"))
+            raise InvalidInput(message("TableKernel", given, "a kernel of sequences reads one column of texts"))
         name = self.columns[0]
-        plan = ColumnPlan(name, "text") if reads_objects(kernel) else TextPlan(name)
+        plan = ColumnPlan(name, "text") if kernel._of_objects() else TextPlan(name)
         return TablePart(self.name, (plan,), kernel)
 
     def __repr__(self) -> str:
@@ -83,15 +87,20 @@ class TablePart:
 class TableKernel(Kernel):
     """k(x, z) = Πₚ kₚ(x, z), or Σₚ kₚ(x, z): the product or the sum of a kernel for each part of a table's columns.
 
-    It takes data frames (pandas or polars), whose columns it finds by name. Each row becomes numbers once, and from
-    there on it is a kernel of vectors, `vector_kernel`, with everything that these can. A part with a kernel of
-    sequences keeps its column's texts beside the numbers. `table_kernel` makes one.
+    It takes data frames (pandas or polars) and finds their columns by name. Rows are encoded once as numbers, and
+    texts for kernels of sequences; then `vector_kernel` computes all values. `table_kernel` makes a kernel that suits a
+    data frame.
 
     Parameters
     ----------
     parts : tuple of TablePart
     combine : "product" or "sum"
-        Rows are alike in a product where all parts are, in a sum where some are.
+        A product is large for rows that are similar in all parts, a sum for rows that are similar in some.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no part, or `combine` is something else.
 
     Examples
     --------
@@ -119,11 +128,11 @@ class TableKernel(Kernel):
         if strange := [part for part in self.parts if not isinstance(part, TablePart)]:
             raise InvalidInput(message("TableKernel", f"the part {strange[0]!r:.60}", "give parts of type TablePart"))
 
-    # ---- to be changed -----------------------------------------------------------------------------------------------
+    # ---- variants ----------------------------------------------------------------------------------------------------
 
     def with_part(self, name: str, kernel: Kernel | str) -> Self:
-        """Another kernel for a part, on the same columns; one of sequences reads the texts of a column as they are."""
-        at, own = self._place(name), as_kernel(kernel)
+        """A copy with another kernel for a part, on the same columns; a kernel of sequences reads texts."""
+        at, own = self._index(name), as_kernel(kernel)
         if not own.is_resolved or own.space.numbered:
             given = f"{own!r} for the part {name!r}"
             do = "give a kernel of vectors or of sequences with numbers for its parameters"
@@ -132,46 +141,46 @@ class TableKernel(Kernel):
         return replace(self, parts=tuple(parts))
 
     def without(self, *names: str) -> Self:
-        """The kernel that does not look at these parts."""
-        gone = {self._place(name) for name in names}
+        """A copy without these parts."""
+        gone = {self._index(name) for name in names}
         return replace(self, parts=tuple(part for i, part in enumerate(self.parts) if i not in gone))
 
     def combined_by(self, combine: Literal["product", "sum"]) -> Self:
-        """The product or the sum of the same parts."""
+        """A copy that is the product or the sum of the same parts."""
         return replace(self, combine=combine)
 
-    def _place(self, name: str) -> int:
+    def _index(self, name: str) -> int:
         names = [part.name for part in self.parts]
         if name not in names:
             raise InvalidInput(message("TableKernel", f"no part {name!r}", f"the parts are {', '.join(names)}"))
         return names.index(name)
 
-    # ---- what it computes --------------------------------------------------------------------------------------------
+    # ---- values ------------------------------------------------------------------------------------------------------
 
     def rows(self, frame: Any) -> Any:
-        """The numbers of a data frame's rows, and texts for kernels of sequences; such rows are taken as they are."""
+        """The encoded rows of a data frame: numbers, and texts for kernels of sequences. Encoded rows are returned."""
         frame = rows_of(frame)
         if isinstance(frame, np.ndarray) and frame.dtype.kind in "fO":
             if frame.ndim == 2 and frame.shape[1] == len(self.features):
                 return frame
             given = f"an array of shape {frame.shape}"
-            raise InvalidInput(message("TableKernel", given, "give a data frame with the columns it was made for"))
+            raise InvalidInput(message("TableKernel", given, "give a data frame with the columns of the kernel"))
         frame = as_frame(frame, "TableKernel")
         plans = [plan for part in self.parts for plan in part.plans]
         absent = sorted({plan.name for plan in plans} - set(frame.columns))
         if absent:
-            advice = "give a table with the columns that the kernel was made for, in any order"
+            advice = "give a table with the columns of the kernel, in any order"
             raise InvalidInput(message("TableKernel", f"no column {', '.join(map(repr, absent[:5]))}", advice))
         return np.ascontiguousarray(np.hstack([plan.encode(frame[plan.name]) for plan in plans]))
 
     @property
     def features(self) -> list[str]:
-        """The names of the columns of `rows`."""
+        """The names of the columns of the encoded rows."""
         return [feature for part in self.parts for feature in part.features]
 
     @cached_property
     def vector_kernel(self) -> Kernel:
-        """The kernel of `rows`, traced and run like any other."""
+        """The kernel of the encoded rows."""
         total: Kernel | None = None
         start = 0
         for part in self.parts:
@@ -216,7 +225,7 @@ class TableKernel(Kernel):
         return f"TableKernel({mark.join(map(repr, self.parts))})"
 
 
-# ---- how it is made -------------------------------------------------------------------------------------------------
+# ---- the choice of parts ---------------------------------------------------------------------------------------------
 
 
 def table_kernel(
@@ -228,42 +237,43 @@ def table_kernel(
     max_categories: int = 20,
     random_state: Any = 0,
 ) -> TableKernel:
-    """A kernel for the rows of a data frame, suited to the kinds of its columns; to be read, changed, and fitted with.
+    """A kernel for the rows of a data frame, with a part for each kind of column.
 
-    * Numbers (and true or false) together: a Gaussian with the median heuristic's bandwidth on standardised columns,
-      skewed ones by their logarithms; a missing value is the median, and a column says where it was missing. Text of
-      which 95 % are numbers is numbers, and the rest stand for missing ones; any other text in such a column is refused
-      later, with the column and the row.
-    * Each column of categories: a Gaussian on indicators, e^(−2γ) for two that differ; missing is a category, rare ones
-      are one, and so are those that were not seen. γ is such that the median of all mismatches weighs as the median
-      distance of the numbers.
-    * Dates are numbers too; where they span a year, times ½ + ½ of a periodic kernel of the part of the year.
-    * Text, of which nearly all values are distinct: ½ + ½ of the cosine of its counts of three letters in a row.
-    * Sequences of nucleotides or of amino acids: ½ + ½ of a normalised kernel of k-mers with gaps. Any other kernel of
-      sequences on a column of texts: ``table_kernel(df).with_part("seq", Spectrum(5))``.
-    * Constant columns, and those without values, are left out.
+    * All numbers, with true and false: a Gaussian on standardised columns, whose bandwidth is the median heuristic's.
+      Skewed columns become their logarithms. Missing values become the median, with an indicator column for them. A
+      column of texts of which at least 95 % are numbers is a column of numbers, and its other texts count as missing;
+      a new text among rows to predict is refused with its column and row.
+    * Each column of categories: a Gaussian on indicators, so that two different categories have the value e^(−2γ). A
+      missing value is a category, all rare categories are one, and so are categories that the training rows do not
+      have. γ gives the median number of mismatches the same weight as the median distance of the numbers.
+    * Dates are numbers; if they span a year, a further part is ½ + ½ of a periodic kernel of the time of the year.
+    * Texts that are nearly all different: ½ + ½ of the cosine of their counts of three consecutive letters.
+    * Sequences of nucleotides or of amino acids: ½ + ½ of a normalised kernel of k-mers with gaps. For another kernel
+      of sequences on a column of texts write ``table_kernel(df).with_part("seq", Spectrum(5))``.
+    * Constant columns, and columns without values, are ignored.
 
     Parameters
     ----------
     frame : pandas or polars data frame
         Training rows, without the target.
-    combine : "product" or "sum"
+    combine : "product" or "sum", default "product"
     text, ignore : names of columns
-        To be read as text, or left out.
-    max_categories : int
-        Of one column; rarer ones are pooled.
+        Columns to read as text, and columns to ignore.
+    max_categories : int, default 20
+        The most categories of a column; rarer ones become one category.
     random_state : int, RandomState or None, default 0
-        Of the sample that the median heuristic looks at.
+        Draws the sample of rows that the median heuristic uses.
 
     Raises
     ------
     InvalidInput
-        For what is no data frame, and where no column is left. The kernel itself raises it for a frame without one of
-        its columns, or with a text that is no number in a column of numbers.
+        If `frame` is not a data frame, or all its columns are ignored. The kernel itself raises it for a data frame
+        that lacks one of its columns, or has a text in a column of numbers.
 
     References
     ----------
-    J. Shawe-Taylor, N. Cristianini (2004). Kernel Methods for Pattern Analysis. Cambridge. Chapters 3, 9, 11.
+    J. Shawe-Taylor, N. Cristianini (2004). Kernel Methods for Pattern Analysis. Cambridge. Chapters 3 (Properties of
+    kernels), 9 (Basic kernels and kernel types) and 11 (Kernels for structured data: strings, trees, etc.).
 
     Examples
     --------
@@ -300,7 +310,7 @@ def table_kernel(
 
 
 def _of_letters(plan: ColumnPlan) -> Kernel:
-    """K-mers with gaps: longer ones of four letters than of twenty."""
+    """A kernel of k-mers with gaps; they are longer for nucleotides (4 letters) than for amino acids (20)."""
     return GappedKmer(g=8, k=5) if "nucleotides" in plan.said else GappedKmer(g=5, k=3)
 
 
@@ -323,7 +333,7 @@ def _categories(plans: list[ColumnPlan], frame: Any, seed: int) -> list[TablePar
 
 
 def _season(plan: ColumnPlan, values: Any) -> list[TablePart]:
-    """A periodic part for dates that span a year."""
+    """A periodic part for dates that span at least a year."""
     if values.dtype.kind != "M" and plan.form in ("", PERCENT):
         return []
     days = as_numbers(values, plan.form)
@@ -335,5 +345,5 @@ def _season(plan: ColumnPlan, values: Any) -> list[TablePart]:
 
 
 def _number(value: float) -> float:
-    """Six digits: a kernel that can be read aloud and typed again."""
+    """The value in six digits, so that the kernel's text is short."""
     return float(f"{value:.6g}") if math.isfinite(value) else value

@@ -1,4 +1,4 @@
-"""What becomes of a column of text, or of dates, in a kernel on tables: its features."""
+"""Plans that encode a column of texts, or of dates, as columns of numbers for a kernel on tables."""
 
 from __future__ import annotations
 
@@ -19,13 +19,21 @@ __all__ = ["YEAR", "SeasonPlan", "TextPlan"]
 Floats = NDArray[np.float64]
 YEAR = 365.2425
 WIDEST, LONGEST = 1 << 20, 1000
-"""The most columns for the features of a text, and the most characters of a feature."""
+"""The largest width and the largest length of a `TextPlan`."""
 
 
 @dataclass(frozen=True)
 class TextPlan:
-    """Text ↦ the counts of its runs of `length` characters, by hash in `width` columns: a spectrum kernel's features.
+    """Text ↦ the counts of its substrings of `length` characters, hashed into `width` columns: spectrum features.
 
+    Parameters
+    ----------
+    name : str
+        The column of the data frame.
+    width, length : int
+
+    Examples
+    --------
     >>> import pandas as pd
     >>> plan = TextPlan("title", width=8, length=2)
     >>> plan.encode(pd.Series(["ab", None])).sum(axis=1)  # " a", "ab", "b "; nothing
@@ -47,7 +55,7 @@ class TextPlan:
         return [f"{self.name}[{j}]" for j in range(self.width)]
 
     def encode(self, values: Any) -> Floats:
-        """One row for each value; case is ignored, and missing is a row of zeros."""
+        """A row for each value; case is ignored, and a missing value becomes a row of zeros."""
         text, absent = as_text(values)
         out = np.zeros((len(text), self.width))
         for row, one, empty in zip(out, text, absent, strict=True):
@@ -60,8 +68,19 @@ class TextPlan:
 
 @dataclass(frozen=True)
 class SeasonPlan:
-    """Dates ↦ the part of the year, from 0 to 1; missing ones `fill`, in days since 1970.
+    """Dates ↦ the time of the year, from 0 to 1.
 
+    Parameters
+    ----------
+    name : str
+        The column of the data frame.
+    fill : float
+        Replaces missing dates, in days since 1970.
+    form : str
+        The format of dates that are texts.
+
+    Examples
+    --------
     >>> import pandas as pd
     >>> SeasonPlan("when").encode(pd.to_datetime(pd.Series(["1970-01-01", "1970-07-02"]))).round(2).tolist()
     [[0.0], [0.5]]
@@ -82,7 +101,7 @@ class SeasonPlan:
         return [f"{self.name}, part of the year"]
 
     def encode(self, values: Any) -> Floats:
-        """One row for each value."""
+        """A row for each value."""
         days = given_numbers(self.name, values, form=self.form)
         return np.remainder(np.where(np.isnan(days), self.fill, days) / YEAR, 1.0)[:, None]
 

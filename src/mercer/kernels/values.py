@@ -1,4 +1,4 @@
-"""Kernels without a formula over pairings: precomputed values, any Python function."""
+"""Kernels without a formula over pairings: precomputed values, and Python functions."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from mercer.errors import InvalidInput, MercerError, message
 from mercer.kernels.base import Array, Kernel
 from mercer.kernels.parameters import checks
-from mercer.points import KERNEL_VALUES, OBJECTS, Space, as_rows, is_torch, points_of
+from mercer.points import KERNEL_VALUES, OBJECTS, Numbers, Space, as_rows, is_torch, points_of, vectors_of
 
 __all__ = ["Function", "Precomputed"]
 
 
 @dataclass(frozen=True, repr=False)
 class Precomputed(Kernel):
-    """k(x, j) = the j-th value of the row x: the data are kernel values against the training points.
+    """k(x, j) = the j-th entry of the row x: data are kernel values with the training points.
 
-    X has one row per point and one column per training point; Z is None for all training points, or their column
-    indices (an integer vector). The two can differ in number, so that landmarks need no square matrix.
+    X has a row for each point and a column for each training point, so it need not be square. Z is None for all
+    training points, or an integer vector of their column indices.
 
     Examples
     --------
@@ -44,8 +43,11 @@ class Precomputed(Kernel):
 
     def block(self, X: Array, Z: Array | None) -> Array:
         """The columns Z of the rows X."""
-        X = X.toarray() if sp.issparse(X) else X
-        return X if Z is None or Z is X else X[:, _indices(Z, X.shape[1])]
+        points = vectors_of(X)
+        values = points.dense() if points.sparse else X
+        if Z is None or Z is X:
+            return values
+        return values[:, Numbers(np.asarray(Z), points.columns).validate("Precomputed").rows]
 
     def diagonal(self, X: Array) -> Array:
         """The diagonal of the square matrix of the training points."""
@@ -55,31 +57,25 @@ class Precomputed(Kernel):
         return X.diagonal()
 
 
-def _indices(Z: Any, columns: int) -> Any:
-    indices = np.asarray(Z)
-    if indices.ndim != 1 or indices.dtype.kind not in "iu":
-        given = f"Z of shape {indices.shape} and dtype {indices.dtype}"
-        raise InvalidInput(message("Precomputed", given, "give the column indices of training points, or None for all"))
-    if len(indices) and not (indices.min() >= 0 and indices.max() < columns):
-        given = f"column index {indices.max()} or {indices.min()} of {columns} columns"
-        raise InvalidInput(message("Precomputed", given, "count training points from 0"))
-    return indices
-
-
 @dataclass(frozen=True, repr=False)
 class Function(Kernel):
-    """k(x, z) = func(x, z), any Python function, of single objects or of blocks.
+    """k(x, z) = func(x, z) for a Python function of single objects or of blocks.
+
+    It is not known whether the function is a Mercer kernel, and `properties` says so.
 
     Parameters
     ----------
     func : callable
         With mode="block" func(X, Z) returns the array of all values; with mode="pair" func(x, z) returns one number.
-        Pairs may be of any objects: X and Z are then any sequences.
+        The objects may be of any kind.
     mode : "block" or "pair", default "block"
     symmetric : bool, default True
-        func(x, z) = func(z, x), so that half of the pairs of X with itself need no call.
+        Whether func(x, z) = func(z, x); if so, it is called for half of the pairs of X with itself.
 
-    Whether such a function is a kernel is not known; `properties` says so.
+    Raises
+    ------
+    InvalidInput
+        If `func` cannot be called with two arguments, or returns something else than finite numbers.
 
     Examples
     --------
@@ -97,9 +93,7 @@ class Function(Kernel):
         if not callable(self.func):
             raise InvalidInput(message("Function", f"func={self.func!r} cannot be called", "give f(x, z)"))
         if not _takes_two(self.func):
-            do = (
-                "give f(X, Z) of two blocks of rows; for a formula of a pair write text, 'exp(-sqdist)', or a subclass "
-            )
+            do = "give f(X, Z) of two blocks of rows; for a formula of a pair give text, 'exp(-sqdist)', or a subclass "
             do += "of Kernel with formula(self, pair)"
             raise InvalidInput(message("Function", f"func={self.func!r} does not take two arguments", do))
         self._set("mode", checks.one_of("Function", "mode", self.mode, ("block", "pair")))
@@ -110,9 +104,12 @@ class Function(Kernel):
     def space(self) -> Space:
         return OBJECTS
 
+    def _of_objects(self) -> bool:
+        return False  # it takes vectors as well
+
     def block(self, X: Array, Z: Array) -> Array:
-        """func on all pairs, checked for shape and finite values, in the dtype of the rows where they have one."""
-        values = self._pairs(X, Z) if self.mode == "pair" else self._whole(X, Z)
+        """func for all pairs, checked for shape and finite values, in the dtype of the rows."""
+        values = self._pairs(X, Z) if self.mode == "pair" else self._all_at_once(X, Z)
         return _checked(values, (len(points_of(X)), len(points_of(Z))), X)
 
     def diagonal(self, X: Array) -> Array:
@@ -121,7 +118,7 @@ class Function(Kernel):
             return _checked([self.func(X[i], X[i]) for i in count], (len(count),), X)
         return _checked([np.asarray(self.func(X[i : i + 1], X[i : i + 1])).item() for i in count], (len(count),), X)
 
-    def _whole(self, X: Array, Z: Array) -> Any:
+    def _all_at_once(self, X: Array, Z: Array) -> Any:
         try:
             return self.func(X, Z)
         except (TypeError, ValueError, IndexError) as error:
@@ -153,7 +150,7 @@ def _takes_two(func: Callable[..., Any]) -> bool:
     except TypeError:
         return False
     except ValueError:
-        return True  # a builtin that says nothing of its arguments
+        return True  # a builtin function without a signature
     return True
 
 
@@ -166,7 +163,7 @@ def _checked(values: Any, shape: tuple[int, ...], X: Any) -> Any:
         is_finite = bool(np.isfinite(values).all())
     if tuple(values.shape) != shape:
         given = f"func returned the shape {tuple(values.shape)} for {shape} pairs"
-        raise InvalidInput(message("Function", given, "return one number per pair, or use mode='pair'"))
+        raise InvalidInput(message("Function", given, "return one number for each pair, or use mode='pair'"))
     if not is_finite:
         raise InvalidInput(message("Function", "func returned NaN or infinity", "return finite numbers"))
     return values

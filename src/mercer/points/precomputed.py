@@ -33,10 +33,10 @@ class Numbers(Points):
         index = np.asarray(self.rows)
         if index.ndim != 1 or index.dtype.kind not in "iu":
             given = f"Z of shape {index.shape} and dtype {index.dtype} with a precomputed kernel"
-            raise InvalidInput(message(who, given, "give the indices of its columns, or None for all"))
+            raise InvalidInput(message(who, given, "give the column indices of training points, or None for all"))
         if len(index) and not (index.min() >= 0 and index.max() < self.of):
             given = f"column {index.max() if index.min() >= 0 else index.min()} of {self.of} precomputed columns"
-            raise InvalidInput(message(who, given, f"give indices from 0 to {self.of - 1}"))
+            raise InvalidInput(message(who, given, f"give indices of training points, from 0 to {self.of - 1}"))
         return Numbers(index.astype(np.intp), self.of)
 
     def take(self, index: Index, *, copy: bool = True) -> Numbers:

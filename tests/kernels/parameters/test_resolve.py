@@ -207,5 +207,5 @@ def test_names_inside_chosen_columns():
     assert nested.columns == (3, 2)
     assert nested.kernel == Gaussian().on([0]).resolve(X[:, [2]]).replace(columns=(1,))
     np.testing.assert_array_equal(nested(X), nested.kernel.kernel(Columns((2,)).apply(X)))
-    with pytest.raises(InvalidInput, match="chosen outside"):
+    with pytest.raises(InvalidInput, match="outer"):
         Linear().on("a").on(["d", "c"]).resolve(X, feature_names=names)

@@ -43,7 +43,7 @@ def test_set_kernel_of_a_name():
     with pytest.raises(errors.InvalidInput, match="did you mean 'gaussian'"):
         SetKernel("gausian")
     for other in ("spectrum", 3, None):
-        with pytest.raises(errors.InvalidInput, match="is no kernel on vectors"):
+        with pytest.raises(errors.InvalidInput, match="is not a kernel on vectors"):
             SetKernel(other)
 
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.spatial.distance import pdist
 
 from mercer.errors import InvalidInput, message
 from mercer.kernels.symbolic import distances
+from mercer.points import vectors_of
 
 __all__ = [
     "MEASURES",
@@ -26,18 +26,18 @@ __all__ = [
 RULES = ("scale", "median", "auto")
 _SAMPLE = 1000
 _WORK = 2e9
-"""Differences that the median may cost: fewer rows are looked at where there are very many columns."""
+"""How many differences of entries the median may take: for very many columns the sample has fewer rows."""
 
 
 class Measure(NamedTuple):
-    """What a γ multiplies, through its square or not, and how its unit follows from the data."""
+    """A measure of a pair that γ multiplies, and how it grows with the data."""
 
     degree: int
-    """2 where it grows with the square of the data, 1 with the data, 0 for counts."""
+    """2 if it grows with the square of the entries, 1 if it grows with the entries, 0 for counts."""
     of_distance: str
-    """The pairing whose median is taken."""
+    """The pairing for the median distance."""
     columns: float
-    """The power of the number of columns by which it grows."""
+    """The power of the number of columns with which it grows."""
 
 
 MEASURES = {
@@ -57,12 +57,28 @@ def is_rule(value: Any) -> bool:
 def from_data(rule: str, measure: str, X: Any, weights: Any = None, *, seed: int = 0) -> float:
     r"""γ by a rule, for a kernel whose γ multiplies a measure of the pair.
 
-    "scale" is 1/(d·Var(X)) for squared distances and inner products (scikit-learn's rule), 1/√(d·Var(X)) for the
-    Euclidean distance, 1/(d·std(X)) for city-block and χ² distances, 1/d for mismatches. "median" is 1/(2m²) with m
-    the median distance of distinct rows for squared distances, 1/m for the others, m by the kernel's own distance.
-    "auto" is 1/d, the default of scikit-learn's pairwise functions, whatever the size of the numbers. A row of weight 2
-    counts as two rows.
+    Parameters
+    ----------
+    rule : {"scale", "median", "auto"}
+        "scale" is 1/(d·Var(X)) for squared distances and inner products (scikit-learn's rule), 1/√(d·Var(X)) for the
+        Euclidean distance, 1/(d·std(X)) for city-block and χ² distances, 1/d for mismatches. "median" is 1/(2m²) for
+        squared distances and 1/m for the others, with the median m of the kernel's own distance over distinct rows.
+        "auto" is 1/d, the default of scikit-learn's pairwise functions.
+    measure : str
+        A key of `MEASURES`.
+    X : array or CSR matrix of shape (n, d)
+    weights : array of shape (n,), optional
+        A row of weight 2 counts as two rows.
+    seed : int
+        Draws the sample of rows for "median".
 
+    Raises
+    ------
+    InvalidInput
+        If X is empty, or the result is not a positive number.
+
+    Examples
+    --------
     >>> from_data("scale", "sqdist", np.array([[0.0], [4.0]]))
     0.25
     >>> from_data("median", "sqdist", np.array([[0.0], [0.0], [0.0], [2.0]]))
@@ -84,46 +100,48 @@ def from_data(rule: str, measure: str, X: Any, weights: Any = None, *, seed: int
 
 
 def spread(X: Any, weights: Any = None) -> float:
-    """The standard deviation of all entries of X about their one mean, in float64 and without overflow.
+    """The standard deviation of all entries of X about their common mean, in float64 and without overflow.
 
-    `weights` are those of the rows, 1 by default.
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, d)
+    weights : array of shape (n,), optional
+        Weights of the rows, by default 1.
 
+    Examples
+    --------
     >>> spread(np.array([[1e200, -1e200]]))
     1e+200
     """
-    size = _largest(X)
+    points = vectors_of(X)
+    size = points.largest()
     if not size:
         return 0.0
     w = np.ones(X.shape[0]) if weights is None else np.asarray(weights, np.float64)
-    parts = [slice(0, X.shape[0])] if sp.issparse(X) else _runs(X)
+    parts = [slice(0, X.shape[0])] if points.sparse else _runs(X)
     sums = [_sums(X[part], w[part], size, 0.0) for part in parts]
     present = sum(count for count, _, _ in sums)
     total = float(X.shape[0] if weights is None else np.sum(weights)) * X.shape[1]
     mean = sum(first for _, first, _ in sums) / total
     squares = sum(_sums(X[part], w[part], size, mean)[2] for part in parts)
-    # The absent entries of a sparse matrix are zeros, each at the distance `mean` from the mean.
+    # The entries that a sparse matrix does not store are zeros, each at the distance `mean` from the mean.
     variance = (squares + (total - present) * mean**2) / total
-    # Rounding of the mean alone: a constant is a constant.
+    # A smaller variance is only the rounding of the mean: all entries are equal.
     return float(size * np.sqrt(variance)) if variance > (4 * np.finfo(float).eps) ** 2 else 0.0
 
 
-def _largest(X: Any) -> float:
-    values = X.data if sp.issparse(X) else X
-    return max(float(np.max(values, initial=0.0)), -float(np.min(values, initial=0.0)))
-
-
 def _runs(X: Any) -> list[slice]:
-    """Runs of rows of a few megabytes each: what is made of all rows would be some copies of them."""
+    """Runs of rows of a few megabytes each, since temporary arrays of all rows would be copies of X."""
     height = max(1, (1 << 17) // X.shape[1])
     return [slice(i, i + height) for i in range(0, X.shape[0], height)]
 
 
 def _sums(X: Any, w: Any, size: float, mean: float) -> tuple[float, float, float]:
-    """Σw, Σwv and Σw(v − mean)² over the entries v = x/size that are there."""
-    # In one order, for the sum's last bits depend on it.
-    values = (X.data if sp.issparse(X) else X).astype(np.float64, order="C") / size
-    own = np.repeat(w, np.diff(X.indptr)) if sp.issparse(X) else w[:, None]
-    columns = 1 if sp.issparse(X) else X.shape[1]
+    """Σw, Σwv and Σw(v − mean)² over the stored entries v = x/size."""
+    points = vectors_of(X)
+    # In C order always, because the last bits of the sums depend on the order.
+    values = points.values.astype(np.float64, order="C") / size
+    own, columns = (np.repeat(w, np.diff(X.indptr)), 1) if points.sparse else (w[:, None], X.shape[1])
     return float(own.sum()) * columns, float((own * values).sum()), float((own * np.square(values - mean)).sum())
 
 
@@ -142,17 +160,18 @@ def _median(measure: Measure, X: Any, weights: Any, seed: int) -> float | None:
 
 
 def from_distance(measure: Measure, distance: float) -> float:
-    """The γ of a typical distance: 1/(2m²) where γ multiplies squares, 1/m otherwise.
+    """The γ for a typical distance m: 1/(2m²) if γ multiplies squared distances, else 1/m.
 
+    Examples
+    --------
     >>> from_distance(MEASURES["sqdist"], 2.0), from_distance(MEASURES["l1"], 2.0)
     (0.125, 0.5)
     """
-    # The median of distances is the square root of the median of squares, up to the mean of the middle two.
     return 1.0 / (2.0 * distance * distance) if measure.degree == 2 else 1.0 / distance
 
 
 def median_distance(kind: str, X: Any, weights: Any = None, seed: int = 0) -> float | None:
-    """The median of the non-zero distances in a random sample of rows; None where all of them are zero."""
+    """The median of the non-zero distances in a random sample of rows; None if all distances are zero."""
     found = distance_quantiles(kind, X, (0.5,), weights, seed)
     return None if found is None else found[0]
 
@@ -160,12 +179,23 @@ def median_distance(kind: str, X: Any, weights: Any = None, seed: int = 0) -> fl
 def distance_quantiles(
     kind: str, X: Any, quantiles: Sequence[float], weights: Any = None, seed: int = 0
 ) -> list[float] | None:
-    """Quantiles of the non-zero distances in a random sample of rows; None where all of them are zero.
+    """Quantiles of the non-zero distances in a random sample of rows; None if all distances are zero.
 
-    `kind` is the pairing; for `sqdist` the distance is its square root. A pair counts as often as the product of its
-    rows' weights. Zeros are left out, because many equal rows would make the median 0; the sample is random, because
-    the first rows of a table are often alike.
+    Zeros are ignored, because many equal rows would make the median 0. The sample is random, because the first rows of
+    a table are often similar.
 
+    Parameters
+    ----------
+    kind : str
+        The pairing; for "sqdist" the distance is its square root.
+    X : array or CSR matrix of shape (n, d)
+    quantiles : sequence of float
+    weights : array of shape (n,), optional
+        The weight of a pair is the product of its rows' weights.
+    seed : int
+
+    Examples
+    --------
     >>> distance_quantiles("sqdist", np.array([[0.0], [0.0], [1.0], [4.0]]), (0.0, 0.5, 1.0))
     [1.0, 3.0, 4.0]
     """
@@ -180,7 +210,7 @@ def distance_quantiles(
 
 
 def _weighted_quantile(values: Any, counts: Any, q: float = 0.5) -> float:
-    """The q-quantile of the values, each repeated `counts` times (not necessarily whole); between two, their mean.
+    """The q-quantile of values with weights `counts`; between two values it is their mean.
 
     >>> _weighted_quantile(np.array([3.0, 1.0]), np.array([1.0, 1.0]))
     2.0
@@ -196,7 +226,7 @@ def _weighted_quantile(values: Any, counts: Any, q: float = 0.5) -> float:
 
 
 def _distances(kind: str, X: Any) -> Any:
-    if kind == "sqdist" and not sp.issparse(X):
+    if kind == "sqdist" and not vectors_of(X).sparse:
         return pdist(X, "euclidean")
     table = getattr(distances, kind)(X, X)
     values = table[np.triu_indices(X.shape[0], 1)]

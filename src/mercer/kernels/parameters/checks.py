@@ -1,4 +1,4 @@
-"""Checks of parameters: what is no number is invalid input, what is no kernel is refused as such."""
+"""Checks of parameters: InvalidInput for values of a wrong type, NotAKernel for values that give no kernel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["bandwidth", "degree", "non_negative", "number", "one_of", "positive"
 
 
 def number(who: str, name: str, value: Any, *, finite: bool = True) -> float:
-    """A real number as a Python float (a NumPy scalar would widen float32 arrays)."""
+    """The value as a Python float; a NumPy scalar would widen float32 arrays."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise InvalidInput(message(who, f"{name}={value!r} is not a number", "give a number"))
     try:
@@ -26,7 +26,7 @@ def number(who: str, name: str, value: Any, *, finite: bool = True) -> float:
 
 
 def positive(who: str, name: str, value: Any, *, finite: bool = True) -> float:
-    """A number > 0."""
+    """The value as a number > 0."""
     result = number(who, name, value, finite=finite)
     if result <= 0:
         raise NotAKernel(message(who, f"{name}={result} is not positive", "give a positive number"))
@@ -34,7 +34,7 @@ def positive(who: str, name: str, value: Any, *, finite: bool = True) -> float:
 
 
 def non_negative(who: str, name: str, value: Any, why: str = "give a number ≥ 0") -> float:
-    """A number ≥ 0."""
+    """The value as a number ≥ 0."""
     result = number(who, name, value)
     if result < 0:
         raise NotAKernel(message(who, f"{name}={result} is negative", why))
@@ -42,16 +42,17 @@ def non_negative(who: str, name: str, value: Any, why: str = "give a number ≥ 
 
 
 def bandwidth(who: str, name: str, value: Any) -> float | str:
-    """A number > 0, or one of the rules that `resolve` replaces by one."""
+    """The value as a number > 0, or as one of the rules that `resolve` replaces by a number."""
     if is_rule(value):
         return str(value)
     if isinstance(value, str):
-        raise InvalidInput(message(who, f"{name}={value!r} is no rule", f"give a positive number or one of {RULES}"))
+        do = f"give a positive number or one of {RULES}"
+        raise InvalidInput(message(who, f"{name}={value!r} is not a rule", do))
     return positive(who, name, value)
 
 
 def degree(who: str, value: Any) -> int:
-    """An integer ≥ 1."""
+    """The value as an integer ≥ 1."""
     result = number(who, "degree", value)
     if result < 1 or result != int(result):
         raise NotAKernel(message(who, f"degree={value!r:.60} is not a positive integer", "give 1, 2, 3, …"))
@@ -59,7 +60,7 @@ def degree(who: str, value: Any) -> int:
 
 
 def one_of(who: str, name: str, value: Any, choices: tuple[Any, ...]) -> Any:
-    """One of a few values."""
+    """The value, if it is one of the choices."""
     if isinstance(value, bool) or value not in choices:
         raise InvalidInput(message(who, f"{name}={value!r}", f"give one of {choices}"))
     return choices[choices.index(value)]

@@ -1,4 +1,4 @@
-"""What the columns and the length-scales of a kernel may be."""
+"""Checks of the columns and the length-scales of a kernel."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from mercer.kernels.parameters.resolution import Resolver
 
 __all__ = ["checked_columns", "checked_scales", "position_among", "shown_columns"]
 
-SPELLED = 8
-"""Columns in a row that are shown one by one."""
+MOST_LISTED = 8
+"""The most consecutive columns that are listed one by one."""
 
 
 def shown_columns(columns: tuple[int | str, ...]) -> str:
-    """As they can be given; many in a row by the first of them and the one after the last."""
+    """The text of columns, as users write it: a list, or a range for many consecutive columns."""
     first, count = columns[0], len(columns)
-    if count > SPELLED and isinstance(first, int) and columns == tuple(range(first, first + count)):
+    if count > MOST_LISTED and isinstance(first, int) and columns == tuple(range(first, first + count)):
         return f"range({first}, {first + count})"
     return repr(list(columns))
 
 
 def position_among(name: str, indices: tuple[int, ...], resolver: Resolver) -> int:
-    """The place among `indices` of a column with this name."""
+    """The position among `indices` of the column with this name."""
     index = resolver.column(name)
     if index not in indices:
-        raise InvalidInput(message("on", f"column {name!r} is not among those chosen outside", "choose it there, too"))
+        raise InvalidInput(message("on", f"column {name!r} is not among those of the outer .on(...)", "add it there"))
     return indices.index(index)
 
 
@@ -53,7 +53,7 @@ def checked_columns(columns: Any) -> tuple[int | str, ...]:
         what = "a column twice" if given else "no columns"
         raise InvalidInput(message("on", f"{what} in {list(given)}", "name each column once"))
     exact = tuple(str(column) if isinstance(column, str) else int(column) for column in given)
-    # The same object where nothing changed: scikit-learn's clone compares by identity.
+    # The same object if nothing changed, because scikit-learn's clone compares by identity.
     return given if all(type(a) is type(b) for a, b in zip(given, exact, strict=True)) else exact
 
 

@@ -1,4 +1,4 @@
-"""What makes kernels values: two of them are equal exactly if their parameters are."""
+"""Kernels are values: two kernels are equal if and only if their classes and parameters are."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ DECORATE = "decorate it with @dataclass(frozen=True, repr=False), and give its p
 
 
 def require_value(kind: type, root: type) -> None:
-    """Refuse a kernel's class, below `root`, with an `__init__` of its own whose parameters equality does not see.
+    """Raise InvalidInput for a class below `root` whose own `__init__` has parameters that equality ignores.
 
-    Copies by scikit-learn, searches and reports would take one of its kernels for another. Without parameters of its
-    own a class needs no decorator.
+    scikit-learn's copies, searches and reports would confuse its kernels. A class without parameters of its own needs
+    no decorator.
     """
     for base in kind.__mro__[: kind.__mro__.index(root)]:
         own = vars(base)
@@ -28,7 +28,7 @@ def require_value(kind: type, root: type) -> None:
 
 
 def comparable(value: Any) -> Any:
-    """A key that equal parameters share and different ones do not: lists and arrays have no hash, and texts are cut.
+    """A hashable key for a parameter: equal parameters, lists and arrays among them, have equal keys.
 
     >>> comparable([1, np.arange(2)]) == comparable([1, np.arange(2)]) != comparable([1, np.arange(3)])
     True

@@ -1,4 +1,4 @@
-"""How parameters that depend on data become numbers."""
+"""The conversion of parameters that depend on data to numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Resolver", "blank", "from_rows"]
 
 @dataclass(frozen=True)
 class Resolver:
-    """Turns what depends on data (rules for bandwidths, names of columns) into numbers."""
+    """Functions that replace rules for bandwidths, and names of columns, by numbers."""
 
     bandwidth: Callable[[str, str, Any], float]
     """(rule, measure, rows) ↦ γ."""
@@ -36,7 +36,7 @@ def _lookup(names: Sequence[str] | None) -> Callable[[str], int]:
 
 
 def from_rows(weights: Any, seed: int, names: Sequence[str] | None) -> Resolver:
-    """The rules on the rows, which have these weights, and the columns of these names."""
+    """A resolver for rows with these weights, whose columns have these names."""
 
     def gamma(rule: str, measure: str, rows: Any) -> float:
         return bandwidth.from_data(rule, measure, rows, weights, seed=seed)
@@ -45,6 +45,6 @@ def from_rows(weights: Any, seed: int, names: Sequence[str] | None) -> Resolver:
 
 
 def blank() -> Resolver:
-    """Numbers for a kernel that is only asked whether it can be traced."""
+    """A resolver with arbitrary numbers, for a kernel that is only traced to see whether that works."""
     seen: dict[str, int] = {}
     return Resolver(lambda rule, measure, rows: 1.0, lambda name: seen.setdefault(name, 10**6 + len(seen)))

@@ -1,4 +1,4 @@
-"""Kernels on objects: strings as characters or words, lists of tokens, sets of points, time series."""
+"""Kernels on objects: strings of characters or words, lists of tokens, sets of points, and time series."""
 
 from mercer.kernels.sequences.alignment import GlobalAlignment
 from mercer.kernels.sequences.sets import SetKernel

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,31 +20,37 @@ from mercer.points import OBJECTS, Space
 __all__ = ["GlobalAlignment"]
 
 COST = 8.0
-"""Of a pair of places, for its exponentials and logarithms, where a subsequence's symbol costs 1."""
+"""The cost of a pair of positions, for exponentials and logarithms, relative to a pair in `Subsequence`."""
 LARGEST = 700.0
-"""The logarithm of the largest value that is not normalised, near the end of float64."""
+"""The largest logarithm of a value without normalisation: e⁷⁰⁹ is the limit of float64."""
 
 
 @dataclass(frozen=True, repr=False)
 class GlobalAlignment(Kernel):
-    """K(x, z) = Σ over all alignments π of x and z of Π κ(x_π₁(i), z_π₂(i)), with κ = g/(2 − g), g = e^(−γ‖·‖²).
+    """K(x, z) = Σ_π Π_i κ(x_π₁(i), z_π₂(i)) over all alignments π of x and z, with κ = g/(2 − g), g = e^(−γ‖·‖²).
 
-    An alignment goes through both series from the first times to the last, and steps ahead in one or both at a time, as
-    dynamic time warping does: that takes the best alignment, and is no kernel; this sums over all of them, and is one.
+    An alignment is a path of pairs of times, from the first times of both series to the last ones; each step advances
+    in one series or in both. Dynamic time warping takes the best alignment and is not a kernel. This sum over all
+    alignments is a kernel.
 
     Parameters
     ----------
     gamma : float, "median", "scale" or "auto", default "median"
-        γ > 0. "median" is 1/(2m²ℓ) with m the median distance of two points of the series and ℓ the median length, so
-        that σ is Cuturi's m√ℓ; "scale" is scikit-learn's rule on the points, over ℓ.
+        γ > 0. "median" is 1/(2m²ℓ) with the median distance m of two points of the series and the median length ℓ, so
+        that σ is Cuturi's m√ℓ. "scale" is scikit-learn's rule for the points, divided by ℓ.
     normalize : bool, default True
-        K(x, z)/√(K(x, x) K(z, z)), computed by logarithms: without it values grow exponentially with the length, and
-        those beyond float64 are refused.
+        Return K(x, z)/√(K(x, x) K(z, z)), computed by logarithms. Without normalisation values grow exponentially with
+        the length, and values beyond float64 are refused.
+
+    Raises
+    ------
+    InvalidInput
+        Without normalisation, for values beyond float64.
 
     Notes
     -----
-    K is positive semi-definite because κ/(1 + κ) = g/2 is (Cuturi's theorem); a Gaussian g itself in the place of κ has
-    no such property. O(|x| |z| d) for a pair, as many pairs at a time as a vector register has room for.
+    K is positive semi-definite because κ/(1 + κ) = g/2 is (Cuturi's theorem). With g in the place of κ this would not
+    hold. A pair takes O(|x| |z| d) operations; as many pairs are computed at once as fit into a vector register.
 
     References
     ----------
@@ -63,8 +68,6 @@ class GlobalAlignment(Kernel):
 
     gamma: float | str = "median"
     normalize: bool = True
-
-    reads: ClassVar[str] = "objects"
 
     def __post_init__(self) -> None:
         self._set("gamma", checks.bandwidth("GlobalAlignment", "gamma", self.gamma))

@@ -1,11 +1,11 @@
-"""What kernels on sequences share: strings or token lists in, an array of symbols for the loops."""
+"""Base classes of kernels on sequences, which encode strings or lists of tokens as arrays of symbols."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,7 +26,7 @@ __all__ = ["UNITS", "SequenceKernel", "WindowKernel", "as_text", "integer"]
 UNITS = ("character", "word")
 
 LARGEST = 1 << 53
-"""What a float64 holds exactly."""
+"""Whole numbers up to this one are exact in float64."""
 
 
 def integer(who: str, name: str, value: Any, least: int = 1) -> int:
@@ -39,9 +39,7 @@ def integer(who: str, name: str, value: Any, least: int = 1) -> int:
 
 @dataclass(frozen=True, repr=False)
 class SequenceKernel(Kernel):
-    """k(x, z) of two sequences: strings, read as characters or as words, or lists of tokens."""
-
-    reads: ClassVar[str] = "objects"
+    """k(x, z) of two sequences: strings, which are read as characters or as words, or lists of tokens."""
 
     @property
     def space(self) -> Space:
@@ -53,14 +51,14 @@ class SequenceKernel(Kernel):
 
     @property
     def properties(self) -> Properties:
-        """An inner product of features: positive semi-definite (different sequences can have the same features)."""
+        """Positive semi-definite, but not strictly: different sequences can have the same features."""
         return Properties(Definiteness.POSITIVE_SEMIDEFINITE)
 
     def as_objects(self, X: Array) -> Array:
         return as_sequences(X, type(self).__name__)
 
     def _alphabet(self) -> Iterable[Any] | None:
-        """The symbols that count; None is all that there are."""
+        """The symbols that the kernel knows; None for all."""
         return None
 
     def _check_unit(self) -> None:
@@ -71,7 +69,7 @@ class SequenceKernel(Kernel):
         return str(getattr(self, "unit", "character"))
 
     def _corpora(self, X: Array, Z: Array) -> tuple[Corpus, Corpus | None]:
-        """X and Z in the same symbols; None for X with itself."""
+        """The encoded X and Z, with the same symbols; (X, None) if Z is X."""
         if Z is X:
             return self._encoded(self.as_objects(X)), None
         X, Z = self.as_objects(X), self.as_objects(Z)
@@ -84,20 +82,20 @@ class SequenceKernel(Kernel):
 
 @dataclass(frozen=True, repr=False)
 class WindowKernel(SequenceKernel):
-    """k(x, z) = Σ over a few patterns of weight · ⟨counts of x, counts of z⟩.
+    """k(x, z) = Σ weight · ⟨counts of x, counts of z⟩ over patterns.
 
-    A pattern is some places of a window; its counts say how often windows of a sequence show each choice of symbols
-    there.
+    A pattern is a set of positions in a window. Its counts are the numbers of windows of a sequence that have given
+    symbols at these positions.
     """
 
     @property
     @abstractmethod
     def span(self) -> int:
-        """How long windows are."""
+        """The length of a window."""
 
     @abstractmethod
     def patterns(self) -> Sequence[Pattern]:
-        """The places of a window that are looked at together."""
+        """The patterns and their weights."""
 
     @property
     def _strands(self) -> bool:
@@ -109,42 +107,42 @@ class WindowKernel(SequenceKernel):
             raise InvalidInput(message(who, f"both_strands={given!r}, unit={self._unit!r}", "give True for DNA only"))
 
     def _encoded(self, X: Array) -> Corpus:
-        """Of both strands, one after the other: the counts of the two add up."""
+        """The encoded sequences; with both strands each is followed by its reverse complement."""
         if not self._strands:
             return super()._encoded(X)
         return without_gaps(super()._encoded(both_strands(X, type(self).__name__)))
 
     def _distinct(self) -> Sequence[Pattern]:
-        """The patterns without those that count the same: with both strands a pattern and its mirror image do."""
+        """The patterns, each once: with both strands a pattern and its mirror image have the same counts."""
         patterns = self.patterns()
         if not self._strands:
             return patterns
         weights: dict[tuple[int, ...], float] = {}
         for pattern in patterns:
-            mirror = tuple(self.span - 1 - place for place in reversed(pattern.offsets))
+            mirror = tuple(self.span - 1 - offset for offset in reversed(pattern.offsets))
             key = min(pattern.offsets, mirror)
             weights[key] = weights.get(key, 0.0) + pattern.weight
         return [Pattern(offsets, weight) for offsets, weight in weights.items() if weight]
 
     @abstractmethod
     def shared(self, matches: int) -> int:
-        """What two windows that agree at so many places add to k."""
+        """The term that two windows add to k if they agree at this number of positions."""
 
     def _worth(self) -> NDArray[np.int64] | None:
-        """What each number of matches adds; None where it does not fit a table of numbers that are exact.
+        """The term of each number of matches; None if a term is too large to be exact in float64.
 
-        With both strands a pair counts twice: once as the pair of the complements.
+        With both strands a pair counts twice, because the pair of the complements adds the same.
         """
         worth = [(1 + self._strands) * self.shared(m) for m in range(self.span + 1)]
         return np.array(worth, np.int64) if max(worth) <= LARGEST else None
 
     def _compared(self, x: Corpus) -> Corpus:
-        """The rows whose windows are compared with those of the columns: of both strands the first."""
+        """The sequences whose windows are compared with those of the columns: only the first of both strands."""
         if not self._strands:
             return x
-        sizes = x.lengths // 2  # the gap is left out
-        places = np.arange(sizes.sum()) + np.repeat(x.starts[:-1] - np.cumsum(sizes) + sizes, sizes)
-        return Corpus(x.symbols[places], np.concatenate([[0], np.cumsum(sizes)]), x.names)
+        sizes = x.lengths // 2  # without the gap
+        positions = np.arange(sizes.sum()) + np.repeat(x.starts[:-1] - np.cumsum(sizes) + sizes, sizes)
+        return Corpus(x.symbols[positions], np.concatenate([[0], np.cumsum(sizes)]), x.names)
 
     def block(self, X: Array, Z: Array) -> NDArray[np.float64]:
         """All k(x, z): whole numbers, exact below 2⁵³."""
@@ -168,9 +166,9 @@ class WindowKernel(SequenceKernel):
         return True
 
     def matmul(self, X: Array, Z: Array, V: Array) -> NDArray[np.float64]:
-        """K(X, Z) V in time that is linear in the lengths: V is folded into one weight for each feature of Z.
+        """K(X, Z) V in time that is linear in the lengths: each feature of Z gets a weight F(Z)ᵀ V.
 
-        Where comparing all windows of X with all of Z is less work, K is made, some rows at a time.
+        If comparing all windows of X with all of Z is less work, K is computed, some rows at a time.
         """
         self._require_resolved()
         x, z = self._corpora(X, Z)
@@ -180,10 +178,23 @@ class WindowKernel(SequenceKernel):
         return counts.matmul(x, z, patterns, self.span, v)
 
     def features(self, X: Array, columns_of: Array | None = None) -> Any:
-        """The counts as a CSR matrix F: K(X, Z) = F(X, Z) F(Z)ᵀ where Z = `columns_of`, by default X itself.
+        """The counts as a CSR matrix F with K(X, Z) = F(X, Z) F(Z)ᵀ.
 
-        Columns are what the windows of Z show, by pattern and then in the order of symbols; windows of X that show
-        something else have none. `feature_names` says what they are.
+        Parameters
+        ----------
+        X : sequences
+        columns_of : sequences, optional
+            Z, by default X. The columns are the features of its windows, by pattern and then by symbols; other features
+            of X are not counted. `feature_names` names them.
+
+        Returns
+        -------
+        CSR array of shape (len(X), features)
+
+        Raises
+        ------
+        InvalidInput
+            If the kernel subtracts some counts, as `Mismatch` may, so that it has no such features.
 
         Examples
         --------
@@ -203,7 +214,7 @@ class WindowKernel(SequenceKernel):
         return sp.csr_array(sp.hstack(parts, format="csr"))
 
     def feature_names(self, X: Array) -> list[str]:
-        """What the columns of ``features(X)`` count, a dot for each place that a pattern leaves out.
+        """The names of the columns of ``features(X)``, with a dot for each position that a pattern ignores.
 
         Examples
         --------
@@ -214,14 +225,14 @@ class WindowKernel(SequenceKernel):
         x, _ = self._corpora(X, X)
         names = []
         for pattern in self._own_patterns():
-            places = set(pattern.offsets)
+            offsets = set(pattern.offsets)
             for first in counts.count(x, pattern, self.span).first:
                 window = [x.names[s] for s in x.symbols[first : first + self.span]]
-                names.append(as_text([t if p in places else "·" for p, t in enumerate(window)]))
+                names.append(as_text([t if p in offsets else "·" for p, t in enumerate(window)]))
         return names
 
     def _own_patterns(self) -> Sequence[Pattern]:
-        """The patterns, where their counts are features: not so if some are subtracted."""
+        """The patterns; raise InvalidInput if a weight is negative, so that the counts are not features."""
         self._require_resolved()
         patterns = self.patterns()
         if any(pattern.weight < 0 for pattern in patterns):
@@ -231,7 +242,7 @@ class WindowKernel(SequenceKernel):
 
 
 def as_text(window: Iterable[Any]) -> str:
-    """Symbols as one text: characters side by side, words and numbers with spaces between.
+    """Symbols as one text: characters without spaces, words and numbers with spaces between them.
 
     >>> as_text("ab"), as_text(["to", "be"])
     ('ab', 'to be')

@@ -1,8 +1,8 @@
 """Kernels of windows by comparing each window of one sequence with each of another.
 
-What two windows share depends only on the number m of places at which they agree: `worth[m]`. So an entry is a sum
-over pairs of windows, |x|·|z| comparisons of which a vector does many at once, where counting the patterns of a window
-takes a sort of all windows for each pattern. Which of the two is less work is predicted from the lengths.
+Two windows that agree at m positions add `worth[m]`, so an entry is a sum over |x|·|z| pairs of windows, and vector
+instructions compare many pairs at once. The alternative is to count patterns, which sorts all windows for each
+pattern. The method with less work is predicted from the lengths.
 """
 
 from __future__ import annotations
@@ -22,26 +22,24 @@ from mercer.planning.machine import known
 __all__ = ["comparisons", "diagonal", "gram", "is_less_work", "matmul"]
 
 PIECE = 1e8
-"""Vectors of pairs of one thread between two interrupt checks."""
+"""How many vectors of pairs a thread compares between two interrupt checks."""
 
 ENTRIES = 1 << 23
-"""Entries of the matrix that are there at a time in a product: 64 MB."""
+"""Entries of K that a product holds in memory at a time: 64 MB."""
 
 COUNTING = 0.5
-"""What two windows cost that show the same, in comparisons of two vectors of windows."""
+"""The cost of a pair of equal windows in counting, in comparisons of two vectors of windows."""
 
 
 def is_less_work(x: Corpus, z: Corpus | None, worth: NDArray[np.int64], patterns: Sequence[Pattern], span: int) -> bool:
-    """Whether to compare all windows of x with all of z rather than to count what they show; z=None is x itself."""
+    """Whether comparing all windows of x with all of z is less work than counting patterns; z=None is x itself."""
     if not _possible(worth):
         return False
     return comparisons(x, z, span) < _counting(x, z, patterns, span)
 
 
 def comparisons(x: Corpus, z: Corpus | None, span: int) -> float:
-    """Comparisons of two vectors of windows for all pairs: bands of diagonals, each as long as the two overlap, and
-    what opens it; z=None is x itself.
-    """
+    """Comparisons of two vectors of windows for all pairs, with those at the start of each diagonal; z=None is x."""
     rows, columns = _windows(x, span), _windows(x if z is None else z, span)
     lanes = backend.engine().match_lanes()
     pairs = rows.sum() * (columns.sum() / lanes + len(columns))
@@ -50,18 +48,18 @@ def comparisons(x: Corpus, z: Corpus | None, span: int) -> float:
 
 
 def _share(z: Corpus | None) -> float:
-    """Of all pairs, those that are visited: of x with itself each once."""
+    """The share of pairs that are visited: half of them for x with itself."""
     return 0.5 if z is None else 1.0
 
 
 def _sorting() -> float:
-    """What a window costs in the counts of a pattern, in comparisons of two vectors of windows."""
+    """The cost of a window in counting a pattern, in comparisons of two vectors of windows."""
     machine = known(backend.engine().threads(), backend.instruction_set())
     return machine.compare / machine.sort
 
 
 def diagonal_is_less_work(x: Corpus, worth: NDArray[np.int64], patterns: Sequence[Pattern], span: int) -> bool:
-    """The same, of the entries (i, i)."""
+    """As `is_less_work`, for the diagonal of the matrix of x."""
     if not _possible(worth):
         return False
     windows = _windows(x, span)
@@ -80,7 +78,7 @@ def _windows(x: Corpus, span: int) -> NDArray[np.float64]:
 
 
 def _counting(x: Corpus, z: Corpus | None, patterns: Sequence[Pattern], span: int) -> float:
-    """A sort for each pattern, and the pairs of windows that it finds, as many as random symbols would show."""
+    """The work of counting: a sort for each pattern, and its equal pairs, as many as random symbols would have."""
     rows, columns = _windows(x, span), _windows(x if z is None else z, span)
     symbols = x.symbols if z is None else np.concatenate([x.symbols, z.symbols])
     frequency = np.bincount(symbols[symbols >= 0]) / max(len(symbols), 1)
@@ -91,14 +89,14 @@ def _counting(x: Corpus, z: Corpus | None, patterns: Sequence[Pattern], span: in
 
 
 def gram(x: Corpus, z: Corpus, worth: NDArray[np.int64], symmetric: bool) -> NDArray[np.float64]:
-    """Σ worth over all pairs of windows; `symmetric` computes i ≤ j, and mirrors them."""
+    """Σ worth over all pairs of windows; `symmetric` computes the entries i ≤ j and copies them."""
     out = np.zeros((x.count, z.count))
     _add(x, z, worth, MatrixPart.UPPER if symmetric else MatrixPart.WHOLE, out)
     return mirrored(out) if symmetric else out
 
 
 def diagonal(x: Corpus, z: Corpus, worth: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The sums of sequence i of x with sequence i of z."""
+    """Σ worth over the pairs of windows of sequence i of x and sequence i of z, for each i."""
     out = np.zeros((x.count, 1))
     _add(x, z, worth, MatrixPart.DIAGONAL, out)
     return out[:, 0]

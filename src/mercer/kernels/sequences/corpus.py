@@ -1,4 +1,4 @@
-"""Sequences as arrays of symbols end to end."""
+"""Sequences as one array of symbols."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Corpus", "both_strands", "encoded", "reordered", "tokens", "without_
 
 
 def tokens(x: str | tuple[Any, ...], unit: str) -> Any:
-    """The symbols of a sequence: its characters or its words; those of a token list are the tokens.
+    """The symbols of a sequence: the characters or words of a string, or the tokens of a list.
 
     >>> tokens("to be", "word"), tokens("ab", "character")
     (['to', 'be'], 'ab')
@@ -26,9 +26,9 @@ def tokens(x: str | tuple[Any, ...], unit: str) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Sequences end to end: sequence i is symbols[starts[i]:starts[i + 1]], each symbol a number below `alphabet`.
+    """Sequences in one array: sequence i is symbols[starts[i]:starts[i + 1]]; symbols are numbers below `alphabet`.
 
-    A symbol outside a given alphabet is −1. `names[s]` is symbol s as text.
+    A symbol outside a given alphabet is −1. `names[s]` is the name of symbol s.
     """
 
     symbols: NDArray[np.int32]
@@ -37,32 +37,32 @@ class Corpus:
 
     @property
     def count(self) -> int:
-        """How many sequences there are."""
+        """The number of sequences."""
         return len(self.starts) - 1
 
     @property
     def alphabet(self) -> int:
-        """How many symbols there are; at least 1, so that shapes make sense."""
+        """The number of different symbols, at least 1."""
         return max(len(self.names), 1)
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """Of each sequence."""
+        """The length of each sequence."""
         return np.diff(self.starts)
 
     def part(self, first: int, last: int) -> Corpus:
-        """Sequences [first, last), in the same symbols."""
+        """Sequences [first, last), with the same symbols."""
         begin, end = self.starts[first], self.starts[last]
         return Corpus(self.symbols[begin:end], self.starts[first : last + 1] - begin, self.names)
 
     def ordered(self, order: NDArray[np.intp]) -> Corpus:
         """The sequences in this order."""
-        places, starts = reordered(self.starts, order)
-        return Corpus(self.symbols[places], starts, self.names)
+        positions, starts = reordered(self.starts, order)
+        return Corpus(self.symbols[positions], starts, self.names)
 
 
 def reordered(starts: NDArray[np.int64], order: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where the parts that `starts` divides are found in this order, and their new starts.
+    """The positions of the entries if the parts between `starts` are put in this order, and the new starts.
 
     >>> reordered(np.array([0, 2, 3]), np.array([1, 0]))
     (array([2, 0, 1]), array([0, 1, 3]))
@@ -74,7 +74,7 @@ def reordered(starts: NDArray[np.int64], order: NDArray[np.intp]) -> tuple[NDArr
 
 
 def encoded(sequences: Any, unit: str = "character", alphabet: Iterable[Any] | None = None) -> Corpus:
-    """The corpus of (validated) sequences, symbols numbered in order.
+    """The corpus of (validated) sequences; symbols are numbered in sorted order.
 
     >>> corpus = encoded(["ba", "", "ac"])
     >>> corpus.symbols, corpus.starts, corpus.names
@@ -85,7 +85,7 @@ def encoded(sequences: Any, unit: str = "character", alphabet: Iterable[Any] | N
     np.cumsum([len(x) for x in split], out=starts[1:])
     if starts[-1] >= 1 << 31:
         given = f"{starts[-1]:,} symbols at once"
-        raise InvalidInput(message("sequences", given, "give fewer sequences at a time: 2³¹ symbols at most"))
+        raise InvalidInput(message("sequences", given, "give fewer sequences: at most 2³¹ symbols at a time"))
     known = None if alphabet is None else sorted(set(alphabet), key=_order)
     symbols, names = _characters(split, known) if all(type(x) is str for x in split) else _tokens(split, known)
     return Corpus(symbols, starts, names)
@@ -96,11 +96,11 @@ _OTHER = "TGCAAYRMKSWVHDBN"
 _COMPLEMENT = str.maketrans(_STRAND + _STRAND.lower(), _OTHER + _OTHER.lower())
 _LETTERS = frozenset(_STRAND + _STRAND.lower())
 GAP = "\0"
-"""Between the two strands: no symbol, so that no window spans both."""
+"""The separator of the two strands. It is not a symbol, so that no window has symbols of both."""
 
 
 def both_strands(sequences: Any, who: str) -> list[str]:
-    """Each sequence of nucleotides, a gap, and its reverse complement. U is read as T: A has one complement.
+    """Each sequence of nucleotides, a gap, and its reverse complement. U is read as T, so that A has one complement.
 
     >>> both_strands(["AAC"], "example")
     ['AAC\\x00GTT']
@@ -110,23 +110,22 @@ def both_strands(sequences: Any, who: str) -> list[str]:
         if not isinstance(x, str) or not _LETTERS.issuperset(x):
             wrong = sorted(set(x) - _LETTERS, key=str)[:1] if isinstance(x, str) else ["a token list"]
             do = "give strings of nucleotides (ACGTU and the IUPAC codes), or set both_strands=False"
-            raise InvalidInput(message(who, f"{wrong[0]!r} in a sequence of which both strands are read", do))
+            raise InvalidInput(message(who, f"{wrong[0]!r} in a sequence, with both_strands=True", do))
         x = x.replace("U", "T").replace("u", "t")
         out.append(x + GAP + x.translate(_COMPLEMENT)[::-1])
     return out
 
 
 def without_gaps(corpus: Corpus) -> Corpus:
-    """The gaps between strands as no symbol of the alphabet."""
+    """The corpus in which the gaps between strands are −1, and not a symbol."""
     if GAP not in corpus.names:
         return corpus
-    gap = corpus.names.index(GAP)  # the first in order, so that the others move down by one
-    assert gap == 0
+    assert corpus.names[0] == GAP  # so that the numbers of all others decrease by one
     return Corpus(corpus.symbols - np.int32(1), corpus.starts, corpus.names[1:])
 
 
 def _order(token: Any) -> tuple[bool, Any]:
-    """Integers first, then text."""
+    """A key for sorting: integers before texts."""
     return isinstance(token, str), token
 
 

@@ -1,7 +1,7 @@
-"""Counts of what windows of sequences show at some of their places, and the kernel matrices that are sums of them.
+"""Counts of patterns in windows of sequences, and kernel matrices as sums of their products.
 
-A *pattern* is a set of places of a window of `span` symbols. Its counts are the sparse matrix F with F[i, f] the number
-of windows of sequence i that show f there; every kernel here is Σ weight · F_X F_Zᵀ over a few patterns.
+A *pattern* is a set of positions in a window of `span` symbols. A feature f is a choice of symbols at these positions,
+and F[i, f] is the number of windows of sequence i that have it. A kernel matrix is Σ weight · F_X F_Zᵀ over patterns.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from mercer.kernels.sequences.corpus import Corpus
 __all__ = ["Counts", "Pattern", "count", "gram", "joined", "matmul", "mirrored", "self_products"]
 
 PIECE = 1e8
-"""Products of counts of one thread between two interrupt checks."""
+"""How many products of counts a thread computes between two interrupt checks."""
 
 TABLE = 1 << 24
-"""Weights of features that are there at a time in a product with many vectors: 128 MB."""
+"""Weights of features that a product with many vectors holds in memory at a time: 128 MB."""
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """The places of a window that are looked at, and what the products of their counts are multiplied by."""
+    """Positions in a window, and the weight of the products of their counts."""
 
     offsets: tuple[int, ...]
     weight: float = 1.0
@@ -36,9 +36,10 @@ class Pattern:
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """F by columns (scipy's CSC), for each column a place of the corpus where a window shows it, and the windows.
+    """The counts F of a pattern.
 
-    `shown[p]` is the column of the window that begins at place p, −1 where none does; it is there if asked for.
+    `matrix` is F as a CSC array. `first[f]` is the position in the corpus of a window with feature f, and `shown[p]`
+    the feature of the window that begins at position p, −1 if there is none.
     """
 
     matrix: Any
@@ -47,7 +48,7 @@ class Counts:
 
 
 def count(corpus: Corpus, pattern: Pattern, span: int, *, windows_too: bool = False) -> Counts:
-    """The counts of one pattern; columns in the order of what they show."""
+    """The counts of a pattern, with features in lexicographic order; with `windows_too` also `shown`."""
     shown = np.empty(len(corpus.symbols), np.int32) if windows_too else None
     windows = int(np.maximum(corpus.lengths - span + 1, 0).sum())
     start, first = np.empty(windows + 1, np.int64), np.empty(windows, np.int64)
@@ -76,10 +77,7 @@ def _csc(parts: tuple[Any, Any, Any], shape: tuple[int, int]) -> Any:
 
 
 def gram(x: Corpus, z: Corpus | None, patterns: Sequence[Pattern], span: int) -> NDArray[np.float64]:
-    """Σ weight · F_X F_Zᵀ, whole numbers as long as they are below 2⁵³; z=None is x itself.
-
-    The corpora have the same symbols.
-    """
+    """Σ weight · F_X F_Zᵀ, exact below 2⁵³, for corpora with the same symbols; z=None is x itself."""
     out = np.zeros((x.count, x.count if z is None else z.count))
     for pattern in patterns:
         if z is None:
@@ -92,7 +90,7 @@ def gram(x: Corpus, z: Corpus | None, patterns: Sequence[Pattern], span: int) ->
 
 
 def mirrored(out: NDArray[np.float64], step: int = 512) -> NDArray[np.float64]:
-    """The upper triangle copied into the lower one, in place."""
+    """Copy the upper triangle into the lower one, in place."""
     for i in range(0, len(out), step):
         square = out[i : i + step, i : i + step]
         square[...] = np.triu(square) + np.triu(square, 1).T
@@ -101,7 +99,7 @@ def mirrored(out: NDArray[np.float64], step: int = 512) -> NDArray[np.float64]:
 
 
 def joined(x: Corpus, z: Corpus) -> Corpus:
-    """The sequences of x, then those of z."""
+    """The sequences of x, followed by those of z."""
     starts = np.concatenate([x.starts, z.starts[1:] + x.starts[-1]])
     return Corpus(np.concatenate([x.symbols, z.symbols]), starts, x.names)
 
@@ -127,9 +125,7 @@ def _add(rows: Any, columns: Any, weight: float, triangle: bool, out: NDArray[np
 def matmul(
     x: Corpus, z: Corpus | None, patterns: Sequence[Pattern], span: int, V: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Σ weight · F_X (F_Zᵀ V), in linear time: V is folded into one table of weights by feature, which is then read
-    off.
-    """
+    """Σ weight · F_X (F_Zᵀ V), in linear time."""
     out = np.zeros((x.count, V.shape[1]))
     for pattern in patterns:
         both = count(x if z is None else joined(x, z), pattern, span).matrix.astype(np.float64).tocsr()
@@ -141,7 +137,7 @@ def matmul(
 
 
 def self_products(x: Corpus, patterns: Sequence[Pattern], span: int) -> NDArray[np.float64]:
-    """The diagonal of the matrix of x with itself."""
+    """The diagonal of `gram(x, None, …)`."""
     out = np.zeros(x.count)
     for pattern in patterns:
         counts = count(x, pattern, span).matrix

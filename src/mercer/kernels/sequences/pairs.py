@@ -1,4 +1,4 @@
-"""Matrices of kernels that visit each pair of sequences: sorted by length, so that pairs done together are alike."""
+"""Matrices of kernels that compute each pair of sequences, sorted so that pairs of one vector have similar lengths."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ __all__ = ["Ordered", "by_pairs", "own_pairs"]
 
 
 class Ordered(Protocol):
-    """Sequences end to end that can be put in another order."""
+    """Sequences in one array, which can be reordered."""
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """Of each."""
+        """The length of each sequence."""
 
     def ordered(self, order: NDArray[np.intp]) -> Any:
-        """The same in this order."""
+        """The sequences in this order."""
 
 
 Fill: TypeAlias = Callable[[Any, Any, bool, int, int, NDArray[np.float64]], None]
-"""(rows, columns, only the upper triangle?, i0, i1, out): write rows [i0, i1) of the matrix."""
+"""(rows, columns, whether only the upper triangle, i0, i1, out) ↦ rows [i0, i1) of the matrix are written to `out`."""
 
 PIECE = 1e8
-"""Places of pairs of one thread between two interrupt checks."""
+"""The cost of the pairs that a thread computes between two interrupt checks."""
 
 
 def by_pairs(x: Ordered, z: Ordered | None, cost: float, fill: Fill) -> NDArray[np.float64]:
-    """The matrix that `fill` writes by rows, `cost` for each pair of places; z=None is x with itself."""
+    """The matrix that `fill` writes, at `cost` for each pair of positions; z=None is x with itself."""
     same = z is None
     rows = np.argsort(x.lengths, kind="stable")
     columns = rows if z is None else np.argsort(z.lengths, kind="stable")
@@ -55,7 +55,7 @@ def by_pairs(x: Ordered, z: Ordered | None, cost: float, fill: Fill) -> NDArray[
 
 
 def own_pairs(parts: Iterable[Any], fill: Fill) -> NDArray[np.float64]:
-    """Each part with itself: the diagonal."""
+    """The values of each part with itself: the diagonal."""
     values: list[NDArray[np.float64]] = []
     for part in parts:
         values.append(np.empty((1, 1)))

@@ -1,4 +1,4 @@
-"""Sets of points and time series: objects that are tables of numbers, as many rows each as they have."""
+"""Sets of points and time series: objects that are tables of numbers with different numbers of rows."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["Series", "as_tables", "same_width", "stacked"]
 
 
 def as_tables(X: Any, who: str) -> NDArray[Any]:
-    """X as a one-dimensional array of objects, each a float64 table of its own number of rows and the same columns.
+    """X as a one-dimensional array of objects, each a float64 table; all have the same number of columns.
 
-    A vector is one column: the rows of a matrix are series of one number at each time.
+    An object that is a vector becomes one column, so that the rows of a matrix are series of numbers.
 
     Raises
     ------
     InvalidInput
-        For what is no list of tables of finite numbers of equal width, with at least one row each.
+        Unless X is a list of tables of finite numbers with equal numbers of columns, and at least one row each.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def as_tables(X: Any, who: str) -> NDArray[Any]:
         tables = list(X)
     else:
         require_collection(X, who)
-        tables = [_table(x, f"{who}: object {place}") for place, x in enumerate(points_of(X).items)]
+        tables = [_table(x, f"{who}: object {i}") for i, x in enumerate(points_of(X).items)]
     if not tables:
         raise InvalidInput(message(who, "no objects", "give at least one"))
     if len({table.shape[1] for table in tables}) > 1:
@@ -55,32 +55,32 @@ def _table(x: Any, who: str) -> NDArray[np.float64]:
     try:
         array = np.asarray(x)
     except ValueError as error:
-        raise InvalidInput(message(who, f"no table ({error})", "give rows of equal length")) from error
+        raise InvalidInput(message(who, f"not a table ({error})", "give rows of equal length")) from error
     rows = array.reshape(-1, 1) if array.ndim == 1 else array
     return np.asarray(as_rows(rows, dtype=np.float64, accept_sparse=False, who=who))
 
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Tables end to end: object i is rows[starts[i]:starts[i + 1]]."""
+    """Tables in one array: object i is rows[starts[i]:starts[i + 1]]."""
 
     rows: NDArray[np.float64]
     starts: NDArray[np.int64]
 
     @property
     def count(self) -> int:
-        """How many objects there are."""
+        """The number of objects."""
         return len(self.starts) - 1
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """Of each object."""
+        """The number of rows of each object."""
         return np.diff(self.starts)
 
     def ordered(self, order: NDArray[np.intp]) -> Series:
         """The objects in this order."""
-        places, starts = reordered(self.starts, order)
-        return Series(self.rows[places], starts)
+        positions, starts = reordered(self.starts, order)
+        return Series(self.rows[positions], starts)
 
     def part(self, first: int, last: int) -> Series:
         """Objects [first, last)."""
@@ -89,14 +89,14 @@ class Series:
 
 
 def stacked(tables: NDArray[Any]) -> Series:
-    """The tables end to end."""
+    """The tables in one array."""
     starts = np.zeros(len(tables) + 1, np.int64)
     np.cumsum([len(table) for table in tables], out=starts[1:])
     return Series(np.ascontiguousarray(np.concatenate(list(tables))), starts)
 
 
 def same_width(x: Series, z: Series, who: str) -> None:
-    """Refuse objects of different numbers of columns."""
+    """Raise InvalidInput if two collections of objects have different numbers of columns."""
     if x.rows.shape[1] != z.rows.shape[1]:
         given = f"objects of {x.rows.shape[1]} and of {z.rows.shape[1]} columns"
         raise InvalidInput(message(who, given, "give both the same columns"))

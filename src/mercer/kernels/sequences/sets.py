@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,22 +23,22 @@ from mercer.points import OBJECTS, Space
 __all__ = ["SetKernel"]
 
 ENTRIES = 1 << 24
-"""Of the kernel matrix of points that is there at a time: 128 MB."""
+"""Entries of the kernel matrix of points that are in memory at a time: 128 MB."""
 
 
 @dataclass(frozen=True, repr=False)
 class SetKernel(Kernel):
-    """K(X, Z) = 1/(|X||Z|) Σ_{x∈X} Σ_{z∈Z} k(x, z): the inner product of the means of the points' features.
+    """K(X, Z) = 1/(|X||Z|) Σ_{x∈X} Σ_{z∈Z} k(x, z): the inner product of the mean features of two sets of points.
 
-    An object is a table, one point in each row; the order of the points does not matter.
+    An object is a table with a point in each row; the order of the points does not matter.
 
     Parameters
     ----------
     kernel : Kernel or str, default Gaussian()
-        k, of two points: any kernel on vectors, or its name or expression. Its "scale" and "median" look at all points
-        of all objects.
+        The kernel k of two points: a kernel on vectors, or its name or expression. The rules "scale" and "median" use
+        the points of all objects.
     aggregate : {"mean", "sum"}, default "mean"
-        With "sum" the factor is left out, and a set with more points is larger.
+        With "sum" the factor 1/(|X||Z|) is omitted, so that larger sets have larger values.
 
     Notes
     -----
@@ -62,19 +62,20 @@ class SetKernel(Kernel):
     kernel: Kernel = Gaussian()  # noqa: RUF009  (a value)
     aggregate: str = "mean"
 
-    reads: ClassVar[str] = "objects"
-
     def __post_init__(self) -> None:
         if isinstance(self.kernel, str):
             self._set("kernel", as_kernel(self.kernel))
         if not isinstance(self.kernel, Kernel) or not self.kernel.space.vectors:
-            given = f"{self.kernel!r} is no kernel on vectors"
-            raise InvalidInput(message("SetKernel", given, "give one, such as Gaussian() or its name"))
+            given = f"{self.kernel!r} is not a kernel on vectors"
+            raise InvalidInput(message("SetKernel", given, "give a kernel such as Gaussian(), or its name"))
         self._set("aggregate", checks.one_of("SetKernel", "aggregate", self.aggregate, ("mean", "sum")))
 
     @property
     def space(self) -> Space:
         return OBJECTS
+
+    def _of_objects(self) -> bool:
+        return True
 
     @property
     def prefers_large_blocks(self) -> bool:
@@ -82,9 +83,7 @@ class SetKernel(Kernel):
 
     @property
     def properties(self) -> Properties:
-        """Linear in the features: what is proved of k on points holds on sets, but strictness, which equal means
-        break.
-        """
+        """The properties of k, but not strict definiteness, because different sets can have equal means."""
         inner, mean = self.kernel.properties, self.aggregate == "mean"
         if inner.definiteness.is_mercer:
             return Properties(Definiteness.POSITIVE_SEMIDEFINITE, bounded=inner.bounded and mean)
@@ -99,12 +98,12 @@ class SetKernel(Kernel):
 
     def _resolved(self, X: Array, resolver: Resolver) -> Kernel:
         points = None if X is None else stacked(self.as_objects(X)).rows
-        # Weights are of objects, and the rules look at points.
+        # Without the weights, which belong to objects, while the rules use points.
         plain = Resolver(lambda rule, measure, rows: bandwidth.from_data(rule, measure, rows), resolver.column)
         return replace(self, kernel=self.kernel._resolved(points, resolver if X is None else plain))
 
     def block(self, X: Array, Z: Array) -> NDArray[np.float64]:
-        """All K(X, Z), by blocks of the points' matrix."""
+        """All K(X, Z), from blocks of the kernel matrix of the points."""
         self._require_resolved()
         x = stacked(self.as_objects(X))
         z = x if Z is X else stacked(self.as_objects(Z))
@@ -115,7 +114,7 @@ class SetKernel(Kernel):
             points = evaluation.dense(self.kernel, part.rows, z.rows)
             out[i0:i1] = np.add.reduceat(np.add.reduceat(points, z.starts[:-1], axis=1), part.starts[:-1], axis=0)
         out *= np.multiply.outer(self._factor(x), self._factor(z))
-        # The sums of blocks are rounded in different orders.
+        # The mean of both triangles, because their sums are rounded in different orders.
         return (out + out.T) / 2 if Z is X else out
 
     def diagonal(self, X: Array) -> NDArray[np.float64]:
@@ -129,7 +128,7 @@ class SetKernel(Kernel):
 
 
 def _runs(x: Series, columns: int) -> Iterator[tuple[int, int]]:
-    """Runs of objects whose points make at most `ENTRIES` entries; at least one object."""
+    """Runs of objects whose points have at most `ENTRIES` entries in the kernel matrix; at least one object each."""
     most, first = max(ENTRIES // max(columns, 1), 1), 0
     while first < x.count:
         last = max(int(np.searchsorted(x.starts, x.starts[first] + most, side="right")) - 1, first + 1)

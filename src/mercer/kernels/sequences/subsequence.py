@@ -21,35 +21,40 @@ __all__ = ["Subsequence"]
 
 @dataclass(frozen=True, repr=False)
 class Subsequence(SequenceKernel):
-    """k(x, z) = Σ_{q ≤ length} Σ_u (Σ over places of u in x of λ^span) (Σ over places of u in z of λ^span), u of q
-    symbols; q = length only if `exact`.
+    """k(x, z) = Σ_u (Σ λ^span over occurrences of u in x) (Σ λ^span over occurrences of u in z).
 
-    A subsequence u stands at places i₁ < … < i_q, not necessarily side by side, and spans i_q − i₁ + 1 of them: gaps
-    are paid for by the decay λ.
+    u runs over all subsequences of up to `length` symbols, or of exactly `length` symbols if `exact`. An occurrence is
+    a choice of positions i₁ < … < i_q with the symbols of u, and its span is i_q − i₁ + 1, so that gaps reduce its
+    weight.
 
     Parameters
     ----------
-    length : int, default 3
-        Of the longest subsequences, 1 to 8.
+    length : int from 1 to 8, default 3
+        The length of the longest subsequences.
     decay : float, default 0.5
-        λ with 0 < λ ≤ 1; smaller values forbid gaps.
+        λ with 0 < λ ≤ 1; small values give little weight to gaps.
     unit : {"character", "word"}, default "character"
         As for `Spectrum`.
     exact : bool, default False
-        Count subsequences of `length` symbols only, as textbooks do, instead of all that are not longer. Sequences
-        shorter than that have no features then: k(x, x) = 0.
+        Count subsequences of exactly `length` symbols, as textbooks do, instead of those of up to `length` symbols. A
+        shorter sequence x then has no features, and k(x, x) = 0.
+
+    Raises
+    ------
+    NotAKernel
+        For a length or a decay out of range.
 
     Notes
     -----
-    O(length · |x| · |z|) for a pair, by dynamic programming on as many pairs at a time as a vector register has room
-    for, in float64: all terms are positive, so that the relative error is a few rounding errors for each place.
-    Symbols that match are worth λ² each: use `normalized` where lengths differ.
+    A pair takes O(length · |x| · |z|) operations of dynamic programming in float64, and as many pairs are computed at
+    once as fit into a vector register. All terms are positive, so the relative error is a few rounding errors for each
+    position. k(x, x) grows with the length of x: use `normalized` for sequences of different lengths.
 
     References
     ----------
     H. Lodhi, C. Saunders, J. Shawe-Taylor, N. Cristianini, C. Watkins (2002). Text classification using string kernels.
     Journal of Machine Learning Research 2.
-    J. Shawe-Taylor, N. Cristianini (2004). Kernel methods for pattern analysis, section 11.5. Both have ``exact=True``.
+    J. Shawe-Taylor, N. Cristianini (2004). Kernel methods for pattern analysis, section 11.5. Both use ``exact=True``.
 
     Examples
     --------

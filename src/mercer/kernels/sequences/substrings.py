@@ -19,25 +19,25 @@ from mercer.kernels.sequences.pairs import own_pairs
 __all__ = ["AllSubstrings"]
 
 PIECE = 2e7
-"""Symbols walked of one thread between two interrupt checks."""
+"""How many symbols a thread reads between two interrupt checks."""
 
 
 @dataclass(frozen=True, repr=False)
 class AllSubstrings(SequenceKernel):
-    """k(x, z) = Σᵤ λ^|u| |x|ᵤ |z|ᵤ over all substrings u of at least one symbol, |x|ᵤ being how often u stands in x.
+    """k(x, z) = Σᵤ λ^|u| |x|ᵤ |z|ᵤ over all substrings u of at least one symbol; |x|ᵤ counts the occurrences of u in x.
 
     Parameters
     ----------
     decay : float, default 0.5
-        λ with 0 < λ ≤ 1. With 1 (whole numbers, exact below 2⁵³) a sequence shares so many long substrings with itself
-        that the normalised matrix is nearly the identity.
+        λ with 0 < λ ≤ 1. With λ = 1 values are whole numbers, exact below 2⁵³; but a sequence shares so many long
+        substrings with itself that the normalised matrix is nearly the identity.
     unit : {"character", "word"}, default "character"
         As for `Spectrum`.
 
     Notes
     -----
-    The substrings of z are the paths of its suffix automaton, which has at most 2|z| states; x is read along it, so
-    that a pair takes O(|x| + |z|). A product K(X, Z) v takes one automaton of all of Z, and linear time.
+    The substrings of z are the paths of its suffix automaton, which has at most 2|z| states. One pass of x through the
+    automaton gives k(x, z), in O(|x| + |z|). A product K(X, Z) v needs one automaton of all of Z, and linear time.
 
     References
     ----------
@@ -79,7 +79,7 @@ class AllSubstrings(SequenceKernel):
         return True
 
     def matmul(self, X: Array, Z: Array, V: Array) -> NDArray[np.float64]:
-        """K(X, Z) V in linear time: V is folded into the states of one automaton."""
+        """K(X, Z) V in linear time: one automaton of all of Z, whose states have weights from V."""
         x, given = self._corpora(X, Z)
         z, v = x if given is None else given, np.ascontiguousarray(V, np.float64)
         out = np.zeros((x.count, v.shape[1]))

@@ -1,4 +1,4 @@
-"""What a function f(x) = Σⱼ cⱼ k(x, zⱼ) of sequences looks at: the weight of each position of x, and of each k-mer."""
+"""Explanations of f(x) = Σⱼ cⱼ k(x, zⱼ) for sequences: the weight of each position of x, and of each k-mer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
-from mercer.kernels.base import Constant, Kernel, Normalized, Scaled, Sum
+from mercer.kernels.base import Constant, Kernel, Normalized, Scaled, Sum, inverse_root
 from mercer.kernels.sequences import counts
 from mercer.kernels.sequences.base import WindowKernel, as_text
 from mercer.kernels.sequences.corpus import Corpus, tokens
@@ -21,7 +21,7 @@ __all__ = ["kmer_weights", "position_weights"]
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """A kernel of counts; what its rows and its columns are multiplied by, and both alike."""
+    """A kernel of counts, with factors for the rows, the columns, and all entries of its matrix."""
 
     kernel: WindowKernel
     rows: NDArray[np.float64]
@@ -30,30 +30,30 @@ class _Part:
 
 
 def position_weights(kernel: Kernel, X: Any, Z: Any, coef: Any) -> list[NDArray[np.float64]]:
-    """How much each position of each x adds to f(x) = Σⱼ cⱼ k(x, zⱼ): the sum over positions is f(x), less constants.
+    """The contribution of each position of each x to f(x) = Σⱼ cⱼ k(x, zⱼ). They sum to f(x) less constants.
 
-    What a window adds at some of its places is shared evenly among them.
+    The contribution of a pattern is divided evenly among its positions.
 
     Parameters
     ----------
     kernel : Kernel
-        `Spectrum`, `GappedKmer` or `Mismatch`, or sums, multiples and normalised forms of them; resolved.
+        `Spectrum`, `GappedKmer` or `Mismatch`, or sums, multiples and normalised forms of them, resolved.
     X : sequences
     Z : sequences
-        Those of the model, its ``X_fit_``.
+        The sequences of the model, ``X_fit_``.
     coef : array of shape (len(Z),)
-        c, its ``dual_coef_``.
+        The coefficients c of the model, ``dual_coef_``.
 
     Returns
     -------
     list of arrays
-        For each x one number for each of its symbols: characters, or tokens; words where all parts count words. In a
-        sum of both the weight of a word is shared among its characters.
+        For each x a number for each of its symbols: characters or tokens, or words if all parts of the kernel count
+        words. If some parts count words and others characters, the weight of a word is divided among its characters.
 
     Raises
     ------
     InvalidInput
-        For other kernels, which have no such features.
+        For kernels without such features.
 
     Examples
     --------
@@ -69,22 +69,31 @@ def position_weights(kernel: Kernel, X: Any, Z: Any, coef: Any) -> list[NDArray[
     for part in parts:
         found = _of_part(part, X, Z, coef)
         spread = part.kernel._unit == "word" and not words
-        for place, values in enumerate(found):
-            out[place] += _on_characters(X[place], values) if spread else values
+        for i, values in enumerate(found):
+            out[i] += _on_characters(X[i], values) if spread else values
     return out
 
 
 def kmer_weights(kernel: Kernel, Z: Any, coef: Any, kmers: Iterable[Any] | None = None) -> list[tuple[str, float]]:
-    """How much one occurrence of each k-mer adds to f(x) = Σⱼ cⱼ k(x, zⱼ), the largest magnitude first.
+    """The contribution of one occurrence of each k-mer to f(x) = Σⱼ cⱼ k(x, zⱼ), the largest magnitude first.
 
-    Of a normalised kernel, before x's own factor 1/√k(x, x).
+    For a normalised kernel the factor 1/√k(x, x) of x is not included.
 
     Parameters
     ----------
     kernel, Z, coef
         As for `position_weights`.
     kmers : sequences, optional
-        Of the length of the kernel's windows; by default all that Z has.
+        K-mers of the length of the kernel's windows; by default all windows of Z.
+
+    Returns
+    -------
+    list of (str, float)
+
+    Raises
+    ------
+    InvalidInput
+        For kernels without such features, and k-mers of another length.
 
     Examples
     --------
@@ -116,7 +125,7 @@ def _coefficients(coef: Any, Z: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _parts(kernel: Kernel, X: NDArray[Any], Z: NDArray[Any]) -> list[_Part]:
-    """The kernels of counts that a composition is a sum of."""
+    """The kernels of counts whose sum a composition is."""
     match kernel:
         case WindowKernel():
             return [_Part(kernel, np.ones(len(X)), np.ones(len(Z)))]
@@ -128,16 +137,12 @@ def _parts(kernel: Kernel, X: NDArray[Any], Z: NDArray[Any]) -> list[_Part]:
             inner = _parts(kernel.kernel, X, Z)
             return [replace(part, factor=kernel.scale * part.factor) for part in inner]
         case Normalized():
-            rows, columns = (_inverse_root(kernel.kernel.diagonal(data)) for data in (X, Z))
+            rows, columns = (inverse_root(kernel.kernel.diagonal(data)) for data in (X, Z))
             inner = _parts(kernel.kernel, X, Z)
             return [replace(part, rows=part.rows * rows, columns=part.columns * columns) for part in inner]
     given = f"{kernel!r:.80} has no weights of positions"
     do = "use Spectrum, GappedKmer or Mismatch, or sums, multiples and normalised forms of them"
     raise InvalidInput(message("weights", given, do))
-
-
-def _inverse_root(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.where(values > 0, 1 / np.sqrt(np.where(values > 0, values, 1.0)), 0.0)
 
 
 def _of_part(part: _Part, X: NDArray[Any], Z: NDArray[Any], coef: NDArray[np.float64]) -> list[NDArray[np.float64]]:
@@ -161,7 +166,7 @@ def _of_part(part: _Part, X: NDArray[Any], Z: NDArray[Any], coef: NDArray[np.flo
 
 
 def _on_one_strand(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The weights of the reverse complement, which follows a gap, where they are on the strand that was given."""
+    """The weights of both strands, which a gap separates, added up at the positions of the given strand."""
     size = len(values) // 2
     return values[:size] + values[size + 1 :][::-1]
 
@@ -171,7 +176,7 @@ def _by_row(x: Corpus, values: NDArray[np.float64], rows: NDArray[np.float64]) -
 
 
 def _on_characters(x: Any, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The weight of each word on the characters that it is made of; of token lists, as it is."""
+    """The weight of each word, divided among its characters; the weights of a token list are returned unchanged."""
     if not isinstance(x, str):
         return values
     out, at = np.zeros(len(x)), 0
@@ -183,7 +188,7 @@ def _on_characters(x: Any, values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _split(Z: NDArray[Any], kernel: WindowKernel) -> NDArray[Any]:
-    """Texts as lists of their words, where the kernel counts words."""
+    """Texts as lists of their words, if the kernel counts words."""
     if kernel._unit == "character":
         return Z
     return as_sequences([list(tokens(z, "word")) for z in Z], "kmer_weights")
@@ -194,7 +199,7 @@ def _with_tokens(kernel: WindowKernel) -> WindowKernel:
 
 
 def _given(kmers: Iterable[Any], kernel: WindowKernel) -> list[Any]:
-    """Those that are given, each once, of the right length."""
+    """The given k-mers, each once; raise InvalidInput unless all have the length of a window."""
     found = [tokens(one, kernel._unit) for one in kmers]
     wrong = [one for one in found if len(one) != kernel.span]
     if wrong:
@@ -204,11 +209,11 @@ def _given(kmers: Iterable[Any], kernel: WindowKernel) -> list[Any]:
 
 
 def _windows(kernel: WindowKernel, Z: NDArray[Any]) -> list[Any]:
-    """What the windows of Z show, each once."""
+    """The different windows of Z, with both strands also those of the second."""
     z, _ = kernel._corpora(Z, Z)
     whole = counts.Pattern(tuple(range(kernel.span)))
     found = counts.count(z, whole, kernel.span).first
-    # With both strands those of the second one too.
+
     shown = [[z.names[s] for s in z.symbols[first : first + kernel.span]] for first in found]
     characters = kernel._unit == "character" and all(isinstance(x, str) for x in Z)
     return ["".join(window) for window in shown] if characters else shown

@@ -1,4 +1,4 @@
-"""Kernels that count substrings of a fixed length: exact, with gaps, with mismatches."""
+"""Kernels that count substrings of a fixed length: exact, with gaps, or with mismatches."""
 
 from __future__ import annotations
 
@@ -16,29 +16,30 @@ from mercer.kernels.sequences.counts import Pattern
 __all__ = ["GappedKmer", "Mismatch", "Spectrum"]
 
 MOST_PATTERNS = 20_000
-"""Beyond this an exact kernel of counts is refused: each pattern is a pass over all windows."""
+"""The most patterns of a kernel: each is a pass over all windows."""
 
-MOST_PLACES = 500_000
-"""Of all patterns together."""
+MOST_POSITIONS = 500_000
+"""The most positions of all patterns together."""
 
 
 @dataclass(frozen=True, repr=False)
 class Spectrum(WindowKernel):
-    """k(x, z) = Σᵤ |x|ᵤ |z|ᵤ over all u of k symbols, |x|ᵤ being how often u stands in x.
+    """k(x, z) = Σᵤ |x|ᵤ |z|ᵤ over all u of k symbols; |x|ᵤ counts the occurrences of u in x.
 
     Parameters
     ----------
     k : int, default 3
-        The length of the substrings. 3 to 6 letters for text and proteins, 4 to 10 for DNA, 1 or 2 words.
+        The length of the substrings. Common choices are 3 to 6 letters for text and proteins, 4 to 10 for DNA, and 1 or
+        2 words.
     unit : {"character", "word"}, default "character"
-        What a string is made of; words are separated by white space. A list of tokens is made of its tokens.
+        The symbols of a string; words are separated by white space. The symbols of a list of tokens are the tokens.
     both_strands : bool, default False
-        For DNA and RNA: what is counted in x is counted in its reverse complement too, and added, so that it does not
-        matter which strand was read.
+        For DNA and RNA: add the counts of the reverse complement, so that both strands of a molecule have the same
+        features.
 
     Notes
     -----
-    A sequence shorter than k has no substrings of that length: k(x, x) = 0. Longer sequences have larger values:
+    A sequence shorter than k has no features, and k(x, x) = 0. Longer sequences have larger values;
     ``Spectrum(3).normalized()`` is the cosine.
 
     References
@@ -71,43 +72,43 @@ class Spectrum(WindowKernel):
         return self.k
 
     def patterns(self) -> Sequence[Pattern]:
-        """All places."""
+        """One pattern, with all positions of the window."""
         return [Pattern(tuple(range(self.k)))]
 
     def shared(self, matches: int) -> int:
-        """1 where all places agree."""
+        """1 if all k symbols agree, else 0."""
         return int(matches == self.k)
 
 
 @dataclass(frozen=True, repr=False)
 class GappedKmer(WindowKernel):
-    """k(x, z) = Σ_P Σᵤ |x|_{P,u} |z|_{P,u} over the choices P of k of g places, and all u of k symbols.
+    """k(x, z) = Σ_P Σᵤ |x|_{P,u} |z|_{P,u} over all choices P of k of g positions, and all u of k symbols.
 
-    |x|_{P,u} is how often windows of g symbols of x show u at the places P. Two windows that differ at h places add C(g
-    − h, k). The features are k-mers with g − k gaps ("wildcards"): similar sequences share them where long exact
-    substrings are rare.
+    |x|_{P,u} counts the windows of g symbols of x that have u at the positions P. Two windows that differ at h
+    positions add C(g − h, k). The features are k-mers with g − k gaps ("wildcards"), which similar sequences share even
+    if they have few long substrings in common.
 
     Parameters
     ----------
     g : int, default 8
         The length of a window.
     k : int, default 5
-        How many of its places are looked at; k = g is `Spectrum`. There are C(g, k) choices of places, 210 for (10, 6).
+        How many of its positions must agree; k = g is `Spectrum`. There are C(g, k) choices of positions, such as 210
+        for g = 10 and k = 6.
     unit : {"character", "word"}, default "character"
         As for `Spectrum`.
     both_strands : bool, default False
-        As for `Spectrum`; it takes twice the time.
-
-    Notes
-    -----
-    A matrix of long windows with many choices is made without them: all pairs of windows are compared, of which a
-    vector register does 16 to 64 at once, and a pair that agrees at m places adds C(m, k). The kernel takes what is
-    predicted to be less work.
+        As for `Spectrum`; it doubles the time.
 
     Raises
     ------
     NotAKernel
-        For k > g, for more than 20 000 choices of places, and for g > 4095.
+        For k > g, for more than 20 000 choices of positions, and for g > 4095.
+
+    Notes
+    -----
+    Long windows with many choices of positions are not counted. Instead all pairs of windows are compared, 16 to 64 at
+    once, and a pair that agrees at m positions adds C(m, k). The kernel takes the method with less predicted work.
 
     References
     ----------
@@ -135,7 +136,7 @@ class GappedKmer(WindowKernel):
         self._check_unit()
         self._check_strands()
         if self.k > self.g:
-            raise NotAKernel(message("GappedKmer", f"k={self.k} of g={self.g} places", "give k ≤ g"))
+            raise NotAKernel(message("GappedKmer", f"k={self.k} of g={self.g} positions", "give k ≤ g"))
         _require_patterns("GappedKmer", self.g, [self.k])
 
     @property
@@ -143,37 +144,43 @@ class GappedKmer(WindowKernel):
         return self.g
 
     def patterns(self) -> Sequence[Pattern]:
-        """The C(g, k) choices of places."""
-        return [Pattern(places) for places in combinations(range(self.g), self.k)]
+        """The C(g, k) choices of positions."""
+        return [Pattern(offsets) for offsets in combinations(range(self.g), self.k)]
 
     def shared(self, matches: int) -> int:
-        """The choices of k places among those that agree."""
+        """The number of choices of k positions among those that agree."""
         return comb(matches, self.k)
 
 
 @dataclass(frozen=True, repr=False)
 class Mismatch(WindowKernel):
-    """k(x, z) = Σ_w φ_w(x) φ_w(z), φ_w(x) being how many substrings of x differ from w at up to m of its k places.
+    """k(x, z) = Σ_w φ_w(x) φ_w(z); φ_w(x) counts the substrings of x that differ from w at up to m of its k symbols.
 
-    w runs over all k-mers of the alphabet, seen or not.
+    w runs over all k-mers of the alphabet.
 
     Parameters
     ----------
     k : int, default 5
+        The length of the substrings.
     m : int, default 1
-        Mismatches, below k; 0 is `Spectrum`.
+        The most mismatches, below k; m = 0 is `Spectrum`.
     unit, both_strands
         As for `Spectrum`.
     alphabet : str, list of tokens, or None, default None
-        The symbols that w is made of; substrings with another one in them are left out, as those with an N in DNA are.
-        None: those of the training data, found by `resolve`, as every estimator does.
+        The symbols of w. Substrings with other symbols are ignored, such as those with an N in DNA. None stands for the
+        symbols of the training data; estimators find them by `resolve`.
+
+    Raises
+    ------
+    NotAKernel
+        For m ≥ k, and if the computation takes too many passes over the windows.
 
     Notes
     -----
-    Two k-mers that differ at h places share N(h) words w, which depends on the size of the alphabet. The sum over all
-    pairs is Σ_s c_s · (number of pairs that agree on s chosen places, over all choices), with integers c_s from N: that
-    is computed, by Σ_{j ≤ 2m} C(k, j) passes over the windows, without the neighbourhoods, whose number grows as
-    (k·alphabet)ᵐ.
+    Two k-mers that differ at h positions share N(h) words w, which depends on the size of the alphabet. With integers
+    c_s that follow from N, k(x, z) is Σ_s c_s times the number of pairs of windows that agree on s chosen positions,
+    summed over all choices. This takes Σ_{j ≤ 2m} C(k, j) passes over the windows, and does not enumerate the words w,
+    whose number grows as (k·alphabet)ᵐ.
 
     References
     ----------
@@ -200,7 +207,7 @@ class Mismatch(WindowKernel):
         self._check_unit()
         self._check_strands()
         if self.m >= self.k:
-            raise NotAKernel(message("Mismatch", f"m={self.m} mismatches of k={self.k} places", "give m < k"))
+            raise NotAKernel(message("Mismatch", f"m={self.m} mismatches of k={self.k} symbols", "give m < k"))
         self._set("alphabet", _checked_alphabet(self.alphabet))
         _require_patterns("Mismatch", self.k, range(self.k, max(self.k - 2 * self.m, 0) - 1, -1))
 
@@ -223,22 +230,22 @@ class Mismatch(WindowKernel):
         return None if self.alphabet is None else tuple(self.alphabet)
 
     def patterns(self) -> Sequence[Pattern]:
-        """The choices of at least k − 2m places, with the integers c_s of their number s."""
+        """The choices of s ≥ k − 2m positions, with the weights c_s."""
         weights = mismatch_weights(self.k, self.m, len(self.alphabet))
         return [
-            Pattern(places, float(weights[size]))
+            Pattern(offsets, float(weights[size]))
             for size in weights
             if weights[size]
-            for places in combinations(range(self.k), size)
+            for offsets in combinations(range(self.k), size)
         ]
 
     def shared(self, matches: int) -> int:
-        """The words near both."""
+        """The number of words that differ from both windows at up to m symbols."""
         return shared_neighbours(self.k, self.m, len(self.alphabet), self.k - matches)
 
 
 def mismatch_weights(k: int, m: int, alphabet: int) -> dict[int, int]:
-    """The integers c_s with Σ_s c_s C(k − h, s) = N(h) for every number h of mismatches.
+    """The integers c_s with Σ_s c_s C(k − h, s) = N(h) for all h.
 
     >>> mismatch_weights(3, 0, 4)
     {3: 1}
@@ -251,7 +258,7 @@ def mismatch_weights(k: int, m: int, alphabet: int) -> dict[int, int]:
 
 
 def shared_neighbours(k: int, m: int, alphabet: int, h: int) -> int:
-    """N(h): how many k-mers differ at up to m places from each of two k-mers that differ from each other at h.
+    """N(h): the number of k-mers that differ at up to m positions from both of two k-mers which differ at h positions.
 
     >>> shared_neighbours(2, 1, 4, 0), shared_neighbours(2, 1, 4, 1), shared_neighbours(2, 1, 4, 2)
     (7, 4, 2)
@@ -259,34 +266,34 @@ def shared_neighbours(k: int, m: int, alphabet: int, h: int) -> int:
     found = 0
     if h > 2 * m:
         return found
-    for first in range(h + 1):  # of the h places, so many are as in the first,
-        for second in range(h - first + 1):  # so many as in the second, and the rest as in neither
+    for first in range(h + 1):  # how many of the h positions agree with the first k-mer,
+        for second in range(h - first + 1):  # and how many with the second; the rest agree with neither
             rest = h - first - second
             ways = factorial(h) // (factorial(first) * factorial(second) * factorial(rest)) * (alphabet - 2) ** rest
-            room = m - rest - max(first, second)  # for mismatches where the two agree
-            found += ways * sum(comb(k - h, j) * (alphabet - 1) ** j for j in range(min(room, k - h) + 1))
+            left = m - rest - max(first, second)  # mismatches that remain for the positions where the two agree
+            found += ways * sum(comb(k - h, j) * (alphabet - 1) ** j for j in range(min(left, k - h) + 1))
     return found
 
 
 def _require_patterns(who: str, span: int, sizes: Iterable[int]) -> None:
-    """Refuse what takes too many passes over the windows, without counting how many: C(4·10⁶, 2·10⁶) takes minutes."""
+    """Raise NotAKernel for too many patterns, without computing their exact number: C(4·10⁶, 2·10⁶) takes minutes."""
     if span > LONGEST_WINDOW:
         given = f"windows of {span:,} symbols"
         raise NotAKernel(message(who, given, f"choose at most {LONGEST_WINDOW:,}"))
-    patterns = places = 0
+    patterns = positions = 0
     for size in sizes:
         found = _choices(span, size)
-        patterns, places = patterns + found, places + found * size
+        patterns, positions = patterns + found, positions + found * size
         if patterns > MOST_PATTERNS:
-            given = f"more than {MOST_PATTERNS:,} choices of places, each a pass over all windows"
+            given = f"more than {MOST_PATTERNS:,} choices of positions, each a pass over all windows"
             raise NotAKernel(message(who, given, "choose lengths with fewer"))
-        if places > MOST_PLACES:
-            given = f"choices with more than {MOST_PLACES:,} places in all, each looked at in all windows"
+        if positions > MOST_POSITIONS:
+            given = f"choices of more than {MOST_POSITIONS:,} positions in all, each read in all windows"
             raise NotAKernel(message(who, given, "choose lengths with fewer"))
 
 
 def _choices(n: int, k: int) -> int:
-    """C(n, k), or something above `MOST_PATTERNS` where that is.
+    """C(n, k), or a number above `MOST_PATTERNS` if C(n, k) is above it.
 
     >>> _choices(10, 6), _choices(4_000_000, 2_000_000) > MOST_PATTERNS
     (210, True)
@@ -300,7 +307,7 @@ def _choices(n: int, k: int) -> int:
 
 
 def _checked_alphabet(given: Any) -> Any:
-    """Text, or a tuple of tokens, each symbol once, in order; the same object where nothing changes."""
+    """The alphabet as a text or a tuple of tokens without duplicates; the same object if it is one already."""
     if given is None:
         return None
     if not isinstance(given, str | Iterable):

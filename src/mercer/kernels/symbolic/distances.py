@@ -1,4 +1,4 @@
-"""The six pairings on arrays: accurate first, and never n × m × d numbers at once."""
+"""The six pairings on arrays, accurate, and without arrays of n × m × d numbers."""
 
 from __future__ import annotations
 
@@ -7,41 +7,40 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 from mercer.errors import InvalidInput, message
-from mercer.points import is_torch
+from mercer.points import is_torch, points_of, vectors_of
 
 __all__ = [
     "chi2", "dot", "l1", "matched", "min_sum", "mismatches", "row_sums", "sqdist", "squared_norms", "zeros",
 ]  # fmt: skip
 
 _BLOCK = 1 << 16
-"""Entries of a block of pairs that stays in the cache while the columns pass over it."""
+"""Entries of a block of pairs that stays in the cache during the loop over the columns."""
 _DIRECT = 32
-"""Up to this many columns, direct differences cost no more than a matrix product and its repair."""
+"""Up to this many columns, direct differences cost no more than a matrix product and the repair of close pairs."""
 _CLOSE = {4: 1e-6, 8: 0.02}
-"""By bytes of a number: below this share of ‖x‖² + ‖z‖², the expansion in float64 has lost too many digits for an error
-of 10⁻⁷ or 10⁻¹³, and the pair is computed again."""
+"""By bytes of a number: if ‖x − z‖² is below this share of ‖x‖² + ‖z‖², the expansion in float64 has an error above
+10⁻⁷ or 10⁻¹³, and the pair is computed by differences."""
 _CLOSE_TENSORS = {2: 0.5, 4: 0.3, 8: 0.02}
-"""The same where the expansion is in the rows' own precision."""
+"""The same for an expansion in the rows' own precision."""
 _RUN = 64
-"""Columns whose terms are added up one after the other in single precision; longer sums are sums of such sums."""
+"""The most terms that are added one after the other in single precision; longer sums are sums of such sums."""
 
 
 def matched(X: Any, Z: Any) -> tuple[Any, Any]:
-    """X and Z in one format and dtype; the same object twice where they are the same object."""
+    """X and Z in one format and dtype; if they are the same object, the results are the same object."""
     if X.shape[1] != Z.shape[1]:
         given = f"rows of {X.shape[1]} and of {Z.shape[1]} columns"
         raise InvalidInput(message("pairing", given, "give X and Z the same columns"))
     if Z is X:
-        X = sp.csr_array(X) if sp.issparse(X) else X
+        X = vectors_of(X).csr() if points_of(X).sparse else X
         return X, X
     if is_torch(X) or is_torch(Z):
         return _matched_tensors(X, Z)
-    if sp.issparse(X) or sp.issparse(Z):
-        X, Z = sp.csr_array(X), sp.csr_array(Z)
+    if points_of(X).sparse or points_of(Z).sparse:
+        X, Z = vectors_of(X).csr(), vectors_of(Z).csr()
     dtype = np.result_type(X.dtype, Z.dtype)
     return X.astype(dtype, copy=False), Z.astype(dtype, copy=False)
 
@@ -65,9 +64,9 @@ def squared_norms(X: Any) -> Any:
 
 
 def _squared_norms64(X: Any) -> Any:
-    if sp.issparse(X):
-        wide = X.astype(np.float64)
-        return np.asarray(wide.multiply(wide).sum(axis=1), dtype=np.float64).ravel()
+    points = points_of(X)
+    if points.sparse:
+        return vectors_of(X).astype(np.float64).squared_norms()
     return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
 
@@ -91,20 +90,20 @@ def dot(X: Any, Z: Any) -> Any:
     if is_torch(X):
         return X @ Z.T
     product = X.astype(np.float64, copy=False) @ Z.astype(np.float64, copy=False).T
-    return (product.toarray() if sp.issparse(product) else product).astype(X.dtype, copy=False)
+    return vectors_of(product).dense().astype(X.dtype, copy=False)
 
 
 def sqdist(X: Any, Z: Any) -> Any:
     """‖x − z‖² for all pairs."""
     if is_torch(X):
         return _sqdist_tensor(X, Z)
-    if not sp.issparse(X) and X.shape[1] <= _DIRECT:
+    if X.shape[1] <= _DIRECT and not points_of(X).sparse:
         return cdist(X, Z, "sqeuclidean").astype(X.dtype, copy=False)
     return _sqdist_expanded(X, Z).astype(X.dtype, copy=False)
 
 
 def _sqdist_expanded(X: Any, Z: Any) -> Any:
-    """xx + zz − 2·dot in float64 of centred rows; clamped, pinned, and repaired where it cancelled."""
+    """xx + zz − 2·dot of centred rows in float64, at least 0, and 0 on the diagonal; close pairs by differences."""
     same, close = Z is X, _CLOSE[X.dtype.itemsize]
     X = X.astype(np.float64, copy=False)
     Z = X if same else Z.astype(np.float64, copy=False)
@@ -112,17 +111,17 @@ def _sqdist_expanded(X: Any, Z: Any) -> Any:
     xx, zz = _squared_norms64(A), _squared_norms64(B)
     D = dot(A, B)
     D *= -2.0
-    D += xx[:, None] + zz[None, :]  # The norms first: their sum is exactly symmetric.
+    D += xx[:, None] + zz[None, :]  # the sum of the norms first, because it is exactly symmetric
     np.maximum(D, 0.0, out=D)
     if same:
         np.fill_diagonal(D, 0.0)
-    # Of the rows as they were given: less a rounded mean they would be other rows.
+    # Differences of the given rows, since subtracting a rounded mean changes the rows.
     _repair(D, X, Z, close * xx, close * zz, same)
     return D
 
 
 def _centred(X: Any, Z: Any) -> tuple[Any, Any]:
-    if sp.issparse(X) or not len(X):
+    if points_of(X).sparse or not X.shape[0]:
         return X, Z
     mean = X.mean(axis=0)
     A = X - mean
@@ -130,7 +129,7 @@ def _centred(X: Any, Z: Any) -> tuple[Any, Any]:
 
 
 def _repair(D: Any, X: Any, Z: Any, xx: Any, zz: Any, same: bool) -> None:
-    """Direct differences for the pairs that are closer than xx + zz: their square root is wanted, too."""
+    """Direct differences for pairs with D < xx + zz; kernels of the distance need √D to be accurate, too."""
     for i in range(len(D)):
         close = np.flatnonzero(xx[i] + zz > D[i])
         close = close[close != i] if same else close
@@ -140,9 +139,9 @@ def _repair(D: Any, X: Any, Z: Any, xx: Any, zz: Any, same: bool) -> None:
 
 
 def _differences(X: Any, i: int, Z: Any, rows: Any) -> Any:
-    if not sp.issparse(X):
-        return _squared_norms64(Z[rows] - X[i])
-    return _squared_norms64(Z[rows] - X[np.full(len(rows), i)])
+    if points_of(X).sparse:
+        return _squared_norms64(Z[rows] - X[np.full(len(rows), i)])
+    return _squared_norms64(Z[rows] - X[i])
 
 
 def _rows_at_once(Z: Any) -> int:
@@ -203,7 +202,7 @@ def mismatches(X: Any, Z: Any) -> Any:
 
 
 def _over_columns(X: Any, Z: Any, term: Callable[[Any, Any], Any]) -> Any:
-    """Σᵢ term(xᵢ, zᵢ) for all pairs, a block of pairs and a column at a time; float64 sums for arrays."""
+    """Σᵢ term(xᵢ, zᵢ) for all pairs, column by column for a block of pairs; sums of arrays are in float64."""
     if is_torch(X):
         total = X.new_zeros((X.shape[0], Z.shape[0]))
         for start in range(0, X.shape[1], _RUN):
@@ -225,6 +224,6 @@ def _over_columns(X: Any, Z: Any, term: Callable[[Any, Any], Any]) -> Any:
 
 
 def _needs_dense(X: Any, kind: str) -> None:
-    if sp.issparse(X):
+    if points_of(X).sparse:
         given = f"pairing {kind!r} of sparse data"
-        raise InvalidInput(message("pairing", given, "densify it with X.toarray(), or take a kernel of dot or sqdist"))
+        raise InvalidInput(message("pairing", given, "convert it with X.toarray(), or use a kernel of dot or sqdist"))

@@ -1,4 +1,4 @@
-"""Whether a formula is traced with its numbers as they are written, and what rounds nothing."""
+"""Exact tracing, which combines the numbers of a formula only if that rounds nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _EXACT: dict[str, Callable[..., Any]] = {
 
 
 def rounds_nothing(op: str, found: float, *values: float) -> bool:
-    """Whether `found` is exactly what the operation gives; asked only while a formula is traced exactly.
+    """Whether `found` is the exact result of an operation; always True unless a formula is traced exactly.
 
     >>> token = is_exact.set(True)
     >>> rounds_nothing("add", 0.75, 0.5, 0.25), rounds_nothing("add", 0.1 + 0.2, 0.1, 0.2)
@@ -33,6 +33,6 @@ def rounds_nothing(op: str, found: float, *values: float) -> bool:
     if not is_exact.get():
         return True
     if not all(map(math.isfinite, (found, *values))):
-        return True  # nothing is proved of a formula with such a number
+        return True  # no proof uses a formula with such a number
     exactly = _EXACT.get(op)
     return exactly is not None and exactly(*map(Fraction, values)) == Fraction(found)

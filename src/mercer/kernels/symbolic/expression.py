@@ -1,4 +1,4 @@
-"""The symbolic form of a kernel: a small frozen tree that NumPy's own functions can build."""
+"""The symbolic form of a kernel: an immutable tree, which arithmetic and NumPy's functions build."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _is_tracing: ContextVar[bool] = ContextVar("mercer_tracing", default=False)
 
 @contextmanager
 def tracing(exact: bool = False) -> Iterator[None]:
-    """While a formula is traced, `==` between expressions is refused instead of answered.
+    """A context in which a formula is traced: `==` between expressions raises CannotTrace.
 
-    With `exact` numbers are put together only where that rounds nothing.
+    With `exact`, numbers are combined only if that rounds nothing.
     """
     tokens = _is_tracing.set(True), is_exact.set(exact)
     try:
@@ -53,18 +53,18 @@ def _cannot(what: str) -> NoReturn:
 class Expression:
     """A node op(args) with an optional value; arithmetic and NumPy's functions build larger nodes.
 
-    `==` and `hash` are structural.
+    `==` and `hash` compare the structure.
 
     ===================================================  ====  =========================================
     op                                                   args  value
     ===================================================  ====  =========================================
     const                                                0     float
-    param                                                0     name; in derivatives, never in a program
+    param                                                0     name; only in derivatives, never in a program
     pairing                                              0     (kind, views)
-    self_x, self_z                                       0     (kind, views): a row with itself
+    self_x, self_z                                       0     (kind, views), of a row with itself
     neg exp log sqrt tanh sin cos abs                    1     none
     add sub mul div minimum maximum less less_equal      2     none
-    pow                                                  1     exponent, float; a whole one is exact
+    pow                                                  1     exponent, float
     where                                                3     none
     ===================================================  ====  =========================================
 
@@ -79,8 +79,8 @@ class Expression:
 
     def __post_init__(self) -> None:
         if _ARITY.get(self.op) != len(self.args):
-            _cannot(f"op {self.op!r} with {len(self.args)} arguments is not in the vocabulary")
-        # Cached, because a shared node would otherwise be hashed once for every path that leads to it.
+            _cannot(f"no op {self.op!r} with {len(self.args)} arguments exists")
+        # Cached, because a shared node would otherwise be hashed once for each path that leads to it.
         object.__setattr__(self, "_hash", hash((self.op, self.args, self.value)))
 
     def __hash__(self) -> int:
@@ -97,7 +97,7 @@ class Expression:
         return not self == other
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Not the cached hash: string hashes differ between processes.
+        # Without the cached hash, because hashes of strings differ between processes.
         return Expression, (self.op, self.args, self.value)
 
     def __repr__(self) -> str:
@@ -164,7 +164,7 @@ class Expression:
     def __ge__(self, other: Any) -> Expression:
         return node("less_equal", other, self)
 
-    # ---- what would need a number -----------------------------------------------------------------------------------
+    # ---- operations that need a number, which a symbol is not -------------------------------------------------------
 
     def __bool__(self) -> bool:
         what = "a condition on symbols has no truth value, in if, and, or, max and min"
@@ -210,7 +210,7 @@ class Expression:
 
 
 def constant(value: Any) -> Expression:
-    """A number as a `const` node; an expression is returned as it is."""
+    """A number as a `const` node; an expression is returned unchanged."""
     if isinstance(value, Expression):
         return value
     if isinstance(value, np.ndarray) and value.ndim == 0:
@@ -221,7 +221,7 @@ def constant(value: Any) -> Expression:
 
 
 def node(op: str, *args: Any) -> Expression:
-    """op(args) after constant folding and the simplifications that keep the meaning (NaN and infinity included)."""
+    """op(args), simplified by constant folding and by rules that hold for all values, NaN and infinity included."""
     terms = tuple(constant(arg) for arg in args)
     if op == "where":
         return _where(*terms)
@@ -245,7 +245,7 @@ def _is(term: Expression, value: float) -> bool:
 
 
 def _scaled(factor: float, term: Expression) -> Expression:
-    """factor · term, merged with a constant factor of the term where the product of the two is an ordinary number."""
+    """factor · term, merged with a constant factor of the term if the product of the two factors is in range."""
     if factor == 1.0:
         return term
     if factor == -1.0:
@@ -324,14 +324,14 @@ def _pow(a: Any, b: Any) -> Expression:
 
 
 def _settled(e: Expression) -> Expression:
-    """An exponent of numbers alone, which a formula traced exactly has not put together, as a number."""
+    """An exponent that consists of numbers only as one number; exact tracing may have left it as an expression."""
     if e.op in LEAVES or not is_exact.get() or not (_is_parametric(e) and not _has_parameter(e)):
         return e
     return constant(_number(e))
 
 
 def _number(e: Expression) -> float:
-    """The value of an expression of numbers alone."""
+    """The value of an expression that consists of numbers only."""
     if e.op == "const":
         return float(e.value)
     args = [*map(_number, e.args)]
@@ -347,7 +347,7 @@ def _has_parameter(e: Expression) -> bool:
 
 
 def _is_parametric(e: Expression) -> bool:
-    """Of parameters and numbers only: a `param` leaf stands for a number when a kernel is differentiated in it."""
+    """Whether an expression consists of parameters and numbers only, so that it does not depend on the pair."""
     return e.op in ("const", "param") or (e.op not in LEAVES and all(map(_is_parametric, e.args)))
 
 
@@ -380,7 +380,7 @@ _UFUNCS: dict[Any, Callable[..., Expression]] = {
 
 
 def power(base: Any, exponent: float) -> Any:
-    """base^exponent; a positive integer exponent is repeated multiplication, so that small ones are exact."""
+    """base^exponent; for a positive integer exponent by multiplications, so that small powers are exact."""
     if exponent == int(exponent) and exponent > 0:
         return _integer_power(base, int(exponent))
     return base**exponent

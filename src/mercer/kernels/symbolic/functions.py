@@ -1,4 +1,4 @@
-"""Elementwise functions for formulas: of symbols, of NumPy arrays, of PyTorch tensors."""
+"""Elementwise functions for formulas; they take symbols, NumPy arrays and PyTorch tensors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["abs", "cos", "exp", "log", "maximum", "minimum", "sin", "sqrt", "tan
 
 
 def _numpy(function: Callable[..., Any], *args: Any) -> Any:
-    # A plain number stays a plain number: a NumPy float64 scalar would widen float32 arrays later on.
+    # Python numbers stay Python numbers, because a float64 scalar of NumPy would widen float32 arrays.
     result = function(*args)
     return result.item() if all(isinstance(arg, (int, float)) for arg in args) else result
 
@@ -29,7 +29,7 @@ def _unary(name: str, x: Any) -> Any:
 
 
 def _tensors(*args: Any) -> tuple[Any, ...]:
-    """Every argument as a tensor of the first tensor's dtype and device (a mask keeps its own)."""
+    """Every argument as a tensor, with the dtype and device of the last tensor; tensors keep their own."""
     torch = sys.modules["torch"]
     like = next(arg for arg in reversed(args) if is_torch(arg))
     return tuple(arg if is_torch(arg) else torch.as_tensor(arg, dtype=like.dtype, device=like.device) for arg in args)
@@ -89,7 +89,7 @@ def maximum(x: Any, y: Any) -> Any:
 
 
 def where(condition: Any, x: Any, y: Any) -> Any:
-    """x where the condition holds, y elsewhere.
+    """x where the condition holds, else y.
 
     >>> where(np.array([True, False]), 1.0, 2.0)
     array([1., 2.])

@@ -1,4 +1,4 @@
-"""Pairings of two rows: on arrays they are the definition, on symbols they are traced."""
+"""Pairings of two rows: arrays of values that define them, and symbols for tracing."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ PAIRINGS = ("dot", "sqdist", "l1", "min_sum", "chi2", "mismatches")
 
 
 class _Pairings:
-    """Refuses what is no pairing by the names of those that there are, and arithmetic with rows by what to write."""
+    """Raises errors with advice for unknown names, and for arithmetic with a pair instead of its pairings."""
 
     __hash__ = object.__hash__
 
     def __getattr__(self, name: str) -> Any:
-        # What is there, and failed within, says so itself; names of Python's own protocols are nobody's mistake.
+        # An existing attribute that failed raises its own error, and Python itself asks for names with "__".
         if name.startswith("__") or hasattr(type(self), name):
             return object.__getattribute__(self, name)
         near = get_close_matches(name, PAIRINGS, n=1)
@@ -35,7 +35,7 @@ class _Pairings:
         do = (
             "write pair.dot for ⟨x, z⟩, pair.sqdist for ‖x − z‖², pair.l1 for Σ|xᵢ − zᵢ|, pair.mismatches for xᵢ ≠ zᵢ, "
         )
-        do += "pair.x.dot for ⟨x, x⟩; kernel.on([0]) sees some of the columns"
+        do += "pair.x.dot for ⟨x, x⟩; use kernel.on([0]) for some of the columns"
         given = "a formula computes with pairings of two rows, and not with pair, pair.x or pair.z themselves"
         raise CannotTrace(message("pair", given, do))
 
@@ -47,7 +47,7 @@ class _Pairings:
 
 
 class Pair(Protocol):
-    """What a formula sees of two rows x and z."""
+    """The pairings of two rows x and z, from which a formula is computed."""
 
     @property
     def dot(self) -> Any:
@@ -90,16 +90,21 @@ class Pair(Protocol):
         """The pair (z, z)."""
 
     def through(self, view: View) -> Pair:
-        """The pair of what the view shows of the two rows."""
+        """The pair of the two rows as the view maps them."""
 
 
 class ArrayPair(_Pairings):
     """All pairs of a row of X (n × d) with a row of Z (m × d): each pairing is an n × m array in the dtype of the rows.
 
-    NumPy arrays, SciPy CSR (`dot` and `sqdist` only) and PyTorch tensors. `ArrayPair(X, X)` knows that the pair (i, i)
-    is a row with itself. This is the definition that faster evaluations are held to, so what is summed is summed in
-    float64 and rounded once.
+    It defines the results of faster evaluations, so sums are in float64 and rounded once. In `ArrayPair(X, X)` the
+    distance of the pair (i, i) is exactly 0.
 
+    Parameters
+    ----------
+    X, Z : NumPy arrays, PyTorch tensors, or CSR matrices (for `dot` and `sqdist` only)
+
+    Examples
+    --------
     >>> import numpy as np
     >>> pair = ArrayPair(np.array([[0.0, 1.0], [2.0, 0.0]]), np.array([[3.0, 1.0]]))
     >>> pair.sqdist
@@ -151,13 +156,13 @@ class ArrayPair(_Pairings):
         return _SelfArrays(self.Z, (1, -1))
 
     def through(self, view: View) -> ArrayPair:
-        """The pairs of what the view shows."""
+        """The pairs of the rows as the view maps them."""
         X = view.apply(self.X)
         return ArrayPair(X, X if self.Z is self.X else view.apply(self.Z))
 
 
 class _SelfArrays(_Pairings):
-    """Each row with itself, as a column (the rows of X) or a row (the rows of Z)."""
+    """Pairings of each row with itself, as an n × 1 array for the rows of X or a 1 × m array for those of Z."""
 
     def __init__(self, rows: Any, shape: tuple[int, int]) -> None:
         self.rows, self.shape = rows, shape
@@ -208,7 +213,7 @@ class _SelfArrays(_Pairings):
 
 @dataclass(frozen=True, eq=False)
 class SymbolPair(_Pairings):
-    """The pair as symbols: each pairing is a leaf `Expression` that carries its kind and the views it is seen through.
+    """The pair as symbols: each pairing is a leaf `Expression` with its kind and the views of the rows.
 
     >>> SymbolPair().sqdist
     sqdist
@@ -264,22 +269,33 @@ class SymbolPair(_Pairings):
         return SymbolPair(self.views, "self_z") if self.op == "pairing" else self
 
     def through(self, view: View) -> SymbolPair:
-        """The symbols of what the view shows."""
+        """The symbols for the rows as the view maps them."""
         return SymbolPair((*self.views, view), self.op)
 
 
 class HasFormula(Protocol):
-    """Anything with a formula over a pair."""
+    """An object with a formula over a pair."""
 
     def formula(self, pair: Any) -> Any:
         """The value of the kernel on a pair."""
 
 
 def trace(kernel: HasFormula, exact: bool = False) -> Expression:
-    """The kernel's formula as an `Expression`; raises CannotTrace where the formula needs numbers.
+    """The kernel's formula as an `Expression`.
 
-    With `exact`, for proofs, the numbers in it are put together only where nothing is rounded.
+    Parameters
+    ----------
+    kernel : object with a method `formula(pair)`
+    exact : bool
+        Whether to combine numbers in the formula only if that rounds nothing, as proofs need it.
 
+    Raises
+    ------
+    CannotTrace
+        If the formula needs the values of the pairings.
+
+    Examples
+    --------
     >>> from mercer.kernels import Gaussian
     >>> trace(Gaussian(gamma=0.5))
     exp(mul(-0.5, sqdist))

@@ -1,4 +1,4 @@
-"""The value of an expression on arrays."""
+"""Values of expressions on arrays."""
 
 from __future__ import annotations
 
@@ -22,17 +22,25 @@ _BY_OP: dict[str, Callable[..., Any]] = {
 def evaluate(
     expression: Expression, leaves: Callable[[Expression], Any], done: dict[Expression, Any] | None = None
 ) -> Any:
-    """The value of an expression, where `leaves` gives the array for each pairing; shared nodes are computed once.
+    """The value of an expression; shared nodes are computed once.
 
-    `done` keeps the values of all nodes, in the order in which they were computed.
+    Parameters
+    ----------
+    expression : Expression
+    leaves : callable
+        leaf ↦ its array.
+    done : dict, optional
+        It gets the values of all nodes, in the order of computation.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> s = Expression("pairing", (), ("dot", ()))
     >>> evaluate(1 + s**2, lambda leaf: np.array([2.0, 3.0]))
     array([ 5., 10.])
     """
     done = {} if done is None else done
-    # No function that calls itself by a closure: the cycle would keep the rows until the next collection of garbage.
+    # A recursive closure would be a cycle of references, and keep the rows until the next garbage collection.
     if expression not in done:
         args = [*map(partial(evaluate, leaves=leaves, done=done), expression.args)]
         done[expression] = _apply(expression, leaves, args)

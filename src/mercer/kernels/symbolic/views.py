@@ -1,4 +1,4 @@
-"""Views of the rows: what a pairing sees of the data."""
+"""Views: maps of the rows before a pairing."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.errors import InvalidInput, message
-from mercer.points import is_torch
+from mercer.points import is_torch, points_of, vectors_of
 
 __all__ = ["Circle", "Columns", "LengthScales", "View"]
 
 
 class View(Protocol):
-    """A map of the rows, applied to each row on its own."""
+    """A map that is applied to each row."""
 
     def apply(self, X: Any) -> Any:
-        """The rows of X as this view shows them."""
+        """The images of the rows of X."""
         ...
 
 
@@ -34,13 +34,13 @@ class Columns:
     indices: tuple[int, ...]
 
     def apply(self, X: Any) -> Any:
-        """The chosen columns, in the order given."""
+        """The chosen columns, in the given order."""
         if self.indices and max(self.indices) >= X.shape[1]:
             given = f"column {max(self.indices)} of data with {X.shape[1]} columns"
             raise InvalidInput(message("Columns", given, "give indices below the number of columns"))
-        if is_torch(X) or sp.issparse(X):
-            return X[:, list(self.indices)]
-        return X.take(self.indices, axis=1)
+        if isinstance(X, np.ndarray):
+            return X.take(self.indices, axis=1)
+        return X[:, list(self.indices)]
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class LengthScales:
             given = f"{len(self.scales)} length-scales for data with {X.shape[1]} columns"
             raise InvalidInput(message("LengthScales", given, "give one number for each column"))
         factors = 1.0 / np.asarray(self.scales, dtype=np.float64)
-        if sp.issparse(X):
-            return (X @ sp.diags_array(factors)).astype(X.dtype).tocsr()
+        if points_of(X).sparse:
+            return (vectors_of(X).csr() @ sp.diags_array(factors)).astype(X.dtype).tocsr()
         if is_torch(X):
             return X * sys.modules["torch"].as_tensor(factors, dtype=X.dtype, device=X.device)
         return (X * factors).astype(X.dtype, copy=False)
@@ -68,9 +68,9 @@ class LengthScales:
 
 @dataclass(frozen=True)
 class Circle:
-    """x ↦ (cos 2πxᵢ/p for each i, then sin 2πxᵢ/p for each i): each coordinate on a circle of circumference p.
+    """x ↦ (cos 2πxᵢ/p for each i, then sin 2πxᵢ/p for each i): points on circles, one for each coordinate.
 
-    The squared distance of two points becomes 4 Σ sin²(π(xᵢ − zᵢ)/p).
+    The squared distance of the images of two points is 4 Σ sin²(π(xᵢ − zᵢ)/p).
 
     >>> Circle(4.0).apply(np.array([[1.0]])).round(12)
     array([[0., 1.]])
@@ -80,12 +80,12 @@ class Circle:
 
     def apply(self, X: Any) -> Any:
         """Cosines and sines, computed in float64 and returned in the dtype of X."""
-        if sp.issparse(X):
-            raise InvalidInput(message("Circle", "sparse data, whose zeros become ones", "densify it with X.toarray()"))
+        if points_of(X).sparse:
+            raise InvalidInput(message("Circle", "sparse data, whose zeros become ones", "convert it with X.toarray()"))
         if is_torch(X):
             torch = sys.modules["torch"]
             angle = 2 * torch.pi * torch.remainder(X.double() / self.period, 1.0)
             return torch.cat([torch.cos(angle), torch.sin(angle)], dim=1).to(X.dtype)
-        # The remainder first: 2πx/p of a large x has lost its fraction to the rounding of π.
+        # The remainder first, because the rounding of π would change 2πx/p by whole turns for large x.
         angle = 2 * np.pi * np.remainder(np.asarray(X, dtype=np.float64) / self.period, 1.0)
         return np.hstack([np.cos(angle), np.sin(angle)]).astype(X.dtype, copy=False)

@@ -1,1 +1,1 @@
-"""Kernels on vectors, each by its formula over pairings."""
+"""Kernels on vectors, by formulas over pairings."""

@@ -1,4 +1,4 @@
-"""A kernel written as text over pairings, read without being evaluated as code."""
+"""A kernel as a text over pairings, which is parsed and not evaluated as code."""
 
 from __future__ import annotations
 
@@ -34,16 +34,21 @@ _MAX_LENGTH, _MAX_DEPTH = 10_000, 50
 
 @dataclass(frozen=True, repr=False)
 class Formula(Kernel):
-    """k(x, z) as text: numbers, pairings, + − * / ** and functions; of its definiteness nothing is known.
+    """k(x, z) as a text of numbers, pairings, + − * / ** and functions.
+
+    Its definiteness is unknown; `mercer.check_kernel` finds out whether it is a kernel.
 
     Parameters
     ----------
     text : str, default "dot"
-        Over ``dot`` ⟨x, z⟩, ``sqdist`` ‖x − z‖², ``l1`` ‖x − z‖₁, ``min_sum`` Σmin(xᵢ, zᵢ), ``chi2``, ``mismatches``,
-        ``xx`` ‖x‖², ``zz`` ‖z‖² and ``pi``; with exp, log, sqrt, tanh, sin, cos, abs, minimum, maximum, and
-        where(condition, value, other).
+        The pairings are ``dot`` ⟨x, z⟩, ``sqdist`` ‖x − z‖², ``l1`` ‖x − z‖₁, ``min_sum`` Σmin(xᵢ, zᵢ), ``chi2``,
+        ``mismatches``, ``xx`` ‖x‖² and ``zz`` ‖z‖². ``pi`` is a number. The functions are exp, log, sqrt, tanh, sin,
+        cos, abs, minimum, maximum, and where(condition, value, other).
 
-    `mercer.check_kernel` finds out whether it is a kernel.
+    Raises
+    ------
+    InvalidInput
+        If the text cannot be parsed; the message says what to write.
 
     Examples
     --------
@@ -91,7 +96,7 @@ class Formula(Kernel):
                 self._refuse(self.text, f"has the unknown name {name[:40]!r}", _meant(name, (*_NAMES, "pi")))
             case ast.Call(func=ast.Name(id=name)) if name not in _FUNCTIONS:
                 self._refuse(self.text, f"has the unknown function {name[:40]!r}", _meant(name, _FUNCTIONS))
-        self._refuse(ast.unparse(tree), "is not read here", _instead(tree))
+        self._refuse(ast.unparse(tree), "cannot be used here", _instead(tree))
 
     def _refuse(self, part: str, why: str, meant: str = "") -> NoReturn:
         shown = part if len(part) <= 60 else part[:57] + "..."
@@ -103,7 +108,7 @@ class Formula(Kernel):
 
 
 def _instead(tree: ast.expr) -> str:
-    """What to write for Python's own way."""
+    """Advice for Python's own syntax that formulas do not have."""
     match tree:
         case ast.IfExp():
             return "write where(condition, value, other). Otherwise "
@@ -115,7 +120,7 @@ def _instead(tree: ast.expr) -> str:
 
 
 def _literal(value: float, pair: Any) -> Any:
-    """A number: a node where the formula is traced exactly, so that even numbers alone are not rounded together."""
+    """A number; in exact tracing a node, so that operations on numbers alone round nothing either."""
     return constant(value) if is_exact.get() and isinstance(pair, SymbolPair) else value
 
 
@@ -128,18 +133,18 @@ def _meant(name: str, known: tuple[str, ...]) -> str:
 def _tree(text: str) -> ast.expr:
     if len(text) > _MAX_LENGTH:
         given = f"a formula of {len(text)} characters"
-        raise InvalidInput(message("Formula", given, f"at most {_MAX_LENGTH} are read; write the kernel as a class"))
+        raise InvalidInput(message("Formula", given, f"give at most {_MAX_LENGTH}, or write the kernel as a class"))
     try:
         return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         advice = "write it as in Python: exp(-0.5 * sqdist)"
-        raise InvalidInput(message("Formula", f"{text[:80]!r} is no formula ({error})", advice)) from error
+        raise InvalidInput(message("Formula", f"{text[:80]!r} is not a formula ({error})", advice)) from error
 
 
 def is_formula(text: str) -> bool:
-    """Whether a text names pairings or calls functions, and so is a formula rather than an expression of kernels.
+    """Whether a text is a formula over pairings and functions, and not an expression of kernels.
 
-    What else is called is no pairing: chi2() is the kernel, chi2 in a formula the distance.
+    A name that is called is a kernel or a function: chi2() is the kernel, and chi2 the pairing.
 
     >>> is_formula("exp(-sqdist)"), is_formula("gaussian(gamma=1.0)"), is_formula("exp(-chi2)"), is_formula("2*chi2()")
     (True, False, True, False)
@@ -150,5 +155,5 @@ def is_formula(text: str) -> bool:
         return False
     called = {id(node.func): node.func for node in nodes if isinstance(node, ast.Call)}
     if any(isinstance(func, ast.Name) and func.id in _FUNCTIONS for func in called.values()):
-        return True  # no kernel is called so: where no pairing is named, one of the names is wrong
+        return True  # no kernel has the name of a function
     return any(isinstance(node, ast.Name) and node.id in _NAMES and id(node) not in called for node in nodes)

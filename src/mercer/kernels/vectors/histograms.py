@@ -5,23 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import scipy.sparse as sp
-
 from mercer.errors import InvalidInput, message
 from mercer.kernels.base import Array, Kernel
 from mercer.kernels.parameters import checks
 from mercer.kernels.properties import Definiteness, Properties
 from mercer.kernels.symbolic.functions import exp, where
+from mercer.points import vectors_of
 
 __all__ = ["AdditiveChi2", "Chi2", "Dice", "Hamming", "Intersection", "Tanimoto"]
 
 
 @dataclass(frozen=True, repr=False)
 class _NonNegative(Kernel):
-    """A kernel of histograms: no entry of the data is negative."""
+    """A kernel on rows without negative entries."""
 
     def check_data(self, X: Array) -> None:
-        values = X.data if sp.issparse(X) else X
+        values = vectors_of(X).values
         if values.shape[0] and bool((values < 0).any()):
             advice = "give counts or frequencies, or choose another kernel"
             raise InvalidInput(message(type(self).__name__, "negative entries in the data", advice))
@@ -31,13 +30,13 @@ class _NonNegative(Kernel):
 class Chi2(_NonNegative):
     """k(x, z) = exp(−γ Σᵢ (xᵢ − zᵢ)²/(xᵢ + zᵢ)), for non-negative data, where 0/0 = 0.
 
+    It is strictly positive definite: a Gaussian of the metric √χ², which embeds in a Hilbert space (Fuglede & Topsøe
+    2004; Zhang et al. 2007, IJCV 73, 213).
+
     Parameters
     ----------
     gamma : float > 0, "scale", "median" or "auto", default 1.0
-        "scale" is 1/(d·std(X)), "median" 1/(median χ² distance).
-
-    Strictly positive definite, as a Gaussian of the metric √χ², which embeds in a Hilbert space (Fuglede & Topsøe
-    2004; Zhang et al. 2007, IJCV 73, 213).
+        "scale" is 1/(d·std(X)), and "median" is 1/(median χ² distance).
 
     Examples
     --------
@@ -66,8 +65,8 @@ class Chi2(_NonNegative):
 class AdditiveChi2(_NonNegative):
     """k(x, z) = Σᵢ 2xᵢzᵢ/(xᵢ + zᵢ) = (Σx + Σz − χ²(x, z))/2, for non-negative data.
 
-    Positive semi-definite (Vedaldi & Zisserman 2012, TPAMI 34, 480). scikit-learn's additive_chi2_kernel is −χ²(x, z),
-    which is only conditionally positive.
+    It is positive semi-definite (Vedaldi & Zisserman 2012, TPAMI 34, 480). scikit-learn's additive_chi2_kernel is
+    −χ²(x, z), which is only conditionally positive definite.
 
     Examples
     --------
@@ -76,7 +75,7 @@ class AdditiveChi2(_NonNegative):
     """
 
     def formula(self, pair: Any) -> Any:
-        # min_sum of a row with itself is its sum.
+        # min_sum of a row with itself is the sum of its entries.
         return 0.5 * (pair.x.min_sum + pair.z.min_sum - pair.chi2)
 
     @property
@@ -88,7 +87,8 @@ class AdditiveChi2(_NonNegative):
 class Intersection(_NonNegative):
     """k(x, z) = Σᵢ min(xᵢ, zᵢ), for non-negative data.
 
-    Positive semi-definite: the overlap of intervals [0, xᵢ] (Swain & Ballard 1991; Barla et al. 2003).
+    It is positive semi-definite: a sum of overlaps of the intervals [0, xᵢ] and [0, zᵢ] (Swain & Ballard 1991; Barla et
+    al. 2003).
 
     Examples
     --------
@@ -108,9 +108,9 @@ class Intersection(_NonNegative):
 class Tanimoto(_NonNegative):
     """k(x, z) = Σᵢ min(xᵢ, zᵢ)/Σᵢ max(xᵢ, zᵢ), for non-negative data, where 0/0 = 1.
 
-    Of fingerprints, rows of 0 and 1, it is the number of common bits by the number of all that are set, Jaccard's
-    index; of counts it is also called MinMax. Positive semi-definite (Gower 1971, Biometrics 27, 857; Ralaivola et al.
-    2005, Neural Networks 18, 1093).
+    For fingerprints, rows of 0 and 1, it is Jaccard's index: the number of common bits over the number of bits that are
+    set in x or z. For counts it is also called MinMax. It is positive semi-definite (Gower 1971, Biometrics 27, 857;
+    Ralaivola et al. 2005, Neural Networks 18, 1093).
 
     Examples
     --------
@@ -120,7 +120,7 @@ class Tanimoto(_NonNegative):
     """
 
     def formula(self, pair: Any) -> Any:
-        # min_sum of a row with itself is its sum.
+        # min_sum of a row with itself is the sum of its entries.
         return _share(pair.min_sum, pair.x.min_sum + pair.z.min_sum - pair.min_sum)
 
     @property
@@ -132,8 +132,8 @@ class Tanimoto(_NonNegative):
 class Dice(_NonNegative):
     """k(x, z) = 2 Σᵢ min(xᵢ, zᵢ)/Σᵢ(xᵢ + zᵢ), for non-negative data, where 0/0 = 1.
 
-    Of fingerprints, rows of 0 and 1, it is Dice's (Sørensen's) coefficient. Positive semi-definite: the kernel of the
-    overlaps times 1/(a + b) = ∫ exp(−ta) exp(−tb) dt.
+    For fingerprints, rows of 0 and 1, it is Dice's (Sørensen's) coefficient. It is positive semi-definite: the product
+    of `Intersection` and the kernel 1/(a + b) = ∫ exp(−ta) exp(−tb) dt of the sums a and b of the rows.
 
     Examples
     --------
@@ -151,7 +151,7 @@ class Dice(_NonNegative):
 
 
 def _share(part: Any, whole: Any) -> Any:
-    """part/whole, 1 where there is nothing."""
+    """part/whole, and 1 where whole = 0."""
     return where(whole > 0, part / where(whole > 0, whole, 1.0), 1.0)
 
 
@@ -159,12 +159,12 @@ def _share(part: Any, whole: Any) -> Any:
 class Hamming(Kernel):
     """k(x, z) = exp(−γ · #{i: xᵢ ≠ zᵢ}), for categories coded as numbers.
 
+    It is strictly positive definite: a tensor product of e^(−γ) + (1 − e^(−γ))·[xᵢ = zᵢ] (Kondor & Lafferty 2002).
+
     Parameters
     ----------
     gamma : float > 0, "scale", "median" or "auto", default 1.0
-        "scale" is 1/d, "median" 1/(median number of mismatches).
-
-    Strictly positive definite: a tensor product of e^(−γ) + (1 − e^(−γ))·[xᵢ = zᵢ] (Kondor & Lafferty 2002).
+        "scale" is 1/d, and "median" is 1/(median number of mismatches).
 
     Examples
     --------

@@ -14,7 +14,7 @@ from mercer.kernels.symbolic.functions import sqrt, tanh, where
 __all__ = ["Cosine", "Linear", "MonomialSum", "Polynomial", "Sigmoid", "is_linear"]
 
 HIGHEST_SUM = 1000
-"""Of a sum of powers, each of which is a step of the formula."""
+"""The highest degree of a `MonomialSum`: each power is a step of the formula."""
 
 _SEMI = Properties(Definiteness.POSITIVE_SEMIDEFINITE)
 
@@ -23,7 +23,7 @@ _SEMI = Properties(Definiteness.POSITIVE_SEMIDEFINITE)
 class Linear(Kernel):
     """k(x, z) = ⟨x, z⟩.
 
-    Positive semi-definite: Σᵢⱼ cᵢcⱼ⟨xᵢ, xⱼ⟩ = ‖Σᵢ cᵢxᵢ‖².
+    It is positive semi-definite: Σᵢⱼ cᵢcⱼ⟨xᵢ, xⱼ⟩ = ‖Σᵢ cᵢxᵢ‖².
 
     Examples
     --------
@@ -43,15 +43,15 @@ class Linear(Kernel):
 class Polynomial(Kernel):
     """k(x, z) = (γ⟨x, z⟩ + c)^degree.
 
+    It is positive semi-definite, as sums and products of kernels are (Schölkopf & Smola 2002, 2.1).
+
     Parameters
     ----------
     degree : int ≥ 1, default 3
     gamma : float > 0, "scale", "median" or "auto", default 1.0
-        The rules are those of a squared distance, which grows with the data as an inner product does.
+        The rules are those for squared distances, which grow with the data as inner products do.
     coef0 : float ≥ 0, default 1.0
-        c; negative values would give the expansion negative coefficients, and no kernel.
-
-    Positive semi-definite by sums and products of kernels (Schölkopf & Smola 2002, 2.1).
+        c; with a negative c the expansion has negative coefficients and is not a kernel.
 
     Examples
     --------
@@ -80,12 +80,12 @@ class Polynomial(Kernel):
 class MonomialSum(Kernel):
     """k(x, z) = 1 + s + s² + … + s^degree, s = ⟨x, z⟩.
 
+    All powers have the weight 1, unlike in the polynomial kernel. It is positive semi-definite: a power series with
+    non-negative coefficients (Schölkopf & Smola 2002, 4.6).
+
     Parameters
     ----------
     degree : int from 1 to 1000, default 3
-
-    Every monomial has the weight 1, unlike in the polynomial kernel. Positive semi-definite, as a power series with
-    non-negative coefficients (Schölkopf & Smola 2002, 4.6).
 
     Examples
     --------
@@ -114,14 +114,14 @@ class MonomialSum(Kernel):
 
 @dataclass(frozen=True, repr=False)
 class Sigmoid(Kernel):
-    """k(x, z) = tanh(γ⟨x, z⟩ + c): no Mercer kernel in general, and its properties say so.
+    """k(x, z) = tanh(γ⟨x, z⟩ + c), which is not a Mercer kernel in general.
+
+    It is not positive semi-definite on the whole space for any γ and c (Smola, Óvári & Williamson 2000).
 
     Parameters
     ----------
     gamma : float > 0, "scale", "median" or "auto", default 1.0
     coef0 : float, default 0.0
-
-    For no γ and c is it positive semi-definite on all of the space (Smola, Óvári & Williamson 2000).
 
     Examples
     --------
@@ -142,7 +142,7 @@ class Sigmoid(Kernel):
         return tanh(self.gamma * pair.dot + self.coef0)
 
     def __repr__(self) -> str:
-        # Spelled out, because the name "sigmoid" stands for scikit-learn's defaults in a text.
+        # With all parameters, because "sigmoid" in a text has scikit-learn's defaults.
         return f"{type(self).__name__}(gamma={self.gamma!r}, coef0={self.coef0!r})"
 
     @property
@@ -154,7 +154,7 @@ class Sigmoid(Kernel):
 class Cosine(Kernel):
     """k(x, z) = ⟨x, z⟩/(‖x‖‖z‖), and 0 for a row of zeros.
 
-    Positive semi-definite: the inner product of rows of unit length.
+    It is positive semi-definite: the inner product of rows that are scaled to unit length.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def _inverse(length: Any) -> Any:
 
 
 def is_linear(kernel: Kernel) -> bool:
-    """Whether φ is the identity up to a factor, so that Σ γᵢ xᵢ is the pre-image of Σ γᵢ φ(xᵢ).
+    """Whether the feature map φ is a multiple of the identity, so that Σ γᵢ xᵢ is the pre-image of Σ γᵢ φ(xᵢ).
 
     >>> is_linear(0.5 * Linear()), is_linear(Polynomial(degree=2))
     (True, False)

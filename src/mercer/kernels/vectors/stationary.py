@@ -27,13 +27,13 @@ _STRICT = Properties(Definiteness.POSITIVE_DEFINITE, stationary=True, bounded=Tr
 class Gaussian(Kernel):
     """k(x, z) = exp(−γ‖x − z‖²).
 
+    It is strictly positive definite (Micchelli 1986, Constr. Approx. 2, 11) and infinitely divisible (Schoenberg 1938).
+
     Parameters
     ----------
     gamma : float > 0, "scale", "median" or "auto", default "scale"
-        "scale" is 1/(d·Var(X)), which suits standardised columns; "median" is 1/(2m²), m the median distance;
+        "scale" is 1/(d·Var(X)), which suits standardised columns; "median" is 1/(2m²) with the median distance m;
         "auto" is 1/d.
-
-    Strictly positive definite (Micchelli 1986, Constr. Approx. 2, 11) and infinitely divisible (Schoenberg 1938).
 
     Examples
     --------
@@ -54,6 +54,8 @@ class Gaussian(Kernel):
     def from_sigma(cls, sigma: float) -> Gaussian:
         """k(x, z) = exp(−‖x − z‖²/2σ²).
 
+        Examples
+        --------
         >>> Gaussian.from_sigma(2.0)
         Gaussian(gamma=0.125)
         """
@@ -66,7 +68,10 @@ class Gaussian(Kernel):
 
 @dataclass(frozen=True, repr=False)
 class Laplace(Kernel):
-    """k(x, z) = exp(−γ‖x − z‖), the norm Euclidean (norm=2) or city-block (norm=1).
+    """k(x, z) = exp(−γ‖x − z‖) with the Euclidean norm (norm=2) or the city-block norm (norm=1).
+
+    It is strictly positive definite and infinitely divisible, because both norms are conditionally negative definite
+    (Schoenberg 1938).
 
     Parameters
     ----------
@@ -74,8 +79,6 @@ class Laplace(Kernel):
         "scale" is 1/√(d·Var(X)) for norm 2 and 1/(d·std(X)) for norm 1; "median" is 1/(median distance).
     norm : 1 or 2, default 2
         scikit-learn's laplacian_kernel has norm 1.
-
-    Strictly positive definite and infinitely divisible, for both norms are conditionally negative (Schoenberg 1938).
 
     Examples
     --------
@@ -107,16 +110,16 @@ class Laplace(Kernel):
 class Matern(Kernel):
     """k(x, z) = 2^(1−ν)/Γ(ν) · s^ν K_ν(s), s = √(2ν)‖x − z‖/ℓ; for ν = p + ½ a polynomial in s times exp(−s).
 
+    It is strictly positive definite (Rasmussen & Williams 2006, 4.2.1), and infinitely divisible as a mixture of
+    Gaussians over an infinitely divisible distribution (Grosswald 1976).
+
     Parameters
     ----------
     nu : float > 0 or inf, default 1.5
-        Smoothness: sample paths have ⌈ν⌉ − 1 derivatives. 0.5 is Laplace, inf is Gaussian. Half-integers up to 9.5 are
-        closed forms that the native engine runs; other values go through SciPy's Bessel function.
+        Smoothness: sample paths have ⌈ν⌉ − 1 derivatives. ν = 0.5 is Laplace, and inf is Gaussian. Half-integers up to
+        9.5 have closed forms, which the native engine runs; other values need SciPy's Bessel function and are slower.
     length_scale : float > 0, "scale", "median" or "auto", default 1.0
-        A rule means 1/√(2γ) with the γ of that rule for the Gaussian kernel, which is the limit.
-
-    Strictly positive definite (Rasmussen & Williams 2006, 4.2.1); infinitely divisible, being a mixture of Gaussians
-    over an infinitely divisible law (Grosswald 1976).
+        A rule means 1/√(2γ) with the γ of that rule for the Gaussian kernel, which is the limit for ν → ∞.
 
     Examples
     --------
@@ -154,7 +157,7 @@ def _half_integer(p: int, s: Any) -> Any:
     coefficients = [2.0 ** (p - i) * f(p) * f(p + i) / (f(2 * p) * f(i) * f(p - i)) for i in range(p + 1)]
     if p == 0:
         return exp(-s)
-    # exp(−1000) is 0, and a power of an unbounded s would overflow to 0 · inf.
+    # exp(−1000) is 0; without the bound, a power of s could overflow and give 0 · inf.
     t, polynomial = minimum(s, 1000.0), coefficients[0]
     for coefficient in coefficients[1:]:
         polynomial = polynomial * t + coefficient
@@ -162,11 +165,11 @@ def _half_integer(p: int, s: Any) -> Any:
 
 
 def _bessel(nu: float, s: Any) -> Any:
-    """2^(1−ν)/Γ(ν) · s^ν K_ν(s) on arrays, through logarithms; its power series where K_ν(s) overflows."""
+    """2^(1−ν)/Γ(ν) · s^ν K_ν(s) on arrays, by logarithms, or by its power series where K_ν(s) overflows."""
     if is_torch(s):
         raise InvalidInput(message("Matern", f"nu={nu} for a tensor", "give a half-integer nu ≤ 9.5, or NumPy arrays"))
     if isinstance(s, Expression):
-        return np.frexp(s)  # Not traceable: raises CannotTrace, in the tracer's own words.
+        return np.frexp(s)  # raises CannotTrace
     wide = np.asarray(s, dtype=np.float64)
     with np.errstate(all="ignore"):
         value = np.exp((1 - nu) * math.log(2) - gammaln(nu) + nu * np.log(wide) + np.log(kve(nu, wide)) - wide)
@@ -174,7 +177,7 @@ def _bessel(nu: float, s: Any) -> Any:
     for j in range(1, min(math.ceil(nu) - 1, 30) + 1):
         term = term * (wide * wide / 4) / (j * (j - nu))
         series = series + term
-    # Far away SciPy's function is NaN and the kernel 0.
+    # For large s SciPy's function is NaN, and the kernel is 0.
     small = np.isinf(kve(nu, wide)) | (wide == 0)
     return np.where(small, series, np.nan_to_num(value, nan=0.0)).astype(np.asarray(s).dtype)
 
@@ -183,13 +186,13 @@ def _bessel(nu: float, s: Any) -> Any:
 class RationalQuadratic(Kernel):
     """k(x, z) = (1 + γ‖x − z‖²/α)^(−α), a mixture of Gaussians over many bandwidths.
 
+    It is strictly positive definite and infinitely divisible (Rasmussen & Williams 2006, 4.19).
+
     Parameters
     ----------
     alpha : float > 0, default 1.0
-        The larger, the nearer to the Gaussian.
+        For α → ∞ the kernel is Gaussian.
     gamma : float > 0, "scale", "median" or "auto", default "scale"
-
-    Strictly positive definite and infinitely divisible (Rasmussen & Williams 2006, 4.19).
 
     Examples
     --------
@@ -214,13 +217,13 @@ class RationalQuadratic(Kernel):
 
 @dataclass(frozen=True, repr=False)
 class Cauchy(Kernel):
-    """k(x, z) = 1/(1 + γ‖x − z‖²).
+    """k(x, z) = 1/(1 + γ‖x − z‖²), the `RationalQuadratic` with α = 1.
+
+    It is strictly positive definite and infinitely divisible (Basak 2008, ICPR).
 
     Parameters
     ----------
     gamma : float > 0, "scale", "median" or "auto", default 1.0
-
-    Strictly positive definite and infinitely divisible: RationalQuadratic with α = 1 (Basak 2008, ICPR).
 
     Examples
     --------
@@ -245,13 +248,16 @@ class Cauchy(Kernel):
 class Periodic(Kernel):
     """k(x, z) = exp(−2 Σᵢ sin²(π(xᵢ − zᵢ)/p)/ℓ²): a Gaussian on circles, one for each coordinate.
 
+    It is positive semi-definite; points whose coordinates differ by periods have the same features. With sin² of the
+    Euclidean distance instead of the sum over coordinates, it would not be a kernel in two dimensions. See D. MacKay
+    (1998), Introduction to Gaussian processes, section 5.
+
     Parameters
     ----------
     period : float > 0, default 1.0
+        p.
     length_scale : float > 0, default 1.0
-
-    The sum over coordinates is what makes it a kernel: sin² of the Euclidean distance is none in two dimensions.
-    MacKay 1998, Introduction to Gaussian processes, section 5. Semi-definite: points a period apart are the same.
+        ℓ.
 
     Examples
     --------
