@@ -158,13 +158,13 @@ def test_report_names_files_and_refusals(tmp_path):
     ],
 )
 def test_huge_degrees_are_refused_before_any_work(kernel):
-    with pytest.raises(InvalidInput, match="degree 1000 at most"):
+    with pytest.raises(InvalidInput, match="degree of at most 1000"):
         power_series(kernel)
 
 
 def test_coefficients_that_float64_does_not_hold_are_refused():
     for gamma in (1e60, 1e-60):
-        with pytest.raises(InvalidInput, match="float64 does not hold"):
+        with pytest.raises(InvalidInput, match="beyond the range of float64"):
             power_series(Polynomial(7, gamma=gamma))
     np.testing.assert_array_equal(power_series(Polynomial(7, gamma=1e40, coef0=0.0) * 0.0)[:7], 0)
 

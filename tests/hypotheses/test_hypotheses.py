@@ -255,7 +255,7 @@ def test_single_numbers_are_one_column():
 def test_bad_use():
     with pytest.raises(InvalidInput, match="estimator"):
         mmd_test(X, Y, estimator="best")
-    with pytest.raises(InvalidInput, match="2 of each"):
+    with pytest.raises(InvalidInput, match="at least 2 points"):
         mmd_test(X, Y[:1])
     with pytest.raises(InvalidInput, match="columns"):
         mmd_test(X, Y[:, :2])

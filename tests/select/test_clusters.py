@@ -80,7 +80,7 @@ def test_what_cannot_be_chosen_from_is_refused():
             choose_n_clusters(X, KERNEL, **options)
     with pytest.raises(InvalidInput, match="weight"):
         choose_n_clusters(X, KERNEL, sample_weight=-np.ones(len(X)))
-    with pytest.raises(InvalidInput, match="two or more"):
+    with pytest.raises(InvalidInput, match="two distinct ones"):
         silhouettes(KernelOperator(KERNEL, X), np.zeros(len(X), int))
     with pytest.raises(InvalidInput, match="k > 1"):
         simplified_silhouettes(np.ones((3, 1)), np.zeros(3, int))

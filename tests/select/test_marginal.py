@@ -84,7 +84,7 @@ def test_restarts_never_lose_and_seeds_repeat(data):
     [
         ({"y": np.ones(90)}, "all the same"),
         ({"y": np.full(90, np.nan)}, "finite"),
-        ({"kernel": "linear", "amplitude": False}, "no parameter to vary"),
+        ({"kernel": "linear", "amplitude": False}, "no tunable parameter"),
         ({"fixed": ["nu"]}, "no parameter 'nu'"),
         ({"bounds": (2.0, 3.0)}, "bounds"),
     ],

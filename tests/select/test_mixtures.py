@@ -89,7 +89,7 @@ def test_a_sample_of_many_rows(data):
 
 @pytest.mark.parametrize(
     ("change", "says"),
-    [({"kernels": []}, "give kernels"), ({"method": "svm"}, "alignment"), ({"y": np.ones(3)}, "one target")],
+    [({"kernels": []}, "at least one kernel"), ({"method": "svm"}, "alignment"), ({"y": np.ones(3)}, "one target")],
 )
 def test_refusals(data, change, says):
     with pytest.raises(InvalidInput, match=says):

@@ -44,7 +44,7 @@ def test_linear_data_get_the_linear_kernel():
     linear = [one for one in found.ranked if isinstance(getattr(one.kernel, "kernel", one.kernel), Linear)]
     assert linear
     assert linear[0].as_good
-    assert "straight lines" in str(found)
+    assert "linear functions" in str(found)
 
 
 def test_classes():

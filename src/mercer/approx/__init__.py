@@ -1,4 +1,4 @@
-"""Approximations of kernel matrices and feature spaces, and what they are good for."""
+"""Approximations of kernel matrices and of feature spaces, and their applications."""
 
 from mercer.approx.monomials import MonomialFeatures
 from mercer.approx.nystroem_ridge import NystroemRidgeSystem, nystroem_ridge_factor

@@ -1,4 +1,4 @@
-"""Frequencies of shift-invariant kernels: draws from the spectral measures that Bochner's theorem gives them."""
+"""Frequencies of shift-invariant kernels, drawn from their spectral measures (Bochner's theorem)."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ __all__ = ["KNOWN", "Frequencies", "draw_frequencies", "fourier_features"]
 Floats = NDArray[np.float64]
 
 PHASE = 1e-5
-"""Error of a phase that is small beside that of a random approximation."""
+"""Largest error of a phase in the dtype of X: small relative to the error of a random approximation."""
 LOST = 1e-3
-"""Error of a phase in float64 that is not."""
+"""Largest error of a phase in float64."""
 
 KNOWN = "Gaussian, Laplace, Matern, Cauchy, RationalQuadratic"
-"""The kernels with a spectral measure that is drawn from here."""
+"""The kernels whose spectral measure is implemented here."""
 
 
 class Frequencies(NamedTuple):
-    """W with k(x, z) = scale · E cos(wᵀ(x − z)) over its rows w."""
+    """W with k(x, z) = scale · E cos(wᵀ(x − z)) over the rows w of W."""
 
     W: Floats
     scale: float
@@ -46,13 +46,26 @@ def draw_frequencies(kernel: Kernel, d: int, count: int, rng: np.random.Generato
     RationalQuadratic  (1 + γ‖δ‖²/α)^(−α)              √(2γs/α) g with s of the Gamma law of shape α
     =================  ==============================  ==============================================================
 
-    Cauchy is the last with α = 1. A multiple keeps its frequencies, a product adds those of its factors, and views of
-    the rows are followed. `orthogonal` keeps the lengths of the rows; their directions are orthonormal, d at a time.
+    Cauchy is RationalQuadratic with α = 1. A multiple of a kernel has the same frequencies, those of a product are the
+    sums of its factors' frequencies, and kernels on columns or on rescaled rows are supported.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    d, count : int
+        Columns of the rows, and number of frequencies.
+    rng : Generator
+    orthogonal : bool
+        Whether the directions of each d frequencies are orthonormal. Their lengths are those of independent draws.
+
+    Returns
+    -------
+    Frequencies
 
     Raises
     ------
     InvalidInput
-        For a kernel without a known spectral measure, and for orthogonal draws of one that is not isotropic.
+        For a kernel without a known spectral measure, and for orthogonal draws of a measure that is not isotropic.
 
     References
     ----------
@@ -88,7 +101,7 @@ def draw_frequencies(kernel: Kernel, d: int, count: int, rng: np.random.Generato
 
 
 def _spread(kernel: Kernel, count: int, rng: np.random.Generator) -> Floats:
-    """The standard deviation of each row: an isotropic measure is a mixture of normal laws."""
+    """The standard deviation of each row. The isotropic measures here are mixtures of normal laws."""
     if isinstance(kernel, Gaussian):
         return np.full(count, math.sqrt(2 * float(kernel.gamma)))
     if isinstance(kernel, Laplace):
@@ -99,11 +112,11 @@ def _spread(kernel: Kernel, count: int, rng: np.random.Generator) -> Floats:
     if isinstance(kernel, (RationalQuadratic, Cauchy)):
         alpha = 1.0 if isinstance(kernel, Cauchy) else kernel.alpha
         return np.asarray(np.sqrt(2 * float(kernel.gamma) * rng.gamma(alpha, size=count) / alpha))
-    raise _refused(f"{kernel!r}, which has no known spectral measure", f"a kernel made of {KNOWN}, or use Nystroem")
+    raise _refused(f"{kernel!r}, which has no known spectral measure", f"a kernel built from {KNOWN}, or use Nystroem")
 
 
 def _orthogonalised(G: Floats, rng: np.random.Generator) -> Floats:
-    """Rows of the lengths of G's, and of directions that are orthonormal, d at a time, each uniform on the sphere."""
+    """Rows with the lengths of G's rows. The directions of each d of them are orthonormal and uniform on the sphere."""
     count, d = G.shape
     out = np.empty_like(G)
     for i in range(0, count, d):
@@ -117,7 +130,7 @@ def fourier_features(
 ) -> NDArray[np.floating]:
     """φ(x) = √(2·scale/D) [cos Wx, sin Wx] in the dtype of X: ⟨φ(x), φ(z)⟩ = scale · mean cos(wᵀ(x − z)).
 
-    With an `offset` b, uniform on the circle, the last row of W gives cos(wᵀx + b) only, which does for an odd D.
+    With an `offset` b, uniform on the circle, the last row of W gives cos(wᵀx + b) only, so that D can be odd.
 
     >>> fourier_features(np.array([[0.0]]), np.array([[3.0], [5.0]]), 2.0)
     array([[1., 1., 0., 0.]])
@@ -134,8 +147,8 @@ def fourier_features(
 
 
 def _phases(X: NDArray[np.floating], W: Floats) -> NDArray[np.floating]:
-    """Wx in the dtype of X, less whole turns where it is too large to be held there to `PHASE`."""
-    # The median of the frequencies: of some laws a few are very large, and their features noise anyway.
+    """Wx in the dtype of X, modulo 2π if its values are too large to have an error below `PHASE`."""
+    # The median of the frequencies, because some laws have a few very large ones, whose features are noise anyway.
     reach = float(np.sqrt(np.max(_squares(X), initial=0.0) * np.median(_squares(W))))
     if float(np.finfo(X.dtype).eps) * reach <= PHASE:
         return np.asarray(X @ W.T.astype(X.dtype))

@@ -1,4 +1,4 @@
-"""Landmarks: the rows, or points beside them, whose features span an approximation."""
+"""Landmarks: rows, or other points, whose features span an approximation."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["LandmarkFeatures", "choose_landmarks", "landmark_features"]
 def choose_landmarks(
     who: str, how: Any, K: KernelOperator, X: Any, count: int, seed: int, pool: int | None = None
 ) -> tuple[NDArray[Any] | None, Any]:
-    """The landmarks' places among the rows X, None if they have none, and the landmarks.
+    """The indices of the landmarks among the rows X, or None if they are not among them, and the landmarks.
 
-    `how` is "pivoted" (among at most `pool` rows), "uniform", "kmeans", the places themselves, or rows.
+    `how` is "pivoted" (among at most `pool` rows), "uniform", "kmeans", the indices of rows, or rows.
     """
     n, kernel = K.shape[0], K.kernel
     points = kernel.space.of(X)
@@ -52,23 +52,24 @@ def _pivots(K: KernelOperator, X: Any, count: int, seed: int, pool: int | None) 
 
 
 def _refused(who: str, how: Any, n: int) -> InvalidInput:
-    do = f'choose "pivoted", "uniform", "kmeans" (of rows of numbers), rows, or indices below {n}'
+    do = f'give "pivoted", "uniform", "kmeans" (for rows of numbers), rows, or indices from 0 to {n - 1}'
     return InvalidInput(message(who, f"landmarks={how!r}", do))
 
 
 class LandmarkFeatures(NamedTuple):
-    """Φ = K_nm root of all rows, so that ΦΦᵀ ≈ K: exact in the rows and columns of the landmarks.
+    """Φ = K_nm root with ΦΦᵀ ≈ K, exact in the rows and columns of the landmarks.
 
     Attributes
     ----------
     Phi : array of shape (n, m)
+        The features of all rows.
     root : array of shape (m, m)
-        K_mm^(−½): w in these features is Σⱼ aⱼ φ(landmark j) with a = root w.
+        K_mm^(−½). A vector w in these features is Σⱼ aⱼ φ(landmark j) with a = root w.
     places : array of shape (m,)
-        The landmarks' places among the rows.
+        The indices of the landmarks among the rows.
     landmarks : rows, or their indices for a precomputed kernel
     lost : float
-        tr(K − ΦΦᵀ)/tr K, all of whose eigenvalues are ≥ 0.
+        tr(K − ΦΦᵀ)/tr K; all eigenvalues of K − ΦΦᵀ are ≥ 0.
     """
 
     Phi: NDArray[np.float64]
@@ -81,7 +82,7 @@ class LandmarkFeatures(NamedTuple):
 def landmark_features(K: KernelOperator, count: int, seed: int) -> LandmarkFeatures:
     """The features of all rows of K from up to `count` landmarks that randomly pivoted Cholesky chooses.
 
-    Two arrays of n × count numbers are in memory, one after the other.
+    It needs n × count numbers of memory at a time.
 
     >>> from mercer.kernels import Gaussian
     >>> found = landmark_features(KernelOperator(Gaussian(1.0), np.linspace(0, 1, 50)[:, None]), 8, 0)
@@ -90,7 +91,7 @@ def landmark_features(K: KernelOperator, count: int, seed: int) -> LandmarkFeatu
     """
     index = landmark_indices(K, count, "pivoted", seed)
     given = K.kernel.space.numbered
-    # Entries computed in float64 from float32 rows are right to float64; given ones only to what they are given in.
+    # Entries computed in float64 from float32 rows are exact to float64; given entries only to their own dtype.
     root, _ = inverse_root(K.block(index, index), float(np.finfo(K.X.dtype if given else K.dtype).eps))
     landmarks = K.x.anchors().take(index).rows
     Phi = nystroem_features(KernelOperator(K.kernel, K.X, landmarks, dtype=K.dtype), root)

@@ -1,4 +1,4 @@
-"""Explicit feature maps of the kernels of an inner product: chapter 002 (5.1, 5.5 to 5.9 and 5.4)."""
+"""Explicit feature maps of polynomial kernels (chapter 002, eqs. 5.1 and 5.4 to 5.9)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ from mercer.schemas import COLUMNS, Count, Schema
 __all__ = ["MonomialFeatures"]
 
 MOST_FEATURES = 10_000_000
-"""Columns beyond which even their names are a burden."""
-
+"""More features are refused: even their names would take too much memory."""
 
 HIGHEST_DEGREE = 1000
 
 
 class MonomialFeatures(Atomic, TransformerMixin, BaseEstimator):
-    r"""φ(x) = all monomials of x of some degrees, so weighed that ⟨φ(x), φ(z)⟩ = k(x, z).
+    r"""φ(x) = all monomials of x of some degrees, with weights such that ⟨φ(x), φ(z)⟩ = k(x, z).
 
     ========  ==========================  ==========================================================================
     kind      k(x, z) with s = ⟨x, z⟩     φ(x)
@@ -41,18 +40,22 @@ class MonomialFeatures(Atomic, TransformerMixin, BaseEstimator):
     degree : int from 1 to 1000, default 3
         k.
     coef0 : float ≥ 0, default 1.0
-        c, of the kind "all".
+        c; used by the kind "all".
     kind : {"power", "all", "sum"}, default "sum"
         The kernel is `Polynomial(k, coef0=0)`, `Polynomial(k, coef0=c)` or `MonomialSum(k)`.
     distinct : bool, default False
-        As the chapter writes them, x₁x₂ and x₂x₁ both appear: 1 + d + d² + d³ features. With True each monomial stands
-        once, times the root of how often it appears: C(d + k, k) features in all, and the same inner products.
+        By default x₁x₂ and x₂x₁ are separate features, as in the chapter: 1 + d + d² + d³ features. With True each
+        monomial occurs once, times the square root of its multiplicity: C(d + k, k) features with the same inner
+        products.
     memory : int, str or None
-        Budget of what `transform` returns, in bytes or as "2GB"; None is half of what is free.
+        Budget for the result of `transform`, in bytes or as "2GB"; None means half of the free memory.
 
     Attributes
     ----------
     n_output_features_ : int
+        Number of features.
+    n_features_in_ : int
+        Columns of X.
 
     Examples
     --------
@@ -85,22 +88,22 @@ class MonomialFeatures(Atomic, TransformerMixin, BaseEstimator):
         self.memory = memory
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Count the features of the rows of X, and refuse more than the budget holds; y is ignored."""
+        """Count the features, and raise MemoryExceeded if those of X exceed the budget; y is ignored."""
         self._check_parameters()
         require_table(X, "MonomialFeatures")
         X = validate_data(self, X, dtype=(np.float64, np.float32))
         self.n_output_features_ = sum(self._count(j) for j, _ in self._orders())
         if self.n_output_features_ > MOST_FEATURES:
-            many = self.n_output_features_  # maybe more digits than Python prints
+            many = self.n_output_features_  # can have more digits than Python prints
             count = str(many) if many < 10**18 else "more than 10¹⁸"
-            given = f"degree={self.degree} on {X.shape[1]} columns makes {count} features"
-            do = f"at most {MOST_FEATURES} are built: use the kernel itself, which costs O(d) a pair"
+            given = f"degree={self.degree} on {X.shape[1]} columns, which gives {count} features"
+            do = f"use the kernel itself, which costs O(d) per pair; at most {MOST_FEATURES} features are built"
             raise InvalidInput(message("MonomialFeatures", given, do))
         self._require(X)
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """φ of each row: of shape (m, features), in the dtype of X."""
+        """φ of each row, of shape (m, features), in the dtype of X."""
         check_is_fitted(self)
         require_table(X, "MonomialFeatures")
         X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
@@ -111,7 +114,7 @@ class MonomialFeatures(Atomic, TransformerMixin, BaseEstimator):
         return np.hstack([X.dtype.type(weight) * blocks[j] for j, weight in weights.items()])
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """The monomials as products of the names of the columns; "1" is the constant."""
+        """The monomials as products of column names; the constant is "1"."""
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
         tuples = combinations_with_replacement if self.distinct else _all_tuples
@@ -120,7 +123,7 @@ class MonomialFeatures(Atomic, TransformerMixin, BaseEstimator):
     # ---- the table --------------------------------------------------------------------------------------------------
 
     def _orders(self) -> list[tuple[int, float]]:
-        """(j, weight) in the order in which the monomials of degree j stand."""
+        """(j, weight) for each degree j, in the order of the features."""
         k, c = int(self.degree), float(self.coef0)
         if self.kind == "power":
             return [(k, 1.0)]
@@ -133,7 +136,7 @@ class MonomialFeatures(Atomic, TransformerMixin, BaseEstimator):
         return comb(d + j - 1, j) if self.distinct else d**j
 
     def _distinct(self, X: np.ndarray, j: int) -> np.ndarray:
-        """Each monomial of degree j once, times √(j!/Π mᵢ!), mᵢ the exponents."""
+        """Each monomial of degree j once, times √(j!/Π mᵢ!) with the exponents mᵢ."""
         index = np.array(list(combinations_with_replacement(range(X.shape[1]), j)))
         times = [
             factorial(j) // prod(factorial(m) for m in np.unique(t, return_counts=True)[1].tolist()) for t in index
@@ -149,24 +152,23 @@ class MonomialFeatures(Atomic, TransformerMixin, BaseEstimator):
 
         k = self.degree
         if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-            refuse("degree", "give a whole number ≥ 1")
+            refuse("degree", "give an integer ≥ 1")
         if k > HIGHEST_DEGREE:
-            refuse("degree", f"give at most {HIGHEST_DEGREE}: features of higher degrees are beyond what numbers hold")
+            refuse("degree", f"give at most {HIGHEST_DEGREE}: features of higher degrees overflow")
         if self.kind not in ("power", "all", "sum"):
             refuse("kind", 'choose "power", "all" or "sum"')
         if not (isinstance(self.coef0, Real) and 0 <= self.coef0 < np.inf):
-            refuse("coef0", "give a number ≥ 0: a negative one is no kernel")
+            refuse("coef0", "give a number ≥ 0: with a negative one k is not a Mercer kernel")
 
     def _require(self, X: np.ndarray) -> None:
         what = f"MonomialFeatures of {len(X)} rows and {self.n_output_features_} features"
         need = 2 * X.dtype.itemsize * len(X) * self.n_output_features_
-        require(
-            need, parse_memory(self.memory), what, ["fewer rows at a time", "a kernel in the place of its features"]
-        )
+        do = ["fewer rows at a time", "the kernel instead of its features"]
+        require(need, parse_memory(self.memory), what, do)
 
 
 def _times(block: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """All products of a monomial and a coordinate, the last coordinate running fastest."""
+    """All products of a monomial and a coordinate; the coordinate varies fastest."""
     return (block[:, :, None] * X[:, None, :]).reshape(len(X), -1)
 
 

@@ -27,13 +27,13 @@ __all__ = [
 ]
 
 SAMPLE = 256
-"""Rows for each centre that k-means looks at."""
+"""Rows per centre in the sample that k-means uses."""
 ROUNDS = 10
-"""Rounds of k-means: landmarks need no more."""
+"""Iterations of k-means, enough for landmarks."""
 
 
 def inverse_root(K: NDArray[Any], eps: float) -> tuple[NDArray[np.float64], int]:
-    """K^(−½) = V λ^(−½) Vᵀ in float64 over the eigenvalues λ ≥ eps·m·λ₁, and how many these are.
+    """K^(−½) = V λ^(−½) Vᵀ in float64 over the eigenvalues λ ≥ eps·m·λ₁, and the number of these.
 
     >>> inverse_root(np.array([[4.0, 0.0], [0.0, 0.0]]), 1e-16)
     (array([[0.5, 0. ],
@@ -48,14 +48,14 @@ def inverse_root(K: NDArray[Any], eps: float) -> tuple[NDArray[np.float64], int]
 
 
 def landmark_indices(K: Operator, count: int, how: str, seed: int) -> NDArray[np.intp]:
-    """Up to `count` rows of K, by randomly pivoted Cholesky ("pivoted"), or any ones alike ("uniform")."""
+    """Up to `count` row indices of K: by randomly pivoted Cholesky ("pivoted"), or uniformly at random ("uniform")."""
     if how == "pivoted":
         return pivoted_cholesky(K, count, seed=seed).pivots
     return np.sort(np.random.default_rng(seed).choice(K.shape[0], min(count, K.shape[0]), replace=False))
 
 
 def kmeans_landmarks(X: Any, count: int, seed: int) -> NDArray[Any]:
-    """The distinct centres of k-means on a sample of the rows: a quantiser of the data (Zhang, Tsang & Kwok 2008)."""
+    """The distinct centres of k-means on a sample of the rows (Zhang, Tsang & Kwok 2008)."""
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
@@ -64,7 +64,7 @@ def kmeans_landmarks(X: Any, count: int, seed: int) -> NDArray[Any]:
     if n > SAMPLE * count:
         X = X[np.sort(rng.choice(n, SAMPLE * count, replace=False))]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than centres: the same ones again
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of fewer distinct rows than centres; centres then repeat
         model = KMeans(min(count, n), n_init=1, max_iter=ROUNDS, random_state=seed).fit(X)
     return np.unique(np.asarray(model.cluster_centers_, X.dtype), axis=0)
 
@@ -72,9 +72,9 @@ def kmeans_landmarks(X: Any, count: int, seed: int) -> NDArray[Any]:
 def nystroem_features(
     K: KernelOperator, root: NDArray[np.float64], dtype: Any = None, chunk: int = 1 << 22
 ) -> NDArray[Any]:
-    """Φ = K root for K = k(rows, landmarks), in the precision of K, a few rows at a time; kept in `dtype`.
+    """Φ = K root for K = k(rows, landmarks), computed in the dtype of K for a few rows at a time, stored in `dtype`.
 
-    The root of small eigenvalues is large and multiplies the rounding of the entries: see `inverse_root`'s `eps`.
+    The root of small eigenvalues is large and multiplies the rounding of the entries; `inverse_root`'s `eps` limits it.
     """
     n, m = K.shape
     out, right = np.empty((n, root.shape[1]), dtype or K.dtype), root.astype(K.dtype)
@@ -86,9 +86,9 @@ def nystroem_features(
 
 
 class FeatureMoments(NamedTuple):
-    """N, μ and Σ (φ − μ)(φ − μ)ᵀ of the features of the rows seen so far, and Σ k(x, x): all that their PCA needs.
+    """N, μ and Σ (φ − μ)(φ − μ)ᵀ of the features of the rows seen so far, and Σ k(x, x), as PCA needs them.
 
-    A tuple of plain numbers and arrays, so that a model file can hold it.
+    It is a tuple of plain numbers and arrays, which model files can store.
     """
 
     rows: int
@@ -98,11 +98,11 @@ class FeatureMoments(NamedTuple):
 
     @classmethod
     def none(cls, size: int) -> FeatureMoments:
-        """Of no rows."""
+        """The moments of no rows."""
         return cls(0, np.zeros(size), np.zeros((size, size)), 0.0)
 
     def with_rows(self, Phi: NDArray[np.float64], diagonal: NDArray[Any]) -> FeatureMoments:
-        """With the rows of Φ too, whose k(x, x) are given (Chan, Golub & LeVeque 1979): no cancellation.
+        """The moments with the rows of Φ and their k(x, x) added, without cancellation (Chan, Golub & LeVeque 1979).
 
         >>> some = FeatureMoments.none(1).with_rows(np.array([[1.0], [2.0]]), np.array([1.0, 4.0]))
         >>> some.with_rows(np.array([[6.0]]), np.array([36.0]))
@@ -125,7 +125,7 @@ class FeatureMoments(NamedTuple):
 
 
 def row_chunks(X: Any, width: int, entries: int = 1 << 22) -> Iterator[tuple[slice, Any]]:
-    """(place, rows) of a few rows at a time, so that a matrix of `width` columns for them has `entries` entries."""
+    """(slice, rows) of successive rows, so few at a time that `width` columns for them have about `entries` entries."""
     points = points_of(X)
     step = max(1, entries // max(width, 1))
     for i in range(0, len(points), step):
@@ -136,7 +136,7 @@ def row_chunks(X: Any, width: int, entries: int = 1 << 22) -> Iterator[tuple[sli
 def feature_moments(
     start: FeatureMoments, kernel: Kernel, X: Any, landmarks: Any, root: NDArray[np.float64], diagonal: NDArray[Any]
 ) -> FeatureMoments:
-    """The moments `start` with the features k(x, landmarks) root of the rows X, read once and a few at a time."""
+    """The moments `start` with the features k(x, landmarks) root of the rows X added, a few rows at a time."""
     for place, rows in row_chunks(X, len(root)):
         K = KernelOperator(kernel, rows, landmarks, dtype=np.float64)
         start = start.with_rows(np.asarray(K.toarray(), np.float64) @ root, diagonal[place])

@@ -1,4 +1,4 @@
-"""Regularised least squares within the span of some landmarks: the normal equations, in coordinates that tame them."""
+"""Regularised least squares in the span of landmarks: the normal equations, preconditioned."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ __all__ = ["NystroemRidgeSystem", "jittered_cholesky", "nystroem_ridge_factor"]
 Floats = NDArray[np.float64]
 
 OVERSAMPLING = 8
-"""Sampled rows for each landmark. With all m directions alive and rows alike the spectrum is within (1 ± √⅛)², so
-κ ≤ 4.4 (Marchenko and Pastur), and conjugate gradients take 7 steps for four digits; 4 rows a landmark would be κ ≤ 9
-and 11 steps. A few far rows that the sample misses cost more: 86 steps to 1e-10 on a table of houses."""
+"""Sampled rows per landmark. For independent rows with m equal eigenvalues the spectrum is within (1 ± √⅛)² (Marchenko
+and Pastur), so κ ≤ 4.4, and conjugate gradients take 7 steps for four digits. With 4 rows per landmark it would be
+κ ≤ 9 and 11 steps. Distant rows outside the sample cost more steps: 86 for 1e-10 on a table of houses."""
 
 CHUNK = 1 << 24
-"""Entries of K at a time in float64."""
+"""Entries of K in float64 that are in memory at a time."""
 
 
 class NystroemRidgeSystem(Operator):
     r"""V ↦ C⁻ᵀ (K_nmᵀ W K_nm + λ K_mm) C⁻¹ V for an upper triangular C with CᵀC ≈ K_nmᵀ W K_nm + λ K_mm.
 
-    The coefficients are β = C⁻¹ z. In the coordinates z the operator is close to the identity, and a relative residual
-    is, within the square root of its condition number, the relative error in the energy norm ‖f‖²_W + λ‖f‖²_H. A
-    product takes one `Operator.normal_product`: up to ten targets compute each entry of a kernel matrix K_nm once.
+    The coefficients are β = C⁻¹ z. In the coordinates z the operator is close to the identity. So the relative residual
+    equals the relative error in the energy norm ‖f‖²_W + λ‖f‖²_H, up to the square root of the condition number. A
+    product is one `Operator.normal_product`, which computes each entry of K_nm once for up to ten targets.
 
     Parameters
     ----------
     K_nm : Operator of shape (n, m)
-        k(rows, landmarks); never stored.
+        k(rows, landmarks), which is not stored.
     K_mm : array of shape (m, m), float64
         k(landmarks, landmarks).
     alpha : float
@@ -91,8 +91,24 @@ def nystroem_ridge_factor(
 ) -> tuple[Floats, float]:
     r"""C with CᵀC = (n/s) K_smᵀ W_s K_sm + λ K_mm + jitter·I for s random rows, and the jitter.
 
-    All rows are taken where there are no more than eight for each landmark; the factor is then that of the normal
-    equations themselves. The jitter is of the size of rounding; it is in C only, never in the system.
+    With at most eight rows per landmark all rows are used, and CᵀC is the matrix of the normal equations. The jitter is
+    of the size of rounding. It changes C only, not the system.
+
+    Parameters
+    ----------
+    K_nm : KernelOperator of shape (n, m)
+    K_mm : array of shape (m, m)
+    alpha : float
+        λ.
+    weights : array of shape (n,), optional
+        The diagonal of W.
+    seed : int
+        Seed for the sample of rows.
+
+    Returns
+    -------
+    C : array of shape (m, m)
+    jitter : float
 
     Examples
     --------
@@ -120,7 +136,9 @@ def nystroem_ridge_factor(
 
 
 def jittered_cholesky(G: Floats) -> tuple[Floats, float]:
-    """C with CᵀC = G + jitter·I for the upper triangle of G, and the jitter: 0, or from rounding upwards what it takes.
+    """C with CᵀC = G + jitter·I for the upper triangle of G, and the jitter.
+
+    The jitter is the first of 0, mε, 100 mε, … times the largest diagonal entry for which the factorisation succeeds.
 
     >>> import numpy as np
     >>> C, jitter = jittered_cholesky(np.ones((2, 2)))
@@ -131,7 +149,7 @@ def jittered_cholesky(G: Floats) -> tuple[Floats, float]:
     size = float(np.max(diagonal, initial=0.0))
     if not np.isfinite(size) or size <= 0:
         raise InvalidInput(
-            message("jittered_cholesky", "landmarks whose rows of K are 0 or not finite", "choose others")
+            message("jittered_cholesky", "landmarks whose rows of K are 0 or not finite", "choose other landmarks")
         )
     while True:
         A = np.array(G, order="C")

@@ -1,4 +1,4 @@
-"""Pre-images: points x̂ whose features are near a given point P = Σᵢ γᵢ φ(bᵢ) of feature space."""
+"""Pre-images: points x̂ such that φ(x̂) is near a given point P = Σᵢ γᵢ φ(bᵢ) of feature space."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["fixed_point", "fixed_point_weight", "neighbour_location"]
 Floats = NDArray[np.float64]
 
 STEPS = 20
-"""Of the fixed point: more of them hardly move a point that a decoder has placed."""
+"""Most steps of the fixed point. Further steps hardly move a point that a decoder has placed."""
 SETTLED = 1e-6
-"""A point that moves by less than this share of the rows' spread is there."""
+"""The fixed point stops for a point that moves by less than this share of the rows' spread."""
 SMALL = 1e-6
-"""A sum of weights below this share of the sum of their sizes is a difference of rounding errors."""
+"""A sum of weights below this share of the sum of their absolute values is rounding."""
 NEIGHBOURS = 10
 FLAT = 1e-6
-"""Directions in which the neighbours differ by less than this share of the widest say nothing."""
+"""Directions in which the neighbours spread by less than this share of the largest spread are ignored."""
 HALVINGS = 60
 
 
@@ -32,7 +32,7 @@ HALVINGS = 60
 
 
 def fixed_point_weight(kernel: Kernel) -> Kernel:
-    """The kernel that is −dk/d‖x − z‖² up to a factor: of a Gaussian itself, of a Cauchy kernel its square.
+    """The kernel −dk/d‖x − z‖² up to a factor: for a Gaussian itself, for a Cauchy kernel its square.
 
     >>> fixed_point_weight(2.0 * Gaussian(0.5))
     Gaussian(gamma=0.5)
@@ -43,21 +43,23 @@ def fixed_point_weight(kernel: Kernel) -> Kernel:
         return kernel**2
     if isinstance(kernel, Scaled):
         return fixed_point_weight(kernel.kernel)
-    do = 'the fixed point is for Gaussian and Cauchy kernels and multiples of them: choose preimage="ridge"'
+    do = 'choose preimage="ridge": the fixed point exists for Gaussian and Cauchy kernels and multiples of them only'
     raise InvalidInput(message("preimage", f"fixed_point for {kernel!r}", do))
 
 
 def fixed_point(weight: Kernel, basis: Floats, gamma: Floats, start: Floats) -> Floats:
-    r"""x ← Σᵢ γᵢ w(x, bᵢ) bᵢ / Σᵢ γᵢ w(x, bᵢ), where the gradient of ‖φ(x) − P‖² vanishes; w as above.
+    r"""x ← Σᵢ γᵢ w(x, bᵢ) bᵢ / Σᵢ γᵢ w(x, bᵢ), whose fixed points have a zero gradient of ‖φ(x) − P‖².
 
-    At most 20 steps for each point; it stays where the denominator is small, and once it moves no more.
+    Each point takes at most 20 steps. It stops if the denominator is small, or if it hardly moves.
 
     Parameters
     ----------
     weight : Kernel
-        By `fixed_point_weight`.
+        w, as `fixed_point_weight` returns it.
     basis : array of shape (m, d)
+        The rows bᵢ.
     gamma : array of shape (points, m)
+        γᵢ for each point.
     start : array of shape (points, d)
 
     References
@@ -85,23 +87,28 @@ def fixed_point(weight: Kernel, basis: Floats, gamma: Floats, start: Floats) -> 
 
 
 def neighbour_location(kernel: Kernel, basis: Floats, own: Floats, sqdist: Floats, sizes: Floats) -> Floats:
-    r"""x̂ from its distances to its 10 nearest neighbours, which follow from those in feature space.
+    r"""x̂ from its distances to its 10 nearest neighbours, which follow from the distances in feature space.
 
-    For k = f(‖x − z‖²): f(d²) = ½(k(b, b) + f(0) − ‖φ(b) − P‖²). For k = g(⟨x, z⟩): ⟨x̂, b⟩ = g⁻¹(⟨P, φ(b)⟩) and
-    ‖x̂‖² = g⁻¹(‖P‖²). f and g are inverted by bisection. x̂ is the least-squares location in the neighbours' affine
-    span.
+    For k = f(‖x − z‖²), f(d²) = ½(k(b, b) + f(0) − ‖φ(b) − P‖²). For k = g(⟨x, z⟩), ⟨x̂, b⟩ = g⁻¹(⟨P, φ(b)⟩) and
+    ‖x̂‖² = g⁻¹(‖P‖²). Bisection inverts f and g. x̂ is the least-squares solution in the affine span of the neighbours.
 
     Parameters
     ----------
     kernel : Kernel
-        A falling function of ‖x − z‖, or one of ⟨x, z⟩ that rises over the range of the rows: else InvalidInput.
+        A decreasing function of ‖x − z‖, or a function of ⟨x, z⟩ that increases over the range of the rows.
     basis : array of shape (m, d)
+        The rows b.
     own : array of shape (m,)
         k(b, b).
     sqdist : array of shape (points, m)
         ‖φ(b) − P‖².
     sizes : array of shape (points,)
         ‖P‖².
+
+    Raises
+    ------
+    InvalidInput
+        For any other kernel.
 
     References
     ----------
@@ -129,7 +136,7 @@ def neighbour_location(kernel: Kernel, basis: Floats, own: Floats, sqdist: Float
 
 
 def _pairings(kernel: Kernel) -> set[str]:
-    """The pairings of whole rows that the formula is made of; {"?"} where there are others."""
+    """The pairings of whole rows in the formula; "?" stands for any other pairing."""
     expression = trace_or_none(kernel)
     found: set[str] = set()
 
@@ -146,16 +153,16 @@ def _pairings(kernel: Kernel) -> set[str]:
 
 
 def _profile(kernel: Kernel, at: float) -> Callable[[Floats], Floats]:
-    """f(t) = k(0, t) of a radial kernel, g(s) = k(1, s) of a function of ⟨x, z⟩: both from rows of one column."""
+    """f(t) = k(0, t) of a radial kernel, or g(s) = k(1, s) of a function of ⟨x, z⟩, from rows of one column."""
     return lambda t: np.asarray(kernel(np.array([[at]]), t.reshape(-1, 1)), np.float64).reshape(t.shape)
 
 
 def _inverse(kernel: Kernel, profile: Callable[[Floats], Floats], values: Floats, span: tuple[float, float]) -> Floats:
-    """Where a monotone function takes these values, by bisection; the nearer end where it takes them nowhere."""
+    """The arguments in the span at which a monotone function has these values, by bisection, or the nearer end."""
     steps = np.diff(profile(np.linspace(*span, 257)))
     falls = bool(np.all(steps <= 0))
     if not falls and not np.all(steps >= 0):
-        raise _refused(kernel, "takes some of its values twice on these rows")
+        raise _refused(kernel, "is not monotone on the range of these rows")
     low, high = np.full(values.shape, span[0]), np.full(values.shape, span[1])
     for _ in range(HALVINGS):
         middle = (low + high) / 2
@@ -165,14 +172,14 @@ def _inverse(kernel: Kernel, profile: Callable[[Floats], Floats], values: Floats
 
 
 def _refused(kernel: Kernel, why: str) -> InvalidInput:
-    do = 'its distances in feature space give none between rows: choose preimage="ridge"'
+    do = 'choose preimage="ridge": the distances between rows do not follow from those in feature space'
     return InvalidInput(message("preimage", f"kwok_tsang for {kernel!r}, which {why}", do))
 
 
 def _located(points: Any, distances: Floats) -> Floats:
-    """The points of the affine spans of `points` (each q × d) at these squared distances, by least squares.
+    """The points of the affine spans of `points` (each q × d) with these squared distances, by least squares.
 
-    ‖z − pᵢ‖² = dᵢ² less its mean over i is linear in z.
+    ‖z − pᵢ‖² = dᵢ² minus its mean over i is a linear equation for z.
     """
     centre = points.mean(axis=1, keepdims=True)
     U, s, Vt = np.linalg.svd(points - centre, full_matrices=False)

@@ -1,4 +1,4 @@
-"""Reduced sets: f = Σᵢ αᵢ φ(xᵢ) from fewer vectors, chosen among the xᵢ and then moved."""
+"""Reduced sets: f = Σᵢ αᵢ φ(xᵢ) from fewer vectors, selected from the xᵢ and then moved."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ __all__ = ["Selection", "moved_vectors", "pairing_slopes", "projection", "select
 Floats = NDArray[np.float64]
 
 NOISE = 1e-12
-"""What is left of ‖φ(x)‖² that is rounding, relative to it: such a vector is in the span of the others."""
+"""A vector with less than this share of ‖φ(x)‖² outside the span of the others is in that span, up to rounding."""
 
 
 class Selection(NamedTuple):
-    """Vectors by their places, their coefficients (m, t), and ‖f − f̃‖²/‖f‖² after each of them, of all f together."""
+    """Indices of the selected vectors, their coefficients (m, t), and Σⱼ‖fⱼ − f̃ⱼ‖²/Σⱼ‖fⱼ‖² after each selection."""
 
     places: NDArray[np.intp]
     coefficients: Floats
@@ -37,22 +37,26 @@ class Selection(NamedTuple):
 
 
 def select_vectors(K: Operator, A: Floats, count: int, tolerance: float = 0.0) -> Selection:
-    r"""The vectors that, one after the other, take the most from Σⱼ‖fⱼ − Pfⱼ‖², P the projection on their span.
+    r"""Select vectors one after the other, each to lower Σⱼ‖fⱼ − Pfⱼ‖² most; P projects on the span of the selected.
 
-    With R = f − Pf at all vectors and d what is left of k(x, x), that is the one of the largest Σⱼ R²ⱼ/d: orthogonal
-    matching pursuit in feature space, whose d and R a pivoted Cholesky factorisation updates. The coefficients are
-    those of the projections. O(n m (m + t)), and m columns of K.
+    With R = f − Pf at all vectors and d the squared distances of the vectors from the span, the next vector has the
+    largest Σⱼ R²ⱼ/d: orthogonal matching pursuit in feature space. A pivoted Cholesky factorisation updates d and R.
+    The coefficients are those of the projections. It takes O(n m (m + t)) operations and m columns of K.
 
     Parameters
     ----------
     K : Operator of shape (n, n)
-        Of the vectors.
+        The kernel matrix of the vectors.
     A : array of shape (n, t)
         Their coefficients in each fⱼ.
     count : int
-        Most vectors to take; fewer where they span all.
+        Most vectors to select; fewer are selected if they span all.
     tolerance : float
-        On √(Σ‖fⱼ − Pfⱼ‖²/Σ‖fⱼ‖²).
+        Stop if √(Σ‖fⱼ − Pfⱼ‖²/Σ‖fⱼ‖²) is at most this.
+
+    Returns
+    -------
+    Selection
 
     References
     ----------
@@ -93,10 +97,10 @@ def select_vectors(K: Operator, A: Floats, count: int, tolerance: float = 0.0) -
 
 
 def moved_vectors(kernel: Kernel, X: Floats, A: Floats, Z: Floats, steps: int) -> Floats | None:
-    r"""Z moved to lower Σⱼ‖fⱼ − f̃ⱼ‖² with f̃ in the span of its rows, by L-BFGS; None if k has no derivative here.
+    r"""Z moved by L-BFGS to lower Σⱼ‖fⱼ − f̃ⱼ‖² with f̃ in the span of its rows; None without `pairing_slopes`.
 
-    With the best coefficients B = K_zz⁻¹K_zxA for each Z, the gradient is that of −2 tr BᵀK_zxA + tr BᵀK_zzB with B
-    held fixed.
+    For each Z the coefficients are the best ones, B = K_zz⁻¹K_zxA. So the gradient is that of
+    −2 tr BᵀK_zxA + tr BᵀK_zzB for a fixed B.
 
     References
     ----------
@@ -121,7 +125,7 @@ def moved_vectors(kernel: Kernel, X: Floats, A: Floats, Z: Floats, steps: int) -
 
 
 def projection(kernel: Kernel, X: Any, A: Floats, Z: Any) -> tuple[Floats, Floats]:
-    """The coefficients of f̃, the projections on the rows Z, and ‖fⱼ − f̃ⱼ‖² of each, with ‖fⱼ‖² below it, (2, t)."""
+    """The coefficients of the projections f̃ on the rows Z, and an array (2, t) of ‖fⱼ − f̃ⱼ‖² and ‖fⱼ‖²."""
     B, V, K = _projected(kernel, X, A, Z)
     whole = np.einsum("ij,ij->j", A, KernelOperator(kernel, X, dtype=np.float64) @ A)
     left = whole + np.einsum("ij,ij->j", B, K @ B - 2 * V)
@@ -137,7 +141,7 @@ def _projected(kernel: Kernel, X: Any, A: Floats, Z: Any) -> tuple[Floats, Float
 
 
 def pairing_slopes(kernel: Kernel) -> Callable[[Floats, Floats, Floats], Floats] | None:
-    r"""(Z, X, W) ↦ Σⱼ Wᵢⱼ ∂k(zᵢ, xⱼ)/∂zᵢ, of the shape of Z; None unless k is a formula of ⟨z, x⟩, ‖z − x‖², ⟨z, z⟩.
+    r"""(Z, X, W) ↦ Σⱼ Wᵢⱼ ∂k(zᵢ, xⱼ)/∂zᵢ in the shape of Z; None unless k is a formula in ⟨z, x⟩, ‖z − x‖² and ⟨z, z⟩.
 
     >>> from mercer.kernels import Gaussian
     >>> pairing_slopes(Gaussian(0.5))(np.array([[1.0]]), np.array([[0.0]]), np.array([[1.0]])).round(4)
@@ -161,7 +165,7 @@ def pairing_slopes(kernel: Kernel) -> Callable[[Floats, Floats, Floats], Floats]
             elif leaf.op == "pairing" and leaf.value[0] == "dot":
                 out += D @ X
             elif leaf.op == "pairing":
-                D = np.where(np.isfinite(D), D, 0.0)  # z = x, where the factor z − x is 0, whatever the slope
+                D = np.where(np.isfinite(D), D, 0.0)  # if z = x the slope may be infinite, but its factor z − x is 0
                 out += 2 * (D.sum(axis=1)[:, None] * Z - D @ X)
         return out
 

@@ -1,4 +1,4 @@
-"""Sketches of polynomials of the inner product: exact monomials of low degree, tensor sketches of the others."""
+"""Sketches of polynomial kernels: exact monomials of low degree, and tensor sketches of the other degrees."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ __all__ = ["KNOWN", "Hashes", "allot", "draw_hashes", "in_unit", "pair_variances
 Floats = NDArray[np.float64]
 
 KNOWN = "Linear, Polynomial, MonomialSum"
-"""The kernels of which sums, products, powers and multiples are sketched."""
+"""The kernels whose sums, products, powers and multiples can be sketched."""
 
 MODEST = (1e-12, 1e12)
-"""√aⱼ for which float32 holds √aⱼ and φⱼ(x), however small or large the other is for it."""
+"""The range of √aⱼ for which float32 holds both √aⱼ and φⱼ(x)."""
 
 CHUNK = 1 << 21
-"""Numbers in a block of rows, so that the transforms of all factors stay small."""
+"""Numbers in a block of rows, which limits the memory of the transforms."""
 
 
 def power_series(kernel: Kernel) -> Floats:
@@ -36,7 +36,7 @@ def power_series(kernel: Kernel) -> Floats:
     Raises
     ------
     InvalidInput
-        For a kernel that is no such polynomial.
+        For a kernel that is not a polynomial of ⟨x, z⟩, and for a degree or coefficients beyond float64.
 
     Examples
     --------
@@ -47,12 +47,12 @@ def power_series(kernel: Kernel) -> Floats:
     """
     if (degree := _degree(kernel)) > HIGHEST_DEGREE:
         given = f"a polynomial of degree {min(degree, 10**18):.3g}"
-        raise InvalidInput(message("PolynomialSketch", given, f"give one of degree {HIGHEST_DEGREE} at most"))
+        raise InvalidInput(message("PolynomialSketch", given, f"give a degree of at most {HIGHEST_DEGREE}"))
     with np.errstate(all="ignore"):
         a = _coefficients(kernel)
     tiny, huge = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).max)
     if not np.all((a == 0) | ((tiny <= np.abs(a)) & (np.abs(a) <= huge))):
-        given = f"{kernel!r}, of which float64 does not hold all coefficients"
+        given = f"{kernel!r}, some of whose coefficients are beyond the range of float64"
         raise InvalidInput(message("PolynomialSketch", given, "standardise the columns, or lower the degree"))
     return a.astype(np.float64)
 
@@ -71,12 +71,12 @@ def _degree(kernel: Kernel) -> int:
         return _degree(kernel.left) + _degree(kernel.right)
     if isinstance(kernel, Power) and float(kernel.exponent).is_integer():
         return int(kernel.exponent) * _degree(kernel.kernel)
-    given = f"{kernel!r}, which is no polynomial of ⟨x, z⟩"
-    raise InvalidInput(message("PolynomialSketch", given, f"give a kernel made of {KNOWN}, or use Nystroem"))
+    given = f"{kernel!r}, which is not a polynomial of ⟨x, z⟩"
+    raise InvalidInput(message("PolynomialSketch", given, f"give a kernel built from {KNOWN}, or use Nystroem"))
 
 
 def _coefficients(kernel: Any) -> NDArray[np.longdouble]:
-    """aⱼ in extended precision, so that what is beyond float64 is seen."""
+    """aⱼ in extended precision, to detect coefficients beyond the range of float64."""
     if isinstance(kernel, Linear):
         return np.array([0, 1], np.longdouble)
     if isinstance(kernel, Polynomial):
@@ -98,7 +98,7 @@ def _coefficients(kernel: Any) -> NDArray[np.longdouble]:
 
 
 def in_unit(X: Floats, a: Floats) -> tuple[Floats, Floats]:
-    """Rows over their root mean square norm r, and aⱼ r²ʲ: the same polynomial, whose powers float64 holds.
+    """Rows divided by their root mean square norm r, and aⱼ r²ʲ: the same polynomial, without overflow of its powers.
 
     >>> X, a = in_unit(np.array([[3e-100, 4e-100]]), np.array([1.0, 1e200]))
     >>> X.round(6), a.round(6)
@@ -111,9 +111,9 @@ def in_unit(X: Floats, a: Floats) -> tuple[Floats, Floats]:
 
 
 def pair_variances(X: NDArray[Any], degree: int) -> Floats:
-    r"""D times the variance of a sketched ⟨x, z⟩ʲ, a mean over all pairs of rows: for each j up to the degree.
+    r"""D times the variance of a sketched ⟨x, z⟩ʲ, averaged over all pairs of rows, for each j up to the degree.
 
-    With N = ‖x‖²‖z‖², s = ⟨x, z⟩ and q = Σxᵢ²zᵢ² it is (N + s² − q)ʲ + (2s² − q)ʲ − 2s²ʲ, up to terms in 1/D².
+    With N = ‖x‖²‖z‖², s = ⟨x, z⟩ and q = Σxᵢ²zᵢ² this is (N + s² − q)ʲ + (2s² − q)ʲ − 2s²ʲ, up to terms in 1/D².
 
     >>> pair_variances(np.array([[1.0, 1.0]]), 2)
     array([ 0.,  4., 40.])
@@ -125,10 +125,11 @@ def pair_variances(X: NDArray[Any], degree: int) -> Floats:
 
 
 def allot(a: Floats, variances: Floats, d: int, count: int) -> tuple[int, list[int]]:
-    r"""How many of `count` features each degree gets: with Σⱼ aⱼ² vⱼ/Dⱼ least, Dⱼ ∝ aⱼ√vⱼ, and exact ones where cheap.
+    r"""The number e of exact degrees, and the number of features Dⱼ of each degree, at most `count` in all.
 
-    Degrees below e are exact, each with all of its C(d + j − 1, j) monomials, for the e ≥ 1 with the least total
-    variance; that is returned too. Where there are fewer places than degrees, e is 0 and all degrees share all places.
+    Degrees below e are exact, with all C(d + j − 1, j) monomials. The others get Dⱼ ∝ aⱼ√vⱼ, which minimises the
+    variance Σⱼ aⱼ² vⱼ/Dⱼ. e ≥ 1 is the number with the smallest variance. If there are fewer features than degrees, e
+    is 0, and all degrees share all features.
 
     >>> allot(np.array([1.0, 2.0, 1.0]), np.array([0.0, 10.0, 200.0]), 3, 50)
     (3, [1, 3, 6])
@@ -153,7 +154,7 @@ def allot(a: Floats, variances: Floats, d: int, count: int) -> tuple[int, list[i
 
 
 def _shares(roots: Floats, room: int) -> list[int]:
-    """`room` places in proportion to the roots, at least one each, the largest remainders rounded up."""
+    """`room` features divided in proportion to the roots, at least one each; the largest remainders are rounded up."""
     if len(roots) == 0:
         return []
     spare = room - len(roots)
@@ -165,14 +166,14 @@ def _shares(roots: Floats, room: int) -> list[int]:
 
 
 class Hashes(NamedTuple):
-    """For each factor of each sketched degree the bucket of each column, and its sign: of shape (factors, d)."""
+    """The bucket and the sign of each column for each factor of each sketched degree, of shape (factors, d)."""
 
     buckets: NDArray[np.int64]
     signs: NDArray[np.int8]
 
 
 def draw_hashes(places: list[int], exact: int, d: int, rng: np.random.Generator) -> Hashes:
-    """Independent hashes: j factors for each degree j ≥ `exact`, into as many buckets as it has places."""
+    """Independent hashes: j factors for each degree j ≥ `exact`, with as many buckets as the degree has features."""
     sizes = [places[j] for j in range(exact, len(places)) if places[j] for _ in range(j)]
     buckets = [rng.integers(0, D, d) for D in sizes]
     signs = rng.choice(np.array([-1, 1], np.int8), (len(sizes), d))
@@ -180,10 +181,10 @@ def draw_hashes(places: list[int], exact: int, d: int, rng: np.random.Generator)
 
 
 def sketch_features(X: Any, a: Floats, places: list[int], exact: int, hashes: Hashes) -> NDArray[Any]:
-    r"""φ(x) = ⊕ⱼ √aⱼ φⱼ(x): all monomials for j < `exact`, else irfft(Π_f rfft(C_f x)), C_f the count sketches.
+    r"""φ(x) = ⊕ⱼ √aⱼ φⱼ(x): all monomials for j < `exact`, else irfft(Π_f rfft(C_f x)) with count sketches C_f.
 
-    In the dtype of X, and E⟨φ(x), φ(z)⟩ = Σⱼ aⱼ ⟨x, z⟩ʲ over the hashes: degrees that share their places (`exact` = 0)
-    have independent signs, so that what they add to each other has the mean 0.
+    The features have the dtype of X, and E⟨φ(x), φ(z)⟩ = Σⱼ aⱼ ⟨x, z⟩ʲ over the hashes. If the degrees share their
+    features (`exact` = 0), their signs are independent, so that the products between degrees have mean 0.
 
     References
     ----------
@@ -210,7 +211,7 @@ def sketch_features(X: Any, a: Floats, places: list[int], exact: int, hashes: Ha
 
 
 def _monomials(X: Any, j: int) -> NDArray[Any]:
-    """All monomials of degree j, each once, so weighed that their inner product is ⟨x, z⟩ʲ."""
+    """All monomials of degree j, each once, with weights such that their inner product is ⟨x, z⟩ʲ."""
     dense = vectors_of(X).dense()
     if j < 2:
         return np.ones((X.shape[0], 1), X.dtype) if j == 0 else dense
@@ -218,7 +219,7 @@ def _monomials(X: Any, j: int) -> NDArray[Any]:
 
 
 def _tensor_sketch(X: Any, D: int, hashes: Hashes, first: int, j: int) -> NDArray[Any]:
-    """The count sketch of x ⊗ … ⊗ x, j times, as a circular convolution of those of x."""
+    """The count sketch of x ⊗ … ⊗ x (j factors), as the circular convolution of j count sketches of x."""
     d = X.shape[1]
     product: Any = 1.0
     for f in range(first, first + j):

@@ -1,4 +1,4 @@
-"""Tests of hypotheses by means in feature space, and few points that stand for many."""
+"""Hypothesis tests by means in feature space, and small samples with nearly the same mean."""
 
 from mercer.hypotheses.herding import Herd, herd
 from mercer.hypotheses.independence import hsic_test

@@ -1,4 +1,4 @@
-"""Few points that stand for many: kernel herding, with the distance of the means that is left."""
+"""Kernel herding: few points whose mean in feature space is near that of all."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Herd", "herd"]
 
 @dataclass(frozen=True, eq=False)
 class Herd:
-    """Points in the order in which they were taken, and how far their mean is from that of all.
+    """Selected points in their order, and the distance of their mean from that of all.
 
     Attributes
     ----------
@@ -41,18 +41,19 @@ def herd(
     sample_weight: Any = None,
     replace: bool = False,
 ) -> Herd:
-    """Rows x₁, x₂, … of X, each the one that brings the mean of their features nearest to μ = Σ wᵢφ(xᵢ)/Σ wᵢ.
+    """Rows x₁, x₂, … of X, each chosen to bring the mean of the features nearest to μ = Σ wᵢφ(xᵢ)/Σ wᵢ.
 
-    xₜ₊₁ = argmin ‖(φ(x₁) + … + φ(xₜ) + φ(x))/(t + 1) − μ‖, which for k(x, x) = const is kernel herding:
+    xₜ₊₁ = argmin ‖(φ(x₁) + … + φ(xₜ) + φ(x))/(t + 1) − μ‖. If k(x, x) is constant this is kernel herding:
     argmax ⟨μ, φ(x)⟩ − Σ k(x, xₛ)/(t + 1).
 
     Parameters
     ----------
     X : array-like of shape (n, d), or a sequence of objects
     n_points : int
+        Number of rows to take.
     kernel : Kernel, str or callable, default "gaussian(gamma='median')"
     sample_weight : array of shape (n,), optional
-        Of the rows in the mean; a row of weight 0 is not taken.
+        Weights of the rows in μ. A row of weight 0 is not taken.
     replace : bool, default False
         Whether a row may be taken more than once.
 
@@ -62,12 +63,12 @@ def herd(
 
     Notes
     -----
-    One product with the kernel matrix, and one row of it for each point: O(n·n_points) entries beside the n² of μ.
+    It takes one product with the kernel matrix (n² entries) for μ, and one row of the matrix for each point.
 
     Raises
     ------
     InvalidInput
-        For more points than rows (without `replace`), and for weights that are not non-negative numbers.
+        For more points than rows (without `replace`), and for weights that are negative, not finite, or all 0.
 
     References
     ----------
@@ -94,7 +95,7 @@ def herd(
     mmd, inner, reach = np.empty(count), 0.0, 0.0
     closed = np.where(w > 0, 0.0, np.inf)
     for t in range(count):
-        # (t + 1)²·MMD² is this twice, up to what does not depend on x.
+        # Twice the cost is (t + 1)²·MMD², up to terms that do not depend on x.
         cost = half + total - (t + 1) * mean + closed
         chosen = int(np.argmin(cost))
         inner += 2 * (total[chosen] + half[chosen])

@@ -1,4 +1,4 @@
-"""Are two views of the same rows independent? The size of their cross-covariance in feature space."""
+"""Test whether two views of the same rows are independent, by the norm of their cross-covariance in feature space."""
 
 from __future__ import annotations
 
@@ -35,22 +35,23 @@ def hsic_test(
     memory: float | str | None = None,
     random_state: int = 0,
 ) -> TestResult:
-    r"""HSIC = ‖E φ(x)ψ(y)ᵀ − E φ(x) E ψ(y)ᵀ‖², against the hypothesis that x and y are independent.
+    r"""HSIC = ‖E φ(x)ψ(y)ᵀ − E φ(x) E ψ(y)ᵀ‖²: a permutation test of the hypothesis that x and y are independent.
 
     Parameters
     ----------
     X, Y : array-like of shapes (n, p) and (n, q), or sequences of n objects
-        Row i of X belongs to row i of Y; of shape (n,) it is one column.
+        Row i of X belongs to row i of Y. An array of shape (n,) is one column.
     kernel_x, kernel_y : Kernel, str or callable, default "gaussian(gamma='median')"
-        For classes as Y ``"hamming"``, or any kernel of objects.
+        If Y are classes, use ``"hamming"`` or a kernel of objects.
     estimator : {"biased", "unbiased"}, default "biased"
         "biased" is tr(KHLH)/n²; "unbiased" is (tr K̃L̃ + 1ᵀK̃1 1ᵀL̃1/((n−1)(n−2)) − 2·1ᵀK̃L̃1/(n−2))/(n(n−3)) with the
-        diagonals of K̃, L̃ set to 0. Under permutations of Y both order the permutations nearly alike.
+        diagonals of K̃, L̃ set to 0. Both rank permutations of Y nearly alike, so that the p-values hardly differ.
     n_permutations : int, default 499
-        Each costs a pass over the two stored matrices.
+        Each permutation costs a pass over the two stored matrices.
     memory : int, str or None
-        Budget for the matrices: 24n² bytes.
+        Memory budget for the matrices, which take 24n² bytes.
     random_state : int
+        Seed for the permutations.
 
     Returns
     -------
@@ -61,7 +62,7 @@ def hsic_test(
     InvalidInput
         For views of different lengths, and for fewer than four rows.
     MemoryExceeded
-        Where the matrices do not fit.
+        If the matrices do not fit.
 
     References
     ----------
@@ -86,7 +87,7 @@ def hsic_test(
     n = views[0].shape[0]
     if n != views[1].shape[0] or n < 4:
         sizes = f"views of {n} and {views[1].shape[0]} rows"
-        raise InvalidInput(message(who, sizes, "give the same four or more rows in both"))
+        raise InvalidInput(message(who, sizes, "give two views of the same rows, at least four"))
     require(24 * n * n, parse_memory(memory), f"{who} of {n} rows", ["test a sample of the rows", "give memory="])
     K, L = (np.asarray(view.toarray(), np.float64) for view in views)
     size = float(np.linalg.norm(K) * np.linalg.norm(L)) / (n * (n - 3))
@@ -101,7 +102,7 @@ def hsic_test(
 
 
 def _biased(K: Floats, L: Floats, orders: list[Any]) -> Floats:
-    """tr(KH·PᵀLP·H)/n²: HKH once, and L with its rows and columns in another order."""
+    """tr(KH·PᵀLP·H)/n² for each permutation P, with HKH computed once."""
     centred = K - K.mean(axis=0)
     centred -= centred.mean(axis=1, keepdims=True)
     return np.array([np.vdot(centred, L[order][:, order]) for order in orders]) / len(K) ** 2

@@ -1,4 +1,4 @@
-"""Permutation p-values: valid whatever the distribution, for any number of rows and of permutations."""
+"""Permutation p-values, which are valid for any distribution and any number of rows and permutations."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 EQUAL = 1e-10
-"""Statistics this near, relative to the largest of them, count as equal: rounding must not make a p-value small."""
+"""Statistics within this share of the largest one count as equal, so that rounding does not lower a p-value."""
 
 
 @dataclass(frozen=True, eq=False)
 class TestResult:
-    """A statistic, how likely one as large is under the hypothesis, and what it was compared with.
+    """The result of a test: the statistic, its p-value, and the statistics of the permutations.
 
     Attributes
     ----------
@@ -36,11 +36,12 @@ class TestResult:
     null : array
         The statistic of each permutation, or of each choice of signs.
     method : str
+        The name of the statistic, and the number of permutations.
     kernels : tuple of str
-        As resolved from the data.
+        The kernels with their parameters as resolved from the data.
     """
 
-    __test__ = False  # pytest takes classes of such names for tests.
+    __test__ = False  # pytest would collect a class of this name.
 
     statistic: float
     p_value: float
@@ -53,9 +54,9 @@ class TestResult:
 
 
 def permutation_p(observed: float, null: Floats, rounding: float = 0.0) -> float:
-    """(1 + #{null ≥ observed})/(1 + B): the observed order is one of the permutations.
+    """(1 + #{null ≥ observed})/(1 + B), because the observed order is one of the permutations.
 
-    Statistics that differ by no more than `rounding`, a bound on their errors, count as equal.
+    Statistics that differ by at most `rounding`, a bound on their errors, count as equal.
 
     >>> permutation_p(2.0, np.array([0.0, 1.0, 2.0])), permutation_p(2.0, np.array([0.0, 1.0, 1.9]), rounding=0.2)
     (0.5, 0.5)
@@ -65,22 +66,22 @@ def permutation_p(observed: float, null: Floats, rounding: float = 0.0) -> float
 
 
 def rounding(K: KernelOperator, size: float) -> float:
-    """A bound on the rounding errors of a difference of means of K's entries, sums of up to `size` in magnitude.
+    """A bound on the rounding error of a difference of means of K's entries that are at most `size` in magnitude.
 
-    If rows are equal to each other, statistics differ by these errors alone.
+    If many rows are equal, statistics differ by such errors only.
     """
     return float(size * (8 + 2 * K.shape[0]) * np.finfo(np.float64).eps)
 
 
 def checked_count(who: str, name: str, value: Any, least: int = 1) -> int:
-    """A whole number from `least` on."""
+    """The value as an int, which must be at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InvalidInput(message(who, f"{name}={value!r}", f"give a whole number from {least} on"))
+        raise InvalidInput(message(who, f"{name}={value!r}", f"give an integer ≥ {least}"))
     return int(value)
 
 
 def sample_kernel(who: str, kernel: Any) -> Kernel:
-    """The kernel, unless it has kernel values for data: a sample is of rows or objects."""
+    """The kernel, which must not be precomputed, because samples are rows or objects."""
     found = as_kernel(kernel)
     if found.space.numbered:
         raise InvalidInput(message(who, f"{found!r}", "give the rows and their kernel, or a Function of objects"))
@@ -88,8 +89,9 @@ def sample_kernel(who: str, kernel: Any) -> Kernel:
 
 
 def sampled(who: str, kernel: Kernel, X: Any) -> KernelOperator:
-    """The kernel matrix of a sample, in float64 whatever the rows, because statistics are differences of its sums; with
-    a warning where these are rounding.
+    """The kernel matrix of a sample, in float64, because statistics are differences of its sums.
+
+    Warns if rounding dominates these differences.
     """
     K = KernelOperator(kernel, X, dtype=np.float64)
     lost = lost_when_centred(K, who)
@@ -99,7 +101,7 @@ def sampled(who: str, kernel: Kernel, X: Any) -> KernelOperator:
 
 
 def as_sample(kernel: Kernel, X: Any) -> Any:
-    """The rows of a sample; of a kernel on vectors, single numbers are rows of one column.
+    """The rows of a sample. For a kernel of vectors, single numbers become rows of one column.
 
     >>> from mercer.kernels import Gaussian
     >>> as_sample(Gaussian(), [1.0, 2.0])
@@ -113,7 +115,7 @@ def as_sample(kernel: Kernel, X: Any) -> Any:
 
 
 def pooled(who: str, kernel: Kernel, X: Any, Y: Any) -> tuple[Any, int, int]:
-    """Both samples, one after the other, and their sizes."""
+    """The two samples joined, and their sizes."""
     if kernel.space.vectors:
         x, y = (vectors_of(as_rows(as_sample(kernel, rows), who=who)) for rows in (X, Y))
         same_columns(x.rows, y.rows, who)

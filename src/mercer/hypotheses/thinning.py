@@ -1,4 +1,4 @@
-"""A sample made smaller with little loss: kernel halving, again and again, and a last exchange of points."""
+"""Kernel thinning: a sample is halved repeatedly, and then its points are exchanged for better ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mercer.kernels import Kernel
 __all__ = ["thin"]
 
 PAIRS = 32
-"""Pairs whose rows of K are computed together."""
+"""Number of pairs whose rows of K are computed together."""
 
 
 def thin(
@@ -29,30 +29,36 @@ def thin(
 ) -> Herd:
     """n_points rows of X whose mean in feature space is near that of all, by kernel thinning.
 
-    Of each two rows one is kept, by a coin that favours balance: with D = Σ_dropped φ − Σ_kept φ and
-    α = ⟨D, φ(x) − φ(x′)⟩ x is kept with probability 1 − ½(1 − α/a)₊, where a = max(bσ√(2 log(2/δ′)), b²),
-    b = ‖φ(x) − φ(x′)‖, and σ grows with the steps. That halves the sample; after enough halvings each point is
-    exchanged for the row of X that lowers the distance of the means most. The error falls nearly as 1/n_points, where
-    that of a random sample is 1/√n_points.
+    A halving keeps one row x or x′ of each pair, at random but in favour of balance. With D = Σ_dropped φ − Σ_kept φ
+    and α = ⟨D, φ(x) − φ(x′)⟩, x is kept with probability 1 − ½(1 − α/a)₊, where a = max(bσ√(2 log(2/δ′)), b²),
+    b = ‖φ(x) − φ(x′)‖, and σ grows with the steps. After the halvings each point is exchanged for the row of X that
+    lowers the distance of the means most. The error falls nearly as 1/n_points; that of a random sample falls as
+    1/√n_points.
 
     Parameters
     ----------
     X : array-like of shape (n, d), or a sequence of objects
     n_points : int
+        Number of rows to keep.
     kernel : Kernel, str or callable, default "gaussian(gamma='median')"
     delta : float from 0 to 1, default 0.5
-        The probability with which the bound of the paper may fail.
+        The probability that the bound of the paper fails.
     random_state : int
-        Of the order of the rows and of the coins.
+        Seed for the order of the rows and for the halvings.
 
     Returns
     -------
     Herd
-        Its `mmd` has one entry, that of all points.
+        Its `mmd` has one entry, for all points together.
+
+    Raises
+    ------
+    InvalidInput
+        For more points than rows, and for delta outside (0, 1).
 
     Notes
     -----
-    O(n²) entries of the kernel matrix, none kept.
+    It computes O(n²) entries of the kernel matrix and stores none.
 
     References
     ----------
@@ -83,7 +89,7 @@ def thin(
 
 
 def _halved(K: KernelOperator, rows: NDArray[np.intp], delta: float, rng: Any) -> NDArray[np.intp]:
-    """One of each two consecutive rows."""
+    """One row of each pair of consecutive rows."""
     pairs = rows.reshape(-1, 2)
     kept = np.empty(len(pairs), np.intp)
     where = np.empty(K.shape[0], np.intp)
@@ -108,7 +114,7 @@ def _halved(K: KernelOperator, rows: NDArray[np.intp], delta: float, rng: Any) -
 
 
 def _exchanged(K: KernelOperator, kept: NDArray[np.intp], mean: Floats) -> NDArray[np.intp]:
-    """Each point in turn for the row that brings the mean nearest, which may be the point itself."""
+    """Exchange each point in turn for the row that brings the mean nearest, which can be the point itself."""
     kept, m = kept.copy(), len(kept)
     half = np.asarray(K.diagonal(), np.float64) / 2
     total = np.asarray(K @ np.bincount(kept, minlength=K.shape[0]).astype(np.float64), np.float64)

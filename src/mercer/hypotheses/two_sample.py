@@ -1,4 +1,4 @@
-"""Do two samples come from one distribution? The distance of their means in feature space."""
+"""Test whether two samples come from one distribution, by the distance of their means in feature space."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from mercer.points import parse_memory, require
 __all__ = ["mmd_test"]
 
 COLUMNS = 256
-"""Permutations of one product with the kernel matrix."""
+"""Permutations per product with the kernel matrix."""
 
 SIGNS = 1 << 21
-"""Signs that are there at a time: 16 MB."""
+"""Signs in memory at a time: 16 MB."""
 
 
 def mmd_test(
@@ -40,25 +40,27 @@ def mmd_test(
     memory: float | str | None = None,
     random_state: int = 0,
 ) -> TestResult:
-    r"""MMD² = ‖E φ(x) − E φ(y)‖² of two samples, against the hypothesis that they come from one distribution.
+    r"""MMD² = ‖E φ(x) − E φ(y)‖²: a permutation test of the hypothesis that two samples come from one distribution.
 
     Parameters
     ----------
     X, Y : array-like of shapes (m, d) and (n, d), or sequences of objects
-        Of shapes (m,) and (n,) they are one column.
+        Arrays of shapes (m,) and (n,) are one column.
     kernel : Kernel, str or callable, default "gaussian(gamma='median')"
-        What depends on data is found in both samples together, so that the permutations are exact. The test sees every
-        difference where the kernel is characteristic, as Gaussian, Laplace and Matérn are.
+        Parameters that depend on data are resolved on both samples together, so that the test is exact. With a
+        characteristic kernel, such as Gaussian, Laplace or Matérn, the test can detect any difference.
     estimator : {"unbiased", "biased", "linear"}, default "unbiased"
         "unbiased" is Σ_{i≠j} k(xᵢ,xⱼ)/m(m−1) + Σ_{i≠j} k(yᵢ,yⱼ)/n(n−1) − 2Σ k(xᵢ,yⱼ)/mn; "biased" includes i = j;
         "linear" is the mean of k(x₁,x₂) + k(y₁,y₂) − k(x₁,y₂) − k(x₂,y₁) over disjoint pairs in the order of the rows,
-        with O(m + n) kernel values: for large samples in no particular order.
+        with O(m + n) kernel values, for large samples whose order has no meaning.
     n_permutations : int, default 999
-        B; the p-value is a multiple of 1/(B + 1). All of them are products with one kernel matrix, which is not formed.
-        Of "linear", B choices of the signs of the terms, or all 2ᵖ of p pairs where those are fewer.
+        B; the p-value is a multiple of 1/(B + 1). The permutations are columns of one product with the kernel matrix,
+        which is not stored. "linear" uses B choices of the signs of the terms, or all 2ᵖ for p pairs if those are
+        fewer.
     memory : int, str or None
-        Budget for the permutations, 8(m + n)(B + 513) bytes; None is half of what is free.
+        Memory budget for the permutations, which take 8(m + n)(B + 513) bytes; None means half of the free memory.
     random_state : int
+        Seed for the permutations.
 
     Returns
     -------
@@ -69,13 +71,13 @@ def mmd_test(
     InvalidInput
         For samples of fewer than two points (four for "linear"), and for precomputed kernels.
     MemoryExceeded
-        Where the permutations do not fit.
+        If the permutations do not fit.
 
     Notes
     -----
     Under the hypothesis x₁ and y₁ can be exchanged, which changes the sign of the term k(x₁,x₂) + k(y₁,y₂) − k(x₁,y₂) −
-    k(x₂,y₁). So the signs of the terms are independent and fair, whatever their sizes, and the p-value of "linear" is
-    exact for every number of pairs; that of a normal law is too small for few pairs or heavy tails.
+    k(x₂,y₁). So the signs of the terms are independent and fair for terms of any size, and the p-value of "linear" is
+    exact for any number of pairs. A p-value by the normal law would be too small for few pairs or heavy tails.
 
     References
     ----------
@@ -97,7 +99,7 @@ def mmd_test(
     both, m, n = pooled(who, given, X, Y)
     least = 4 if estimator == "linear" else 2
     if min(m, n) < least:
-        raise InvalidInput(message(who, f"samples of {m} and {n} points", f"give {least} of each, or more"))
+        raise InvalidInput(message(who, f"samples of {m} and {n} points", f"give at least {least} points in each"))
     K = sampled(who, given, both)
     name = (repr(K.kernel),)
     if estimator == "linear":
@@ -111,14 +113,14 @@ def mmd_test(
         first[rng.permutation(m + n)[:m], column] = 1.0
     values = _values(K, first, m, n, estimator == "unbiased")
     observed, null = float(values[0]), values[1:]
-    # |k(x, z)| ≤ (k(x, x) + k(z, z))/2 bounds the means of which MMD² is a difference.
+    # |k(x, z)| ≤ (k(x, x) + k(z, z))/2 bounds the means whose difference is MMD².
     size = float(np.abs(K.diagonal()).sum(dtype=np.float64)) * (1 / m + 1 / n)
     p_value = permutation_p(observed, null, rounding(K, size))
     return TestResult(observed, p_value, f"MMD², {estimator}, {count} permutations", name, null)
 
 
 def _values(K: KernelOperator, first: Floats, m: int, n: int, unbiased: bool) -> Floats:
-    """MMD² of each column of indicators of the first sample, from the sums of K over the two samples."""
+    """MMD² for each column of indicators of the first sample, from the sums of K over the two samples."""
     ones = np.ones((len(first), 1))
     sums = np.asarray(K @ ones, np.float64)[:, 0]
     diagonal = np.asarray(K.diagonal(), np.float64)
@@ -136,7 +138,7 @@ def _values(K: KernelOperator, first: Floats, m: int, n: int, unbiased: bool) ->
 
 
 def _linear(K: KernelOperator, m: int, n: int, count: int, random_state: int) -> TestResult:
-    """The mean of h over disjoint pairs, and how often one with other signs is as large."""
+    """The test by the mean of the terms h over disjoint pairs, with random signs of the terms."""
     pairs = min(m, n) // 2
     x, y = np.arange(2 * pairs), m + np.arange(2 * pairs)
     values = [_paired(K, x[::2], x[1::2]), _paired(K, y[::2], y[1::2]), _paired(K, x[::2], y[1::2])]
@@ -151,8 +153,9 @@ def _linear(K: KernelOperator, m: int, n: int, count: int, random_state: int) ->
 
 
 def _flipped_sums(h: Floats, count: int, random_state: int) -> Floats:
-    """Σ of the terms whose sign changes, for all 2ᵖ choices but the given one where these are no more than `count`, and
-    for `count` random ones else.
+    """The sum of the terms whose sign changes, for each choice of signs.
+
+    The choices are all 2ᵖ except the given one if these are at most `count`, and `count` random ones otherwise.
     """
     if len(h) < 63 and 2 ** len(h) - 1 <= count:
         choices = np.arange(1, 2 ** len(h))
@@ -167,6 +170,6 @@ def _flipped_sums(h: Floats, count: int, random_state: int) -> Floats:
 
 
 def _paired(K: KernelOperator, rows: Any, columns: Any, step: int = 64) -> Floats:
-    """k of the i-th of the rows and the i-th of the columns: the diagonals of small blocks."""
+    """k(rows[i], columns[i]) for each i, from the diagonals of small blocks."""
     parts = [np.diagonal(K.block(rows[i : i + step], columns[i : i + step])) for i in range(0, len(rows), step)]
     return np.concatenate(parts).astype(np.float64)

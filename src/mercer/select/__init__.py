@@ -1,4 +1,4 @@
-"""Choosing a kernel and a penalty: searches that share what their candidates have in common."""
+"""Choosing a kernel and a penalty: searches whose candidates share decompositions."""
 
 from mercer.factorizations.band import RidgeBand
 from mercer.factorizations.inverse import RidgeInverse

@@ -1,4 +1,4 @@
-"""How well a kernel matrix agrees with the targets, and the best non-negative mixture of several."""
+"""The alignment of a kernel matrix with the targets, and the non-negative mixture of kernels that maximises it."""
 
 from __future__ import annotations
 
@@ -32,20 +32,24 @@ def centered_alignment(
 ) -> float:
     r"""⟨K_c, YYᵀ⟩/(‖K_c‖ ‖Y_cY_cᵀ‖) with K_c = HKH, H = I − 11ᵀ/n: the cosine between kernel and targets, 0 to 1.
 
-    Without the centring a kernel with a large mean would agree with everything. A large alignment proves that a good
-    predictor exists in the kernel's space (Cortes et al. 2012, theorem 13); it is one pass over K, with no λ to choose.
+    Without centring, a kernel with a large mean would align with any targets. A large alignment proves that a good
+    predictor exists in the kernel's space (Cortes et al. 2012, theorem 13). It takes one pass over K, and needs no λ.
 
     Parameters
     ----------
     kernel : Kernel or str
-        Parameters that depend on data are resolved on the sample. Precomputed kernels take the matrix for X.
+        Parameters that depend on data are resolved on the sample. For a precomputed kernel X is the kernel matrix.
     X : array-like of shape (n, d)
     y : array-like of shape (n,) or (n, targets), or labels
-        Numbers are used as they are; text, booleans and whole numbers of up to 20 values are labels, with one
-        indicator for each class.
+        Text, booleans, and integers with up to 20 distinct values are labels, with one indicator for each class. Other
+        numbers are targets.
     sample : int
-        At most so many rows are used, drawn at random.
+        Most rows to use, drawn at random.
     random_state : int, RandomState or None, default 0
+
+    Returns
+    -------
+    float
 
     References
     ----------
@@ -76,7 +80,7 @@ def centered_alignment(
 
 
 def cosine(K: Floats, Y: Floats) -> float:
-    """Of K_c and YYᵀ; 0 where one of them is 0."""
+    """The cosine between K_c and YYᵀ; 0 if one of them is 0."""
     sizes = float(np.linalg.norm(K)) * float(np.linalg.norm(Y.T @ Y))
     return float(np.sum(Y * (K @ Y))) / sizes if sizes > 0 else 0.0
 
@@ -95,7 +99,7 @@ def centred(K: ArrayLike) -> Floats:
 
 
 def target_columns(y: ArrayLike) -> Floats:
-    """Targets as columns: numbers as they are, labels as ±1 indicators (one column for two classes).
+    """Targets as columns: numbers unchanged, labels as ±1 indicators (one column for two classes).
 
     >>> target_columns(["a", "b", "a"]).tolist()
     [[-1.0], [1.0], [-1.0]]
@@ -107,7 +111,7 @@ def target_columns(y: ArrayLike) -> Floats:
     if not labels:
         out = np.asarray(values, np.float64).reshape(len(values), -1)
         if not np.isfinite(out).all():
-            raise InvalidInput(message("targets", "a target that is not finite", "leave those rows out"))
+            raise InvalidInput(message("targets", "a target that is not finite", "remove those rows"))
         return out
     classes, codes = np.unique(values.astype(str), return_inverse=True)
     if len(classes) < 2:
@@ -120,20 +124,25 @@ def target_columns(y: ArrayLike) -> Floats:
 def alignment_weights(matrices: Sequence[ArrayLike], y: ArrayLike, *, sparse: float = 0.0) -> Floats:
     r"""argmax over w ≥ 0, ‖w‖ = 1 of the centred alignment of Σ wₖKₖ with the targets (ALIGNF).
 
-    With Mₖₗ = ⟨Kₖ_c, Kₗ_c⟩ and aₖ = ⟨Kₖ_c, YYᵀ⟩ it is the direction of the minimiser of vᵀMv − 2vᵀa over v ≥ 0, a
-    non-negative least-squares problem in the Cholesky factor of M.
+    With Mₖₗ = ⟨Kₖ_c, Kₗ_c⟩ and aₖ = ⟨Kₖ_c, YYᵀ⟩ the answer is proportional to the minimiser of vᵀMv − 2vᵀa over v ≥ 0,
+    a non-negative least-squares problem in a square root of M.
 
     Parameters
     ----------
     matrices : sequence of arrays of shape (n, n)
     y : array-like, as for `centered_alignment`
     sparse : float from 0 to 1
-        The weights of kernels whose share of Σ wₖ‖Kₖ_c‖ is below this are made 0, and the others found anew.
+        Kernels whose share of Σ wₖ‖Kₖ_c‖ is below this get weight 0, and the other weights are computed again.
 
     Returns
     -------
     array of shape (kernels,)
-        Of the matrices as they are, with sum 1; all equal where no kernel agrees with the targets.
+        Weights of the given matrices, with sum 1; all equal if no kernel aligns with the targets.
+
+    Raises
+    ------
+    InvalidInput
+        Without a matrix, or for `sparse` outside [0, 1).
 
     References
     ----------
@@ -148,13 +157,14 @@ def alignment_weights(matrices: Sequence[ArrayLike], y: ArrayLike, *, sparse: fl
     """
     if not len(matrices) or not 0 <= sparse < 1:
         given = f"{len(matrices)} kernel matrices and sparse={sparse!r}"
-        raise InvalidInput(message("alignment_weights", given, "give at least one, and a share from 0 to below 1"))
+        do = "give at least one matrix, and sparse from 0 to below 1"
+        raise InvalidInput(message("alignment_weights", given, do))
     M, a, sizes = alignment_products([centred(K) for K in matrices], target_columns(y))
     return mixture_weights(M, a, sizes, sparse)[0]
 
 
 def alignment_products(matrices: Sequence[Floats], Y: Floats) -> tuple[Floats, Floats, Floats]:
-    """M, a and ‖Kₖ_c‖ of centred matrices, all scaled to norm 1 (0 stays 0)."""
+    """M and a of centred matrices scaled to norm 1 (0 stays 0), and the norms ‖Kₖ_c‖ before."""
     Y = Y - Y.mean(axis=0)
     sizes = np.array([np.linalg.norm(K) for K in matrices])
     safe = np.where(sizes > 0, sizes, 1.0)
@@ -164,7 +174,7 @@ def alignment_products(matrices: Sequence[Floats], Y: Floats) -> tuple[Floats, F
 
 
 def mixture_weights(M: Floats, a: Floats, sizes: Floats, sparse: float) -> tuple[Floats, Floats]:
-    """The mixture of the matrices as they are, from products of those of norm 1; and their norms."""
+    """The weights of the unscaled matrices from the products of the scaled ones, and the norms `sizes`."""
     left = sizes > 0
     shares = np.zeros(len(a))
     while np.any(left):
@@ -184,7 +194,7 @@ def mixture_weights(M: Floats, a: Floats, sizes: Floats, sparse: float) -> tuple
 
 
 def _non_negative(M: Floats, a: Floats) -> Floats:
-    """argmin over v ≥ 0 of vᵀMv − 2vᵀa, as least squares ‖Lᵀv − L⁺a‖² with M = LLᵀ by eigenvalues."""
+    """argmin over v ≥ 0 of vᵀMv − 2vᵀa, as least squares ‖Lᵀv − L⁺a‖² with M = LLᵀ from eigenvalues."""
     values, vectors = np.linalg.eigh(M)
     kept = values > 1e-12 * max(float(values[-1]), 1e-300)
     R = np.sqrt(values[kept])[:, None] * vectors[:, kept].T

@@ -1,4 +1,4 @@
-"""A small sensible set of kernels and penalties to choose from."""
+"""Default candidates for a search: small sets of kernels and penalties."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["default_alphas", "default_kernels", "default_sequence_kernels"]
 
 
 def default_alphas() -> NDArray[np.float64]:
-    """α = 10⁻⁴, …, 10², two a decade: for kernels with k(x, x) near 1.
+    """α = 10⁻⁴, …, 10², two per decade, for kernels with k(x, x) near 1.
 
     >>> default_alphas()[[0, -1]]
     array([1.e-04, 1.e+02])
@@ -23,11 +23,11 @@ def default_alphas() -> NDArray[np.float64]:
 
 
 def default_kernels(X: Any, *, random_state: Any = 0) -> list[Kernel]:
-    """Linear, Gaussian, Matérn and Laplace kernels around the median distance of the rows, the smoothest first.
+    """Linear, Gaussian, Matérn and Laplace kernels with bandwidths near the median distance, the smoothest first.
 
-    With m the median distance of a seeded sample of rows: Gaussian with σ = 2m, m, m/2; Matérn (ν = 3/2) with ℓ = 4m,
-    m; Laplace with γ = 1/(4m), 1/m, and the city-block Laplace with 1/(4m₁), 1/m₁, m₁ the median city-block distance.
-    The linear kernel is divided by d, so that one grid of α suits all of them.
+    With m the median distance in a seeded sample of rows: Gaussian with σ = 2m, m, m/2; Matérn (ν = 3/2) with ℓ = 4m,
+    m; Laplace with γ = 1/(4m), 1/m; and city-block Laplace with 1/(4m₁), 1/m₁ for the median city-block distance m₁.
+    The linear kernel is divided by d, so that one grid of α suits all kernels.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def default_kernels(X: Any, *, random_state: Any = 0) -> list[Kernel]:
 
 
 def default_sequence_kernels(X: Any) -> list[Kernel]:
-    """Substrings of 1 to 6 characters, with gaps, and of all lengths; of words too, where most texts have spaces.
+    """Kernels of substrings of 1 to 6 characters, with gaps, and of all lengths; of words if most texts have spaces.
 
     Examples
     --------
@@ -69,5 +69,5 @@ def default_sequence_kernels(X: Any) -> list[Kernel]:
 
 
 def _number(value: float) -> float:
-    """Six digits: a kernel that can be read aloud and typed again."""
+    """The number with six digits, so that the kernel's repr is short and exact."""
     return float(f"{value:.6g}")

@@ -1,4 +1,4 @@
-"""How many clusters: silhouettes in feature space."""
+"""The number of clusters by silhouettes in feature space."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class ClusterCounts:
-    """The mean silhouette of each number of clusters that was tried, and the best of these.
+    """The mean silhouette for each number of clusters that was tried, and the best number.
 
     Attributes
     ----------
     best : int
-        The number of the largest mean silhouette, of equals the smallest.
+        The number of clusters with the largest mean silhouette; the smallest of equal ones.
     counts, scores, inertias : arrays of shape (c,)
-        Numbers of clusters in ascending order, their mean silhouettes and inertias.
+        Numbers of clusters in ascending order, with their mean silhouettes and inertias.
     labels : array of shape (n,)
-        Of the rows, in `best` clusters.
+        The labels of the rows for `best` clusters.
     """
 
     best: int
@@ -45,13 +45,17 @@ class ClusterCounts:
 
 
 def simplified_silhouettes(D: Any, labels: Any) -> Floats:
-    r"""(bᵢ − aᵢ)/max(aᵢ, bᵢ), aᵢ the distance of row i from the mean of its cluster, bᵢ from the nearest other mean.
+    r"""(bᵢ − aᵢ)/max(aᵢ, bᵢ) for the distances aᵢ of row i from its own mean and bᵢ from the nearest other mean.
 
     Parameters
     ----------
     D : array of shape (n, k)
-        Distances (not squared) from the means, k > 1: ``KernelKMeans.transform``.
+        Distances (not squared) from k > 1 means, as ``KernelKMeans.transform`` returns them.
     labels : integers of shape (n,)
+
+    Returns
+    -------
+    array of shape (n,)
 
     References
     ----------
@@ -73,20 +77,24 @@ def simplified_silhouettes(D: Any, labels: Any) -> Floats:
 
 
 def silhouettes(A: Operator, labels: Any, weights: Any = None) -> Floats:
-    r"""(bᵢ − aᵢ)/max(aᵢ, bᵢ), aᵢ the mean of ‖φ(xᵢ) − φ(xⱼ)‖ over the other rows j of its cluster, bᵢ the least mean
-    over those of another one; 0 in a cluster of one row.
+    r"""(bᵢ − aᵢ)/max(aᵢ, bᵢ) for the mean distances aᵢ of row i from its own cluster and bᵢ from the nearest other one.
 
-    The distances are those themselves, √(k(x, x) + k(z, z) − 2 k(x, z)), not their squares: all n² of them are made, a
-    few rows at a time. Squares would follow from sums over groups alone, but weigh outliers otherwise.
+    aᵢ is the mean of ‖φ(xᵢ) − φ(xⱼ)‖ over the other rows j of the cluster, and bᵢ the smallest mean over the rows of
+    another cluster. In a cluster of one row the value is 0. All n² distances √(k(x, x) + k(z, z) − 2 k(x, z)) are
+    computed, a few rows at a time. Squared distances would need sums over clusters only, but weigh outliers more.
 
     Parameters
     ----------
     A : Operator of shape (n, n)
         The kernel matrix.
     labels : integers of shape (n,)
-        Of two clusters or more.
+        At least two clusters.
     weights : array of shape (n,), optional
-        How often a row stands; 1 by default.
+        Multiplicities of the rows; 1 by default.
+
+    Returns
+    -------
+    array of shape (n,)
 
     References
     ----------
@@ -102,7 +110,8 @@ def silhouettes(A: Operator, labels: Any, weights: Any = None) -> Floats:
     labels, n = np.asarray(labels), A.shape[0]
     if A.shape != (n, n) or labels.shape != (n,) or labels.dtype.kind not in "iu" or len(np.unique(labels)) < 2:
         given = f"an operator of shape {A.shape} and labels of shape {labels.shape}, {labels.dtype}"
-        raise InvalidInput(message("silhouettes", given, "give n × n and an integer for each row, of two or more"))
+        do = "give an n × n operator, and an integer label for each row with at least two distinct ones"
+        raise InvalidInput(message("silhouettes", given, do))
     w = np.ones(n) if weights is None else np.asarray(weights, np.float64)
     named, labels = np.unique(labels, return_inverse=True)
     E = sp.csr_array((w, (labels, np.arange(n))), (len(named), n))
@@ -114,7 +123,7 @@ def silhouettes(A: Operator, labels: Any, weights: Any = None) -> Floats:
         D[np.arange(len(D)), np.arange(n)[some]] = 0.0
         sums, own = np.asarray((E @ D.T).T), labels[some]
         place = np.arange(len(own))
-        others = sizes[own] - np.minimum(w[some], 1.0)  # weight 2 is a row that stands twice: one is another
+        others = sizes[own] - np.minimum(w[some], 1.0)  # a row of weight 2 counts once among the other rows
         a = sums[place, own] / np.where(others > 0, others, 1.0)
         sums[:, sizes > 0] /= sizes[sizes > 0]
         sums[:, sizes == 0] = np.inf
@@ -139,9 +148,9 @@ def choose_n_clusters(
     memory: float | str | None = None,
     random_state: Any = 0,
 ) -> ClusterCounts:
-    """Kernel k-means for each number of clusters, and the number whose mean silhouette is largest.
+    """Run kernel k-means for each number of clusters, and choose the number with the largest mean silhouette.
 
-    The kernel matrix is made once for all of them where it fits 40 % of the memory budget.
+    The kernel matrix is computed once for all runs if it fits in 40 % of the memory budget.
 
     Parameters
     ----------
@@ -151,13 +160,23 @@ def choose_n_clusters(
     counts : integers above 1
         Numbers of clusters to try.
     criterion : {"simplified", "exact"}
-        Silhouettes from the distances to the means, which k-means has already, or from the mean distances to the rows
-        of each cluster, at n² operations for each number.
+        "simplified" uses the distances from the means, which k-means already has. "exact" uses the mean distances from
+        the rows of each cluster, with n² operations for each number of clusters.
     sample_weight : array of shape (n,), optional
     n_init : int
-        Starts for each number.
+        Number of starts for each number of clusters.
     memory : int, str or None
+        Memory budget, in bytes or as "2GB"; None means half of the free memory.
     random_state : int, RandomState or None, default 0
+
+    Returns
+    -------
+    ClusterCounts
+
+    Raises
+    ------
+    InvalidInput
+        For numbers outside 2 … n − 1, an unknown criterion, and weights that are negative, not finite or all 0.
 
     Examples
     --------
@@ -190,13 +209,13 @@ def choose_n_clusters(
 def _checked(sample_weight: Any, n: int) -> Floats:
     w = np.asarray(sample_weight, np.float64)
     if w.shape != (n,) or not np.all((w >= 0) & (w < np.inf)) or not np.any(w > 0):
-        given = f"weights of shape {w.shape} for {n} rows, or negative, not finite, or all 0"
+        given = f"weights of shape {w.shape} for {n} rows, or weights that are negative, not finite, or all 0"
         raise InvalidInput(message("choose_n_clusters", given, "give one non-negative weight for each row"))
     return w
 
 
 def _score(A: Operator, found: Partition, w: Floats | None, criterion: str) -> float:
-    """The mean silhouette; −1 where only one cluster has rows."""
+    """The mean silhouette; −1 if only one cluster has rows."""
     if np.count_nonzero(found.sizes) < 2:
         return -1.0
     if criterion == "simplified":

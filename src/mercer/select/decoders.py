@@ -1,4 +1,4 @@
-"""The kernel of the decoder from scores to rows, by an estimate of its error on rows without their noise."""
+"""The choice of the kernel of a decoder from scores to rows, by its estimated error on the rows without noise."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["DecoderChoice", "choose_decoder", "noise_variance", "reads_scores"]
 
 Floats = NDArray[np.float64]
 ROWS = 600
-"""Rows that the choice looks at: three eigendecompositions of 400 rows, and two factorisations for each candidate."""
+"""Most rows for the choice. It costs three eigendecompositions of 400 rows, and three factorisations per candidate."""
 FOLDS = 3
 PROBE = 1e-4
 """The step of the numerical divergence, in standard deviations of the rows."""
 
 
 class DecoderChoice(NamedTuple):
-    """The kernel chosen, and for each candidate the estimated mean squared error of a row."""
+    """The chosen kernel, and the estimated mean squared error per row for each candidate."""
 
     kernel: Kernel
     errors: tuple[float, ...]
@@ -38,25 +38,29 @@ class DecoderChoice(NamedTuple):
 def choose_decoder(
     kernel: Kernel, X: Floats, n_components: int, candidates: Sequence[Kernel], alpha: float, seed: int
 ) -> DecoderChoice:
-    r"""The candidate of the smallest ‖x − x̂‖² − dσ² + 2σ² div x̂ over rows left out: Stein's estimate of ‖x₀ − x̂‖².
+    r"""The candidate with the smallest ‖x − x̂‖² − dσ² + 2σ² div x̂ on held-out rows: Stein's estimate of ‖x₀ − x̂‖².
 
-    x = x₀ + noise of variance σ² in each column. Without noise it is the error of reconstruction, which a decoder that
-    follows the scores closely makes small; with noise such a decoder returns the noise too, and the divergence
-    Σ ∂x̂ᵢ/∂xᵢ says by how much. It is found by one random direction for each row.
+    x is x₀ with noise of variance σ² in each column. Without noise the estimate is the error of reconstruction, which
+    is small for a decoder that follows the scores closely. With noise, such a decoder reproduces the noise too, and
+    the divergence Σ ∂x̂ᵢ/∂xᵢ measures how much. It is estimated with one random direction for each row.
 
     Parameters
     ----------
     kernel : Kernel
-        Of the components, resolved.
+        The kernel of the components, resolved.
     X : array of shape (n, d)
-        At most 600 rows of it are used, in three folds.
+        At most 600 of its rows are used, in three folds.
     n_components : int
     candidates : sequence of Kernel
-        On scores; of equals the first.
+        Kernels of scores. The first one wins a tie.
     alpha : float
-        The ridge decoder's penalty, of which fewer rows get their share.
+        The penalty of the ridge decoder for all rows; it is scaled for the rows of a fold.
     seed : int
-        Of the sample, the folds and the directions.
+        Seed for the sample, the folds and the directions.
+
+    Returns
+    -------
+    DecoderChoice
 
     References
     ----------
@@ -79,7 +83,7 @@ def choose_decoder(
         for j, candidate in enumerate(candidates):
             try:
                 decoded = _decoded(fitted, scores, known - mean, candidate, alpha * len(known) / len(X))
-            except np.linalg.LinAlgError:  # K' + αI is singular, for α near 0 or an indefinite kernel
+            except np.linalg.LinAlgError:  # K' + αI is singular: α is near 0, or the kernel is indefinite
                 errors[j] = np.inf
                 continue
             found = mean + decoded
@@ -90,10 +94,11 @@ def choose_decoder(
 
 
 def noise_variance(X: Floats) -> float:
-    """σ² of the noise in each column: the smaller of two estimates that structure in the rows makes larger.
+    """σ² of the noise in each column: the smaller of two estimates, which structure in the rows increases.
 
-    One is the median of the smaller half of the eigenvalues of the covariance, over that of standard normal rows; the
-    other half the mean squared distance to the nearest other row, a column, which is low if the columns are few.
+    One estimate is the median of the smaller half of the eigenvalues of the covariance, divided by that of standard
+    normal rows. The other is half the mean squared distance from the nearest other row, divided by the number of
+    columns; it is too low for few columns.
 
     >>> X = np.random.default_rng(0).normal(size=(300, 200))
     >>> bool(0.7 < noise_variance(X) < 1.1)
@@ -106,13 +111,13 @@ def noise_variance(X: Floats) -> float:
 
 
 def _smaller_half(X: Floats) -> float:
-    """The median of the smaller half of the squared singular values that are not 0 by the shape alone."""
+    """The median of the smaller half of the squared singular values, without those that are 0 by the shape of X."""
     values = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)[: max(len(X) - 1, 1)] ** 2
     return float(np.median(values[len(values) // 2 :]))
 
 
 def reads_scores(kernel: Kernel) -> bool:
-    """Whether a kernel of rows may be one of scores: a function of ‖x − z‖, ‖x − z‖₁ or inner products of whole rows.
+    """Whether a kernel of rows applies to scores: a function of ‖x − z‖, ‖x − z‖₁ or inner products of whole rows.
 
     >>> from mercer.kernels import Chi2, Gaussian
     >>> reads_scores(Gaussian(1.0)), reads_scores(Chi2(1.0)), reads_scores(Gaussian(1.0).on([0]))

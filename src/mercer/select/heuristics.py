@@ -1,4 +1,4 @@
-"""Bandwidths from the distances between rows: the median heuristic and its relatives."""
+"""Bandwidths from quantiles of the distances between rows, such as the median heuristic."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from mercer.errors import InvalidInput, message
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.parameters.bandwidth import MEASURES, distance_quantiles, from_data, from_distance
 from mercer.points import as_rows, as_seed
+from mercer.select.candidates import _number
 
 __all__ = ["bandwidth_heuristic"]
 
@@ -25,27 +26,32 @@ def bandwidth_heuristic(
     sample_weight: Any = None,
     random_state: Any = 0,
 ) -> list[Kernel]:
-    r"""The kernel with γ = 1/(2m²), or 1/m where γ multiplies a distance, m a quantile of the distances between rows.
+    r"""The kernel with γ = 1/(2m²), or 1/m if γ multiplies a distance, for a quantile m of the distances between rows.
 
     The distance is the kernel's own: Euclidean for Gaussian-like kernels, city-block for ``Laplace(norm=1)``, χ² for
-    `Chi2`. The quantile 0.5 is the median heuristic, ``gamma="median"``; 0.1 and 0.9 around it span the bandwidths
-    worth a search. Distances of 0 are left out, so that many equal rows do not make γ infinite; they are those of a
-    seeded random sample of 1000 rows, not of the first; where all are 0 γ is that of ``"scale"``.
+    `Chi2`. The quantile 0.5 is the median heuristic, ``gamma="median"``; 0.1 and 0.9 span the bandwidths worth a
+    search. The distances are those between 1000 rows drawn at random. Distances of 0 are omitted, so that many equal
+    rows do not make γ infinite. If all distances are 0, γ is that of ``"scale"``.
 
     Parameters
     ----------
     kernel : Kernel or str
-        With a bandwidth, which is replaced.
+        A kernel with a bandwidth, which is replaced.
     X : array-like of shape (n, d)
     quantiles : numbers from 0 to 1
     sample_weight : array-like of shape (n,), optional
-        A row of weight 2 counts as two, one of weight 0 as none.
+        A row of weight 2 counts as two rows; a row of weight 0 does not count.
     random_state : int, RandomState or None, default 0
 
     Returns
     -------
     list of Kernel
         One for each quantile.
+
+    Raises
+    ------
+    InvalidInput
+        For a kernel without a bandwidth, and for quantiles outside [0, 1].
 
     References
     ----------
@@ -64,7 +70,8 @@ def bandwidth_heuristic(
     own = as_kernel(kernel)
     name = own.rule_parameter
     if name not in own.get_params(deep=False):
-        raise InvalidInput(message(WHO, f"{own!r} has no bandwidth", "give such as gaussian, laplace or matern"))
+        do = "give a kernel with a bandwidth, such as gaussian, laplace or matern"
+        raise InvalidInput(message(WHO, f"{own!r}, which has no bandwidth", do))
     rows = as_rows(X)
     wrong = [q for q in quantiles if not 0 <= q <= 1]
     if wrong:
@@ -79,8 +86,3 @@ def bandwidth_heuristic(
     else:
         gammas = [from_distance(measure, distance) for distance in found]
     return [own.replace(**{name: _number(own._from_gamma(gamma))}) for gamma in gammas]
-
-
-def _number(value: float) -> float:
-    """Six digits: a kernel that can be read aloud and typed again."""
-    return float(f"{value:.6g}")

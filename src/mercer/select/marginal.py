@@ -1,4 +1,4 @@
-"""Hyper-parameters by the marginal likelihood of the Gaussian process, with the gradient in all of them."""
+"""Hyper-parameters that maximise the marginal likelihood of a Gaussian process, by its exact gradient."""
 
 from __future__ import annotations
 
@@ -29,23 +29,26 @@ NOISE = "noise"
 
 @dataclass(frozen=True, eq=False)
 class MarginalLikelihood:
-    """What `maximise_marginal_likelihood` found; `KernelRidge(kernel, alpha=noise, fit_intercept=True)` is its model.
+    """The result of `maximise_marginal_likelihood`, for `KernelRidge(kernel, alpha=noise, fit_intercept=True)`.
 
     Attributes
     ----------
     kernel : Kernel
+        The kernel with the best parameters.
     noise : float
-        σ², in the units of y².
+        σ² in the units of y².
     value : float
-        log p(y), of the sample, all targets together.
+        log p(y) of the sample, summed over the targets.
     gradient : dict
-        ∂ log p/∂ log θ where the search ended, by parameter; near 0 but at bounds.
+        ∂ log p/∂ log θ at the answer for each parameter; near 0 except at bounds.
     starts : tuple of float
-        Where each restart ended.
+        log p(y) at the end of each start.
     evaluations : int
+        Evaluations of the likelihood.
     sample_size : int
+        Number of rows used.
     notes : tuple of str
-        Parameters that ended at a bound, and what that means.
+        Parameters that ended at a bound, and starts that ended at the step limit.
     """
 
     kernel: Kernel
@@ -69,25 +72,30 @@ def log_marginal_likelihood(
 ) -> tuple[float, dict[str, float]]:
     r"""log p(y) = −½ yᵀC⁻¹y − ½ log det C − n/2 log 2π with C = K + σ²I, and its gradient in the log parameters.
 
-    ∂/∂ log θ = ½ Σᵢⱼ (ααᵀ − C⁻¹)ᵢⱼ ∂Kᵢⱼ/∂ log θ with α = C⁻¹y: one sweep back through the traced formula gives all of
-    them, length-scales of single columns too, at the cost of a few kernel matrices whatever their number.
+    ∂/∂ log θ = ½ Σᵢⱼ (ααᵀ − C⁻¹)ᵢⱼ ∂Kᵢⱼ/∂ log θ with α = C⁻¹y. One backward sweep through the traced formula gives the
+    derivatives in all parameters, including length-scales of single columns, at the cost of a few kernel matrices.
 
     Parameters
     ----------
     kernel : Kernel or str
     X : array-like of shape (n, d)
     y : array-like of shape (n,) or (n, targets)
-        As it is: nothing is subtracted. Several targets are independent, and their likelihoods are multiplied.
+        No mean is subtracted. Several targets are independent: their log-likelihoods are added.
     noise : float > 0
         σ².
     names : iterable of str, optional
-        The parameters to differentiate in; all of `mercer.kernels.derivatives.tunable_parameters` by default.
+        The parameters for the gradient; all of `mercer.kernels.derivatives.tunable_parameters` by default.
 
     Returns
     -------
     value : float
     gradient : dict
-        By name, and "noise".
+        The derivative for each name and for "noise".
+
+    Raises
+    ------
+    InvalidInput
+        For a noise that is not positive, targets that are not finite, and K + σ²I that is not positive definite.
 
     References
     ----------
@@ -133,27 +141,27 @@ def maximise_marginal_likelihood(
     Parameters
     ----------
     kernel : Kernel or str
-        The kernel to start from; "scale" and "median" are resolved on the sample first.
+        The initial kernel; "scale" and "median" are resolved on the sample first.
     X : array-like of shape (n, d)
     y : array-like of shape (n,) or (n, targets)
         Its mean is subtracted.
     noise : float, optional
-        σ² to start from; a tenth of the variance of y by default.
+        The initial σ²; a tenth of the variance of y by default.
     per_column : bool
-        Give each column a length-scale (automatic relevance determination): ``kernel.with_length_scales(...)``, from 1.
-        The kernel's own bandwidth, which they make superfluous, is held.
+        Whether each column gets a length-scale (automatic relevance determination): ``kernel.with_length_scales(...)``
+        with initial length-scales 1. The kernel's own bandwidth is then redundant, and is held fixed.
     amplitude : bool
-        Multiply the kernel by a factor to be found, unless it is a multiple already.
+        Whether the kernel is multiplied by a factor that is optimised, if it is not a multiple already.
     fixed : iterable of str
-        Parameters to hold, by the names of `mercer.kernels.derivatives.tunable_parameters`, or "noise".
+        Parameters to hold fixed: names of `mercer.kernels.derivatives.tunable_parameters`, or "noise".
     bounds : (float, float)
-        Of each parameter, as multiples of its start.
+        Bounds of each parameter as multiples of its initial value.
     restarts : int
-        More starts, drawn within a factor of 10 of the first; the best of all is returned.
+        Number of further starts, drawn within a factor of 10 of the first. The best answer is returned.
     max_steps : int
-        Of each start.
+        Most steps of each start.
     sample : int
-        At most so many rows are used, drawn at random: an evaluation costs n³.
+        Most rows to use, drawn at random; an evaluation costs n³.
     random_state : int, RandomState or None, default 0
 
     Returns
@@ -163,12 +171,13 @@ def maximise_marginal_likelihood(
     Raises
     ------
     InvalidInput
-        For targets that are constant or not finite, a kernel without such parameters, or names that it does not have.
+        For targets that are constant or not finite, a kernel without tunable parameters, or unknown names in `fixed`.
 
     Notes
     -----
-    The length-scale of a column that says nothing about y runs to its upper bound, where the column hardly counts; a
-    note says so. The marginal likelihood trusts the kernel: where that is wrong leave-one-out may choose better.
+    If a column is not related to y, its length-scale goes to the upper bound, where the column has almost no effect; a
+    note tells so. The marginal likelihood assumes that the kernel is right. If it is not, leave-one-out may choose
+    better parameters.
 
     References
     ----------
@@ -188,24 +197,24 @@ def maximise_marginal_likelihood(
     rows, targets = _checked(X, y, sample, seed)
     spread = float(np.mean(targets.var(axis=0)))
     if not spread > 0:
-        raise InvalidInput(message(WHO, "targets that are all the same", "there is nothing to fit"))
+        raise InvalidInput(message(WHO, "targets that are all the same", "give targets that vary"))
     own = _prepared(as_kernel(kernel).resolve(rows), rows.shape[1], spread, per_column, amplitude)
-    held = set(fixed) | _superfluous(own, per_column)
+    held = set(fixed) | _redundant(own, per_column)
     known = tunable_parameters(own)
     _refuse_unknown(own, held - {NOISE}, known)
     problem = ParametricKernel(own, tuple(name for name in known if name not in held))
     first = np.append(problem.values, 0.1 * spread if noise is None else noise)
-    climb = _Climb(problem, rows, targets - targets.mean(axis=0), first, bounds, max_steps, NOISE in held)
+    ascent = _Ascent(problem, rows, targets - targets.mean(axis=0), first, bounds, max_steps, NOISE in held)
     rng = np.random.default_rng(seed)
     starts = [np.zeros(len(first)), *(rng.uniform(-1, 1, len(first)) * np.log(10) for _ in range(restarts))]
-    ends = [climb.from_(one) for one in starts]
+    ends = [ascent.from_(one) for one in starts]
     best = min(ends, key=lambda end: end.fun)
     emit(StageDone(f"marginal likelihood of {own!r}", perf_counter() - start))
-    return climb.found(best, tuple(-float(end.fun) for end in ends), own)
+    return ascent.found(best, tuple(-float(end.fun) for end in ends), own)
 
 
-class _Climb:
-    """The ascent, in u = log θ/θ₀."""
+class _Ascent:
+    """The maximisation of log p over u = log θ/θ₀."""
 
     def __init__(
         self,
@@ -224,7 +233,7 @@ class _Climb:
         self.low, self.high = float(np.log(bounds[0])), float(np.log(bounds[1]))
 
     def value(self, u: Floats) -> tuple[float, Floats]:
-        """−log p and its gradient; large where the matrix is not definite."""
+        """−log p and its gradient; 1e25 if the matrix is not positive definite."""
         self.evaluations += 1
         found = _likelihood(self.problem, self.X, self.Y, self.first * np.exp(u))
         if found is None:
@@ -245,8 +254,8 @@ class _Climb:
 
     def found(self, best: Any, starts: tuple[float, ...], kernel: Kernel) -> MarginalLikelihood:
         if not best.fun < 1e25:
-            given = f"{kernel!r}, whose matrix is not positive definite wherever the search looked"
-            raise InvalidInput(message(WHO, given, "give a larger noise to start from"))
+            given = f"{kernel!r}, whose matrix was not positive definite for any parameters that were tried"
+            raise InvalidInput(message(WHO, given, "give a larger initial noise"))
         names, theta = (*self.problem.names, NOISE), self.first * np.exp(best.x)
         notes = []
         for name, u, value in zip(names, best.x, theta, strict=True):
@@ -256,7 +265,7 @@ class _Climb:
                 side = "lower" if u < 0 else "upper"
                 notes.append(f"{name} = {value:.3g} is at its {side} bound")
         if best.status == 1:
-            notes.append(f"stopped after {self.max_steps} steps: more may be better")
+            notes.append(f"stopped after {self.max_steps} steps: more steps may find better parameters")
         gradient = dict(zip(names, (-best.jac).tolist(), strict=True))
         return MarginalLikelihood(
             kernel=self.problem.kernel_at(theta[:-1]),
@@ -274,7 +283,7 @@ class _Climb:
 
 
 def _likelihood(problem: ParametricKernel, X: Floats, Y: Floats, theta: Floats) -> tuple[float, Floats] | None:
-    """log p and its gradient in log θ, the noise last; None where the matrix is not definite."""
+    """log p and its gradient in log θ, with the noise last; None if the matrix is not positive definite."""
     noise, (n, targets) = float(theta[-1]), Y.shape
     K, back = problem.at(theta[:-1], X)
     factor = CholeskyFactor.of(np.ascontiguousarray(K), noise) if np.isfinite(K).all() else None
@@ -290,7 +299,7 @@ def _likelihood(problem: ParametricKernel, X: Floats, Y: Floats, theta: Floats) 
     return value, np.append(back(G), noise * np.trace(G))
 
 
-# ---- what it works on -----------------------------------------------------------------------------------------------
+# ---- checks and preparation of the input ----------------------------------------------------------------------------
 
 
 def _checked(X: Any, y: ArrayLike, sample: int | None = None, seed: int = 0) -> tuple[Floats, Floats]:
@@ -298,7 +307,7 @@ def _checked(X: Any, y: ArrayLike, sample: int | None = None, seed: int = 0) -> 
     targets = np.asarray(y, np.float64)
     n = rows.shape[0]
     if targets.ndim not in (1, 2) or len(targets) != n or not np.isfinite(targets).all():
-        given = f"targets of shape {targets.shape} for {n} rows, or not finite"
+        given = f"targets of shape {targets.shape} for {n} rows, or targets that are not finite"
         raise InvalidInput(message(WHO, given, "give one finite number for each row and target"))
     targets = targets.reshape(n, -1)
     if sample is not None and n > sample:
@@ -315,8 +324,8 @@ def _prepared(kernel: Kernel, d: int, spread: float, per_column: bool, amplitude
     return Scaled(spread, kernel) if amplitude and not isinstance(kernel, Scaled) else kernel
 
 
-def _superfluous(kernel: Kernel, per_column: bool) -> set[str]:
-    """The bandwidth that length-scales of all columns multiply."""
+def _redundant(kernel: Kernel, per_column: bool) -> set[str]:
+    """The name of the bandwidth, which is redundant next to the length-scales of all columns."""
     if not per_column:
         return set()
     before = "kernel__" if isinstance(kernel, Scaled) else ""
@@ -327,8 +336,8 @@ def _superfluous(kernel: Kernel, per_column: bool) -> set[str]:
 
 def _refuse_unknown(kernel: Kernel, held: set[str], known: dict[str, float]) -> None:
     if not known:
-        given = f"{kernel!r}, which has no parameter to vary"
+        given = f"{kernel!r}, which has no tunable parameter"
         raise InvalidInput(message(WHO, given, "multiply it by a number, or compare kernels by cross-validation"))
     unknown = sorted(held - set(known))
     if unknown:
-        raise InvalidInput(message(WHO, f"no parameter {unknown[0]!r}", f"the names are {', '.join(known)}, noise"))
+        raise InvalidInput(message(WHO, f"no parameter {unknown[0]!r}", f"choose from {', '.join(known)}, noise"))

@@ -1,4 +1,4 @@
-"""Several kernels at once: a weighted sum of them, its weights found from the targets, and how sure they are."""
+"""Multiple kernel learning: a weighted sum of kernels, with weights from the targets and their uncertainty."""
 
 from __future__ import annotations
 
@@ -31,24 +31,26 @@ SETTLED = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class KernelMixture:
-    """What `combine_kernels` found; `str` is a table.
+    """The result of `combine_kernels`; `str` gives a table.
 
     Attributes
     ----------
     kernel : Kernel
-        Σ wₖkₖ, without those of weight 0: a kernel like any other, for every estimator.
+        Σ wₖkₖ without the kernels of weight 0, for use in any estimator.
     kernels : tuple of Kernel
-        All that were tried.
+        All kernels that were given, resolved.
     weights : array of shape (kernels,)
         wₖ.
     shares : array of shape (kernels,)
-        What each contributes to the mixture's size, wₖ‖HKₖH‖/Σ (by ridge wₖ tr HKₖH/Σ): comparable where wₖ are not.
+        The share of each kernel in the size of the mixture, wₖ‖HKₖH‖/Σ, or wₖ tr HKₖH/Σ for "ridge". Unlike the wₖ,
+        shares do not depend on the scales of the kernels.
     low, high : arrays of shape (kernels,)
         The 5 % and 95 % quantiles of the shares over bootstrap samples of the rows.
     alpha : float or None
-        λ of the ridge regression, on the scale of `kernel`; None for alignment.
+        λ of the ridge regression on the scale of `kernel`; None for alignment.
     method : str
     sample_size : int
+        Number of rows used.
     """
 
     kernel: Kernel
@@ -71,14 +73,18 @@ class KernelMixture:
 def column_kernels(
     X: Any, families: Sequence[Kernel | str] = ("gaussian", "linear"), groups: Iterable[Any] | None = None
 ) -> list[Kernel]:
-    """A kernel of each family on each group of columns, and on all of them, with the median heuristic's bandwidth.
+    """A kernel of each family on each group of columns and on all columns, with the median heuristic's bandwidth.
 
     Parameters
     ----------
     X : array-like of shape (n, d)
     families : kernels or names
     groups : iterable of lists of columns, optional
-        Each column by itself unless given.
+        Each column by itself by default.
+
+    Returns
+    -------
+    list of Kernel
 
     Examples
     --------
@@ -96,7 +102,7 @@ def column_kernels(
 
 
 def _rounded(kernel: Kernel) -> Kernel:
-    """Six digits of a bandwidth."""
+    """The kernel with its numbers rounded to six digits."""
     inner = {name: value for name, value in kernel.get_params().items() if isinstance(value, float)}
     return kernel.replace(**{name: float(f"{value:.6g}") for name, value in inner.items()})
 
@@ -114,34 +120,39 @@ def combine_kernels(
     sample: int = 1000,
     random_state: Any = 0,
 ) -> KernelMixture:
-    r"""Σ wₖkₖ with w ≥ 0 from the targets: multiple kernel learning.
+    r"""Σ wₖkₖ with weights w ≥ 0 that are fitted to the targets: multiple kernel learning.
 
-    "alignment" maximises the centred alignment of the mixture with the targets (`alignment_weights`): no λ, and no
-    iteration. "ridge" minimises the least value of ridge regression over w too, min_w min_f ‖y − f − b‖² + λ Σ ‖fₖ‖²/wₖ
-    with Σ wₖ = 1 and all kernels centred and of trace n; this is a group lasso, and many weights are 0. Its steps are
-    wₖ ← ‖fₖ‖/Σ ‖fₗ‖ with ‖fₖ‖ = wₖ √(αᵀKₖα), each of which lowers the objective.
+    "alignment" maximises the centred alignment of the mixture with the targets (`alignment_weights`), without λ and
+    without iteration. "ridge" minimises the objective of ridge regression over w too,
+    min_w min_f ‖y − f − b‖² + λ Σ ‖fₖ‖²/wₖ, with Σ wₖ = 1 and all kernels centred and scaled to trace n. This is a
+    group lasso, which sets many weights to 0. Its steps wₖ ← ‖fₖ‖/Σ ‖fₗ‖ with ‖fₖ‖ = wₖ √(αᵀKₖα) lower the objective.
 
     Parameters
     ----------
     kernels : iterable of Kernel or str
-        Such as `column_kernels` makes. Parameters that depend on data are resolved on the sample.
+        For example those of `column_kernels`. Parameters that depend on data are resolved on the sample.
     X : array-like of shape (n, d), or a sequence of objects that all kernels accept
     y : array-like of shape (n,) or (n, targets), or labels
         As for `centered_alignment`.
     method : "alignment" or "ridge"
     alpha : float, optional
-        λ of "ridge" relative to kernels of trace n; by leave-one-out on the equal mixture unless given.
+        λ of "ridge" for kernels of trace n; by default leave-one-out on the equal mixture chooses it.
     sparse : float from 0 to 1
-        Shares below this become 0, and the other weights are found anew.
+        Shares below this are set to 0, and the other weights are computed again.
     bootstrap : int
-        Samples of the rows, with replacement, from which the confidence of the weights comes; 0 for none.
+        Number of bootstrap samples of the rows for the quantiles of the shares; 0 for none.
     sample : int
-        At most so many rows are used, drawn at random.
+        Most rows to use, drawn at random.
     random_state : int, RandomState or None, default 0
 
     Returns
     -------
     KernelMixture
+
+    Raises
+    ------
+    InvalidInput
+        Without kernels, for an unknown method, `sparse` outside [0, 1), or fewer than two rows.
 
     References
     ----------
@@ -180,7 +191,7 @@ def combine_kernels(
 
 
 def _sum(kernels: Sequence[Kernel], weights: Floats) -> Kernel:
-    """The readable sum, four digits a weight, the largest first where they are named so."""
+    """The sum of the kernels with positive weights, rounded to four digits."""
     terms = [float(f"{w:.4g}") * kernel for w, kernel in zip(weights, kernels, strict=True) if w > 0]
     total = terms[0]
     for term in terms[1:]:
@@ -191,7 +202,7 @@ def _sum(kernels: Sequence[Kernel], weights: Floats) -> Kernel:
 def _found(
     matrices: Sequence[Floats], Y: Floats, rows: NDArray[np.intp], method: str, alpha: float | None, sparse: float
 ) -> tuple[Floats, Floats]:
-    """Weights of the matrices as they are, and shares, on some rows."""
+    """Weights of the unscaled matrices, and shares, on some rows."""
     whole = len(rows) == len(Y) and bool(np.all(rows == np.arange(len(Y))))
     own = [centred(K if whole else K[np.ix_(rows, rows)]) for K in matrices]
     targets = Y[rows] - Y[rows].mean(axis=0)
@@ -208,13 +219,13 @@ def _found(
 
 
 def _standard(K: Floats) -> Floats:
-    """Of trace n; 0 stays 0."""
+    """K scaled to trace n; 0 stays 0."""
     trace = float(np.trace(K))
     return K * (len(K) / trace) if trace > 0 else K
 
 
 def _chosen_alpha(matrices: Sequence[Floats], Y: Floats) -> float:
-    """The λ of the least leave-one-out error of the equal mixture."""
+    """The λ with the smallest leave-one-out error of the equal mixture."""
     grid = default_alphas()
     spectrum = RidgeSpectrum.of(np.mean(matrices, axis=0), intercept=True)
     errors = np.mean((spectrum.leave_one_out(Y, grid) - Y[:, None, :]) ** 2, axis=(0, 2))
@@ -222,7 +233,7 @@ def _chosen_alpha(matrices: Sequence[Floats], Y: Floats) -> float:
 
 
 def _group_lasso(own: Sequence[Floats], Y: Floats, alpha: float, sparse: float) -> tuple[Floats, Floats]:
-    """Weights of the matrices as they are, and their traces; see `combine_kernels`."""
+    """Weights of the unscaled matrices, and their traces; see `combine_kernels`."""
     traces = np.array([float(np.trace(K)) for K in own])
     matrices = [_standard(K) for K in own]
     left = traces > 1e-12 * max(float(traces.max(initial=0.0)), 1e-300)
@@ -242,7 +253,7 @@ def _iterated(matrices: Sequence[Floats], Y: Floats, alpha: float, left: NDArray
     shares = left / np.count_nonzero(left)
     for _ in range(STEPS):
         factor = CholeskyFactor.of(sum(w * K for w, K in zip(shares, matrices, strict=True) if w > 0), alpha)
-        assert factor is not None, "a centred kernel matrix plus a positive shift is definite"
+        assert factor is not None, "a centred kernel matrix plus a positive shift is positive definite"
         A = factor.solve(Y)
         norms = np.array(
             [
@@ -258,7 +269,7 @@ def _iterated(matrices: Sequence[Floats], Y: Floats, alpha: float, left: NDArray
     return np.asarray(shares)
 
 
-# ---- what it works on -----------------------------------------------------------------------------------------------
+# ---- checks and preparation of the input ----------------------------------------------------------------------------
 
 
 def _checked(
@@ -267,12 +278,14 @@ def _checked(
     given = [as_kernel(kernel) for kernel in kernels]
     if not given or method not in ("alignment", "ridge") or not 0 <= sparse < 1:
         said = f"{len(given)} kernels, method={method!r}, sparse={sparse!r}"
-        raise InvalidInput(message(WHO, said, 'give kernels, "alignment" or "ridge", and a share below 1'))
+        do = 'give at least one kernel, method="alignment" or "ridge", and sparse from 0 to below 1'
+        raise InvalidInput(message(WHO, said, do))
     objects = any(kernel.space.objects for kernel in given)
     rows, Y = X if objects else as_rows(X), target_columns(y)
     n = count(rows)
     if len(Y) != n or n < 2:
-        raise InvalidInput(message(WHO, f"{n} rows and {len(Y)} targets", "give one target for each of two or more"))
+        do = "give two or more rows, with one target for each"
+        raise InvalidInput(message(WHO, f"{n} rows and {len(Y)} targets", do))
     m = min(n, sample)
     require(8 * (2 * len(given) + 3) * m * m, max(available_memory() // 2, 1), f"{len(given)} kernels", "lower sample=")
     if n > sample:

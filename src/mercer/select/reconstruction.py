@@ -1,4 +1,4 @@
-"""The kernel and the number of components of kernel PCA, by cross-validated reconstruction of the rows."""
+"""The choice of kernel and number of components for kernel PCA, by cross-validated reconstruction of the rows."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ __all__ = ["Reconstruction", "ReconstructionSearch", "cross_validate_kernel_pca"
 Floats = NDArray[np.float64]
 WHO = "cross_validate_kernel_pca"
 TIE = 1e-6
-"""Errors within this share of the smallest are equal: then fewer components win, and the kernel named first."""
+"""Errors within this share of the smallest are ties: fewer components win, then the first kernel."""
 
 
 @dataclass(frozen=True)
 class Reconstruction:
-    """One kernel with one number of components, and the mean of ‖x − x̂‖² over the folds.
+    """A kernel, a number of components, and the mean and standard deviation of ‖x − x̂‖² over the folds.
 
     >>> Reconstruction("Linear()", 2, mean=0.5, std=0.02)
     Reconstruction(kernel='Linear()', n_components=2, mean=0.5, std=0.02)
@@ -46,22 +46,22 @@ class Reconstruction:
 
 @dataclass(frozen=True)
 class ReconstructionSearch:
-    """What `cross_validate_kernel_pca` found.
+    """The result of `cross_validate_kernel_pca`.
 
-    Parameters
+    Attributes
     ----------
     best_kernel : Kernel
-        With numbers for all of its parameters.
+        The kernel with all parameters resolved to numbers.
     best_n_components : int
     best_error : float
         The mean of ‖x − x̂‖² over the folds.
     table : tuple of Reconstruction
-        All of them, best first.
+        All candidates, the best first.
     sample_size : int
-        How many rows were used.
+        Number of rows used.
     folds : int
     notes : tuple of str
-        What to know about the winner, such as that it lies on the border of the grid.
+        Notes on the best candidate, for example that it lies on the border of the grid.
     """
 
     best_kernel: Kernel
@@ -99,24 +99,25 @@ def cross_validate_kernel_pca(
 ) -> ReconstructionSearch:
     r"""min over kernels and k of the mean over folds S of (1/|S|) Σ_{x in S} ‖x − x̂‖², x̂ from the first k scores.
 
-    x̂ is that of ``KernelPCA(k, kernel, fit_inverse_transform=True)``: for the linear kernel the projection itself, for
-    all others a ridge regression from scores to rows. Errors are in the units of the rows; those in feature space
-    could not be compared, for each kernel measures them in a space of its own, and a kernel under which all rows look
-    alike would win.
+    x̂ is that of ``KernelPCA(k, kernel, fit_inverse_transform=True)``: the projection for the linear kernel, and a ridge
+    regression from scores to rows for all others. Errors are measured in the units of the rows. Errors in feature space
+    cannot be compared between kernels, because each kernel has its own space; a kernel under which all rows look alike
+    would win.
 
     Parameters
     ----------
     X : array-like or CSR matrix of shape (n, d)
     kernels : iterable of Kernel or str
-        The simplest first: it wins a tie. Parameters that depend on data are resolved on the sample.
+        The first one wins a tie, so give the simplest first. Parameters that depend on data are resolved on the sample.
         ``mercer.select.default_kernels`` makes a list.
     n_components : iterable of int
-        k. Where a kernel has fewer components in a fold, these are what is used, as in `KernelPCA`.
+        Numbers k to try. If a kernel has fewer components in a fold, all of them are used, as in `KernelPCA`.
     decoder_kernel, alpha
-        Of the ridge decoder, as in `KernelPCA`; one decoder for all, where `KernelPCA` may choose its own ("auto").
+        Kernel and penalty of the ridge decoder, as in `KernelPCA`. All candidates have the same decoder, although
+        `KernelPCA` may choose its own ("auto").
     folds : int
     sample : int
-        At most so many rows are used, drawn at random.
+        Most rows to use, drawn at random.
     random_state : int, RandomState or None, default 0
 
     Returns
@@ -126,13 +127,13 @@ def cross_validate_kernel_pca(
     Raises
     ------
     InvalidInput
-        For fewer than two rows a fold, rows that are not vectors, no kernel, or k and α that are not positive.
+        For fewer than two rows per fold, rows that are not vectors, no kernel, or k and α that are not positive.
 
     Notes
     -----
     One eigendecomposition for each kernel and fold serves every k; each k needs a factorisation for its decoder.
-    The best k is often the largest, because more scores seldom make a decoder worse; `simplest` is the smallest k that
-    is as good within one standard error. With noisy rows choose it, or compare `hotelling_t2` and `spe`.
+    The best k is often the largest, because more scores seldom make a decoder worse. `simplest` is the smallest k
+    within one standard error of the best. For noisy rows choose `simplest`, or compare `hotelling_t2` and `spe`.
 
     References
     ----------
@@ -147,7 +148,7 @@ def cross_validate_kernel_pca(
     >>> search = cross_validate_kernel_pca(helix, ["linear", "gaussian(gamma=0.3)"], [1, 2, 3])
     >>> search.best_kernel, search.best_n_components
     (Linear(), 3)
-    >>> [row for row in search.table if row.n_components == 2][0].kernel  # of two numbers a row, these say most
+    >>> [row for row in search.table if row.n_components == 2][0].kernel  # the best kernel for two components
     'Gaussian(gamma=0.3)'
     """
     seed = as_seed(random_state, "cross_validate_kernel_pca")
@@ -164,7 +165,7 @@ def cross_validate_kernel_pca(
         emit(StageDone(f"cross-validation of {kernel!r}", perf_counter() - start))
         tried.append((kernel, errors))
     if not tried:
-        raise InvalidInput(message(WHO, "no kernel to choose from", "give at least one"))
+        raise InvalidInput(message(WHO, "no kernel to choose from", "give at least one kernel"))
     return _verdict(tried, counts, m, folds)
 
 
@@ -213,7 +214,7 @@ def _errors(
 
 
 def _scores(K: Floats, cross: Floats, k: int, eps: float) -> tuple[Floats, Floats, Floats]:
-    """A, and the scores of the training rows and of new ones, of the k first components above rounding."""
+    """A, and the scores of training rows and of new rows, for the first k components above rounding."""
     n, means = len(K), K.mean(axis=0)
     centred = K - means - means[:, None] + means.mean()
     values, vectors = leading_pairs(centred, min(k, n), overwrite=True)
@@ -238,13 +239,13 @@ def _decoded(scores: Floats, new: Floats, rows: Floats, kernel: Kernel, alpha: f
 
 
 def _verdict(tried: list[tuple[Kernel, Floats]], counts: list[int], m: int, folds: int) -> ReconstructionSearch:
-    """The smallest mean; within a tie the fewest components, then the first kernel."""
+    """The search with the smallest mean; a tie goes to the fewest components, then to the first kernel."""
     rows = [
         (Reconstruction(repr(kernel), k, float(errors[i].mean()), float(errors[i].std())), kernel)
         for kernel, errors in tried
         for i, k in enumerate(counts)
     ]
-    # Where the rows themselves are found again, what is left is rounding.
+    # If the reconstruction is exact, the errors are rounding; the second term makes them ties.
     least = min(row.mean for row, _ in rows)
     tie = least * (1 + TIE) + TIE**2 * max(row.mean for row, _ in rows)
     chosen, kernel = min(
@@ -253,5 +254,6 @@ def _verdict(tried: list[tuple[Kernel, Floats]], counts: list[int], m: int, fold
     table = [chosen, *sorted((row for row, _ in rows if row is not chosen), key=lambda r: (r.mean, r.n_components))]
     notes = []
     if len(counts) > 1 and chosen.n_components == counts[-1]:
-        notes.append(f"{counts[-1]} components are the most that were tried: more may be better, `simplest` has fewer")
+        most = f"{counts[-1]} components are the most that were tried"
+        notes.append(f"{most}: more may be better; see `simplest` for fewer")
     return ReconstructionSearch(kernel, chosen.n_components, chosen.mean, tuple(table), m, folds, tuple(notes))

@@ -1,4 +1,4 @@
-"""Cross-validated kernel ridge regression: one eigendecomposition a kernel serves all folds and all penalties."""
+"""Cross-validated kernel ridge regression: one eigendecomposition per kernel serves all folds and all penalties."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Task = Literal["regression", "classification"]
 FINALISTS = 4
 NEAR = 30.0
 TIE = 1e-4
-"""Scores this near to each other are equal: then the larger α wins, and the kernel that was named first."""
+"""Scores within this distance of the best are ties: the first kernel wins, then its largest α."""
 
 
 @dataclass(frozen=True)
@@ -43,28 +43,28 @@ class Candidate:
     mean: float
     std: float
     rows: int = 0
-    """How many rows the scores are from."""
+    """Number of rows that were scored."""
 
 
 @dataclass(frozen=True)
 class RidgeSearch:
-    """What `cross_validate_ridge` found.
+    """The result of `cross_validate_ridge`.
 
-    Parameters
+    Attributes
     ----------
     best_kernel : Kernel
-        With numbers for all of its parameters.
+        The kernel with all parameters resolved to numbers.
     best_alpha : float
     best_score : float
-        The mean of R², or of accuracy, over the folds.
+        The mean R² or accuracy over the folds.
     table : tuple of Candidate
-        All of them, best first; those that `screen` left behind come after the others.
+        All candidates, the best first. Those that `screen` eliminated come last.
     sample_size : int
-        How many rows were used.
+        Number of rows used.
     folds : int
     metric : "R²" or "accuracy"
     notes : tuple of str
-        What to know about the winner, such as that it lies on the border of the grid.
+        Notes on the best candidate, for example that it lies on the border of the grid.
     """
 
     best_kernel: Kernel
@@ -98,32 +98,34 @@ def cross_validate_ridge(
     fit_intercept: bool = True,
     screen: int | None = None,
 ) -> RidgeSearch:
-    r"""e_S = (P_SS)⁻¹ (P y)_S with P = G − G11ᵀG/1ᵀG1, G = (K + αI)⁻¹: the residuals of a fold S that was left out.
+    r"""e_S = (P_SS)⁻¹ (P y)_S with P = G − G11ᵀG/1ᵀG1 and G = (K + αI)⁻¹: the residuals on a held-out fold S.
 
-    They are those of the ridge regression (with its unpenalised intercept) fitted without S, without fitting it. G
-    comes from one eigendecomposition of K, in float64, for all folds and all α.
+    These are the residuals of ridge regression (with an unpenalised intercept) fitted without S, but no such fit is
+    made. One eigendecomposition of K in float64 gives G for all folds and all α.
 
     Parameters
     ----------
     X : array-like of shape (n, d)
     y : array-like of shape (n,) or (n, outputs), or labels
     kernels : iterable of Kernel or str
-        The smoothest first: it wins a tie. Parameters that depend on data are resolved on the sample.
+        The first one wins a tie, so give the smoothest first. Parameters that depend on data are resolved on the
+        sample.
     alphas : array-like of positive numbers
-        α in K + αI. It is used as it is for any number of rows: see Notes.
+        α in K + αI. It is not scaled by the number of rows: see Notes.
     folds : int
-        Random, and for classes stratified.
+        Number of random folds; they are stratified by class.
     task : "regression" or "classification"
         Scores are R², or the accuracy of the least-squares classifier on class indicators.
     sample : int
-        At most so many rows are used, drawn at random (for classes in their proportions).
+        Most rows to use, drawn at random; for classes, in their proportions.
     random_state : int, RandomState or None, default 0
     fit_intercept : bool
-        Whether the estimator that the result is for has an intercept.
+        Whether the final estimator has an intercept.
     screen : int, optional
-        Where given, all kernels are first scored on that many rows. The best of each family (kernels that differ in
-        their bandwidth only), and of these the best four, then see the whole sample, with those α within a factor of 30
-        of their best one. Families are kept because rough kernels gain more from more rows than smooth ones.
+        If given, all kernels are first scored on that many rows. The best kernel of each family (kernels that differ
+        only in their bandwidth) stays, and the four best of these are scored on the whole sample, with the α within a
+        factor of 30 of their best. Each family keeps a kernel, because more rows help rough kernels more than smooth
+        ones.
 
     Returns
     -------
@@ -132,15 +134,15 @@ def cross_validate_ridge(
     Raises
     ------
     InvalidInput
-        For fewer than two rows a fold, one class only, α that are not positive, or no kernel.
+        For fewer than two rows per fold, one class only, α that are not positive, or no kernel.
 
     Notes
     -----
-    The α of a sample of m rows is used as it is for all n: the penalty relative to the data, α/n, then falls as the
-    data grow, as it should (α is a noise variance over the signal's, and that ratio has no n in it). Scaling α by n/m
-    was measured, and worse: on the California housing table (city-block Laplace) 1000, 2000 and 8000 rows all have
-    their best at α = 0.1, where R² of 8000 rows is 0.802, and 0.783 near α·n/m for m = 1000; on scikit-learn's digits
-    (Gaussian) 300 rows choose 0.3, where 1300 rows have an accuracy of 0.992, and 0.990 near α·n/m.
+    The α found on a sample of m rows is used for all n rows without scaling. α is the ratio of the variances of noise
+    and signal, which does not depend on n; the relative penalty α/n then falls with n, as it should. Scaling α by n/m
+    was measured and is worse. On the California housing table (city-block Laplace) α = 0.1 is best for 1000, 2000 and
+    8000 rows; with 8000 rows its R² is 0.802, and that of α·n/m for m = 1000 is 0.783. On scikit-learn's digits
+    (Gaussian) 300 rows choose α = 0.3; with 1300 rows its accuracy is 0.992, and that of α·n/m is 0.990.
 
     Examples
     --------
@@ -158,7 +160,7 @@ def cross_validate_ridge(
     require(4 * m * m * 8, max(available_memory() // 2, 1), f"cross-validation on {m} rows", "set sample= lower")
     tried = [_Trial(kernel.resolve(rows), grid) for kernel in chosen]
     if not tried:
-        raise InvalidInput(message("cross_validate_ridge", "no kernel to choose from", "give at least one"))
+        raise InvalidInput(message("cross_validate_ridge", "no kernel to choose from", "give at least one kernel"))
     left: list[_Trial] = []
     if screen is not None and 2 * folds <= screen < m and len(tried) > FINALISTS:
         part = _sampled(rows, targets if groups is None else groups, task, screen, folds, seed)
@@ -172,7 +174,7 @@ def cross_validate_ridge(
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """A kernel, the α to try, and the scores: α × folds."""
+    """A kernel, the α to try, and the scores (α × folds)."""
 
     kernel: Kernel
     alphas: Floats
@@ -189,7 +191,7 @@ class _Trial:
         return np.asarray(self.scores.mean(axis=1))
 
     def narrowed(self) -> _Trial:
-        """The α around the best one, not yet tried."""
+        """A new trial of the α near the best one."""
         best = self.alphas[int(self.mean.argmax())]
         near = (self.alphas >= best / NEAR) & (self.alphas <= best * NEAR)
         return _Trial(self.kernel, self.alphas[near])
@@ -201,7 +203,7 @@ class _Trial:
 
 
 def _finalists(trials: list[_Trial]) -> list[_Trial]:
-    """The best of each family, and the best few of these, in the order in which they came: it breaks ties."""
+    """The best trials, at most one of each family, in the given order, which breaks ties."""
     families: dict[Any, _Trial] = {}
     for trial in sorted(trials, key=lambda trial: -trial.best):
         params = trial.kernel.get_params(deep=False)
@@ -236,7 +238,7 @@ def _scores(
     """The score of each α (rows) on each fold (columns)."""
     K = KernelOperator(kernel, X).astype(np.float64).toarray()
     spectrum = RidgeSpectrum.of(np.ascontiguousarray(K), intercept=intercept)
-    # An indefinite kernel is scored as its nearest semi-definite matrix.
+    # An indefinite matrix is replaced by the nearest positive semi-definite one.
     spectrum = replace(spectrum, values=np.maximum(spectrum.values, 0.0))
     solved = spectrum.solve(Y, alphas)
     out = np.empty((len(alphas), len(parts)))
@@ -245,7 +247,7 @@ def _scores(
     return out
 
 
-# ---- what it works on -----------------------------------------------------------------------------------------------
+# ---- checks and preparation of the input ----------------------------------------------------------------------------
 
 
 def _checked_alphas(alphas: ArrayLike) -> Floats:
@@ -256,7 +258,7 @@ def _checked_alphas(alphas: ArrayLike) -> Floats:
 
 
 def _rows(X: Any, kernels: Sequence[Kernel]) -> Any:
-    """A table of numbers, or an array of the objects that the kernels are on."""
+    """A table of numbers, or an array of the objects that the kernels take."""
     if all(not kernel.space.objects for kernel in kernels):
         return as_rows(X)
     for kernel in kernels:
@@ -267,7 +269,7 @@ def _rows(X: Any, kernels: Sequence[Kernel]) -> Any:
 def _sampled(
     X: Any, y: ArrayLike, task: Task, sample: int, folds: int, seed: int
 ) -> tuple[Any, Floats, NDArray[np.intp] | None]:
-    """At most `sample` rows, their targets as columns (indicators for classes), and the class of each."""
+    """At most `sample` rows, their targets as columns (indicators for classes), and the class of each row."""
     n, who = X.shape[0], "cross_validate_ridge"
     if folds < 2 or min(n, sample) < 2 * folds:
         given = f"{folds} folds of {n} rows (sample={sample})"
@@ -279,7 +281,7 @@ def _sampled(
     if task == "regression":
         targets = values.astype(np.float64).reshape(n, -1)
         if not np.isfinite(targets).all():
-            raise InvalidInput(message(who, "a target that is not finite", "leave those rows out"))
+            raise InvalidInput(message(who, "a target that is not finite", "remove those rows"))
         chosen = np.sort(rng.choice(n, sample, replace=False)) if n > sample else np.arange(n)
         return X[chosen], targets[chosen], None
     classes, codes = np.unique(values, return_inverse=True)
@@ -292,7 +294,7 @@ def _sampled(
 
 
 def _proportional(codes: NDArray[np.intp], size: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """`size` row numbers with the classes in their proportions: evenly spaced in the rows ordered by class."""
+    """Indices of `size` rows with the classes in their proportions: evenly spaced in the rows ordered by class."""
     order = rng.permutation(len(codes))
     order = order[np.argsort(codes[order], kind="stable")]
     places = ((np.arange(size) + rng.random()) * len(codes) / size).astype(np.intp)
@@ -300,7 +302,7 @@ def _proportional(codes: NDArray[np.intp], size: int, rng: np.random.Generator) 
 
 
 def _folds(groups: NDArray[np.intp] | None, m: int, folds: int, seed: int) -> list[NDArray[np.intp]]:
-    """Seeded folds; rows of one class are dealt out in turn."""
+    """Seeded folds, stratified: the rows of each class go to the folds in turn."""
     order = np.random.default_rng(seed + 1).permutation(m)
     if groups is not None:
         order = order[np.argsort(groups[order], kind="stable")]
@@ -311,7 +313,7 @@ def _folds(groups: NDArray[np.intp] | None, m: int, folds: int, seed: int) -> li
 
 
 def _search(tried: list[_Trial], left: list[_Trial], grid: Floats, m: int, folds: int, task: Task) -> RidgeSearch:
-    """The best mean; within a tie the first kernel, and its largest α."""
+    """The search with the best mean; a tie goes to the first kernel and its largest α."""
     top = max(trial.best for trial in tried)
     winner = next(trial for trial in tried if trial.best >= top - TIE)
     chosen = [row for row in winner.candidates() if row.mean >= top - TIE][-1]
@@ -320,7 +322,7 @@ def _search(tried: list[_Trial], left: list[_Trial], grid: Floats, m: int, folds
     notes = []
     if len(grid) > 1 and chosen.alpha in (grid[0], grid[-1]):
         side, way = ("smallest", "smaller") if chosen.alpha == grid[0] else ("largest", "larger")
-        notes.append(f"α = {chosen.alpha:g} is the {side} that was tried: a {way} one may be better")
+        notes.append(f"α = {chosen.alpha:g} is the {side} value that was tried: a {way} one may be better")
     metric = "accuracy" if task == "classification" else "R²"
     return RidgeSearch(winner.kernel, chosen.alpha, chosen.mean, tuple(table), m, folds, metric, tuple(notes))
 

@@ -1,4 +1,4 @@
-"""What predictions are worth, for many λ at once: scores of which more is better."""
+"""Scores of predictions for many λ at once; larger scores are better."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Scorer", "accuracy", "negative_squares", "r2"]
 
 Floats = NDArray[np.float64]
 Scorer = Callable[[Floats, Floats, "Floats | None"], Floats]
-"""Targets (m, t), predictions (m, λ, t), weights (m,) or None ↦ scores of shape (λ, t), or (λ, 1) of all targets."""
+"""Targets (m, t), predictions (m, λ, t), weights (m,) or None ↦ scores of shape (λ, t), or (λ, 1) over all targets."""
 
 
 def negative_squares(Y: Floats, predicted: Floats, weights: Floats | None = None) -> Floats:
@@ -24,7 +24,7 @@ def negative_squares(Y: Floats, predicted: Floats, weights: Floats | None = None
 
 
 def r2(Y: Floats, predicted: Floats, weights: Floats | None = None) -> Floats:
-    """1 − Σ wᵢ (yᵢ − fᵢ)²/Σ wᵢ (yᵢ − ȳ)² for each target; as scikit-learn, 1 or 0 where the targets are constant.
+    """1 − Σ wᵢ (yᵢ − fᵢ)²/Σ wᵢ (yᵢ − ȳ)² for each target; 1 or 0 if the targets are constant, as in scikit-learn.
 
     >>> r2(np.array([[1.0], [3.0]]), np.array([[[2.0]], [[3.0]]]))
     array([[0.5]])
@@ -36,7 +36,7 @@ def r2(Y: Floats, predicted: Floats, weights: Floats | None = None) -> Floats:
 
 
 def accuracy(Y: Floats, predicted: Floats, weights: Floats | None = None) -> Floats:
-    """How often the largest indicator (or the sign, of one column) is the right one, of shape (λ, 1).
+    """The share of rows whose largest indicator (or sign, for one column) is right, of shape (λ, 1).
 
     >>> accuracy(np.array([[1.0, -1.0], [-1.0, 1.0]]), np.array([[[0.3, 0.1]], [[0.3, 0.1]]]))
     array([[0.5]])

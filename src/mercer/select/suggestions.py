@@ -1,4 +1,4 @@
-"""A ranked, explained shortlist of kernels for given data."""
+"""A ranked shortlist of kernels for given data, with reasons."""
 
 from __future__ import annotations
 
@@ -38,40 +38,41 @@ Floats = NDArray[np.float64]
 WHO = "suggest"
 FINALISTS = 6
 NOISE = 1.0
-"""Standard errors of the difference from the best within which a kernel is as good as it."""
+"""A kernel within this many standard errors of the best is as good as the best."""
 
 CHARACTER: dict[type, str] = {
-    Linear: "straight lines: the simplest, and the quickest to predict with",
+    Linear: "linear functions: the simplest, and the fastest to predict with",
     Polynomial: "curves and products of columns",
     Gaussian: "smooth functions of one length-scale",
     Matern: "less smooth than Gaussian, once differentiable",
     Laplace: "rough functions with kinks",
     Chi2: "histograms: counts and shares",
     AdditiveChi2: "histograms, bin by bin",
-    Intersection: "histograms, by what they have in common",
+    Intersection: "histograms, by their common part",
     Hamming: "categories coded as numbers",
-    TableKernel: "each kind of column by a kernel of its own",
+    TableKernel: "each kind of column by its own kernel",
 }
 
 
 @dataclass(frozen=True)
 class Suggestion:
-    """One kernel, and the evidence for it.
+    """One kernel and the evidence for it.
 
     Attributes
     ----------
     kernel : Kernel
     alpha : float
-        The λ of the best leave-one-out score.
+        The λ with the best leave-one-out score.
     score : float
         Leave-one-out R², or accuracy for classes.
     behind : float
-        How far behind the best, in standard errors of the paired difference over the rows; 0 for the best.
+        Distance from the best score in standard errors of the paired difference over the rows; 0 for the best.
     alignment : float
         Centred alignment with the targets.
     seconds : float
-        What the evidence took on the sample.
+        Time to score the kernel on the sample.
     why : str
+        The kind of functions that the kernel suits, and its rank.
     """
 
     kernel: Kernel
@@ -84,19 +85,20 @@ class Suggestion:
 
     @property
     def as_good(self) -> bool:
-        """Whether the data cannot tell it from the best."""
+        """Whether the difference from the best is within the noise."""
         return self.behind <= NOISE
 
 
 @dataclass(frozen=True)
 class Suggestions:
-    """The shortlist, best first; `str` is a table, and indexing gives a `Suggestion`.
+    """The shortlist, the best first. `str` gives a table, and indexing a `Suggestion`.
 
     Attributes
     ----------
     ranked : tuple of Suggestion
     metric : "R²" or "accuracy"
     sample_size : int
+        Number of rows used.
     notes : tuple of str
     """
 
@@ -129,23 +131,23 @@ def suggest(
     sample: int = 1000,
     random_state: Any = 0,
 ) -> Suggestions:
-    r"""Kernels for these data, each with the best λ, ranked by exact leave-one-out scores and explained.
+    r"""Kernels for the given data, each with its best λ, ranked by exact leave-one-out scores and explained.
 
-    Candidates are `default_kernels`, polynomials, and where no number is negative kernels of histograms; for a data
-    frame with columns that are no numbers, `table_kernel` and what is left of it. All are scored on a third of the
-    sample, the best six on all of it: one eigendecomposition each (`RidgeSpectrum`). The time is bounded by `sample`,
-    whatever the number of rows: some seconds for 1000.
+    The candidates are `default_kernels`, polynomials, and, if no number is negative, kernels of histograms. For a data
+    frame with columns that are not numbers they are `table_kernel` as a product and as a sum over the kinds of columns.
+    All are scored on a third of the sample, and the best six on all of it, by one eigendecomposition each
+    (`RidgeSpectrum`). So `sample` bounds the time for any number of rows: a few seconds for 1000.
 
     Parameters
     ----------
     X : array-like of shape (n, d), CSR matrix or data frame
     y : array-like of shape (n,) or (n, targets), or labels
     task : "auto", "regression" or "classification"
-        "auto" takes text, booleans and whole numbers of up to 20 values for classes.
+        "auto" treats text, booleans, and integers with up to 20 distinct values as classes.
     top : int
-        How many to return.
+        Number of suggestions to return.
     sample : int
-        At most so many rows are used, drawn at random.
+        Most rows to use, drawn at random.
     random_state : int, RandomState or None, default 0
 
     Returns
@@ -190,7 +192,7 @@ class _Trial:
     alpha: float
     score: float
     losses: Floats
-    """Of each row: squared error, or whether the class is wrong."""
+    """The squared error of each row, or whether its class is wrong."""
     alignment: float
     seconds: float
 
@@ -200,7 +202,7 @@ def _tried(kernel: Kernel, rows: Any, Y: Floats, classes: bool) -> _Trial:
     inner = kernel.vector_kernel if isinstance(kernel, TableKernel) else kernel
     K = KernelOperator(inner, rows, dtype=np.float64).toarray()
     alignment = cosine(centred(K), Y - Y.mean(axis=0))
-    # λ is relative to the size of the kernel's own variation, so that one grid suits all kernels.
+    # λ is relative to the variance of the kernel, tr(HKH)/n, so that one grid suits all kernels.
     unit = max(float(np.trace(centred(K))) / len(K), 1e-300)
     grid = default_alphas() * unit
     spectrum = RidgeSpectrum.of(np.ascontiguousarray(K), intercept=True)
@@ -224,7 +226,7 @@ def _tried(kernel: Kernel, rows: Any, Y: Floats, classes: bool) -> _Trial:
 
 
 def _explained(trial: _Trial, best: _Trial) -> Suggestion:
-    """With how far it is behind the best, and what kind of function it stands for."""
+    """The suggestion of a trial, with its distance from the best and the kind of functions that it suits."""
     gap = trial.losses - best.losses
     error = float(gap.std(ddof=1)) / np.sqrt(len(gap)) if np.isfinite(gap).all() else np.inf
     mean = float(gap.mean())
@@ -251,35 +253,35 @@ def _notes(ranked: tuple[Suggestion, ...], classes: bool) -> tuple[str, ...]:
     notes = []
     simple = [one for one in ranked[1:] if one.as_good and isinstance(_core(one.kernel), Linear)]
     if simple:
-        notes.append("the linear kernel is as good: take it, and look for what it misses")
+        notes.append("the linear kernel is as good: prefer it, because it is simpler")
     if not classes and ranked[0].score < 0.05:
-        notes.append("no kernel predicts much: the targets may not depend on these columns, or need more rows")
+        notes.append("no kernel predicts well: the targets may not depend on these columns, or need more rows")
     notes.append("next: KernelSearchCV around the best, or maximise_marginal_likelihood(per_column=True)")
     return tuple(notes)
 
 
-# ---- what it works on -----------------------------------------------------------------------------------------------
+# ---- checks and preparation of the input ----------------------------------------------------------------------------
 
 
 def _prepared(X: Any, y: ArrayLike, task: str, sample: int, seed: int) -> tuple[Any, Floats, bool, list[Kernel]]:
-    """The sampled rows as numbers, targets as columns, whether these are classes, and the candidates."""
+    """The sampled rows as numbers, the targets as columns, whether they are classes, and the candidate kernels."""
     values = np.asarray(y)
     if task not in ("auto", "regression", "classification"):
         raise InvalidInput(message(WHO, f"task={task!r}", 'give "auto", "regression" or "classification"'))
     if task == "regression":
         values = values.astype(np.float64)
     if _are_texts(X):
-        do = (
-            "take spectrum(k=3) or its like; cross_validate_ridge(X, y, default_sequence_kernels(X), default_alphas()) "
-        )
-        raise InvalidInput(message(WHO, "texts, which ask for kernels of sequences", f"{do}tries several"))
+        do = "use a kernel such as spectrum(k=3), or try several by "
+        do += "cross_validate_ridge(X, y, default_sequence_kernels(X), default_alphas())"
+        raise InvalidInput(message(WHO, "texts, which need kernels of sequences", do))
     Y = target_columns(values.astype(str) if task == "classification" else values)
     classes = task == "classification" or (task == "auto" and _are_labels(values))
     n = count(X)
     if len(Y) != n or n < 10:
-        raise InvalidInput(message(WHO, f"{n} rows and {len(Y)} targets", "give one target for each of ten or more"))
+        do = "give ten or more rows, with one target for each"
+        raise InvalidInput(message(WHO, f"{n} rows and {len(Y)} targets", do))
     if not np.all(Y.var(axis=0) > 0):
-        raise InvalidInput(message(WHO, "targets that are all the same", "there is nothing to predict"))
+        raise InvalidInput(message(WHO, "targets that are all the same", "give targets that vary"))
     chosen = np.sort(np.random.default_rng(seed).choice(n, sample, replace=False)) if n > sample else np.arange(n)
     if _is_mixed(X):
         kernel = table_kernel(X, random_state=seed)
@@ -294,13 +296,13 @@ def _are_labels(values: NDArray[Any]) -> bool:
 
 
 def _are_texts(X: Any) -> bool:
-    """Whether each row is one text, rather than a row of a table."""
+    """Whether each row is a single text instead of a row of a table."""
     points = points_of(X)
     return not points.columns and len(points) > 0 and all(isinstance(x, str) for x in points.items)
 
 
 def _is_mixed(X: Any) -> bool:
-    """Whether a data frame has columns that are no numbers, or missing values."""
+    """Whether a data frame has columns that are not numbers, or missing values."""
     if points_of(X).names is None:
         return False
     plain = np.asarray(X)

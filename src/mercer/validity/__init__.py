@@ -1,4 +1,4 @@
-"""Is it a Mercer kernel? Proofs by closure rules, spectra, witnesses, and repair."""
+"""Decides whether a function is a Mercer kernel: proofs by closure rules, spectra, witnesses, and repair."""
 
 from mercer.validity.arithmetic.ranges import Domain
 from mercer.validity.check import check_kernel

@@ -1,4 +1,4 @@
-"""A check that a fit can afford: the formula once for each kernel, and a few of the rows."""
+"""A check that is cheap enough for every fit: once for each formula, or on a few of the rows."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from mercer.validity.witnesses.witness import Gap, confirm_gap
 __all__ = ["brief_check", "gap_on"]
 
 MOST_ROWS, MOST_OBJECTS = 200, 40
-"""Rows of a fit whose matrix is looked at; objects, each pair of which is a call of a Python function."""
+"""Most rows, and most objects, whose kernel matrix is checked. For objects each entry calls a Python function."""
 
 SINGLE = float(np.finfo(np.float32).eps)
-"""What values of unknown origin may be wrong by: a fit is not warned about what float32 explains."""
+"""Assumed rounding of values of unknown origin, so that a fit does not warn about rounding in float32."""
 
 MOST_COLUMNS = 8
-"""Columns in which points are drawn: zeros in further ones change no pairing."""
+"""Points are drawn in at most so many columns. Zeros in the other columns change no pairing."""
 
 MOST_GAPS = 5
-"""Rows without a finite value of which it is asked why."""
+"""Most rows without a finite value for which a reason is searched."""
 
 MOST_WORK = 1e9
-"""What the search may cost, in operations."""
+"""Most operations of the search."""
 
 
 def brief_check(K: KernelOperator, seed: int = 0) -> KernelReport:
-    """What is known of the kernel of an operator, from its formula if it has one, otherwise from a sample of its rows.
+    """A report on the kernel of an operator, from its formula if it has one, otherwise from a sample of its rows.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def brief_check(K: KernelOperator, seed: int = 0) -> KernelReport:
     most = MOST_OBJECTS if kernel.space.objects else MOST_ROWS
     index = np.sort(np.random.default_rng(seed).permutation(n)[:most])
     if kernel.space.numbered:
-        # In the type of the given numbers: K may have entries in a wider one.
+        # The dtype of the given numbers sets their rounding; K may have a wider dtype.
         matrix = np.asarray(kernel.block(K.x.take(index).rows, index))
         return check_values(kernel, matrix, [int(i) for i in index], f"{len(index)} of {n} points", SINGLE)
     some = K.x.take(index)
@@ -65,25 +65,25 @@ def brief_check(K: KernelOperator, seed: int = 0) -> KernelReport:
 
 
 def _of_formula(kernel: Kernel, e: Expression, domain: Domain) -> KernelReport:
-    """Once for each formula, name and kind of rows: searches fit the same one again and again."""
+    """The report of a formula, cached because searches fit the same kernel many times."""
     try:
         kept = _reports(canonical_form(e), str(type(kernel)), repr(kernel), kernel.properties, domain)
     except TypeError:  # a view that cannot be hashed
         kept = {}
     if "report" not in kept:
-        # What is proved is about all columns; points are drawn in a few.
+        # A proof holds for all columns; points are drawn in a few of them.
         kept["report"] = check_vectors(kernel, domain, None, most_columns=MOST_COLUMNS, work=MOST_WORK)
     return kept["report"]
 
 
 @lru_cache(maxsize=256)
 def _reports(*key: Any) -> dict[str, KernelReport]:
-    """Where the report on a kernel is kept: by all that it says of it, and not by the kernel, which may be changed."""
+    """The cache entry for a report. The key holds all that the report depends on; the kernel itself can change."""
     return {}
 
 
 def gap_on(K: KernelOperator) -> tuple[int, Gap] | None:
-    """The first row of which the formula has no value with itself, and why; None where that is not the matter.
+    """The first row x for which the formula has no value at k(x, x), and the reason; None if there is no such row.
 
     >>> from mercer.kernels import Formula
     >>> found = gap_on(KernelOperator(Formula("dot / xx"), [[1.0], [0.0]]))

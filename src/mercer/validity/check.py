@@ -1,4 +1,4 @@
-"""Is it a Mercer kernel? Proof, evidence and refutation put together."""
+"""check_kernel: combines proofs, evidence and refutations in one report."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from mercer.validity.witnesses.witness import Gap, Witness
 __all__ = ["check_kernel", "check_values", "check_vectors"]
 
 MOST_OBJECTS = 200
-"""Objects whose matrix is searched: each pair is a call of the function."""
+"""Most objects whose matrix is searched, because each entry calls the function."""
 
 MOST_ROWS = 5000
-"""Rows of X whose spectrum is looked at; of more a seeded sample."""
+"""Most rows of X for the spectrum; of more rows a random sample is used."""
 
 MOST_COLUMNS = 32
-"""Columns of points that are drawn for a formula over whole rows: further ones of zeros change no pairing."""
+"""Points for a formula over whole rows are drawn in at most so many columns. Zeros in the others change no pairing."""
 
 DENSE_MATRIX = 3000
-"""Rows of a given matrix up to which all of its eigenvalues are computed: the question is about this matrix alone."""
+"""All eigenvalues of a given matrix are computed up to this size, because the answer is about this matrix only."""
 
 
 def check_kernel(
@@ -50,7 +50,7 @@ def check_kernel(
     vary: Mapping[str, Sequence[Any]] | None = None,
     random_state: Any = 0,
 ) -> KernelReport:
-    """Whether Σᵢⱼ zᵢzⱼ k(xᵢ, xⱼ) ≥ 0 for all points and all z: a proof, or a witness against it, and evidence.
+    """Whether Σᵢⱼ zᵢzⱼ k(xᵢ, xⱼ) ≥ 0 for all points and all z: a proof, a witness against it, or evidence.
 
     Parameters
     ----------
@@ -58,20 +58,20 @@ def check_kernel(
         A kernel, its name or an expression, a formula over pairings such as "exp(-sqdist**1.5)", or a function
         f(X, Z) of blocks.
     X : array-like of shape (n, d), or a sequence of objects, optional
-        Rows to look at; they also fix d and the parameters that depend on data. For ``Precomputed()`` the square
-        matrix. Without X the question is about every number of columns, and of kernels on objects, which cannot be
-        drawn, only what is proved of them is told.
+        Rows to check. They also fix d and the parameters that depend on data. For ``Precomputed()`` X is the square
+        matrix. Without X the answer is about any number of columns. A kernel on objects can only be proved without X,
+        because objects cannot be drawn at random.
     n_features : int, optional
-        d, where X is not given: some functions are kernels in few columns only.
+        d, if X is not given. Some functions are kernels for few columns only.
     non_negative : bool, optional
-        Whether to ask about rows without negative entries only, for which the pairings ``chi2`` and ``min_sum`` of
-        histograms are meant. By default where the kernel refuses others, and where a formula over these two is asked
-        about an X that has no others.
+        Whether only rows without negative entries are considered, which the pairings ``chi2`` and ``min_sum`` of
+        histograms require. By default this holds if the kernel refuses other rows, or if the formula uses one of these
+        pairings and X has no negative entries.
     vary : dict of name to values, optional
-        Parameters to go through, as ``{"gamma": [0.1, 1.0]}``; the verdict of each choice is in the report, and for a
-        value that the kernel refuses, why.
+        Parameter values to try, such as ``{"gamma": [0.1, 1.0]}``. The report has the verdict for each choice, or the
+        reason why the kernel refuses it.
     random_state : int, RandomState or None, default 0
-        Of the points that are drawn.
+        Seed for the random points.
 
     Returns
     -------
@@ -79,15 +79,15 @@ def check_kernel(
 
     Notes
     -----
-    A refutation never rests on rounding: the points of a witness are short decimals and zᵀKz < 0 is shown by interval
-    arithmetic on the formula. Where there is no formula (a Python function, a given matrix) the values are taken to be
-    right to 64 units in the last place, and the report says so. That no witness was found is no proof.
+    A refutation never depends on rounding: the points of a witness are short decimals, and interval arithmetic on the
+    formula shows that zᵀKz < 0. Without a formula (a Python function, a given matrix), the values are assumed to be
+    exact to 64 units in the last place, and the report says so. A search without a witness is not a proof.
 
     Raises
     ------
     InvalidInput
-        For what is not proved of a kernel on objects without X, for columns by name without X, and where every choice
-        in `vary` is refused.
+        For a kernel on objects that is neither proved nor given X, for columns by name without X, and if the kernel
+        refuses every choice in `vary`.
 
     References
     ----------
@@ -109,7 +109,7 @@ def check_kernel(
     kernel = as_kernel(k)
     if vary:
         return _varied(kernel, X, vary, {"n_features": n_features, "non_negative": non_negative, "random_state": seed})
-    if X is None and isinstance(kernel, TableKernel):  # about every row of numbers that a table's can become
+    if X is None and isinstance(kernel, TableKernel):  # considers all rows of numbers that encoded tables can have
         n_features, kernel = len(kernel.features), kernel.vector_kernel
     if X is not None:
         kernel, X, _ = kernel.prepared(X, None)
@@ -128,7 +128,7 @@ def check_kernel(
 def check_vectors(
     kernel: Kernel, domain: Domain, rows: Any, seed: int = 0, most_columns: int = MOST_COLUMNS, work: float = MOST_WORK
 ) -> KernelReport:
-    """A report on a kernel of rows of numbers; points are drawn in no more than so many columns, for so much work."""
+    """A report on a kernel of rows of numbers. Points are drawn in at most `most_columns` columns, up to `work`."""
     found = Search(Subject(kernel, trace_or_none(kernel, exact=True), domain=domain, budget=Budget(work)))
     proof = prove(kernel, domain)
     spectrum, notes = (None, []) if rows is None else _on_rows(kernel, rows, found, seed)
@@ -138,7 +138,7 @@ def check_vectors(
 
 
 def _varied(kernel: Kernel, X: Any, vary: Mapping[str, Sequence[Any]], options: dict[str, Any]) -> KernelReport:
-    """The report of the choice that fails by most (or of the first one), with the verdicts of all."""
+    """The report of the choice with the most negative witness, or of the first choice, with the verdicts of all."""
     reports, verdicts, refused = [], [], None
     for values in product(*vary.values()):
         params = dict(zip(vary, values, strict=True))
@@ -151,7 +151,8 @@ def _varied(kernel: Kernel, X: Any, vary: Mapping[str, Sequence[Any]], options: 
     if refused is not None and not reports:
         raise refused
     if not reports:
-        raise InvalidInput(message("check_kernel", f"vary={vary!r} has no values", "give a sequence for each name"))
+        do = "give at least one value for each name"
+        raise InvalidInput(message("check_kernel", f"vary={vary!r}, which has no values", do))
     first = min(reports, key=lambda one: (one.witness is None, one.worst))
     return _with(first, by_parameters=tuple(verdicts))
 
@@ -161,24 +162,25 @@ def _with(report: KernelReport, **changes: Any) -> KernelReport:
 
 
 def _resolved(kernel: Kernel, X: Any) -> tuple[Kernel, Any]:
-    """Numbers for what depends on data: from X, or 1 without it; and the validated rows."""
+    """The kernel with parameters that depend on data resolved on X (or 1 without X), and the validated rows."""
     if X is not None:
         K = KernelOperator(kernel, X)
         return K.kernel, K.X
     if kernel.is_resolved:
         return kernel, None
     if needs_columns(kernel):
-        raise InvalidInput(message("check_kernel", f"{kernel!r} names columns", "give X, a data frame that has them"))
+        given = f"{kernel!r}, which names columns, without X"
+        raise InvalidInput(message("check_kernel", given, "give X, a data frame with these columns"))
     return kernel._resolved(None, blank()), None
 
 
 def _dense(rows: Any) -> Any:
-    """As float64 rows that are no matrix of zeros left out."""
+    """The rows as a dense array of float64."""
     return np.ascontiguousarray(vectors_of(rows).dense(), np.float64)
 
 
 def _search(found: Search, domain: Domain, scale: float, proved: bool, seed: int, most: int = MOST_COLUMNS) -> None:
-    """Adversarial points, more of them where nothing is proved and nothing found."""
+    """Search adversarial points, and more of them if there is neither a proof nor a finding."""
     kernel = found.subject.kernel
     most = most if found.subject.expression is not None else domain.d or most
     widths = widths_to_draw(kernel, domain.d, DIMENSIONS, most)
@@ -195,7 +197,7 @@ def _search(found: Search, domain: Domain, scale: float, proved: bool, seed: int
 
 
 def _on_rows(kernel: Kernel, rows: Any, found: Search, seed: int) -> tuple[Spectrum, list[str]]:
-    """The spectrum of the rows in their own precision; those that carry λmin, and some others, for the search."""
+    """The spectrum of the rows in their own precision. Adds rows with large entries in λmin's vector to the search."""
     n, notes = rows.shape[0], []
     if n > MOST_ROWS:
         rows = rows[np.sort(np.random.default_rng(seed).choice(n, MOST_ROWS, replace=False))]
@@ -203,7 +205,8 @@ def _on_rows(kernel: Kernel, rows: Any, found: Search, seed: int) -> tuple[Spect
     try:
         spectrum = spectrum_of(KernelOperator(kernel, rows))
     except MercerError as error:
-        raise InvalidInput(message("check_kernel", f"no kernel matrix of X ({error})", "give other rows")) from error
+        given = f"X, whose kernel matrix cannot be computed ({error})"
+        raise InvalidInput(message("check_kernel", given, "give other rows")) from error
     found.look(_dense(rows[index]) for index in [spectrum.leading, *subsets(rows.shape[0], seed)])
     return spectrum, notes
 
@@ -213,17 +216,15 @@ def _report(
 ) -> KernelReport:
     witness, gap = found.witness(), found.gap()
     if gap is not None and (witness is not None or proof.psd is not None):
-        notes.append(f"{gap}: the {'witness' if witness else 'proof'} is about points where it has one; {gap.advice}")
+        notes.append(f"{gap}: the {'witness' if witness else 'proof'} holds where k has values; {gap.advice}")
     if witness is None and found.suspicious:
         notes.append(f"λmin/λmax = {found.worst:.1e} on a point set could not be confirmed beyond rounding")
     if found.subject.budget.spent and witness is None:
-        notes.append(
-            f"the search was cut short: not decided within the work that a formula of {_nodes(found)} may take"
-        )
+        notes.append(f"undecided: the search for a formula of {_nodes(found)} ended at its limit of work")
     if witness is None and spectrum is not None and spectrum.is_indefinite:
         notes.append(
-            f"on X the matrix in {spectrum.dtype} has λmin/λmax = {spectrum.ratio:.1e}, which the formula in higher "
-            "precision does not confirm: rounding; give X in float64"
+            f"on X the matrix in {spectrum.dtype} has λmin/λmax = {spectrum.ratio:.1e}; the formula in higher "
+            "precision does not confirm it, so it is rounding; give X in float64"
         )
     e = trace_or_none(kernel)
     return KernelReport(
@@ -253,7 +254,7 @@ def _nodes(found: Search) -> str:
 def _verdict(proof: Proof, witness: Witness | None, gap: Gap | None, sets: int) -> str:
     if witness is not None:
         return "refuted"
-    if gap is not None and (proof.psd is None or not sets):  # of what has no value anywhere, anything is true
+    if gap is not None and (proof.psd is None or not sets):  # any proof holds for a function without values
         return "undefined"
     if proof.psd is None:
         return "supported"
@@ -261,7 +262,7 @@ def _verdict(proof: Proof, witness: Witness | None, gap: Gap | None, sets: int) 
 
 
 def _check_matrix(kernel: Kernel, X: Any) -> KernelReport:
-    """A given matrix: the question is about this one alone."""
+    """The report on a given matrix, about this matrix only."""
     if X is None:
         raise InvalidInput(message("check_kernel", "a precomputed kernel without its matrix", "give X = k(rows, rows)"))
     K = KernelOperator(kernel, X)
@@ -274,20 +275,20 @@ def _check_matrix(kernel: Kernel, X: Any) -> KernelReport:
 
 
 def _check_objects(kernel: Kernel, X: Any, seed: int) -> KernelReport:
-    """A function of any objects: their matrix is computed once and searched; rows of numbers are drawn, too."""
+    """The report on a function of any objects, from their matrix. For rows of numbers, points are drawn too."""
     if X is None:
         proof = prove(kernel) if kernel.is_resolved else None
         if proof is not None and proof.psd is not None and not proof.declared:
             return _report(kernel, "all objects that it takes", proof, Search(Subject(kernel, None)), None, [])
-        given = f"{kernel!r} of objects that are not known"
-        raise InvalidInput(message("check_kernel", given, "give X, the objects (or rows) to look at"))
+        given = f"{kernel!r}, a kernel on objects, without X"
+        raise InvalidInput(message("check_kernel", given, "give X, the objects (or rows) to check"))
     X = points_of(X).items
     is_table = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub"
     rows: Any = np.asarray(X, X.dtype if X.dtype == np.float32 else np.float64) if is_table else list(X)
     n = len(rows)
     index = np.sort(np.random.default_rng(seed).permutation(n)[:MOST_OBJECTS])
     some = rows[index] if is_table else [rows[i] for i in index]
-    # Of two lists that are not one: both k(x, z) and k(z, x) are asked for.
+    # Two different lists, so that the function computes both k(x, z) and k(z, x).
     matrix = np.asarray(kernel.block(some, some.copy()), np.float64)
     who = "the objects of X" if n <= MOST_OBJECTS else f"{MOST_OBJECTS} of the {n} objects of X"
     report = check_values(kernel, matrix, some, who)
@@ -295,14 +296,14 @@ def _check_objects(kernel: Kernel, X: Any, seed: int) -> KernelReport:
         return report
     found = Search(Subject(kernel, None, unit=_unit(matrix)))
     _search(found, Domain(d=rows.shape[1]), spread(rows), False, seed)
-    notes = [*report.notes, "rows were drawn, besides those of X"]
+    notes = [*report.notes, "random rows were checked too"]
     return _report(kernel, str(Domain(d=rows.shape[1])), prove(kernel), found, report.spectrum, notes)
 
 
 def check_values(kernel: Kernel, matrix: Any, objects: Any, who: str, unit: float | None = None) -> KernelReport:
-    """A report on a function of which a matrix of values is all that is looked at; `objects` name its rows.
+    """A report on a function from a matrix of its values, whose rows are named by `objects`.
 
-    `unit` is the eps of the values' precision, by default what they look like.
+    `unit` is the rounding of the values. By default it is guessed from the values.
     """
     unit = _unit(matrix) if unit is None else unit
     found = Search(Subject(kernel, None, matrix=np.asarray(matrix, np.float64), objects=objects, unit=unit))
@@ -316,7 +317,7 @@ def check_values(kernel: Kernel, matrix: Any, objects: Any, who: str, unit: floa
 
 
 def _unit(matrix: Any) -> float:
-    """eps of the precision in which values were computed: float32 where all are float32 numbers, but not all whole."""
+    """The eps of the values' precision: that of float32 if all are float32 numbers and not all are integers."""
     single = np.asarray(matrix, np.float32)
     is_single = bool(np.all(single == matrix)) and not bool(np.all(np.rint(single) == single))
     return float(np.finfo(np.float32 if is_single else np.float64).eps)

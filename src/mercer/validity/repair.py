@@ -1,4 +1,4 @@
-"""Indefinite functions made kernels: their spectrum on the training points changed, new points changed the same way."""
+"""Repairs indefinite functions: changes their spectrum on the training points, and new points in the same way."""
 
 from __future__ import annotations
 
@@ -24,20 +24,21 @@ POLICIES = ("raise", "clip", "flip", "shift")
 
 @dataclass(frozen=True, eq=False)
 class SpectralRepair:
-    """K = U diag(λ) Uᵀ on the training points, and what was done to λ.
+    """The spectrum of K = U diag(λ) Uᵀ on the training points before the repair, and the effect of the repair.
 
     Attributes
     ----------
     policy : str
     n : int
+        Number of training points.
     negative : int
-        Eigenvalues below rounding.
+        Number of eigenvalues that are negative beyond rounding.
     smallest, largest : float
-        λ before.
+        The smallest and the largest λ before the repair.
     negative_mass : float
-        Σ|λ < 0|/Σ|λ|: what share of the spectrum is wrong.
+        Σ|λ < 0|/Σ|λ|, the share of negative eigenvalues in the spectrum.
     shift : float
-        Added to k(x, x); 0 unless that is the policy.
+        Added to k(x, x) by the policy "shift"; otherwise 0.
     change : float
         ‖K̃ − K‖/‖K‖ (Frobenius).
     """
@@ -51,7 +52,7 @@ class SpectralRepair:
     shift: float
     change: float
     basis: NDArray[np.float64] = field(repr=False)
-    """W: k_x ↦ φ(x) = Wᵀk_x, so that k̃(x, z) = ⟨φ(x), φ(z)⟩; empty for "shift"."""
+    """W with φ(x) = Wᵀk_x and k̃(x, z) = ⟨φ(x), φ(z)⟩; empty for "shift"."""
 
     def __str__(self) -> str:
         if not self.negative:
@@ -70,7 +71,7 @@ class SpectralRepair:
 
 
 def _repaired(K: NDArray[np.float64], policy: str, eps: float) -> SpectralRepair:
-    """The eigenvalues of K changed by the policy; those within rounding of 0 are 0."""
+    """Apply the policy to the eigenvalues of K; those within rounding of 0 count as 0."""
     values, U = np.linalg.eigh((K + K.T) / 2)
     size = float(np.max(np.abs(values), initial=0.0))
     cut = eps * len(values) * size
@@ -78,7 +79,7 @@ def _repaired(K: NDArray[np.float64], policy: str, eps: float) -> SpectralRepair
     total, frobenius = float(np.sum(np.abs(values))), float(np.sqrt(np.sum(values**2)))
     shift = -float(values[0]) if policy == "shift" and negative.any() else 0.0
     kept = values > cut if policy == "clip" else np.abs(values) > cut
-    # φ(x) = |Λ|^(−½) Uᵀ k_x, which on a training point is ±|Λ|^½ Uᵀ eᵢ.
+    # φ(x) = |Λ|^(−½) Uᵀ k_x, which equals ±|Λ|^½ Uᵀ eᵢ on training point i.
     basis = U[:, kept] / np.sqrt(np.abs(values[kept])) if policy != "shift" else np.empty((len(values), 0))
     wrong = float(np.sqrt(np.sum(values[negative] ** 2)))
     change = {"clip": wrong, "flip": 2 * wrong, "shift": shift * np.sqrt(len(values))}.get(policy, 0.0)
@@ -97,26 +98,26 @@ def _repaired(K: NDArray[np.float64], policy: str, eps: float) -> SpectralRepair
 
 @dataclass(frozen=True, repr=False, eq=False)
 class RepairedKernel(Kernel):
-    """k̃(x, z) = k_xᵀ T k_z with k_x = (k(x, xᵢ))ᵢ over the training points xᵢ, K = UΛUᵀ, which changes Λ alone.
+    """k̃(x, z) = k_xᵀ T k_z with k_x = (k(x, xᵢ))ᵢ over the training points xᵢ: replaces Λ by Λ̃ ≥ 0 in K = UΛUᵀ.
 
     clip: Λ̃ = max(Λ, 0), T = UΛ₊⁻¹Uᵀ; flip: Λ̃ = |Λ|, T = U|Λ|⁻¹Uᵀ; shift: k̃(x, z) = k(x, z) − min(λmin, 0)·[x = z].
 
-    Clip and flip give a Mercer kernel on all points, of features φ(x) = |Λ|^(−½)Uᵀk_x: what is done to training rows is
-    done to new ones. Shift is positive semi-definite on the training points, and leaves all values between different
-    points as they are. "raise" refuses an indefinite matrix, with a witness. The training points are those of the fit:
-    an estimator binds the kernel to them, as it resolves a bandwidth; or give them.
+    Clip and flip give a Mercer kernel on all points, with features φ(x) = |Λ|^(−½)Uᵀk_x: new rows are treated like
+    training rows. Shift is positive semi-definite on the training points, and does not change values between different
+    points. "raise" refuses an indefinite matrix, with a witness. An estimator binds the kernel to the training points
+    of its fit, as it resolves a bandwidth, unless `points` are given.
 
     Parameters
     ----------
     kernel : Kernel
     policy : {"clip", "flip", "shift", "raise"}, default "clip"
     points : rows or objects, optional
-        The training points, for a precomputed kernel their matrix; by default those of the first fit.
+        The training points, or their matrix for a precomputed kernel; by default those of the first fit.
 
     Attributes
     ----------
     repair : SpectralRepair or None
-        The effect, once the points are known.
+        The effect of the repair, if the points are known.
 
     References
     ----------
@@ -150,7 +151,7 @@ class RepairedKernel(Kernel):
             self._set("repair", self._examined(K))
 
     def __eq__(self, other: object) -> bool:
-        """Of one kernel and policy, on the same points: not on equal ones, of which there may be many."""
+        """Whether kernel and policy are equal and the points are the same object (comparing them would be slow)."""
         return isinstance(other, RepairedKernel) and self._identity() == other._identity()
 
     def __hash__(self) -> int:
@@ -170,7 +171,7 @@ class RepairedKernel(Kernel):
 
     @classmethod
     def restored(cls, kernel: Kernel, policy: str, points: Any, repair: SpectralRepair | None) -> RepairedKernel:
-        """The kernel of these parts, as they were when it was saved: nothing is decomposed again."""
+        """The kernel from its saved parts, without another decomposition."""
         made = cls(kernel, policy)
         if (points is None) != (repair is None):
             raise InvalidInput(message("RepairedKernel", "points without a repair", "give both, or neither"))
@@ -178,7 +179,7 @@ class RepairedKernel(Kernel):
             wide = np.ndim(repair.basis) == 2 and len(repair.basis) == repair.n == count(points)
             if not wide or repair.policy != made.policy or not made.kernel.is_resolved:
                 given = f"a repair of {repair.n} points by {repair.policy!r} for {count(points)} by {policy!r}"
-                raise InvalidInput(message("RepairedKernel", given, "give the one of these points"))
+                raise InvalidInput(message("RepairedKernel", given, "give the repair of these points"))
         made._set("points", points)
         made._set("repair", repair)
         return made
@@ -222,27 +223,25 @@ class RepairedKernel(Kernel):
         return self.kernel.diagonal(X) + self.repair.shift
 
     def features(self, X: Any) -> NDArray[np.float64]:
-        """φ(x) = |Λ|^(−½)Uᵀk_x of each row: of the policies clip and flip."""
+        """φ(x) = |Λ|^(−½)Uᵀk_x of each row, for the policies clip and flip."""
         assert self.repair is not None
         if self.space.numbered:
             return np.asarray(X, np.float64) @ self.repair.basis
         return np.asarray(self._values(X, self.points), np.float64) @ self.repair.basis
 
     def _training_features(self, Z: Any) -> NDArray[np.float64]:
-        """Of columns: for a precomputed kernel these are training points by number, or all of them."""
+        """The features of columns, which for a precomputed kernel are indices of training points, or None for all."""
         if not self.space.numbered:
             return self.features(Z)
         return self.features(self.points if Z is None else self.points[np.asarray(Z)])
 
     def _values(self, X: Any, Z: Any) -> Any:
         if self.space.vectors:
-            return (
-                KernelOperator(self.kernel, X, Z).toarray() if Z is not X else KernelOperator(self.kernel, X).toarray()
-            )
+            return KernelOperator(self.kernel, X, None if Z is X else Z).toarray()
         return self.kernel.block(X, Z)
 
     def _same(self, X: Any, Z: Any) -> NDArray[np.bool_]:
-        """[x = z]; rows of kernel values are training points where they are rows of the training matrix."""
+        """[x = z]. Rows of kernel values are training points if they are rows of the training matrix."""
         if self.space.numbered:
             index = np.arange(self.points.shape[0]) if Z is None or Z is X else np.asarray(Z)
             return np.asarray(_codes(X)[:, None] == _codes(self.points)[index][None, :])
@@ -254,7 +253,7 @@ class RepairedKernel(Kernel):
 
 
 def _codes(X: Any) -> NDArray[Any]:
-    """A value for each row that is the same for equal rows."""
+    """A code for each row, the same for equal rows."""
     points = points_of(X)
     if isinstance(points, VectorPoints):
         rows = np.ascontiguousarray(points.dense(), np.float64) + 0.0  # −0 is 0
@@ -269,27 +268,27 @@ def _dtype(X: Any) -> Any:
 
 
 def repair_kernel(k: Kernel | str | Any, X: Any = None, policy: str = "clip") -> RepairedKernel:
-    """k̃ with a positive semi-definite matrix on X: negative eigenvalues clipped, flipped or shifted away.
+    """k̃ with a positive semi-definite matrix on X: negative eigenvalues are clipped, flipped or shifted.
 
     Parameters
     ----------
     k : Kernel, str or callable
-        For a matrix of similarities ``Precomputed()``, with X the matrix.
+        For a matrix of similarities use ``Precomputed()``, with the matrix as X.
     X : rows, objects or a matrix, optional
         The training points. Without them the kernel is bound to the rows of the first fit.
     policy : {"clip", "flip", "shift", "raise"}, default "clip"
-        Clip takes negative directions for noise, flip for information; shift leaves all similarities of different
-        points as they are, and adds a ridge where K is all but definite. "raise" refuses, with the witness.
+        Clip treats negative directions as noise, flip as information. Shift keeps the similarities of different points,
+        and suits a K that is almost positive semi-definite. "raise" refuses an indefinite matrix, with a witness.
 
     Returns
     -------
     RepairedKernel
-        A kernel for every estimator. Its `repair` states the effect.
+        A kernel for any estimator. Its `repair` describes the effect.
 
     Raises
     ------
     NotAKernel
-        By "raise", where the matrix is indefinite.
+        With policy "raise", if the matrix is indefinite.
 
     Examples
     --------

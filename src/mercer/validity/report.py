@@ -1,4 +1,4 @@
-"""The answer to "is it a kernel?", for people and for programs."""
+"""The report of check_kernel: verdict, proof, witness and evidence."""
 
 from __future__ import annotations
 
@@ -17,53 +17,54 @@ __all__ = ["KernelReport"]
 
 _VERDICTS = {
     "proved": "a Mercer kernel: proved",
-    "declared": "a Mercer kernel by what its class declares, which was not derived here; no witness was found",
+    "declared": "a Mercer kernel as its class declares, without a proof here; no witness was found",
     "measured": "positive semi-definite to rounding: all eigenvalues of this matrix were computed",
     "refuted": "not a Mercer kernel: refuted by a witness",
-    "undefined": "not defined everywhere: the formula has no value at some points; nothing else was found against it",
-    "supported": "undecided: no proof by the rules, and no witness against it was found",
+    "undefined": "not defined everywhere: the formula has no value at some points; no witness was found elsewhere",
+    "supported": "undecided: neither a proof by the rules nor a witness was found",
 }
 
 
 @dataclass(frozen=True)
 class KernelReport:
-    """What is known about a function: proof, evidence, refutation; `str` is for people.
+    """The result of ``check_kernel``: proof, evidence or refutation. ``print`` it to read it.
 
     Attributes
     ----------
     kernel : Kernel
-        With its parameters as numbers.
+        The kernel with all parameters resolved to numbers.
     domain : str
         The rows that the answer is about.
     verdict : {"proved", "declared", "measured", "refuted", "undefined", "supported"}
-        "measured" is of a given matrix; "undefined" is a formula that has no value at `gap`, of which nothing is proved
-        or refuted where it has values; "supported" is undecided: no proof and no witness.
+        "declared" relies on the class of the kernel; "measured" is about a given matrix only; "undefined" means that
+        the formula has no value at `gap`, and is neither proved nor refuted elsewhere; "supported" means that neither a
+        proof nor a witness was found.
     derivation : Derivation or None
         The proof, a tree of closure rules.
     witness : Witness or None
         The refutation.
     gap : Gap or None
-        Points at which the formula has no value: 0/0, the logarithm of a negative number. A proof or a witness is about
-        points where it has values.
+        Points at which the formula has no value, such as 0/0 or the logarithm of a negative number. A proof or a
+        witness is about points where it has values.
     conditional : Derivation or None
-        Of conditional positive definiteness (Σ cᵢ = 0), for what is no Mercer kernel.
+        The proof of conditional positive definiteness (Σ cᵢ = 0) of a function that is not a Mercer kernel.
     spectrum : Spectrum or None
-        Of the kernel matrix of X.
+        The spectrum of the kernel matrix of X.
     sets : int
-        How many point sets were searched.
+        Number of point sets that were searched.
     worst : float
-        The most negative λmin/λmax that was seen on them.
+        The most negative λmin/λmax on these sets.
     smallest_diagonal, largest_cosine : float
-        min k(x, x) and max|k(x, z)|/√(k(x, x)k(z, z)) on them.
+        min k(x, x) and max|k(x, z)|/√(k(x, x)k(z, z)) on these sets.
     conditional_worst : float
-        As `worst`, of the centred matrices.
+        The most negative λmin/λmax of the centred matrices.
     ranges : tuple of str
-        For which parameters the family is a kernel.
+        The parameters for which the family is known to be a kernel.
     obstacles : tuple of str
-        Where a proof came to an end.
+        The conditions that a proof would have needed.
     notes : tuple of str
     by_parameters : tuple of (dict, str)
-        The verdict for each choice of the parameters that were to be varied, or "refused: " and why.
+        The verdict for each choice of the parameters in `vary`, or "refused: " and the reason.
     """
 
     kernel: Kernel
@@ -86,11 +87,11 @@ class KernelReport:
 
     @property
     def is_mercer(self) -> bool | None:
-        """True where that is proved, declared or measured, False where it is refuted, None where neither is known."""
+        """True if proved, declared or measured; False if refuted; None otherwise."""
         return {"proved": True, "declared": True, "measured": True, "refuted": False}.get(self.verdict)
 
     def require(self) -> KernelReport:
-        """The report itself, unless the function is refuted: then NotAKernel, with the witness.
+        """The report itself; raises NotAKernel, with the witness, if the function is refuted.
 
         >>> import mercer
         >>> mercer.check_kernel("gaussian(gamma=1.0)").require().verdict
@@ -103,7 +104,7 @@ class KernelReport:
         return self
 
     def lines(self) -> Iterator[tuple[str, str]]:
-        """(label, text), in reading order; a text may have several lines."""
+        """(label, text) in reading order; a text may have several lines."""
         yield "verdict", _VERDICTS[self.verdict]
         yield "on", self.domain
         if self.derivation is not None and self.witness is None:
@@ -127,7 +128,7 @@ class KernelReport:
 
     def _conditional(self) -> str:
         if self.conditional is not None:
-            claim = "conditionally positive definite: it is a kernel after centring; minus it is CND:"
+            claim = "conditionally positive definite (a kernel after centring), because its negative is CND:"
             return f"{claim}\n{self.conditional}"
         seen = min(self.conditional_worst, self.spectrum.conditional or 0.0 if self.spectrum else 0.0)
         if seen < -1e-9:

@@ -1,4 +1,4 @@
-"""Which rows a question about a kernel is about."""
+"""The domain of a check: which rows a proof or a search is about."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from mercer.validity.arithmetic.ranges import Domain
 __all__ = ["chosen_columns", "domain_of", "needs_columns", "of_histograms", "refused", "widths_to_draw"]
 
 _NEGATIVE = (-1.0, -1e-3, -1e3)
-"""Entries of which a kernel that is meant for non-negative rows refuses every one."""
+"""Test entries: a kernel for non-negative rows refuses all of them."""
 
 
 def domain_of(
     kernel: Kernel, rows: Any, e: Expression | None, n_features: int | None, non_negative: bool | None
 ) -> Domain:
-    """Rows without negative entries in the columns in which the kernel refuses them, or in all: where that is asked
-    for, and where the formula is meant for such rows and X has no others.
+    """The rows to consider: without negative entries in the columns in which the kernel refuses them.
+
+    All columns have no negative entries if `non_negative` is True, or by default if the formula is for histograms and
+    the rows have none.
     """
     d = int(rows.shape[1]) if rows is not None else n_features
     widths = set(_widths(kernel))
@@ -36,8 +38,8 @@ def domain_of(
 
 
 def refused(kernel: Kernel, d: int | None) -> bool | frozenset[int]:
-    """The columns in which the kernel takes no negative entries; all, where that holds for any other column, too."""
-    # Where their number is open, one more than are named stands for all the others.
+    """The columns in which the kernel refuses negative entries: True for all, False for none."""
+    # If d is not given, one column more than those named stands for all others.
     width = d if d is not None else 2 + max(chosen_columns(kernel), default=-1)
     row = np.ones((1, width))
 
@@ -57,18 +59,18 @@ def refused(kernel: Kernel, d: int | None) -> bool | frozenset[int]:
 
 
 def of_histograms(e: Expression | None, rows: Any) -> bool:
-    """Whether a formula has pairings that are meant for rows without negative entries, and these have none."""
+    """Whether a formula has pairings for histograms, and the rows have no negative entries."""
     kinds = [] if e is None else [leaf.value[0] for leaf in leaves(e) if leaf.op == "pairing"]
     return ("min_sum" in kinds or "chi2" in kinds) and bool(rows.min() >= 0)
 
 
 def chosen_columns(kernel: Kernel) -> list[int]:
-    """The indices of all columns that are chosen within."""
+    """The indices of all columns that the kernel or its parts select."""
     return [column for column in _columns(kernel) if isinstance(column, int)]
 
 
 def needs_columns(kernel: Kernel) -> bool:
-    """Whether columns are chosen by name."""
+    """Whether the kernel or its parts select columns by name."""
     return any(isinstance(column, str) for column in _columns(kernel))
 
 
@@ -80,7 +82,7 @@ def _columns(kernel: Kernel) -> Iterable[Any]:
 
 
 def _widths(kernel: Kernel) -> Iterable[int]:
-    """The numbers of columns that length-scales ask for."""
+    """The numbers of columns that length-scales require."""
     if isinstance(kernel, Rescaled):
         yield len(kernel.scales)
     elif not isinstance(kernel, OnColumns):
@@ -89,7 +91,7 @@ def _widths(kernel: Kernel) -> Iterable[int]:
 
 
 def widths_to_draw(kernel: Kernel, d: int | None, some: Iterable[int], most: int) -> list[int]:
-    """In how many columns points are drawn: no more than so many, for further ones of zeros change no pairing."""
+    """The numbers of columns in which points are drawn, at most `most`: zeros in further columns change no pairing."""
     least = 1 + max(chosen_columns(kernel), default=0)
     if d is None:
         return [width for width in some if width >= least] or [least]

@@ -1,4 +1,4 @@
-"""What the kernel matrix of given rows says: symmetry, diagonal, both ends of its spectrum, in its own precision."""
+"""The spectrum of a kernel matrix in its own precision: both ends, with its symmetry and diagonal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mercer.solvers import BlockKrylov, Eigenproblem, leading_pairs, solve
 __all__ = ["DENSE_UP_TO", "Spectrum", "spectrum_of"]
 
 DENSE_UP_TO = 1000
-"""Rows up to which LAPACK finds all eigenvalues; beyond it block Krylov finds the two ends."""
+"""Up to so many rows LAPACK computes all eigenvalues; for more rows block Krylov computes the two ends."""
 
 KRYLOV_STEPS = 30
 TOLERANCE = 1e-5
@@ -22,31 +22,34 @@ TOLERANCE = 1e-5
 
 @dataclass(frozen=True)
 class Spectrum:
-    """The ends of a kernel matrix's spectrum, and what follows from them.
+    """The ends of the spectrum of a kernel matrix, and derived quantities.
 
     Attributes
     ----------
     n : int
+        Size of the matrix.
     dtype : str
-        Of the entries, which sets the rounding.
+        The dtype of the entries, which determines the rounding.
     smallest, largest : float
-        Eigenvalues; by Lanczos each is a value of a unit vector, so that `smallest` is never too small.
+        The extreme eigenvalues. Block Krylov gives Rayleigh quotients, so that `smallest` is never below λmin.
     resolution : float
-        Each eigenvalue is known to this, relative to the largest.
+        The error of each eigenvalue relative to the largest.
     threshold : float
-        eps·n: |λ|/λmax up to which rounding of the entries explains λ (‖E‖₂ ≤ n max|Eᵢⱼ| ≤ n·eps·max|Kᵢⱼ|).
+        eps·n: rounding of the entries can cause |λ|/λmax up to this (‖E‖₂ ≤ n max|Eᵢⱼ| ≤ n·eps·max|Kᵢⱼ|).
     condition : float
-        λmax/λmin; inf where the matrix is singular to rounding.
+        λmax/λmin; inf if the matrix is singular to rounding.
     effective_rank : float
-        (Σλ)²/Σλ²: how many equal eigenvalues would be as spread out.
+        (Σλ)²/Σλ²; it is r for r equal eigenvalues.
     rank : int or None
-        Eigenvalues above the threshold, where all are known.
+        Number of eigenvalues above the threshold, if all were computed.
     asymmetry : float
         max|K − Kᵀ|/max|K|.
     smallest_diagonal, largest_cosine : float
-        min k(x, x), and max|k(x, z)|/√(k(x, x)k(z, z)), which is 1 at most for a kernel.
+        min k(x, x), and max|k(x, z)|/√(k(x, x)k(z, z)), which is at most 1 for a kernel.
     conditional : float or None
-        λmin/λmax of HKH, K centred.
+        λmin/λmax of the centred matrix HKH.
+    leading : array of int
+        The rows of the largest entries of the eigenvector of λmin.
     """
 
     n: int
@@ -63,7 +66,6 @@ class Spectrum:
     largest_cosine: float
     conditional: float | None
     leading: NDArray[np.intp]
-    """The rows of the largest entries of the eigenvector of λmin."""
 
     @property
     def ratio(self) -> float:
@@ -73,14 +75,26 @@ class Spectrum:
 
     @property
     def is_indefinite(self) -> bool:
-        """Whether λmin is more negative than rounding explains."""
+        """Whether λmin is negative beyond rounding."""
         return self.ratio < -self.threshold
 
 
 def spectrum_of(K: Operator, most: int = 60, eps: float | None = None, dense: int = DENSE_UP_TO) -> Spectrum:
-    """Both ends of the spectrum of a kernel matrix, relative to the rounding of its entries (`eps`, or their dtype's).
+    """The spectrum of a kernel matrix, or only its ends if it is large, relative to the rounding of its entries.
 
-    All eigenvalues up to `dense` rows, the two ends by block Krylov beyond. `leading` has `most` rows.
+    Parameters
+    ----------
+    K : Operator of shape (n, n)
+    most : int
+        Length of `leading`.
+    eps : float, optional
+        The rounding of the entries; by default that of their dtype.
+    dense : int
+        Up to so many rows all eigenvalues are computed; for more rows block Krylov computes the two ends.
+
+    Returns
+    -------
+    Spectrum
 
     Examples
     --------
@@ -105,7 +119,7 @@ def spectrum_of(K: Operator, most: int = 60, eps: float | None = None, dense: in
         rank = int(np.count_nonzero(np.abs(values) > unit * n * np.max(np.abs(values))))
         conditional = _conditional(block) if n <= DENSE_UP_TO else None
     else:
-        # Entries that are dear to compute are kept: some dozens of products follow.
+        # Expensive entries are stored, because dozens of products follow.
         K = K if getattr(K, "cheap", True) else Dense(K.toarray(), symmetric=True)
         ends, v, resolution = _lanczos(K, unit * n)
         probe = np.sign(np.random.default_rng(1).standard_normal((n, 32)))
@@ -130,13 +144,13 @@ def spectrum_of(K: Operator, most: int = 60, eps: float | None = None, dense: in
 
 
 def _lanczos(K: Operator, threshold: float) -> tuple[tuple[float, float], NDArray[Any], float]:
-    """λmin, λmax, the vector of λmin, and how well they are known: λmin as the top of λmax·I − K."""
+    """(λmin, λmax), the vector of λmin, and the error. λmin is computed as the top of a shift·I − K."""
     tolerance = max(threshold / 8, TOLERANCE)
     solver = BlockKrylov(tol=tolerance, max_steps=KRYLOV_STEPS)
     top = solve(solver, Eigenproblem(K, 1)).x
     assert top is not None
     largest = float(top.values[0])
-    # A bound of |λ| from above, so that the top of the difference is its largest in size too.
+    # An upper bound of |λ|, so that the top eigenvalue of the difference is also its largest in magnitude.
     shift = 1.01 * max(abs(largest), float(np.max(np.abs(K.diagonal()))))
     low = BlockKrylov(tol=tolerance, max_steps=KRYLOV_STEPS, start_from="random")
     mirrored = Sum(Scaled(Identity(K.shape[0], K.dtype), shift), Scaled(K, -1.0))

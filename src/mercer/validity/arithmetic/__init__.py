@@ -1,1 +1,1 @@
-"""Exact and interval arithmetic, and the ranges of what a formula is made of."""
+"""Exact and interval arithmetic on formulas, and the ranges of their values."""

@@ -1,4 +1,4 @@
-"""Formulas with rational numbers: what proofs are about, and how large a formula may be."""
+"""Formulas with exact rational numbers, as proofs use them, and limits on their size."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = [
 ]  # fmt: skip
 
 MOST_NODES, DEEPEST = 6000, 60
-"""Of a formula about which the rules and the search are asked: a text of 10,000 letters has fewer nodes."""
+"""Most nodes and depth of a formula for the rules and the search; a text of 10,000 letters has fewer nodes."""
 
 MOST_BITS = 4096
-"""Of a power of a rational number that is written out."""
+"""Most bits of a power of a rational number that is computed."""
 
 
 def number(value: int | float | Fraction) -> Expression:
@@ -31,7 +31,7 @@ ZERO = number(0)
 
 
 class Size(NamedTuple):
-    """Of a formula: its nodes when it is written out, shared ones each time; the different ones; how deep it is."""
+    """The size of a formula: nodes when written out (shared ones each time), different nodes, and depth."""
 
     written: int
     different: int
@@ -39,12 +39,12 @@ class Size(NamedTuple):
 
     @property
     def is_small(self) -> bool:
-        """Whether the rules are asked about it."""
+        """Whether the rules handle a formula of this size."""
         return self.written <= MOST_NODES and self.depth <= DEEPEST
 
 
 def size(e: Expression) -> Size:
-    """The size of a formula, in time that grows with its different nodes.
+    """The size of a formula, in time proportional to its different nodes.
 
     >>> s = Expression("pairing", (), ("dot", ()))
     >>> t = s * s
@@ -59,7 +59,7 @@ def size(e: Expression) -> Size:
 
 
 def leaves(e: Expression) -> list[Expression]:
-    """The different pairings within, and the parameters.
+    """The different pairings and parameters in a formula.
 
     >>> leaves(Expression("pairing", (), ("dot", ())) + 1.0)
     [dot]
@@ -68,7 +68,7 @@ def leaves(e: Expression) -> list[Expression]:
 
 
 def _each(e: Expression) -> Iterator[Expression]:
-    """Every different node once, after its arguments; without a stack of calls, for it may be deep."""
+    """Every different node once, after its arguments; not recursive, because formulas can be deep."""
     seen, waiting = set[Expression](), [e]
     while waiting:
         one = waiting[-1]
@@ -83,12 +83,12 @@ def _each(e: Expression) -> Iterator[Expression]:
 
 
 def small_and_exact(e: Expression | None) -> Expression | None:
-    """The formula with rational numbers, if there is one, and it is small enough to be asked about."""
+    """The formula with rational numbers; None without a formula, or if it is too large or not finite."""
     return exactly(e) if e is not None and size(e).is_small else None
 
 
 def exactly(e: Expression) -> Expression | None:
-    """The same formula with each float as the rational number that it is; None for infinities and for parameters."""
+    """The same formula with each float as an exact rational number; None for infinities and for parameters."""
     if e.op == "const":
         return number(e.value) if math.isfinite(e.value) else None
     if e.op in LEAVES:
@@ -103,7 +103,7 @@ def exactly(e: Expression) -> Expression | None:
 
 
 def build(op: str, args: Sequence[Expression], value: Fraction | None = None) -> Expression:
-    """op(args), as a number where it is a rational one that has no more than so many bits."""
+    """op(args), evaluated if the result is a rational number of at most `MOST_BITS` bits."""
     if op == "pow":
         assert value is not None
         return power(args[0], value)
@@ -130,7 +130,7 @@ def power(e: Expression, exponent: Fraction) -> Expression:
 
 
 def rational_power(value: Fraction, exponent: Fraction) -> Fraction | None:
-    """value^exponent where that is a rational number of few bits, and is found without a root.
+    """value^exponent if the exponent is an integer and the result has few bits; otherwise None.
 
     >>> rational_power(Fraction(2, 3), Fraction(-2)), rational_power(Fraction(2), Fraction(1, 2))
     (Fraction(9, 4), None)
@@ -163,12 +163,12 @@ def sides(e: Expression) -> frozenset[str]:
 
 
 def is_known(view: object) -> bool:
-    """Whether a view is one of ours, of which the rules know what it does to the rows."""
+    """Whether a view is one of mercer's, whose effect on the rows is known to the rules."""
     return type(view) in (Columns, LengthScales, Circle)
 
 
 def _at(place: int, found: int) -> Callable[[Fraction], Fraction | None]:
-    """A function of which one rational value is known."""
+    """A function that has one known rational value, `found` at `place`."""
     return lambda value: Fraction(found) if value == place else None
 
 

@@ -1,4 +1,4 @@
-"""Arithmetic on intervals of decimal numbers, rounded outwards: what comes out holds the exact value."""
+"""Interval arithmetic on decimal numbers, rounded outwards: each result contains the exact value."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ __all__ = ["Arithmetic", "Interval", "Undecided", "Undefined", "enclosing", "exa
 
 _WIDEST = 999_999
 _MOST_TURNS = 400
-"""Digits of a number up to which its sine is computed; of a larger one it is anything from −1 to 1."""
+"""The sine of a number with more digits than this is bounded by −1 and 1 only."""
 
 
 class Undefined(ArithmeticError):
-    """The function has no real value there: log of a negative number, division by 0."""
+    """The function has no real value at the argument, such as log of a negative number or division by 0."""
 
 
 class Undecided(ArithmeticError):
-    """The interval is too wide to say; more digits may help."""
+    """The interval is too wide to decide; more digits may help."""
 
 
 class Interval(NamedTuple):
@@ -47,7 +47,7 @@ def enclosing(value: float) -> Interval:
 
 
 class Arithmetic:
-    """The operations of formulas, with so many digits.
+    """The operations of formulas with a given number of digits.
 
     Examples
     --------
@@ -113,17 +113,17 @@ class Arithmetic:
         return Interval(max(a.lo, b.lo), max(a.hi, b.hi))
 
     def less(self, a: Interval, b: Interval) -> Interval:
-        """1 where a < b, 0 where not."""
+        """1 if a < b, otherwise 0."""
         if a.hi < b.lo or a.lo >= b.hi:
             return exactly(int(a.hi < b.lo))
         raise Undecided("a comparison of nearly equal numbers")
 
     def less_equal(self, a: Interval, b: Interval) -> Interval:
-        """1 where a ≤ b, 0 where not."""
+        """1 if a ≤ b, otherwise 0."""
         return self.sub(exactly(1), self.less(b, a))
 
     def power(self, a: Interval, exponent: float) -> Interval:
-        """a^exponent, a natural number by multiplication."""
+        """a^exponent, by multiplication if the exponent is an integer."""
         if exponent < 0:
             return self.div(exactly(1), self.power(a, -exponent))
         if exponent == int(exponent):
@@ -137,7 +137,7 @@ class Arithmetic:
         return Interval(low.lo, top.hi)
 
     def _repeated(self, a: Interval, exponent: int) -> Interval:
-        """a^exponent by repeated squaring; the odd power is increasing, and the even one that of |a|."""
+        """a^exponent by repeated squaring. An odd power is increasing; an even one is that of |a|."""
         if exponent % 2 == 0:
             a = self.abs(a)
         if a.lo < 0 < a.hi:
@@ -156,7 +156,7 @@ class Arithmetic:
     # ---- transcendental ----------------------------------------------------------------------------------------------
 
     def _rounded(self, function: Callable[[Decimal], Decimal], a: Interval) -> Interval:
-        """An increasing function, whose values decimal rounds correctly."""
+        """The range of an increasing function that `decimal` rounds correctly."""
         try:
             lo, hi = self._near.next_minus(function(a.lo)), self._near.next_plus(function(a.hi))
         except decimal.Overflow:
@@ -171,7 +171,7 @@ class Arithmetic:
     def log(self, a: Interval) -> Interval:
         """The natural logarithm."""
         if a.lo <= 0:
-            raise Undefined("the logarithm of no positive number") if a.hi <= 0 else Undecided("a logarithm near 0")
+            raise Undefined("the logarithm of a number ≤ 0") if a.hi <= 0 else Undecided("a logarithm near 0")
         return self._rounded(self._near.ln, a)
 
     def sqrt(self, a: Interval) -> Interval:
@@ -184,7 +184,7 @@ class Arithmetic:
         return Interval(max(lo, Decimal(0)), hi)
 
     def tanh(self, a: Interval) -> Interval:
-        """1 − 2/(e²ᵃ + 1), increasing; |tanh| ≤ 1 carries what would overflow."""
+        """1 − 2/(e²ᵃ + 1), which is increasing; |tanh| ≤ 1 bounds it where the exponential would overflow."""
         far = Decimal(4 * self.digits)
         ends = []
         for end in a:
@@ -201,7 +201,7 @@ class Arithmetic:
         return self.sin(self.add(a, self.mul(pi(self.digits), exactly("0.5"))))
 
     def sin(self, a: Interval) -> Interval:
-        """The Taylor series about 0 of the midpoint's remainder, widened by the half-width (|sin′| ≤ 1)."""
+        """The Taylor series at the midpoint modulo 2π, widened by the half-width of a (because |sin′| ≤ 1)."""
         if (beyond := max(a.lo.adjusted(), a.hi.adjusted())) > _MOST_TURNS:
             return Interval(Decimal(-1), Decimal(1))
         fine = Arithmetic(self.digits + max(0, beyond) + 10)
@@ -214,7 +214,7 @@ class Arithmetic:
         while n < 20 or max(term.lo.copy_abs(), term.hi.copy_abs()) > small:
             term = fine.neg(fine.div(fine.mul(term, fine.mul(rest, rest)), exactly((n + 1) * (n + 2))))
             total, n = fine.add(total, term), n + 2
-        # The terms alternate and fall from here on, so the last one bounds what was left out.
+        # From here on the terms alternate and decrease, so the last one bounds the remainder.
         spread = fine._up.add(radius, max(term.lo.copy_abs(), term.hi.copy_abs()))
         lo, hi = fine._down.subtract(total.lo, spread), fine._up.add(total.hi, spread)
         return Interval(max(lo, Decimal(-1)), min(hi, Decimal(1)))
@@ -236,7 +236,7 @@ def pi(digits: int) -> Interval:
 
 
 def _arctan_inverse(x: int, scale: int) -> int:
-    """scale · arctan(1/x) = scale · Σ (−1)ⁿ/((2n + 1)x²ⁿ⁺¹), in whole numbers."""
+    """scale · arctan(1/x) = scale · Σ (−1)ⁿ/((2n + 1)x²ⁿ⁺¹) in integers."""
     term = scale // x
     total, n = term, 1
     while term:

@@ -1,4 +1,4 @@
-"""The formula of a kernel at decimal points, to any number of digits, with bounds that hold."""
+"""Evaluates the formula of a kernel at decimal points to any number of digits, with rigorous bounds."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _Row: TypeAlias = tuple[Interval, ...]
 ZERO = exactly(0)
 
 DEEPEST = 200
-"""Of a formula whose values are computed node by node, a call for each."""
+"""Largest depth of a formula that is evaluated, because evaluation is recursive."""
 
 
 def can_evaluate(e: Expression) -> bool:
-    """Whether all views of the rows are ones that are known here, and the formula is not nested too deeply."""
+    """Whether all views of the rows are known here, and the formula is not nested too deeply."""
     found = leaves(e)
     return all(leaf.op != "param" and all(map(is_known, leaf.value[1])) for leaf in found) and size(e).depth <= DEEPEST
 
 
 def quadratic_form(e: Expression, points: Sequence[Point], z: Sequence[Decimal], digits: int) -> Interval:
-    """An interval that holds Σ zᵢzⱼ k(xᵢ, xⱼ).
+    """An interval that contains Σ zᵢzⱼ k(xᵢ, xⱼ).
 
     >>> from mercer.kernels import Linear, trace
     >>> quadratic_form(trace(Linear()), [(Decimal(1),), (Decimal("0.5"),)], [Decimal(1), Decimal(-1)], 30)
@@ -42,7 +42,7 @@ def quadratic_form(e: Expression, points: Sequence[Point], z: Sequence[Decimal],
 
 
 def kernel_value(e: Expression, x: Point, z: Point, digits: int) -> Interval:
-    """An interval that holds k(x, z).
+    """An interval that contains k(x, z).
 
     >>> from mercer.kernels import Gaussian, trace
     >>> value = kernel_value(trace(Gaussian(gamma=1.0)), (Decimal(0),), (Decimal(1),), 20)
@@ -70,7 +70,7 @@ def _apply(a: Arithmetic, e: Expression, value: Callable[[Expression], Interval]
     if e.op == "pow":
         return a.power(value(e.args[0]), e.value)
     if e.op == "where":
-        # Only the branch that is taken, so that the other one may have no value.
+        # Only the selected branch is evaluated, because the other one may have no value.
         return value(e.args[1] if value(e.args[0]).lo > 0 else e.args[2])
     operation: Callable[..., Interval] = getattr(a, e.op)
     return operation(*map(value, e.args))

@@ -1,4 +1,4 @@
-"""Between which numbers the values of an exact formula lie, on all rows of a domain; rounded outwards."""
+"""Bounds on the values of an exact formula over all rows of a domain, rounded outwards."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ INFINITY = Decimal("Infinity")
 EVERYTHING = Interval(-INFINITY, INFINITY)
 _A = Arithmetic(30)
 _EXACT_POWER = 64
-"""Whole exponents up to this are multiplied out; of larger ones only the side of 1 is told."""
+"""Powers with larger exponents are only bounded by 1, from above or below."""
 
 
 @dataclass(frozen=True)
 class Domain:
-    """The rows that are asked about.
+    """The rows that a proof or a search is about.
 
     Attributes
     ----------
     non_negative : bool or frozenset of int
-        Whether no entry is negative, or the columns in which none is.
+        Whether no entry is negative, or the columns without negative entries.
     d : int or None
-        The number of columns; None for every number.
+        The number of columns; None for any number.
     """
 
     non_negative: bool | frozenset[int] = False
@@ -50,7 +50,7 @@ class Domain:
         return self.non_negative if isinstance(self.non_negative, bool) else column in self.non_negative
 
     def seen(self, views: Sequence[Any]) -> Domain:
-        """The rows that these views show.
+        """The domain of the rows after these views.
 
         >>> Domain(True, 3).seen([Columns((2,))])
         Domain(non_negative=True, d=1)
@@ -65,7 +65,7 @@ class Domain:
     def _through(self, view: Any) -> Domain:
         if not is_known(view):
             return Domain()
-        if isinstance(view, Circle):  # cosines and sines, so twice as many
+        if isinstance(view, Circle):  # a cosine and a sine for each column
             return Domain(False, None if self.d is None else 2 * self.d)
         if isinstance(view, Columns):
             kept = [self.holds(column) for column in view.indices]
@@ -85,7 +85,7 @@ class Domain:
 
 @lru_cache(maxsize=4096)
 def range_of(e: Expression, domain: Domain) -> Interval:
-    """Bounds on the values, where there are any; not the tightest, always true.
+    """Bounds on the values of a formula where it has any; always true, but not always the tightest.
 
     >>> from mercer.kernels import Gaussian, trace
     >>> from mercer.validity.arithmetic.exact import exactly
@@ -137,7 +137,7 @@ def _power(a: Interval, p: Fraction) -> Interval:
     if p < 0:
         return _reciprocal(_power(a, -p))
     whole = p.denominator == 1
-    if not whole:  # of a negative number there is none
+    if not whole:  # a negative base has no real power
         a = Interval(max(a.lo, Decimal(0)), max(a.hi, Decimal(0)))
     elif p % 2 == 0:
         a = _absolute(a)
@@ -146,7 +146,7 @@ def _power(a: Interval, p: Fraction) -> Interval:
 
 
 def _raised(value: Decimal, p: Fraction) -> Interval:
-    """value^p of a number ≥ 0."""
+    """value^p for a value ≥ 0."""
     if value in (0, 1) or value == INFINITY:
         return exactly(value)
     beyond = Interval(Decimal(0), Decimal(1)) if value < 1 else Interval(Decimal(1), INFINITY)
@@ -161,7 +161,7 @@ def _raised(value: Decimal, p: Fraction) -> Interval:
 
 
 def _increasing(function: Callable[[Interval], Interval], least: Decimal, most: Decimal) -> Callable[..., Interval]:
-    """Of a function with values from `least` at −∞ to `most` at ∞."""
+    """The bounds of an increasing function with values from `least` at −∞ to `most` at ∞."""
 
     def end(value: Decimal) -> Interval:
         if value.is_infinite():

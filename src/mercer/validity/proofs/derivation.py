@@ -1,4 +1,4 @@
-"""A proof as a tree: what is claimed, by which rule, from which premises; and formulas as a person writes them."""
+"""A proof as a tree of claims, rules and premises, and formulas in mathematical notation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Derivation:
         A closure rule, or the theorem at a leaf.
     premises : tuple of Derivation
     declared : bool
-        Whether the claim rests on the word of a class outside mercer, and on no theorem.
+        Whether the claim relies on a declaration of a class outside mercer instead of a theorem.
 
     Examples
     --------
@@ -38,11 +38,11 @@ class Derivation:
 
     @property
     def rests_on_declaration(self) -> bool:
-        """Whether any claim within rests on the word of a class outside mercer."""
+        """Whether any claim in the tree relies on a declaration of a class outside mercer."""
         return self.declared or any(premise.rests_on_declaration for premise in self.premises)
 
     def lines(self) -> Iterator[str]:
-        """The tree, a line for each claim."""
+        """The tree, one line for each claim."""
         yield f"{self.claim}  [{self.rule}]"
         for place, premise in enumerate(self.premises):
             last = place == len(self.premises) - 1
@@ -51,7 +51,7 @@ class Derivation:
                 yield mark + line
 
     def rules(self) -> frozenset[str]:
-        """The names of all rules that were used.
+        """The names of all rules in the tree.
 
         >>> Derivation("a", "sum", (Derivation("b", "product"),)).rules() == {"sum", "product"}
         True
@@ -73,7 +73,7 @@ _SUPERSCRIPT = str.maketrans("0123456789.-", "⁰¹²³⁴⁵⁶⁷⁸⁹·⁻")
 
 
 def pretty(e: Expression) -> str:
-    """An expression as a formula.
+    """An expression in mathematical notation.
 
     >>> from mercer.kernels import Gaussian, Polynomial, trace
     >>> pretty(trace(Gaussian(gamma=0.5))), pretty(trace(Polynomial(degree=2)))
@@ -101,7 +101,7 @@ def pretty(e: Expression) -> str:
 
 
 def _norm(e: Expression) -> str | None:
-    """A power of a squared norm as a power of the norm."""
+    """A power of a squared norm, written as a power of the norm; None for other expressions."""
     power = {"sqrt": 0.5, "pow": e.value}.get(e.op)
     leaf = e.args[0] if e.args else e
     if power is None or leaf.op not in ("pairing", "self_x", "self_z") or leaf.value[1]:
@@ -113,7 +113,7 @@ def _norm(e: Expression) -> str | None:
 
 
 def short(value: float | Fraction) -> str:
-    """Six digits."""
+    """A number with six digits."""
     try:
         return f"{float(value):.6g}".replace("-", "−")
     except OverflowError:  # a rational number beyond all floats
@@ -121,7 +121,7 @@ def short(value: float | Fraction) -> str:
 
 
 def _in(e: Expression, level: int) -> str:
-    """The text of an operand, in brackets where it binds less tightly."""
+    """The text of an operand, in brackets if it binds less tightly than `level`."""
     loose = _BINDING.get(e.op, 9) < level or (e.op == "const" and e.value < 0 and level > 2)
     return f"({pretty(e)})" if loose else pretty(e)
 

@@ -1,4 +1,4 @@
-"""Exact formulas as sums of products: the shape in which closure rules look at them."""
+"""Exact formulas as sums of products, the form that the closure rules work on."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ class Factor(NamedTuple):
     power: Fraction
 
     def expression(self) -> Expression:
-        """As it is shown: a root or a quotient where it is one."""
+        """The factor as an expression, with a root or a quotient for the powers ½ and −1."""
         if self.power == Fraction(1, 2):
             return build("sqrt", [self.base])
         return build("div", [number(1), self.base]) if self.power == -1 else power(self.base, self.power)
 
 
 class Term(NamedTuple):
-    """coefficient · expression; the expression is no rational number."""
+    """coefficient · expression; the expression is not a rational number."""
 
     coefficient: Fraction
     expression: Expression
 
 
 class LinearForm(NamedTuple):
-    """constant + Σ terms, each expression once."""
+    """constant + Σ terms, with distinct expressions."""
 
     constant: Fraction
     terms: tuple[Term, ...]
@@ -50,7 +50,7 @@ class LinearForm(NamedTuple):
 
     @property
     def single(self) -> Term | None:
-        """The one term of a sum that has no other, and no constant."""
+        """The term of a sum that consists of one term only; otherwise None."""
         return self.terms[0] if self.constant == 0 and len(self.terms) == 1 else None
 
 
@@ -65,7 +65,7 @@ def plus(a: Expression, b: Expression) -> Expression:
 
 @lru_cache(maxsize=4096)
 def linear(e: Expression) -> LinearForm:
-    """The sum that an expression is, constants and equal terms gathered, products not multiplied out.
+    """An expression as a sum with constants and equal terms collected; products are not expanded.
 
     >>> from mercer.validity.arithmetic.exact import exactly
     >>> s = Expression("pairing", (), ("dot", ()))
@@ -99,7 +99,7 @@ def _summands(e: Expression, scale: Fraction) -> Iterable[tuple[Fraction, Expres
 
 
 def _outer(e: Expression, scale: Fraction) -> Iterable[tuple[Fraction, Expression | None]]:
-    """A product or quotient with the constant factors of its two parts taken out."""
+    """A product or quotient whose constant factors are moved into the coefficient."""
     (a, b), divides = e.args, e.op == "div"
     left, right = linear(a), linear(b)
     if not right.terms and not (divides and right.constant == 0):
@@ -116,9 +116,9 @@ def _outer(e: Expression, scale: Fraction) -> Iterable[tuple[Fraction, Expressio
 
 
 def product(e: Expression, domain: Domain) -> tuple[Fraction, list[Factor]]:
-    """The rational coefficient and the powers that an expression is the product of.
+    """An expression as a rational coefficient and a product of powers.
 
-    The product is what the expression is wherever that has a value; it may have values where that has none.
+    The product equals the expression wherever the expression has a value. It can have values at other points too.
     """
     coefficient, factors = Fraction(1), list[Factor]()
     for base, exponent in _powers(e, Fraction(1), domain):
@@ -146,7 +146,7 @@ def _powers(e: Expression, exponent: Fraction, domain: Domain) -> list[Factor]:
         return _powers(e.args[0], exponent, domain) + _powers(e.args[1], sign * exponent, domain)
     if e.op == "pow" and (whole or range_of(e.args[0], domain).lo >= 0):
         return _powers(e.args[0], exponent * e.value, domain)
-    if e.op == "sqrt":  # of what is real, so the square root of it is no negative number
+    if e.op == "sqrt":  # its argument is ≥ 0 wherever the expression has a value
         return _powers(e.args[0], exponent / 2, domain)
     if e.op == "abs" and range_of(e.args[0], domain).lo >= 0:
         return _powers(e.args[0], exponent, domain)
@@ -157,7 +157,7 @@ def _powers(e: Expression, exponent: Fraction, domain: Domain) -> list[Factor]:
 
 @lru_cache(maxsize=4096)
 def key(e: Expression) -> str:
-    """A text that is the same only for equal functions: those which differ in the order of sums and products.
+    """A text that identifies a function: only equal functions have the same key, in any order of sums and products.
 
     >>> from mercer.validity.arithmetic.exact import exactly
     >>> s, t = (Expression("pairing", (), (kind, ())) for kind in ("dot", "l1"))
@@ -178,14 +178,14 @@ def key(e: Expression) -> str:
 
 
 def _leaf(e: Expression) -> str:
-    """A pairing by its kind and its views; those that are not ours by what they are, as they may be shown anyhow."""
+    """The key of a pairing: its kind and views. Unknown views are identified by id, because their repr is arbitrary."""
     kind, views = e.value
     seen = "".join(f"[{view!r}]" if is_known(view) else f"[view {id(view)}]" for view in views)
     return f"{e.op} {kind}{seen}"
 
 
 def _is_atom(e: Expression) -> bool:
-    """Whether an expression is no sum of others and no multiple of another."""
+    """Whether an expression is neither a sum nor a multiple of another expression."""
     (coefficient, part), *more = _summands(e, Fraction(1))
     return not more and part is not None and coefficient == 1 and part == e
 
@@ -202,7 +202,7 @@ def substitute(e: Expression, leaf: Callable[[Expression], Expression]) -> Expre
 
 
 def mirror(e: Expression) -> Expression:
-    """The function with x and z exchanged: every pairing is symmetric, the self-pairings change places."""
+    """The function with x and z exchanged: pairings are symmetric, and self-pairings are swapped."""
     other = {"self_x": "self_z", "self_z": "self_x", "pairing": "pairing"}
     return substitute(e, lambda leaf: Expression(other[leaf.op], (), leaf.value))
 

@@ -1,4 +1,4 @@
-"""For which parameters a family of formulas is a kernel, where a theorem says so."""
+"""Theorems on the parameters for which a family of formulas is a kernel."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ANY = Domain()
 
 
 def known_ranges(e: Expression | None) -> list[str]:
-    """Sentences on the parameters of the families that a formula is made of.
+    """Sentences on the parameters of the families that occur in a formula.
 
     >>> from mercer.kernels import Sigmoid, trace
     >>> known_ranges(trace(Sigmoid()))
@@ -48,7 +48,7 @@ def _walk(e: Expression, found: dict[str, None]) -> None:
 
 
 def _conditional(e: Expression, found: dict[str, None]) -> None:
-    """The power and the log kernel."""
+    """Add the sentences on the power kernel and the log kernel."""
     if (power := _power_of_distance(e, -1)) is not None:
         text = "−‖x − z‖ᵖ is conditionally positive exactly for 0 < p ≤ 2, and PSD for no p (Schoenberg 1938)"
         found[f"{text}; here p = {short(power)}"] = None
@@ -60,7 +60,7 @@ def _conditional(e: Expression, found: dict[str, None]) -> None:
 
 
 def _power_of_distance(e: Expression, sign: int) -> Fraction | None:
-    """p where e is sign·c·‖x − z‖ᵖ, c > 0."""
+    """p if e is sign·c·‖x − z‖ᵖ with c > 0; otherwise None."""
     form = linear(e)
     if form.constant != 0 or len(form.terms) != 1 or form.terms[0].coefficient * sign <= 0:
         return None
@@ -71,5 +71,5 @@ def _power_of_distance(e: Expression, sign: int) -> Fraction | None:
 
 
 def _over(e: Expression, kind: str) -> bool:
-    """Whether a pairing of this kind is within."""
+    """Whether a formula contains a pairing of this kind."""
     return (e.op == "pairing" and e.value[0] == kind) or any(_over(arg, kind) for arg in e.args)

@@ -44,16 +44,16 @@ _THEOREMS: dict[type[Kernel], str] = {
 
 @dataclass(frozen=True)
 class Proof:
-    """What the rules make of a kernel.
+    """The result of the closure rules for a kernel.
 
     Attributes
     ----------
     psd : Derivation or None
-        Of its positive semi-definiteness.
+        The proof of positive semi-definiteness.
     conditional : Derivation or None
-        Of conditional positive definiteness, where `psd` has none.
+        The proof of conditional positive definiteness, searched if there is no `psd`.
     obstacles : tuple of str
-        Where the rules came to an end, and what they would have needed.
+        The conditions that the rules would have needed.
     """
 
     psd: Derivation | None
@@ -62,12 +62,12 @@ class Proof:
 
     @property
     def declared(self) -> bool:
-        """Whether the derivation rests on what a class outside mercer says of itself."""
+        """Whether the derivation relies on a declaration of a class outside mercer."""
         return self.psd is not None and self.psd.rests_on_declaration
 
 
 def prove(kernel: Kernel, domain: Domain | None = None) -> Proof:
-    """A derivation of positive semi-definiteness, or what stood in its way.
+    """Search for a derivation of positive semi-definiteness on a domain, by default on all rows that the kernel takes.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def prove(kernel: Kernel, domain: Domain | None = None) -> Proof:
 
 
 class _Composition:
-    """Walks the algebra of kernels; formulas go to the prover of the rows that they see."""
+    """Follows the algebra of kernels, and passes formulas to the prover for the rows that they see."""
 
     def __init__(self) -> None:
         self.obstacles: dict[str, None] = {}
@@ -96,7 +96,7 @@ class _Composition:
         return self._composed(kernel, domain) or self.formula(kernel, domain) or self._stated(kernel, domain)
 
     def formula(self, kernel: Kernel, domain: Domain, minus: bool = False) -> Derivation | None:
-        """That the formula is PSD, or that minus it is CND."""
+        """A proof that the formula is PSD, or that its negative is CND."""
         e = trace_or_none(kernel, exact=True)
         if e is None:
             return None
@@ -124,7 +124,7 @@ class _Composition:
             return None
 
     def _composed(self, kernel: Kernel, domain: Domain) -> Derivation | None:
-        # A class of one's own that is derived from one of these may be something else.
+        # A user's subclass of one of these may compute something else.
         if not _is_ours(kernel):
             return None
         match kernel:
@@ -156,7 +156,7 @@ class _Composition:
         return Derivation(f"{kernel!r} is PSD", rule, tuple(proof for proof in proofs if proof))
 
     def _stated(self, kernel: Kernel, domain: Domain) -> Derivation | None:
-        """What a class says of itself: a theorem for ours, a promise for others and for what is made of others."""
+        """A proof from the declaration of a class: a theorem for mercer's classes, only a declaration for others."""
         properties = kernel.properties
         if not properties.definiteness.is_mercer:
             return None
@@ -175,7 +175,7 @@ class _Composition:
 
 
 def _takes(kernel: Kernel, domain: Domain) -> bool:
-    """Whether no row of the domain is one that the kernel refuses for its sign."""
+    """Whether the kernel accepts the signs of all rows of the domain."""
     columns = refused(kernel, domain.d)
     return domain.is_non_negative if columns is True else all(map(domain.holds, columns or ()))
 
@@ -185,7 +185,7 @@ def _is_ours(kernel: Kernel) -> bool:
 
 
 def _within(value: Any) -> Iterator[Kernel]:
-    """A kernel, and all kernels that it is made of."""
+    """A kernel and all kernels that it contains."""
     if isinstance(value, Kernel):
         yield value
     if isinstance(value, (tuple, list)):

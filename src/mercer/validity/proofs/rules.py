@@ -1,9 +1,9 @@
-"""Closure rules on formulas: what is positive semi-definite (PSD), and what is conditionally negative (CND).
+"""Closure rules that prove formulas positive semi-definite (PSD) or conditionally negative definite (CND).
 
-k is PSD where Σ cᵢcⱼ k(xᵢ, xⱼ) ≥ 0 for all c; ψ is CND where Σ cᵢcⱼ ψ(xᵢ, xⱼ) ≤ 0 for all c with Σ cᵢ = 0; both for
-all rows of a domain between which the formula has values. Numbers are rational, ranges are rounded outwards, and a rule
-that asks for non-negative rows or for few columns asks it of what the views of its pairing show. docs/mathematics.md
-has each rule with its theorem. Schölkopf & Smola 2002, chapters 2 and 13; Berg, Christensen & Ressel 1984, chapter 3.
+k is PSD if Σ cᵢcⱼ k(xᵢ, xⱼ) ≥ 0 for all c. ψ is CND if Σ cᵢcⱼ ψ(xᵢ, xⱼ) ≤ 0 for all c with Σ cᵢ = 0. Both are about all
+rows of a domain between which the formula has values. Numbers are rational, and ranges are rounded outwards. A rule
+that needs non-negative rows or few columns checks this after the views of its pairing. docs/mathematics.md has each
+rule with its theorem. Schölkopf & Smola 2002, chapters 2 and 13; Berg, Christensen & Ressel 1984, chapter 3.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from mercer.validity.proofs.shapes import cone, equality, is_difference, is_dist
 __all__ = ["Prover"]
 
 MOST_STEPS = 2000
-"""Questions that are asked about one formula and its parts before the rules give up."""
+"""Most claims about one formula and its parts that are tried."""
 
 _DISTANCES = {
     "sqdist": "squared Euclidean distance: ‖x‖² + ‖z‖² − 2⟨x, z⟩",
@@ -46,8 +46,7 @@ _BUSY = object()
 
 
 class Prover:
-    """Searches for derivations by the rules, backwards from an exact formula; what it finds is a proof, None is no
-    answer.
+    """Searches for derivations by the rules, backwards from an exact formula. None means that none was found.
 
     Examples
     --------
@@ -62,7 +61,7 @@ class Prover:
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
         self.obstacles: dict[str, None] = {}
-        """Conditions that a rule would have needed, in the order in which they were met."""
+        """Conditions that a rule would have needed, in the order of the search."""
         self._known: dict[tuple[str, str], object] = {}
 
     # ---- positive semi-definite --------------------------------------------------------------------------------------
@@ -114,7 +113,7 @@ class Prover:
         return None
 
     def _squares_opened(self, e: Expression, form: LinearForm) -> Derivation | None:
-        """‖x − z‖² written out, where a sum has it with the wrong sign."""
+        """Expand ‖x − z‖² in a sum that has it with the wrong sign."""
 
         def opened(leaf: Expression) -> Expression:
             own = [Expression(op, (), ("dot", leaf.value[1])) for op in ("self_x", "self_z")]
@@ -130,7 +129,7 @@ class Prover:
         return proof and self._claim(e, "‖x − z‖² = ‖x‖² + ‖z‖² − 2⟨x, z⟩", proof)
 
     def _product(self, e: Expression) -> Derivation | None:
-        """Schur's theorem for the factors, after f(x)f(z) has been taken out."""
+        """Schur's theorem for the factors, with f(x)f(z) as one of them."""
         coefficient, factors = product(e, self.domain)
         alone = [factor for factor in factors if not sides(factor.base)]
         if coefficient < 0 or any(self._least(factor.expression()) < 0 for factor in alone):
@@ -166,7 +165,7 @@ class Prover:
         return self._claim(factor.expression(), f"power {short(exponent)} (Schur, repeated)", inner)
 
     def _atom(self, e: Expression) -> Derivation | None:
-        """What is no sum and no product."""
+        """A proof for an expression that is neither a sum nor a product."""
         if e.op == "pairing":
             return self._pairing(e)
         if e.op == "exp":
@@ -203,7 +202,7 @@ class Prover:
         return inner and self._claim(e, "Schoenberg: exp(−ψ) of a CND ψ", inner)
 
     def _askey(self, factor: Factor) -> Derivation | None:
-        """(1 − c‖x − z‖)₊^p is PSD on ℝᵈ where p ≥ (d + 1)/2 (Askey 1973; Golubov 1981; Pólya for d = 1)."""
+        """(1 − c‖x − z‖)₊^p is PSD on ℝᵈ if p ≥ (d + 1)/2 (Askey 1973; Golubov 1981; Pólya for d = 1)."""
         base, exponent = factor
         found = cone(base, self.domain)
         if found is None:
@@ -214,7 +213,7 @@ class Prover:
         return self._claim(factor.expression(), "Askey: (1 − c‖x − z‖)₊^p, p ≥ (d + 1)/2")
 
     def _log_series(self, e: Expression, term: Term) -> Derivation | None:
-        """−log(c − k) = −log c + Σ (k/c)ⁿ/n, for a kernel k < c ≤ 1."""
+        """−log(c − k) = −log c + Σ (k/c)ⁿ/n for a kernel k < c ≤ 1."""
         if term.expression.op != "log":
             return self._needs(e, f"a factor ≥ 0, not {short(term.coefficient)}")
         form = linear(term.expression.args[0])
@@ -223,7 +222,7 @@ class Prover:
         return self._claim(e, "power series −log(1 − k) = Σ kⁿ/n", inner)
 
     def _below(self, form: LinearForm) -> Derivation | None:
-        """For c − k: k is PSD, and |k(x, z)| ≤ sup k(x, x) < c by Cauchy and Schwarz."""
+        """The proof that k is PSD in c − k, if |k(x, z)| ≤ sup k(x, x) < c (Cauchy–Schwarz)."""
         k = LinearForm(Fraction(0), tuple(Term(-c, e) for c, e in form.terms)).expression()
         if form.constant <= 0 or not form.terms or not range_of(diagonal(k), self.domain).hi < form.constant:
             return None
@@ -232,7 +231,7 @@ class Prover:
     # ---- every positive power ----------------------------------------------------------------------------------------
 
     def _divisible(self, factor: Factor) -> Derivation | None:
-        """base^power for a power that is no natural number."""
+        """A proof for base^power with a power that is not a natural number."""
         e, (base, exponent) = factor.expression(), factor
         if base.op == "exp":
             inner = self.cnd(scaled(-exponent, base.args[0]))
@@ -315,7 +314,7 @@ class Prover:
     # ---- bookkeeping -------------------------------------------------------------------------------------------------
 
     def _once(self, what: str, e: Expression, derive: Callable[[Expression], Derivation | None]) -> Derivation | None:
-        """Each question is answered once; one that comes back to itself has no answer on that way."""
+        """Derive each claim once. A claim that depends on itself has no derivation along that path."""
         name = (what, key(e))
         if name not in self._known:
             if len(self._known) >= MOST_STEPS:
@@ -327,7 +326,7 @@ class Prover:
         return found if isinstance(found, Derivation) else None
 
     def _least(self, e: Expression) -> Decimal:
-        """A bound from below on the values."""
+        """A lower bound on the values."""
         return range_of(e, self.domain).lo
 
     def _claim(self, e: Expression, rule: str, *premises: Derivation, to: str = "PSD") -> Derivation:
@@ -343,7 +342,7 @@ class Prover:
 
 
 def _mirrored(alone: Iterable[Term]) -> bool:
-    """Whether terms of one row each add up to f(x) + f(z)."""
+    """Whether terms that depend on one row each add up to f(x) + f(z)."""
     halves: dict[str, list[tuple[str, Fraction]]] = {"x": [], "z": []}
     for coefficient, e in alone:
         (side,) = sides(e)

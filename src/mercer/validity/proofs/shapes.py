@@ -1,4 +1,4 @@
-"""Shapes that theorems are about, each with the rows that it is asked of: what a rule has to recognise."""
+"""Recognises the shapes of formulas that theorems apply to, for the rows of a domain."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Cone", "cone", "equality", "is_difference", "is_distance", "of_sqdis
 
 
 def is_distance(leaf: Expression, domain: Domain) -> bool:
-    """Whether a pairing is a CND distance on these rows, 0 where what the views show is equal and there alone."""
+    """Whether a pairing is a CND distance on these rows that is 0 exactly if the rows are equal after its views."""
     if leaf.op != "pairing":
         return False
     kind, views = leaf.value
@@ -22,14 +22,14 @@ def is_distance(leaf: Expression, domain: Domain) -> bool:
 
 
 def of_sqdist(e: Expression) -> bool:
-    """Whether squared distances are all that an expression depends on."""
+    """Whether an expression depends on squared distances only."""
     if e.op in ("pairing", "self_x", "self_z"):
         return bool(e.op == "pairing" and e.value[0] == "sqdist")
     return all(map(of_sqdist, e.args))
 
 
 def is_difference(e: Expression, domain: Domain) -> bool:
-    """Whether e is a·|x − z| of what the views show, if that is one column."""
+    """Whether e is a·|x − z| of rows that have one column after the views."""
     inner = term.expression if (term := linear(e).single) else e
     root = _under_root(inner)
     leaf, wanted = (inner, "l1") if root is None else (root, "sqdist")
@@ -40,12 +40,12 @@ def is_difference(e: Expression, domain: Domain) -> bool:
 
 
 def _under_root(e: Expression) -> Expression | None:
-    """What a square root is taken of."""
+    """The argument of a square root; None for other expressions."""
     return e.args[0] if e.op == "sqrt" or (e.op == "pow" and e.value == Fraction(1, 2)) else None
 
 
 def equality(e: Expression, domain: Domain) -> bool:
-    """Whether e is a where whose condition is that what the views show is equal, with numbers a ≥ b ≥ 0."""
+    """Whether e is where(x = z after the views, a, b) with numbers a ≥ b ≥ 0."""
     condition, a, b = e.args
     if condition.op != "less_equal" or condition.args[1] != ZERO or not is_distance(condition.args[0], domain):
         return False
@@ -53,13 +53,13 @@ def equality(e: Expression, domain: Domain) -> bool:
 
 
 class Cone(NamedTuple):
-    """(c − a‖x − z‖)₊ with a, c > 0, of what the views show, so many columns (None for any number)."""
+    """(c − a‖x − z‖)₊ with a, c > 0, of rows with d columns after the views (None for any number)."""
 
     d: int | None
 
 
 def cone(e: Expression, domain: Domain) -> Cone | None:
-    """The cone that a maximum is."""
+    """The cone that a maximum represents; None for other expressions."""
     if e.op != "maximum" or ZERO not in e.args:
         return None
     form = linear(e.args[1] if e.args[0] == ZERO else e.args[0])
@@ -71,9 +71,9 @@ def cone(e: Expression, domain: Domain) -> Cone | None:
 
 
 def overlap(e: Expression) -> Expression | None:
-    """k, where e is where(0 < s, c·k/s, b) with s = α(k(x, x) + k(z, z)) − βk, 0 ≤ β < 2α, c > 0 and b ≥ 0.
+    """k if e is where(0 < s, c·k/s, b) with s = α(k(x, x) + k(z, z)) − βk, 0 ≤ β < 2α, c > 0 and b ≥ 0.
 
-    As 2|k| ≤ k(x, x) + k(z, z) of a PSD k, s is 0 where k(x, x) = k(z, z) = 0 alone, and positive elsewhere.
+    For a PSD k, 2|k| ≤ k(x, x) + k(z, z). So s is 0 only if k(x, x) = k(z, z) = 0, and otherwise positive.
     """
     condition, inside, other = e.args
     if condition.op != "less" or condition.args[0] != ZERO or other.op != "const" or other.value < 0:
@@ -82,7 +82,7 @@ def overlap(e: Expression) -> Expression | None:
     if term is None or term.coefficient <= 0 or term.expression.op != "div":
         return None
     k, below = term.expression.args
-    if below.op == "where" and below.args[0] == condition:  # so that nothing is divided by 0
+    if below.op == "where" and below.args[0] == condition:  # the formula avoids a division by 0
         below = below.args[1]
     return k if key(below) == key(s) and _weighs(linear(_apart(s)), k) else None
 
@@ -97,7 +97,7 @@ def _weighs(s: LinearForm, k: Expression) -> bool:
 
 
 def _apart(e: Expression) -> Expression:
-    """‖x − z‖₁ = Σxᵢ + Σzᵢ − 2Σmin(xᵢ, zᵢ) and ‖x − z‖² = ‖x‖² + ‖z‖² − 2⟨x, z⟩ written out."""
+    """Expand ‖x − z‖₁ = Σxᵢ + Σzᵢ − 2Σmin(xᵢ, zᵢ) and ‖x − z‖² = ‖x‖² + ‖z‖² − 2⟨x, z⟩."""
 
     def opened(leaf: Expression) -> Expression:
         kind = {"l1": "min_sum", "sqdist": "dot"}.get(leaf.value[0])

@@ -1,1 +1,1 @@
-"""Point sets that refute a kernel: the search for them, and the bound that makes one certain."""
+"""Point sets that refute a kernel: the search for them, and their confirmation by rigorous bounds."""

@@ -1,22 +1,22 @@
-"""How much a search may do, by count and not by the clock, so that an answer is the same every time."""
+"""The work limit of a search, counted in operations instead of seconds, so that answers are reproducible."""
 
 from __future__ import annotations
 
 __all__ = ["MOST_WORK", "Budget", "Spent"]
 
 MOST_WORK = 5e9
-"""What a search may cost, in operations: looks at point sets, and then as much again to make a witness."""
+"""Most operations to search point sets; a witness may cost as much again."""
 
 _ENTRY, _CALL, _INTERVALS = 15.0, 15_000.0, 30_000.0
-"""What an operation costs on an entry, for each block, and on intervals of 30, 60 and 120 digits together."""
+"""Cost of an operation per entry, per block, and on intervals of 30, 60 and 120 digits together."""
 
 
 class Spent(Exception):
-    """The search has done the work that it may do."""
+    """The search has reached its work limit."""
 
 
 class Budget:
-    """Work that is left.
+    """The work that is left.
 
     >>> budget = Budget(1e6)
     >>> budget.of_arrays(2, 100)
@@ -29,11 +29,11 @@ class Budget:
         self.spent = False
 
     def of_arrays(self, operations: int, entries: int) -> None:
-        """So many operations on blocks; raises Spent where so much is not left, as the next one does."""
+        """Count operations on blocks of so many entries; raises Spent if the work is not left."""
         self._spend(operations * (_CALL + _ENTRY * entries))
 
     def of_intervals(self, operations: int) -> None:
-        """So many operations on intervals."""
+        """Count operations on intervals; raises Spent if the work is not left."""
         self._spend(operations * _INTERVALS)
 
     def _spend(self, work: float) -> None:
@@ -43,5 +43,5 @@ class Budget:
             raise Spent
 
     def renew(self) -> None:
-        """As much again."""
+        """Allow the same amount of work again."""
         self.left = self.whole

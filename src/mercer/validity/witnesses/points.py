@@ -1,4 +1,4 @@
-"""Where kernels fail: point sets at many scales, on lines, circles, grids, spheres, in clusters, repeated."""
+"""Point sets on which kernels often fail, at many scales: lines, circles, grids, spheres, clusters, repeated points."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from mercer.validity.arithmetic.ranges import Domain
 __all__ = ["DIMENSIONS", "adversarial", "large", "spread", "subsets", "within"]
 
 DIMENSIONS = (1, 2, 3, 5, 8)
-"""Numbers of columns that are tried where none is given."""
+"""Numbers of columns to try if none is given."""
 
 WIDEST = 256
-"""Columns beyond which the drawn ones are zeros, which change no pairing."""
+"""Points are drawn in at most so many columns; the others are zeros, which change no pairing."""
 
 SIZE = 24
-"""Points of a set: enough for an eigenvalue of −1e-6·λmax of smooth formulas, and small enough for many sets."""
+"""Points per set: enough to find eigenvalues of −1e-6·λmax of smooth formulas, and few enough for many sets."""
 
 _SCALES = (1.0, 0.3, 3.0, 0.1, 10.0, 0.03, 30.0, 0.6, 1.7)
 _LARGE = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8)
 
 
 def within(points: NDArray[np.float64], domain: Domain) -> NDArray[np.float64]:
-    """The points with the sign of an entry left out where the domain has no negative ones.
+    """The points with absolute values in the columns that have no negative entries in the domain.
 
     >>> within(np.array([[-1.0, -2.0]]), Domain(frozenset({1}), 2))
     array([[-1.,  2.]])
@@ -74,7 +74,7 @@ def _shapes(d: int, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
 
 
 def large(d: int, seed: int = 0, domain: Domain | None = None, scale: float = 1.0) -> Iterator[NDArray[np.float64]]:
-    """Larger sets, where formulas fail by little: long lines, square and triangular lattices, clouds."""
+    """Larger sets, for formulas that fail by little: long lines, square and triangular lattices, random points."""
     rng = np.random.default_rng([seed, d, 1])
     shapes = [rng.standard_normal((64, d)), np.arange(64)[:, None] / 4 * np.eye(1, d)]
     if d > 1:
@@ -93,7 +93,7 @@ def _padded(u: NDArray[np.float64], v: NDArray[np.float64], d: int) -> NDArray[n
 
 
 def _circle(d: int, count: int) -> NDArray[np.float64]:
-    """Equal angles in the plane of the first two columns, with the centre."""
+    """Points at equal angles on a circle in the first two columns, and its centre."""
     angle = 2 * np.pi * np.arange(count) / count
     points = np.zeros((count + 1, d))
     points[:count, 0] = np.cos(angle)
@@ -103,7 +103,7 @@ def _circle(d: int, count: int) -> NDArray[np.float64]:
 
 
 def _lattice(d: int) -> NDArray[np.float64]:
-    """A grid in the first two columns, of spacing 0.5."""
+    """A grid of spacing 0.5 in the first two columns."""
     side = np.arange(5.0) / 2
     points = np.zeros((25 if d > 1 else 5, d))
     points[:, 0] = np.repeat(side, 5) if d > 1 else side
@@ -113,7 +113,7 @@ def _lattice(d: int) -> NDArray[np.float64]:
 
 
 def subsets(n: int, seed: int = 0, count: int = 6) -> Iterator[NDArray[np.intp]]:
-    """Indices of random rows of a data set; all of them where they are few."""
+    """Index sets of random rows of a data set, or all rows if they are few."""
     rng = np.random.default_rng([seed, n])
     if n <= 2 * SIZE:
         yield np.arange(n)
@@ -123,6 +123,6 @@ def subsets(n: int, seed: int = 0, count: int = 6) -> Iterator[NDArray[np.intp]]
 
 
 def spread(X: Any) -> float:
-    """A typical distance in the rows, 1 for rows that are all the same."""
+    """A typical distance between the rows; 1 if all rows are equal."""
     scale = float(np.sqrt(np.mean(np.var(np.asarray(X, np.float64), axis=0))))
     return scale if np.isfinite(scale) and scale > 0 else 1.0

@@ -1,4 +1,4 @@
-"""The search for a witness: point sets with a negative eigenvalue, made small, made round, made sure."""
+"""The search for a witness: point sets with a negative eigenvalue are reduced, rounded and confirmed."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ __all__ = ["Search", "Subject"]
 Floats = NDArray[np.float64]
 
 NOISE = 1e-12
-"""|λ|/λmax below which a matrix of values in float64 says nothing about the formula."""
+"""|λ|/λmax below this can be rounding in a float64 matrix."""
 
 KEPT = 1e-3
-"""Share of a set's most negative λ/λmax that a smaller set must keep: so that z needs few digits."""
+"""A reduced set must keep this share of the most negative λ/λmax, so that z needs few digits."""
 
 MOST_GREEDY = 60
-"""Points from which one after the other is left out; of more the leading ones are kept as they are."""
+"""Sets of at most so many points are reduced one point at a time; larger sets keep their leading points."""
 
 GIVEN_UP = 4
-"""Roundings of one point set that could not be confirmed, although they are negative in float64, before it is left."""
+"""A point set is given up after so many roundings that are negative in float64 and cannot be confirmed."""
 
 CLEAR = -0.01
-"""λmin/λmax of a witness that need not be improved."""
+"""A witness with a smaller λmin/λmax is not improved further."""
 
 TRIED = 6
-"""Point sets that are made into witnesses, the most negative ones first, until one is confirmed."""
+"""Most point sets to reduce to witnesses, the most negative ones first."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is searched: a kernel on rows, or a matrix (of objects, if any); `unit` is eps of its values."""
+    """The subject of a search: a kernel on rows, or a matrix of values (of `objects`); `unit` is their rounding."""
 
     kernel: Kernel
     expression: Expression | None
@@ -58,31 +58,31 @@ class Subject:
 
     @cached_property
     def nodes(self) -> int:
-        """Of the formula, each of which is computed for each entry; a text has shared ones each time."""
+        """The nodes of the formula that are computed for each entry; small formulas compute shared nodes repeatedly."""
         if self.expression is None:
             return 1
         found = size(self.expression)
         return found.written if found.is_small else found.different
 
     def confirmed(self, points: Sequence[Any], K: Floats, z: Sequence[Decimal]) -> Witness | None:
-        """The witness, if it is one beyond doubt."""
+        """The witness if it can be confirmed; otherwise None."""
         self.budget.of_intervals(self.nodes * len(points) ** 2)
         return confirm(self.expression, points, K, z, self.unit)
 
     def gram(self, points: Any) -> Floats:
-        """K of the points in float64; NaN where the function has no value."""
+        """K of the points in float64, with NaN if the function has no value."""
         if self.matrix is not None:
             return np.asarray(self.matrix[np.ix_(points, points)], np.float64)
         self.budget.of_arrays(self.nodes, len(points) ** 2)
         with np.errstate(all="ignore"):
             try:
                 return np.asarray(self.kernel.block(points, points), np.float64)
-            except (MercerError, ArithmeticError, ValueError, TypeError, IndexError):  # a function of one's own, too
+            except (MercerError, ArithmeticError, ValueError, TypeError, IndexError):  # also raised by users' functions
                 return np.full((len(points), len(points)), np.nan)
 
     @property
     def noise(self) -> float:
-        """|λ|/λmax that rounding explains."""
+        """The |λ|/λmax that rounding can cause."""
         return max(NOISE, 64 * self.unit)
 
     def take(self, points: Any, index: Any) -> Any:
@@ -90,7 +90,7 @@ class Subject:
         return points[index] if isinstance(points, np.ndarray) else [points[i] for i in index]
 
     def exact(self, points: Any, decimals: int) -> list[Any]:
-        """The points as a witness names them."""
+        """The points as a witness lists them: decimals, objects, or indices."""
         if self.matrix is not None:
             return [int(one) if self.objects is None else self.objects[int(one)] for one in points]
         if not isinstance(points, np.ndarray) or points.ndim != 2:
@@ -100,14 +100,14 @@ class Subject:
 
 @dataclass
 class Search:
-    """Looks at point sets one by one; remembers how negative they were.
+    """Checks point sets one by one, and collects those with a negative eigenvalue.
 
     Attributes
     ----------
     sets : int
-        How many were looked at.
+        Number of sets that were checked.
     worst : float
-        The most negative λmin/λmax of them, 0 where there was none.
+        The most negative λmin/λmax of the sets; 0 if none is negative.
     """
 
     subject: Subject
@@ -121,7 +121,7 @@ class Search:
     _gaps: list[Any] = field(default_factory=list)
 
     def look(self, sets: Iterable[Any]) -> None:
-        """Remember the sets on which the matrix has a negative eigenvalue beyond rounding."""
+        """Check the sets, and keep those whose matrix has a negative eigenvalue beyond rounding."""
         for points in sets:
             try:
                 K = self.subject.gram(points)
@@ -135,12 +135,12 @@ class Search:
                 continue
             index = np.flatnonzero(sound)
             points, K = (points, K) if sound.all() else (self.subject.take(points, index), K[np.ix_(index, index)])
-            if np.max(np.abs(K)) > 1e100:  # eigenvalues of such a matrix tell of one entry only
+            if np.max(np.abs(K)) > 1e100:  # a single entry dominates the eigenvalues of such a matrix
                 continue
             self._judge(points, K)
 
     def _note_gap(self, points: Any, K: Floats) -> None:
-        """Remember a few places without a value."""
+        """Keep a few points without a value."""
         if len(self._gaps) < TRIED:
             alone = np.flatnonzero(~np.isfinite(np.diagonal(K)))
             pair = [int(alone[0])] if len(alone) else [int(i) for i in np.argwhere(~np.isfinite(K))[0]]
@@ -167,11 +167,11 @@ class Search:
 
     @property
     def suspicious(self) -> bool:
-        """Whether there is anything to make a witness of."""
+        """Whether any set was negative or asymmetric."""
         return bool(self._found) or self._lopsided is not None
 
     def witness(self) -> Witness | None:
-        """The smallest confirmed witness of the most negative sets, None where none can be confirmed."""
+        """The smallest confirmed witness from the most negative sets; None if none can be confirmed."""
         self.subject.budget.renew()
         best: Witness | None = None
         try:
@@ -188,7 +188,7 @@ class Search:
         return best
 
     def gap(self) -> Gap | None:
-        """A point without a value, with as few digits as will do."""
+        """A point without a value, with as few digits as possible."""
         self.subject.budget.renew()
         try:
             for points in self._gaps:
@@ -203,7 +203,7 @@ class Search:
         return None
 
     def _ordered(self) -> Iterable[Any]:
-        """The most negative sets of each number of columns, the fewest columns first; no more than some."""
+        """The most negative sets for each number of columns, the fewest columns first; then the most negative ones."""
         by_width: dict[int, list[tuple[float, Any]]] = {}
         for ratio, points in sorted(self._found, key=lambda one: one[0]):
             width = points.shape[1] if isinstance(points, np.ndarray) and points.ndim == 2 else 1
@@ -224,7 +224,7 @@ class Search:
 
 
 class Reduction:
-    """From a set with a negative eigenvalue to a witness of few points with few digits."""
+    """Reduces a set with a negative eigenvalue to a witness of few points with few digits."""
 
     def __init__(self, subject: Subject, points: Any) -> None:
         self.subject, self.points = subject, points
@@ -232,7 +232,7 @@ class Reduction:
         self.floor = min(-subject.noise, KEPT * _ratio(self.K))
 
     def witness(self) -> Witness | None:
-        """The witness, or None where it cannot be confirmed."""
+        """The witness, or None if it cannot be confirmed."""
         index = self._small() or self._greedy()
         points = self.subject.take(self.points, index)
         movable = self.subject.matrix is None and isinstance(points, np.ndarray) and points.ndim == 2
@@ -243,7 +243,7 @@ class Reduction:
         return self._confirmed(points, movable)
 
     def _small(self) -> list[int] | None:
-        """One, two or three of the points, where so few do."""
+        """One, two or three of the points with an eigenvalue below the floor, or None."""
         n = len(self.K)
         for few in (1, 2, 3):
             if n < few or n > (1000, 300, 40)[few - 1]:
@@ -255,7 +255,7 @@ class Reduction:
         return None
 
     def _greedy(self) -> list[int]:
-        """Leave out a point after the other, each time the one that is missed least."""
+        """Remove one point after the other, each time the one whose removal matters least."""
         index, K = self._leading(), self.K
         while 2 < len(index) <= MOST_GREEDY:
             n = len(index)
@@ -267,7 +267,7 @@ class Reduction:
         return [int(i) for i in index]
 
     def _leading(self) -> NDArray[np.intp]:
-        """The points of the largest |zᵢ|, as few as keep a negative eigenvalue, by halving."""
+        """The points of the largest |zᵢ|, as few as keep a negative eigenvalue, by bisection."""
         order = np.argsort(-np.abs(np.linalg.eigh(_symmetric(self.K))[1][:, 0]))
         low, high = 1, len(order)
         while low < high:
@@ -280,19 +280,19 @@ class Reduction:
         return np.sort(order[: max(high, min(2 * high, MOST_GREEDY))])
 
     def _moved(self, points: Floats) -> Floats:
-        """Points moved so that fewer do, as long as that works; then so that the eigenvalue is more negative."""
+        """Points moved to make the eigenvalue more negative, while fewer points are enough."""
         while len(points) > 2 and points.size <= 24:
             z = np.linalg.eigh(_symmetric(self.subject.gram(points)))[1][:, 0]
             fewer = self._descended(np.delete(points, int(np.argmin(np.abs(z))), axis=0))
             if _ratio(self.subject.gram(fewer)) >= self.floor:
                 break
             points = fewer
-        # What fails by much needs no more than that; further down there is only ever more of the same.
+        # A set with a clearly negative eigenvalue needs no further descent.
         clear = _ratio(self.subject.gram(points)) < CLEAR or points.size > 24
         return points if clear else self._descended(points)
 
     def _descended(self, points: Floats) -> Floats:
-        """Nelder and Mead's descent on λmin/λmax."""
+        """The points after a Nelder–Mead descent on λmin/λmax."""
 
         def ratio(flat: Floats) -> float:
             K = self.subject.gram(self._inside(flat.reshape(points.shape)))
@@ -308,12 +308,12 @@ class Reduction:
         return within(points, self.subject.domain)
 
     def _is_stationary(self) -> bool:
-        """Whether distances are all that the formula sees, in whatever place the points are."""
+        """Whether the formula depends on distances only, so that the points can be translated."""
         e = self.subject.expression
         return e is not None and not self.subject.domain.non_negative and _of_distances(e)
 
     def _confirmed(self, points: Any, movable: bool) -> Witness | None:
-        """The first confirmed one as digits are added, to the points and to z."""
+        """The first confirmed witness, with more and more digits for the points and for z."""
         target, failed = _ratio(self.subject.gram(points)), 0
         for decimals in (0, 1, 2, 3, 4, 6, 17) if movable else (17,):
             rounded = _rounded(points, decimals) if movable else points
@@ -321,7 +321,7 @@ class Reduction:
             if not np.all(np.isfinite(K)) or _ratio(K) > min(0.3 * target, -self.subject.noise):
                 continue
             values, vectors = np.linalg.eigh(_symmetric(K))
-            for z in _whole_numbers(vectors[:, 0]):
+            for z in _integer_multiples(vectors[:, 0]):
                 v = np.array(z, np.float64)
                 if v @ K @ v > 0.1 * values[0] * (v @ v):
                     continue
@@ -357,7 +357,7 @@ def _of_distances(e: Expression) -> bool:
 
 
 def _rounded(points: Any, decimals: int) -> Any:
-    """Rows rounded to so many decimals below the place of their largest number."""
+    """Rows rounded to `decimals` places after the leading digit of their largest number."""
     if decimals > 15 or not isinstance(points, np.ndarray) or points.ndim != 2:
         return points
     size = float(np.max(np.abs(points), initial=0.0))
@@ -366,14 +366,14 @@ def _rounded(points: Any, decimals: int) -> Any:
 
 
 def _short(value: float, decimals: int) -> Decimal:
-    """The shortest decimal of a float; exactly what it holds where nothing was rounded."""
+    """The shortest decimal of a float, or its exact value if `decimals` exceeds 15."""
     exact = Decimal(float(value)) if decimals > 15 else Decimal(repr(float(value)))
     plain = exact.normalize() if decimals <= 15 else exact
     return Decimal(0) if plain == 0 else Decimal(format(plain, "f"))
 
 
-def _whole_numbers(z: Floats) -> Iterable[Sequence[int]]:
-    """z as whole numbers, the smaller ones first; the first one of them is positive."""
+def _integer_multiples(z: Floats) -> Iterable[Sequence[int]]:
+    """Multiples of z rounded to integers, the smaller ones first, with a positive first entry."""
     z = z / z[int(np.argmax(np.abs(z)))]
     z = z * np.sign(z[np.flatnonzero(z)[0]])
     for scale in (1, 2, 3, 5, 10, 20, 50, 100, 1000, 10_000, 100_000, 10**6, 10**8):

@@ -1,4 +1,4 @@
-"""A few points and coefficients that show that a function is no kernel, and how that was made sure of."""
+"""Witnesses: points and coefficients that prove that a function is not a kernel, and how this was confirmed."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from mercer.validity.arithmetic.precise import can_evaluate, kernel_value, quadr
 __all__ = ["Gap", "Witness", "confirm", "confirm_asymmetry", "confirm_gap"]
 
 DIGITS = (30, 60, 120)
-"""Of the interval arithmetic, the next where the one before cannot decide."""
+"""Digits of the interval arithmetic; each number is tried if the one before cannot decide."""
 
 MOST_FRACTIONS = 100
-"""Points up to which values are summed as fractions."""
+"""Up to so many points, values are summed exactly, as fractions."""
 
 VALUES_EXACT_TO = 64
-"""Units in the last place to which the values of a function without a formula are taken to be right."""
+"""Assumed error of the values of a function without a formula, in units in the last place."""
 
 
 @dataclass(frozen=True)
@@ -34,17 +34,17 @@ class Witness:
     Attributes
     ----------
     points : tuple
-        Rows as tuples of exact decimals; the objects themselves; or the indices of rows of a precomputed matrix.
+        Rows as tuples of exact decimals, the objects, or the indices of rows of a precomputed matrix.
     z : tuple of Decimal
-        The coefficients. For a function that is not symmetric there are none.
+        The coefficients; empty for a function that is not symmetric.
     matrix : tuple of tuples of float
-        K, for reading.
+        K, rounded to floats.
     value : float
         zᵀKz; for an asymmetric function k(x₁, x₂) − k(x₂, x₁).
     upper_bound : float
-        No larger than this, whatever the rounding; below 0.
+        A rigorous upper bound of zᵀKz, below 0.
     how : str
-        How that was confirmed.
+        How the bound was obtained.
 
     Examples
     --------
@@ -104,9 +104,9 @@ class Gap:
     Attributes
     ----------
     points : tuple
-        One row, or two, as tuples of exact decimals.
+        One or two rows as tuples of exact decimals.
     why : str
-        What has no value there.
+        The operation that has no value there.
 
     Examples
     --------
@@ -120,9 +120,9 @@ class Gap:
 
     @property
     def advice(self) -> str:
-        """How a formula gets a value there."""
-        condition = {"division by 0": "the denominator is not 0"}.get(self.why, "there is one")
-        return f"say what k is there: where(condition, value, other), the condition that {condition}"
+        """How to define the formula there."""
+        condition = {"division by 0": "the denominator is not 0"}.get(self.why, "k has a value")
+        return f"define k there by where(condition, value, other) with the condition that {condition}"
 
     def __str__(self) -> str:
         points = " and ".join(f"x{_subscript(i + 1)} = {_point(point)}" for i, point in enumerate(self.points))
@@ -144,9 +144,9 @@ def _point(point: Any) -> str:
 def confirm(
     e: Expression | None, points: Sequence[Any], K: NDArray[np.float64], z: Sequence[Decimal], unit: float
 ) -> Witness | None:
-    """The witness, if zᵀKz < 0 beyond doubt: by the formula at decimal points, or from values with errors bounded.
+    """The witness if zᵀKz < 0 is certain, from the formula at decimal points, or from values with bounded errors.
 
-    `unit` is the rounding of the values where there is no formula: eps of their precision.
+    `unit` is the rounding of the values of a function without a formula.
     """
     if e is not None and can_evaluate(e):
         found = _sure(lambda digits: quadratic_form(e, points, z, digits))
@@ -164,12 +164,12 @@ def confirm(
 
 
 def _from_values(K: NDArray[np.float64], z: Sequence[Decimal], unit: float) -> tuple[Interval, str]:
-    """zᵀKz of the values as they are, widened by what they may be wrong by."""
-    how = f"the values taken to be right to {VALUES_EXACT_TO * unit:.1e} of themselves"
+    """zᵀKz from the values, widened by their possible errors."""
+    how = f"the values assumed exact to a relative error of {VALUES_EXACT_TO * unit:.1e}"
     if len(z) > MOST_FRACTIONS:
         v = np.array([float(one) for one in z])
         value, size = float(v @ K @ v), float(np.abs(v) @ np.abs(K) @ np.abs(v))
-        # 2m + 8 roundings at most on the way to each sum (Higham 2002, 3.5).
+        # Each sum has at most 2m + 8 roundings (Higham 2002, 3.5).
         high = value + (VALUES_EXACT_TO * unit + (2 * len(z) + 8) * float(np.finfo(np.float64).eps)) * size
         return Interval(Decimal(value), Decimal(high)), f"sum in float64 with its rounding bounded, {how}"
     exact = [Fraction(one) for one in z]
@@ -180,7 +180,7 @@ def _from_values(K: NDArray[np.float64], z: Sequence[Decimal], unit: float) -> t
 
 
 def _sure(bounds: Any) -> tuple[Interval, int] | None:
-    """Bounds below 0, with the digits that it took."""
+    """Bounds below 0 and the number of digits that they needed; None if the value is not below 0."""
     for digits in DIGITS:
         try:
             found = bounds(digits)
@@ -196,7 +196,7 @@ def _sure(bounds: Any) -> tuple[Interval, int] | None:
 
 
 def confirm_gap(e: Expression | None, points: Sequence[Any]) -> Gap | None:
-    """That a point with itself, or a pair, has no real value: the root of a negative number, 1/0."""
+    """The gap if k has no real value for a point with itself, or for a pair, such as 1/0; otherwise None."""
     if e is None or not can_evaluate(e):
         return None
     try:
@@ -209,7 +209,7 @@ def confirm_gap(e: Expression | None, points: Sequence[Any]) -> Gap | None:
 
 
 def confirm_asymmetry(e: Expression | None, x: Any, y: Any, K: NDArray[np.float64]) -> Witness | None:
-    """k(x, y) ≠ k(y, x), if that is beyond doubt."""
+    """The witness if k(x, y) ≠ k(y, x) is certain; otherwise None."""
     matrix, difference = tuple(tuple(map(float, row)) for row in K), float(K[0, 1] - K[1, 0])
     how = f"the two differ by {abs(difference):.3g}, more than rounding"
     if e is not None and can_evaluate(e):
