@@ -20,6 +20,7 @@ plt = pytest.importorskip("matplotlib.pyplot")
 import mercer  # noqa: E402
 from mercer import plots  # noqa: E402
 from mercer.errors import InvalidInput  # noqa: E402
+from mercer.kernels import Spectrum  # noqa: E402
 
 MILLION = 10**6
 
@@ -34,6 +35,8 @@ class Case:
     """Or "refused", by the fit of an estimator that needs two."""
     thins: bool = True
     """Whether a picture of a million rows leaves some out."""
+    selects: bool = False
+    """Whether it is of few of the rows in any case."""
 
     def fitted(self, X, y):
         return None if self.model is None else self.model().fit(X, y)
@@ -47,7 +50,49 @@ def pca():
     return mercer.KernelPCA(2, "gaussian(gamma=2.0)")
 
 
+def as_text(X):
+    """The rows as sequences, one letter for each sign."""
+    return ["".join("AC"[int(value > 0)] for value in np.tile(row, 3)) for row in X]
+
+
+class Sequences(mercer.KernelRidge):
+    """Ridge regression on the rows as sequences."""
+
+    def __init__(self):
+        super().__init__(Spectrum(2))
+
+    def fit(self, X, y):
+        return super().fit(as_text(X), y)
+
+
 CASES = {
+    "ControlChartDisplay": Case(pca, lambda model, X, y: plots.ControlChartDisplay.from_estimator(model, X)),
+    "ExplanationDisplay": Case(
+        lambda: mercer.KernelRidge("gaussian(gamma=2.0)"),
+        lambda model, X, y: plots.ExplanationDisplay.from_estimator(model, X[:1]),
+        thins=False,
+    ),
+    "ExplanationDisplay, of many rows": Case(
+        lambda: mercer.KernelRidge("gaussian(gamma=2.0)"),
+        lambda model, X, y: plots.ExplanationDisplay.from_estimator(model, X, row=2),
+        selects=True,
+    ),
+    "PreImagesDisplay": Case(
+        lambda: mercer.KernelPCA(2, "linear"),
+        lambda model, X, y: plots.PreImagesDisplay.from_estimator(model, X, X),
+        selects=True,
+    ),
+    "RegularizationPathDisplay": Case(
+        lambda: mercer.KernelRidgeCV("gaussian(gamma=2.0)", store_cv_results=True),
+        lambda model, X, y: plots.RegularizationPathDisplay.from_estimator(model),
+        thins=False,
+        selects=True,
+    ),
+    "SequenceLogoDisplay": Case(
+        lambda: Sequences(),
+        lambda model, X, y: plots.SequenceLogoDisplay.from_estimator(model, as_text(X[:10]) * max(len(X) // 10, 1)),
+        selects=True,
+    ),
     "DecisionSurfaceDisplay, two classes": Case(
         svc, lambda model, X, y: plots.DecisionSurfaceDisplay.from_estimator(model, X, y), "refused"
     ),
@@ -107,7 +152,7 @@ def shown(display):
 
 def test_every_display_is_in_the_table():
     displays = {name for name in plots.__all__ if name.endswith("Display")} - {"Display"}
-    assert displays == {name.split(",")[0] for name in CASES}
+    assert displays - {"LearningCurveDisplay"} == {name.split(",")[0] for name in CASES}  # it fits by itself: below
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -115,7 +160,7 @@ def test_every_display_is_in_the_table():
 def test_few_rows_are_all_drawn(name, n):
     case, (X, y) = CASES[name], data(n)
     display = shown(case.draw(case.fitted(X, y), X, y))
-    assert not any(" of " in note for note in display.notes_)
+    assert case.selects or not any(" of " in note for note in display.notes_)
     assert all(text.get_text() for text in display.figure_.findobj(plt.Annotation))
 
 
@@ -124,7 +169,7 @@ def test_a_million_rows_are_thinned_and_the_picture_says_so(name):
     case, (X, y) = CASES[name], data(300)
     rows = np.random.default_rng(0).integers(300, size=MILLION)
     display = shown(case.draw(case.fitted(X, y), X[rows], y[rows]))
-    said = [text.get_text() for text in display.figure_.findobj(plt.Annotation)]
+    said = [text.get_text() for text in display.figure_.findobj(plt.Text)]
     assert any("of 1,000,000" in text for text in said), said
 
 
@@ -144,6 +189,20 @@ def test_constant_columns(name):
     case, (X, y) = CASES[name], data(300)
     X = np.column_stack([X[:, 0], np.full(300, 5.0), np.zeros(300)])
     shown(case.draw(case.fitted(X, y), X, y))
+
+
+def test_learning_curves_of_few_and_many_rows(monkeypatch):
+    X, y = data(300)
+    draw = plots.LearningCurveDisplay.from_estimator
+    shown(draw(svc(), X, y, sizes=[0.5, 1.0], cv=3))
+    shown(draw(svc(), np.column_stack([X[:, 0], np.zeros(300)]), y, sizes=[1.0], cv=3))
+    for rows in (slice(0, 3), y == 0):
+        with pytest.raises(InvalidInput, match="give more rows"):
+            draw(svc(), X[rows], y[rows])
+    rows = np.random.default_rng(0).integers(300, size=MILLION)
+    monkeypatch.setattr("mercer.plots.learning.MOST_ROWS", 200)
+    many = shown(draw(svc(), X[rows], y[rows], sizes=[1.0], cv=2))
+    assert many.notes_ == ["200 of 1,000,000 rows drawn"]
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.model])

@@ -18,7 +18,7 @@ from matplotlib.colors import to_rgba  # noqa: E402
 import mercer  # noqa: E402
 from mercer.errors import InvalidInput  # noqa: E402
 from mercer.plots import ComponentsDisplay, DecisionSurfaceDisplay, VariancesDisplay  # noqa: E402
-from mercer.plots.style import NEGATIVE, POSITIVE  # noqa: E402
+from mercer.plots.drawing.style import NEGATIVE, POSITIVE  # noqa: E402
 
 X, y = make_moons(120, noise=0.15, random_state=0)
 IRIS = load_iris()

@@ -10,10 +10,16 @@ if importlib.util.find_spec("matplotlib") is None:
     )
 
 from mercer.plots.components import ComponentsDisplay
-from mercer.plots.display import Display
+from mercer.plots.control import ControlChartDisplay
+from mercer.plots.drawing.display import Display
+from mercer.plots.explanation import ExplanationDisplay
 from mercer.plots.films import Film, film
 from mercer.plots.gram import GramDisplay
+from mercer.plots.learning import LearningCurveDisplay
+from mercer.plots.logo import SequenceLogoDisplay
+from mercer.plots.path import RegularizationPathDisplay
 from mercer.plots.posterior import PosteriorDisplay
+from mercer.plots.preimages import PreImagesDisplay
 from mercer.plots.scores import ScoresDisplay
 from mercer.plots.spectrum import SpectrumDisplay
 from mercer.plots.surface import DecisionSurfaceDisplay
@@ -22,12 +28,18 @@ from mercer.plots.witness import WitnessDisplay
 
 __all__ = [
     "ComponentsDisplay",
+    "ControlChartDisplay",
     "DecisionSurfaceDisplay",
     "Display",
+    "ExplanationDisplay",
     "Film",
     "GramDisplay",
+    "LearningCurveDisplay",
     "PosteriorDisplay",
+    "PreImagesDisplay",
+    "RegularizationPathDisplay",
     "ScoresDisplay",
+    "SequenceLogoDisplay",
     "SpectrumDisplay",
     "VariancesDisplay",
     "WitnessDisplay",

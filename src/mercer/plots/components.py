@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
-from mercer.plots.display import Display, drawn_of, named_columns, numbers
-from mercer.plots.plane import Plane, bands
-from mercer.plots.style import DIVERGING, INK
+from mercer.plots.drawing.display import Display, drawn_of, named_columns, numbers
+from mercer.plots.drawing.plane import Plane, bands
+from mercer.plots.drawing.style import DIVERGING, INK
 from mercer.points import count
 
 __all__ = ["ComponentsDisplay"]

@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
-from mercer.plots.display import Display, drawn_of, named_columns, numbers, one_for_each
-from mercer.plots.outputs import quietly
-from mercer.plots.plane import spread
-from mercer.plots.style import INK, NEGATIVE
+from mercer.plots.drawing.display import Display, drawn_of, named_columns, numbers, one_for_each
+from mercer.plots.drawing.outputs import quietly
+from mercer.plots.drawing.plane import spread
+from mercer.plots.drawing.style import INK, NEGATIVE
 from mercer.points import count
 
 __all__ = ["PosteriorDisplay"]

@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
 from mercer.plots.components import chosen, title
-from mercer.plots.display import Display, drawn_of, one_for_each, places_drawn
-from mercer.plots.style import INK, SEQUENTIAL, colour, marker
+from mercer.plots.drawing.display import Display, drawn_of, one_for_each, places_drawn
+from mercer.plots.drawing.style import INK, SEQUENTIAL, colour, marker
 from mercer.points import count, take
 
 __all__ = ["ScoresDisplay"]

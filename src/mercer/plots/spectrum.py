@@ -6,9 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer.plots.display import Display, drawn_of
-from mercer.plots.matrices import kernel_of, matrix_drawn, matrix_of
-from mercer.plots.style import FAINT, NEGATIVE, POSITIVE
+from mercer.plots.drawing.display import Display, drawn_of
+from mercer.plots.drawing.matrices import kernel_of, matrix_drawn, matrix_of
+from mercer.plots.drawing.style import FAINT, NEGATIVE, POSITIVE
 from mercer.points import count
 
 __all__ = ["SpectrumDisplay"]

@@ -10,10 +10,10 @@ from matplotlib.colors import ListedColormap
 from matplotlib.ticker import MaxNLocator
 
 from mercer.errors import InvalidInput, message
-from mercer.plots.display import Display, drawn_of, named_columns, numbers, one_for_each, places_drawn
-from mercer.plots.outputs import expansion_points, output_of
-from mercer.plots.plane import Plane, bands
-from mercer.plots.style import DIVERGING, INK, NEGATIVE, POSITIVE, SHADES, colour, discs, marker, tints
+from mercer.plots.drawing.display import Display, drawn_of, named_columns, numbers, one_for_each, places_drawn
+from mercer.plots.drawing.outputs import expansion_points, output_of
+from mercer.plots.drawing.plane import Plane, bands
+from mercer.plots.drawing.style import DIVERGING, INK, NEGATIVE, POSITIVE, SHADES, colour, discs, marker, tints
 from mercer.points import count
 
 __all__ = ["DecisionSurfaceDisplay"]

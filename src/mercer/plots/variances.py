@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
 from mercer.estimators import KernelPCA
-from mercer.plots.display import Display
-from mercer.plots.style import INK, colour
+from mercer.plots.drawing.display import Display
+from mercer.plots.drawing.style import INK, colour
 
 __all__ = ["VariancesDisplay"]
 

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.errors import InvalidInput, message
-from mercer.plots.display import Display
-from mercer.plots.style import DIVERGING, INK, NEGATIVE, POSITIVE, discs
+from mercer.plots.drawing.display import Display
+from mercer.plots.drawing.style import DIVERGING, INK, NEGATIVE, POSITIVE, discs
 from mercer.validity import check_kernel
 
 __all__ = ["WitnessDisplay"]

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import confusion_matrix, roc_curve
 
-from mercer.plots.display import drawn_of, places_drawn
-from mercer.plots.style import CLASSES, FAINT, INK
+from mercer.plots.drawing.display import drawn_of, places_drawn
+from mercer.plots.drawing.style import CLASSES, FAINT, INK
 
 __all__ = ["Picture", "bars", "calibration", "confusion", "residuals", "roc"]
 

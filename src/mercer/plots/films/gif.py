@@ -8,9 +8,8 @@ import numpy as np
 from matplotlib.colors import ListedColormap, to_rgb
 from PIL import Image
 
-from mercer.plots.display import new_axes
-from mercer.plots.films.page import BANDS, scale
-from mercer.plots.style import (
+from mercer.plots.drawing.display import new_axes
+from mercer.plots.drawing.style import (
     DIVERGING,
     INK,
     LARGEST_DISC,
@@ -21,6 +20,7 @@ from mercer.plots.style import (
     marker,
     tints,
 )
+from mercer.plots.films.page import BANDS, scale
 
 __all__ = ["save_gif"]
 

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.base import is_regressor
 
 from mercer.errors import InvalidInput, message
-from mercer.plots.display import drawn_of, named_columns, numbers, one_for_each
+from mercer.plots.drawing.display import drawn_of, named_columns, numbers, one_for_each
+from mercer.plots.drawing.plane import Plane, spread
 from mercer.plots.films.frames import Film
 from mercer.plots.films.stages import Stages, stages_of
-from mercer.plots.plane import Plane, spread
 from mercer.points import count
 
 __all__ = ["film"]

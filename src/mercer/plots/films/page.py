@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.ticker import MaxNLocator
 
-from mercer.plots.style import DIVERGING, NEGATIVE, POSITIVE, SHADES, colour, tints
+from mercer.plots.drawing.style import DIVERGING, NEGATIVE, POSITIVE, SHADES, colour, tints
 
 __all__ = ["page"]
 

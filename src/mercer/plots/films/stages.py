@@ -12,7 +12,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
-from mercer.plots.outputs import quietly
+from mercer.plots.drawing.outputs import quietly
 from mercer.points import VectorPoints, count, points_of, take
 
 __all__ = ["Stages", "stages_of"]

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
 from mercer.kernels import as_kernel
-from mercer.plots.display import places_drawn
+from mercer.plots.drawing.display import places_drawn
 from mercer.points import count, take
 
 __all__ = ["kernel_of", "matrix_drawn", "matrix_of"]

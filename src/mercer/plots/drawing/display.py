@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.errors import InvalidInput, message
-from mercer.plots.style import FAINT
+from mercer.plots.drawing.style import FAINT
 from mercer.points import as_rows, count, take, vectors_of
 
 __all__ = ["MOST_POINTS", "Display", "drawn_of", "numbers", "places_drawn"]

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from mercer.errors import InvalidInput, message
-from mercer.plots.outputs import quietly
+from mercer.plots.drawing.outputs import quietly
 
 __all__ = ["Plane", "bands"]
 

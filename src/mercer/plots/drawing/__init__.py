@@ -1,0 +1,1 @@
+"""What all displays share: axes, colours, planes through the rows, and what models and kernels say of them."""
