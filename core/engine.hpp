@@ -88,7 +88,7 @@ class Engine {
 // Problems on rows of one matrix of features, min 1/2 |w|^2 - c'b + epsilon |b| with w = sum of b_t x_t and lower <= b
 // <= upper. Variable t of problem p, offset[p] <= t < offset[p + 1], belongs to the row row[t]. Arrays that are not
 // const are read and written.
-struct CoordinateFamily {
+struct LinearDualBatch {
     bool is_double;
     const void* features;  // n x width
     int64_t width, problems;
@@ -106,12 +106,12 @@ struct CoordinateFamily {
     int64_t work;       // variables that each problem may visit in this call
     int64_t* ended;
 };
-using RunCoordinates = void (*)(const CoordinateFamily&);
+using RunCoordinates = void (*)(const LinearDualBatch&);
 // Problems that share one matrix K: min 1/2 b'Kb - c'b + epsilon |b| with lower <= b <= upper and the sum of b fixed.
 // Variable t of problem p, offset[p] <= t < offset[p + 1], belongs to the row row[t] of K. From split[p] on, the
 // variables are a second group with a fixed sum of its own. The caller owns all arrays; those that are not const are
 // read and written.
-struct DualFamily {
+struct DualBatch {
     bool is_double;
     const void* matrix;  // null: `tiles` compute the entries of each problem
     int64_t rows;
@@ -130,7 +130,7 @@ struct DualFamily {
     double* gap;
     int64_t *steps, *ended;
 };
-using RunDual = void (*)(const DualFamily&);
+using RunDual = void (*)(const DualBatch&);
 
 using MakeEngine = Engine* (*)(const Plan&);
 using Evaluate = void (*)(int op, bool is_double, double k0, double k1, const void* in, void* out, int64_t n);

@@ -51,29 +51,29 @@ void coordinates(Input features, ConstDoubles square, Index offset, Index row, C
     for (size_t t = 0; t < variables; ++t) require(row(t) >= 0 && row(t) < int64_t(n), "a row does not exist");
     require(epsilon >= 0 && std::isfinite(epsilon) && work >= 0, "epsilon and work are not negative");
     check_state(offset, order, place);
-    const CoordinateFamily family{.is_double = is_double,
-                                  .features = features.data(),
-                                  .width = int64_t(m),
-                                  .problems = int64_t(problems),
-                                  .offset = offset.data(),
-                                  .row = row.data(),
-                                  .square = square.data(),
-                                  .linear = linear.data(),
-                                  .lower = lower.data(),
-                                  .upper = upper.data(),
-                                  .epsilon = epsilon,
-                                  .beta = beta.data(),
-                                  .w = w.data(),
-                                  .order = order.data(),
-                                  .place = place.data(),
-                                  .level = level.data(),
-                                  .random = random.data(),
-                                  .tol = tol.data(),
-                                  .work = work,
-                                  .ended = ended.data()};
+    const LinearDualBatch batch{.is_double = is_double,
+                                .features = features.data(),
+                                .width = int64_t(m),
+                                .problems = int64_t(problems),
+                                .offset = offset.data(),
+                                .row = row.data(),
+                                .square = square.data(),
+                                .linear = linear.data(),
+                                .lower = lower.data(),
+                                .upper = upper.data(),
+                                .epsilon = epsilon,
+                                .beta = beta.data(),
+                                .w = w.data(),
+                                .order = order.data(),
+                                .place = place.data(),
+                                .level = level.data(),
+                                .random = random.data(),
+                                .tol = tol.data(),
+                                .work = work,
+                                .ended = ended.data()};
     const InstructionSet& set = find_isa(isa);
     nb::gil_scoped_release free;
-    set.coordinates(family);
+    set.coordinates(batch);
 }
 
 }  // namespace

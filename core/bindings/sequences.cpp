@@ -43,7 +43,13 @@ std::tuple<int64_t, int64_t> count_kmers_(Symbols symbols, Index starts, Index o
         start.shape(0) > windows && rows.shape(0) >= windows && counts.shape(0) >= windows && first.shape(0) >= windows,
         "the output is too small");
     require(!shown || shown->shape(0) == symbols.shape(0), "the features of windows do not fit");
-    Counts out{start.data(), rows.data(), counts.data(), first.data(), shown ? shown->data() : nullptr, 0, 0};
+    Counts out{.start = start.data(),
+               .rows = rows.data(),
+               .counts = counts.data(),
+               .first = first.data(),
+               .shown = shown ? shown->data() : nullptr,
+               .features = 0,
+               .entries = 0};
     nb::gil_scoped_release free;
     count_kmers(c, {offsets.data(), int(offsets.shape(0)), span, alphabet}, out);
     return {out.features, out.entries};

@@ -21,16 +21,16 @@ void check_problems(const Index& offset, const Index& split, int64_t variables) 
 }
 
 // K as an array, or as tiles that make its entries.
-void set_entries(const Input& matrix, DualFamily& family) {
-    family.is_double = has_type(matrix, true);
-    require((family.is_double || has_type(matrix, false)) && matrix.ndim() == 2 && matrix.shape(0) == matrix.shape(1),
+void set_entries(const Input& matrix, DualBatch& batch) {
+    batch.is_double = has_type(matrix, true);
+    require((batch.is_double || has_type(matrix, false)) && matrix.ndim() == 2 && matrix.shape(0) == matrix.shape(1),
             "the matrix is not square");
-    family.matrix = matrix.data(), family.rows = int64_t(matrix.shape(0));
+    batch.matrix = matrix.data(), batch.rows = int64_t(matrix.shape(0));
 }
 
-void set_entries(const Tiles& tiles, DualFamily& family) {
+void set_entries(const Tiles& tiles, DualBatch& batch) {
     require(tiles.rows() == tiles.columns(), "the matrix is not square");
-    family.is_double = tiles.is_double(), family.tiles = &tiles.engine(), family.rows = tiles.rows();
+    batch.is_double = tiles.is_double(), batch.tiles = &tiles.engine(), batch.rows = tiles.rows();
 }
 
 template <class K>
@@ -39,44 +39,44 @@ void smo(const K& matrix, Index offset, Index split, Index row, ConstDoubles low
          int64_t limit, int64_t work, int64_t cache, Doubles gap, Integers steps, Integers ended,
          const std::string& isa) {
     const int64_t variables = int64_t(row.shape(0));
-    DualFamily family{.is_double = false,
-                      .matrix = nullptr,
-                      .rows = 0,
-                      .tiles = nullptr,
-                      .problems = int64_t(split.shape(0)),
-                      .offset = offset.data(),
-                      .split = split.data(),
-                      .row = row.data(),
-                      .lower = lower.data(),
-                      .upper = upper.data(),
-                      .epsilon = epsilon,
-                      .beta = beta.data(),
-                      .gradient = gradient.data(),
-                      .anchor = anchor.data(),
-                      .anchor_gradient = anchor_gradient.data(),
-                      .active = active.data(),
-                      .tol = tol,
-                      .limit = limit,
-                      .work = work,
-                      .cache = cache,
-                      .gap = gap.data(),
-                      .steps = steps.data(),
-                      .ended = ended.data()};
-    set_entries(matrix, family);
+    DualBatch batch{.is_double = false,
+                    .matrix = nullptr,
+                    .rows = 0,
+                    .tiles = nullptr,
+                    .problems = int64_t(split.shape(0)),
+                    .offset = offset.data(),
+                    .split = split.data(),
+                    .row = row.data(),
+                    .lower = lower.data(),
+                    .upper = upper.data(),
+                    .epsilon = epsilon,
+                    .beta = beta.data(),
+                    .gradient = gradient.data(),
+                    .anchor = anchor.data(),
+                    .anchor_gradient = anchor_gradient.data(),
+                    .active = active.data(),
+                    .tol = tol,
+                    .limit = limit,
+                    .work = work,
+                    .cache = cache,
+                    .gap = gap.data(),
+                    .steps = steps.data(),
+                    .ended = ended.data()};
+    set_entries(matrix, batch);
     check_problems(offset, split, variables);
     for (const auto& one : {lower, upper}) require(int64_t(one.shape(0)) == variables, "one bound for each variable");
     for (const auto& one : {beta, gradient, anchor, anchor_gradient})
         require(int64_t(one.shape(0)) == variables, "one value for each variable");
     require(int64_t(active.shape(0)) == variables, "one flag for each variable");
     for (int64_t t = 0; t < variables; ++t)
-        require(row(size_t(t)) >= 0 && row(size_t(t)) < family.rows, "a row does not exist");
+        require(row(size_t(t)) >= 0 && row(size_t(t)) < batch.rows, "a row does not exist");
     require(gap.shape(0) == split.shape(0) && steps.shape(0) == split.shape(0) && ended.shape(0) == split.shape(0),
             "one result for each problem");
     require(epsilon >= 0 && std::isfinite(epsilon) && tol >= 0 && limit >= 0 && work >= 0 && cache >= 0,
             "epsilon, tol, work and cache are not negative");
     const InstructionSet& set = find_isa(isa);
     nb::gil_scoped_release free;
-    set.smo(family);
+    set.smo(batch);
 }
 
 }  // namespace

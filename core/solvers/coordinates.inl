@@ -47,7 +47,7 @@ struct Along {
 };
 
 template <class T>
-void descend(const CoordinateFamily& f, int64_t p) {
+void descend(const LinearDualBatch& f, int64_t p) {
     const int64_t first = f.offset[p], size = f.offset[p + 1] - first, m = f.width;
     int64_t* order = f.order + first;
     double *beta = f.beta + first, *w = f.w + p * m, &top = f.level[2 * p], &bound = f.level[2 * p + 1];
@@ -90,7 +90,7 @@ void descend(const CoordinateFamily& f, int64_t p) {
     f.random[p] = int64_t(random);
 }
 
-void coordinates(const CoordinateFamily& f) {
+void coordinates(const LinearDualBatch& f) {
     parallel(f.problems, [&](int64_t p) {
         if (f.ended[p]) return;
         if (f.is_double)

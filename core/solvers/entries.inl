@@ -121,7 +121,7 @@ class Room {
 
 // Calls f(first variable, row, length) for each run of a problem.
 template <class F>
-void for_runs(const DualFamily& f, int64_t p, F visit) {
+void for_runs(const DualBatch& f, int64_t p, F visit) {
     const int64_t* row = f.row + f.offset[p];
     const int64_t size = f.offset[p + 1] - f.offset[p];
     for (int64_t t = 0, end; t < size; t = end) {
@@ -136,7 +136,7 @@ void for_runs(const DualFamily& f, int64_t p, F visit) {
 template <class T>
 class MadeEntries {
    public:
-    explicit MadeEntries(const DualFamily& f)
+    explicit MadeEntries(const DualBatch& f)
         : f_(f), square_(max64(1, f.rows)), length_(max64(1, f.rows)), kept_(lay_out()) {
         parallel(f.rows, [&](int64_t r) {
             if (square_[r] > 0)
@@ -213,7 +213,7 @@ class MadeEntries {
                     for (int64_t r = i; r < min64(i + B, height); ++r) to[c * height + r] = from[r * width + c];
     }
 
-    const DualFamily& f_;
+    const DualBatch& f_;
     Buffer<int64_t> square_, length_;
     const Room<T> kept_;
 };

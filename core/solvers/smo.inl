@@ -105,13 +105,13 @@ template <class T>
 class Smo {
    public:
     // Uses the stored K, or `own`, computed for the rows of this problem, unless it is null.
-    Smo(const DualFamily& family, int64_t problem, const View<T>* own)
-        : f_(family), problem_(problem), first_(family.offset[problem]), size_(family.offset[problem + 1] - first_),
-          split_(family.split[problem] - first_), row_of_(max64(1, size_)) {
+    Smo(const DualBatch& batch, int64_t problem, const View<T>* own)
+        : f_(batch), problem_(problem), first_(batch.offset[problem]), size_(batch.offset[problem + 1] - first_),
+          split_(batch.split[problem] - first_), row_of_(max64(1, size_)) {
         if (own)
             matrix_ = *own;
         else
-            matrix_.part[0][0] = static_cast<const T*>(family.matrix), matrix_.stride[0] = family.rows;
+            matrix_.part[0][0] = static_cast<const T*>(batch.matrix), matrix_.stride[0] = batch.rows;
         for (int64_t t = 0; t < size_; ++t) row_of_[t] = own ? t : f_.row[first_ + t];
     }
 
@@ -290,7 +290,7 @@ class Smo {
         f_.gap[problem_] = gap(), f_.steps[problem_] += steps_, f_.ended[problem_] = how;
     }
 
-    const DualFamily& f_;
+    const DualBatch& f_;
     const int64_t problem_, first_, size_, split_;
     View<T> matrix_;
     Buffer<int64_t> row_of_;  // of matrix_, for each variable of the problem
@@ -304,30 +304,30 @@ class Smo {
 
 // Each thread takes the next problem that still runs. Results do not depend on which thread takes it.
 template <class T>
-void smo_as(const DualFamily& family, const MadeEntries<T>* made) {
+void smo_as(const DualBatch& batch, const MadeEntries<T>* made) {
     int64_t largest = 0, next = 0;
-    for (int64_t p = 0; p < family.problems; ++p)
-        if (family.ended[p] == kRunning) largest = max64(largest, family.offset[p + 1] - family.offset[p]);
-    parallel(min64(threads(), family.problems), [&](int64_t) {
+    for (int64_t p = 0; p < batch.problems; ++p)
+        if (batch.ended[p] == kRunning) largest = max64(largest, batch.offset[p + 1] - batch.offset[p]);
+    parallel(min64(threads(), batch.problems), [&](int64_t) {
         const Room<T> room(made ? largest * largest : 0);
-        for (int64_t p; (p = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED)) < family.problems;) {
-            if (family.ended[p] != kRunning) continue;
+        for (int64_t p; (p = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED)) < batch.problems;) {
+            if (batch.ended[p] != kRunning) continue;
             const View<T> own = made ? made->make(p, room.get()) : View<T>{};
-            Smo<T>(family, p, made ? &own : nullptr).run();
+            Smo<T>(batch, p, made ? &own : nullptr).run();
         }
     });
 }
 
 template <class T>
-void smo_from(const DualFamily& family) {
-    if (!family.tiles) return smo_as<T>(family, nullptr);
-    const MadeEntries<T> made(family);
-    smo_as<T>(family, &made);
+void smo_from(const DualBatch& batch) {
+    if (!batch.tiles) return smo_as<T>(batch, nullptr);
+    const MadeEntries<T> made(batch);
+    smo_as<T>(batch, &made);
 }
 
-inline void smo(const DualFamily& family) {
-    if (family.is_double)
-        smo_from<double>(family);
+inline void smo(const DualBatch& batch) {
+    if (batch.is_double)
+        smo_from<double>(batch);
     else
-        smo_from<float>(family);
+        smo_from<float>(batch);
 }
