@@ -178,7 +178,7 @@ def test_online_models_meet_the_rows_part_by_part(model, tmp_path):
         used = met.coefficients != 0
         expected = (met.points - [left, low]) / [right - left, high - low]
         assert np.allclose(moves[used], np.clip(expected[used], 0, 1), atol=1e-4)
-    met.save(tmp_path / "met.gif")
+    met.thinned(3).save(tmp_path / "met.gif")
 
 
 def test_models_of_other_libraries_are_filmed_too():

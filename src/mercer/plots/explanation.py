@@ -99,6 +99,7 @@ class ExplanationDisplay(Display):
         ax.axvline(0, color=INK, linewidth=0.8)
         ax.set_yticks(place, names)
         ax.invert_yaxis()
+        ax.use_sticky_edges = False  # room for the numbers at both ends
         ax.margins(x=0.18)
         name = f"f[{found.output}]" if found.output else "f"
         ax.set_xlabel("$α_j\\,k(x, x_j)$")
