@@ -136,6 +136,5 @@ def test_workers_take_turns(delivered):
 
 def test_a_closed_worker_ends():
     worker = Worker(lambda asked: iter([asked]), print)
-    worker.close()
-    worker._thread.join(WAIT)
+    worker.close(wait=WAIT)
     assert not worker._thread.is_alive()

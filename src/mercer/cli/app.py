@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -349,7 +349,7 @@ def lab(
     """
     from mercer.cli.lab import run_lab
 
-    with spare_threads() if threads is None else fixed_threads(threads):
+    with nullcontext() if threads is None else fixed_threads(threads):
         run_lab(table, target, columns, drop, task, rows, port)
 
 

@@ -48,7 +48,7 @@ def opened(path: Path, target: str | None, columns: str | None, drop: str | None
     code += ["from mercer.tables.targets import as_target, holdout_rows", "", f"table = read_table({str(path)!r})"]
     notes: tuple[str, ...] = ()
     if len(table.frame) > rows:
-        notes = (f"{rows} of {len(table.frame)} rows, drawn at random",)
+        notes = (f"{rows} of {len(table.frame)} rows, taken at random",)
         kept = np.sort(np.random.default_rng(0).permutation(len(table.frame))[:rows])
         table, command = replace(table, frame=table.frame.iloc[kept]), []
         drawn = f"kept = np.sort(np.random.default_rng(0).permutation(len(table.frame))[:{rows}])"

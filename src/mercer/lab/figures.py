@@ -5,56 +5,48 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from bokeh.models import ColorBar, ColumnDataSource, LinearColorMapper, PlainText
-from bokeh.palettes import Viridis256
+from bokeh.models import ColorBar, ColumnDataSource, LinearColorMapper, PlainText, Range1d
 from bokeh.plotting import figure
 from contourpy import contour_generator
+from matplotlib import colormaps
+from matplotlib.colors import to_hex
 
 from mercer.lab.data import Dataset, Floats
 from mercer.lab.session import Outcome, Surface
+from mercer.plots.drawing.style import DIVERGING, INK, NEGATIVE, POSITIVE, SEQUENTIAL, SHADES, colour, tints
 from mercer.validity import Witness
 
 __all__ = ["Figures"]
 
-# Okabe and Ito's colours, which colour-blind readers can tell apart.
-CLASSES = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9", "#CC79A7", "#F0E442", "#000000", "#999999", "#7F3C8D")
-BLUE, VERMILION = np.array([0, 114, 178]), np.array([213, 94, 0])
-WIDTH, HEIGHT, LARGE = 400, 330, 1.45
-CONTOURS = 7
+WIDTH, HEIGHT, LARGE = 400, 330, 1.35
+CONTOURS, MOST_POINTS = 7, 1000
+"""Lines of a surface; rows that are drawn, of all that are computed with."""
 
 
-def _between(low: Any, high: Any, steps: int) -> list[str]:
-    """Colours from one to the other."""
-    return ["#{:02x}{:02x}{:02x}".format(*(low + (high - low) * t).astype(int)) for t in np.linspace(0, 1, steps)]
+def _hex(colours: Any) -> tuple[str, ...]:
+    return tuple(to_hex(one) for one in colours)
 
 
-WHITE = np.array([255, 255, 255])
-DIVERGING = tuple(_between(BLUE, WHITE, 128) + _between(WHITE, VERMILION, 128))
-
-
-def class_colours(count: int) -> list[str]:
-    """A colour for each class; beyond ten they repeat."""
-    return [CLASSES[i % len(CLASSES)] for i in range(count)]
+VALUES, SIGNS, GREYS = (_hex(one(range(256))) for one in (colormaps[SEQUENTIAL], DIVERGING, SHADES))
 
 
 class Figures:
     """Surface, embedding, variances, Gram matrix and witness."""
 
     def __init__(self, data: Dataset) -> None:
-        self.surface = _figure("Surface")
-        self.embedding = _figure("Embedding")
-        self.variances = _figure("Variances")
-        self.gram = _figure("Gram matrix")
-        self.witness = _figure("Witness")
+        self.surface = _figure("surface", "Surface")
+        self.embedding = _figure("embedding", "Embedding")
+        self.variances = _figure("variances", "Variances")
+        self.gram = _figure("gram", "Gram matrix")
+        self.witness = _figure("witness", "Witness: points with zᵀKz < 0")
         self._data = data
         self._rows, self._scores = ColumnDataSource(), ColumnDataSource()
         self._image, self._matrix = ColumnDataSource(_blank()), ColumnDataSource(_blank())
         self._lines = ColumnDataSource({"xs": [], "ys": [], "width": []})
         self._bars = ColumnDataSource({"x": [1, 2], "top": [0.0, 0.0]})
         self._points = ColumnDataSource({"x": [0.0], "y": [0.0], "size": [1.0], "colour": ["black"], "label": [""]})
-        self._values = LinearColorMapper(Viridis256, low=0, high=1)
-        self._entries = LinearColorMapper(Viridis256, low=0, high=1)
-        self._has: dict[str, Any] = {"witness": None}
+        self._values = LinearColorMapper(VALUES, low=0, high=1)
+        self._entries = LinearColorMapper(VALUES, low=0, high=1)
         self._draw()
         self.use(data)
 
@@ -63,42 +55,40 @@ class Figures:
         """In the order in which they are read."""
         return [self.surface, self.embedding, self.variances, self.gram, self.witness]
 
-    @property
-    def filled(self) -> list[Any]:
-        """Those that have something to show."""
-        absent = [getattr(self, name) for name, has in self._has.items() if has is None]
-        return [one for one in self.all if one not in absent]
-
     def _draw(self) -> None:
-        rows = {"line_color": "#202020", "line_width": 0.5}
+        rows = {"fill_color": "colour", "line_color": None}  # outlines would double the time to paint
         self.surface.image(source=self._image, color_mapper=self._values, level="image")
-        self.surface.multi_line("xs", "ys", source=self._lines, line_color="#202020", line_width="width")
-        self.surface.scatter("x", "y", size="size", alpha="alpha", color="colour", source=self._rows, **rows)
+        self.surface.multi_line("xs", "ys", source=self._lines, line_color=INK, line_width="width")
+        self.surface.scatter("x", "y", size="size", fill_alpha="alpha", source=self._rows, **rows)
         self.surface.add_layout(ColorBar(color_mapper=self._values, width=8), "right")
-        self.embedding.scatter("x", "y", size=6, alpha=0.75, color="colour", source=self._scores, **rows)
-        self.variances.vbar("x", top="top", width=0.8, source=self._bars, color=CLASSES[0])
+        self.embedding.scatter("x", "y", size=5, fill_alpha=0.75, source=self._scores, **rows)
+        self.variances.vbar("x", top="top", width=0.8, source=self._bars, color=colour(0))
         _label(self.variances, "component", "share of variance")
         self.variances.y_range.start = 0
         self.gram.image(source=self._matrix, color_mapper=self._entries)
         self.gram.y_range.flipped = True
         self.gram.add_layout(ColorBar(color_mapper=self._entries, width=8), "right")
-        self.witness.scatter("x", "y", size="size", color="colour", source=self._points, line_color="#202020")
+        self.witness.scatter("x", "y", size="size", color="colour", source=self._points, line_color=INK)
+        # Ranges of its own: those that follow the data make the browser complain while it is hidden.
+        self.witness.x_range, self.witness.y_range = Range1d(), Range1d()
+        _label(self.witness, "first coordinate", "second coordinate")
         self.witness.text("x", "y", text="label", source=self._points, x_offset=12, y_offset=-6)
 
     def use(self, data: Dataset) -> None:
         """Colour the rows of another table."""
-        self._data, n = data, len(data.y)
-        colours = class_colours(len(data.classes)) if data.task == "classification" else list(Viridis256)
+        self._data, n = data, min(len(data.y), MOST_POINTS)
+        self.drawn = np.sort(np.random.default_rng(0).permutation(len(data.y))[:n])
+        colours = [colour(i) for i in range(len(data.classes))] if data.task == "classification" else VALUES
         codes = data.codes
         if data.task == "regression":
             codes = (codes - codes.min()) / (np.ptp(codes) or 1.0) * 255
-        self._colours = [colours[int(code)] for code in codes]
+        shown = [colours[int(code)] for code in codes[self.drawn]]
         self._rows.data = {
             **dict.fromkeys(("x", "y", "size"), np.zeros(n)),
             "alpha": np.ones(n),
-            "colour": self._colours,
+            "colour": shown,
         }
-        self._scores.data = {"x": np.zeros(n), "y": np.zeros(n), "colour": self._colours}
+        self._scores.data = {"x": np.zeros(n), "y": np.zeros(n), "colour": shown}
 
     def enlarge(self, large: bool) -> None:
         """Large figures and letters for a lecture, or those of a desk."""
@@ -111,30 +101,31 @@ class Figures:
 
     def show(self, outcome: Outcome) -> None:
         """All but the witness."""
-        self._has |= {"surface": outcome.surface, "embedding": outcome.embedding, "gram": outcome.gram}
+        self.surface.visible, self.embedding.visible = outcome.surface is not None, outcome.embedding is not None
         if outcome.surface is not None:
             self._show_surface(outcome.surface, outcome)
         if outcome.embedding is not None:
-            x, y = outcome.embedding.T
-            self._scores.data = {"x": x, "y": y, "colour": self._colours}
+            x, y = outcome.embedding[self.drawn].T
+            self._scores.data.update(x=x, y=y)
             _label(self.embedding, *_axes(outcome.embedding_name))
         ratios = np.empty(0) if outcome.ratios is None else outcome.ratios
         self._bars.data = {"x": np.arange(1, len(ratios) + 1), "top": ratios}
-        self.variances.title.text = f"Variances: two components have {ratios[:2].sum():.1%}"
         if outcome.gram is not None:
             self._show_gram(outcome.gram)
 
     def _show_surface(self, surface: Surface, outcome: Outcome) -> None:
         values, (x, y) = surface.values, (surface.x, surface.y)
         low, high = float(values.min()), float(values.max())
-        palette: Any = Viridis256
+        palette = GREYS
         if surface.kind == "decision":
             high = max(abs(low), abs(high), 1e-12)
-            low, palette = -high, DIVERGING
+            low, palette = -high, SIGNS
         elif surface.kind in ("classes", "clusters"):
             count = max(len(self._data.classes), int(high) + 1) if surface.kind == "classes" else int(high) + 1
-            palette, low, high = class_colours(count), -0.5, count - 0.5
-        self._values.update(palette=tuple(palette), low=low, high=high if high > low else low + 1.0)
+            palette, low, high = _hex(tints(count)), -0.5, count - 0.5
+        if self._values.palette != palette:
+            self._values.palette = palette
+        self._values.update(low=low, high=high if high > low else low + 1.0)
         corner, size = (x[0], y[0]), (x[-1] - x[0], y[-1] - y[0])
         image = values.astype(np.float32)
         self._image.data = {"image": [image], "x": [corner[0]], "y": [corner[1]], "dw": [size[0]], "dh": [size[1]]}
@@ -143,11 +134,13 @@ class Figures:
 
     def _show_rows(self, surface: Surface, outcome: Outcome) -> None:
         i, j = outcome.settings.axes
-        weights, has = surface.weights, np.isfinite(surface.weights)
+        weights = surface.weights[self.drawn]
+        has = np.isfinite(weights)
         size = np.where(has, 4 + 8 * np.sqrt(np.nan_to_num(weights)), 4.0 if has.any() else 6.0)
         alpha = np.where(has, 0.85, 0.35 if has.any() else 0.75)
-        X = self._data.X
-        self._rows.data = {"x": X[:, i], "y": X[:, j], "size": size, "alpha": alpha, "colour": self._colours}
+        X = self._data.X[self.drawn]
+        changed = {"x": X[:, i], "y": X[:, j], "size": size, "alpha": alpha}
+        self._rows.data.update({k: new for k, new in changed.items() if not np.array_equal(self._rows.data[k], new)})
         _label(self.surface, self._data.columns[i], self._data.columns[j])
         self.surface.title.text = f"Surface: {SAYS[surface.kind]}"
 
@@ -162,20 +155,21 @@ class Figures:
     def show_witness(self, witness: Witness | None) -> None:
         """The points of a witness, as large as their coefficients and coloured by their signs; or none."""
         points = [] if witness is None else [one for one in witness.points if isinstance(one, tuple)]
-        self._has["witness"] = points or None
+        self.witness.visible = bool(points)
         if witness is None or not points:
             return
         z = np.array([float(one) for one in witness.z] or [1.0] * len(points))
         places = np.array([[float(one) for one in (*point, 0, 0)[:2]] for point in points])
+        for one, values in ((self.witness.x_range, places[:, 0]), (self.witness.y_range, places[:, 1])):
+            margin = 0.3 * float(np.ptp(places)) or 1.0
+            one.update(start=float(values.min()) - margin, end=float(values.max()) + margin)
         self._points.data = {
             "x": places[:, 0],
             "y": places[:, 1],
             "size": 10 + 22 * np.sqrt(np.abs(z) / np.abs(z).max()),
-            "colour": [CLASSES[1] if one > 0 else CLASSES[0] for one in z],
+            "colour": [POSITIVE if one > 0 else NEGATIVE for one in z],
             "label": [f"z = {one:.3g}" for one in z] if len(z) <= 12 else [""] * len(z),
         }
-        self.witness.title.text = f"Witness: zᵀKz = {witness.value:.3g} < 0"
-        _label(self.witness, "first coordinate", "second coordinate")
 
 
 SAYS = {
@@ -187,8 +181,9 @@ SAYS = {
 }
 
 
-def _figure(title: str) -> Any:
-    found = figure(title=title, width=WIDTH, height=HEIGHT, tools="pan,wheel_zoom,reset,save", toolbar_location="right")
+def _figure(name: str, title: str) -> Any:
+    tools = "pan,wheel_zoom,reset,save"
+    found = figure(name=name, title=title, width=WIDTH, height=HEIGHT, tools=tools, toolbar_location="right")
     found.toolbar.logo = None
     found.toolbar.autohide = True
     found.title.text_font_size = "16px"
@@ -202,8 +197,10 @@ def _blank() -> dict[str, list[Any]]:
 
 
 def _label(one: Any, x: str, y: str) -> None:
-    """Plain text: a column's name is never read as mathematics."""
-    one.xaxis.axis_label, one.yaxis.axis_label = PlainText(text=x), PlainText(text=y)
+    """Plain text: a column's name is never read as mathematics. A label that stays costs no layout."""
+    for axis, text in ((one.xaxis[0], x), (one.yaxis[0], y)):
+        if not (axis.axis_label and axis.axis_label.text == text):
+            axis.axis_label = PlainText(text=text)
 
 
 def _axes(name: str) -> tuple[str, str]:

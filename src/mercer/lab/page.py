@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,10 @@ from bokeh.models import (
     Toggle,
 )
 
+from mercer.engine.backend import spare_threads
 from mercer.errors import MercerError
 from mercer.lab.data import Dataset
-from mercer.lab.figures import LARGE, WIDTH, Figures
+from mercer.lab.figures import Figures
 from mercer.lab.session import Outcome, outcomes
 from mercer.lab.settings import METHODS, MOST_LETTERS, OPERATIONS, PARTS, Settings, kernel_of_parts
 from mercer.lab.worker import Worker
@@ -39,16 +40,9 @@ POWER = "return (10 ** tick).toPrecision(3)"
 SPINNER = 250
 """Milliseconds after which a computation shows that it goes on."""
 
-TEMPLATE = """
-{% block preamble %}
-<meta name="referrer" content="no-referrer">
-<link rel="icon" href="data:,">
-<style>
-  body { font: 15px/1.45 system-ui, sans-serif; margin: 12px 18px; color: #1a1a1a; background: #fff; }
-</style>
-{% endblock %}
-"""
+TEMPLATE = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
 PANEL = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
+LECTURE = 'document.body.classList.toggle("lecture", this.active)'
 COPY = """
 const done = () => { button.label = "Copied"; setTimeout(() => { button.label = label }, 1200) }
 navigator.clipboard.writeText(source.tags[0]).then(done, () => { button.label = "Select the text and copy it" })
@@ -78,7 +72,7 @@ class Page:
         self._make_controls(first, settings)
         self._make_texts()
         self.shown = 0
-        self.worker: Worker[Asked, Outcome] = Worker(lambda asked: outcomes(*asked[1:]), self._deliver, TURN)
+        self.worker: Worker[Asked, Outcome] = Worker(_computed, self._deliver, TURN)
 
     # ---- what is on the page -----------------------------------------------------------------------------------------
 
@@ -119,10 +113,12 @@ class Page:
             one.on_change("value", self._changed)
         self.only.on_change("active", self._changed)
         self.lecture.on_change("active", lambda _, __, on: self._enlarge(on))
+        self.lecture.js_on_change("active", CustomJS(code=LECTURE))
 
     def _make_texts(self) -> None:
         self.header, self.verdict, self.status = _text("header"), _text("verdict"), _text("status")
         self.code, self.line = _text("code"), _text("line")
+        self.texts = self.header, self.verdict, self.status, self.code, self.line
         self.copy_code, self.copy_line = _copier("Copy the Python", self.code), _copier("Copy the command", self.line)
 
     def fill(self, document: Document) -> None:
@@ -132,12 +128,10 @@ class Page:
         document.template = TEMPLATE
         controls = [self.table, self.method, self.first, row(self.operation, self.second), self.scaled, self.kernel]
         controls += [*self.sliders.values(), row(self.x, self.y), self.only, self.lecture]
-        controls += [row(self.copy_code, self.copy_line), self.status]
-        self.texts = column(self.header, self.verdict, width=WIDTH)
-        wide: dict[str, Any] = {"sizing_mode": "stretch_width"}
-        self.pictures = row(self.texts, *self.figures.filled, styles={"flex-wrap": "wrap", "gap": "8px"}, **wide)
-        main = column(self.pictures, self.code, self.line, **wide)
-        document.add_root(row(column(*controls, width=310), main, **wide))
+        controls += [row(self.copy_code, self.copy_line)]
+        # Each is a root of its own, as a change within a root lays out all of it anew.
+        for one in (column(*controls, width=310, name="controls"), *self.texts, *self.figures.all):
+            document.add_root(one)
         document.on_session_destroyed(lambda _: self.worker.close())
         document.add_next_tick_callback(self._ask)  # results of another thread need the session to be there
 
@@ -227,7 +221,6 @@ class Page:
                 self._show_first(found)
             else:
                 self._show_verdict(found)
-            self._arrange()
         finally:
             self.document.unhold()
 
@@ -236,7 +229,9 @@ class Page:
         score = "" if found.score is None else f"<p><b>{found.score_name}: {found.score:.4f}</b></p>"
         notes = "".join(f'<p class="error">{html.escape(note)}</p>' for note in (*found.notes, *self.data.notes))
         formula = f'<div class="formula">k(x, z) = {html.escape(found.formula)}</div>'
-        self.header.text = self._framed(f"{formula}<p>{html.escape(found.estimator)}</p>{score}{notes}")
+        shares = found.ratios
+        two = "" if shares is None else f"<p>two components: {shares[:2].sum():.1%} of the variance</p>"
+        self.header.text = self._framed(f"{formula}<p>{html.escape(found.estimator)}</p>{score}{two}{notes}")
         for one, text in ((self.code, found.python), (self.line, found.command)):
             one.text, one.tags = f"<pre>{html.escape(text)}</pre>", [text]
         self.status.text = self._state(found, "pictures")
@@ -251,16 +246,12 @@ class Page:
         self.figures.show_witness(found.report.witness)
         self.status.text = self._state(found, "done")
 
-    def _arrange(self) -> None:
-        pictures = [self.texts, *self.figures.filled]
-        if pictures != self.pictures.children:
-            self.pictures.children = pictures
-
     def _framed(self, text: str) -> str:
-        return f'<div class="{"large" if self.lecture.active else ""}">{text}</div>'
+        return f'<div class="{"large" if self.lecture.active else "desk"}">{text}</div>'
 
     def _state(self, found: Outcome, state: str) -> str:
-        rows = f"{len(self.data.y)} rows, {self.data.X.shape[1]} columns"
+        n, drawn = len(self.data.y), len(self.figures.drawn)
+        rows = f"{n} rows{f' ({drawn} drawn)' * (drawn < n)}, {self.data.X.shape[1]} columns"
         return _state(self.count, state, f"{rows}; {found.seconds * 1000:.0f} ms")
 
     def _say_error(self, error: Exception) -> None:
@@ -271,8 +262,12 @@ class Page:
 
     def _enlarge(self, large: bool) -> None:
         self.figures.enlarge(large)
-        self.texts.width = int(WIDTH * LARGE) if large else WIDTH
         self._ask()
+
+
+def _computed(asked: Asked) -> Iterator[Outcome]:
+    with spare_threads():  # on this thread: a section that another thread has opened would keep its number
+        yield from outcomes(*asked[1:])
 
 
 VERDICTS = {"proved": "A Mercer kernel: proved", "refuted": "Not a Mercer kernel", "other": "Not decided"}
@@ -307,7 +302,12 @@ def _state(count: int, state: str, text: str) -> str:
 def _text(name: str) -> Div:
     """Never read as mathematics, for which the page would load a program from elsewhere."""
     return Div(
-        text="", disable_math=True, stylesheets=[PANEL], css_classes=[f"lab-{name}"], sizing_mode="stretch_width"
+        text="",
+        disable_math=True,
+        stylesheets=[PANEL],
+        css_classes=[f"lab-{name}"],
+        name=name,
+        sizing_mode="stretch_width",
     )
 
 

@@ -6,6 +6,7 @@ import hmac
 import logging
 import secrets
 import warnings
+import weakref
 from collections.abc import Mapping
 from typing import Any
 
@@ -29,6 +30,8 @@ ADDRESS = "127.0.0.1"
 MOST_PAGES = 8
 MOST_BYTES = 1 << 20
 """Of one message from the page."""
+PATIENCE = 5.0
+"""Seconds in which a computation has to stop at the end."""
 
 
 class _Refusal(RequestHandler):
@@ -81,6 +84,7 @@ class Lab:
 
     def __init__(self, tables: Mapping[str, Any], first: str, settings: Settings, port: int = 0) -> None:
         self._made = tables, first, settings
+        self._pages: weakref.WeakSet[Page] = weakref.WeakSet()
         try:
             sockets, self.port = bind_sockets(ADDRESS, port)
         except OSError as error:
@@ -101,7 +105,9 @@ class Lab:
         if len(self._server.get_sessions()) > MOST_PAGES:
             document.add_root(Div(text=f"mercer lab: {MOST_PAGES} pages are open; close one of them and reload."))
             return
-        Page(*self._made).fill(document)
+        page = Page(*self._made)
+        page.fill(document)
+        self._pages.add(page)
 
     def run(self) -> None:
         """Serve until Ctrl-C."""
@@ -113,6 +119,8 @@ class Lab:
                 self._server.io_loop.start()
             finally:
                 self._server.stop()
+                for page in self._pages:  # a thread that computes while Python ends would keep what it holds
+                    page.worker.close(wait=PATIENCE)
 
 
 def serve(tables: Mapping[str, Any], first: str, settings: Settings, port: int = 0, told: Any = print) -> None:

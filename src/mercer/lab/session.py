@@ -32,7 +32,7 @@ GRID, GRAM_ROWS, COMPONENTS = 60, 200, 10
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """What a model says over the plane of two columns, the others at their means.
+    """What a model says over the plane of two columns, the others at their medians.
 
     Attributes
     ----------
@@ -143,11 +143,11 @@ class _Work:
         """All but the verdict."""
         data, settings = self.data, self.settings
         e = trace_or_none(self.kernel)
-        pca = self.tried("kernel PCA", lambda: KernelPCA(self.components, settings.text).fit(data.X))
+        pca, scores = self.tried("kernel PCA", self.embedded) or (None, None)
         model = pca if settings.method == "pca" else self.tried(self.method.title, self.fitted)
         surface = None if model is None else self.tried("surface", lambda: self.surface(model))
         name, score = ("", None) if model is None else self.score(model)
-        embedding, said = self.embedding(pca, model)
+        embedding, said = self.embedding(scores, model)
         return Outcome(
             settings=settings,
             kernel=self.kernel,
@@ -196,21 +196,24 @@ class _Work:
             model.score(data.X[data.held], data.y[data.held])
         )
 
-    def embedding(self, pca: Any, model: Any) -> tuple[Floats | None, str]:
+    def embedded(self) -> tuple[Any, Floats]:
+        pca = KernelPCA(self.components, self.settings.text)
+        return pca, pca.fit_transform(self.data.X)
+
+    def embedding(self, scores: Floats | None, model: Any) -> tuple[Floats | None, str]:
         """Of all rows: two discriminants if there are two, otherwise two kernel components."""
         if self.settings.method == "discriminant" and model is not None:
             Z = model.transform(self.data.X)
             if Z.shape[1] > 1:
                 return np.asarray(Z[:, :2]), "discriminants"
-        if pca is None:
+        if scores is None:
             return None, ""
-        Z = pca.transform(self.data.X)
-        return np.column_stack([Z, np.zeros(len(Z))])[:, :2], "kernel components"
+        return np.column_stack([scores, np.zeros(len(scores))])[:, :2], "kernel components"
 
     def surface(self, model: Any) -> Surface:
         X, (i, j) = self.data.X, self.settings.axes
         x, y = (_places(X[:, column]) for column in (i, j))
-        rows = np.tile(X.mean(axis=0), (GRID * GRID, 1))
+        rows = np.tile(np.median(X, axis=0), (GRID * GRID, 1))
         rows[:, i], rows[:, j] = np.tile(x, GRID), np.repeat(y, GRID)
         kind, values = self.said(model, rows)
         return Surface(kind, values.reshape(GRID, GRID), x, y, self.weights(model))

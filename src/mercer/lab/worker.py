@@ -59,12 +59,14 @@ class Worker(Generic[Asked, Found]):
             self._waiting = [asked]
             self._change.notify()
 
-    def close(self) -> None:
-        """Cancel what runs; then the thread ends."""
+    def close(self, wait: float = 0.0) -> None:
+        """Cancel what runs; then the thread ends, for which this waits so many seconds at most."""
         with self._change:
             self._closed = True
             self._stale.set()
             self._change.notify()
+        if wait:
+            self._thread.join(wait)
 
     def _run(self) -> None:
         while (asked := self._next()) is not None:
