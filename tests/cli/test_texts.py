@@ -161,7 +161,7 @@ def test_the_encoder_keeps_texts_after_the_numbers():
     assert numbers.columns_ == ["x"]
     assert numbers.transform(frame).dtype == np.float64
     assert encoder.unlike_the_fit(frame.assign(seq=[None, *frame["seq"][1:]])) == [
-        "seq: missing in 1 of 40 rows, taken for empty"
+        "seq: missing in 1 of 40 rows, treated as empty"
     ]
     for column in (frame["x"], frame["x"].astype(str)):
         assert encoder.unlike_the_fit(frame.assign(seq=column)) == [

@@ -139,7 +139,7 @@ def test_a_repaired_matrix_and_repaired_strings(tmp_path):
 
 
 def test_what_cannot_be_saved_is_said(tmp_path):
-    with pytest.raises(InvalidInput, match=r"'scale', which is no field.*frozen dataclass"):
+    with pytest.raises(InvalidInput, match=r"'scale', which is not a field.*frozen dataclass"):
         kernel = Undeclared()
         object.__setattr__(kernel, "scale", 2.0)
         save(KernelRidge(kernel), tmp_path / "m")

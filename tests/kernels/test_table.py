@@ -134,7 +134,7 @@ def test_what_was_not_seen_and_what_is_missing(frame, target):
     assert np.isfinite(model.predict(new)).all()
     for name, text in (("size", "large"), ("when", "some day"), ("good", "maybe")):
         with pytest.raises(
-            InvalidInput, match=rf"the column '{name}': '{text}' in row 3 \(counted from 1\) is no number"
+            InvalidInput, match=rf"the column '{name}': '{text}' in row 3 \(counted from 1\) is not a number"
         ):
             model.predict(frame[:4].astype({name: object}).assign(**{name: [None, "", text, np.nan]}))
     with pytest.raises(InvalidInput, match="no column 'size'"):
@@ -240,7 +240,7 @@ def test_dates_and_percentages_in_words(tmp_path):
     assert [part.name for part in kernel.parts] == ["numbers", "when, season"]
     same = table_kernel(pd.DataFrame({"when": days, "share": np.arange(n) / 2}))
     np.testing.assert_allclose(kernel(frame), same(frame.assign(when=days, share=np.arange(n) / 2)), rtol=1e-12)
-    with pytest.raises(InvalidInput, match=r"'some day' in row 2 .* is no date"):
+    with pytest.raises(InvalidInput, match=r"'some day' in row 2 .* is not a date"):
         kernel(frame.assign(when=["1.2.2020", "some day", *frame["when"][2:]]))
 
 

@@ -101,7 +101,7 @@ def test_a_text_that_is_no_number_is_refused_later(numbers):
     markers = ["", " ", "NA", "n/a", "NaN", "null", "None", "?", None]
     np.testing.assert_array_equal(encoder.transform(pd.DataFrame({"x": markers, "k": "a"})), good)
     bad = pd.DataFrame({"x": ["1", "0", "many", "?", "more"], "k": "a"})
-    with pytest.raises(InvalidInput, match=r"column 'x': 'many' in row 3 .*and 1 more is no number.*leave it empty"):
+    with pytest.raises(InvalidInput, match=r"column 'x': 'many' in row 3 .*and 1 more is not a number.*leave it empty"):
         encoder.transform(bad)
     with pytest.raises(InvalidInput, match=r"'2020-01-01' in row 1 .*pandas.to_datetime"):
         encoder.transform(pd.DataFrame({"x": ["2020-01-01"], "k": "a"}))

@@ -170,8 +170,8 @@ def test_rows_without_a_target_are_left_out_and_said(tmp_path):
 def test_infinite_numbers_are_missing_and_said(tmp_path):
     table = read_table(write(tmp_path, "a.csv", "x,y,z\n1,inf,1\n-inf,2,2\n3,1e200,3\n,4,4\n"))
     assert table.notes == (
-        "x: -inf in row 2 (counted from 1): infinite or 1e150 and more, and taken for missing",
-        "y: inf in row 1 (counted from 1) and 1 more: infinite or 1e150 and more, and taken for missing",
+        "x: -inf in row 2 (counted from 1): infinite or at least 1e150, treated as missing",
+        "y: inf in row 1 (counted from 1) and 1 more: infinite or at least 1e150, treated as missing",
     )
     assert (
         "the like in 3 more columns"

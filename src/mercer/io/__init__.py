@@ -1,4 +1,4 @@
-"""Model files, tables and sequences: what goes in and out of mercer by file."""
+"""Model files, tables and sequences: all that mercer reads from and writes to files."""
 
 from mercer.io.models import load, save
 from mercer.io.table_model import TableModel

@@ -1,4 +1,4 @@
-"""Values as JSON and arrays, and back: data only, from a closed list of types."""
+"""Converts values to JSON and arrays, and back: data only, from a closed list of types."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from mercer.validity.repair import RepairedKernel, SpectralRepair
 __all__ = ["Decoder", "Encoder", "registry"]
 
 _COMPOSED = (Sum, Product, Scaled, Power, Normalized, OnColumns, Rescaled, SetKernel)
-"""Kernels of kernels: by their parts, where a part has no text."""
+"""Kernels of kernels, which are saved by their parts if a part has no text form."""
 
 _STORED = "biuf"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -48,8 +48,10 @@ _DEPTH = 40
 
 
 def registry() -> dict[str, type]:
-    """The classes that a file may name: mercer's own estimators, the table model and its parts, the report, and the
-    transformers of scikit-learn that `transformers` lists.
+    """The classes that a file may name.
+
+    These are mercer's estimators, the table model and its parts, the report, and the scikit-learn transformers of
+    `mercer.io.transformers`.
 
     >>> "KernelRidge" in registry()
     True
@@ -71,7 +73,7 @@ def registry() -> dict[str, type]:
 
 
 class Encoder:
-    """Python values ↦ JSON, with the arrays put aside.
+    """Python values ↦ JSON, with arrays collected in `arrays`.
 
     >>> encoder = Encoder()
     >>> encoder.value({"a": np.array([1.5])}, "example")
@@ -137,7 +139,7 @@ class Encoder:
         stored = array.T if by_columns else array
         name = str(len(self.arrays))
         self.arrays[name] = np.array(stored, dtype=array.dtype.newbyteorder("="), order="C")
-        # A product may add in another order when the memory is laid out otherwise: the order is part of the value.
+        # The memory order is saved, because products can add in another order if it changes.
         extra = {"order": "F"} if by_columns else {}
         return {"array": name, **extra} | ({"scalar": True} if isinstance(value, np.generic) else {})
 
@@ -156,16 +158,16 @@ class Encoder:
         }
 
     def _own_kernel(self, kernel: Kernel, where: str) -> Any:
-        """A kernel of a class that the user wrote: the class's name and the parameters; its code is not in the file."""
+        """A kernel of a user's class, as the name of the class and its parameters, without its code."""
         cls = type(kernel)
         name, names = cls.__name__, {field.name for field in dataclasses.fields(kernel)}
         if isinstance(kernel, Function):
-            given, do = f"{kernel!r:.60} is a Python function, which is no data", "write it as a kernel class instead: "
+            given, do = f"{kernel!r:.60} is a Python function, which is not data", "write a kernel class instead: "
             self._refuse(where, given, do + "a frozen dataclass with its formula or block, which load(kernels=) takes")
         cached = {key for key in vars(kernel) if isinstance(getattr(cls, key, None), functools.cached_property)}
         if not set(vars(kernel)) <= names | cached:
             extra = min(set(vars(kernel)) - names - cached)
-            given = f"the kernel {name} has {extra!r}, which is no field of a dataclass"
+            given = f"the kernel {name} has {extra!r}, which is not a field of a dataclass"
             self._refuse(where, given, f"make {name} a frozen dataclass of its parameters, as mercer's own kernels are")
         fields = {one.name: getattr(kernel, one.name) for one in dataclasses.fields(kernel) if one.init}
         encoded = {key: self.value(one, f"{name}.{key}") for key, one in fields.items()}
@@ -199,7 +201,7 @@ class Encoder:
 
 
 def _reads_back(kernel: Kernel) -> bool:
-    """Whether the kernel's text is read as the same kernel."""
+    """Whether the kernel's text parses to the same kernel."""
     try:
         return bool(parse(repr(kernel)) == kernel)
     except MercerError:
@@ -207,9 +209,9 @@ def _reads_back(kernel: Kernel) -> bool:
 
 
 class Decoder:
-    """JSON and arrays ↦ Python values; whatever is not as `Encoder` writes it raises ModelFileError.
+    """JSON and arrays ↦ Python values; raises ModelFileError for anything that `Encoder` does not write.
 
-    `kernels` are the user's own kernel classes, by name: the only code beside mercer's that a file can have called.
+    `kernels` are the user's kernel classes by name. Besides mercer's own, no other code can be called by a file.
 
     >>> Decoder({}, "a file").value({"tuple": [1, {"float": "inf"}]})
     (1, inf)
@@ -227,7 +229,7 @@ class Decoder:
             return given
         self.depth += 1
         if not isinstance(given, dict) or self.depth > _DEPTH:
-            self._refuse("a value that is none")
+            self._refuse("a value that is not JSON of a model")
         kinds = ("float", "array", "texts", "csr", "list", "tuple", "dict", "slice", "dtype", "type")
         more = ("function", "selector", "kernel", "class", "record", "model")
         kind = next((one for one in (*kinds, *more) if one in given), None)
@@ -242,12 +244,12 @@ class Decoder:
 
     def _float(self, text: Any, _: dict[str, Any]) -> float:
         if text not in ("inf", "-inf", "nan"):
-            self._refuse("a number that is none")
+            self._refuse("a text that is not a number")
         return float(text)
 
     def _array(self, name: Any, given: dict[str, Any]) -> Any:
         if not isinstance(name, str) or name not in self.arrays:
-            self._refuse("no array where one is named")
+            self._refuse("the name of an array that it does not hold")
         array = self.arrays[name]
         array = array.T if given.get("order") == "F" else array
         return array[()] if given.get("scalar") else array
@@ -258,10 +260,10 @@ class Decoder:
             self._refuse("a list of texts without its shape")
         if given["dtype"] == "str":
             if not all(isinstance(one, str) for one in plain):
-                self._refuse("numbers where texts should be")
+                self._refuse("an entry that should be a list of texts")
             return np.array(plain, dtype=str).reshape(shape)
         out = np.empty(len(plain), dtype=object)
-        for place, one in enumerate(plain):  # at once, tuples of one length would be taken for a table
+        for place, one in enumerate(plain):  # one by one, because tuples of equal length would become a table
             out[place] = one
         return out.reshape(shape)
 
@@ -277,7 +279,7 @@ class Decoder:
 
     def _list(self, values: Any, _: dict[str, Any]) -> list[Any]:
         if not isinstance(values, list):
-            self._refuse("no list where one should be")
+            self._refuse("an entry that should be a list")
         return [self.value(one) for one in values]
 
     def _tuple(self, values: Any, given: dict[str, Any]) -> tuple[Any, ...]:
@@ -285,7 +287,7 @@ class Decoder:
 
     def _dict(self, pairs: Any, _: dict[str, Any]) -> dict[Any, Any]:
         if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
-            self._refuse("no pairs where they should be")
+            self._refuse("an entry that should be a list of pairs")
         return {self.value(key): self.value(one) for key, one in pairs}
 
     def _slice(self, ends: Any, _: dict[str, Any]) -> slice:
@@ -295,7 +297,7 @@ class Decoder:
 
     def _dtype(self, name: Any, _: dict[str, Any]) -> Any:
         if not isinstance(name, str) or np.dtype(name).kind not in "biufOU":
-            self._refuse("a dtype that is none of numbers and texts")
+            self._refuse("a dtype that is neither of numbers nor of texts")
         return np.dtype(name)
 
     def _type(self, name: Any, _: dict[str, Any]) -> type:
@@ -314,16 +316,16 @@ class Decoder:
 
     def _kernel(self, text: Any, _: dict[str, Any]) -> Kernel:
         if not isinstance(text, str):
-            self._refuse("a kernel that is no text")
+            self._refuse("a kernel that is not text")
         return parse(text)
 
     def _class(self, name: Any, given: dict[str, Any]) -> Kernel:
-        """A kernel of a class that the caller of `load` has given."""
+        """A kernel of a class that was passed to `load`."""
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             self._refuse("a class without a name")
         if name not in self.kernels:
             where = f" (of the module {given['module']})" if isinstance(given.get("module"), str) else ""
-            text = f"the file holds a kernel of the class {name}{where}, which is none of mercer's"
+            text = f"the file holds a kernel of the class {name}{where}, which is not one of mercer's"
             raise ModelFileError(message(self.path, text, f"give the class: mercer.load(path, kernels=[{name}])"))
         return self.kernels[name](**self._fields(given.get("fields")))
 
@@ -336,19 +338,19 @@ class Decoder:
 
     def _fields(self, fields: Any) -> dict[str, Any]:
         if not isinstance(fields, dict) or not all(_NAME.fullmatch(key) for key in fields):
-            self._refuse("no named values where they should be")
+            self._refuse("an entry that should be named values")
         return {key: self.value(one) for key, one in fields.items()}
 
     def _record(self, name: Any, given: dict[str, Any]) -> Any:
         cls, fields = self._named(name), self._fields(given.get("fields"))
         if not dataclasses.is_dataclass(cls):
-            self._refuse(f"a {name} that is no record")
+            self._refuse(f"a record of the class {name}, which is not one")
         return RepairedKernel.restored(**fields) if cls is RepairedKernel else cls(**fields)
 
     def _model(self, name: Any, given: dict[str, Any]) -> Any:
         cls = self._named(name)
         if not issubclass(cls, BaseEstimator):
-            self._refuse(f"a {name} that is no model")
+            self._refuse(f"a model of the class {name}, which is not one")
         params, state = self._fields(given.get("params")), self._fields(given.get("state"))
         if refused := refused_parameter(name, params):
             self._refuse(f"{name}({refused[0]})")
@@ -361,7 +363,7 @@ class Decoder:
 
 
 def _is_state(cls: type, key: str) -> bool:
-    """Whether an attribute may be part of what a fit leaves: what is written is what is read."""
+    """Whether a fit may set this attribute; the same rule holds for writing and reading."""
     return schema_of(cls).allows(key) and not hasattr(cls, key)
 
 

@@ -1,4 +1,4 @@
-"""Does a model hold together? So that a damaged file fails when it is read, not in a prediction."""
+"""Checks that a model is consistent, so that a damaged file fails when it is read, not in a prediction."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from mercer.schemas import Schema, SchemaError
 __all__ = ["check_consistent", "schema_of"]
 
 NOTHING = Schema(closed=False)
-"""What is known of other classes, which are saved nowhere."""
+"""The schema of other classes, which are not saved."""
 
 
 def schema_of(cls: type) -> Schema:
-    """What a fitted model of the class consists of: as the class declares, or as the list of scikit-learn's has it.
+    """The schema of a fitted model: the one that the class declares, or that of the list for scikit-learn's classes.
 
     >>> from mercer import KernelRidge
     >>> "dual_coef_" in schema_of(KernelRidge).names
@@ -27,7 +27,7 @@ def schema_of(cls: type) -> Schema:
 
 
 def check_consistent(model: BaseEstimator) -> None:
-    """Raise SchemaError unless the model, and the models within it, are as their classes declare."""
+    """Raise SchemaError unless the model and the models in it match the schemas of their classes."""
     for one in vars(model).values():
         for part in _parts(one):
             check_consistent(part)

@@ -1,4 +1,4 @@
-"""Model files: arrays in safetensors, all else as JSON in its header. Nothing in a file is ever executed."""
+"""Model files: arrays in safetensors, everything else as JSON in the header. Nothing in a file is executed."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ OURS = "give a file that mercer.save or mercer fit --out wrote"
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted estimator, a pipeline with one, or a `TableModel`, to one file. No pickle.
+    """Write a fitted estimator, a pipeline with one, or a `TableModel` to one file, without pickle.
 
-    The file is in the safetensors format: each array in its dtype; the class, the parameters, kernels as their text or
-    by their parts, and all other values as JSON in the header, and a digest of it all, so that bytes that changed are
-    found. It is written beside its place and then renamed, so that a reader never sees half of it. Of a kernel class
-    that you wrote, the name and the parameters are saved, and not the code: `load` wants the class.
+    The file is in the safetensors format and holds each array in its dtype. The header holds the class, the parameters,
+    kernels as text or by their parts, and all other values as JSON, with a digest that detects changed bytes. The file
+    is written under a temporary name and then renamed, so that a reader never sees a part of it. For a kernel class
+    that you wrote, the name and the parameters are saved, but not the code; `load` needs the class.
 
-    Of scikit-learn a pipeline may have scalers, encoders, imputers, PCA, vectorizers of text, column transformers and
-    `TransformedTargetRegressor`, by their parameters and fitted arrays.
+    A pipeline may contain these parts of scikit-learn: scalers, encoders, imputers, PCA, vectorizers of text, column
+    transformers and `TransformedTargetRegressor`. They are saved by their parameters and fitted arrays.
 
     Parameters
     ----------
     model : estimator
-        One of mercer's, or a pipeline of scikit-learn's.
+        An estimator of mercer, or a scikit-learn pipeline with one.
     path : path-like
-        An existing model file is replaced, and a file of any other kind is refused.
+        An existing model file is replaced. Any other existing file is refused.
 
     Raises
     ------
     InvalidInput
-        For a model of another library, a kernel that is a Python function or a class that is no dataclass, a folder
-        that is not there, an existing file that is not a model, or where safetensors is not installed.
+        For a model of another library, a kernel that is a Python function or not a dataclass, a folder that does not
+        exist, an existing file that is not a model, or without safetensors.
 
     Examples
     --------
@@ -76,34 +76,38 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def as_bytes(model: Any) -> bytes:
-    """The contents of a model file; nothing is asked of the model, so that tests can write what `load` must refuse."""
+    """The contents of a model file. The model is not checked, so that tests can write files that `load` must refuse."""
     encoder = Encoder()
     document = encoder.value(model, type(model).__name__)
     header = {"format": FORMAT, "version": str(FORMAT_VERSION), "mercer": __version__, "model": json.dumps(document)}
     header["scikit-learn"] = transformers.version()
-    # safetensors wants at least one array.
+    # safetensors requires at least one array.
     arrays = encoder.arrays or {"none": np.zeros(1)}
     header["sha256"] = _digest(header["model"], arrays)
     return bytes(_safetensors("save").save(arrays, metadata=header))
 
 
 def load(path: str | os.PathLike[str], *, kernels: Iterable[type[Kernel]] = ()) -> Any:
-    """Read a model that `save` wrote; its predictions are those of the model that was saved, bit for bit.
+    """Read a model that `save` wrote. Its predictions equal those of the saved model bit for bit.
 
     Parameters
     ----------
     path : path-like
     kernels : iterable of classes, default ()
-        The kernel classes that you wrote and the model uses, such as ``[MyCauchy]``: nothing in a file is executed or
-        imported, so that they have to come from you.
+        The kernel classes that you wrote and that the model uses, such as ``[MyCauchy]``. They must be given, because
+        nothing in a file is executed or imported.
+
+    Returns
+    -------
+    estimator
 
     Raises
     ------
     ModelFileError
-        For a file that is missing, not a model file, cut short, damaged, of a newer format, or of contents that do not
-        fit, and for one with a kernel of a class that was not given.
+        For a file that is missing, not a model file, truncated, damaged, of a newer format, or inconsistent, and for a
+        kernel of a class that was not given.
     InvalidInput
-        Where safetensors is not installed, and for `kernels` that are no kernel classes.
+        Without safetensors, and for `kernels` that are not kernel classes.
 
     Examples
     --------
@@ -134,7 +138,7 @@ def load(path: str | os.PathLike[str], *, kernels: Iterable[type[Kernel]] = ()) 
 
 
 def _refuse_inconsistent(model: Any) -> None:
-    """What `load` would refuse, `save` does not write: both ask the same questions."""
+    """Refuse a model that `load` would refuse, by the same check."""
     try:
         check_consistent(model)
     except (MercerError, ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
@@ -143,7 +147,7 @@ def _refuse_inconsistent(model: Any) -> None:
 
 
 def _other_version(model: Any, wrote: str) -> str | None:
-    """What to know of a file with parts of scikit-learn that another version of it wrote."""
+    """A warning for a file with parts of scikit-learn that were saved with another version; None without need."""
     if wrote == transformers.version() or not transformers.is_peer(model):
         return None
     return f"was saved with scikit-learn {wrote or '?'}, whose transformers may keep other attributes"
@@ -170,9 +174,7 @@ def _read(file: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
             arrays = {name: opened.get_tensor(name) for name in list(opened.keys())} if _is_ours(header) else {}
     except (SafetensorError, OSError, ValueError, TypeError, KeyError) as error:
         given = f"is not a model file, or is damaged or cut short ({_first_line(error)})"
-        raise ModelFileError(
-            message(file.name, given, "give a file that mercer.save or mercer fit --out wrote")
-        ) from error
+        raise ModelFileError(message(file.name, given, OURS)) from error
     return header, arrays
 
 
@@ -203,7 +205,7 @@ def _check_header(header: dict[str, str], name: str) -> None:
 
 
 def is_model_file(path: Path) -> bool:
-    """Whether a file begins as our model files do, if only in part.
+    """Whether a file begins like a model file, even a truncated one.
 
     >>> is_model_file(Path("nowhere.mercer"))
     False

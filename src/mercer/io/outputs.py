@@ -1,4 +1,4 @@
-"""Files that are written: never an input, never a file of another kind, and whole or not at all."""
+"""Output files: they never replace an input or a file of another kind, and are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ def check_output(
     *,
     to_devices: bool = False,
 ) -> None:
-    """Raise InvalidInput unless a file of this kind may be written here: called before hours of work.
+    """Raise InvalidInput unless a file of this kind may be written here. It is called before long computations.
 
     Parameters
     ----------
     who : str
-        What the message calls the output, such as "--out".
+        The name of the output in messages, such as "--out".
     path : Path
     inputs : iterable of Path
-        The files that the command reads; the output must be none of them, by whatever name or link.
+        The files that the command reads. The output must not be one of them under any name or link.
     what, is_such : str and callable
-        What the file will be, and whether an existing file is one, which may be replaced.
+        The kind of the file, and whether an existing file is of this kind, so that it may be replaced.
     to_devices : bool
-        Whether pipes and devices may be written to.
+        Whether the output may be a pipe or a device.
     """
     if path.is_dir():
         raise InvalidInput(message(who, f"{path} is a folder", "name a file in it"))
@@ -51,7 +51,7 @@ def check_output(
 def refuse_other_kind(
     who: str, path: Path, what: str, is_such: Callable[[Path], bool], *, to_devices: bool = False
 ) -> None:
-    """Raise InvalidInput if the path is taken by something else than such a file, or an empty one."""
+    """Raise InvalidInput if the path exists and is neither a file of this kind nor an empty file."""
     if not path.exists():
         return
     if not path.is_file():
@@ -64,7 +64,7 @@ def refuse_other_kind(
 
 
 def _same(path: Path, other: Path) -> bool:
-    """Whether two names are of one file, through links and case; of files that are not there yet, by their paths."""
+    """Whether two names mean the same file, with links and case resolved; files that do not exist compare by path."""
     with suppress(OSError, ValueError):
         if other == STANDARD_INPUT:
             return os.path.samestat(os.fstat(sys.stdin.fileno()), os.stat(path))
@@ -73,7 +73,7 @@ def _same(path: Path, other: Path) -> bool:
 
 
 def write_whole(path: Path, data: bytes, who: str) -> None:
-    """Write beside its place, then rename over it; through a symbolic link, and with the permissions that it had."""
+    """Write to a temporary file in the same folder and rename it; keeps symbolic links and permissions."""
     path = Path(os.path.realpath(path))
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".part")
@@ -96,7 +96,7 @@ def write_whole(path: Path, data: bytes, who: str) -> None:
 
 
 def _mode(path: Path) -> int:
-    """The permissions of the file that is there, or those of a new one."""
+    """The permissions of the existing file, or those of a new one."""
     with suppress(OSError):
         return path.stat().st_mode & 0o777
     mask = os.umask(0)

@@ -1,4 +1,4 @@
-"""A model of a table: what encodes its columns, what predicts, and what both need to know about the target."""
+"""A model of a table: the encoder of its columns, the estimator, and the name of the target."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["TableModel"]
 
 
 class TableModel(Atomic, BaseEstimator):
-    """A `TableEncoder`, then an estimator, for one target column: what `mercer fit` fits and saves.
+    """A `TableEncoder` followed by an estimator, for one target column; `mercer fit` fits and saves it.
 
     Parameters
     ----------
@@ -34,7 +34,14 @@ class TableModel(Atomic, BaseEstimator):
     target : str
         The name of the target column.
     notes : tuple of str
-        What to tell those who inspect the model later, such as the score on rows held out.
+        Notes for later inspection, such as the score on held-out rows.
+
+    Attributes
+    ----------
+    n_rows_ : int
+        Number of rows of the fit.
+    temperature_ : float
+        T of the class probabilities softmax(f/T), if set by `with_temperature`.
 
     Examples
     --------
@@ -68,8 +75,8 @@ class TableModel(Atomic, BaseEstimator):
         self.notes = notes
 
     def fit(self, frame: Any, y: Any) -> Self:
-        """Fit the encoder to the data frame, and the estimator to what it makes of it."""
-        # Copies, so that the parts of a model that stays as it is are not fitted.
+        """Fit the encoder to the data frame, and the estimator to the encoded rows."""
+        # Copies, so that the parts of the original model are not changed.
         self.encoder = TableEncoder() if self.encoder is None else copy(self.encoder)
         self.estimator = KernelRidge() if self.estimator is None else copy(self.estimator)
         self.estimator.fit(self.encoder.fit_transform(frame), np.asarray(y))
@@ -78,14 +85,14 @@ class TableModel(Atomic, BaseEstimator):
 
     @classmethod
     def of(cls, encoder: Any, estimator: Any, target: str, rows: int) -> Self:
-        """The model whose parts are fitted already, the estimator on that many rows as the encoder makes them."""
+        """The model of parts that are fitted already, the estimator on `rows` encoded rows."""
         model = cls(encoder, estimator, target)
         model.n_rows_ = rows
         return model
 
     @property
     def task(self) -> str:
-        """What the target asked for: "regression" or "classification"."""
+        """The kind of the target: "regression" or "classification"."""
         return "classification" if isinstance(self.estimator, KernelRidgeClassifier) else "regression"
 
     def predict(self, frame: Any) -> NDArray[Any]:
@@ -95,9 +102,9 @@ class TableModel(Atomic, BaseEstimator):
         return np.asarray(self.estimator.predict(rows))
 
     def fitted_temperature(self, scores: NDArray[np.float64], y: Any) -> float:
-        """T of P(class | f) = softmax(f/T), of the scores f of rows that the model was not fitted on.
+        """T of P(class | f) = softmax(f/T), fitted to the scores f of rows that the model was not fitted on.
 
-        Rows of classes that the model does not know have no part in it.
+        Rows of unknown classes are ignored.
         """
         y = np.asarray(y)
         known, labels = np.isin(y, self.classes_), np.searchsorted(self.classes_, y)
@@ -113,20 +120,20 @@ class TableModel(Atomic, BaseEstimator):
 
     @property
     def has_probabilities(self) -> bool:
-        """Whether `predict_proba` has an answer."""
+        """Whether `predict_proba` is available."""
         return hasattr(self, "temperature_") or hasattr(self.estimator, "predict_proba")
 
     def predict_proba(self, frame: Any) -> NDArray[np.float64]:
         """The probability of each of `classes_` for each row.
 
-        They are the estimator's, if it has some; else softmax(f/T) of its scores, with T of held-out rows.
+        They are softmax(f/T) of the estimator's scores if a temperature T is set, otherwise the estimator's own.
         """
         if hasattr(self, "temperature_"):
             return probabilities(self.decision_function(frame) / self.temperature_)
         return np.asarray(self._of_classifier("predict_proba")(self._rows(frame)))
 
     def decision_function(self, frame: Any) -> NDArray[np.float64]:
-        """The score of each of `classes_` for each row; of two classes the score of the second."""
+        """The score of each of `classes_` for each row; for two classes the score of the second one."""
         return np.asarray(self._of_classifier("decision_function")(self._rows(frame)))
 
     @property
@@ -135,9 +142,9 @@ class TableModel(Atomic, BaseEstimator):
         return np.asarray(self._of_classifier("classes_"))
 
     def score(self, frame: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """R², or the accuracy, of the predictions; `y` is by default the frame's column of the target.
+        """R² or the accuracy of the predictions; by default `y` is the target column of the frame.
 
-        Classes are compared by their names, as the command line does.
+        Classes are compared by name, as on the command line.
         """
         from sklearn.metrics import accuracy_score, r2_score
 
@@ -153,11 +160,11 @@ class TableModel(Atomic, BaseEstimator):
         return float(accuracy_score(names, told, sample_weight=sample_weight))
 
     def _explained(self, X: Any) -> tuple[Any, Any]:
-        """The estimator, and the rows as it sees them, for `explain`."""
+        """The estimator and the encoded rows, for `explain`."""
         return self.estimator, self._rows(X)
 
     def _parts_fit(self) -> bool:
-        """Whether the parts are an encoder and an estimator; raises SchemaError if the one makes too many columns."""
+        """Whether the parts are an encoder and an estimator; raises SchemaError if their numbers of columns differ."""
         encoder, estimator = self.encoder, self.estimator
         if not isinstance(self.target, str) or not isinstance(estimator, BaseEstimator):
             return False
@@ -185,17 +192,17 @@ class TableModel(Atomic, BaseEstimator):
         return self.encoder.transform(self._frame(frame))
 
     def ignored(self, frame: Any) -> list[str]:
-        """The columns of a data frame or `Table` that have no part in the prediction."""
+        """The columns of a data frame or `Table` that the prediction does not use."""
         assert self.encoder is not None
         return [name for name in self.encoder.ignored(getattr(frame, "frame", frame)) if name != self.target]
 
     def unlike_the_fit(self, frame: Any) -> list[str]:
-        """What the prediction will put something else for, in words: see `TableEncoder.unlike_the_fit`."""
+        """The values that the prediction replaces, in words: see `TableEncoder.unlike_the_fit`."""
         assert self.encoder is not None
         return self.encoder.unlike_the_fit(self._frame(frame))
 
     def _frame(self, table: Any) -> Any:
-        """In svmlight files a feature that no row has is not there: it is zero."""
+        """The data frame; features that are missing from an svmlight file are added as zeros."""
         if not isinstance(table, Table):
             return table
         assert self.encoder is not None

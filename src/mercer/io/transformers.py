@@ -1,4 +1,4 @@
-"""The parts of scikit-learn that a model file may hold: a closed list, by their parameters and fitted arrays."""
+"""The closed list of scikit-learn classes that a model file may hold, by their parameters and fitted arrays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     name: getattr(np, name)
     for name in ("abs", "cbrt", "cos", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "sin", "sqrt", "square")
 }
-"""Functions of `FunctionTransformer` and `TransformedTargetRegressor` that can be saved, by their name."""
+"""Functions of `FunctionTransformer` and `TransformedTargetRegressor` that can be saved, by name."""
 
 TYPES: dict[str, Any] = {one.__name__: one for one in (bool, int, float, str, object)} | {
     one.__name__: one
@@ -33,12 +33,12 @@ _ONLY: dict[str, tuple[Any, str]] = {
     "memory": (None, "a cache that a loaded pipeline would read from disk"),
     "input": ("content", "files that a loaded model would open"),
 }
-"""Parameters that reach beyond the model: the one value that is saved and loaded, and what the others would do."""
+"""Parameters with effects outside the model: the only value that is saved and loaded, and the effect of others."""
 
 
 @functools.cache
 def peers() -> dict[str, type]:
-    """The classes by their names."""
+    """The classes of the list by name."""
     from sklearn import compose, decomposition, impute, pipeline, preprocessing
     from sklearn.feature_extraction import text
     from sklearn.feature_selection import VarianceThreshold
@@ -60,19 +60,19 @@ def peers() -> dict[str, type]:
 
 
 def is_peer(value: Any) -> bool:
-    """Whether an object is one of scikit-learn's on the list, and of no class derived from it."""
+    """Whether an object's class is on the list; subclasses are not."""
     return peers().get(type(value).__name__) is type(value)
 
 
 def version() -> str:
-    """The first two numbers of scikit-learn's version, within which what it keeps does not change."""
+    """The first two numbers of scikit-learn's version; fitted attributes do not change within them."""
     import sklearn
 
     return ".".join(sklearn.__version__.split(".")[:2])
 
 
 def refused_parameter(name: str, params: dict[str, Any]) -> tuple[str, str] | None:
-    """A parameter of a class of the list that neither a file may have nor `save` writes, and why."""
+    """A parameter value that may not be saved or loaded, and the reason; None if there is none."""
     if name not in peers():
         return None
     for key, (allowed, why) in _ONLY.items():
@@ -92,7 +92,7 @@ def _named_steps(steps: Any) -> bool:
 
 
 def _is_vocabulary(words: Any) -> bool:
-    """Columns beyond the last would be written to by native code."""
+    """Whether a vocabulary numbers its words 0, 1, …; native code would write outside the array otherwise."""
     return (
         isinstance(words, dict)
         and all(isinstance(word, str) for word in words)
@@ -102,7 +102,7 @@ def _is_vocabulary(words: Any) -> bool:
 
 
 def _schema(*names: str, tables: tuple[str, ...] = (), lists: tuple[str, ...] = ()) -> Schema:
-    """Arrays with one entry, tables with one column, and lists with one element for each column of the data."""
+    """A schema of arrays with one entry, tables with one column, and lists with one element per column of the data."""
     return Schema(
         Count("n_features_in_", "d"),
         *(Array(name, "d", np.generic, optional=True, nullable=True, finite=False) for name in names),
@@ -113,7 +113,7 @@ def _schema(*names: str, tables: tuple[str, ...] = (), lists: tuple[str, ...] = 
 
 
 def _steps(*names: str) -> Schema:
-    """Parameters, or fitted attributes, that are lists of named steps."""
+    """A schema of parameters or fitted attributes that are lists of named steps."""
 
     def holds(model: Any) -> bool:
         return all(_named_steps(getattr(model, name, [])) for name in names)
@@ -147,11 +147,11 @@ _SCHEMAS: dict[str, Schema] = {
     "FeatureUnion": _steps("transformer_list"),
     "ColumnTransformer": _steps("transformers", "transformers_"),
 }
-"""What is known of the fitted attributes of scikit-learn's classes, which may have others."""
+"""Schemas of fitted attributes of scikit-learn's classes, which may have other attributes too."""
 
 
 def schema_of_peer(name: str) -> Schema:
-    """What is known of a class of the list.
+    """The schema of a class of the list.
 
     >>> schema_of_peer("StandardScaler").names >= {"mean_", "scale_"}
     True

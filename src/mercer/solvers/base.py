@@ -19,16 +19,16 @@ __all__ = ["Problem", "Solution", "Solver", "State", "Status", "require_symmetri
 
 
 class Status(Enum):
-    """How a run ended. The value of each member is the advice to the user.
+    """How a run ended. The value of each member is the advice to the user, and never changes: pickles hold it.
 
     >>> Status.CONVERGED.advice
     'the tolerance was reached; nothing to do'
     """
 
     CONVERGED = "the tolerance was reached; nothing to do"
-    MAX_STEPS = "the step limit was met before the tolerance; continue from solution.state, or allow more steps"
+    MAX_STEPS = "the step limit came before the tolerance; continue from solution.state, or allow more steps"
     STALLED = (
-        "the true residual stopped falling, because the operator is not precise enough; "
+        "the recurrence went on but the true residual did not fall: the precision of the operator is used up; "
         "use a float64 operator, a larger regularisation, or a looser tolerance"
     )
     BREAKDOWN = (
@@ -40,14 +40,14 @@ class Status(Enum):
         "or check that the kernel is positive semi-definite"
     )
     RANK_DEFICIENT = (
-        "the operator has fewer eigenvalues above rounding than requested; "
-        "the last ones are 0 to working precision: request fewer, or drop them"
+        "the operator has fewer eigenvalues above rounding than were asked for; "
+        "the trailing ones are 0 to working precision: ask for fewer, or drop them"
     )
     DIVERGED = (
-        "the error grows, because the step size is too large; the answer is the best iterate: "
-        "lower the step size, below 2/λmax in batch mode and below 2/max k(x, x) in stochastic mode"
+        "the error grows from step to step, because the step size is too large; the answer is the best iterate: "
+        "lower the step size, below 2/λmax in batch mode and 2/max k(x, x) in stochastic mode"
     )
-    NOT_FINITE = "the operator or the right-hand side gave a NaN or an infinity; check the data and the kernel"
+    NOT_FINITE = "a NaN or an infinity came out of the operator or the right-hand side; check the data and the kernel"
 
     @property
     def advice(self) -> str:

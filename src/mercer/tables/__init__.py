@@ -1,4 +1,4 @@
-"""Tables and sequences from files: readers, and plans by which columns become numbers."""
+"""Tables and sequences from files: readers, and plans that encode columns as numbers."""
 
 from mercer.tables.columns import ColumnPlan
 from mercer.tables.encoder import TableEncoder

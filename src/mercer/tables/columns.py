@@ -1,4 +1,4 @@
-"""What becomes of one column of a table: a plan of plain values, made once and applied to any later table."""
+"""The plan that encodes one column of a table: plain values, found once and applied to any later table."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ __all__ = [
 Floats = NDArray[np.float64]
 MISSING = "missing"
 ABSENT = frozenset({"", "na", "n/a", "#n/a", "nan", "-nan", "nat", "null", "none", "<na>", "?"})
-"""Texts, in lower case, that stand for a missing value."""
+"""Texts, in lower case, that mean a missing value."""
 SKEWED = 1.0
-"""Skewness from which on a column is skewed."""
+"""Columns with at least this skewness are skewed."""
 MOSTLY_NUMBERS = 0.95
 OBJECTS = ("sequence", "text")
 KINDS = ("number", "flag", "category", *OBJECTS, "dropped")
@@ -39,11 +39,11 @@ KINDS = ("number", "flag", "category", *OBJECTS, "dropped")
 
 @dataclass(frozen=True)
 class ColumnPlan:
-    """How one column becomes columns of numbers.
+    """The encoding of one column as columns of numbers.
 
-    `kind` is "number", "flag", "category", "sequence", "text" or "dropped"; sequences and texts stay objects, for
-    kernels on these. `numbers` is (fill, mean, std, minimum, scale): what a missing value becomes, then
-    z = (g(x) − mean)/std with g(x) = log(1 + max(x − minimum, 0)/scale), or g(x) = x where scale is 0.
+    `kind` is "number", "flag", "category", "sequence", "text" or "dropped". Sequences and texts stay objects, for
+    kernels on objects. `numbers` is (fill, mean, std, minimum, scale): `fill` replaces missing values, and
+    z = (g(x) − mean)/std with g(x) = log(1 + max(x − minimum, 0)/scale), or g(x) = x if scale is 0.
 
     >>> plan = ColumnPlan("size", "number", (2.0, 2.0, 1.0, 0.0, 0.0))
     >>> plan.encode([1.0, None])
@@ -56,19 +56,19 @@ class ColumnPlan:
     numbers: tuple[float, ...] = (0.0, 0.0, 1.0, 0.0, 0.0)
     categories: tuple[str, ...] = ()
     flag: str = ""
-    """ "" or "missing" (a column that says where it was missing), "other" (rare categories are pooled), or both."""
+    """ "", "missing" (an indicator column for missing values), "other" (rare categories are pooled), or both."""
     said: str = ""
     form: str = ""
-    """How texts are read: those of numbers as `in_form` has it, "lower" and "upper" case of sequences and texts."""
+    """How texts are read: a form of `in_form` for numbers, or "lower" or "upper" case for sequences and texts."""
 
     def __post_init__(self) -> None:
         self._check_types()
         if len(self.numbers) != 5 or not np.all(np.isfinite(self.numbers)) or not self.numbers[2] > 0:
             given = f"numbers={self.numbers!r:.100} of the column {self.name!r:.40}"
-            raise InvalidInput(message("ColumnPlan", given, "give five finite numbers, of which the third is positive"))
+            raise InvalidInput(message("ColumnPlan", given, "give five finite numbers, the third one positive"))
 
     def _check_types(self) -> None:
-        """Plans may come from files: `encode` must not meet what it does not expect."""
+        """Check all types, because plans can come from files and `encode` relies on them."""
         known = self.kind in KINDS and set(str(self.flag).split()) <= {MISSING, "other"}
         texts = (self.name, self.kind, self.flag, self.said, self.form, *self.categories)
         numbers = all(isinstance(one, int | float) for one in self.numbers)
@@ -76,12 +76,12 @@ class ColumnPlan:
             given = f"{self.name!r:.40} of the kind {self.kind!r:.40} with flag={self.flag!r:.40}"
             raise InvalidInput(message("ColumnPlan", given, f"give texts, and a kind among {', '.join(KINDS)}"))
         if self.kind == "category" and not self.features:
-            given = f"the column {self.name!r} of no category"
+            given = f"the column {self.name!r} without categories"
             raise InvalidInput(message("ColumnPlan", given, "give its categories"))
 
     @property
     def of_objects(self) -> bool:
-        """Whether the column stays one of objects."""
+        """Whether the column stays a column of objects."""
         return self.kind in OBJECTS
 
     @property
@@ -108,7 +108,7 @@ class ColumnPlan:
         return np.column_stack([z, absent]) if MISSING in self.flag else z[:, None]
 
     def _objects(self, values: Any) -> NDArray[Any]:
-        """Texts in a column of objects; a missing one is empty."""
+        """The texts as a column of objects; missing ones are empty."""
         text, absent = as_text(values)
         change = {"lower": str.lower, "upper": str.upper}.get(self.form, str)
         out = np.empty((len(text), 1), dtype=object)
@@ -126,7 +126,7 @@ class ColumnPlan:
 
 
 def plan_column(name: str, values: Any, most: int, indicator: float, log_skewed: bool) -> ColumnPlan:
-    """Look at one column (a pandas series) and decide.
+    """The plan for a column (a pandas series), from its values.
 
     >>> import pandas as pd
     >>> plan_column("same", pd.Series([1, 1, 1]), 20, 0.01, True).said
@@ -160,12 +160,12 @@ def plan_column(name: str, values: Any, most: int, indicator: float, log_skewed:
 
 
 def read_form(text: NDArray[Any]) -> tuple[str, str]:
-    """The form in which texts are percentages or dates, or ""; and the doubt, if they may be dates in two ways."""
+    """The form of percentages or dates, or ""; and the ambiguity, if the texts can be dates in two forms."""
     return (PERCENT, "") if percent_form(text) else date_form(text)
 
 
 def as_frame(frame: Any, who: str) -> Any:
-    """A pandas data frame with distinct text names for its columns, of one in pandas or polars."""
+    """A pandas or polars data frame as a pandas data frame with distinct text names for its columns."""
     import pandas as pd
 
     polars = sys.modules.get("polars")
@@ -183,9 +183,9 @@ def as_frame(frame: Any, who: str) -> Any:
 
 
 def as_numbers(values: Any, form: str = "") -> Floats:
-    """Numbers in float64; what is none, or infinite, is NaN. Dates are days, true and false 1 and 0.
+    """Numbers in float64, with NaN for other values and infinities. Dates are days, true and false 1 and 0.
 
-    Texts are read in the `form` of `read_form`, if there is one.
+    Texts are read in the given `form` of `read_form`.
     """
     import pandas as pd
 
@@ -206,7 +206,7 @@ def as_numbers(values: Any, form: str = "") -> Floats:
         text = text.map(lambda one: _TRUTH.get(str(one).strip().lower(), one))
         x = pd.to_numeric(text, errors="coerce").to_numpy(np.float64, na_value=np.nan)
     x = np.array(x, np.float64)
-    # Beyond this, squares overflow; such a value is no measurement.
+    # Larger magnitudes count as missing, because their squares overflow.
     x[~(np.abs(x) < 1e150)] = np.nan
     return x
 
@@ -217,13 +217,13 @@ def _without_percent(value: Any) -> Any:
 
 
 def given_numbers(name: str, values: Any, stand_for_missing: tuple[str, ...] = (), form: str = "") -> Floats:
-    """The numbers of a column that the fit found to be one of numbers; a text that is none is refused, not missing.
+    """The numbers of a column that held numbers at the fit. A text that is not a number is refused, not missing.
 
     >>> import pandas as pd
     >>> given_numbers("size", pd.Series(["1", "NA", "many"]))
     Traceback (most recent call last):
         ...
-    mercer.errors.InvalidInput: the column 'size': 'many' in row 3 (counted from 1) is no number, ...
+    mercer.errors.InvalidInput: the column 'size': 'many' in row 3 (counted from 1) is not a number, ...
     """
     import pandas as pd
 
@@ -237,14 +237,14 @@ def given_numbers(name: str, values: Any, stand_for_missing: tuple[str, ...] = (
     if odd:
         more = f", and {len(odd) - 1} more" if odd[1:] else ""
         kind = "date" if form and form != PERCENT else "number"
-        given = f"{text[odd[0]][:40]!r} in row {odd[0] + 1} (counted from 1){more} is no {kind}, as it was at the fit"
-        do = "mend it, leave it empty or NaN if it is missing, or give dates as dates (pandas.to_datetime)"
+        given = f"{text[odd[0]][:40]!r} in row {odd[0] + 1} (counted from 1){more} is not a {kind}, unlike at the fit"
+        do = "correct it, leave it empty or NaN if it is missing, or give dates as dates (pandas.to_datetime)"
         raise InvalidInput(message(f"the column {name!r}", given, do))
     return x
 
 
 def _is_huge(text: str) -> bool:
-    """A number beyond all measurement, or infinite: missing, as among numbers."""
+    """Whether a text is an infinite or too large number, which counts as missing."""
     try:
         return math.isinf(float(text)) or abs(float(text)) >= 1e150
     except ValueError:
@@ -265,7 +265,7 @@ def _is_numeric(values: Any) -> bool:
 
 
 def as_text(values: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """The values as stripped text, and where they are missing. Whole numbers are written without a point."""
+    """The values as stripped text, and a mask of missing ones. Integers are written without a point."""
     import pandas as pd
 
     series = values if isinstance(values, pd.Series) else pd.Series(values)
@@ -279,10 +279,10 @@ def as_text(values: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
 def _plan_objects(
     name: str, text: NDArray[Any], absent: NDArray[np.bool_], distinct: int, doubt: str
 ) -> ColumnPlan | None:
-    """Sequences, or text of which nearly all values are distinct; None for categories."""
+    """A plan for sequences, or for text with nearly all values distinct; None for categories."""
     present = text[~absent]
     letters = letters_of(present)
-    missing = f", {absent.mean():.1%} missing, taken for empty" if absent.any() else ""
+    missing = f", {absent.mean():.1%} missing, treated as empty" if absent.any() else ""
     if letters:
         lengths = [len(one) for one in present]
         said = f"sequences of {min(lengths)} to {max(lengths)} {letters}{missing}"
@@ -297,7 +297,7 @@ def _plan_objects(
 
 
 def plan_text(name: str, values: Any) -> ColumnPlan:
-    """A column that is text because somebody says so.
+    """The plan for a column that the user declares as text.
 
     >>> import pandas as pd
     >>> plan_text("word", pd.Series(["a", "b", "a"])).said
@@ -310,7 +310,7 @@ def plan_text(name: str, values: Any) -> ColumnPlan:
 
 
 def dropped(plan: ColumnPlan) -> ColumnPlan:
-    """The plan of a column that is left out, with its reason."""
+    """The plan of a column that is dropped, with the reason."""
     return _dropped(plan.name, plan.said)
 
 
@@ -353,7 +353,7 @@ def _log(x: Floats, minimum: float, scale: float) -> Floats:
 
 
 def _log_rule(x: Floats, median: float) -> tuple[float, float]:
-    """(minimum, scale) of the logarithm where it makes a non-negative column less skewed, else (0, 0)."""
+    """(minimum, scale) of the logarithm if it makes a non-negative column less skewed, else (0, 0)."""
     minimum = float(x.min())
     if minimum < 0 or median <= minimum or _skewness(x) < SKEWED:
         return 0.0, 0.0
@@ -362,7 +362,7 @@ def _log_rule(x: Floats, median: float) -> tuple[float, float]:
 
 
 def _deviation(x: Floats) -> float:
-    """The standard deviation, of numbers whose squares are below the range too."""
+    """The standard deviation, computed without underflow of squares."""
     away = x - x.mean()
     unit = float(np.abs(away).max()) or 1.0
     return unit * math.sqrt(float(((away / unit) ** 2).mean()))

@@ -1,4 +1,4 @@
-"""Decimal commas: columns of numbers as much of Europe writes them, with a comma for the point."""
+"""Columns of numbers with decimal commas."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ __all__ = ["is_number", "with_points"]
 _COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+)?,\d+([eE][+-]?\d+)?")
 _WHOLE = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+)")
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
-"""May be a thousand and more, with a comma between the groups, as well as a fraction of three digits."""
+"""Ambiguous: a comma between thousands, or a decimal comma with three digits."""
 _MOSTLY = 0.95
 
 
 def is_number(field: str, *, commas: bool = False) -> bool:
-    """Whether a field is a number; with `commas`, one with a decimal comma too.
+    """Whether a field is a number, optionally with a decimal comma.
 
     >>> is_number("1,5"), is_number("1,5", commas=True), is_number("1.234,5", commas=True), is_number("1e3")
     (False, True, True, True)
@@ -28,9 +28,9 @@ def is_number(field: str, *, commas: bool = False) -> bool:
 
 
 def with_points(frame: Any) -> tuple[Any, list[str]]:
-    """A data frame whose columns with decimal commas are numbers, and notes that name them.
+    """A data frame in which columns with decimal commas are numbers, and notes that name them.
 
-    Where all that has a comma in a table could be thousands as well, it stays text.
+    If every comma of the table could also separate thousands, the columns stay text.
 
     >>> import pandas as pd
     >>> frame, notes = with_points(pd.DataFrame({"a": ["1,5", "2"], "b": ["x,1", "y"]}))
@@ -51,7 +51,7 @@ def with_points(frame: Any) -> tuple[Any, list[str]]:
 
 
 def _commas(column: Any) -> Any:
-    """The stripped texts of a column nearly all of whose values are numbers and some have a decimal comma, or None."""
+    """The stripped texts of a column, if nearly all are numbers and some have a decimal comma; otherwise None."""
     import pandas as pd
 
     if pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
@@ -64,7 +64,7 @@ def _commas(column: Any) -> Any:
 
 
 def _numbers(text: Any) -> Any:
-    """Points for commas; numbers, if all are."""
+    """The column with points for commas, as numbers if all values are numbers."""
     import pandas as pd
 
     def one_number(field: str) -> str:
@@ -75,4 +75,4 @@ def _numbers(text: Any) -> Any:
     try:
         return pd.to_numeric(changed)
     except (ValueError, TypeError):
-        return changed  # a few words among them, which are missing values later
+        return changed  # a few words remain; the encoder treats them as missing values

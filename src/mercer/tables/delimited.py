@@ -1,4 +1,4 @@
-"""Delimited text: the delimiter is found, and every row must have as many fields as the first."""
+"""Delimited text: detects the delimiter, and requires the same number of fields in every row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["parse_delimited"]
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
 MISSING = ("?",)
-"""Beside pandas' own: empty, NA, N/A, NaN, null, None and their like."""
+"""Missing values in addition to those of pandas: empty, NA, N/A, NaN, null, None and others."""
 _LOOK = 50
 
 
@@ -61,9 +61,9 @@ def parse_delimited(text: str, name: str) -> tuple[Any, tuple[str, ...]]:
 
 
 def _delimiter(text: str) -> str:
-    """The one that splits the first lines alike, into the most fields; a space only if no other does.
+    """The delimiter that splits the first lines into equally many fields, and the most; a space only as a last resort.
 
-    One that splits the first line comes before one that does not: under a header a;b;c the commas are within numbers.
+    A delimiter that splits the first line is preferred: under a header a;b;c commas belong to numbers.
     """
     lines = list(islice((line for line in io.StringIO(text) if line.strip()), _LOOK))
     best, most = None, (False, 1)
@@ -72,7 +72,7 @@ def _delimiter(text: str) -> str:
             break
         counts = [len(fields) for fields in _split(lines, delimiter)]
         usual, times = Counter(counts).most_common(1)[0]
-        # A ragged row is found and named later; it must not hide the delimiter.
+        # A row of another length is reported later; it must not hide the delimiter.
         alike = times >= 0.7 * len(counts) or (len(counts) < 4 and counts[0] == usual)
         if usual > 1 and alike and (counts[0] > 1, usual) > most:
             best, most = delimiter, (counts[0] > 1, usual)
@@ -82,16 +82,13 @@ def _delimiter(text: str) -> str:
 
 
 def _of_the_header(lines: list[str]) -> str:
-    """The delimiter that splits the first line into the most fields; the rows that it splits otherwise are ragged.
-
-    A comma if none splits it: then the table has one column.
-    """
+    """The delimiter that splits the first line into the most fields; a comma if none does (a table of one column)."""
     counts = {delimiter: len(_split(lines[:1], delimiter)[0]) for delimiter in DELIMITERS if delimiter != " "}
     return max(counts, key=counts.__getitem__)
 
 
 def _all_numbers(rows: list[list[str]]) -> bool:
-    """Two or more in each row, as many in all: the commas between are decimal, for 1;2 would be no field."""
+    """Whether all rows have the same number of fields, two or more, all of them numbers: then commas are decimal."""
     widths = {len(row) for row in rows}
     return len(widths) == 1 and widths.pop() > 1 and all(is_number(one, commas=True) for row in rows for one in row)
 
@@ -108,7 +105,7 @@ def _split(lines: list[str], delimiter: str) -> list[list[str]]:
 
 @contextmanager
 def _long_fields() -> Iterator[None]:
-    """Fields of any length: by default the csv module refuses those beyond 128 kB."""
+    """Allow fields of any length; by default the csv module refuses those above 128 kB."""
     limit = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     try:
         yield

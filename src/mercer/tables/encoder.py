@@ -1,4 +1,4 @@
-"""Data frames become rows of numbers, and what was done to each column is said in words."""
+"""The encoder of data frames as rows of numbers, with a summary of the encoding of each column."""
 
 from __future__ import annotations
 
@@ -21,39 +21,41 @@ __all__ = ["TableEncoder"]
 class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
     """Columns by name ↦ a float64 matrix: numbers standardised, categories one-hot, missing values filled in.
 
-    * A number: missing (and infinite) values become the median; z = (x − mean)/std. A column skewed to the right is
-      first replaced by log(1 + (x − min)/(median − min)) where that is less skewed. Constant columns are dropped.
-    * True and false, and numbers that are only 0 and 1: 0 and 1, missing ones the more frequent.
-    * Text and categories: one 0/1 column for each of up to `max_categories`; rarer ones are pooled as "other", as are
-      those that `fit` has not seen (all zeros where nothing was pooled). Missing is a category of its own. Text that is
-      nearly all numbers, percentages or dates (ISO, or in a form that can be read in one way only) is read as numbers;
-      dates are days.
-    * Sequences (of nucleotides, or of amino acids) and text of which nearly all values are distinct are dropped, or
-      with `keep_text` kept as objects, in columns after those of numbers, for kernels on these (`Kernel.on`).
-    * In a column of numbers, empty texts, NA, N/A, NaN, null, None and ? are missing, and so are texts that were among
-      the numbers at the fit; `transform` refuses any other, with its column and row.
-    * A 0/1 column says where a number was missing, if at least `missing_indicator` of the rows miss it.
+    * Numbers: z = (x − mean)/std, with missing and infinite values replaced by the median. A column skewed to the right
+      is first replaced by log(1 + (x − min)/(median − min)) if that is less skewed. Constant columns are dropped.
+    * True and false, and columns of 0 and 1 only: 0 and 1, with missing values replaced by the more frequent one.
+    * Text and categories: one 0/1 column for each of up to `max_categories` categories. Rarer ones are pooled as
+      "other", together with those that `fit` has not seen (all zeros if nothing was pooled). Missing values are a
+      category of their own. Text that is nearly all numbers, percentages or dates (ISO, or in an unambiguous form) is
+      read as numbers; dates are days.
+    * Sequences (of nucleotides or amino acids), and text with nearly all values distinct, are dropped. With `keep_text`
+      they are kept as objects, in columns after those of numbers, for kernels on objects (`Kernel.on`).
+    * In a column of numbers, empty texts, NA, N/A, NaN, null, None and ? are missing, and so are texts that occurred
+      among the numbers at the fit. `transform` refuses any other text, and names its column and row.
+    * A 0/1 column indicates missing numbers, if at least the share `missing_indicator` of the rows miss them.
 
     Parameters
     ----------
     max_categories : int
-        Including "other".
+        Most categories of a column, including "other".
     missing_indicator : float
-        The share of missing values from which on there is an indicator.
+        The least share of missing values for an indicator column.
     log_skewed : bool
         Whether skewed columns are replaced by their logarithm.
     keep_text : bool
-        Whether columns of text and of sequences are kept; `transform` then makes an array of objects, if there are any.
+        Whether columns of text and of sequences are kept. `transform` then returns an array of objects if there are
+        any.
     text : tuple of str
-        Columns that are kept as text whatever is in them, if `keep_text`.
+        Columns that `keep_text` keeps as text, whatever their values.
 
     Attributes
     ----------
     columns_ : list of str
-        What `transform` needs, by name, in any order.
+        The columns that `transform` needs, by name, in any order.
     feature_names_out_ : list of str
+        The names of the columns of the matrix.
     summary_ : list of str
-        What was done, in words.
+        The encoding of each column in words.
 
     Examples
     --------
@@ -76,7 +78,7 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         Texts("forms_", "columns", optional=True),
         Texts("feature_names_out_", "features"),
         Texts("summary_", "sentences"),
-        Check("its columns are not such as a fit keeps", lambda encoder: encoder._is_sound()),
+        Check("its columns are not those of a fit", lambda encoder: encoder._is_sound()),
     )
 
     def __init__(
@@ -94,7 +96,7 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         self.text = text
 
     def fit(self, frame: Any, y: Any = None) -> Self:
-        """Look at each column of a data frame and decide what becomes of it; y is ignored."""
+        """Choose an encoding for each column of a data frame; y is ignored."""
         if self.max_categories < 2:
             raise InvalidInput(message("TableEncoder", f"max_categories={self.max_categories}", "give 2 or more"))
         frame = as_frame(frame, "TableEncoder")
@@ -114,7 +116,7 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         return self
 
     def without(self, *names: str, why: str = "not used by the kernel") -> Self:
-        """A copy, as it was fitted, that leaves these columns out, and says why in its summary."""
+        """A fitted copy without these columns; its summary gives the reason."""
         kept = [plan for plan in self._plans() if plan.name not in names]
         if not kept:
             raise InvalidInput(message("TableEncoder", "no column is left", "leave fewer out"))
@@ -124,7 +126,7 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         return copy
 
     def with_features(self, *features: str) -> Self:
-        """A copy, as it was fitted, of the columns that these features (`feature_names_out_`) are made from."""
+        """A fitted copy with only the columns that these features (of `feature_names_out_`) come from."""
         unused = [plan.name for plan in self._plans() if not set(plan.features) & set(features)]
         return self.without(*unused) if unused else self
 
@@ -140,11 +142,11 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
 
     @property
     def text_columns_(self) -> list[str]:
-        """The columns that are kept as objects, the last ones of the matrix."""
+        """The columns that are kept as objects; they are the last ones of the matrix."""
         return [name for name, kind in zip(self.columns_, self.kinds_, strict=True) if kind in OBJECTS]
 
     def transform(self, frame: Any) -> NDArray[Any]:
-        """The matrix of a data frame that has the columns of `fit`, in any order; others are ignored."""
+        """The matrix of a data frame that has the columns of `fit` in any order; other columns are ignored."""
         check_is_fitted(self)
         frame = as_frame(frame, "TableEncoder")
         self._refuse_missing_columns(frame)
@@ -152,7 +154,7 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         return np.ascontiguousarray(np.hstack(parts)) if parts else np.empty((len(frame), 0))
 
     def unlike_the_fit(self, frame: Any) -> list[str]:
-        """What `transform` will put something else for, in words: values that `fit` did not see or could not expect.
+        """The values that `transform` replaces, in words: unseen categories and missing values.
 
         >>> import pandas as pd
         >>> encoder = TableEncoder().fit(pd.DataFrame({"kind": ["a", "b"], "size": [1.0, 2.0]}))
@@ -166,7 +168,7 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
 
     @property
     def heading(self) -> str:
-        """Of `summary_`."""
+        """The heading of `summary_`."""
         texts = len(self.text_columns_)
         numbers = len(self.feature_names_out_) - texts
         more = f" and {texts} of text" if texts else ""
@@ -178,7 +180,7 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         return np.array(self.feature_names_out_, dtype=object)
 
     def ignored(self, frame: Any) -> list[str]:
-        """The columns of a data frame that `transform` does not look at."""
+        """The columns of a data frame that `transform` ignores."""
         return [str(name) for name in frame.columns if str(name) not in set(self.columns_)]
 
     def _plans(self) -> list[ColumnPlan]:
@@ -191,7 +193,7 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
 
     def _is_sound(self) -> bool:
         """Whether columns of numbers come before those of texts, and the features are those of the columns."""
-        plans = self._plans()  # refuses what no plan can be
+        plans = self._plans()  # raises for invalid plans
         ordered = sorted(plans, key=lambda plan: plan.of_objects) == plans
         kept = all(plan.kind != "dropped" for plan in plans)
         return ordered and kept and self.feature_names_out_ == [feature for plan in plans for feature in plan.features]
@@ -209,22 +211,22 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
 
 
 def _unlike(plan: ColumnPlan, values: Any) -> list[str]:
-    """A column's categories that were not at the fit, and its missing values where it has no feature for them."""
+    """A column's categories that the fit did not see, and its missing values if no feature indicates them."""
     lines, rows = [], f"of {len(values)} rows"
     if plan.of_objects:
         absent = as_text(values)[1]
         if not absent.all() and not np.isnan(as_numbers(values)[~absent]).any():
             lines.append(f"{plan.name}: numbers, read as text, as the fit saw {plan.kind}s")
-        return lines + [f"{plan.name}: missing in {absent.sum()} {rows}, taken for empty"] * bool(absent.any())
+        return lines + [f"{plan.name}: missing in {absent.sum()} {rows}, treated as empty"] * bool(absent.any())
     if plan.kind == "category":
         text, absent = as_text(values)
         new = ~absent & ~np.isin(text.astype(str), plan.categories)
-        if new.any() and "other" not in plan.flag:  # with it, the fit pooled rare categories and does not know them
+        if new.any() and "other" not in plan.flag:  # if rare categories were pooled, their names are not known
             named = sorted(set(text[new].tolist()))
             more = f" and {len(named) - 3} more" if named[3:] else ""
             shown = ", ".join(map(repr, named[:3]))
             lines.append(f"{plan.name}: {shown}{more} in {new.sum()} {rows}, which the fit did not see")
-        filled = "taken for none of its categories"
+        filled = "treated as none of its categories"
     else:
         absent, filled = np.isnan(as_numbers(values, plan.form)), f"filled by {plan.numbers[0]:g}"
     if absent.any() and "missing" not in plan.flag:
@@ -233,7 +235,7 @@ def _unlike(plan: ColumnPlan, values: Any) -> list[str]:
 
 
 def _grouped(plans: list[ColumnPlan]) -> list[str]:
-    """What was said of many columns alike, once; columns by name up to six."""
+    """One line for each description, with the names of the columns that share it (at most six)."""
     said: dict[str, list[str]] = {}
     for plan in plans:
         for text in plan.said.split("; "):

@@ -1,4 +1,4 @@
-"""Which columns of a table tell its rows apart and measure nothing: counters and identifiers."""
+"""Detects columns that only identify rows: counters and identifiers."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from mercer.tables.texts import LOOK, MOSTLY, share
 __all__ = ["identifies", "identifying_columns"]
 
 FEW = 20
-"""So many rows in one order, or texts of one form, are no accident."""
+"""From so many rows on, consecutive numbers or texts of one form are not a coincidence."""
 _NAMED = re.compile(r"(?:^|[\s_.\-])(?:id|ids|identifier|uuid|guid|key|index|idx|row|rownum|nr|no|number|#)$")
 _UUID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}|[0-9a-f]{16,}")
 
 
 def identifying_columns(frame: Any) -> dict[str, str]:
-    """Why columns are counters or identifiers, by their names.
+    """The columns that are counters or identifiers, each with the reason.
 
-    Numbers are looked at if all are whole, texts if they are not read as numbers, dates, sequences or categories.
+    Numbers are considered if all are integers, and texts if they are not read as numbers, dates, sequences or
+    categories.
 
     >>> import pandas as pd
     >>> identifying_columns(pd.DataFrame({"Unnamed: 0": range(30), "age": [40, 60, 41] * 10}))
@@ -45,7 +46,7 @@ def _reason(name: str, values: Any) -> str:
 
 
 def _of_numbers(name: str, numbers: NDArray[np.float64]) -> str:
-    """Of numbers that are all there: a counter of the rows in any order, or an identifier by the column's name."""
+    """The reason for a column of numbers without missing values: a counter in any order, or an identifier by name."""
     if len(numbers) < FEW or np.any(numbers % 1 != 0):
         return ""
     ordered = np.sort(numbers)
@@ -56,7 +57,7 @@ def _of_numbers(name: str, numbers: NDArray[np.float64]) -> str:
 
 
 def identifies(name: str, texts: NDArray[Any], distinct: int, rows: int | None = None) -> str:
-    """Why a column tells rows apart and measures nothing; "" if it does measure something.
+    """The reason why a column only identifies rows, or "" if it does not.
 
     >>> identifies("PassengerId", np.array(["7", "9", "4"]), 3)
     'an identifier, by its name'

@@ -1,4 +1,4 @@
-"""The text of a file, gzipped or not, and clear words for a file that has none."""
+"""Reads the text of a file, gzipped or not, with clear messages for files that are not text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["STANDARD_INPUT", "read_text", "shown_name"]
 STANDARD_INPUT = Path("-")
 CHUNK = 1 << 20
 COPIES = 4
-"""The memory that a table takes until it is read, relative to its text."""
+"""The memory to read a table, relative to its text."""
 _GZIP = b"\x1f\x8b"
 _KNOWN = {
     b"PK\x03\x04": ("a zip archive or a spreadsheet (xlsx)", "export it as CSV"),
@@ -37,12 +37,12 @@ _KNOWN = {
 def read_text(path: Path, memory: Any = None) -> tuple[str, tuple[str, ...]]:
     """The text of a file, or of standard input for "-", and notes on how it was read; every line ends with "\\n".
 
-    A file is read, and unpacked, until its text exceeds what the memory budget has room for, and no further.
+    Reading, and unpacking, stops when the text exceeds the memory budget.
 
     Raises
     ------
     InvalidInput
-        If there is no such file, or no text in it.
+        If the file does not exist or has no text.
     MemoryExceeded
         If the text is too long for the memory budget.
 
@@ -56,7 +56,8 @@ def read_text(path: Path, memory: Any = None) -> tuple[str, tuple[str, ...]]:
     name = shown_name(path)
     data, zipped = _bytes(path, name, parse_memory(memory))
     if not zipped and path.suffix.lower() in (".gz", ".gzip"):
-        raise InvalidInput(message(name, "is named like a gzip file and is none", "rename it, or compress it again"))
+        given = "is named like a gzip file but is not one"
+        raise InvalidInput(message(name, given, "rename it, or compress it again"))
     _require_text(data, name)
     for magic, (what, do) in _KNOWN.items():
         if data.startswith(magic):
@@ -68,7 +69,7 @@ def read_text(path: Path, memory: Any = None) -> tuple[str, tuple[str, ...]]:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         text, notes = _latin(data, name), ("the text is not UTF-8; it was read as Latin-1",)
-    _require_text(text, name)  # a byte order mark may be all that there was
+    _require_text(text, name)  # the file can consist of a byte order mark only
     return (text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text), notes
 
 
@@ -78,12 +79,12 @@ def _require_text(read: bytes | str, name: str) -> None:
 
 
 def shown_name(path: Path) -> str:
-    """How messages call the file."""
+    """The name of the file in messages."""
     return "standard input" if path == STANDARD_INPUT else path.name or str(path)
 
 
 def _bytes(path: Path, name: str, budget: int) -> tuple[bytes, bool]:
-    """What is in the file, unpacked if it is gzipped, and whether it was."""
+    """The contents of the file, unpacked if it is gzipped, and whether it was."""
     try:
         with _opened(path) as file:
             zipped = file.peek(2)[:2] == _GZIP
@@ -105,14 +106,14 @@ def _bytes(path: Path, name: str, budget: int) -> tuple[bytes, bool]:
 
 
 def _opened(path: Path) -> io.BufferedReader:
-    """The file; of standard input a reader that leaves it open."""
+    """The opened file; for standard input a reader that does not close it."""
     if path != STANDARD_INPUT:
         return path.open("rb")
     return io.BufferedReader(cast(io.RawIOBase, _Borrowed(sys.stdin.buffer)))
 
 
 class _Borrowed(io.RawIOBase):
-    """A stream that somebody else closes."""
+    """A stream that is not closed with its reader."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self.stream = stream
@@ -127,7 +128,7 @@ class _Borrowed(io.RawIOBase):
 
 
 def _bounded(stream: BinaryIO, name: str, budget: int, has: str) -> bytes:
-    """All of a stream, read a chunk at a time until it is too long."""
+    """The contents of a stream, read in chunks; raises if they are too long."""
     parts, size, most = [], 0, budget // COPIES
     while part := stream.read(CHUNK):
         size += len(part)
@@ -140,7 +141,7 @@ def _bounded(stream: BinaryIO, name: str, budget: int, has: str) -> bytes:
 
 
 def _latin(data: bytes, name: str) -> str:
-    """Latin-1 decodes anything: refuse what has control characters as no text has."""
+    """The text in Latin-1. Latin-1 decodes any bytes, so data with many control characters is refused."""
     strange = sum(data.count(bytes([code])) for code in range(32) if code not in (9, 10, 12, 13))
     if strange > len(data) / 1000:
         raise InvalidInput(message(name, "is a binary file, not text", "give a CSV, TSV, svmlight or FASTA file"))

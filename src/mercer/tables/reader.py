@@ -1,4 +1,4 @@
-"""Tables from files: CSV and TSV, svmlight, FASTA, gzipped or not."""
+"""Reads tables from files: CSV and TSV, svmlight and FASTA, gzipped or not."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from mercer.tables.svmlight import looks_like_svmlight, parse_svmlight
 __all__ = ["Table", "read_table"]
 
 HUGE = 1e150
-"""From here on a number is none, as columns become rows of a kernel: its square overflows."""
+"""Magnitudes at or above this are treated as missing, because their squares overflow."""
 MOST = 6
-"""Columns with a note of their own."""
+"""Most columns that get a note of their own."""
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A data frame, where it came from, and what was found on the way.
+    """A data frame, its source, and notes on how it was read.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Table:
     path : str
     format : "delimited", "svmlight" or "fasta"
     notes : tuple of str
-        What a reader of the results should know about how the file was read.
+        Notes on how the file was read.
 
     Examples
     --------
@@ -57,11 +57,11 @@ class Table:
 
     @property
     def default_target(self) -> str | None:
-        """The name of the target where the format has one."""
+        """The name of the target if the format defines one; otherwise None."""
         return "label" if self.format in ("svmlight", "fasta") else None
 
     def split(self, target: str | None) -> tuple[Table, Any]:
-        """The table without its target, and the target; rows without one are left out, and a note says so."""
+        """The table without its target, and the target. Rows without a target are left out, with a note."""
         target = target or self.default_target
         if target is None:
             given = f"no target; the columns are {_named(self.columns)}"
@@ -89,26 +89,30 @@ class Table:
 
 
 def read_table(path: str | Path, *, memory: Any = None) -> Table:
-    """Read a CSV, TSV, svmlight or FASTA file, gzipped or not, or standard input as "-"; the format is found.
+    """Read a CSV, TSV, svmlight or FASTA file, gzipped or not, or standard input as "-". The format is detected.
 
-    The delimiter is the comma, semicolon, tab, bar or space that splits all lines alike. Where it is no comma and no
-    space, numbers may have decimal commas, and a note says so. A first line of numbers only is no header: the columns
-    are then c1, c2, .... Empty, NA, NaN, null, None, N/A and ? are missing, and so are infinite numbers, which a note
-    tells of. In svmlight files the target is `label` and the features are named by their indices, f1, f2, .... In FASTA
-    files the header line is `label`, and the other column is `sequence`.
+    The delimiter is the comma, semicolon, tab, bar or space that splits all lines into equally many fields. If it is
+    neither a comma nor a space, numbers may have decimal commas, with a note. A first line of numbers only is not a
+    header; the columns are then c1, c2, .... Empty fields, NA, NaN, null, None, N/A and ? are missing. Infinite numbers
+    are missing too, with a note. In svmlight files the target is `label`, and the features are named by their indices,
+    f1, f2, .... In FASTA files the header line is `label`, and the other column is `sequence`.
 
     Parameters
     ----------
     path : path-like
     memory : int or str, optional
-        The budget, such as "2GB"; by default half of what is free.
+        Memory budget, such as "2GB"; by default half of the free memory.
+
+    Returns
+    -------
+    Table
 
     Raises
     ------
     InvalidInput
-        For a file that is missing, empty, not text, not what its name says, or not a table.
+        For a file that is missing, empty, not text, of another format than its name says, or not a table.
     MemoryExceeded
-        For one that is, or unpacks to, more text than the budget has room for.
+        For a file whose (unpacked) text exceeds the budget.
 
     Examples
     --------
@@ -135,21 +139,21 @@ def read_table(path: str | Path, *, memory: Any = None) -> Table:
 
 
 def _beyond(column: Any, limit: float) -> Any:
-    """Where a column has numbers of this size or more."""
+    """A mask of the numbers of a column with at least this magnitude."""
     if column.dtype.kind != "f":
         return np.zeros(len(column), bool)
     return np.abs(column.to_numpy(np.float64)) >= limit
 
 
 def _infinite(frame: Any) -> list[str]:
-    """Notes on the columns with numbers that are taken for missing, as none can be measured."""
+    """Notes on the columns with infinite or too large numbers, which are treated as missing."""
     rows = {str(name): np.flatnonzero(_beyond(frame[name], HUGE)) for name in frame.columns}
     notes = []
     for name, found in rows.items():
         if len(found):
             given = f"{name}: {frame[name].iloc[found[0]]:g} in row {found[0] + 1} (counted from 1)"
             given += f" and {len(found) - 1} more" if found[1:].size else ""
-            notes.append(f"{given}: infinite or 1e150 and more, and taken for missing")
+            notes.append(f"{given}: infinite or at least 1e150, treated as missing")
     return notes if len(notes) <= MOST else [*notes[:MOST], f"the like in {len(notes) - MOST} more columns"]
 
 

@@ -1,4 +1,4 @@
-"""Sequences from files: FASTA, or plain text with one sequence a line; gzipped or not."""
+"""Reads sequences from files: FASTA, or plain text with one sequence per line, gzipped or not."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ __all__ = ["SequenceEncoder", "SequenceFile", "looks_like_fasta", "parse_fasta",
 
 @dataclass(frozen=True, eq=False)
 class SequenceFile:
-    """Sequences, their headers, and where they came from.
+    """Sequences, their headers, and their source.
 
     Parameters
     ----------
     sequences : array of str
     headers : array of str
-        The text after ">" of each; empty for plain text.
+        The text after ">" for each sequence; empty for plain text.
     path : str
     format : "fasta" or "lines"
     notes : tuple of str
-        What a reader of the results should know about how the file was read.
+        Notes on how the file was read.
     """
 
     sequences: NDArray[np.object_]
@@ -52,17 +52,21 @@ def read_sequences(path: str | Path, *, upper: bool | None = None, memory: Any =
     ----------
     path : path-like
     upper : bool, optional
-        Whether letters become upper case. By default those of FASTA do, because lower case there marks repeats and is
-        the same letter, and those of plain text don't.
+        Whether letters are made upper case. By default those of FASTA are, because its lower case only marks repeats;
+        those of plain text are not.
     memory : int or str, optional
-        The budget, such as "2GB"; by default half of what is free.
+        Memory budget, such as "2GB"; by default half of the free memory.
+
+    Returns
+    -------
+    SequenceFile
 
     Raises
     ------
     InvalidInput
-        For a file that is missing, empty or not text, and for FASTA with a header that no sequence follows.
+        For a file that is missing, empty or not text, and for a FASTA header without a sequence.
     MemoryExceeded
-        For one that is, or unpacks to, more text than the budget has room for.
+        For a file whose (unpacked) text exceeds the budget.
 
     Examples
     --------
@@ -83,7 +87,7 @@ def read_sequences(path: str | Path, *, upper: bool | None = None, memory: Any =
 
 
 def looks_like_fasta(text: str) -> bool:
-    """Does it begin with a header or a comment of FASTA?
+    """Whether a text begins with a header or a comment of FASTA.
 
     >>> looks_like_fasta(">a\\nACGT\\n"), looks_like_fasta("a,b\\n1,2\\n")
     (True, False)
@@ -92,7 +96,7 @@ def looks_like_fasta(text: str) -> bool:
 
 
 def parse_fasta(text: str, name: str) -> tuple[list[str], list[str]]:
-    """Headers and sequences.
+    """The headers and the sequences of a FASTA text.
 
     >>> parse_fasta(">a\\nAC\\ngt\\n", "a.fasta")
     (['a'], ['ACgt'])
@@ -127,13 +131,13 @@ def _lines(text: str) -> tuple[list[str], list[str]]:
 
 
 class SequenceEncoder(Atomic, TransformerMixin, BaseEstimator):
-    """The column "sequence" of a data frame as it is, for kernels on sequences: the part of `TableEncoder` in a model.
+    """The unchanged column "sequence" of a data frame, for kernels on sequences. In a model it replaces `TableEncoder`.
 
     Attributes
     ----------
     columns_, feature_names_out_ : list of str
     summary_ : list of str
-        What the sequences are, in words.
+        A description of the sequences.
 
     Examples
     --------
@@ -153,7 +157,7 @@ class SequenceEncoder(Atomic, TransformerMixin, BaseEstimator):
     heading = "Sequences"
 
     def fit(self, frame: Any, y: Any = None) -> Self:
-        """Look at the sequences; y is ignored."""
+        """Check and describe the sequences; y is ignored."""
         found = self._column(frame)
         lengths = [len(one) for one in found]
         self.columns_ = self.feature_names_out_ = ["sequence"]
@@ -172,17 +176,17 @@ class SequenceEncoder(Atomic, TransformerMixin, BaseEstimator):
         return np.array(["sequence"], dtype=object)
 
     def ignored(self, frame: Any) -> list[str]:
-        """The columns of a data frame that `transform` does not look at."""
+        """The columns of a data frame that `transform` ignores."""
         return [str(name) for name in frame.columns if str(name) != "sequence"]
 
     def unlike_the_fit(self, frame: Any) -> list[str]:
-        """Nothing: what a symbol that is new does is its kernel's matter."""
+        """An empty list, because the kernel handles new symbols."""
         return []
 
     def _column(self, frame: Any) -> NDArray[Any]:
         if "sequence" not in getattr(frame, "columns", ()):
             given = "a table without a column 'sequence'"
-            raise InvalidInput(message("SequenceEncoder", given, "give a FASTA file, or name the column so"))
+            raise InvalidInput(message("SequenceEncoder", given, "give a FASTA file, or a column with this name"))
         return as_sequences(frame["sequence"], "SequenceEncoder")
 
 

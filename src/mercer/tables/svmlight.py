@@ -1,4 +1,4 @@
-"""The svmlight format: a target, then index:value pairs; what is not listed is zero."""
+"""The svmlight format: a target, then index:value pairs; other values are zero."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PAIR = re.compile(r"\s\d+:")
 
 
 def looks_like_svmlight(text: str) -> bool:
-    """Do the first lines have a number, then index:value pairs?
+    """Whether the first lines have a number and then index:value pairs.
 
     >>> looks_like_svmlight("-1 3:1 7:0.5\\n"), looks_like_svmlight("a,b\\n1,2\\n")
     (True, False)

@@ -1,4 +1,4 @@
-"""The target column: which task it asks for, and its values as an array."""
+"""The target column: its task, and its values as an array."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["Task", "as_target", "holdout_rows", "infer_task", "stratified_order"
 
 Task = Literal["regression", "classification"]
 FEW = 20
-"""Whole numbers of up to so many values are classes."""
+"""Integers with at most so many distinct values are classes."""
 MOST_CLASSES = 200
 AS_CLASSES = ", taken as classes; --task regression takes them as numbers"
 AS_NUMBERS = ", taken as numbers; --task classification takes them as classes"
 
 
 def infer_task(target: Any, given: str = "auto") -> tuple[Task, str]:
-    """The task, and the rule by which it was found.
+    """The task and the reason for it.
 
     >>> import pandas as pd
     >>> infer_task(pd.Series([0, 1, 1, 0]))
@@ -47,7 +47,7 @@ def infer_task(target: Any, given: str = "auto") -> tuple[Task, str]:
 
 
 def as_target(name: str, target: Any, task: Task) -> NDArray[Any]:
-    """The values: float64 for a regression; whole numbers, or else text, for classes."""
+    """The values: float64 for a regression, integers or text for classes."""
     if task == "regression":
         return _numbers(name, target)
     if _is_number(target) and (target.to_numpy(np.float64) % 1 == 0).all():
@@ -72,8 +72,8 @@ def _numbers(name: str, target: Any) -> NDArray[np.float64]:
     good = np.abs(values) < 1e150
     if not good.all():
         odd = target[~good].iloc[0]
-        given = f"the target has {odd!r}, which is no number for a regression"
-        raise InvalidInput(message(name, given, "mend these rows, or use --task classification"))
+        given = f"the target has {odd!r}, which is not a number, for a regression"
+        raise InvalidInput(message(name, given, "correct these rows, or use --task classification"))
     if values.min() == values.max():
         raise InvalidInput(message(name, f"the target is {values[0]:g} in every row", "choose another target"))
     return np.asarray(values)
@@ -86,7 +86,7 @@ def _is_number(target: Any) -> bool:
 
 
 def stratified_order(y: NDArray[Any], task: Task, seed: int) -> NDArray[np.intp]:
-    """The row numbers in a random order, classes one after the other: every k-th of them is a share of each class.
+    """Row indices in random order, sorted by class, so that every k-th index gives a share of each class.
 
     >>> y = np.array(["a"] * 4 + ["b"] * 2)
     >>> y[stratified_order(y, "classification", 0)[::2]].tolist()
@@ -100,7 +100,7 @@ def stratified_order(y: NDArray[Any], task: Task, seed: int) -> NDArray[np.intp]
 
 
 def holdout_rows(y: NDArray[Any], task: Task, seed: int) -> NDArray[np.bool_]:
-    """Which rows are held out: a random quarter, of each class alike.
+    """A mask of the held-out rows: a random quarter, stratified by class.
 
     >>> holdout_rows(np.array(["a"] * 8 + ["b"] * 4), "classification", 0).tolist().count(True)
     3

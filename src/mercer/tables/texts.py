@@ -1,4 +1,4 @@
-"""What the texts of a column are: sequences of letters, dates, percentages, or prose."""
+"""Recognises the texts of a column: sequences of letters, dates, percentages, or prose."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["PERCENT", "date_form", "in_form", "is_prose", "letters_of", "percent
 
 MOSTLY = 0.95
 LOOK = 2000
-"""Texts that are looked at, of a long column."""
+"""Most texts of a long column that are examined."""
 DATES = (
     "ISO8601", "%Y/%m/%d", "%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S", "%Y%m%d", "%Y.%m.%d",
     "%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S",
@@ -22,7 +22,7 @@ DATES = (
     "%d/%m/%Y", "%m/%d/%Y", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S",
     "%d-%m-%Y", "%m-%d-%Y", "%d/%m/%y", "%m/%d/%y",
 )  # fmt: skip
-"""As `pandas.to_datetime` reads them. Of %d/%m and %m/%d one is taken only if the other does not fit every value."""
+"""Formats of `pandas.to_datetime`. One of %d/%m and %m/%d is used only if the other does not fit."""
 PERCENT = "%"
 _PERCENT = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)\s?%")
 _DATE = re.compile(r"(?=.*\d)[\w\s:.,/+\-]{6,40}")
@@ -42,7 +42,7 @@ def letters_of(texts: NDArray[Any]) -> str:
     if not upper:
         return ""
     length = float(np.median([len(text) for text in upper]))
-    if length >= 6 and share(_NUCLEOTIDES, upper) >= MOSTLY:  # of any case: small letters mark repeats
+    if length >= 6 and share(_NUCLEOTIDES, upper) >= MOSTLY:  # in any case, because lower case marks repeats
         return "nucleotides"
     looked = [text for text in texts[:LOOK] if text.isupper()]
     if length < 5 or len(looked) < MOSTLY * len(upper):
@@ -56,7 +56,7 @@ def letters_of(texts: NDArray[Any]) -> str:
 
 
 def is_prose(texts: NDArray[Any], distinct: int) -> bool:
-    """Whether the texts are worth reading as such: nearly all are distinct, or they have several words each.
+    """Whether the texts are prose instead of categories: nearly all distinct, or of several words each.
 
     >>> is_prose(np.array(["a b c d", "b c d e", "a b c d"]), 2)
     True
@@ -75,7 +75,7 @@ def percent_form(texts: NDArray[Any]) -> str:
 
 
 def date_form(texts: NDArray[Any]) -> tuple[str, str]:
-    """The form of the dates that the texts are, or ""; and a doubt, if they are dates in two ways.
+    """The form of the texts if they are dates, or ""; and the ambiguity, if they are dates in two forms.
 
     >>> date_form(np.array(["2024-03-01", "2024-12-24"])), date_form(np.array(["24.12.2024", "1.3.2024"]))
     (('ISO8601', ''), ('%d.%m.%Y', ''))
@@ -99,7 +99,7 @@ def date_form(texts: NDArray[Any]) -> tuple[str, str]:
 
 
 def in_form(texts: NDArray[Any], form: str) -> NDArray[Any]:
-    """The texts as numbers (of percentages) or as dates (`datetime64`); what is not in the form is missing.
+    """The texts as numbers (percentages) or dates (`datetime64`); texts in another form are missing.
 
     >>> in_form(np.array(["12,5%", "x"], dtype=object), "%").tolist()
     [12.5, nan]
@@ -116,7 +116,7 @@ def in_form(texts: NDArray[Any], form: str) -> NDArray[Any]:
 
 
 def share(pattern: re.Pattern[str], texts: Iterable[str]) -> float:
-    """How many of the texts the pattern matches as a whole, from 0 to 1."""
+    """The share of texts that the pattern matches completely."""
     hits = [pattern.fullmatch(text) is not None for text in texts]
     return sum(hits) / len(hits)
 
@@ -126,7 +126,7 @@ def _share_of_dates(texts: NDArray[Any], form: str) -> float:
 
 
 def _reasonable(texts: NDArray[Any]) -> bool:
-    """Dates have two separators or the name of a month; bare numbers are left to be numbers, but for 20240301."""
+    """Whether the texts look like dates: two separators, the name of a month, or digits such as 20240301."""
     dated = re.compile(
         r".*\d[-/.\s]\s?\w{1,9}[-/.,\s]\s?\d.*|.*[A-Za-z]{3}.*\d{4}|.*\d{4}-\d\d.*|(19|20)\d\d[01]\d[0-3]\d"
     )

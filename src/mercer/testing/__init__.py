@@ -1,4 +1,4 @@
-"""Public contract suites: a new class earns all of them with one line."""
+"""Public contract suites: one line per class runs all checks of its contract."""
 
 from mercer.testing.comparison import assert_close
 from mercer.testing.engines import check_engine

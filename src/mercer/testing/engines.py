@@ -1,4 +1,4 @@
-"""What every engine promises: one check for each promise, and one call for them all."""
+"""The contract suite of engines: one check for each promise, and one call for all."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from mercer.engine.contract import NOTHING, Code, Engine, NormAccuracy, TilePairing, TileProgram, TileRows, Tiles
 from mercer.engine.opcodes import OperandKind, Operation, Pairing
 from mercer.kernels.symbolic.pairing import ArrayPair
+from mercer.testing.comparison import hold
 
 __all__ = ["ENGINE_CHECKS", "check_engine"]
 
 Array = NDArray[Any]
 
 ROUNDINGS = 100
-"""Roundings of a result, in units of the same sum over absolute values: those of an operation and of short sums."""
+"""Largest error of a result, in roundings of the same sum over absolute values."""
 FORMULAS: dict[Operation, Callable[[Array, Array, Array], Array]] = {
     Operation.ADD: lambda a, b, c: a + b,
     Operation.SUB: lambda a, b, c: a - b,
@@ -43,29 +44,34 @@ FORMULAS: dict[Operation, Callable[[Array, Array, Array], Array]] = {
     Operation.EXP_AFFINE: lambda a, b, c: np.exp(1.5 * a + 0.25),
     Operation.GAUSS_FROM_SQDIST: lambda a, b, c: np.exp2(-1.5 * a),
 }
-"""Each operation with the constants of `FACTORS`, and k1 = 0.25."""
+"""The formula of each operation with k0 from `FACTORS` (1.5 by default) and k1 = 0.25."""
 FACTORS = {Operation.POW_INTEGER: 3.0, Operation.GAUSS_FROM_SQDIST: -1.5}
 
 
 def check_engine(engine: Engine) -> None:
-    """Hold an engine to its contract; raise AssertionError with the promise that it breaks.
+    """Check the contract of an engine.
 
     Every pairing and operation, dtype, consumer and edge of a tile is compared with the formula on arrays in float64.
+
+    Raises
+    ------
+    AssertionError
+        With the first promise that is broken.
 
     Examples
     --------
     >>> from mercer.engine import backend
     >>> check_engine(backend.engine())
     """
-    _hold(engine.capabilities.instruction_set in engine.capabilities.instruction_sets, "the instruction set is unknown")
-    _hold(engine.threads() >= 1, f"{engine.threads()} threads")
+    hold(engine.capabilities.instruction_set in engine.capabilities.instruction_sets, "the instruction set is unknown")
+    hold(engine.threads() >= 1, f"{engine.threads()} threads")
     for dtype in engine.capabilities.dtypes:
         for check in ENGINE_CHECKS:
             check(engine, dtype)
 
 
 def check_pairings(engine: Engine, dtype: np.dtype[Any]) -> None:
-    """Each pairing is the one of its name, whatever the sizes."""
+    """Each pairing computes its formula, for all sizes."""
     for kind in Pairing:
         for (n, m), depth in [(size, 5) for size in _sizes(engine)] + [((13, 21), 1), ((13, 21), 40), ((3, 4), 300)]:
             X, Z = _rows(n, depth, dtype, kind), _rows(m, depth, dtype, kind, seed=1)
@@ -81,7 +87,7 @@ def check_pairings(engine: Engine, dtype: np.dtype[Any]) -> None:
 
 
 def check_distances(engine: Engine, dtype: np.dtype[Any]) -> None:
-    """Squared distances by norms keep the accuracy that was asked for, and `self_pairs` have the distance 0."""
+    """Squared distances by norms have the requested accuracy, and `self_pairs` have distance 0."""
     X, Z = _rows(50, 40, dtype), _rows(61, 40, dtype, seed=1)
     Z[:30] = X[30:0:-1]
     eps, expected = float(np.finfo(dtype).eps), _pair(X, Z).sqdist
@@ -93,11 +99,11 @@ def check_distances(engine: Engine, dtype: np.dtype[Any]) -> None:
         found = _whole(engine.plan(program, x, z, self_pairs), 50, 61, dtype)
         size = expected + (_pair(X, Z).xx + _pair(X, Z).zz if fastest < np.inf else 0)
         _close(dtype, found, expected, size, "a squared distance by norms")
-        _hold(not np.any(found[np.arange(1, 31), self_pairs[1:31]]), "self_pairs: the same point is not at distance 0")
+        hold(not np.any(found[np.arange(1, 31), self_pairs[1:31]]), "self_pairs: the same point is not at distance 0")
 
 
 def check_operations(engine: Engine, dtype: np.dtype[Any]) -> None:
-    """Each operation is the one of its name, on operands of each kind, in every part of the matrix."""
+    """Each operation computes its formula, on operands of each kind and in every part of the matrix."""
     for op in Operation:
         tiles, K = _plan(engine, dtype, op)
         n, m = K.shape
@@ -110,7 +116,7 @@ def check_operations(engine: Engine, dtype: np.dtype[Any]) -> None:
 
 
 def check_products(engine: Engine, dtype: np.dtype[Any]) -> None:
-    """`multiply`, `normal_product` and `group_sums` add what they say to what `out` has."""
+    """`multiply`, `normal_product` and `group_sums` add their results to `out`."""
     for op in Operation:
         tiles, K = _plan(engine, dtype, op)
         (n, m), size = K.shape, np.abs(K) + 1
@@ -138,7 +144,7 @@ def check_products(engine: Engine, dtype: np.dtype[Any]) -> None:
 
 
 def check_symmetric(engine: Engine, dtype: np.dtype[Any]) -> None:
-    """`gram`, `upper` and a symmetric `multiply` visit each pair once; the first and last give both of its entries."""
+    """`gram`, `upper` and a symmetric `multiply` agree with the matrix, and `gram` is symmetric to the bit."""
     for op in Operation:
         tiles, K = _plan(engine, dtype, op, square=True)
         n, size = len(K), np.abs(K) + 1
@@ -155,12 +161,12 @@ def check_symmetric(engine: Engine, dtype: np.dtype[Any]) -> None:
         _close(dtype, out, K, size, f"{op.name}: gram")
         kept = np.concatenate([one.ravel() for one in rows])
         _close(dtype, upper, kept, np.abs(kept) + 1, f"{op.name}: upper")
-        _hold(np.array_equal(out, out.T), f"{op.name}: gram is not symmetric to the bit")
+        hold(np.array_equal(out, out.T), f"{op.name}: gram is not symmetric to the bit")
         _close(dtype, product, 1 + K @ V.astype(float), size @ V.astype(float), f"{op.name}: symmetric multiply")
 
 
 def check_row_max(engine: Engine, dtype: np.dtype[Any]) -> None:
-    """`row_max` is the first of the largest entries of a row, and the first NaN before all numbers."""
+    """`row_max` finds the first largest entry of a row, or its first NaN."""
     n, m = _sizes(engine)[-1]
     column = np.arange(m) % 7 - 3.0
     for values, at in ((column, 6), (np.where(np.arange(m) == m - 1, np.nan, column), m - 1)):
@@ -169,8 +175,8 @@ def check_row_max(engine: Engine, dtype: np.dtype[Any]) -> None:
         tiles = engine.plan(program, TileRows(n, ()), TileRows(m, (), (), (values.astype(dtype),)))
         index, value = np.full(n - 1, -5), np.zeros(n - 1)
         tiles.row_max(1, n, index, value)
-        _hold(bool(np.all(index == at)), f"row_max finds column {index[0]}, not {at}")
-        _hold(np.array_equal(value, np.full(n - 1, values[at]), equal_nan=True), f"row_max is {value[0]}")
+        hold(bool(np.all(index == at)), f"row_max finds column {index[0]}, not {at}")
+        hold(np.array_equal(value, np.full(n - 1, values[at]), equal_nan=True), f"row_max is {value[0]}")
 
 
 ENGINE_CHECKS: Sequence[Callable[[Engine, np.dtype[Any]], None]] = (
@@ -182,7 +188,7 @@ ENGINE_CHECKS: Sequence[Callable[[Engine, np.dtype[Any]], None]] = (
 
 
 def _plan(engine: Engine, dtype: np.dtype[Any], op: Operation, square: bool = False) -> tuple[Tiles, Array]:
-    """Tiles of `op` on ⟨x, z⟩, a value of the row and one of the column (`square`: of both alike), and the matrix."""
+    """Tiles of `op` on ⟨x, z⟩, a value of the row and one of the column, and their matrix; `square` uses equal rows."""
     n, m = _sizes(engine)[-1]
     X, Z = _rows(n, 5, dtype), _rows(m, 5, dtype, seed=1)
     row, column = _rows(n, 1, dtype, seed=4)[:, 0], _rows(m, 1, dtype, seed=5)[:, 0]
@@ -204,7 +210,7 @@ def _code(op: Operation, *operands: tuple[int, int]) -> Code:
 
 
 def _sizes(engine: Engine) -> list[tuple[int, int]]:
-    """Rows and columns around the ends of tiles, the largest last."""
+    """Numbers of rows and columns near the edges of tiles, the largest last."""
     one = np.zeros((1, 1), np.float32)
     program = TileProgram(np.dtype(np.float32), (TilePairing(Pairing.DOT),))
     block = engine.plan(program, TileRows(1, (one,)), TileRows(1, (one,))).row_block
@@ -234,9 +240,4 @@ def _whole(tiles: Tiles, n: int, m: int, dtype: np.dtype[Any]) -> Array:
 
 def _close(dtype: np.dtype[Any], found: Array, expected: Array, size: Any, what: str) -> None:
     most = ROUNDINGS * float(np.finfo(dtype).eps) * size
-    _hold(np.all(np.abs(found - expected) <= most), f"{what} is wrong in {dtype}")
-
-
-def _hold(condition: Any, promise: str) -> None:
-    if not condition:
-        raise AssertionError(promise)
+    hold(np.all(np.abs(found - expected) <= most), f"{what} is wrong in {dtype}")

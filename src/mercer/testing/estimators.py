@@ -1,4 +1,4 @@
-"""What an estimator owes to those who cut a fit off: it is as it was before, to the bit."""
+"""The suite of interrupted fits: an estimator must be unchanged, to the bit, after a call that was cut off."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class _Calls:
 
     def _profile(self, frame: FrameType, event: str, argument: Any) -> None:
         code = frame.f_code
-        # A generator is called to be closed too, where nobody hears an error.
+        # Closing a generator is a call too, and errors in it are ignored.
         if event != "call" or not code.co_filename.startswith(SOURCE) or code.co_flags & inspect.CO_GENERATOR:
             return
         self.count += 1
@@ -63,26 +63,26 @@ class _Calls:
 
 
 def check_atomic(estimator: Any, call: Callable[[Any], object], most: int | None = None) -> int:
-    """A call that is cut off at any event, or at any call of a function of mercer, changes nothing of the estimator.
+    """Check that a call cut off at any event, or at any call of a mercer function, does not change the estimator.
 
     Parameters
     ----------
     estimator : object
-        Fitted or not; it can be pickled.
+        Fitted or not. It must be picklable.
     call : callable
-        Does with the estimator what is to be cut off.
+        Takes the estimator and makes the call to cut off.
     most : int, optional
-        How many cuts of both kinds there are, evenly spaced; None is all.
+        Number of cuts of each kind, evenly spaced; None means all.
 
     Returns
     -------
     int
-        The cuts made.
+        The number of cuts.
 
     Raises
     ------
     AssertionError
-        With the first cut that left something else.
+        With the first cut that changed the estimator.
 
     Examples
     --------
@@ -105,14 +105,14 @@ def check_atomic(estimator: Any, call: Callable[[Any], object], most: int | None
                 made += 1
                 if pickle.dumps(own) != before:
                     raise AssertionError(f"cut off {error}, {type(estimator).__name__} is not as it was") from error
-            else:  # what is kept from call to call may save some of them
+            else:  # caches can make a later call shorter, so that it ends before the cut
                 own = deepcopy(estimator)
                 before = pickle.dumps(own)
     return made
 
 
 def _spaced(count: int, most: int | None) -> list[int]:
-    """Places among so many, the first and the last too."""
+    """`most` evenly spaced numbers below `count`, including the first and the last."""
     if most is None or most >= count:
         return list(range(count))
     return sorted(set(np.linspace(0, count - 1, most).round().astype(int).tolist()))

@@ -1,4 +1,4 @@
-"""What every operator promises: one check for each promise, and one call for them all."""
+"""The contract suite of operators: one check for each promise, and one call for all."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput
 from mercer.operators import Identity, Operator
+from mercer.testing.comparison import hold
 
 __all__ = ["OPERATOR_CHECKS", "check_operator_contract"]
 
@@ -18,14 +19,19 @@ _ORDERS: tuple[Literal["C", "F"], ...] = ("C", "F")
 
 
 def check_operator_contract(operator: Operator, reference: Array | None = None) -> None:
-    """Hold an operator to its contract; raise AssertionError with the promise that it breaks.
+    """Check the contract of an operator.
 
     Parameters
     ----------
     operator : Operator
-        Small (its whole array is made).
+        A small operator, because its whole matrix is computed.
     reference : array, optional
-        The matrix that it stands for; its own products with the unit vectors unless given.
+        The matrix of the operator; by default its products with the unit vectors.
+
+    Raises
+    ------
+    AssertionError
+        With the first promise that is broken.
 
     Examples
     --------
@@ -39,36 +45,36 @@ def check_operator_contract(operator: Operator, reference: Array | None = None) 
 
 
 def check_products(A: Operator, matrix: Array) -> None:
-    """A @ V is the matrix times V, for one vector, a column, and many, zero columns included."""
+    """A @ V is the matrix times V, for a vector, a column, many columns, and no column."""
     V = _vectors(A.shape[1])
     for v in (V, V[:, 0], V[:, :1], V[:, :0], np.asfortranarray(V), V[:, ::2]):
         _equal(A @ v, matrix @ v, A, "A @ V")
 
 
 def check_dtypes(A: Operator, matrix: Array) -> None:
-    """A product has the dtype of V, integers count as float64, and V is left as it was."""
+    """A product has the dtype of V (float64 for integers), and does not change V."""
     for dtype in (np.float32, np.float64):
         V = _vectors(A.shape[1]).astype(dtype)
         before = V.copy()
         product = A @ V
-        _hold(product.dtype == dtype, f"A @ V for {np.dtype(dtype)} V gave {product.dtype}")
-        _hold(np.array_equal(V, before), "A @ V changed V")
-        _hold(not np.shares_memory(product, V), "A @ V returned a view of V")
+        hold(product.dtype == dtype, f"A @ V for {np.dtype(dtype)} V gave {product.dtype}")
+        hold(np.array_equal(V, before), "A @ V changed V")
+        hold(not np.shares_memory(product, V), "A @ V returned a view of V")
         _equal(product, matrix @ before.astype(np.float64), A, f"A @ V in {np.dtype(dtype)}", dtype)
-    _hold((A @ np.ones(A.shape[1], int)).dtype == np.float64, "A @ integers is not float64")
+    hold((A @ np.ones(A.shape[1], int)).dtype == np.float64, "A @ integers is not float64")
 
 
 def check_transpose(A: Operator, matrix: Array) -> None:
     """A.T is an operator with ⟨u, Av⟩ = ⟨Aᵀu, v⟩, U @ A = (Aᵀ Uᵀ)ᵀ, and A.T.T = A."""
     U = _vectors(A.shape[0])
-    _hold(isinstance(A.T, Operator) and A.T.shape == A.shape[::-1], "A.T is not an operator of the transposed shape")
+    hold(isinstance(A.T, Operator) and A.T.shape == A.shape[::-1], "A.T is not an operator of the transposed shape")
     _equal(A.T @ U, matrix.T @ U, A, "A.T @ U")
     _equal(U.T @ A, U.T @ matrix, A, "U @ A")
     _equal(A.T.T @ _vectors(A.shape[1]), matrix @ _vectors(A.shape[1]), A, "A.T.T @ V")
 
 
 def check_normal_product(A: Operator, matrix: Array) -> None:
-    """normal_product(V, w) is Aᵀ diag(w) A V, of V's shape and dtype, and without w Aᵀ A V."""
+    """normal_product(V, w) is Aᵀ diag(w) A V, or Aᵀ A V without w, with the shape and dtype of V."""
     m, n = A.shape
     w = 0.5 + np.arange(m) % 3
     size = 1 + float(np.max(np.abs(matrix).T @ (w[:, None] * np.abs(matrix)), initial=0.0)) * n
@@ -77,19 +83,19 @@ def check_normal_product(A: Operator, matrix: Array) -> None:
         for v in (V, V[:, 0], V[:, :1], V[:, :0], np.asfortranarray(V)):
             for weights, scales in ((None, np.ones(m)), (w, w), (w.astype(np.float32), w)):
                 given = A.normal_product(v, weights)
-                _hold(given.dtype == dtype, f"normal_product(V) for {np.dtype(dtype)} V gave {given.dtype}")
+                hold(given.dtype == dtype, f"normal_product(V) for {np.dtype(dtype)} V gave {given.dtype}")
                 wanted = matrix.T @ (np.diag(scales) @ (matrix @ v.astype(np.float64)))
                 _equal(given, wanted, A, "normal_product(V, w)", dtype, size)
 
 
 def check_symmetry(A: Operator, matrix: Array) -> None:
-    """An operator that says it is symmetric is."""
+    """An operator with `symmetric` set is symmetric."""
     if A.symmetric:
         _equal(matrix, matrix.T, A, "symmetric=True")
 
 
 def check_entries(A: Operator, matrix: Array) -> None:
-    """toarray, fill, add_to, diagonal, rows and block are the matrix's, in the dtype of A; products with rows, of V."""
+    """toarray, fill, add_to, diagonal, rows and block agree with the matrix, in the dtype of A."""
     m, n = A.shape
     rows, columns = np.arange(m)[::-2], np.arange(n)[: max(1, n // 2)]
     found = {
@@ -103,21 +109,21 @@ def check_entries(A: Operator, matrix: Array) -> None:
         "block(J, I)": (A.block(columns[columns < m], np.arange(n)), matrix[columns[columns < m]]),
     }
     for what, (given, wanted) in found.items():
-        _hold(given.dtype == A.dtype, f"{what} is {given.dtype}, the operator says {A.dtype}")
+        hold(given.dtype == A.dtype, f"{what} is {given.dtype}, the operator says {A.dtype}")
         _equal(given, wanted, A, what)
     for dtype in (np.float32, np.float64):
         V = _vectors(n).astype(dtype)
         for chosen, picked in ((rows, V), (rows[:0], V), ([-1], V[:, :0]), (slice(0, 2), np.asfortranarray(V))):
             product = A.rows_times(chosen, picked)
-            _hold(product.dtype == dtype, f"rows_times(I, V) for {np.dtype(dtype)} V gave {product.dtype}")
+            hold(product.dtype == dtype, f"rows_times(I, V) for {np.dtype(dtype)} V gave {product.dtype}")
             _equal(product, matrix[chosen] @ picked.astype(np.float64), A, "rows_times(I, V)", dtype)
             part = A.block_times(chosen, columns, picked[columns])
-            _hold(part.dtype == dtype, f"block_times(I, J, V) for {np.dtype(dtype)} V gave {part.dtype}")
+            hold(part.dtype == dtype, f"block_times(I, J, V) for {np.dtype(dtype)} V gave {part.dtype}")
             wanted = matrix[chosen][:, columns] @ picked[columns].astype(np.float64)
             _equal(part, wanted, A, "block_times(I, J, V)", dtype)
     for order in _ORDERS:
         out = np.full(A.shape, np.nan, A.dtype, order=order)
-        _hold(A.fill(out) is out, "fill(out) did not return out")
+        hold(A.fill(out) is out, "fill(out) did not return out")
         _equal(out, matrix, A, f"fill(out) of order {order}")
         _equal(A.add_to(out), 2 * matrix, A, f"add_to(out) of order {order}")
 
@@ -133,7 +139,7 @@ def check_group_sums(A: Operator, matrix: Array) -> None:
     after[some] = (labels[some] + 1 + np.arange(len(some)) % 3) % 4
     F, before = np.eye(4)[after], A.group_sums(labels, 4)
     several = list(A.several_group_sums([labels, after], 4, weights))
-    _hold(len(several) == 2, f"several_group_sums of 2 labellings gave {len(several)}")
+    hold(len(several) == 2, f"several_group_sums of 2 labellings gave {len(several)}")
     found = {
         "group_sums(labels)": (A.group_sums(labels, 4), matrix @ E),
         "group_sums(labels, weights)": (A.group_sums(labels, 4, weights), matrix @ (weights[:, None] * E)),
@@ -148,22 +154,22 @@ def check_group_sums(A: Operator, matrix: Array) -> None:
         "sums before": (before, matrix @ E),
     }
     for what, (given, wanted) in found.items():
-        _hold(given.dtype == np.float64, f"{what} is {given.dtype}")
+        hold(given.dtype == np.float64, f"{what} is {given.dtype}")
         _equal(given, wanted, A, what, np.float32 if A.dtype == np.float32 else np.float64)
 
 
 def check_astype(A: Operator, matrix: Array) -> None:
-    """astype changes the dtype of the entries and nothing else."""
+    """astype changes only the dtype of the entries."""
     for dtype in (np.float32, np.float64):
         B = A.astype(dtype)
-        _hold(isinstance(B, Operator) and B.dtype == dtype, f"astype({np.dtype(dtype)}) gave {B!r} of {B.dtype}")
-        _hold(B.toarray().dtype == dtype and B.shape == A.shape, "astype changed more than the dtype")
-        _hold(B.symmetric == A.symmetric, "astype lost the symmetry")
+        hold(isinstance(B, Operator) and B.dtype == dtype, f"astype({np.dtype(dtype)}) gave {B!r} of {B.dtype}")
+        hold(B.toarray().dtype == dtype and B.shape == A.shape, "astype changed more than the dtype")
+        hold(B.symmetric == A.symmetric, "astype lost the symmetry")
         _equal(B.toarray(), matrix, A, f"astype({np.dtype(dtype)})", np.float32)
 
 
 def check_algebra(A: Operator, matrix: Array) -> None:
-    """+, −, scaling, @ and powers give operators of ours, from both sides."""
+    """+, −, scaling, @ and powers give operators, from both sides."""
     eye = Identity(A.shape[0])
     found = {
         "A + A": (A + A, 2 * matrix),
@@ -179,12 +185,12 @@ def check_algebra(A: Operator, matrix: Array) -> None:
     if A.shape[0] == A.shape[1]:
         found["A²"] = (A**2, matrix @ matrix)
     for what, (B, wanted) in found.items():
-        _hold(isinstance(B, Operator), f"{what} is a {type(B).__name__}, not an operator of ours")
+        hold(isinstance(B, Operator), f"{what} is a {type(B).__name__}, not an operator of ours")
         _equal(B @ np.eye(B.shape[1]), wanted, A, what, scale=1 + np.abs(matrix).max(initial=0.0) * len(matrix))
 
 
 def check_messages(A: Operator, matrix: Array) -> None:
-    """What does not fit is refused with InvalidInput, which says who, what was given, and what to do."""
+    """Arguments of wrong shapes raise InvalidInput, which says who, what was given, and what to do."""
     m, n = A.shape
     wrong: dict[str, Callable[[], Any]] = {
         "A @ V with a row too many": lambda: A @ np.ones((n + 1, 2)),
@@ -207,7 +213,7 @@ def check_messages(A: Operator, matrix: Array) -> None:
         try:
             attempt()
         except InvalidInput as error:
-            _hold(": " in str(error) and "; " in str(error), f"{what}: {error} does not say who, what and what to do")
+            hold(": " in str(error) and "; " in str(error), f"{what}: {error} does not say who, what and what to do")
         else:
             raise AssertionError(f"{what} was accepted")
 
@@ -234,14 +240,8 @@ def _vectors(n: int) -> Array:
 def _equal(
     given: Array, wanted: Array, A: Operator, what: str, dtype: Any = np.float64, scale: float | None = None
 ) -> None:
-    _hold(given.shape == wanted.shape, f"{what} has shape {given.shape}, not {wanted.shape}")
+    hold(given.shape == wanted.shape, f"{what} has shape {given.shape}, not {wanted.shape}")
     eps = max(np.finfo(A.dtype).eps, np.finfo(dtype).eps)
     size = scale if scale is not None else max(1.0, float(np.max(np.abs(wanted), initial=0.0)))
     worst = float(np.max(np.abs(np.asarray(given, np.float64) - wanted), initial=0.0))
-    _hold(worst <= 64 * eps * size * (1 + A.shape[1]) ** 0.5, f"{what} is wrong by {worst:.3g} (size {size:.3g})")
-
-
-def _hold(promise: bool, broken: str) -> None:
-    """Not ``assert``, which ``python -O`` removes."""
-    if not promise:
-        raise AssertionError(broken)
+    hold(worst <= 64 * eps * size * (1 + A.shape[1]) ** 0.5, f"{what} is wrong by {worst:.3g} (size {size:.3g})")

@@ -1,4 +1,4 @@
-"""What every kind of points promises: one check for each promise, and one call for them all."""
+"""The contract suite of points: one check for each promise, and one call for all."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from mercer.errors import InvalidInput
 from mercer.points import Points, VectorPoints
+from mercer.testing.comparison import hold
 
 __all__ = ["POINT_CHECKS", "check_points"]
 
@@ -19,18 +20,23 @@ INDICES = ([0], [2, 0, 1], [1, 1, 3, 0], [1, 2, 3])
 def check_points(
     make: Make, items: Sequence[Any], *, refused: Sequence[Sequence[Any]] = (), others: Sequence[Points] = ()
 ) -> None:
-    """Hold a kind of points to its contract; raise AssertionError with the promise that it breaks.
+    """Check the contract of a kind of points.
 
     Parameters
     ----------
     make : callable
         ``make(list of items)`` returns points of this kind.
     items : sequence
-        Four or more points, no two of them equal: rows of numbers, or objects.
+        Four or more distinct points: rows of numbers, or objects.
     refused : sequence of lists of items, default ()
         Data that `validate` must refuse.
     others : sequence of points, default ()
-        Points that are not these in something that matters, such as the dtype or stored zeros.
+        Points that differ from these in a property that matters, such as the dtype or stored zeros.
+
+    Raises
+    ------
+    AssertionError
+        With the first promise that is broken.
 
     Examples
     --------
@@ -47,23 +53,23 @@ def check_points(
 
 
 def check_length(make: Make, items: list[Any]) -> None:
-    """len(points) is their number, and so for parts of them."""
+    """len(points) is the number of points, for parts too."""
     points = make(items)
-    _hold(len(points) == len(items), f"len of {len(items)} points is {len(points)}")
+    hold(len(points) == len(items), f"len of {len(items)} points is {len(points)}")
     for index in (*INDICES, []):
-        _hold(len(points.take(_index(index))) == len(index), f"len of {len(index)} points that were taken")
+        hold(len(points.take(_index(index))) == len(index), f"len of {len(index)} points that were taken")
 
 
 def check_dtype(make: Make, items: list[Any]) -> None:
-    """dtype is float32 or float64, and that of every part."""
+    """dtype is float32 or float64, and every part has the same one."""
     points = make(items)
-    _hold(points.dtype in (np.float32, np.float64), f"dtype is {points.dtype}")
+    hold(points.dtype in (np.float32, np.float64), f"dtype is {points.dtype}")
     for part in (points.take(_index([1])), points.run(0, 2), points.join(points), points.validate("check")):
-        _hold(part.dtype == points.dtype, f"the dtype of a part is {part.dtype}, not {points.dtype}")
+        hold(part.dtype == points.dtype, f"the dtype of a part is {part.dtype}, not {points.dtype}")
 
 
 def check_take(make: Make, items: list[Any]) -> None:
-    """take(index) is a copy of the points of these numbers, in this order, repeated ones repeated."""
+    """take(index) copies the points with these indices, in this order and with repetitions."""
     points = make(items)
     for index in INDICES:
         wanted = make([items[i] for i in index])
@@ -71,7 +77,7 @@ def check_take(make: Make, items: list[Any]) -> None:
             _same(points.take(_index(index), copy=copy), wanted, f"take({index}, copy={copy})")
         taken = points.take(_index(index))
         if isinstance(points, VectorPoints) and isinstance(taken, VectorPoints):
-            _hold(not np.shares_memory(taken.values, points.values), f"take({index}) shares memory")
+            hold(not np.shares_memory(taken.values, points.values), f"take({index}) shares memory")
 
 
 def check_run(make: Make, items: list[Any]) -> None:
@@ -81,7 +87,7 @@ def check_run(make: Make, items: list[Any]) -> None:
 
 
 def check_join(make: Make, items: list[Any]) -> None:
-    """join is these points, and then the others; neither changes."""
+    """join gives these points followed by the others, and changes neither."""
     first, second = make(items[:3]), make(items[1:])
     _same(first.join(second), make(items[:3] + items[1:]), "join")
     _same(first, make(items[:3]), "the first part after join")
@@ -89,7 +95,7 @@ def check_join(make: Make, items: list[Any]) -> None:
 
 
 def check_blocks(make: Make, items: list[Any]) -> None:
-    """blocks(size) are all points in order, in runs of at most `size` bytes or of one point."""
+    """blocks(size) gives all points in order, in blocks of at most `size` bytes or of one point."""
     points, n = make(items), len(items)
     for size in (1, max(points.nbytes // 2, 1), 1 << 40):
         blocks = list(points.blocks(size))
@@ -97,26 +103,26 @@ def check_blocks(make: Make, items: list[Any]) -> None:
         for block in blocks:
             last = first + len(block)
             _same(block, make(items[first:last]), f"the points from {first} in blocks({size})")
-            _hold(len(block) == 1 or len(block) * points.nbytes <= size * n, f"a block of more than {size} bytes")
+            hold(len(block) == 1 or len(block) * points.nbytes <= size * n, f"a block of more than {size} bytes")
             first = last
-        _hold(first == n, f"blocks({size}) have {first} of {n} points")
-    _hold(len(list(points.blocks(1 << 40))) == 1, "what fits is not one block")
+        hold(first == n, f"blocks({size}) have {first} of {n} points")
+    hold(len(list(points.blocks(1 << 40))) == 1, "what fits is not one block")
 
 
 def check_fingerprint(make: Make, items: list[Any]) -> None:
-    """fingerprint() is equal for equal points, and differs where a value, the order or the number does."""
+    """fingerprint() is the same for equal points, and differs if a value, the order or the number of points does."""
     points = make(items)
-    _hold(points.fingerprint() == points.fingerprint() == make(items).fingerprint(), "equal points differ")
+    hold(points.fingerprint() == points.fingerprint() == make(items).fingerprint(), "equal points differ")
     swapped = [items[1], items[0], *items[2:]]
     for name, changed in (("order", swapped), ("number", items[:-1]), ("values", [*items[:-1], items[0]])):
-        _hold(make(changed).fingerprint() != points.fingerprint(), f"another {name} and the same fingerprint")
+        hold(make(changed).fingerprint() != points.fingerprint(), f"another {name} and the same fingerprint")
 
 
 def check_data_sets(make: Make, items: list[Any]) -> None:
-    """among(index) are points that have values with each other: there are as many anchors as points."""
+    """among(index) gives a data set of its own, with as many anchors as points."""
     for index in INDICES[:2]:
         part = make(items).among(_index(index))
-        _hold(len(part) == len(part.anchors()) == len(index), f"among({index}) is no data set of its own")
+        hold(len(part) == len(part.anchors()) == len(index), f"among({index}) is not a data set of its own")
 
 
 def check_frozen(make: Make, items: list[Any]) -> None:
@@ -130,41 +136,41 @@ def check_frozen(make: Make, items: list[Any]) -> None:
 
 
 def check_vectors(make: Make, items: list[Any]) -> None:
-    """The table of vectors is what was given, in the dtype that is asked for."""
+    """The table of vectors has the given values, in the requested dtype."""
     points = make(items)
     if not isinstance(points, VectorPoints):
         return
     table = np.asarray(items, np.float64)
-    _hold(points.dense().shape == (len(points), points.columns) == table.shape, "the shape of dense()")
-    _hold(np.array_equal(points.dense(), table.astype(points.dtype)), "dense() is not the table")
-    _hold(np.array_equal(points.csr().toarray(), points.dense()), "csr() is not the table")
+    hold(points.dense().shape == (len(points), points.columns) == table.shape, "the shape of dense()")
+    hold(np.array_equal(points.dense(), table.astype(points.dtype)), "dense() is not the table")
+    hold(np.array_equal(points.csr().toarray(), points.dense()), "csr() is not the table")
     norms = (points.dense().astype(np.float64) ** 2).sum(axis=1)
-    _hold(np.allclose(points.squared_norms(), norms, rtol=1e-5), "squared_norms()")
-    _hold(points.largest() == float(np.abs(points.dense()).max()), f"largest() is {points.largest()}")
+    hold(np.allclose(points.squared_norms(), norms, rtol=1e-5), "squared_norms()")
+    hold(points.largest() == float(np.abs(points.dense()).max()), f"largest() is {points.largest()}")
     for dtype in (np.float32, np.float64):
         other = points.astype(dtype)
-        _hold(other.dtype == dtype, f"astype({np.dtype(dtype)}) is in {other.dtype}")
-        _hold(np.array_equal(other.dense(), points.dense().astype(dtype)), f"the values of astype({np.dtype(dtype)})")
-        _hold(points.widened(dtype).dtype == np.result_type(points.dtype, dtype), f"widened({np.dtype(dtype)})")
+        hold(other.dtype == dtype, f"astype({np.dtype(dtype)}) is in {other.dtype}")
+        hold(np.array_equal(other.dense(), points.dense().astype(dtype)), f"the values of astype({np.dtype(dtype)})")
+        hold(points.widened(dtype).dtype == np.result_type(points.dtype, dtype), f"widened({np.dtype(dtype)})")
 
 
 def check_validate(make: Make, items: list[Any], refused: Sequence[Sequence[Any]]) -> None:
-    """validate returns equal points, and refuses the others with a message that begins with `who`."""
+    """validate returns equal points, and refuses bad data with a message that begins with `who`."""
     _same(make(items).validate("check"), make(items), "validate")
     for bad in refused:
         try:
             make(list(bad)).validate("Somebody")
         except InvalidInput as error:
-            _hold(str(error).startswith("Somebody"), f"the message {str(error)!r} does not say who")
+            hold(str(error).startswith("Somebody"), f"the message {str(error)!r} does not say who")
         else:
             raise AssertionError(f"{bad!r} was not refused")
 
 
 def check_differences(make: Make, items: list[Any], others: Sequence[Points]) -> None:
-    """fingerprint() tells points apart that differ in anything that matters."""
+    """fingerprint() differs for points that differ in a property that matters."""
     own = make(items).fingerprint()
     for other in others:
-        _hold(other.fingerprint() != own, f"the fingerprint of {other!r} is that of other points")
+        hold(other.fingerprint() != own, f"the fingerprint of {other!r} is that of other points")
 
 
 POINT_CHECKS: tuple[Callable[[Make, list[Any]], None], ...] = (
@@ -186,9 +192,4 @@ def _index(index: Sequence[int]) -> np.ndarray:
 
 
 def _same(points: Points, wanted: Points, what: str) -> None:
-    _hold(points.fingerprint() == wanted.fingerprint(), f"{what}: other points than asked for")
-
-
-def _hold(promise: bool, otherwise: str) -> None:
-    if not promise:
-        raise AssertionError(otherwise)
+    hold(points.fingerprint() == wanted.fingerprint(), f"{what}: wrong points")

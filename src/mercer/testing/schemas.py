@@ -1,4 +1,4 @@
-"""What an estimator owes to its schema: a fit leaves what is declared, and a model file keeps it to the bit."""
+"""The schema suite: a fit sets the declared attributes, and a model file keeps them to the bit."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ __all__ = ["check_schema"]
 
 
 def check_schema(estimator: Any, *data: Any) -> int:
-    """A fit leaves what the class declares as `fitted`; a file keeps all of it; what was tampered with is refused.
+    """Check that a fit sets the attributes declared in `fitted`, that a file keeps them, and that changes are refused.
 
-    Every attribute is there, with the declared shape and dtype, and no other one. `save` and `load` give the same
-    attributes to the bit. Then each attribute is removed, and replaced by values of other kinds, shapes, dtypes and
-    ranges: `save` refuses each of them, and `load` a file with it.
+    Every declared attribute must exist, with its shape and dtype, and no other one. `save` and `load` must give the
+    same attributes to the bit. Then each attribute is removed, and replaced by values of other kinds, shapes, dtypes
+    and ranges. `save` must refuse each changed model, and `load` a file with it.
 
     Parameters
     ----------
     estimator : object
-        Not changed: a clone is fitted.
+        It is not changed, because a clone is fitted.
     *data : object
-        What its `fit` takes.
+        The arguments of its `fit`.
 
     Returns
     -------
     int
-        How many changes were refused.
+        The number of changes that were refused.
 
     Raises
     ------
@@ -66,12 +66,12 @@ def check_schema(estimator: Any, *data: Any) -> int:
 
 
 def _written_out(model: BaseEstimator) -> str:
-    """A digest of the parameters and of all fitted attributes, those of models within it too."""
+    """A digest of all parameters and fitted attributes, including those of inner models."""
     return fingerprint(_plain(model))
 
 
 def _plain(value: Any) -> Any:
-    """Models as lists of their parts, and records as tuples: a file does not tell these apart."""
+    """The value with models as lists of their parts and records as tuples, which files do not distinguish."""
     if isinstance(value, BaseEstimator):
         return [type(value), sorted((name, _plain(one)) for name, one in vars(value).items())]
     if isinstance(value, tuple):
@@ -80,7 +80,7 @@ def _plain(value: Any) -> Any:
 
 
 def _require_refusal(model: BaseEstimator, words: str, path: Path) -> bool:
-    """Whether `save` refuses the model, and `load` a file that holds it; an AssertionError if not."""
+    """Raise AssertionError unless `save` refuses the model and `load` refuses a file with it."""
     try:
         save(model, path)
     except InvalidInput:
@@ -99,14 +99,14 @@ def _require_refusal(model: BaseEstimator, words: str, path: Path) -> bool:
 
 
 def _changed_models(model: Any, schema: Schema, sizes: Sizes) -> Iterator[tuple[str, Any]]:
-    """Copies with one attribute that is not as declared, and what was done to it."""
+    """Descriptions and copies of the model, each with one attribute that is not as declared."""
     for field in schema.fields:
         if field.name in vars(model):
             for words, value in _changes(field, vars(model)[field.name], sizes):
                 yield f"{field.name} {words}", _with(model, field.name, value)
             changed = copy(model)
             del vars(changed)[field.name]
-            if not field.optional and not schema.names.isdisjoint(vars(changed)):  # else it is one that is not fitted
+            if not field.optional and not schema.names.isdisjoint(vars(changed)):  # otherwise it is an unfitted model
                 yield f"{field.name} removed", changed
     yield "an attribute that is not declared", _with(model, "undeclared_", 1)
 
@@ -121,7 +121,7 @@ def _with(model: Any, name: str, value: Any) -> Any:
 
 
 def _changes(field: Field, value: Any, sizes: Sizes) -> Iterator[tuple[str, Any]]:
-    """What the field does not allow, near to the value, each with words for it."""
+    """Descriptions and values near the given one that the field does not allow."""
     if not (isinstance(field, Value) and isinstance("text", field.kind)):
         yield "of another kind", "text"
     if not field.nullable:
@@ -146,7 +146,7 @@ def _of_array(field: Any, value: Any, sizes: Sizes) -> Iterator[tuple[str, Any]]
 
 
 def _of_shape(shape: str, value: Any, sizes: Sizes) -> Iterator[tuple[str, Any]]:
-    """One entry less along each axis whose length another attribute shares, and one axis more."""
+    """The array with one more axis, and with one entry less along each axis whose length is checked elsewhere."""
     axes = shape.split()
     star = next((one for one in axes if one[0] == "*"), "")
     if not star or sizes.is_shared(star):
@@ -215,4 +215,4 @@ _CHANGES: dict[type[Field], Any] = {
     Record: _of_record,
     Part: _of_part,
 }
-"""By the kind of a field, that of its base classes too."""
+"""The changes for each class of fields; a field gets those of its base classes too."""

@@ -180,7 +180,7 @@ def _dense(rows: Any) -> Any:
 
 
 def _search(found: Search, domain: Domain, scale: float, proved: bool, seed: int, most: int = MOST_COLUMNS) -> None:
-    """Search adversarial points, and more of them if there is neither a proof nor a finding."""
+    """Search adversarial points, and more of them if neither a proof nor a negative eigenvalue was found."""
     kernel = found.subject.kernel
     most = most if found.subject.expression is not None else domain.d or most
     widths = widths_to_draw(kernel, domain.d, DIMENSIONS, most)

@@ -242,8 +242,8 @@ class _Together:
         F, left = self._approximation(float(shifts.min()))
         if not F.size:
             return
-        # The number of columns of F that are enough for each shift. Half of the mean of what they leave of the trace is
-        # added to the shift: spread over many directions, it acts like one.
+        # The number of columns of F that each shift needs. Half of the mean eigenvalue that they leave is added to the
+        # shift, because eigenvalues spread over many directions act like a shift.
         ranks = np.searchsorted(-left, -ENOUGH * n * shifts).clip(min(FIRST, F.shape[1]), F.shape[1])
         subset, mu = self._each(tried[:, 0]), shifts + 0.5 * left[ranks - 1] / n
         M = SubsetInverse.of(F, self.absent, subset, mu, ranks)

@@ -102,8 +102,8 @@ def plus_plus(problem: Clustering, order: Labels, rng: np.random.Generator) -> S
     problem : Clustering
         Its `labels` are not used.
     order : integers of shape (n,)
-        The order in which the probabilities of the rows are added up. An order that depends on the data only makes the
-        draw independent of the input order of the rows.
+        The order in which the probabilities of the rows are added up. If this order follows from the data alone, the
+        draw does not depend on the input order of the rows.
     rng : Generator
 
     Returns

@@ -126,7 +126,7 @@ class ConjugateGradients(Solver[LinearSystem, CGState]):
     def _certify(
         self, problem: LinearSystem, live: NDArray[np.intp], now: CGState
     ) -> tuple[CGState, NDArray[np.bool_]]:
-        """Replace the residuals that are due by true ones, end columns by these, and return which columns restart."""
+        """Compute the true residuals that are due, set the codes of columns by them, and mark columns that restart."""
         running = now.codes == _RUNNING
         claimed = running & (now.residuals <= self.tol)
         due = claimed | (running & (now.steps % self.recompute_every == 0))

@@ -90,7 +90,7 @@ class SubsetSystems:
 
     @cached_property
     def scales(self) -> Floats:
-        """‖bⱼ‖, and 1 where it is 0."""
+        """‖bⱼ‖, and 1 if it is 0."""
         norms = column_norms(self.B)
         return np.where(norms == 0, 1.0, norms)
 
