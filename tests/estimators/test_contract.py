@@ -229,9 +229,12 @@ def test_bad_alpha(estimator, alpha, data):
 
 @pytest.mark.parametrize("estimator", ALL)
 def test_integer_rows_and_constant_columns(estimator):
-    X = np.array([[1, 7], [2, 7], [3, 7], [4, 7]])
-    model = estimator().fit(X, [0, 0, 1, 1])
-    assert np.all(np.isfinite(outputs(model, X)))
+    X, y = np.array([[1, 7], [2, 7], [3, 7], [4, 7]]), [0, 0, 1, 1]
+    found, kernel = outputs(estimator().fit(X, y), X), Gaussian(gamma=0.5)
+    assert np.all(np.isfinite(found))
+    np.testing.assert_array_equal(found, outputs(estimator().fit(X.astype(float), y), X.astype(float)))
+    both, one = estimator(kernel=kernel).fit(X, y), estimator(kernel=kernel).fit(X[:, :1], y)
+    np.testing.assert_allclose(outputs(both, X), outputs(one, X[:, :1]), atol=1e-9)
 
 
 @pytest.mark.parametrize("estimator", ALL)

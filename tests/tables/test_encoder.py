@@ -143,7 +143,9 @@ def test_missing_columns_are_named_with_what_they_may_be_called():
 def test_polars_frames_are_taken():
     pl = pytest.importorskip("polars")
     frame = pl.DataFrame({"x": [1.0, 2.0, None], "k": ["a", "b", "a"]})
-    assert TableEncoder().fit_transform(frame).shape == (3, 4)
+    found = TableEncoder().fit_transform(frame)
+    np.testing.assert_array_equal(found, TableEncoder().fit_transform(pd.DataFrame(frame.to_dict(as_series=False))))
+    assert found.shape == (3, 4)
 
 
 @pytest.mark.parametrize("bad", [np.ones((2, 2)), "text", None])

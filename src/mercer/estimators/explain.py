@@ -1,4 +1,4 @@
-"""Which training points, and which positions of a sequence, carry a prediction: f(x) = b + Σⱼ αⱼ k(x, xⱼ) by parts."""
+"""How much training points, and positions of a sequence, contribute to f(x) = b + Σⱼ αⱼ k(x, xⱼ)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Explanation:
     Attributes
     ----------
     output : str
-        Which of the model's outputs this is.
+        The name of the explained output.
     prediction : array of shape (rows,)
         f(x).
     intercept : float
@@ -38,7 +38,7 @@ class Explanation:
     order : array of int of shape (rows, n)
         Training points by falling |contribution|: places in `X_fit_`, which has no rows of weight 0.
     points : str
-        What one of the points is: "training point", "landmark", "support vector" or "kept row".
+        The kind of the points: "training point", "landmark", "support vector" or "kept row".
     parts : list or None
         For kernels that can tell it: for each row what its parts contribute, as (part, weight). Those of a sequence
         are its positions with their symbols, for the kernels that `position_weights` knows.
@@ -76,7 +76,7 @@ class Explanation:
         return [(int(j), float(self.contributions[row, j])) for j in self.order[row, :count]]
 
     def lines(self, row: int = 0, count: int = 5) -> Iterator[str]:
-        """The account of one row."""
+        """The lines of text for one row."""
         n = self.contributions.shape[1]
         name = "f" if self.output == "" else f"f[{self.output}]"
         yield (f"{name}(x) = {self.prediction[row]:.3g} = {self.intercept:.3g} (intercept) + {n} terms αⱼ k(x, xⱼ)")
@@ -231,7 +231,7 @@ def _innermost(model: Any, X: Any) -> tuple[Any, Any]:
 
 
 def _rows(model: Any, X: Any) -> Any:
-    """Several rows of one."""
+    """A single row as a table of one row."""
     if model._space().objects:
         return [X] if isinstance(X, str) else X
     if points_of(X).columns:
@@ -249,7 +249,7 @@ def _place(who: str, expansion: Expansion, output: int | None) -> int:
 
 
 def _parts(model: Any, rows: Any, alpha: np.ndarray) -> list[Any] | None:
-    """What the parts of each row contribute, for kernels that can tell."""
+    """The contributions of the parts of each row, for kernels that define parts."""
     weights = getattr(model.kernel_, "weights_of_parts", None)
     if weights is None:
         return None if not model._space().objects else _positions(model, rows, alpha)
@@ -257,7 +257,7 @@ def _parts(model: Any, rows: Any, alpha: np.ndarray) -> list[Any] | None:
 
 
 def _positions(model: Any, rows: Any, alpha: np.ndarray) -> list[Any] | None:
-    """What each position of a sequence contributes, with its symbol, where the kernel has features that tell it."""
+    """The contribution of each position of a sequence, with its symbol, if the kernel has such features."""
     rows = model.kernel_.as_objects(rows)
     try:
         found = weights_of_positions(model.kernel_, rows, model.X_fit_, alpha)

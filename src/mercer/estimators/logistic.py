@@ -48,7 +48,7 @@ class KernelLogisticRegression(ScoreClassifier):
     max_iter : int, default 100
         Newton's steps; some ten are the rule.
     memory : int, str or None
-        Budget in bytes or as "2GB"; None is half of what is free. K is stored where it takes at most 40 % of it.
+        Budget in bytes or as "2GB"; None is half of what is free. K is stored if it takes at most 40 % of it.
 
     Attributes
     ----------
@@ -60,19 +60,19 @@ class KernelLogisticRegression(ScoreClassifier):
     n_iter_ : int
         Newton's steps made.
     kernel_, X_fit_, report_
-        The kernel as resolved, the training rows, what was chosen and how exact it is.
+        The kernel as resolved, the training rows, and the report on method and accuracy.
 
     Raises
     ------
     InvalidInput
         For invalid parameters or data, and for a kernel matrix that is found not to be positive semi-definite.
     MemoryExceeded
-        Where the plan does not fit the budget.
+        If the plan does not fit the budget.
 
     Warns
     -----
     ConvergenceWarning
-        Where the gap stays above `tol`; the report says by how much.
+        If the gap stays above `tol`; the report says by how much.
 
     Notes
     -----

@@ -126,7 +126,7 @@ def test_no_nan_comes_out_of_divergence(mode, data):
 def test_the_stochastic_rule_does_not_settle_on_noise_and_says_so(data):
     with pytest.warns(ConvergenceWarning, match="relative residual"):
         model = KernelLMS(mode="stochastic", max_iter=30).fit(*data)
-    assert any("settles only where" in note for note in model.report_.notes)
+    assert any("settles only if" in note for note in model.report_.notes)
 
 
 def test_too_few_steps_warn(data):

@@ -147,4 +147,6 @@ def test_objects():
     words = ["ab", "abc", "xyz", "xy", "abz", "yz"]
     common = Function(lambda s, t: float(len(set(s) & set(t))), mode="pair")
     model = KernelPCA(2, common).fit(words)
-    assert model.spe(["ab", "q"]).shape == (2,)
+    features = np.array([[one in word for one in "abcxyzq"] for word in [*words, "q"]], float)
+    explicit = KernelPCA(2, "linear").fit(features[:-1])
+    np.testing.assert_allclose(model.spe(["ab", "q"]), explicit.spe(features[[0, -1]]), atol=1e-12)

@@ -1,4 +1,4 @@
-"""What estimators share: the base class, parameters, expansions, compression, calibration."""
+"""The parts that all estimators use: the base class, parameters, expansions, compression, calibration."""
 
 from mercer.estimators.base.estimator import KernelEstimator
 

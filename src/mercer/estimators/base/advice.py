@@ -1,4 +1,4 @@
-"""What a solver's verdict means to whoever set an estimator's parameters: the status in those terms."""
+"""A solver's status, as advice in terms of the estimator's own parameters."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ __all__ = ["advice", "left_to_default"]
 
 
 def advice(status: Status, parameters: Mapping[str, Any], limit: str = "max_iter", penalty: str = "alpha") -> str:
-    """What happened, and which of the estimator's own parameters to change; the solver's words where none will help.
+    """What happened, and which of the estimator's parameters to change; the solver's own advice if none applies.
 
     Parameters
     ----------
     status : Status
     parameters : mapping
-        Of the estimator: only what is there is named.
+        The estimator's parameters; the advice names only these.
     limit, penalty : str
-        Which of them bounds the solver's steps, and which one it adds to the diagonal.
+        The parameter that bounds the solver's steps, and the one added to the diagonal.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def advice(status: Status, parameters: Mapping[str, Any], limit: str = "max_iter
 
 
 def left_to_default(estimator: Any, name: str) -> list[str]:
-    """What to do where neither this parameter nor the kernel was chosen, as a note for the report.
+    """A note for the report if neither this parameter nor the kernel was chosen.
 
     >>> from mercer import SVC
     >>> left_to_default(SVC(), "C")[0].partition(";")[0]

@@ -1,4 +1,4 @@
-"""What classifiers by scores share: labels, weights of rows and classes, and the class of the largest score."""
+"""The base of classifiers by scores: labels, weights of rows and classes, and the class of the largest score."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def require_classes(who: str, classes: np.ndarray, of: str = "") -> None:
 
 
 def class_factors(who: str, class_weight: Any, classes: np.ndarray, mass: np.ndarray) -> np.ndarray:
-    """What `class_weight` multiplies the rows of each class with; "balanced" is 1/`mass`, the weight of its rows.
+    """The factor of each class by which `class_weight` multiplies its rows; "balanced" is proportional to 1/`mass`.
 
     As in scikit-learn a class that a dict leaves out has 1, but a dict may not leave classes out and name others.
     Classes are balanced with those that have a weight.
@@ -70,11 +70,11 @@ CLASSES = Schema(
     Array("classes_", "classes", np.generic, rules=(SORTED,)),
     Size("*targets", lambda _, sizes: (1,) if sizes["classes"] == 2 else (sizes["classes"],)),
 )
-"""A score for each class, of two classes for the second."""
+"""A score for each class; with two classes, for the second only."""
 
 
 class ScoreClassifier(ClassifierMixin, Compressible):
-    """f(x) + b, a column for each class, for two classes that of the second alone; the largest wins."""
+    """f(x) + b, a column for each class, or for two classes the second's only; the largest score wins."""
 
     fitted: ClassVar[Schema] = Compressible.fitted + CLASSES + OUTPUTS
 

@@ -1,4 +1,4 @@
-"""Reduced sets: a fitted f = Σᵢ αᵢ k(xᵢ, ·) from fewer vectors, with what that costs."""
+"""Reduced sets: a fitted f = Σᵢ αᵢ k(xᵢ, ·) from fewer vectors, and the error of that."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mercer.ways.report import Report
 __all__ = ["OUTPUTS", "Compressible"]
 
 STEPS = 30
-"""Of L-BFGS on the vectors: on USPS 10 of them left 0.43 of ‖f‖, 30 0.419, 100 0.413."""
+"""Steps of L-BFGS on the vectors: on USPS 10 steps left 0.43 of ‖f‖, 30 steps 0.419, 100 steps 0.413."""
 
 OUTPUTS = Schema(Array("dual_coef_", "n *targets"), Array("intercept_", "*targets"))
 """The coefficients and b of each output."""
@@ -55,7 +55,7 @@ class Compressible(KernelEstimator):
         tolerance : float or None
             On √(Σ‖fⱼ − f̃ⱼ‖²/Σ‖fⱼ‖²): no more vectors are taken than it needs.
         move : bool, default True
-            Whether the vectors are moved, where k is a differentiable formula of ⟨x, z⟩ and ‖x − z‖ and the rows are
+            Whether the vectors are moved, if k is a differentiable formula of ⟨x, z⟩ and ‖x − z‖ and the rows are
             dense. Otherwise they stay rows of the data.
         X : array-like, optional
             Rows on which the change of the outputs is stated; the vectors themselves by default.
@@ -146,7 +146,7 @@ class Compressible(KernelEstimator):
         return most, 0.0 if tolerance is None else float(tolerance)
 
     def _account_for_compression(self, out: Any, losses: np.ndarray, A: np.ndarray, B: np.ndarray, X: Any) -> None:
-        """What was lost, in feature space and in the outputs."""
+        """Report the error in feature space and in the outputs."""
         report = out.report_
         worst = np.sqrt(np.max(losses[0] / np.maximum(losses[1], np.finfo(float).tiny), initial=0.0))
         report.reason = f"‖f − f̃‖ is {out.compression_loss_:.2e} of ‖f‖, {worst:.2e} of the worst output"

@@ -1,4 +1,4 @@
-"""What all estimators share: a kernel, a memory budget, validated rows, and a report."""
+"""The base of all estimators: a kernel, a memory budget, validated rows, and a report."""
 
 from __future__ import annotations
 
@@ -67,29 +67,29 @@ class KernelEstimator(Atomic, NamedParameters):
         Value("report_", Report),
         Check("report_ has entries that no report has", lambda model: model.report_.is_sound()),
     )
-    """What a fit leaves: what is saved, loaded and checked (see `mercer.schemas`)."""
+    """The fitted attributes, by which models are saved, loaded and checked (see `mercer.schemas`)."""
 
     kernel: Any
     memory: Any
     kernel_parameters: tuple[str, ...] = ("kernel",)
     """The parameters that are kernels."""
     named_kernels: ClassVar[Names] = PAIRWISE
-    """What scikit-learn's names of kernels mean: the defaults of the estimator's counterpart."""
+    """The kernels that scikit-learn's names stand for, with the defaults of the corresponding estimator there."""
     indefinite_meaning: ClassVar[str] = (
         "the method takes its values for inner products of features, which they are not: squared lengths may be "
         "negative"
     )
-    """What a fit with an indefinite kernel still computes; empty where the method asks no definiteness of it."""
+    """What a fit with an indefinite kernel still computes; empty if the method needs no definite kernel."""
     centres: ClassVar[bool] = False
-    """Whether the output depends on differences of kernel values alone, which rows far from the origin may lose."""
+    """Whether the output depends on differences of kernel values only; rounding destroys these far from the origin."""
 
     step_limit: ClassVar[str] = "max_iter"
     penalty: ClassVar[str] = "alpha"
-    """The parameters that bound the solver's steps, and that are added to what it inverts; either may not be there."""
+    """The parameters that bound the solver's steps, and that add to the diagonal; an estimator may lack either."""
     early: ClassVar[str] = ""
-    """What else may be done where the steps came to an end."""
+    """Further advice if the step limit came before the tolerance."""
     tuned: ClassVar[str] = ""
-    """The parameter that a search should choose first; empty if there is none."""
+    """The parameter that a search should choose first, or ""."""
 
     # ---- parameters --------------------------------------------------------------------------------------------------
 
@@ -154,7 +154,7 @@ class KernelEstimator(Atomic, NamedParameters):
     # ---- rows --------------------------------------------------------------------------------------------------------
 
     def _validate(self, X: Any, **options: Any) -> Any:
-        """The rows of a fit; what is not a table is left to the kernel."""
+        """The rows of a fit; the kernel validates input that is not a table."""
         if self._space().objects:
             return self._as_objects(X)
         X = self._numbers(X, **options)
@@ -197,14 +197,14 @@ class KernelEstimator(Atomic, NamedParameters):
         return self._with_targets(rows, targets[0], options) if targets else rows
 
     def _with_targets(self, X: Any, y: Any, options: dict[str, Any]) -> tuple[Any, Any]:
-        """The rows, and their targets checked."""
+        """The rows, and the checked targets."""
         wanted = {name: options[name] for name in ("multi_output", "y_numeric") if name in options}
         y = _check_y(y, **wanted, estimator=self)
         check_consistent_length(X, y)
         return X, y
 
     def _as_objects(self, X: Any) -> Any:
-        """What is no table of numbers, in the form that the kernel reads."""
+        """Input that is not a table of numbers, in the form that the kernel reads."""
         return self._as_kernel(self.kernel).as_objects(rows_of(X))
 
     def _check_precomputed(self, K: Any) -> None:
@@ -224,7 +224,7 @@ class KernelEstimator(Atomic, NamedParameters):
         return self._numbers(X, reset=False)
 
     def _weights(self, sample_weight: Any, X: Any) -> np.ndarray | None:
-        """Positive weights in float64, or None where all are 1."""
+        """Positive weights in float64, or None if all are 1."""
         if sample_weight is None:
             return None
         rows = np.empty((count(X), 1))
@@ -312,17 +312,17 @@ class KernelEstimator(Atomic, NamedParameters):
             raise InvalidInput(message(type(self).__name__, given, do))
 
     def _seed(self) -> int:
-        """`random_state` where it is a whole number, else one drawn from the generator that it stands for."""
+        """`random_state` if it is a whole number, else a number drawn from the generator that it names."""
         return as_seed(getattr(self, "random_state", None), type(self).__name__)
 
     def _expansion(self) -> Expansion | None:
-        """The outputs as kernel expansions over `X_fit_`, for `explain`; None where they are none."""
+        """The outputs as kernel expansions over `X_fit_`, for `explain`; None if they are not such sums."""
         return None
 
     def _cross(self, X: Any) -> KernelOperator:
         """k(new row, training row) as an operator.
 
-        Its entries are in float64, as those of the fit: coefficients may be large against what they add up to, by
+        Its entries are in float64, as those of the fit: coefficients may be much larger than their sum, by
         residual/λ for instance, and multiply the rounding of the entries.
         """
         rows = self._validate_new(X)
@@ -339,12 +339,12 @@ class KernelEstimator(Atomic, NamedParameters):
         return values
 
     def _advice(self, status: Status) -> str:
-        """What the status means, and what to do about it in the estimator's own parameters."""
+        """What the status means, and which of the parameters to change."""
         more = self.early if status is Status.MAX_STEPS else ""
         return advice(status, self.get_params(deep=False), self.step_limit, self.penalty) + more
 
     def _account(self, report: Report, solution: Solution[Any], tolerance: float, rounding: float = 0.0) -> None:
-        """What the solver says of itself, in the report and as a warning where it fell short of more than rounding."""
+        """Write the solver's outcome into the report; warn if the residual is above both the tolerance and rounding."""
         report.steps, report.residual = solution.steps, float(solution.residual)
         report.tolerance, report.status = tolerance, solution.status.name.lower().replace("_", " ")
         if not solution.converged and report.residual <= rounding:

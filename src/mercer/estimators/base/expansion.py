@@ -17,9 +17,9 @@ class Expansion(NamedTuple):
     intercept: np.ndarray
     """b of each output."""
     names: list[str]
-    """Of the outputs; empty text where there is one that needs no name."""
+    """Names of the outputs; an only output that needs no name has the empty text."""
     points: str = "training point"
-    """What one of the xⱼ is called."""
+    """The name of one xⱼ in explanations."""
 
 
 def expansion_of(model: Any, intercept: Any = 0.0, coefficients: Any = None, prefix: str = "") -> Expansion:

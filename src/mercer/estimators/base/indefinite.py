@@ -1,4 +1,4 @@
-"""What a fit says of a kernel that is not proved to be one."""
+"""Warnings of a fit about kernels that are not proved to be Mercer kernels."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["not_finite", "warn_if_indefinite"]
 
 
 def warn_if_indefinite(K: KernelOperator, who: str, meaning: str, report: Report) -> None:
-    """Look for a proof or a witness where the kernel declares neither; warn with the witness.
+    """Look for a proof or a witness if the kernel does not declare that it is definite; warn with the witness.
 
-    `meaning` is what the method still computes for an indefinite kernel.
+    `meaning` says in the warning what the method computes for an indefinite kernel.
     """
     if K.kernel.properties.definiteness.is_mercer or K.shape[0] != K.shape[1]:
         return

@@ -1,4 +1,4 @@
-"""One machine for each pair of classes, and what their scores say together: votes and LIBSVM's decisions."""
+"""One machine for each pair of classes: votes, and scikit-learn's scores from all decisions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def class_pairs(classes: int) -> np.ndarray:
 
 
 def votes(decisions: np.ndarray, classes: int) -> np.ndarray:
-    """How many pairs each class wins, (m, classes); a wins (a, b) where the decision is above 0."""
+    """How many pairs each class wins, (m, classes); a wins (a, b) if the decision is above 0."""
     first, second = _incidence(classes)
     won = (decisions > 0).astype(np.float32)
     return np.asarray(won @ first + (1 - won) @ second, np.float64)

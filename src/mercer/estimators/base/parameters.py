@@ -70,7 +70,7 @@ class NamedParameters(BaseEstimator):
         return super().__new__(cls)
 
     def __dir__(self) -> list[str]:
-        """What completion offers: no plain values of the class, which are what its methods are made with."""
+        """The names that completion offers: not the plain values of the class, which only its methods use."""
         own = vars(self)
         return [
             one
@@ -112,7 +112,7 @@ def _instead(word: str, known: list[str]) -> str:
 
 
 def _in_kernel(cls: type[Any], given: Mapping[str, Any], kernel: Any, *, there: bool) -> str:
-    """How to say it to the kernel: in its text, or by kernel__ where the estimator is made already."""
+    """How to say it to the kernel: in its text, or by kernel__ if the estimator is made already."""
     values = {name: _plain(value) for name, value in given.items() if name != "kernel_params"}
     values |= {str(name): _plain(value) for name, value in dict(given.get("kernel_params") or {}).items()}
     try:

@@ -1,4 +1,4 @@
-"""What the estimators of clusters share: their parameters' checks, several starts, and the numbering of clusters."""
+"""The base of clustering estimators: checks of parameters, several starts, and the numbering of clusters."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Clusterer(ClusterMixin, KernelEstimator):
     sample_weight_: np.ndarray | None
 
     def _count(self, n: int, weights: np.ndarray | None) -> int:
-        """The clusters asked for, no more than there are rows that count."""
+        """The clusters asked for; refused if fewer rows have a weight."""
         for name in ("n_clusters", "n_init", "max_iter"):
             self._checked_count(name)
         present = n if weights is None else int(np.count_nonzero(weights))
@@ -63,7 +63,7 @@ class Clusterer(ClusterMixin, KernelEstimator):
         return best
 
     def _number(self, found: Partition, problem: Clustering, report: Report, by_weight: bool = True) -> np.ndarray:
-        """The clusters that have rows, the heaviest first, of equal weight the nearest to the mean of all.
+        """The clusters that have rows, the heaviest first; of equal weight, the nearest to the overall mean first.
 
         Unless `by_weight` they keep their order.
         """

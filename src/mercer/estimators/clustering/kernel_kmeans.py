@@ -37,7 +37,7 @@ DEAREST_PASS = 2e13
 
 
 class _Method(NamedTuple):
-    """What Lloyd's iteration is given, the dtype of its entries, the bytes of what is stored, and why."""
+    """The operator for Lloyd's iteration, the dtype of its entries, the bytes that it stores, and the reason."""
 
     name: str
     dtype: np.dtype[Any]
@@ -68,7 +68,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
     Parameters
     ----------
     n_clusters : int, default 8
-        k. Fewer are found where fewer rows are distinct in feature space.
+        k. The fit finds fewer if fewer rows are distinct in feature space.
     kernel : Kernel, str or callable, default "gaussian"
         A name is the kernel class of that name with its defaults; scikit-learn's names "rbf", "poly", "sigmoid"
         and "laplacian" have the defaults of its pairwise functions.
@@ -85,14 +85,14 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
         "stored" keeps K in float32, "matrix_free" makes its entries anew in each pass; both sum in float64, make all
         sums anew every 30 passes, and confirm the best start with entries in float64. "nystroem" clusters features that
         landmarks span, an approximation. "auto" chooses between the first two by what is quicker and fits, and takes
-        the last only where one pass costs more than 2e13 multiply-adds.
+        the last only if one pass costs more than 2e13 multiply-adds.
     n_landmarks : int or None, default None
-        Of "nystroem"; None is max(5k, √n log n).
+        Number of landmarks of "nystroem"; None is max(5k, √n log n).
     landmarks : {"pivoted", "uniform", "kmeans"} or array, default "pivoted"
         As for `Nystroem`.
     batch_size : int or None, default None
-        Of "nystroem": rows at a time for scikit-learn's MiniBatchKMeans on the features, which are then never stored;
-        None is Lloyd's iteration on all of them where they fit the budget, else mini-batches of 10 000.
+        For "nystroem": rows at a time for scikit-learn's MiniBatchKMeans on the features, which are then never stored;
+        None is Lloyd's iteration on all of them if they fit the budget, else mini-batches of 10 000.
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free.
     random_state : int, RandomState or None, default 0
@@ -116,8 +116,8 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
     dual_coef_ : array of shape (m, k)
         After "nystroem": m_c = Σⱼ dual_coef_ⱼ₍c₎ φ(bⱼ) over the landmarks, which are X_fit_.
     kernel_, X_fit_, sample_weight_, report_
-        The kernel as resolved, the training rows and their weights (None for 1, and after "nystroem"), what was chosen
-        and how exact it is.
+        The kernel as resolved, the training rows and their weights (None for 1, and after "nystroem"), and the
+        report on method and accuracy.
 
     Notes
     -----
@@ -282,7 +282,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
         return lloyd(machine, n, d, starts), lloyd(machine, n, d, starts, stored=True)
 
     def _operator(self, K: KernelOperator, method: _Method) -> Operator:
-        """K as the method wants it."""
+        """K in the form that the method uses."""
         if method.name == "given":
             return Dense(K.X, symmetric=True)
         if method.name == "rows":
@@ -291,7 +291,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
         return Dense(A.toarray(), symmetric=True) if method.name == "stored" else A
 
     def _given_start(self, K: KernelOperator, k: int) -> np.ndarray:
-        """The labels that an array for `init` stands for."""
+        """The first labels, from an array for `init`."""
         init, n = np.asarray(self.init), K.shape[0]
         whole = init.ndim == 1 and init.dtype.kind in "iu" and len(init) > 0
         if whole and len(init) == k and 0 <= init.min() <= init.max() < n:
@@ -417,7 +417,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
         Raises
         ------
         InvalidInput
-            For a precomputed kernel, whose k(x, x) of new rows nobody knows; of training rows `fit_transform` gives it.
+            For a precomputed kernel: k(x, x) of new rows is unknown. For training rows use `fit_transform`.
         """
         products = self._products(X)
         if self._space().numbered:
@@ -428,7 +428,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
         return self._roots(own[:, None] - 2 * products + self.center_norms_)
 
     def _roots(self, D: np.ndarray) -> np.ndarray:
-        """√D, and 0 where D is rounding of the sums that it was made of: its root would be a large error."""
+        """√D, and 0 if D is below the rounding of its terms: the root of rounding would be a large error."""
         rounding = 4 * np.finfo(np.float64).eps * np.sqrt(len(self.labels_)) * (D + self.center_norms_)
         return np.sqrt(np.where(rounding < D, D, 0.0))
 

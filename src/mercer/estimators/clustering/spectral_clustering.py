@@ -24,7 +24,7 @@ class KernelSpectralClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     r"""k-means of the rows of U, each made of length 1, with D^(−½) K D^(−½) U = U Λ for the k largest λ, D = diag(K1).
 
     The kernel values are the weights of a graph between the rows, and its cuts are normalised by degrees. D^(−½)KD^(−½)
-    is an operator: it is multiplied by blocks of vectors and stored only where it fits. New rows are placed by
+    is an operator: it is multiplied by blocks of vectors and stored only if it fits. New rows are placed by
     Nyström's extension u(x) = Σⱼ k(x, xⱼ) uⱼ/(λ √(d(x) dⱼ)) with d(x) = Σⱼ k(x, xⱼ), which gives training rows their
     own. With weights, D = diag(Kw) and the matrix is diag(√w) D^(−½) K D^(−½) diag(√w).
 
@@ -60,13 +60,13 @@ class KernelSpectralClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     cluster_centers_ : array of shape (k, n_components)
         The means of the embedded rows.
     inertia_ : float
-        Of k-means of the embedded rows.
+        The inertia of k-means on the embedded rows.
     cluster_weights_, n_clusters_, n_iter_
         The weight of each cluster, how many there are, passes of the best start.
     dual_coef_ : array of shape (n, n_components)
         √(wⱼ/dⱼ) uⱼ/λ.
     kernel_, X_fit_, sample_weight_, report_
-        The kernel as resolved, the training rows and their weights, what was chosen and how exact it is.
+        The kernel as resolved, the training rows and their weights, and the report on method and accuracy.
 
     Notes
     -----

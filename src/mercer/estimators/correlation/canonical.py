@@ -58,7 +58,7 @@ def spectral_view(K: KernelOperator, anchors: Any, eps: float) -> CanonicalView:
     """K̃ = HKH by one eigendecomposition in float64; eigenvalues ≤ eps·n·s₁ are rounding and are left out."""
     matrix, n = Centered(K), K.shape[0]
     s, U = scipy.linalg.eigh(matrix.fill(np.empty(K.shape)).T, overwrite_a=True, check_finite=False, driver="evd")
-    # Where all rows are the same, even the largest is rounding: that of K before it was centred.
+    # If all rows are the same, even the largest is rounding: that of K before it was centred.
     keep = s > max(eps * n * float(s[-1]), 4 * np.finfo(np.float64).eps * float(np.sum(K.diagonal())))
     s, U = s[keep], U[:, keep]
     U -= U.mean(axis=0)

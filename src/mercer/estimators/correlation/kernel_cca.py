@@ -48,20 +48,20 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         A name is the kernel class of that name with its defaults; scikit-learn's names "rbf", "poly", "sigmoid"
         and "laplacian" have the defaults of its pairwise functions. Of the first view.
     kernel_y : Kernel, str, callable or None, default None
-        Of the second view; None takes `kernel`, with parameters resolved on the second view.
+        Kernel of the second view; None takes `kernel`, with parameters resolved on the second view.
     regularization : float ≥ 0, default 0.03
         κ of each view in units of its own variance in feature space: κₓ = regularization · tr K̃ₓ/n. At 0 this is plain
-        CCA in feature space, which is refused where the two ranks add up to more than n − 1: there correlations of 1
+        CCA in feature space, which is refused if the two ranks add up to more than n − 1: there correlations of 1
         exist whatever the data.
     solver : {"auto", "dense", "nystroem"}, default "auto"
         "dense" is exact, by two eigendecompositions of n × n matrices; "nystroem" works in the feature spaces that the
-        landmarks of both views span, in O(n m²). "auto" takes the first up to 2000 rows where it fits the memory.
+        landmarks of both views span, in O(n m²). "auto" takes the first up to 2000 rows if it fits the memory.
     n_landmarks : int or None, default None
         m of "nystroem"; None is 1000, or what the memory allows.
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free.
     random_state : int, RandomState or None, default 0
-        Of the choice of landmarks.
+        Seed for the choice of landmarks.
 
     Attributes
     ----------
@@ -75,14 +75,14 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     regularization_x_, regularization_y_ : float
         κₓ and κᵧ.
     kernel_, kernel_y_, X_fit_, Y_fit_, report_
-        The kernels as resolved, the training rows or landmarks of both views, what was chosen and how exact it is.
+        The kernels as resolved, the training rows or landmarks of both views, and the report on method and accuracy.
 
     Raises
     ------
     InvalidInput
         For a view that is constant in feature space, for invalid parameters, and for κ = 0 without meaning.
     MemoryExceeded
-        Where the plan does not fit the budget.
+        If the plan does not fit the budget.
 
     Notes
     -----
@@ -243,7 +243,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         self._tell(x, y, shifts, report)
 
     def _tell(self, x: CanonicalView, y: CanonicalView, shifts: tuple[float, ...], report: Report) -> None:
-        """What is approximated, and how many directions the regularisation leaves."""
+        """Report what the landmarks leave out, and the effective dimensions of both views."""
         if max(x.lost, y.lost) > 0:
             report.notes.append(f"the landmarks leave out {x.lost:.1e} and {y.lost:.1e} of the traces of both matrices")
         counts = [float(np.sum(view.kept(shift) ** 2)) for view, shift in zip((x, y), shifts, strict=True)]
@@ -270,7 +270,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         Y = check_array(Y, ensure_2d=False, **options)
         Y = check_array(Y.reshape(-1, 1) if Y.ndim == 1 else Y, **options)
         if fitted and Y.shape[1] != self.n_features_y_:
-            given = f"a second view of {Y.shape[1]} features, where fit saw {self.n_features_y_}"
+            given = f"a second view of {Y.shape[1]} features; fit saw {self.n_features_y_}"
             raise InvalidInput(message(type(self).__name__, given, "give the same columns"))
         if not fitted and kernel.space.numbered:
             self._check_precomputed(Y)

@@ -25,7 +25,7 @@ WELL_DETERMINED = 1e-8
 """The residual of the fixed point that is asked for: about the root of rounding, to which eigenvectors are known."""
 
 SCORE_ROUNDING = 1e-6
-"""The largest error of a score in the dual coefficients, where scores have norm 1, with which a component is kept."""
+"""Components are left out if rounding of their dual coefficients changes a score, of norm 1, by more than this."""
 
 
 class KernelPLS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMixin, RegressorMixin, KernelEstimator):
@@ -62,7 +62,7 @@ class KernelPLS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMi
     score_offset_ : array of shape (k,)
         The mean of k(x)ᵀR over the training rows.
     kernel_, X_fit_, report_
-        The kernel as resolved, the training rows, what was chosen and how exact it is.
+        The kernel as resolved, the training rows, and the report on method and accuracy.
 
     Notes
     -----

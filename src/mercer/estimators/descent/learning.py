@@ -1,4 +1,4 @@
-"""What estimators by descent share: their parameters, and the largest eigenvalue of K, which bounds the step."""
+"""Shared by estimators that descend: checks of parameters, and the largest eigenvalue of K, which bounds the step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mercer.ways.report import Report
 __all__ = ["EARLY", "check_descent", "frames_kept", "largest_eigenvalue", "made_all_steps"]
 
 EARLY = ", or set tol=None to stop early on purpose, after max_iter"
-"""What else may be done where the steps came to an end: to stop early is the regularisation of these estimators."""
+"""Further advice if the step limit came first: stopping early is the regularisation of these estimators."""
 
 
 def largest_eigenvalue(K: Operator, weights: np.ndarray | None, report: Report, seed: int) -> float:

@@ -64,9 +64,9 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
     shuffle : bool, default True
         A new order in each pass of the stochastic mode.
     random_state : int, RandomState or None, default 0
-        Of these orders.
+        Seed for these orders.
     memory : int, str or None
-        Budget in bytes or as "2GB"; None is half of what is free. K is stored where it takes at most 40 % of it.
+        Budget in bytes or as "2GB"; None is half of what is free. K is stored if it takes at most 40 % of it.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
     n_iter_ : int
         Steps or passes made.
     kernel_, X_fit_, report_
-        The kernel as resolved, the rows that f is made of, what was chosen and how exact it is.
+        The kernel as resolved, the rows of the expansion of f, and the report on method and accuracy.
 
     Notes
     -----
@@ -188,7 +188,7 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
     def _judge(
         self, solution: Solution[Any], K: Operator, weights: np.ndarray | None, largest: float, report: Report
     ) -> None:
-        """The account of the run; where it diverged, with the limit that was broken."""
+        """Report the run; if it diverged, say which limit the step size exceeded."""
         report.notes.append(f"step size {self.step_size_:.3g}")
         if made_all_steps(self.tol, solution, report):
             return
@@ -201,7 +201,7 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
             report.method += f" with step size {self.step_size_:.3g} (the limit is {limit})"
         if solution.status is Status.MAX_STEPS and self.mode == "stochastic":
             report.notes.append(
-                "with a constant step size the stochastic rule settles only where some f meets all targets: "
+                "with a constant step size the stochastic rule settles only if some f meets all targets: "
                 'lower step_size, choose mode="batch", or set tol=None to make all passes as asked'
             )
         self._account(report, solution, self.tol or 0.0)
@@ -239,7 +239,7 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
         return self
 
     def _visit(self, X: Any, y: np.ndarray, weights: np.ndarray) -> None:
-        """Replay the updates of the new rows; where they explode, keep f as it was and say so."""
+        """Replay the updates of the new rows; if f diverges, keep the former f and warn."""
         old, n = len(self.dual_coef_), len(y)
         together = joined(self.X_fit_, X)
         K = KernelOperator(self.kernel_, X, together, dtype=np.float64)

@@ -54,7 +54,7 @@ class ExampleGram(Operator):
         return np.asarray(self.K @ self._weighted(self.K @ V) + self.constant**2 * V.sum(axis=0))
 
     def coefficients(self, beta: np.ndarray) -> np.ndarray:
-        """α of shape (1 + n, ·), the dummy's first: Aᵀβ, where a row of weight w is w examples of one coefficient."""
+        """α of shape (1 + n, ·), the dummy's first: Aᵀβ; a row of weight w is w examples with one coefficient."""
         return np.vstack([self.constant * beta.sum(axis=0), self._weighted(self.K @ beta)])
 
     def _weighted(self, V: np.ndarray) -> np.ndarray:
@@ -64,9 +64,9 @@ class ExampleGram(Operator):
 class KernelPerceptron(LeastSquaresClassifier):
     r"""α_k := α_k − η ∂ε/∂α_k, ε(α) = Σᵢ wᵢ (yᵢ − f(xᵢ))², f(x) = Σₙ αₙ κ(xₙ, x) + α₀, yᵢ ∈ {−1, +1} for each class.
 
-    That is ``method="gradient"``, chapter 003: α₀ is the bias, the coefficient of a dummy example x₀ with κ(x₀, x) = 1,
+    This is ``method="gradient"``, chapter 003: α₀ is the bias, the coefficient of a dummy example x₀ with κ(x₀, x) = 1,
     ∂ε/∂α_k = −2 Σᵢ wᵢ (yᵢ − f(xᵢ)) κ(x_k, xᵢ), and all start at 0. The other methods are Rosenblatt's rule, which
-    learns from mistakes alone: where the true class is not ahead, αᵢ gains 1 in it and loses 1 in its best rival.
+    learns from mistakes alone: if the true class is not ahead, αᵢ gains 1 in it and loses 1 in its best rival.
 
     Parameters
     ----------
@@ -80,12 +80,12 @@ class KernelPerceptron(LeastSquaresClassifier):
     fit_intercept : bool, default True
         The dummy example; without it α₀ = 0.
     step_size : float or "auto", default "auto"
-        η of the gradient; "auto" is 0.95/λmax(AᵀWA) with A = (1, K). The objective falls in every step where
+        η of the gradient; "auto" is 0.95/λmax(AᵀWA) with A = (1, K). The objective falls in every step if
         η < 1/λmax, and λmax comes from LAPACK or a block Krylov method, with an error below a thousandth.
     max_iter : int, default 1000
         Steps; passes over the rows for the other methods.
     tol : float or None, default 1e-3
-        Of "gradient" on the norm of the gradient relative to the first one, of the others on the share of mistakes in a
+        For "gradient", on the norm of the gradient relative to the first; for the others, on the share of mistakes in a
         pass. With None all of `max_iter` steps are made, or passes until one is without mistakes, and that is no
         failure.
     class_weight : dict, "balanced" or None
@@ -95,9 +95,9 @@ class KernelPerceptron(LeastSquaresClassifier):
     keep_history : int or bool, default False
         Keep α before the first step, and after each step (1 or True) or each so many: `history_`.
     random_state : int, RandomState or None, default 0
-        Of the orders.
+        Seed for the orders.
     memory : int, str or None
-        Budget in bytes or as "2GB"; None is half of what is free. K is stored where it takes at most 40 % of it.
+        Budget in bytes or as "2GB"; None is half of what is free. K is stored if it takes at most 40 % of it.
 
     Attributes
     ----------
@@ -113,9 +113,9 @@ class KernelPerceptron(LeastSquaresClassifier):
     history_ : array of shape (frames, 1 + n, 1 or c)
         α with α₀ first, if asked for; `staged_decision_function` makes the film of it. Of "voted" it is the plain α.
     votes_ : dict
-        Of "voted": the updates' rows, classes and amounts, and for how many visits each stood.
+        After "voted": the rows, classes and amounts of the updates, and for how many visits each stood.
     kernel_, X_fit_, report_
-        The kernel as resolved, the rows that f is made of, what was chosen and how exact it is.
+        The kernel as resolved, the rows of the expansion of f, and the report on method and accuracy.
 
     Notes
     -----
@@ -278,7 +278,7 @@ class KernelPerceptron(LeastSquaresClassifier):
         self.report_.notes.append(f"{len(stood)} classifiers vote")
 
     def _judge(self, solution: Solution[Any]) -> None:
-        """The account of the run; where it diverged, `report_` has the limit that was broken."""
+        """Report the run; if it diverged, the note on the step size has its limit."""
         report = self.report_
         by_mistakes = self.method != "gradient"
         if by_mistakes:

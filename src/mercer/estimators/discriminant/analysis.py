@@ -35,13 +35,13 @@ from mercer.ways.report import Report
 __all__ = ["KernelDiscriminantAnalysis"]
 
 MOST_EXACT = 20_000
-"""Rows up to which "auto" stays exact: the time of Cholesky grows with their cube."""
+"""Rows up to which "auto" stays exact: Cholesky takes time in proportion to their cube."""
 
 MOST_EXACT_UNSTORED = 5000
-"""The same where the matrix does not fit in the memory, so that each step computes it anew."""
+"""Rows up to which "auto" stays exact if the matrix does not fit in memory, so that each step recomputes it."""
 
 LANDMARK_RESIDUAL = 1e-8
-"""Of the normal equations in the landmarks' features, whose condition is the square of that of the features."""
+"""Largest residual of the normal equations in the landmarks' features, whose condition number is squared."""
 
 MOST_LANDMARKS = 1000
 """Landmarks unless told otherwise."""
@@ -77,8 +77,8 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     solver : {"auto", "regression", "eigen", "nystroem"}, default "auto"
         Two ways to the same answer: "regression" is one solve with c right-hand sides, "eigen" the dense generalised
         eigenproblem, some hundred times the work. "nystroem" is the problem in the features of landmarks, O(n m²), and
-        transforms by the landmarks alone. "auto" takes the first; the second where K + δI is so near singular that
-        rounding spoils the first; the third above 20 000 rows, or above 5000 where K does not fit in the memory.
+        transforms by the landmarks alone. "auto" takes the first; the second if K + δI is so near singular that
+        rounding spoils the first; the third above 20 000 rows, or above 5000 if K does not fit in the memory.
     n_landmarks : int or None, default None
         m of "nystroem"; None is 1000, or what the memory allows.
     calibration : {"loo", "training"}, default "loo"
@@ -86,20 +86,20 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         closed form, or those of the rows as they are (as in linear discriminant analysis), which a small δ makes
         far too tight.
     priors : array-like of shape (c,) or None
-        Of the classes, in the order of ``classes_``, for the classifier; None takes them from the (weighted) rows. They
+        Prior probabilities of the classes, in the order of ``classes_``; None takes them from the (weighted) rows. They
         do not change the directions.
     tol : float, default 1e-10
         Relative residual of the linear system in float64.
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free.
     random_state : int, RandomState or None, default 0
-        Of the choice of landmarks.
+        Seed for the choice of landmarks.
 
     Attributes
     ----------
     classes_, priors_ : arrays of shape (c,)
     dual_coef_ : array of shape (n, k), or (m, k) on landmarks
-        a, one column for each direction; aᵀKa = 1, and Σᵢ aᵢ = 0 where it is exact.
+        a, one column for each direction; aᵀKa = 1, and Σᵢ aᵢ = 0 if it is exact.
     eigenvalues_ : array of shape (k,)
         λ = J, descending. (With two classes (21.56) has S_B = (μ₁ − μ₂)(μ₁ − μ₂)ᵀ, and λ₁ is n/(n₁n₂) times this one.)
     means_ : array of shape (c, k)
@@ -107,13 +107,13 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     covariance_ : array of shape (k, k)
         Projected (S_W + δI)/n, shared by the classes.
     score_means_, score_covariance_ : arrays of shapes (c, k) and (k, k)
-        Of the classifier's Gaussians: means and pooled covariance of the leave-one-out scores, or `means_` and
+        The classifier's Gaussians: means and pooled covariance of the leave-one-out scores, or `means_` and
         `covariance_` with ``calibration="training"``.
     delta_ : float
     leave_one_out_deltas_, leave_one_out_errors_ : arrays
         With ``delta="auto"`` and "loo": what was tried, and the mean squared errors.
     kernel_, X_fit_, report_
-        The kernel as resolved, the training rows, what was chosen and how exact it is.
+        The kernel as resolved, the training rows, and the report on method and accuracy.
 
     Notes
     -----
@@ -125,7 +125,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     M = KUUᵀK, and K̃ = HKH. Adding λM to both sides, Ma = λ(N + δK)a says KUUᵀKa = ν(KHK + δK)a with ν = λ/(1 + λ).
     Cancel K: UUᵀKa = ν(HK + δI)a. The sum of the rows is 0 = νδ 1ᵀa, so a = Ha, and a = (K̃ + δI)⁻¹Ub with the small
     symmetric problem UᵀK̃(K̃ + δI)⁻¹U b = ν b. And (K̃ + δI)⁻¹U is ridge regression with intercept on U, one
-    factorisation of K + δI for all columns: nothing is approximated, and where K is singular the w are the same.
+    factorisation of K + δI for all columns: nothing is approximated, and if K is singular the w are the same.
 
     **Rank.** Directions with ν below rounding are dropped: coinciding class means, or fewer dimensions than classes.
 
@@ -288,7 +288,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             noise = solution.residual * trace / (trace + self.delta_) + rounding * np.linalg.norm(A, axis=0).max()
             keep = order[nu[order] > 10 * max(noise, float(np.finfo(report.dtype).eps) * float(nu.max()))]
         A, F = A @ b[:, keep], F @ b[:, keep]
-        # Where K has no full rank, a has a part of size 1/δ that w does not see; its rounding must not drown aᵀKa.
+        # If K has no full rank, a has a part of size 1/δ that w does not see; its rounding must not drown aᵀKa.
         if np.all(np.sum(A * F, axis=0) > 100 * rounding * np.sum(A**2, axis=0)):
             return Directions(A, F, A.T @ F)
         given = f"K + δI with δ={self.delta_:.3g} is too near singular for a regression"
@@ -354,7 +354,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         self._checked_choice("solver", "auto", "regression", "eigen", "nystroem")
         self._checked_choice("calibration", "loo", "training")
         self._count_or_none("n_landmarks")
-        self._seed()  # refused here, though not all methods draw
+        self._seed()  # refuses a bad random_state, though not all methods draw
         k, c = self._count_or_none("n_components"), len(self.classes_)
         if k is not None and k >= c:
             self._refuse("n_components", f"{c} classes have at most {c - 1} directions: lower it, or give None")
@@ -368,7 +368,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return priors
 
     def _takes_landmarks(self, n: int, report: Report) -> bool:
-        """Where the exact method takes too long: it grows with n³, or computes K anew in each step."""
+        """Whether the exact method takes too long: O(n³), or K recomputed in each step."""
         if self.solver != "auto" or n <= MOST_EXACT_UNSTORED:
             report.reason = "asked for"
             return self.solver == "nystroem"
@@ -392,8 +392,8 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
         Of shape (m, c); for two classes the second less the first, of shape (m,).
         """
-        gaussians = GaussianClasses(self.score_means_, self.score_covariance_)
-        return gaussians.decisions(self.transform(X), self.priors_)
+        Z = self.transform(X)
+        return GaussianClasses(self.score_means_, self.score_covariance_).decisions(Z, self.priors_)
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of the largest score."""

@@ -1,4 +1,4 @@
-"""The penalty δ of discriminant analysis, by leaving one out."""
+"""The penalty δ of discriminant analysis, chosen by the leave-one-out error."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ DELTA_SHARE = 0.01
 """The default δ is this share of the mean of k(xᵢ, xᵢ)."""
 
 DELTA_GRID = np.logspace(-6, 2, 25)
-"""The shares of the mean of k(xᵢ, xᵢ) that leaving one out chooses from."""
+"""The candidates for δ, as shares of the mean of k(xᵢ, xᵢ)."""
 
 LEFT_OUT_BYTES = 4 * 8
-"""Of leaving one out, for each pair of rows: K, its eigenvectors, their squares, and LAPACK's work."""
+"""Bytes for each pair of rows when leaving one out: K, its eigenvectors, their squares, and LAPACK's work."""
 
 NEAR_BEST = 1.005
 """Errors up to this multiple of the smallest are as good, and "auto" takes the largest δ that has one: if the error is
 flat, as for many pixels, a δ near 0 gains nothing and makes K + δI singular to rounding."""
 
 EQUAL = 1e-8
-"""Errors that differ by less are equal to rounding, as where they are the same for all small δ."""
+"""Errors that differ by less are equal to rounding: flat kernels give the same error for all small δ."""
 
 DELTA_ROWS = 500
 """Rows on which "auto" leaves one out. On spam, Satellite, phonemes, USPS and Adult the δ of 500 rows was as good for
@@ -96,7 +96,7 @@ def _by_leaving_out(
 
 
 def _errors(K: Operator, labels: np.ndarray, weights: np.ndarray, size: float, share: float) -> Candidates:
-    """Of all δ by one eigendecomposition; `share` is n over the rows of K."""
+    """The errors of all δ by one eigendecomposition; `share` is n over the rows of K."""
     Y = class_targets(np.bincount(labels, weights=weights))[labels]
     matrix = Weighted(Centered(K, weights), np.sqrt(weights)).fill(np.empty(K.shape, np.float64))
     values, vectors = np.linalg.eigh(matrix)

@@ -63,7 +63,7 @@ def class_targets(mass: np.ndarray) -> np.ndarray:
 
 
 class ClassScatter(NamedTuple):
-    """What the classes look like in scores F: their means, S_B = Σ mᵢ(μᵢ − μ)(μᵢ − μ)ᵀ and S_W = S₁ + … + S_c."""
+    """The classes in scores F: their means, S_B = Σ mᵢ(μᵢ − μ)(μᵢ − μ)ᵀ and S_W = S₁ + … + S_c."""
 
     means: np.ndarray
     between: np.ndarray

@@ -15,7 +15,7 @@ from mercer.ways.report import Report
 __all__ = ["GaussianClasses", "left_out_classes"]
 
 LEVERAGE_RANK = 500
-"""Pivots of the approximation from which leverages are taken; exact up to so many rows."""
+"""Pivots of the approximation of K for leverages, which are exact up to so many rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +44,9 @@ def left_out_classes(
     delta: float,
     report: Report,
 ) -> GaussianClasses:
-    """The Gaussians of leave-one-out scores, with δI in the scatter here too.
+    """The Gaussians of leave-one-out scores. Their scatter has δI too.
 
-    It keeps the covariance from being singular, and shrinks it if there are few rows to learn it from: without it,
+    This keeps the covariance from being singular, and shrinks it if there are few rows to learn it from: without it,
     the log loss on 600 noisy digits was 0.84, 0.66 and 0.62 for δ = 0.01, 0.3 and 1, with it 0.77, 0.58 and 0.59.
     """
     n = len(labels)

@@ -18,7 +18,7 @@ __all__ = ["EmpiricalKernelMap"]
 class EmpiricalKernelMap(_FeatureMap):
     r"""φ(x) = (k(x, x₁), …, k(x, xₙ)): the rows of the kernel matrix as features, of training rows or of landmarks.
 
-    What any linear method in these features finds is f(x) = Σⱼ wⱼ k(x, xⱼ) + b, as a kernel machine does, but with ‖w‖²
+    A linear method on these features finds f(x) = Σⱼ wⱼ k(x, xⱼ) + b, as a kernel machine does, but with ‖w‖²
     for a penalty instead of wᵀKw. Inner products are ⟨φ(x), φ(z)⟩ = Σⱼ k(x, xⱼ) k(xⱼ, z), those of K² and not of K
     (`Nystroem` has those of K), so that the function k need not be positive semi-definite.
 
@@ -26,15 +26,15 @@ class EmpiricalKernelMap(_FeatureMap):
     ----------
     kernel : Kernel, str or callable, default "gaussian"
         A name is the kernel class of that name with its defaults; scikit-learn's names "rbf", "poly", "sigmoid"
-        and "laplacian" have the defaults of its pairwise functions. Of rows of any kind. Where k(x, x) differs
+        and "laplacian" have the defaults of its pairwise functions. Of rows of any kind. If k(x, x) differs
         much from row to row, as for sequences, `normalized()` keeps long ones from having all the weight.
     n_components : int, optional
-        How many landmarks; None is every training row, in its order (or every landmark, where they are given).
+        How many landmarks; None is every training row, in its order (or every landmark, if they are given).
     landmarks : {"pivoted", "uniform", "kmeans"} or array, default "pivoted"
         How `n_components` of them are chosen, as for `Nystroem`; integers name training rows, and an array of two
         dimensions is the landmarks themselves.
     random_state : int, RandomState or None, default 0
-        Of the choice of landmarks.
+        Seed for the choice of landmarks.
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free.
 
@@ -43,7 +43,7 @@ class EmpiricalKernelMap(_FeatureMap):
     components_ : array of m rows
         x₁, …, the columns' rows (column indices for a precomputed kernel).
     component_indices_ : array of shape (m,) or None
-        Their places among the training rows; None where they are not among them.
+        Their places among the training rows; None if they are not among them.
     kernel_, report_
         As resolved; the features are exact, so that the report has no residual.
 
@@ -52,7 +52,7 @@ class EmpiricalKernelMap(_FeatureMap):
     InvalidInput
         For parameters that are none of these, and for kernel values that are not finite.
     MemoryExceeded
-        Where the features do not fit the budget.
+        If the features do not fit the budget.
 
     References
     ----------

@@ -23,7 +23,7 @@ MEASURED = 256
 
 
 class _FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
-    """What both maps share: their parameters' checks, and the measure of what they approximate."""
+    """The base of feature maps: memory, dtype, and the measured error of the approximation."""
 
     n_components: Any
     random_state: Any
@@ -47,7 +47,7 @@ class _FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstim
 
     @staticmethod
     def _measured_bytes(K: KernelOperator) -> int:
-        """Copies of the rows of `_measure`: taken, twice where they are scattered, and as the engine reads them."""
+        """Bytes for the rows that `_measure` takes (two copies if scattered), and for the engine's copies of them."""
         n = K.shape[0]
         some = min(n, MEASURED)
         return (1 + (some < n)) * K.x.nbytes * some // max(n, 1) + K.copies_of(some, some)
@@ -60,7 +60,7 @@ class _FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstim
         return self._features(self._validate_new(X))
 
     def _features(self, X: Any) -> np.ndarray:
-        """φ of validated rows, where there is memory for it."""
+        """φ of validated rows; refused if the features do not fit in memory."""
         self._afford(X)
         return self._map(self._held(X))
 
@@ -80,7 +80,7 @@ class _FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstim
 class Nystroem(_FeatureMap):
     r"""φ(x) = K_mm^(−½) k_m(x), so that ⟨φ(x), φ(z)⟩ = k_m(x)ᵀ K_mm⁻¹ k_m(z) ≈ k(x, z), from m landmarks.
 
-    Exact where x or z is a landmark. K_mm^(−½) is V λ^(−½) Vᵀ in float64 over the eigenvalues λ ≥ eps·m·λ₁, eps that of
+    Exact if x or z is a landmark. K_mm^(−½) is V λ^(−½) Vᵀ in float64 over the eigenvalues λ ≥ eps·m·λ₁, eps that of
     the data's dtype: what is below is rounding, and dividing by it would make errors of any size.
 
     Parameters
@@ -89,7 +89,7 @@ class Nystroem(_FeatureMap):
         A name is the kernel class of that name with its defaults; scikit-learn's names "rbf", "poly", "sigmoid"
         and "laplacian" have the defaults of its pairwise functions.
     n_components : int, default 100
-        m; fewer where there are fewer rows, or fewer independent ones.
+        m; fewer if there are fewer rows, or fewer independent ones.
     landmarks : {"pivoted", "uniform", "kmeans"} or array, default "pivoted"
         "pivoted" chooses training rows by randomly pivoted Cholesky, in proportion to what is still unexplained;
         "uniform" at random; "kmeans" takes cluster centres of the rows. Integers name training rows, and an array of
@@ -103,7 +103,7 @@ class Nystroem(_FeatureMap):
     components_ : array of shape (m, d)
         The landmarks (column indices for a precomputed kernel).
     component_indices_ : array of shape (m,) or None
-        Their places among the training rows; None where they are not among them.
+        Their places among the training rows; None if they are not among them.
     normalization_ : array of shape (m, m)
         K_mm^(−½).
     kernel_, report_
@@ -154,7 +154,7 @@ class Nystroem(_FeatureMap):
         """Choose the landmarks among the rows of X, and take the root of their kernel matrix; y is ignored."""
         X = self._validate(X)
         K, report = self._begin(X)
-        del self.X_fit_  # the map keeps no training rows
+        del self.X_fit_  # a feature map keeps no training rows
         self._kernel_size(K)
         n, m, seed = K.shape[0], min(self._checked_count("n_components"), K.shape[0]), self._seed()
         pivoted = isinstance(self.landmarks, str) and self.landmarks == "pivoted"
@@ -194,7 +194,7 @@ class Nystroem(_FeatureMap):
 class RandomFourierFeatures(_FeatureMap):
     r"""φ(x) = √(2/D) [cos Wx, sin Wx] with D/2 rows drawn from the spectral measure of k: E⟨φ(x), φ(z)⟩ = k(x, z).
 
-    The error of a kernel value falls as 1/√D, whatever the data; `Nystroem`, which sees the data, does better where the
+    The error of a kernel value falls as 1/√D, whatever the data; `Nystroem`, which sees the data, does better if the
     spectrum of the kernel matrix decays. ``mercer.approx.fourier.draw_frequencies`` lists the measures.
 
     Parameters
@@ -215,7 +215,7 @@ class RandomFourierFeatures(_FeatureMap):
     frequencies_ : array of shape (⌈D/2⌉, d)
         W.
     offset_ : float or None
-        Of the last cosine where D is odd.
+        Phase of the last cosine if D is odd, else None.
     scale_ : float
         k(x, x), by which the squares of the features are multiplied.
     kernel_, report_
@@ -262,7 +262,7 @@ class RandomFourierFeatures(_FeatureMap):
         X = self._validate(X)
         D, seed = self._checked_count("n_components"), self._seed()
         K, report = self._begin(X)
-        del self.X_fit_  # the map keeps no training rows
+        del self.X_fit_  # a feature map keeps no training rows
         d = points_of(X).columns
         report.memory_rows = self._measured_bytes(K)
         report.plan(8 * D * d, f"RandomFourierFeatures of {D} columns", "fewer components")

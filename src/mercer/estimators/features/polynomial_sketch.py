@@ -1,4 +1,4 @@
-"""Explicit features of polynomial kernels whose number does not grow with the degree."""
+"""Explicit features of polynomial kernels; their number does not grow with the degree."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class PolynomialSketch(_FeatureMap):
     kernel : Kernel or str, default "polynomial"
         Linear, Polynomial, MonomialSum; sums, products, powers and multiples of these.
     n_components : int, default 100
-        D; fewer are used where all monomials are fewer. With fewer than degrees, these share the same features.
+        D; fewer are used if all monomials are fewer. With fewer than degrees, these share the same features.
     random_state : int, RandomState or None, default 0
-        Of the hashes.
+        Seed for the hashes.
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free.
 
@@ -37,11 +37,11 @@ class PolynomialSketch(_FeatureMap):
     coefficients_ : array of shape (p + 1,)
         aⱼ.
     places_ : array of shape (p + 1,)
-        How many features each degree has (all, where they are shared).
+        How many features each degree has (all, if they are shared).
     exact_ : int
-        Degrees below this have all of their monomials, and no error; 0 where the degrees share the features.
+        Degrees below this have all of their monomials, and no error; 0 if the degrees share the features.
     hash_buckets_, hash_signs_ : arrays of shape (factors, d)
-        Of the count sketches, degree by degree.
+        Hashes of the count sketches, degree by degree.
     kernel_, report_
         As resolved; the report's residual is ‖K − ΦΦᵀ‖/‖K‖ on a random block.
 
@@ -49,7 +49,7 @@ class PolynomialSketch(_FeatureMap):
     -----
     The variance of one value of ⟨x, z⟩ʲ from Dⱼ features is ((N + s² − q)ʲ + (2s² − q)ʲ − 2s²ʲ)/Dⱼ up to 1/Dⱼ², with
     N = ‖x‖²‖z‖², s = ⟨x, z⟩, q = Σxᵢ²zᵢ². From its mean vⱼ over pairs of training rows the features are shared out with
-    Dⱼ ∝ aⱼ√vⱼ, which makes Σ aⱼ²vⱼ/Dⱼ least, and low degrees are exact where that makes it less. One sketch of
+    Dⱼ ∝ aⱼ√vⱼ, which makes Σ aⱼ²vⱼ/Dⱼ least, and low degrees are exact if that makes it less. One sketch of
     (√γ x, √c) for all degrees together, as in scikit-learn's PolynomialCountSketch, has a variance at least that large.
     The hashes do not depend on the data, so that the mean over them is the kernel all the same.
 
@@ -95,7 +95,7 @@ class PolynomialSketch(_FeatureMap):
         X = self._validate(X)
         D, seed = self._checked_count("n_components"), self._seed()
         K, report = self._begin(X)
-        del self.X_fit_  # the map keeps no training rows
+        del self.X_fit_  # a feature map keeps no training rows
         self._kernel_size(K)
         self.coefficients_ = a = power_series(self.kernel_)
         d = points_of(X).columns
@@ -121,7 +121,7 @@ class PolynomialSketch(_FeatureMap):
 
     @staticmethod
     def _some(X: Any, seed: int) -> np.ndarray:
-        """Rows in float64 whose pairs tell the variances."""
+        """Rows in float64, from whose pairs the variances are estimated."""
         n = X.shape[0]
         index = np.sort(np.random.default_rng([seed, 2]).choice(n, min(n, MEASURED), replace=False))
         return np.asarray(vectors_of(take(X, index)).dense(), np.float64)

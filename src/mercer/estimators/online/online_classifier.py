@@ -21,21 +21,21 @@ from mercer.solvers import BudgetedDescent, BudgetedState, Learner, Projectron
 __all__ = ["OnlineKernelClassifier"]
 
 ENOUGH_VISITS = 10_000
-"""1/α of the default α: with fewer, the last rows have too large a say. On 1000 rows of letters one pass errs 42 %, ten
-23 %; of Satellite 29 and 14 %."""
+"""1/α for the default α: with fewer visits, the last rows weigh too much. On 1000 letters the error after one pass
+is 42 %, after ten 23 %; on Satellite 29 % and 14 %."""
 MOST_PASSES = 10
 
 PIECE = 2e8
-"""Operations of the replay between two interrupt checks."""
+"""Operations between two interrupt checks while updates are replayed."""
 WIDEST = 4
-"""Times `CHUNK` rows that mergers take at once where the budget has as many. With a budget of 1000 rows they
-are 14 % more rows in the same time than with `CHUNK`.
+"""Mergers take up to so many times `CHUNK` rows at once, if the budget is as large. With a budget of 1000 rows that is
+14 % faster than `CHUNK`.
 """
 
 
 @dataclass(frozen=True, repr=False)
 class ScaledDistance(Kernel):
-    """γ‖x − z‖²: what the Gaussian takes the exponential of."""
+    """γ‖x − z‖², the negative exponent of the Gaussian."""
 
     gamma: float = 1.0
 
@@ -51,7 +51,7 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineEstimator):
     ======== ======================================================== ============================================
     merge    with a margin below 1: steps of 1/(αt) down              the smallest b merges with the partner that
              α/2 ‖f‖² + mean hinge loss                               loses least (Gaussian kernel only)
-    project  on a mistake, and on a small margin where that pays: f   it is projected on the span of the dictionary,
+    project  on a mistake, and on a small margin if that pays: f      it is projected on the span of the dictionary,
              gains Pk(x, ·), or k(x, ·) where P is farther than η     as are those that nearly lie in it before
     ======== ======================================================== ============================================
 
@@ -78,12 +78,12 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineEstimator):
         Predict with the mean of f over all rows met (for "merge" weighted by t). What is no longer in the dictionary is
         missing there, and what was merged is blurred: with a small budget the last f is often the better.
     n_passes : int or None, default None
-        Of `fit` over its rows. None is so many, up to ten, that some 10 000 rows are met: one for large data. On 1000
+        Passes of `fit` over its rows. None makes up to ten, until it has met 10 000 rows: one for large data. On 1000
         letters ten passes err 23 % and one 42 %.
     shuffle : bool, default True
         `fit` takes a new order in each pass; `partial_fit` takes rows as they come.
     random_state : int, RandomState or None, default 0
-        Of these orders.
+        Seed for these orders.
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free.
 
@@ -214,7 +214,7 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineEstimator):
 
     @property
     def _rule(self) -> str:
-        """The strategy, chosen by the kernel where nobody did."""
+        """The strategy; "auto" follows from the kernel."""
         if self.strategy != "auto":
             return self.strategy
         return "merge" if type(self._as_kernel(self.kernel)) is Gaussian else "project"
@@ -257,7 +257,7 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineEstimator):
         self._keep(state)
 
     def _settled(self) -> Self:
-        """The coefficients and the report of the state that was reached."""
+        """Set the coefficients and the report from the current state."""
         learner, report = self._learner(int(self.budget)), self.report_
         state: Any = type(learner.start(len(self.classes_))).from_arrays(self._state)
         b = learner.coefficients(state, bool(self.averaged))

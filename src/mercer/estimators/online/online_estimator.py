@@ -1,4 +1,4 @@
-"""What the online estimators share: rows that come a chunk at a time, and a dictionary that stays within its budget."""
+"""The base of online estimators: rows come a chunk at a time, and the dictionary stays within its budget."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from mercer.ways.report import Report
 __all__ = ["CHUNK", "OnlineEstimator"]
 
 CHUNK = 256
-"""Rows whose kernel values are made at once: enough for the tile engine, few enough that those among them are cheap."""
+"""Rows whose kernel values are computed at once: many enough for the engine, few enough for k among themselves."""
 
 
 class OnlineEstimator(KernelEstimator):
-    """Rows, kernel values and a learner's state; what it means is the subclass's."""
+    """Rows, kernel values and the state of a learner, which the subclass provides."""
 
     fitted: ClassVar[Schema] = KernelEstimator.fitted + Schema(
         Rows("X_fit_"),
@@ -54,7 +54,7 @@ class OnlineEstimator(KernelEstimator):
         raise NotImplementedError
 
     def _known(self) -> bool:
-        """Whether a call came to its end before."""
+        """Whether an earlier call was completed."""
         return hasattr(self, "dual_coef_")
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -67,7 +67,7 @@ class OnlineEstimator(KernelEstimator):
             do = "give the kernel itself: rows are met one by one, and few of them are kept"
             raise InvalidInput(message(type(self).__name__, given, do))
         _, self.report_ = self._begin(X)
-        self.report_.memory_rows = 0  # they are taken a chunk at a time
+        self.report_.memory_rows = 0  # rows are taken a chunk at a time
         self.X_fit_ = take(self.X_fit_, np.arange(0))
         self._keep(self._learner(int(self.budget)).start(outputs))
 
@@ -89,27 +89,27 @@ class OnlineEstimator(KernelEstimator):
         return all(len(one) == m for one in by_row) and all(one.shape == (m, m) for one in square)
 
     def _go_on(self) -> None:
-        """The account of another call; refuses parameters that are not those of the state."""
+        """Start the report of a further call; refuse parameters that do not fit the state."""
         if not self._state_fits() or count(self.X_fit_) > int(self.budget):
             given = f"parameters that changed since the first call ({self!r})"
             raise InvalidInput(message(type(self).__name__, given, "set them back, or start again with fit"))
         self.report_ = self.report_.continued()
 
     def _plan(self, need: int) -> None:
-        """Refuse what goes beyond the budget of memory before anything is allocated."""
+        """Refuse a plan beyond the memory budget before anything is allocated."""
         report = self.report_
         report.precision = "float64"
         do = ["a smaller budget=", "fewer rows at a time"]
         report.plan(need, f"{type(self).__name__} with a budget of {self.budget}", do)
 
     def _room(self, n: int) -> int:
-        """What the dictionary can hold after n more rows."""
+        """Rows that the dictionary may have after n more."""
         return min(int(self.budget), count(self.X_fit_) + n)
 
     # ---- chunks -----------------------------------------------------------------------------------------------------
 
     def _passes(self, n: int) -> int:
-        """Of `fit` over n rows."""
+        """How many passes `fit` makes over n rows."""
         return int(self.n_passes)
 
     def _orders(self, n: int) -> Iterator[np.ndarray]:
@@ -146,7 +146,7 @@ class OnlineEstimator(KernelEstimator):
             self._keep(state)
 
     def _sound(self, state: Any) -> bool:
-        """Whether the state is to be kept; one that is not has been told."""
+        """Whether to keep the state; if not, a warning has said why."""
         return True
 
     def _chunk_kernel(self, kept: Any, rows: Any) -> ChunkKernel:
@@ -161,7 +161,7 @@ class OnlineEstimator(KernelEstimator):
         return ChunkKernel(m, count(rows), values)
 
     def _require_finite(self, *values: np.ndarray, rows: Any = None) -> None:
-        # NaN is the largest and the smallest where there is one.
+        # If there is a NaN, the maximum and the minimum are NaN.
         if not all(np.isfinite(part.max()) and np.isfinite(part.min()) for part in values if part.size):
             if rows is not None:
                 raise not_finite(KernelOperator(self.kernel_, rows), type(self).__name__, "standardise the columns")

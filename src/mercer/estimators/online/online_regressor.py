@@ -45,25 +45,25 @@ class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, OnlineEstimator):
         The weight of ‖f‖² in "krls", as for `KernelRidge`; the paper has 0. With ν → 0 the answer is kernel ridge
         regression. The default is the best of 0.01, 0.1 and 1 for most tables of docs/defaults.md.
     epsilon : float, default 0.1
-        ε ≥ 0 of "qklms", a distance in feature space: 2 − 2k(x, z) is its square where k(x, x) = 1. At 0 every row
+        ε ≥ 0 of "qklms", a distance in feature space: 2 − 2k(x, z) is its square if k(x, x) = 1. At 0 every row
         joins, which is kernel least mean squares.
     step_size : float or "auto", default "auto"
         η of "qklms"; "auto" is 0.5/max k(x, x) over the rows of the first call, a quarter of the limit.
     averaged : bool, default False
         "qklms" predicts with the mean of f over all rows met.
     n_passes : int, default 1
-        Of `fit` over its rows; for "krls" a row that is met twice counts twice.
+        Passes of `fit` over its rows; for "krls" a row that is met twice counts twice.
     shuffle : bool, default True
         `fit` takes a new order in each pass; `partial_fit` takes rows as they come.
     random_state : int, RandomState or None, default 0
-        Of these orders.
+        Seed for these orders.
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free.
 
     Warns
     -----
     ConvergenceWarning
-        Where a step size that is too large made the errors of "qklms" explode; f is then as it was before the call.
+        If a step size that is too large made the errors of "qklms" explode; f is then as it was before the call.
 
     Attributes
     ----------
@@ -184,7 +184,7 @@ class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, OnlineEstimator):
         return QuantisedLMS(room, float(self.epsilon), getattr(self, "step_size_", 1.0))
 
     def _settled(self, shape: tuple[int, ...]) -> Self:
-        """The coefficients and the report of the state that was reached."""
+        """Set the coefficients and the report from the current state."""
         learner, report = self._learner(int(self.budget)), self.report_
         report.n, report.steps, report.tolerance = self.n_seen_, self.n_seen_, float("nan")
         report.reason = f'method="{self.method}", budget {self.budget}'
@@ -208,7 +208,7 @@ class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, OnlineEstimator):
         return self
 
     def _sound(self, state: Any) -> bool:
-        """Not where least mean squares exploded: f is then as before, and a warning says so."""
+        """Whether least mean squares stayed finite; if it did not, f stays as before, with a warning."""
         if not isinstance(state, QuantisedState) or (np.all(np.isfinite(state.b)) and state.residual < EXPLODED):
             return True
         given = f"these rows made the error grow without end (step size {self.step_size_:.3g}); f is as before"

@@ -80,7 +80,7 @@ class CentredEigenproblem:
     seed: int
     report: Report
     account: Callable[[Report, Solution[Any], float], None]
-    """Takes what the solver says of itself."""
+    """Writes the solver's outcome into the report."""
 
     def by_lapack(self) -> CentredPairs:
         """On the whole matrix in float64."""
@@ -145,7 +145,7 @@ class CentredEigenproblem:
         return checked(exact, V)
 
     def _precision(self, dtype: str, found: CentredPairs) -> str:
-        """Of the iterations and of the check, which makes its own entries if they are cheap: then products differ."""
+        """The precision of the iterations and of the check, for the report; the check recomputes cheap entries."""
         cheap = self.K.cheap
         if not found.rounding:
             return f"{dtype} {'products' if cheap else 'entries'}, float64 eigenvalues and residual"

@@ -66,19 +66,19 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         and "laplacian" have the defaults of its pairwise functions.
     solver : {"auto", "dense", "krylov", "nystroem"}, default "auto"
         "dense" is LAPACK on the n × n matrix in float64; "krylov" a randomized block Krylov method with K stored in
-        float32, or not stored where it doesn't fit the memory budget or its entries are computed as fast as read (up
+        float32, or not stored if it doesn't fit the memory budget or its entries are computed as fast as read (up
         to 100 columns); "nystroem" the PCA of features that landmarks span, an approximation. "auto" chooses by size
-        between the exact ones, and takes the last only where one matrix-free product costs more than 2e13
+        between the exact ones, and takes the last only if one matrix-free product costs more than 2e13
         multiply-adds (n²(d + b) with the block of b ≈ 3k + 16 columns of `BlockKrylov`, so n of some 620 000 at d = 20
-        and k = 10) or its vectors don't fit the budget; it warns where the residual is then above `tol`.
+        and k = 10) or its vectors don't fit the budget; it warns if the residual is then above `tol`.
     n_landmarks : int or None, default None
-        Of "nystroem"; None is max(5k, √n log n), or what fits the budget.
+        Number of landmarks of "nystroem"; None is max(5k, √n log n), or what fits the budget.
     landmarks : {"pivoted", "uniform", "kmeans"} or array, default "pivoted"
         How they are chosen, as for `Nystroem`; integers name training rows, and an array of two dimensions is the
         landmarks themselves. Pivots are chosen among ten random rows for each landmark.
     fit_inverse_transform : bool, default False
         Learn to go back from scores to rows, for `inverse_transform`, `reconstruction_error` and `score`: from the
-        training rows, or from the landmarks where only these are kept.
+        training rows, or from the landmarks if only these are kept.
     preimage : {"auto", "ridge", "fixed_point", "kwok_tsang"}, default "auto"
         How `inverse_transform` finds rows. "ridge": kernel ridge regression from scores to rows; any kernel on vectors.
         "fixed_point": Mika's iteration from there; Gaussian and Cauchy kernels and their multiples. "kwok_tsang": from
@@ -86,18 +86,18 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         alone, and needs no `fit_inverse_transform`. "auto": exact for the linear kernel, which needs none either,
         "ridge" for all others.
     decoder_kernel : Kernel or str, default "auto"
-        Of the ridge decoder, on the scores. "auto" is the best of "gaussian(gamma='median')", "linear" and the model's
-        own kernel (as in scikit-learn) by an estimate of the error against rows without noise, on at most 600 rows in
-        three folds (`mercer.select.decoders`); the report has the estimates.
+        The ridge decoder's kernel on the scores. "auto" is the best of "gaussian(gamma='median')", "linear" and the
+        model's own kernel (as in scikit-learn) by an estimate of the error against rows without noise, on at most 600
+        rows in three folds (`mercer.select.decoders`); the report has the estimates.
     alpha : float, default 0.1
-        Its penalty λ: larger for noisy rows, smaller for clean ones (`mercer.select.cross_validate_kernel_pca`).
+        The decoder's λ: larger for noisy rows, smaller for clean ones (`mercer.select.cross_validate_kernel_pca`).
     tol : float, default 3e-5
         max ‖K̃v − Nλv‖/(Nλ₁) over the components, recomputed for the answer. Eigenvalues are better than that: their
         error is of second order in it (3e-5 left 64 eigenvalues of handwritten digits right to 4e-6, 1e-3 to 5e-2).
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free.
     random_state : int, RandomState or None, default 0
-        Of the Krylov method's random start.
+        Seed for the random start of the Krylov method, and for the landmarks.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     explained_variance_ratio_ : array of shape (k,)
         λⱼ over the whole variance, tr K̃/N, of which the components that were not kept have their share.
     eigenvectors_ : array of shape (n, k)
-        Of K̃, orthonormal; the entry of largest magnitude of each is positive.
+        Eigenvectors of K̃, orthonormal; the entry of largest magnitude of each is positive.
     dual_coef_ : array of shape (n, k)
         aⱼ = eigenvector/√(Nλⱼ).
     column_means_ : array of shape (n,)
@@ -118,9 +118,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     n_samples_seen_ : int
         N.
     kernel_, X_fit_, report_
-        The kernel as resolved, the training rows, what was chosen and how exact it is.
+        The kernel as resolved, the training rows, and the report on method and accuracy.
     decoder_, decoder_mean_
-        The fitted `KernelRidge` from scores to centred rows, and their mean, where there is a decoder.
+        The fitted `KernelRidge` from scores to centred rows, and their mean, if there is a decoder.
 
     After "nystroem" and `partial_fit` X_fit_ are the m landmarks, dual_coef_ is of shape (m, k), column_means_ and
     mean_coef_ are of shape (m,) and describe the mean within the landmarks' span, and there is no eigenvectors_, since
@@ -287,7 +287,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return name
 
     def _too_dear(self, n: int, k: int, vectors: int, report: Report) -> str:
-        """Why the exact matrix-free method is not taken, if so; never where all components are asked for."""
+        """Why "auto" avoids the exact matrix-free method, or ""; it never does if all components are asked for."""
         if self.n_components is None:
             return ""
         work = n * n * (max(report.d, 1) + BlockKrylov().columns(n, k))
@@ -464,7 +464,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
         Notes
         -----
-        Its size depends on the kernel: SPE of two kernels cannot be compared, `reconstruction_error` can. On the
+        The size of SPE depends on the kernel: SPE of two kernels cannot be compared, `reconstruction_error` can. On the
         Nyström method the mean is the one within the landmarks' span.
 
         Examples
@@ -487,7 +487,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         level : float in (0, 1), default 0.99
         X : array-like of shape (m, d), optional
             Rows in control for SPE's mean and variance, best ones that the model has not seen: SPE of its training rows
-            is too small where there are few of them. Unless given the training rows, which exact fits keep.
+            is too small if there are few of them. Unless given the training rows, which exact fits keep.
 
         Returns
         -------
@@ -560,7 +560,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         Raises
         ------
         InvalidInput
-            Where the model was fitted without `fit_inverse_transform` and the method needs it, for a kernel that the
+            If the model was fitted without `fit_inverse_transform` and the method needs it, for a kernel that the
             method has no formula for, and for rows that are not vectors.
 
         Examples
@@ -615,7 +615,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     def _check_rows(self) -> None:
         if not self._space().vectors:
-            given = "pre-images where the rows are not vectors of numbers"
+            given = "pre-images for rows that are not vectors of numbers"
             raise InvalidInput(message(type(self).__name__, given, "give rows, and a kernel on them"))
 
     def _fit_decoder(self, report: Report) -> None:

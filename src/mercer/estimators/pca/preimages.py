@@ -28,7 +28,7 @@ LEAST_ROWS = 12
 """Below, three folds say nothing, and the decoder is Gaussian."""
 
 ENTRIES = 1 << 22
-"""Of a matrix between scores and basis rows, or of neighbours, at a time."""
+"""Entries of a matrix of scores and basis rows, or of neighbours, at a time."""
 
 
 def dense(rows: Any) -> np.ndarray:

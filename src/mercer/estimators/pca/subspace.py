@@ -25,7 +25,7 @@ class Components(NamedTuple):
     variance: float
     """N times the whole variance, tr K̃."""
     eigenvectors: np.ndarray | None = None
-    """Of K̃, if all training rows are kept."""
+    """Eigenvectors of K̃, if all training rows are kept."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,18 +35,18 @@ class KernelRidge(LeastSquaresRegressor):
         memory budget or if "cg" is predicted to be faster, and landmarks, with a warning, if a hundred exact products
         would take hours (n²(d + 20) > 4e12, so n of some 300 000 at d = 20); the report says why.
     n_landmarks : int or None, default None
-        Of "nystroem"; None is 5√n, or what fits the budget.
+        Number of landmarks of "nystroem"; None is 5√n, or what fits the budget.
     landmarks : {"pivoted", "uniform", "kmeans"} or array, default "pivoted"
         How they are chosen, as for `Nystroem`; integers name training rows, and an array of two dimensions is the
         landmarks themselves. Pivots are chosen among four random rows for each landmark.
     tol : float, default 1e-10
         Relative residual ‖y − (K + λI)α‖/‖y‖ in float64, per target, whichever the solver. The steps of "cg" grow with
-        log(1/tol): where only predictions matter and n is large, 1e-6 or 1e-4 is enough. Of "nystroem": the residual
+        log(1/tol): if only predictions matter and n is large, 1e-6 or 1e-4 is enough. Of "nystroem": the residual
         in coordinates in which it is near the relative error of f in the norm ‖f‖²_W + λ‖f‖²_H.
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free.
     random_state : int, RandomState or None, default 0
-        Of the landmarks and of the rows that precondition "nystroem".
+        Seed for the landmarks, and for the rows that precondition "nystroem".
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class KernelRidge(LeastSquaresRegressor):
     alpha_ : float or array of shape (targets,)
         λ.
     sample_weight_ : array of shape (n,) or None
-        w; None where all are 1.
+        w; None if all are 1.
     intercept_ : float or array of shape (targets,)
         b; 0 without intercept.
     kernel_ : Kernel
@@ -66,23 +66,23 @@ class KernelRidge(LeastSquaresRegressor):
         Whether f is restricted to landmarks. Then these are X_fit_, dual_coef_ are the β of them, and there is no
         `posterior`.
     report_ : Report
-        What was chosen, how exact it is, what it cost.
+        The method, its accuracy and its cost.
 
     Raises
     ------
     InvalidInput
-        For invalid parameters or data, and where K + λI is not positive definite.
+        For invalid parameters or data, and if K + λI is not positive definite.
     MemoryExceeded
-        Where the plan does not fit the budget.
+        If the plan does not fit the budget.
 
     Warns
     -----
     ConvergenceWarning
-        Where the residual stays above `tol`; the report says by how much and what to try.
+        If the residual stays above `tol`; the report says by how much and what to try.
 
     Notes
     -----
-    What the model predicts for each row when it is fitted without it: ``KernelRidgeCV(kernel, [alpha])``, in its
+    For predictions of each row by a fit without it, see ``KernelRidgeCV(kernel, [alpha])`` and its
     `loo_predictions_`.
 
     References

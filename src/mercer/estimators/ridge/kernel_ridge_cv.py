@@ -21,8 +21,8 @@ class KernelRidgeCV(LeastSquaresRegressor, ValidatedLeastSquares):
 
     That error is (yᵢ − f(xᵢ))/(1 − hᵢᵢ) with f = Hy, with weights and intercept too, exactly: βᵢ/(√wᵢ Pᵢᵢ), where P is
     (K + λI)⁻¹ on the complement of the intercept and β = P y (see `mercer.select.RidgeInverse`). All λ share one
-    decomposition of K: a factor of small rank where K has one, a band matrix QBQᵀ for some λ and many rows, else
-    eigenvectors. No model is fitted but the last: that too from the decomposition where there are 1000 rows or more and
+    decomposition of K: a factor of small rank if K has one, a band matrix QBQᵀ for some λ and many rows, else
+    eigenvectors. No model is fitted but the last: that too from the decomposition if there are 1000 rows or more and
     the residual is within 10⁻¹⁰, and else as by `KernelRidge`.
 
     Parameters
@@ -47,27 +47,27 @@ class KernelRidgeCV(LeastSquaresRegressor, ValidatedLeastSquares):
         Keep all leave-one-out predictions in `cv_results_` (with cv=None only).
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free. About 24n² bytes are needed at most, 12n²
-        where K is reduced to a band.
+        if K is reduced to a band.
 
     Attributes
     ----------
     alpha_ : float or array of shape (targets,)
     best_score_ : float or array of shape (targets,)
     cv_results_ : dict
-        "kernel", "alpha" and "score" of each candidate, NaN where K + λI is singular; with `store_cv_results`
+        "kernel", "alpha" and "score" of each candidate, NaN if K + λI is singular; with `store_cv_results`
         "predictions", of shape (candidates, n) or (candidates, n, targets).
     loo_predictions_ : array of the shape of y
         f₋ᵢ(xᵢ) for all rows that were given; with cv=None only. A row of weight 0 has f(xᵢ).
     dual_coef_, intercept_, kernel_, X_fit_, sample_weight_, report_
-        As of `KernelRidge` with λ = alpha_. The report warns where the best λ is the first or last that was tried.
+        As of `KernelRidge` with λ = alpha_. The report warns if the best λ is the first or last that was tried.
 
     Raises
     ------
     InvalidInput
-        For invalid parameters or data, folds whose training rows are not all others, one row only, and where K + λI is
+        For invalid parameters or data, folds whose training rows are not all others, one row only, and if K + λI is
         singular for every λ.
     MemoryExceeded
-        Where the decomposition doesn't fit the budget: then `mercer.select.cross_validate_ridge` takes a sample.
+        If the decomposition doesn't fit the budget: then `mercer.select.cross_validate_ridge` takes a sample.
 
     Notes
     -----

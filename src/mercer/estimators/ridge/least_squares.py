@@ -1,4 +1,4 @@
-"""What kernel ridge regression and classification share: squared loss, with one λ or one for each target."""
+"""The base of kernel ridge regression and classification: squared loss, with one λ or one for each target."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from mercer.ways.spectral import ridge_inverse
 __all__ = ["LeastSquaresClassifier", "RidgeEstimator", "duals"]
 
 SPECTRAL_FROM = 24
-"""Different λ from which one decomposition is taken instead of a factorisation in float32 for each."""
+"""From so many different λ on, one decomposition replaces a factorisation in float32 for each."""
 
 SAMPLE = "choose on a sample (mercer.select.cross_validate_ridge)"
 
 
 class RidgeEstimator(Compressible):
-    """f = Σⱼ αⱼ k(·, xⱼ) + b with (K + λ diag(1/w)) α + b = y, and Σ αⱼ = 0 where there is an intercept b."""
+    """f = Σⱼ αⱼ k(·, xⱼ) + b with (K + λ diag(1/w)) α + b = y, and Σ αⱼ = 0 if there is an intercept b."""
 
     fitted: ClassVar[Schema] = (
         Compressible.fitted
@@ -56,7 +56,7 @@ class RidgeEstimator(Compressible):
     )
 
     def _fit_targets(self, X: Any, Y: np.ndarray, weights: np.ndarray | None) -> None:
-        """Fit every column of Y; a row of weight 0 is absent."""
+        """Fit every column of Y; rows of weight 0 are left out."""
         alphas = self._penalties(Y.shape[1])
         self.alpha_: Any = float(alphas[0]) if np.ndim(self.alpha) == 0 else alphas
         X, Y, weights = self._with_weight(X, Y, weights)
@@ -176,7 +176,7 @@ class RidgeEstimator(Compressible):
     def _by_inverse(
         self, K: KernelOperator, Y: np.ndarray, weights: np.ndarray | None, alphas: np.ndarray, report: Report
     ) -> bool:
-        """α and b from one decomposition of K; False where the residual is above `tol`."""
+        """α and b from one decomposition of K; False if the residual is above `tol`."""
         inverse = self._inverse(K, weights, alphas, report)
         if not np.all(inverse.solvable(alphas)):
             given = f"K + αI with α = {alphas.min():.3g} has no solution (not positive definite)"
@@ -192,7 +192,7 @@ class RidgeEstimator(Compressible):
         alphas: np.ndarray,
         report: Report,
     ) -> bool:
-        """Set α to `dual`, and b = Σ wᵢ (y − Kα)ᵢ/Σ wᵢ; False where the residual is above `tol`."""
+        """Set α to `dual`, and b = Σ wᵢ (y − Kα)ᵢ/Σ wᵢ; False if the residual is above `tol`."""
         w = np.ones(len(Y)) if weights is None else weights
         rest = Y - K @ dual
         intercept = np.average(rest, axis=0, weights=w) if self.fit_intercept else np.zeros(Y.shape[1])
@@ -227,7 +227,7 @@ class RidgeEstimator(Compressible):
         return self.solver
 
     def _require(self, need: int, alternative: str, report: Report) -> None:
-        """Refuse what goes beyond the budget; the report tells the largest plan."""
+        """Refuse a plan beyond the budget; the report keeps the largest plan."""
         report.plan(need, f"{type(self).__name__} on {report.n} rows", [alternative, "fewer rows"])
 
     def _decide(self, X: Any) -> np.ndarray:
@@ -237,10 +237,10 @@ class RidgeEstimator(Compressible):
 def duals(
     inverse: RidgeInverse, K: KernelOperator, Y: np.ndarray, weights: np.ndarray | None, alphas: np.ndarray
 ) -> np.ndarray:
-    """α = Sβ of every target with its λ, refined once: P may be that of a factor, which is K to 10⁻⁹ λ only."""
+    """α = Sβ of every target with its λ, refined once, because a factor may equal K only to 10⁻⁹ λ."""
     w = np.ones(len(Y)) if weights is None else weights
     dual = _inverted(inverse, Y, alphas)
-    rest = Y - K @ dual - alphas * dual / w[:, None]  # without b, which P takes away
+    rest = Y - K @ dual - alphas * dual / w[:, None]  # without b, which P removes
     return dual + _inverted(inverse, rest, alphas)
 
 

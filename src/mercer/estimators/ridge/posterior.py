@@ -30,7 +30,7 @@ class Posterior:
     f is a Gaussian process with covariance k, seen at the training rows with noise of variance λ/wᵢ; the intercept has
     a flat prior. The variance is that of f, to which a new observation adds its noise.
 
-    Where the matrix in float64 fits in 40 % of the memory budget its Cholesky factor is kept, and a row costs O(n²).
+    If the matrix in float64 fits in 40 % of the memory budget its Cholesky factor is kept, and a row costs O(n²).
     Otherwise the systems G kₓ are solved by conjugate gradients, as many at a time as the budget allows.
 
     Attributes
@@ -65,7 +65,7 @@ class Posterior:
 
     @classmethod
     def of(cls, model: RidgeEstimator, alpha: float) -> Posterior:
-        """Of a fitted model, with the λ given."""
+        """The posterior of a fitted model, for the given λ."""
         model = copy(model)
         if model.restricted_:
             given = "the variance of a model restricted to landmarks, which does not know what they leave out"
@@ -90,7 +90,7 @@ class Posterior:
         return cls(model, shift, factor, mass, method)
 
     def std(self, X: Any) -> np.ndarray:
-        """√var(f(x)) of each row; 0 where rounding leaves less."""
+        """√var(f(x)) of each row; 0 if rounding leaves less."""
         rows, own = self._new(X)
         variance = np.asarray(own.diagonal(), np.float64)
         for block, C, S in self._solved(rows):
@@ -196,7 +196,7 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, RidgeEstimator):
         Raises
         ------
         InvalidInput
-            Where the targets have several λ, and so several posteriors.
+            If the targets have several λ, and so several posteriors.
         """
         check_is_fitted(self)
         values = np.unique(self.alpha_)

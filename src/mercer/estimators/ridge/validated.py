@@ -31,7 +31,7 @@ and the model is that of `KernelRidge` to the bit."""
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """What candidates are tried on: rows, targets (n, t), weights, the rows left out together, and the scorer of it.
+    """The data of the trials: rows, targets (n, t), weights, the rows left out together, and the scorer.
 
     `present` are the places of these rows among all that were given, and `absent` the rows of weight 0.
     """
@@ -47,9 +47,9 @@ class Validation:
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """A kernel, the score of each λ (rows; NaN where K + λI is singular), and what was predicted for rows left out.
+    """A kernel, the score of each λ (rows; NaN if K + λI is singular), and what was predicted for rows left out.
 
-    `dual` is α for the best λ, from the spectrum, where there are many rows.
+    `dual` is α for the best λ, from the spectrum, if there are many rows.
     """
 
     kernel: Kernel
@@ -73,12 +73,12 @@ class _Trial:
     def chosen(self) -> np.ndarray:
         """The row of the best score of each column; of equals the last, which is the largest λ."""
         top = self.known.max(axis=0)
-        with np.errstate(invalid="ignore"):  # ∞ − ∞ where no score is known
+        with np.errstate(invalid="ignore"):  # ∞ − ∞ if no score is known
             good = self.known >= top - TIE * np.abs(top)
         return np.asarray(len(good) - 1 - good[::-1].argmax(axis=0))
 
     def left_out(self) -> np.ndarray | None:
-        """What the chosen λ predicted for each row and target."""
+        """The left-out predictions of the chosen λ, for each row and target."""
         if self.predictions is None:
             return None
         targets = self.predictions.shape[2]
@@ -226,7 +226,7 @@ class ValidatedLeastSquares(RidgeEstimator):
     def _validated(
         self, inverse: RidgeInverse, task: Validation, alphas: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """The scores (λ, targets), and where one row is left out the predictions (n, λ, targets)."""
+        """The scores (λ, targets), and for leave-one-out the predictions (n, λ, targets)."""
         if self.cv is None:
             left_out = inverse.leave_one_out(task.Y, alphas)
             return task.scorer(task.Y, left_out, task.weights), left_out
@@ -339,7 +339,7 @@ class GivenLabels(ClassifierMixin, BaseEstimator):
 
 
 def by_scorer(scoring: Any, given: Any, *, each: bool = False) -> Scorer:
-    """One of scikit-learn's scorers, for all targets at once or for `each`; weights go to it where there are some."""
+    """One of scikit-learn's scorers, for all targets at once or for `each`; weights are passed on if given."""
     scorer = get_scorer(scoring)
 
     def score(Y: np.ndarray, predicted: np.ndarray, weights: np.ndarray | None) -> np.ndarray:

@@ -35,7 +35,7 @@ WHO = "KernelSearchCV"
 class KernelSearchCV(Atomic, NamedParameters, GridSearchCV):
     """scikit-learn's `GridSearchCV` for kernels: the same candidates, folds, scores and winner, from shared work.
 
-    Where the estimator is `KernelRidge` or `KernelRidgeClassifier`, by itself or as the last step of a pipeline, and
+    If the estimator is `KernelRidge` or `KernelRidgeClassifier`, by itself or as the last step of a pipeline, and
     candidates differ in kernel and λ, one kernel matrix serves all folds and all λ of a kernel, and the systems of all
     of these are solved together (`mercer.ways.held_out`). Scores are those of single fits to 1e-6 or better. All
     other estimators are fitted candidate by candidate, with everything else below.
@@ -53,7 +53,7 @@ class KernelSearchCV(Atomic, NamedParameters, GridSearchCV):
         until the last few have seen all rows. Rows are drawn by the seed, in the proportions of the classes, and folds
         are those of all rows. None: all candidates on all rows.
     min_rows : int, default 200
-        Of the first round of a race.
+        Rows of the first round of a race.
     resume : str or Path, optional
         A file for the scores so far (JSON). If it is there from an earlier search that was stopped, that search goes
         on; a file of other data, weights, folds, candidates or settings, or of another version of mercer, is refused.
@@ -61,7 +61,7 @@ class KernelSearchCV(Atomic, NamedParameters, GridSearchCV):
         Budget in bytes or as "2GB" of the shared method, which needs 32n² bytes; None is half of what is free. Beyond
         it candidates are fitted one by one.
     random_state : int, default 0
-        Of the rows of a race.
+        Seed for the rows of a race.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class KernelSearchCV(Atomic, NamedParameters, GridSearchCV):
         As of `GridSearchCV`. A race adds the columns "iter" and "n_resources" to `cv_results_`: the round in which a
         candidate was last scored, and its rows; only those of the last round can win.
     method_ : str
-        Which method was taken, and why.
+        The chosen method, and the reason.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a search has found so far, in a file, so that it goes on where it was stopped."""
+"""The scores of a search so far, in a file, so that an interrupted search can continue."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Ledger:
         self.found = found
 
     def get(self, name: str) -> dict[str, list[float]] | None:
-        """What was found of a candidate."""
+        """The scores of a candidate, or None."""
         return self.found.get(name)
 
     def put(self, name: str, scores: dict[str, Any]) -> None:

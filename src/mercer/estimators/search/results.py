@@ -13,7 +13,7 @@ __all__ = ["as_table", "chosen_row"]
 def as_table(
     candidates: list[dict[str, Any]], found: list[dict[str, list[float]]], rounds: list[tuple[int, int]] | None = None
 ) -> dict[str, Any]:
-    """`cv_results_` of scores by candidate, and of (round, rows) where there was a race.
+    """`cv_results_` from the scores of each candidate and, after a race, its last (round, rows).
 
     >>> table = as_table([{"alpha": 1.0}, {"alpha": 2.0}], [{"test_score": [0.5, 0.7]}, {"test_score": [0.9, 0.7]}])
     >>> table["mean_test_score"].round(2).tolist(), table["rank_test_score"].tolist(), table["param_alpha"].tolist()
@@ -60,7 +60,7 @@ def _ranks(means: np.ndarray, turns: np.ndarray) -> np.ndarray:
 
 
 def chosen_row(table: dict[str, Any], refit: Any, main: str) -> int:
-    """The best candidate, or what `refit` says where it is a function of the table."""
+    """The place of the best candidate; if `refit` is a function of the table, its choice."""
     if callable(refit):
         return int(refit(table))
     return int(np.argmin(table[f"rank_test_{main}"]))

@@ -1,4 +1,4 @@
-"""What candidates of ridge regression share: one kernel matrix for all folds and all λ."""
+"""Candidates of ridge regression on one kernel matrix for all folds and all λ."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["SharedRidge", "shared_ridge", "why_not_shared"]
 def why_not_shared(
     estimator: Any, candidates: list[dict[str, Any]], scoring: Any, fit_params: dict[str, Any], memory: Any, n: int
 ) -> str:
-    """Why these candidates have to be fitted one by one; empty where they share the method of ridge regression.
+    """Why these candidates must be fitted one by one; empty if one method of ridge regression serves all.
 
     >>> why_not_shared(KernelRidge(), [{"alpha": 1.0}, {"kernel__gamma": 0.1}], None, {}, "1GB", 100)
     ''
@@ -122,7 +122,7 @@ class SharedRidge:
         return all(len(np.unique(y[split.train])) == len(np.unique(y)) > 1 for split in splits)
 
     def scores(self, kernel: Kernel, alphas: np.ndarray, splits: list[Split]) -> list[list[Any]]:
-        """For each split a score (or a dictionary of them) for each λ; None where the system is singular."""
+        """For each split a score (or a dictionary of them) for each λ; None if the system is singular."""
         intercept, ridge = bool(self.ridge.fit_intercept), clone(self.ridge).set_params(kernel=kernel)
         if self.before is None:
             checked = self._checked(ridge)
@@ -178,6 +178,6 @@ class SharedRidge:
 
 
 def shared_ridge(estimator: Any, X: Any, y: Any, scorer: Any, splits: list[Split]) -> SharedRidge | None:
-    """The method, or None where a class is missing from some training rows."""
+    """The method, or None if a class is missing from some training rows."""
     method = SharedRidge(estimator, X, y, scorer)
     return method if method.all_classes_in(splits) else None

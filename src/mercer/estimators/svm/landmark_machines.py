@@ -28,8 +28,8 @@ POOL = 4
 """Random rows for each landmark among which pivots are chosen."""
 PASSES = 1000
 GAP = 10.0
-"""Of the relative duality gap over `tol`. With 300 landmarks on letter and 500 on USPS the test errors for gaps of 0.1,
-0.01 and 0.003 were within 0.2 points of one another: what the landmarks leave out is much more."""
+"""Tolerance of the relative duality gap, over `tol`. With 300 landmarks on letter and 500 on USPS the test errors for
+gaps of 0.1, 0.01 and 0.003 were within 0.2 points of one another: what the landmarks leave out is much more."""
 TOO_MUCH = 0.5
 """A share of the trace of K that the landmarks leave out, beyond which the answer may be worthless."""
 
@@ -143,7 +143,7 @@ class LandmarkMachine(SupportVectorMachine):
         return m
 
     def _account_for_landmarks(self, solution: Solution[Any], problem: LinearDualBatch) -> None:
-        """What the solver says of itself, and where nobody asked for it, that this is an approximation."""
+        """Write the solver's outcome into the report; warn of the approximation unless it was asked for."""
         report = self.report_
         self.n_iter_ = solution.state.place[:, 2].astype(np.int32)
         if not hasattr(self, "classes_"):

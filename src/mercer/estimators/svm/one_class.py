@@ -112,7 +112,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         self.offset_ = -self.intercept_
 
     def score_samples(self, X: Any) -> np.ndarray:
-        """f(x); ρ itself where it is that up to rounding, as for the support vectors on the border."""
+        """f(x); exactly ρ if f(x) equals ρ up to rounding, as at the support vectors on the border."""
         values = self._products(self._validate_new(X))[:, 0]
         return np.where(np.abs(values - self.offset_) <= ROUNDING * np.abs(self.offset_), self.offset_, values)
 

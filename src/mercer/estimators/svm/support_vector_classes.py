@@ -24,7 +24,7 @@ from mercer.solvers import DualBatch
 __all__ = ["SupportVectorClassifier"]
 
 DECISIONS = 1 << 23
-"""How many decisions are there at once when labels are predicted."""
+"""Decisions held in memory at a time when labels are predicted."""
 
 
 class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
@@ -136,7 +136,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         return out
 
     def _expansion(self) -> Expansion:
-        """Of more than two classes that of each class against the rest, or of each pair, positive for its first."""
+        """The outputs; for many classes one for each class against the rest, or for each pair (positive: its first)."""
         found, names = super()._expansion(), [str(one) for one in self.classes_]
         if len(names) == 2 or self._against_rest:
             return found
@@ -175,7 +175,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         return self.decision_function_shape == "ovr"
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Of two classes f(x) + b, positive for the second; otherwise a score for each class, or for each pair.
+        """For two classes f(x) + b, positive for the second; otherwise a score for each class, or for each pair.
 
         With ``probability=True`` log odds of two classes and of pairs, and the logarithms of the probabilities of many.
         """
@@ -233,7 +233,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         return self
 
     def _questions(self, label: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Of each decision the rows that it is about, and those for which it should be positive."""
+        """For each decision its rows, and those rows for which it should be positive."""
         k = len(self.classes_)
         if self._against_rest:
             return [(np.ones(len(label), bool), label == c) for c in range(k)]

@@ -1,4 +1,4 @@
-"""What all support vector machines share: a dual problem on one kernel matrix, and the rows that stay in the sum."""
+"""The base of support vector machines: a dual problem on one kernel matrix, and the rows with coefficients."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from mercer.ways.report import Report
 __all__ = ["ONE_OUTPUT", "SupportVectorMachine", "Training", "filled", "kernel_unit"]
 
 LEAST_SET = 64
-"""Rows of a working set that must fit where K doesn't, four times over."""
+"""Four working sets of so many rows must fit in memory if K does not."""
 BLOCK = 64 << 20
 """Bytes of K up to which it is always stored; four times as many may be stored of a larger one's parts."""
 EASY = 20
-"""Steps for each row after which a problem is not solved on working sets any more where K can be stored."""
+"""Steps for each row on working sets; a problem that takes more is solved on the stored K, if K fits."""
 SMALL = 500
 """Rows up to which K is stored in float64 and the problem solved on to rounding, which takes next to nothing."""
 SHARPER = 1e-10
@@ -48,7 +48,7 @@ SOON = 3
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """What a fit is made of: the kernel matrix of the rows in use, exact (K) and as it is solved with (A).
+    """The data of a fit: the kernel matrix of the rows in use, exact (K) and in the form that the solver reads (A).
 
     `order` are the places of these rows in the data as given, `target` what is wanted of each (its class as an integer,
     a number, or nothing), `weights` their weights.
@@ -99,7 +99,7 @@ class SupportVectorMachine(Compressible):
     named_kernels: ClassVar[Names] = MACHINES
     indefinite_meaning: ClassVar[str] = (
         "the solution is a stationary point of the dual, and separates convex hulls in a pseudo-Euclidean space, "
-        "where there is no margin (Haasdonk 2005)"
+        "in which no margin is defined (Haasdonk 2005)"
     )
 
     # ---- parameters --------------------------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ class SupportVectorMachine(Compressible):
         return 1, len(target)
 
     def _matrix(self, K: KernelOperator, report: Report, target: np.ndarray) -> Operator:
-        """K stored, in float32 but where that cannot hold its entries; or in blocks; or its entries in use."""
+        """K stored in float32, or in float64 if float32 overflows; or in blocks; or only the entries in use."""
         if not K.symmetric:
             given = f"{self.kernel_!r}, which says that k(x, z) is not k(z, x)"
             raise InvalidInput(message(type(self).__name__, given, "give a symmetric kernel"))
@@ -153,7 +153,7 @@ class SupportVectorMachine(Compressible):
         report.precision = f"entries in {dtype}, gradient checked in float64"
         need, room = n * n * dtype.itemsize, int(COUNTED_SHARE * report.room)
         problems, largest = self._problems(target)
-        # Of cheap entries more are made than stored in the time of memory's first touch; but many problems share K.
+        # Recomputing cheap entries is faster than touching new memory; but many problems share a stored K.
         again = K.cheap and need > BLOCK and not (problems > 1 and largest == n)
         report.method = "sequential minimal optimisation"
         if need <= room and not again:
@@ -211,7 +211,7 @@ class SupportVectorMachine(Compressible):
         return self
 
     def _calibrate(self, data: Training) -> Self:
-        """What follows a fit: nothing, but of classes their probabilities."""
+        """Called after a fit; classifiers fit their probabilities here."""
         return self
 
     def _by_parts(self, family: DualBatch, solver: SMO) -> Solution[Any]:
@@ -223,7 +223,7 @@ class SupportVectorMachine(Compressible):
         return replace(worst, x=point, state=state)
 
     def _on_sets(self, part: DualBatch, rows: np.ndarray, solver: SMO) -> Solution[Any]:
-        """One problem by working sets; one that takes many steps on its stored matrix after all, where that fits."""
+        """One problem by working sets; if it takes many steps, on its stored matrix, provided that this fits."""
         n, budget, item = len(rows), self.report_.room, part.A.dtype.itemsize
         dear = not (isinstance(part.A, KernelOperator) and part.A.cheap)
         stored = n * n * item <= COUNTED_SHARE * budget
@@ -267,7 +267,7 @@ class SupportVectorMachine(Compressible):
         return replace(further, state=state)
 
     def _account_for(self, data: Training, family: DualBatch, solution: Solution[Any], tol: float) -> None:
-        """What the solver says of itself, in the report, and as a warning where it fell short."""
+        """Write the solver's outcome into the report; warn if it did not converge."""
         report, x = self.report_, solution.x
         self.n_iter_: Any = solution.state.iterations.astype(np.int32)
         self.fit_status_ = 0 if solution.converged else 1
@@ -349,7 +349,7 @@ class SupportVectorMachine(Compressible):
     def _from(self, before: Any, data: Training) -> np.ndarray | None:
         """The β of a former fit on the same rows times the ratio of the two C, which keeps its bounds and its sums.
 
-        None where there was no such fit.
+        None if there was no such fit.
         """
         if getattr(before, "shape_fit_", None) != self.shape_fit_ or not hasattr(before, "dual_coef_"):
             return None
@@ -368,16 +368,16 @@ class SupportVectorMachine(Compressible):
         beta = np.where(beta > family.upper - near, family.upper, beta)
         beta = np.where(beta < family.lower + near, family.lower, beta)
         sums = np.bincount(family.group, beta, 2 * family.problems)
-        kept = np.all((family.lower <= beta) & (beta <= family.upper))  # not so where weights are others
+        kept = np.all((family.lower <= beta) & (beta <= family.upper))  # false if the weights changed
         return beta if kept and np.all(np.abs(sums) <= 1e-9 * np.max(np.abs(beta), initial=0.0)) else None
 
     def _variables(self, data: Training, family: DualBatch, coefficients: np.ndarray) -> np.ndarray | None:
-        """β of the family from the coefficients of all rows in use; None where these are of another problem."""
+        """β of the family from the coefficients of all rows in use; None if they belong to another problem."""
         raise NotImplementedError
 
 
 def kernel_unit(data: Training) -> float:
-    """The mean |k(x, x)|, up to 1: the size of m and M where kernel values are all that they are made of."""
+    """The mean |k(x, x)|, at most 1: the scale of m and M if the dual has no linear term."""
     return float(np.mean(np.abs(data.exact.diagonal()), dtype=np.float64).clip(np.finfo(float).tiny, 1.0))
 
 

@@ -28,7 +28,7 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
     Parameters
     ----------
     C : float, default 1.0
-        What an error costs; larger is less regularised. The default is scikit-learn's; many tables want 10 or more
+        The cost of an error; larger is less regularised. The default is scikit-learn's; many tables want 10 or more
         (docs/defaults.md).
     kernel : Kernel, str or callable, default "gaussian"
         A name is the kernel class of that name with its defaults; scikit-learn's names "rbf", "poly", "sigmoid"
@@ -41,7 +41,7 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
     max_iter : int, default -1
         Steps of each pair of classes; -1 is LIBSVM's max(10⁷, 100 n).
     decision_function_shape : {"ovr", "ovo"}, default "ovr"
-        Of `decision_function` for more than two classes: a score for each class, or the decisions of all pairs. The
+        `decision_function` of more than two classes: a score for each class, or the decisions of all pairs. The
         machines are those of the pairs in both.
     break_ties : bool, default False
         Whether `predict` takes the best score of the classes that win most pairs, not the first of them.
@@ -53,7 +53,7 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
         coordinate descent on their explicit features: O(n m) memory and O(n m) time a pass. There ten times `tol` is
         what primal and dual objective may differ by, relative to the primal, and b has a small penalty (b²/2s², s² the
         mean of k(x, x)).
-        "auto" takes landmarks, with a warning, where K in float32 would take more than five times the `memory`.
+        "auto" takes landmarks, with a warning, if K in float32 would take more than five times the `memory`.
     n_landmarks : int or None, default None
         m of "nystroem"; None is 1000, or what the memory allows.
     landmarks : {"pivoted", "uniform", "kmeans"} or array, default "pivoted"
@@ -66,7 +66,7 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free.
     random_state : int, default 0
-        Of the landmarks and of the order of coordinate descent.
+        Seed for the landmarks, and for the order of coordinate descent.
 
     Attributes
     ----------
@@ -92,26 +92,26 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
         Whether f is in the span of landmarks. Then `X_fit_` are these, `dual_coef_`, of shape (k(k − 1)/2, m), their
         coefficients in each pair, and `support_` is empty.
     fit_status_ : int
-        0 at the optimum, 1 where `max_iter` or the precision came before it.
+        0 at the optimum, 1 if `max_iter` or the precision came before it.
     n_iter_ : array of shape (k(k − 1)/2,)
         Steps of each pair.
     shape_fit_ : tuple
     kernel_ : Kernel
         As resolved from the data.
     report_ : Report
-        What was chosen, how exact it is, what it cost: m − M in float64, and the duality gap.
+        The method, its accuracy (m − M in float64, the duality gap) and its cost.
 
     Raises
     ------
     InvalidInput
         For invalid parameters or data, a matrix that is not symmetric, and one class only.
     MemoryExceeded
-        Where the plan does not fit the budget.
+        If the plan does not fit the budget.
 
     Warns
     -----
     ConvergenceWarning
-        Where m − M stays above `tol`; it says what was reached.
+        If m − M stays above `tol`; it says what was reached.
 
     Notes
     -----
@@ -235,9 +235,9 @@ class NuSVC(SupportVectorClassifier):
     ----------
     nu : float, default 0.5
         ν in (0, 1]. Two classes allow at most twice the share of the smaller one, by weight. The default is
-        scikit-learn's; where classes are apart 0.05 to 0.15 errs less (docs/defaults.md).
+        scikit-learn's; if classes are apart 0.05 to 0.15 errs less (docs/defaults.md).
     class_weight : dict, "balanced" or None
-        Multiplies the weights of the rows of a class. Where it leaves less room than ν asks for, ν is lowered to what
+        Multiplies the weights of the rows of a class. If it leaves less room than ν asks for, ν is lowered to what
         it allows, with a warning.
     kernel, tol, max_iter, decision_function_shape, break_ties, probability, memory
         As for `SVC`; `tol` is relative to the mean k(x, x) if that is less than 1.
@@ -255,7 +255,7 @@ class NuSVC(SupportVectorClassifier):
     Warns
     -----
     ConvergenceWarning
-        Also where two classes have no margin, as with the same rows in both: β and b are not divided by it then.
+        Also if two classes have no margin, as with the same rows in both: β and b are not divided by it then.
 
     References
     ----------
@@ -366,7 +366,7 @@ class NuSVC(SupportVectorClassifier):
     ) -> tuple[np.ndarray, np.ndarray]:
         """The levels where the weight of one class is spent: ρ has no upper bound then.
 
-        It is where all its rows are errors, which is what SVC comes to for a C so small that they all are at theirs.
+        Then all rows of that class are errors, as in SVC with a C so small that all its variables are at their bounds.
         """
         beta = family.settled(x.beta)
         inside = np.bincount(family.group, (beta > family.lower) & (beta < family.upper), 2 * family.problems)

@@ -62,7 +62,7 @@ class SVR(LandmarkMachine, SupportVectorRegressor):
     Parameters
     ----------
     C : float, default 1.0
-        What an error beyond ε costs. The default is scikit-learn's; rows with little noise want more.
+        The cost of an error beyond ε. The default is scikit-learn's; rows with little noise want more.
     epsilon : float, default 0.1
         Half the width of the tube in which errors cost nothing, in the units of y.
     kernel, tol, max_iter, memory
@@ -83,7 +83,7 @@ class SVR(LandmarkMachine, SupportVectorRegressor):
     n_support_ : array of shape (1,)
     n_iter_ : int
     coef_ : array of shape (1, d)
-        Only of a linear kernel.
+        Only with a linear kernel.
 
     References
     ----------
@@ -253,7 +253,7 @@ class NuSVR(SupportVectorRegressor):
         )
 
     def _read(self, data: Training, family: DualBatch, x: DualPoint) -> None:
-        """y − f is b + ε where β is free, b − ε where γ is."""
+        """y − f is b + ε if β is free, b − ε if γ is."""
         above, below = family.multipliers(x)
         self.epsilon_ = float(max((above - below) / 2, 0.0))
         n = len(data.order)
