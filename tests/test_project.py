@@ -203,7 +203,7 @@ def test_small_folders(folder):
 KINDS_OF_ROWS = {
     "the name of a space is compared": (r"domain(?:\(\))?\s*(?:==|!=|in|not in)\s*[\[({\"']", 0),
     "an attribute that some kinds have": (r"hasattr\([\w.]+, \"(?:shape|columns|to_numpy|iloc|ndim|dtypes?)\"\)", 0),
-    "zeros that may be left out": (r"\bissparse\(", 7),
+    "zeros that may be left out": (r"\bissparse\(", 5),
 }
 
 

@@ -7,7 +7,7 @@ from mercer.kernels import evaluation
 
 __all__ = ["KernelOperator", "lost_when_centred"]
 
-# From here on kernel(X, Z) runs on the tile engine; kernels/ itself is a floor below and cannot know it.
+# Makes kernel(X, Z) run on the tile engine; kernels/ is on a lower floor and cannot import it.
 evaluation.set_engine(dense)
 
 

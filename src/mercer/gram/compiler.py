@@ -1,7 +1,7 @@
 """From a traced formula to the tile engine's program.
 
-Shared subexpressions are computed once. What depends on one row only is hoisted out and computed once per row, in
-float64. The rest becomes a list of operations over registers, each register a strip of pairs.
+Shared subexpressions are computed once. Subexpressions that depend on one row only are computed once for each row, in
+float64. The rest becomes a list of operations on registers; a register holds the values of a strip of pairs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mercer.kernels.symbolic.expression import Expression
 __all__ = ["canonical_form", "compile_expression"]
 
 MAX_POWER = 1024
-"""Beyond this, repeated multiplication loses to exp(a log x) in both speed and error."""
+"""Above this exponent, exp(a log x) is faster and more accurate than repeated multiplication."""
 
 
 def compile_expression(expression: Expression) -> Program:
@@ -29,12 +29,12 @@ def compile_expression(expression: Expression) -> Program:
     Parameters
     ----------
     expression : Expression
-        What `mercer.kernels.trace` returned.
+        The result of `mercer.kernels.trace`.
 
     Raises
     ------
     DoesNotFit
-        For a formula that needs more registers than the engine has, or is nested too deeply to be walked.
+        If the formula needs more registers than the engine has, or is nested too deeply.
 
     Examples
     --------
@@ -59,8 +59,10 @@ def compile_expression(expression: Expression) -> Program:
 
 
 def canonical_form(expression: Expression) -> tuple[Hashable, ...]:
-    """The distinct nodes with the numbers of their arguments: equal where formulas are, and compared in linear time.
+    """The distinct nodes with the indices of their arguments. Equal formulas have equal forms.
 
+    Examples
+    --------
     >>> s = Expression("pairing", (), ("sqdist", ()))
     >>> canonical_form(s * s + 1.0)
     (('const', 1.0, ()), ('pairing', ('sqdist', ()), ()), ('mul', None, (1, 1)), ('add', None, (2, 0)))
@@ -71,7 +73,7 @@ def canonical_form(expression: Expression) -> tuple[Hashable, ...]:
 
 
 def _walk(expression: Expression) -> list[Expression]:
-    """Every distinct node, arguments before the nodes that use them."""
+    """All distinct nodes, each after its arguments."""
     seen: dict[Expression, None] = {}
     waiting = [expression]
     while waiting:
@@ -83,14 +85,14 @@ def _walk(expression: Expression) -> list[Expression]:
     return list(seen)
 
 
-# ---- how exact a squared distance has to be -------------------------------------------------------------------------
+# ---- the accuracy that squared distances need -----------------------------------------------------------------------
 
 
 def _rates(expression: Expression) -> dict[Expression, tuple[float, float]]:
-    """Of each squared distance that the formula reads in e^(−γs) only: the smallest and the largest γ.
+    """The smallest and the largest γ for each squared distance s that the formula reads only in terms e^(−γs).
 
-    An error δ of s is at most γδe^(−γs) in such an exponential, and no more in sums and products of them with other
-    kernels. Anything else, a root for instance, may need the distance to its last digit.
+    An error δ of s changes such a term by at most γδe^(−γs), and sums and products with other kernels by no more.
+    Other functions of s, such as a root, may need all its digits.
     """
     found: dict[Expression, list[float]] = {}
     exact: set[Expression] = set()
@@ -125,7 +127,7 @@ SIDES = {"self_x": "row", "self_z": "column"}
 
 @dataclass
 class _Compiler:
-    """Values before they have registers: a REGISTER operand's index is a leaf's number, or as `Step` has it."""
+    """Builds the steps of a program; the operands of a step are numbered as in `Step`."""
 
     rates: dict[Expression, tuple[float, float]]
     leaves: dict[Leaf, int] = field(default_factory=dict)
@@ -137,7 +139,7 @@ class _Compiler:
     sides: dict[Expression, str] = field(default_factory=dict)
 
     def side(self, e: Expression) -> str:
-        """Which rows a value depends on: "const", "row", "column" or "pair"."""
+        """What a value depends on: "const" for no row, "row", "column", or "pair" for both."""
         if e not in self.sides:
             if e.op in SIDES:
                 found = SIDES[e.op]
@@ -177,7 +179,7 @@ class _Compiler:
         return int(OperandKind.REGISTER), -len(self.steps)
 
     def register(self, operand: Operand) -> Operand:
-        """The operand as a register: the result must be one."""
+        """The operand, copied to a register if it is not in one, because the result must be."""
         if operand[0] == OperandKind.REGISTER:
             return operand
         return self.step(Operation.ADD, operand, self.constant(0.0))
@@ -210,7 +212,7 @@ class _Compiler:
 
 
 def affine(e: Expression) -> tuple[float, Expression, float]:
-    """(k0, inner, k1) with e = k0·inner + k1, as deep as constants go; (1, e, 0) where e is something else."""
+    """(k0, inner, k1) with e = k0·inner + k1 and an `inner` that is not of this form itself."""
     scale, shift = 1.0, 0.0
     while True:
         if e.op == "neg":

@@ -1,4 +1,4 @@
-"""The rows of a plan as the tile engine takes them, and how much memory it takes for them."""
+"""The rows of a plan in the form that the tile engine reads, and the memory that they take."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ Float64s: TypeAlias = NDArray[np.float64]
 DIRECT_DEPTH = 16
 """Up to this many columns, differences cost no more than norms and a dot product, and are exact."""
 PROMISE = {4: 8e-7, 8: 8e-14}
-"""By bytes of an entry: how much its distance may add to its error, less than the promised 10⁻⁶ and 10⁻¹³."""
+"""By bytes of an entry: the error that its distance may cause, below the documented 10⁻⁶ and 10⁻¹³ of entries."""
 ROUNDINGS = {4: 8.0, 8: 16.0}
-"""Roundings of ‖x‖² + ‖z‖² in a squared distance by norms: the largest of millions, of sums over runs of features."""
+"""The error of a squared distance by norms, in roundings of ‖x‖² + ‖z‖²: the largest of millions of measured ones."""
 NEAR_ZERO = 0.05
-"""If the squared mean is this share of the mean square of the rows, 0 is as good an origin."""
+"""If the squared mean is at most this share of the mean square of the rows, 0 is as good an origin as the mean."""
 PANEL = 16
-"""Rows that the engine packs together at most: it fills up the last ones."""
+"""The most rows that the engine packs together; it pads the last panel."""
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 @dataclass
 class Side:
-    """One side of the pairs: its rows through every view that the program names, each computed once."""
+    """One side of the pairs: its rows, and their images by the views of the program, each computed once."""
 
     rows: Array
     dtype: np.dtype[Any]
     seen: dict[Views, Array] = field(default_factory=dict)
 
     def through(self, views: Views) -> Array:
-        """The rows as the last of a chain of views shows them."""
+        """The images of the rows by a chain of views."""
         if views not in self.seen:
             self.seen[views] = self._shown(self.through(views[:-1]), views[-1]) if views else _readable(self.rows)
         return self.seen[views]
 
     def _shown(self, rows: Array, view: Any) -> Array:
-        """What a view shows, in the dtype of the entries where the rows have a narrower one: it may round."""
+        """The images by one view, in the wider dtype of rows and entries, because a view may round."""
         if isinstance(view, Columns):
             return view.apply(rows)
         dtype, shown, done = wider(rows.dtype, self.dtype), None, 0
@@ -64,7 +64,7 @@ class Side:
         return shown
 
     def bytes(self, views: Views) -> int:
-        """Of the rows through a chain of views: none of its own where there is no view."""
+        """The memory of the images by a chain of views; 0 without views, as the rows are not copied."""
         if not views:
             return 0
         one = Side(self.rows[:1], self.dtype).through(views)
@@ -79,13 +79,13 @@ class Data:
     z: Side
     dtype: np.dtype[Any]
     written: int = 0
-    """Bytes of rows whose zeros were written out."""
+    """Bytes of the arrays that were made of sparse rows."""
     origins: dict[Views, Float64s | None] = field(default_factory=dict)
     norms: dict[tuple[int, Views], Array] = field(default_factory=dict)
 
     @classmethod
     def of(cls, x: VectorPoints, z: VectorPoints, dtype: np.dtype[Any]) -> Data:
-        """The points of both sides, which may be one."""
+        """The data of the points of both sides, which may be the same object."""
         first = Side(x.dense(), dtype)
         if z is x:
             return cls(first, first, dtype, x.written)
@@ -93,11 +93,11 @@ class Data:
 
     @property
     def narrows(self) -> bool:
-        """Whether rows lose digits in this dtype."""
+        """Whether the entries have a narrower dtype than the rows, so that rows are rounded."""
         return self.x.rows.dtype.itemsize > self.dtype.itemsize
 
     def origin(self, views: Views) -> Float64s | None:
-        """A point amid the second side's rows; None for 0, where that is as good."""
+        """The mean of the second side's rows; None if 0 is as good an origin."""
         if views not in self.origins:
             rows = self.z.through(views)
             mean = rows.mean(axis=0, dtype=np.float64)
@@ -106,15 +106,15 @@ class Data:
         return self.origins[views]
 
     def pairing(self, leaf: Leaf) -> TilePairing:
-        """What the engine computes for a leaf.
+        """The engine's pairing for a leaf.
 
-        Differences are of the rows as they are, which makes them exact. Rows that are narrowed lose less without their
-        common origin, and differences don't change with it.
+        Differences of the given rows are exact. If rows are rounded to a narrower dtype, an origin is subtracted first,
+        which reduces the rounding error and does not change differences.
         """
         return TilePairing(leaf.pairing, self._given_origin(leaf), self.by_norms(leaf))
 
     def side(self, side: Side, leaves: Sequence[Leaf], values: Sequence[Expression]) -> TileRows:
-        """One side's rows as the engine takes them."""
+        """The rows of a side in the form that the engine reads."""
         norms = (self._moved_norms(side, leaf.views) if self._has_norms(leaf) else None for leaf in leaves)
         rows = tuple(side.through(leaf.views) for leaf in leaves)
         return TileRows(len(side.rows), rows, tuple(norms), tuple(self.value(side, value) for value in values))
@@ -127,7 +127,7 @@ class Data:
         return leaf.pairing == Pairing.SQDIST and self.z.through(leaf.views).shape[1] > DIRECT_DEPTH
 
     def by_norms(self, leaf: Leaf) -> NormAccuracy | None:
-        """How exact squared distances by norms have to be, and None if differences are as cheap."""
+        """The accuracy for squared distances by norms; None if differences are as cheap."""
         if not self._has_norms(leaf):
             return None
         rounding = ROUNDINGS[self.dtype.itemsize] * float(np.finfo(self.dtype).eps) / 2
@@ -136,7 +136,7 @@ class Data:
         return NormAccuracy(self.origin(leaf.views), rounding, promise, slow, fast)
 
     def _moved_norms(self, side: Side, views: Views) -> Array:
-        """The squared norms of the rows less the origin, of the numbers that the engine has."""
+        """The squared norms of the rows less the origin, rounded as the engine rounds them."""
         key = id(side), views
         if key not in self.norms:
             rows, origin = side.through(views), self.origin(views)
@@ -147,18 +147,18 @@ class Data:
         return self.norms[key]
 
     def value(self, side: Side, value: Expression) -> Array:
-        """The expression for every row, computed in float64."""
+        """The value of an expression for each row, computed in float64."""
         with np.errstate(all="ignore"):
             values = evaluate(value, lambda leaf: _self_pairing(leaf, side))
             return np.ascontiguousarray(np.broadcast_to(values, (len(side.rows),)), self.dtype)
 
     def release(self) -> None:
-        """Let go of what the views show, once the engine has it."""
+        """Free the images by views, which the engine has copied."""
         self.x.seen.clear()
         self.z.seen.clear()
 
     def bytes(self, program: Program) -> int:
-        """What the engine keeps of the rows, and what views show of them meanwhile."""
+        """Bytes of the engine's copies of the rows, and of the images by views that exist meanwhile."""
         sides = (self.x,) if self.x is self.z else (self.x, self.z)
         chains = {leaf.views[:i] for leaf in program.leaves for i in range(len(leaf.views) + 1)}
         shown = sum(side.bytes(views) for side in sides for views in chains)
@@ -172,7 +172,7 @@ class Data:
         return int(Side(self.z.rows[:1], self.dtype).through(views).shape[1])
 
     def _packed(self, leaf: Leaf) -> int:
-        """How often the engine keeps the rows: twice where it may need some distances of the rows as they are."""
+        """The number of the engine's copies of the rows: 2 if it may need differences of the rows without an origin."""
         parts = self.by_norms(leaf)
         if parts is None or parts.origin is self._given_origin(leaf):
             return 1
@@ -181,7 +181,7 @@ class Data:
 
 
 def _readable(rows: Array) -> Array:
-    """Rows as the engine reads them: of one of two types, one after the other."""
+    """Rows in the form that the engine reads: contiguous, in float32 or float64."""
     return np.ascontiguousarray(rows, None if rows.dtype in FLOATS else np.float64)
 
 

@@ -1,4 +1,4 @@
-"""Dense kernel matrices by the tile engine: what a call of a kernel runs on."""
+"""Dense kernel matrices by the tile engine, for calls of kernels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["dense"]
 
 
 def dense(kernel: Kernel, X: Any, Z: Any = None) -> Any:
-    """All k(x, z) as an array: what ``kernel(X, Z)`` runs on. Tensors are left to the kernel's own formula."""
+    """All k(x, z) as an array; NotImplemented for tensors and kernels without a traced formula."""
     tensors = any(isinstance(points_of(rows), TensorPoints) for rows in (X, Z))
     if not kernel.space.vectors or not kernel.traceable or tensors:
         return NotImplemented

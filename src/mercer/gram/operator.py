@@ -25,46 +25,47 @@ __all__ = ["KernelOperator"]
 Array: TypeAlias = Any
 
 DIAGONAL_RUN = 64
-"""Rows at a time where a diagonal has to be cut from blocks: their other entries are wasted."""
+"""Rows of a block from which a diagonal is taken; the other entries of the block are wasted."""
 
 MOST_RUNS = 16
-"""Runs of consecutive rows up to which each is computed by itself, at the price of a panel; more get their own plan."""
+"""The most runs of consecutive rows that are computed one by one, each at least as a panel; more get a new plan."""
 
 MOST_TOGETHER = 10
-"""Vectors up to which a normal product computes each entry once. For 8, 10, 12 and 16 vectors that took 1/1.84, 1/1.85,
-1/1.44 and 1/1.11 of the time of two products in float32, and 1/1.23, 1/1.34, 1/1.17 and 1/0.97 in float64 (40 000 rows,
-3000 columns, d = 20; busy machine). At d = 5 in float64, where entries are cheap, one took 1/0.92 and ten 1/1.07."""
+"""The most vectors for which a normal product computes entries once. For 8, 10, 12, 16 vectors that took 1/1.84,
+1/1.85, 1/1.44, 1/1.11 of the time of two products in float32, and 1/1.23, 1/1.34, 1/1.17, 1/0.97 in float64 (40 000
+rows, 3000 columns, d = 20; busy machine). At d = 5 in float64, where entries are cheap, one took 1/0.92 and ten
+1/1.07."""
 
 FEW_GROUPS = 8
-"""If there are so many times more columns of the rows than groups, sums by group are products with their indicators:
-the multiplications are few, and the rows are not copied to be sorted by group."""
+"""With this many times fewer groups than features, sums by group are products with indicators of the groups: they take
+few multiplications, and do not copy the rows to sort them by group."""
 
 
 class KernelOperator(TiledOperator):
     r"""V ↦ K V with Kᵢⱼ = k(xᵢ, zⱼ), never stored.
 
-    Each product computes the entries tile by tile, at O(n m d) operations and O((n + m) d) memory. With Z omitted the
-    operator is symmetric and each pair is visited once.
+    Each product computes the entries tile by tile, with O(n m d) operations and O((n + m) d) memory. Without Z the
+    operator is symmetric, and each pair is computed once.
 
     Parameters
     ----------
     kernel : Kernel, str or callable
-        A kernel, its name, or an expression as the command line writes them. Parameters that depend on data are
-        resolved on X when Z is omitted, and must be resolved otherwise.
+        A kernel, its name, or an expression as on the command line. Parameters that depend on data are resolved on X if
+        Z is omitted, and must be resolved otherwise.
     X : array-like of shape (n, d)
-        Rows; float32 rows give float32 entries, unless the kernel overflows or underflows there, and everything else
-        float64. For a precomputed kernel the rows of kernel values; for a `Function` kernel any sequence.
+        The points of the rows. float32 rows give float32 entries, unless the kernel overflows or underflows in float32;
+        all others give float64 entries. A precomputed kernel takes rows of kernel values, a `Function` any sequence.
     Z : array-like of shape (m, d), optional
-        Columns; for a precomputed kernel the indices of its columns.
+        The points of the columns, by default X. A precomputed kernel takes indices of its columns.
     dtype : float32 or float64, optional
-        Of the entries; by default that of the rows. Where float64 rows give float32 entries, means are subtracted
-        before anything is rounded.
+        The dtype of the entries, by default that of the rows. If float64 rows give float32 entries, means are
+        subtracted before rows are rounded.
 
     Raises
     ------
     InvalidInput
-        For data that the kernel has no value for, or whose values overflow or underflow in float64, and for parameters
-        that depend on data when Z is given.
+        For data on which the kernel is not defined, or has values that overflow or underflow in float64; and for
+        parameters that depend on data if Z is given.
 
     Notes
     -----
@@ -111,7 +112,7 @@ class KernelOperator(TiledOperator):
             raise not_held(kernel, self._sides)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """From a pickle; one of an earlier version has rows in the place of points."""
+        """Restore a pickle; those of earlier versions have rows instead of points."""
         if "X" in state:
             X, Z, kernel = state["X"], state["Z"], state["kernel"]
             x = kernel.space.of(X)
@@ -123,7 +124,7 @@ class KernelOperator(TiledOperator):
 
     @cached_property
     def fits_float32(self) -> bool:
-        """Whether float32 can hold the entries, and what the formula makes on the way to them."""
+        """Whether the entries, and intermediate values of the formula, are in the range of float32."""
         return self._holds(np.float32)
 
     def _holds(self, dtype: DTypeLike) -> bool:
@@ -140,11 +141,11 @@ class KernelOperator(TiledOperator):
 
     @property
     def has_fast_matmul(self) -> bool:
-        """Whether the kernel has a way to products without entries."""
+        """Whether the kernel computes products without entries."""
         return self.kernel.space.objects and self.kernel.has_fast_matmul
 
     def _folded(self, x: Points, V: Array) -> Array:
-        """K(x, columns) V where the kernel knows a way without entries."""
+        """K(x, columns) V by the kernel's own product."""
         product = self.kernel.matmul(x.rows, self._others.rows, V.astype(np.float64, copy=False))
         return np.asarray(product).astype(V.dtype, copy=False)
 
@@ -173,13 +174,13 @@ class KernelOperator(TiledOperator):
         runs = 1 + np.count_nonzero(np.diff(index) != 1)
         if runs > 1 and (runs > MOST_RUNS or len(index) * sweep.PANEL > self.shape[0]):
             return self._cross(index, None)
-        # Of the whole plan, which is there already or will be wanted again: to make one costs as much as some rows.
+        # By the plan of all rows, which exists already or will be used again; a new plan costs as much as some rows.
         for first, last in index_runs(index):
             self._write(slice(index[first], index[last] + 1), out[first : last + 1])
         return out
 
     def _rows_times(self, index: NDArray[np.intp], V: Array) -> Array:
-        """K[I, :] V by tiles: the rows are never there at once."""
+        """K[I, :] V by tiles, so that the rows of K are never in memory together."""
         if not (len(index) and V.shape[1]):
             return np.zeros((len(index), V.shape[1]), V.dtype)
         if self.has_fast_matmul:
@@ -189,21 +190,21 @@ class KernelOperator(TiledOperator):
         return np.ldexp(out, scale, out=out).astype(V.dtype, copy=False)
 
     def _normal_product(self, V: Array, weights: Array | None) -> Array:
-        """Kᵀ diag(w) K V with each entry computed once for few vectors; two products of a symmetric K take no more."""
+        """Kᵀ diag(w) K V; for few vectors and a K that is not symmetric, each entry is computed once."""
         if self.symmetric or self.has_fast_matmul or V.shape[1] > MOST_TOGETHER:
             return super()._normal_product(V, weights)
         own, scale = narrowed(V, self.dtype)
         out = sweep.normal_product(self._tiles(), own, weights, self.shape[0], self._work(2 * V.shape[1]))
-        if not np.all(np.isfinite(out)):  # K V may be beyond float32, in which the engine keeps it
+        if not np.all(np.isfinite(out)):  # the engine stores K V in float32, where it may overflow
             return super()._normal_product(V, weights)
         return np.ldexp(out, scale, out=out).astype(V.dtype, copy=False)
 
     def _block_times(self, rows: NDArray[np.intp], columns: NDArray[np.intp], V: Array) -> Array:
-        """K[I, J] V by tiles: the block is never there at once."""
+        """K[I, J] V by tiles, so that the block is never in memory as a whole."""
         if len(np.unique(columns)) < len(columns) or not (len(rows) and len(columns) and V.shape[1]):
             return super()._block_times(rows, columns, V)
         if self.symmetric and 2 * len(rows) * len(columns) >= self.shape[0] ** 2:
-            # Of all rows each pair is visited once, and none are copied to be chosen.
+            # The product with all rows computes each pair once, and copies no rows.
             full = np.zeros((self.shape[1], V.shape[1]), V.dtype)
             full[columns] = V
             return self._matmat(full)[rows]
@@ -216,35 +217,35 @@ class KernelOperator(TiledOperator):
         """The entries K[I, J], all pairs of the two index sets."""
         rows, columns = self._index(I, 0), self._index(J, 1)
         unique, back = np.unique(columns, return_inverse=True)
-        if len(unique) < len(columns):  # the engine pins one column to a row
+        if len(unique) < len(columns):  # the engine sets the distance to 0 for only one column of a row
             return self._cross(rows, unique)[:, back]
-        if self._of_the_whole(rows, columns):
+        if self._in_full_plan(rows, columns):
             out = np.empty((len(rows), len(columns)), self.dtype)
             self._write(slice(rows[0], rows[-1] + 1), out, columns[0])
             return out
         return self._cross(rows, columns)
 
     def principal(self, I: Any) -> Operator:
-        """K[I, I], each row named once; of a symmetric K symmetric too, so that each pair is visited once."""
+        """K[I, I] for different rows I; if K is symmetric, it is, too, and computes each pair once."""
         if not self.symmetric or self.kernel.space.numbered:
             return super().principal(I)
         index = self._index(I, 0)
         return self._like(self.x.take(index), None, (len(index), len(index)), self.dtype, symmetric=True)
 
     def entries(self) -> Any:
-        """The native tiles, where the kernel runs as a program."""
+        """The compiled engine's tiles if the kernel runs as a program, else None."""
         engine = backend.engine()
         plan = self._tiles() if self._runs_as_program and engine.capabilities.compiled else None
         return plan if engine.makes_entries(plan) else None
 
-    def _of_the_whole(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> bool:
-        """Whether a block is a run of rows and columns of the whole plan, which is there or worth its making."""
+    def _in_full_plan(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> bool:
+        """Whether to compute a block by the plan of all rows, which must exist or pay off."""
         if not (len(rows) and len(columns)) or (self._plan is None and 2 * len(columns) < self.shape[1]):
             return False
         return len(run_ends(rows)) == 1 == len(run_ends(columns))
 
     def fill(self, out: Array) -> Array:
-        """Write K into `out`; in place and exactly symmetric where `out` is contiguous and of K's dtype."""
+        """Write K into `out`: in place and exactly symmetric if `out` is contiguous and has K's dtype."""
         self._check_out(out)
         if out.dtype != self.dtype:
             return self.astype(out.dtype).fill(out)
@@ -259,7 +260,7 @@ class KernelOperator(TiledOperator):
         return out
 
     def packed(self) -> Packed:
-        """The entries of a symmetric K, each pair stored once.
+        """The entries of a symmetric K, stored once for each pair.
 
         Examples
         --------
@@ -269,7 +270,7 @@ class KernelOperator(TiledOperator):
                [2., 4.]])
         """
         if not self.symmetric:
-            raise self._invalid("packed() of a K that is not symmetric", "take toarray()")
+            raise self._invalid("packed() of a K that is not symmetric", "use toarray()")
         n, plan = self.shape[0], self._tiles()
         out = np.empty(Packed.size(n, plan.row_block), self.dtype)
         for i0, i1 in sweep.pieces(plan, n, n, self._work(0), align=plan.row_block):
@@ -278,7 +279,7 @@ class KernelOperator(TiledOperator):
 
     @property
     def packed_bytes(self) -> int:
-        """What `packed` takes, at most."""
+        """An upper bound of the bytes of `packed()`."""
         n = self.shape[0]
         return self.dtype.itemsize * Packed.size(n, max(n, 1) if self.kernel.prefers_large_blocks else ROW_BLOCK)
 
@@ -296,19 +297,19 @@ class KernelOperator(TiledOperator):
             plan.block(rows.start + i0, rows.start + i1, first, last, out=out[i0:i1])
 
     def astype(self, dtype: DTypeLike) -> Operator:
-        """The same kernel on the same rows in another precision."""
+        """The operator of the same kernel on the same rows with entries of another dtype."""
         if np.dtype(dtype) == self.dtype:
             return self
         return self._like(self.x, self.z, self.shape, dtype, self.symmetric)
 
     def in_float32(self) -> Operator:
-        """With entries in float32, where these hold the kernel's values; else as it is."""
+        """The operator with entries in float32 if that can hold the kernel's values, else the operator itself."""
         return self.astype(np.float32) if self.fits_float32 else self
 
     def _like(
         self, x: Points, z: Points | None, shape: tuple[int, int], dtype: DTypeLike, symmetric: bool
     ) -> KernelOperator:
-        """The same kernel on points that were validated before."""
+        """The operator of the same kernel on points that were validated before."""
         other = KernelOperator.__new__(KernelOperator)
         other.kernel, other.x, other.z, other._plan = self.kernel, x, z, None
         Operator.__init__(other, shape, dtype, symmetric=symmetric)
@@ -319,7 +320,7 @@ class KernelOperator(TiledOperator):
     def group_sums(
         self, labels: Any, groups: int | None = None, weights: Any = None, columns: Any = None
     ) -> NDArray[np.float64]:
-        """Sᵢ₉ = Σ wⱼ Kᵢⱼ over the columns j of group g, in one pass over the tiles; see `Operator.group_sums`.
+        """S[i, g] = Σ wⱼ Kᵢⱼ over the columns j of group g, in one pass over the tiles; see `Operator.group_sums`.
 
         Examples
         --------
@@ -349,7 +350,7 @@ class KernelOperator(TiledOperator):
         return np.ldexp(out, scale, out=out)
 
     def row_max(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The column of the largest entry of each row (the first one of equals), and that entry."""
+        """The column of the largest entry of each row (the first if several are equal), and that entry."""
         n = self.shape[0]
         index, value = np.empty(n, np.int64), np.empty(n)
         plan = self._tiles()

@@ -1,4 +1,4 @@
-"""The tile engine's program: what it computes of two rows, and the operations that make a kernel's value of that."""
+"""The tile engine's program: pairings of two rows, and the operations that compute a kernel's value from them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Views: TypeAlias = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Leaf:
-    """A pairing to compute: which one, of which views of the rows.
+    """A pairing of the rows after a chain of views.
 
-    `rates` are the smallest and the largest γ of a squared distance that is read in e^(−γs) only; None for all others.
+    For a squared distance s that is read only in terms e^(−γs), `rates` are the smallest and the largest γ.
     """
 
     pairing: Pairing
@@ -28,7 +28,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Program:
-    """What the engine runs over every tile."""
+    """The program that the engine runs for each tile."""
 
     leaves: tuple[Leaf, ...]
     row_values: tuple[Expression, ...]

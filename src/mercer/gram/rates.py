@@ -1,4 +1,4 @@
-"""The rates of this machine: which ones work is planned by, and how they are measured."""
+"""The rates of this machine: their choice for a plan, and their measurement."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from mercer.planning.machine import MANY, NARROW, WIDE, Machine, given, keep, ke
 __all__ = ["WORTH_MEASURING", "machine", "measure"]
 
 WORTH_MEASURING = 1.0
-"""Seconds of work, by documented rates, above which measured rates are used: a measurement takes less."""
+"""Seconds of work, by documented rates, above which measured rates are used; a measurement takes less time."""
 
 LONG, LONGEST = 0.002, 0.02
 """Seconds of a call that is long enough to be timed, and of all its repetitions."""
 
 READ = 1 << 26
-"""Bytes that are touched and read: more than most caches hold."""
+"""Bytes that are written and read in a measurement: more than most caches hold."""
 
 _lock = threading.Lock()
 
@@ -45,9 +45,9 @@ if hasattr(os, "register_at_fork"):
 def machine(cost: Callable[[Machine], float]) -> Machine:
     """The rates for planning work whose seconds are `cost(machine)`.
 
-    They are those of ``MERCER_MACHINE`` if it is set. If not, less than a second of work has documented rates: nothing
-    is measured for it, and its plan does not depend on what else this user computed. For more work the rates are
-    measured once, when the machine is quiet, and kept in the user's cache folder.
+    If ``MERCER_MACHINE`` is set, it names them. Otherwise less than a second of work is planned by documented rates, so
+    that its plan does not depend on earlier computations. For more work the rates are measured once, while the machine
+    is idle, and kept in the user's cache folder.
     """
     at = backend.engine().threads(), backend.instruction_set()
     wanted = given()
@@ -58,7 +58,7 @@ def machine(cost: Callable[[Machine], float]) -> Machine:
         return documented
     with _lock:
         found = kept(*at)
-        # Beside other work threads of BLAS wait for each other: rates of that moment are worse than documented ones.
+        # On a busy machine the threads of BLAS wait for each other, so that documented rates are better.
         if found is None and _quiet():
             found = measure()
             if not _quiet():
@@ -73,9 +73,9 @@ def _quiet() -> bool:
 
 
 def measure() -> Machine:
-    """The rates of this machine with the threads that are set, measured in less than a second.
+    """The rates of this machine with the present number of threads, measured in less than a second.
 
-    The NumPy reference is not measured, only BLAS and the memory are.
+    Without the compiled engine only BLAS, memory and Python are measured.
     """
     found: dict[str, Any] = {
         **vars(Machine.documented(backend.engine().threads(), backend.instruction_set())),
@@ -92,13 +92,13 @@ def _seconds(call: Callable[[], object]) -> float:
 
 
 def _rate(make: Callable[[int], tuple[float, Callable[[], object]]], *sizes: int) -> float:
-    """Work a second, by the largest size that does not take long; `make(size)` gives the work and a call that does it.
+    """Work a second, for the first size whose call is long enough; `make(size)` returns the work and the call.
 
-    The fastest call counts: what makes others slower is not of this work.
+    The fastest call counts, because others were slowed down by other work.
     """
     for size in sizes:
         work, call = make(size)
-        call()  # what is made at the first call
+        call()  # the first call also builds plans and caches
         least = _seconds(call)
         if least >= LONG:
             break
@@ -109,7 +109,7 @@ def _rate(make: Callable[[int], tuple[float, Callable[[], object]]], *sizes: int
 
 
 def _products() -> dict[str, float]:
-    """Operations of BLAS, by one thread and by all."""
+    """Operations a second of BLAS, by one thread and by all."""
     found: dict[str, float] = {}
     for bits, dtype in ((32, np.float32), (64, np.float64)):
 
@@ -125,7 +125,7 @@ def _products() -> dict[str, float]:
 
 
 def _memory() -> dict[str, float]:
-    """Bytes that are touched for the first time, and bytes that are read again."""
+    """Bytes a second that are written for the first time, and that are read."""
     A, v = np.empty((READ // (4 * 4096), 4096), np.float32), np.ones(4096, np.float32)
     halves = [_seconds(lambda half=half: half.fill(1.0)) for half in np.array_split(A, 2)]  # type: ignore[misc]
     found = {"touch": READ / 2 / min(halves), "bandwidth": _rate(lambda _: (READ, lambda: A @ v), 0)}
@@ -134,7 +134,7 @@ def _memory() -> dict[str, float]:
 
 
 def _calls() -> dict[str, float]:
-    """Calls of NumPy that do next to nothing."""
+    """Calls a second of NumPy functions on a few numbers."""
 
     def several(number: int) -> tuple[float, Callable[[], object]]:
         few = np.ones(8)
@@ -144,7 +144,7 @@ def _calls() -> dict[str, float]:
 
 
 def _pairs() -> dict[str, float]:
-    """Entries of a Gaussian kernel matrix; a pair of rows stands for two of them."""
+    """Pairs of rows a second in products of a Gaussian kernel matrix; a pair stands for two entries."""
     found: dict[str, float] = {}
     for bits, dtype in ((32, np.float32), (64, np.float64)):
 
@@ -167,7 +167,7 @@ def _group_sums(n: int) -> tuple[float, Callable[[], object]]:
 
 
 def _sequences() -> dict[str, float]:
-    """Windows of random sequences that are compared, and that are sorted to count what they show."""
+    """Windows of random sequences a second that are compared, and that are sorted for counting."""
     length, span = 1024, 8
     worth, pattern = np.arange(span + 1, dtype=np.int64), counts.Pattern(tuple(range(span)))
 

@@ -1,9 +1,9 @@
-"""Whether a precision holds what a formula makes of rows of a given size: overflow and underflow, found beforehand.
+"""Whether a formula overflows or underflows in a precision, for rows of given norms.
 
-A formula is tried on pairs of rows of the smallest and of the largest norm, in the precision that is asked about and in
-extended precision. It is held where the two agree. The sizes are bounds first, one number for all rows; the norms
-themselves are computed only where the bounds raise an alarm, or where the formula has values of one row alone, which
-may be as small as the smallest row.
+A formula is tried on pairs of rows with the smallest and the largest norm, in the given precision and in extended
+precision. The given precision holds the values if both agree. First the norms are bounded by the largest entry of all
+rows. Norms are computed only if the trial with the bounds overflows or underflows, or if the formula has values of one
+row alone, which may be as small as the smallest row.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ Key: TypeAlias = Any
 Size: TypeAlias = tuple[float, float, float, float, int]
 """The smallest and the largest norm of a row, on the left and on the right, and the number of columns."""
 Sizes: TypeAlias = tuple[tuple[Views, Size], ...]
-"""These of the rows seen through each chain of views."""
+"""The sizes of the images of the rows by each chain of views."""
 
 AGREEMENT = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-6}
-"""Difference from extended precision, relative to √(k(x, x) k(z, z)), that is not rounding. exp(80) in float32 is wrong
-by 5e-6; (1 + s/α)^−α in float64 by 1e-7 for α = 10⁹."""
+"""Differences from extended precision, relative to √(k(x, x) k(z, z)), above this are more than rounding. exp(80) in
+float32 has an error of 5e-6, and (1 + s/α)^−α in float64 one of 1e-7 for α = 10⁹."""
 MODEST = (1e-30, 1e30)
-"""The sizes of kernel values without a formula that float32 is taken to hold."""
+"""For kernels without a formula, float32 is assumed to hold values within these bounds."""
 PIECE = 1 << 19
-"""Numbers of a run of rows whose norms are computed at a time."""
+"""Entries of a run of rows whose norms are computed at a time."""
 ROOM = 4.0
-"""How far the pairings stay from the ends of the range: norms are rounded, and differences are twice as large."""
+"""A safety factor for the range of pairings, because norms are rounded, and differences are twice as large."""
 
 
 def holds(expression: Expression, rows: tuple[Array, ...], dtype: Any) -> bool:
@@ -68,26 +68,23 @@ def holds(expression: Expression, rows: tuple[Array, ...], dtype: Any) -> bool:
     chains, alone = _leaves(key)
     width = sides[0].columns
     if not alone and all(chain == () for chain in chains):
-        # Up and down to powers of two, so that the answer is kept for rows of that size.
+        # Rounded to powers of two, so that the cached answer serves rows of similar sizes.
         bounds = [bound for size in sizes for bound in _powers(size, size * width**0.5)]
-        # Where the largest rows leave nothing of a value, smaller ones may have more.
+        # If the largest rows have only zeros as values, smaller rows may have others.
         if _tried(key, (((), (*bounds, width)),), kind, something=True):
             return True
     return _tried(key, tuple((chain, _norms(sides, chain)) for chain in chains), kind)
 
 
 def not_held(kernel: Any, sides: tuple[Any, ...]) -> InvalidInput:
-    """What to say of points on which float64 does not hold a kernel's values."""
+    """The error for points on which a kernel's values overflow or underflow in float64."""
     size = max(side.largest() for side in sides)
     given = f"{kernel!r} has values that are not finite, or lost, in float64 on rows of up to {size:.1e}"
     return InvalidInput(message("KernelOperator", given, "standardise the columns, or lower the degree"))
 
 
 def kernel_holds(kernel: Any, expression: Expression | None, sides: tuple[Any, ...], dtype: Any) -> bool:
-    """`holds` of a kernel's formula; without one, whether its values are far from the ends of float32's range.
-
-    They are judged by their diagonals, if they are not the rows themselves.
-    """
+    """`holds` for a kernel's formula; without one, whether its diagonal, or its precomputed values, are `MODEST`."""
     if expression is not None:
         return holds(expression, sides, dtype)
     if dtype == np.float64:
@@ -100,13 +97,13 @@ def kernel_holds(kernel: Any, expression: Expression | None, sides: tuple[Any, .
 
 @lru_cache(maxsize=256)
 def _leaves(key: Key) -> tuple[tuple[Views, ...], bool]:
-    """The chains of views that a formula sees the rows through, and whether it has values of one row alone."""
+    """The chains of views in a formula, and whether the formula has values of one row alone."""
     own = [(op, value) for op, value, _ in key if op in LEAVES and op != "const"]
     return tuple(dict.fromkeys(value[1] for _, value in own)), any(op != "pairing" for op, _ in own)
 
 
 def _norms(sides: tuple[VectorPoints, VectorPoints], chain: Views) -> Size:
-    """The sizes of the rows seen through a chain of views."""
+    """The sizes of the images of the rows by a chain of views."""
     (low, high, width), (other, top, _) = (_range(side, chain) for side in sides)
     return low, high, other, top, width
 
@@ -117,7 +114,7 @@ def _powers(low: float, high: float) -> tuple[float, float]:
 
 
 def _range(points: VectorPoints, chain: Views) -> tuple[float, float, int]:
-    """The smallest norm that is not 0, the largest, and the number of columns."""
+    """The smallest norm that is not 0, the largest norm, and the number of columns."""
     low, high, width = np.inf, 0.0, 0
     for part in points.blocks(PIECE * points.dtype.itemsize):
         seen = vectors_of(part).astype(np.float64)
@@ -133,9 +130,9 @@ def _range(points: VectorPoints, chain: Views) -> tuple[float, float, int]:
 
 @lru_cache(maxsize=1024)
 def _tried(key: Key, sizes: Sizes, kind: np.dtype[Any], *, something: bool = False) -> bool:
-    """Whether pairs of rows of these sizes raise no alarm in this precision, or agree with a wider one.
+    """Whether values for pairs of rows of these sizes neither overflow nor underflow, or agree with extended precision.
 
-    `something`: and are not all 0 if there is an alarm.
+    With `something`, values that are all 0 do not count if there was an overflow or underflow.
     """
     known, alarms, range_ = dict(sizes), set[str](), np.finfo(kind)
     constants = [abs(value) for op, value, _ in key if op == "const" and value]
@@ -157,29 +154,29 @@ def _tried(key: Key, sizes: Sizes, kind: np.dtype[Any], *, something: bool = Fal
 def _agrees(mine: Array, expression: Expression, known: dict[Views, Size], kind: np.dtype[Any], over: bool) -> bool:
     """Whether the values are those of extended precision."""
     wide = np.dtype(np.longdouble)
-    if wide.itemsize == kind.itemsize and over:  # nothing wider to compare with
+    if wide.itemsize == kind.itemsize and over:  # there is no wider precision
         return False
     with np.errstate(all="ignore"):
         theirs, _ = _values(expression, known, wide, set(), kind)
         root = np.sqrt(np.abs(theirs[SAME]))
         own, size = root[FIRST] * root[SECOND], np.abs(theirs)
-        own = np.where(np.isfinite(own), own, size)  # infinity is no measure
+        own = np.where(np.isfinite(own), own, size)  # an infinite value cannot scale an error
         most = np.max(size[CROSS], where=np.isfinite(size[CROSS]), initial=0.0)
-        # Of a formula that is 0 where the rows coincide, such as a distance, the largest value is the measure.
+        # For a formula that is 0 for equal rows, such as a distance, errors are relative to the largest value.
         near = np.abs(mine - theirs) <= AGREEMENT[kind] * np.where(own > 0, np.maximum(own, size), most)
-    # What no precision has a number for, such as 0/0, is the formula's own affair.
+    # Values that are undefined in every precision, such as 0/0, belong to the formula.
     undefined = ~np.isfinite(theirs) & ~np.isfinite(mine) & (not over)
     return bool(np.all((near | undefined)[CROSS]))
 
 
 CLOSE = 2.0
-"""In the place of a cosine: rows in one direction, whose distance is lost."""
+"""Instead of a cosine: rows in the same direction, whose distance is lost by rounding."""
 FIRST, SECOND, COSINE = (
     part.ravel() for part in np.meshgrid(range(4), range(4), [1.0, 0.0, -1.0, CLOSE], indexing="ij")
 )
-"""The pairs: which size each of the two has, of x and then of z, and the cosine of their angle."""
+"""The pairs: the indices of the sizes of both rows (those of x, then those of z), and the cosine of their angle."""
 SAME = np.array([np.flatnonzero((i == FIRST) & (i == SECOND) & (COSINE == 1.0))[0] for i in range(4)])
-"""Where a row of each size meets itself."""
+"""The pairs of a row of each size with itself."""
 CROSS = (FIRST < 2) & (SECOND >= 2)
 """Pairs of an x and a z."""
 
@@ -213,7 +210,7 @@ def _values(
 
 
 def _pairing(op: str, name: str, norms: Array, width: int, least: float) -> Array:
-    """A pairing of all pairs, or its bound: of what is not Euclidean with the largest ratio of the norms."""
+    """A pairing for all pairs; for those that norms do not determine, the bound with the largest ratio of norms."""
     x, z, root = norms[FIRST], norms[SECOND], np.sqrt(np.longdouble(width))
     if op != "pairing":
         own = x if op == "self_x" else z
@@ -231,7 +228,7 @@ def _pairing(op: str, name: str, norms: Array, width: int, least: float) -> Arra
 
 
 def _rebuilt(key: Key) -> Expression:
-    """The expression of a structure."""
+    """The expression with this canonical form."""
     nodes: list[Expression] = []
     for op, value, args in key:
         nodes.append(Expression(op, tuple(nodes[i] for i in args), value))

@@ -1,4 +1,4 @@
-"""Registers for the values of a program, each given away again once its last reader has gone."""
+"""Registers for the values of a program; a register is reused after the last step that reads its value."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ ADVICE = "split the kernel into a sum of smaller ones, or override block(X, Z)"
 
 
 class DoesNotFit(InvalidInput):
-    """A formula that is too large for the engine; it is evaluated block by block instead."""
+    """A formula is too large for the engine, and is evaluated block by block instead."""
 
 
 @dataclass
 class Step:
-    """One operation on values: a REGISTER operand's index is a leaf's number from 0, or a step's from −1 down."""
+    """An operation on values. The index of a REGISTER operand is the number of a leaf, or −1 − the number of a step."""
 
     op: Operation
     operands: tuple[Operand, ...]
@@ -29,7 +29,7 @@ class Step:
 
 
 def allocate(steps: Sequence[Step], leaves: int, result: int) -> tuple[tuple[Code, ...], int, int]:
-    """(code, number of registers, the result's register): leaves first, then each value takes the first free one.
+    """(code, number of registers, the result's register). Leaves have the first ones; a step takes the first free one.
 
     >>> double = Step(Operation.ADD, ((OperandKind.REGISTER, 0), (OperandKind.REGISTER, 0)))
     >>> code, registers, result = allocate([double], leaves=1, result=-1)
@@ -45,7 +45,7 @@ def allocate(steps: Sequence[Step], leaves: int, result: int) -> tuple[tuple[Cod
         operands = [(kind, register[i]) if kind == OperandKind.REGISTER else (kind, i) for kind, i in step.operands]
         read = {i for kind, i in step.operands if kind == OperandKind.REGISTER}
         free += [register[i] for i in read if last_use[i] == at]
-        # The target may be an operand's own register: each entry is read before it is written.
+        # The target may be the register of an operand, because each entry is read before it is written.
         target = min(free, default=count)
         if target < count:
             free.remove(target)
@@ -61,7 +61,7 @@ def allocate(steps: Sequence[Step], leaves: int, result: int) -> tuple[tuple[Cod
 
 
 def _last_uses(steps: Sequence[Step], result: int) -> dict[int, int]:
-    """Value ↦ the last step that reads it; the result is read at the end."""
+    """The last step that reads each value; the result is read after the last step."""
     last = {-1 - at: at for at in range(len(steps))}
     for at, step in enumerate(steps):
         last |= {index: at for kind, index in step.operands if kind == OperandKind.REGISTER}

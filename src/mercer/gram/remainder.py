@@ -1,4 +1,4 @@
-"""What is left of kernel values when their mean is subtracted, and whether float64 still has digits of it."""
+"""A warning for kernel values that lose their digits when their mean is subtracted."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from mercer.points import Points
 __all__ = ["lost_when_centred"]
 
 SAMPLE = 32
-"""Rows whose kernel values are looked at."""
+"""The number of rows in the sample."""
 LOST = 1e-4
-"""Rounding of the kernel values, relative to what is left of them, from which on outputs are off by as much or more."""
+"""The relative rounding error of centred kernel values above which `lost_when_centred` warns."""
 
 
 def lost_when_centred(K: KernelOperator, who: str) -> str | None:
-    r"""What to say where k(x, z) less its mean is rounding: k(x, x) against ½‖φ(x) − φ(z)‖², both means over a sample.
+    r"""A message if float64 keeps too few digits of k(x, z) less its mean, else None.
 
-    Rows far from the origin, such as times in seconds, have large inner products that differ by little. None where
-    enough digits are left, where the rows are equal, and for kernels of objects.
+    It compares the means of k(x, x) and of ½‖φ(x) − φ(z)‖² over a sample. Rows far from the origin, such as times in
+    seconds, have large inner products that differ by little. The result is also None if all rows are equal, and for
+    kernels of objects.
 
     >>> X = np.array([[0.0], [1.0], [3.0]])
     >>> lost_when_centred(KernelOperator("linear", X), "KernelPCA") is None
@@ -33,7 +34,7 @@ def lost_when_centred(K: KernelOperator, who: str) -> str | None:
         return None
     index = np.arange(0, K.shape[0], -(-K.shape[0] // SAMPLE))
     some = K.x.take(index).widened(np.float64)
-    # The kernel's own block, because a program of tiles takes longer to make than so few entries.
+    # By the kernel's own block, because compiling a program takes longer than these few entries.
     entries = K.block(index, index) if space.numbered else K.kernel.block(some.rows, some.rows)
     values = np.asarray(entries, np.float64)
     own = values.diagonal()
@@ -50,5 +51,5 @@ def lost_when_centred(K: KernelOperator, who: str) -> str | None:
 
 
 def _equal(points: Points) -> bool:
-    """Whether all points are one point, so that there is nothing to lose."""
+    """Whether all points are equal, so that centred values are 0."""
     return points.fingerprint() == points.take(np.zeros(len(points), np.intp)).fingerprint()

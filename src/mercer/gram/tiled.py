@@ -1,4 +1,4 @@
-"""A kernel on rows as the tile engine takes it: the plans of its matrix, or of parts of it, and their memory."""
+"""The plans of the tile engine for a kernel matrix or for parts of it, and their memory."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ __all__ = ["CHEAP_COLUMNS", "TiledOperator"]
 Array: TypeAlias = Any
 
 CHEAP_COLUMNS = 100
-"""Columns of the rows up to which entries are made again rather than kept for a check, or for working sets. It decides
-with which entries answers are checked, so the rates have no say."""
+"""The most features for which entries are recomputed, and not stored, for checks and for working sets. It does not
+depend on measured rates, because it decides by which entries solutions are checked."""
 
 CHUNK = 1 << 23
-"""Bytes of the columns that are copied at a time for a block of few rows."""
+"""Bytes of the columns' points that are copied at a time for a block of few rows."""
 ACROSS = 8
-"""Times as many columns as rows at a time at least, so that the rows are not copied too often."""
+"""A block of few rows is computed for at least this many times as many columns, so that rows are seldom copied."""
 
 
 class TiledOperator(Operator):
-    """K(X, Z), or K(X, X) without Z, by plans of the tile engine."""
+    """K(X, Z), or K(X, X) if Z is None, by plans of the tile engine."""
 
     kernel: Kernel
     x: Points
@@ -74,7 +74,7 @@ class TiledOperator(Operator):
         step = max(ACROSS * len(rows), CHUNK // (self.dtype.itemsize * self._width))
         if m <= step or not self._runs_as_program:
             return self._block_of(rows, columns, out)
-        # Some columns at a time: all of them would be copied for few rows.
+        # Some columns at a time, because a plan copies the points of its columns.
         every = np.arange(m) if columns is None else columns
         for j in range(0, m, step):
             some = every[j : j + step]
@@ -89,7 +89,7 @@ class TiledOperator(Operator):
         return out
 
     def _plan_for(self, rows: NDArray[np.intp] | None, columns: NDArray[np.intp] | None) -> Any:
-        """Tiles of K[rows, columns]; None is all of them."""
+        """The tiles of K[rows, columns]; None stands for all."""
         others, whole = self._others, rows is None and columns is None
         x = self.x if rows is None else self.x.take(rows, copy=False)
         square = others is self.x and rows is not None and columns is not None and np.array_equal(rows, columns)
@@ -105,13 +105,13 @@ class TiledOperator(Operator):
         return sweep.block_tiles(self.kernel, left, left if z is x else z.widened(self.dtype))
 
     def release(self) -> None:
-        """Let go of the copies of the rows, and of what is known of them; a later product makes them anew."""
+        """Free the copies of the rows; a later product makes new ones."""
         self._plan = None
         self.__dict__.pop("_data", None)
 
     @cached_property
     def copies(self) -> int:
-        """Bytes of the copies of the rows that a product is computed from; 0 for objects."""
+        """Bytes of the copies of the rows that products need; 0 for objects."""
         if not self.kernel.space.vectors or not all(self.shape):
             return 0
         if self._expression is not None and self._runs_as_program:
@@ -120,7 +120,7 @@ class TiledOperator(Operator):
         return sum(len(x) * x.columns * self.dtype.itemsize * (x.dtype != self.dtype) for x in self._sides)
 
     def copies_of(self, rows: int, columns: int) -> int:
-        """Bytes of the copies for a part of K with so many rows and columns."""
+        """Bytes of the copies for a part of K with these numbers of rows and columns."""
         return self.copies * (rows + columns) // sum(self.shape)
 
     @cached_property
@@ -129,7 +129,7 @@ class TiledOperator(Operator):
         return _data_of(self.x, self._others, self.dtype)
 
     def _self_pairs(self, rows: NDArray[np.intp] | None, columns: NDArray[np.intp] | None) -> NDArray[np.int64] | None:
-        """For each chosen row, the place among the chosen columns of the same point."""
+        """For each chosen row, the position of the same point among the chosen columns, or −1."""
         if not self.symmetric:
             return None
         place = np.full(self.shape[1], -1, np.int64)
@@ -139,17 +139,17 @@ class TiledOperator(Operator):
 
     @property
     def cheap(self) -> bool:
-        """Whether a product computes the entries about as fast as it would read stored ones: see `CHEAP_COLUMNS`."""
+        """Whether computing entries is about as fast as reading stored ones: see `CHEAP_COLUMNS`."""
         return self.native and self.x.columns <= CHEAP_COLUMNS
 
     @property
     def native(self) -> bool:
-        """Whether the compiled engine makes the entries from a traced formula, at the rates of a `Machine`."""
+        """Whether the compiled engine computes the entries from a traced formula."""
         return self._runs_as_program and backend.engine().capabilities.compiled
 
     @cached_property
     def _expression(self) -> Expression | None:
-        """The traced formula of a kernel of vectors."""
+        """The traced formula of a kernel on vectors; None for others."""
         return trace_or_none(self.kernel) if self.kernel.space.vectors else None
 
     @property
@@ -159,12 +159,12 @@ class TiledOperator(Operator):
 
     @property
     def _width(self) -> int:
-        """Columns of the rows; what stands for them where there are none."""
+        """The number of features, or an estimate for points that are not rows of a table."""
         return self.x.columns or 100
 
     def _work(self, r: int) -> float:
-        """Operations an entry, for `tiles.PIECE`. It fixes the order of sums, so the rates have no say."""
-        if self.kernel.prefers_large_blocks:  # it looks itself
+        """Operations for an entry, as `tiles.PIECE` counts them. Measured rates must not change the order of sums."""
+        if self.kernel.prefers_large_blocks:  # its loops check for interrupts themselves
             return 1e-6
         if not self._runs_as_program:
             return 20.0 + 0.5 * self._width
@@ -172,7 +172,7 @@ class TiledOperator(Operator):
 
 
 def _data_of(x: Points, z: Points, dtype: np.dtype[Any]) -> Data:
-    """Points that a traced kernel takes, for the engine."""
+    """The engine's data for points of a traced kernel."""
     assert isinstance(x, VectorPoints)
     assert isinstance(z, VectorPoints)
     return Data.of(x, z, dtype)

@@ -1,4 +1,4 @@
-"""Rows and a kernel in, tiles out: the plan of the tile engine for given data."""
+"""Plans of the tile engine for a kernel and rows, and sweeps over them."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ Array: TypeAlias = Any
 def program_tiles(expression: Expression, data: Data, self_pairs: Array | None) -> Tiles:
     """The tile engine's plan for a traced formula on dense rows.
 
-    `self_pairs` names, for each row of X, the row of Z that is the same point (−1: none).
+    `self_pairs` has, for each row of X, the index of the row of Z that is the same point, or −1.
     """
     return _build(_program(expression), data, self_pairs)
 
 
 def program_bytes(expression: Expression, data: Data) -> int:
-    """What the plan takes, at its making."""
+    """Bytes that the plan takes while it is made."""
     return data.bytes(_program(expression))
 
 
 @lru_cache(maxsize=256)
 def _programs(shape: Hashable) -> dict[str, Program]:
-    """Where the program of a formula is kept: making it takes as long as 10⁵ entries."""
+    """A cache for the program of a formula; compiling it takes as long as 10⁵ entries."""
     return {}
 
 
 def _program(expression: Expression) -> Program:
-    # Kept by the formula and not by the kernel, whose formula may read what changes: a global variable, its own state.
+    # Cached by the formula and not by the kernel, because a kernel's formula may change with the kernel's state.
     try:
         kept = _programs(canonical_form(expression))
     except TypeError:  # a view that cannot be hashed
@@ -71,13 +71,13 @@ def _build(program: Program, data: Data, self_pairs: Array | None) -> Tiles:
 
 
 def _within(dtype: np.dtype[Any], value: float) -> float:
-    """The number in this dtype's range: what is too large becomes the largest, for infinity times 0 is no number."""
+    """The number clipped to the range of the dtype, because infinity times 0 would be NaN."""
     most = float(np.finfo(dtype).max)
     return min(max(value, -most), most) if np.isfinite(value) else value
 
 
 LARGE_BLOCK = 1 << 24
-"""Entries of a block of a kernel whose blocks cost much less than their parts: 128 MB."""
+"""Entries of a block of a kernel that prefers large blocks: 128 MB."""
 
 
 def block_tiles(kernel: Kernel, x: Points, z: Points) -> Tiles:
@@ -92,22 +92,22 @@ def block_tiles(kernel: Kernel, x: Points, z: Points) -> Tiles:
     return reference.BlockTiles(len(x), len(z), evaluate_block, LARGE_BLOCK if kernel.prefers_large_blocks else 0)
 
 
-# ---- sweeps: bounded pieces of work, so that Ctrl-C and observers are heard ------------------------------------------
+# ---- sweeps: bounded pieces of work, with interrupt checks and events between them -----------------------------------
 
 PIECE = 1e8
 """Operations of one thread between two interrupt checks."""
 PANEL = 12
-"""Rows that the engine evaluates together at most: fewer would waste some of them."""
+"""The most rows that the engine evaluates together; pieces with fewer rows waste work."""
 OTHERS = 1 << 28
-"""Bytes for the sums that each thread of a symmetric product keeps for the other rows."""
+"""Bytes for the sums of other rows that all threads of a symmetric product keep."""
 NARROWEST = 4096
-"""Columns of a piece below which visiting each pair once no longer pays."""
+"""The number of columns of a piece below which computing each pair once does not pay off."""
 
 
 def pieces(tiles: Tiles, rows: int, columns: int, work: float, *, align: int = PANEL) -> Iterator[tuple[int, int]]:
-    """Runs of rows, each about `PIECE` of work at `work` operations an entry; emits their progress.
+    """Runs of rows of about `PIECE` operations for each thread, at `work` operations for an entry; emits progress.
 
-    They begin on multiples of `align` and, while that is little work, of the engine's row block.
+    Runs begin at multiples of the engine's row block, or of `align` if row blocks are too much work.
     """
     threads = backend.engine().threads()
     step = _multiple(PIECE * threads / max(work * columns, 1.0), tiles.row_block, align)
@@ -117,16 +117,16 @@ def pieces(tiles: Tiles, rows: int, columns: int, work: float, *, align: int = P
 
 
 def _multiple(wanted: float, unit: int, least: int) -> int:
-    """The largest multiple of `unit` up to `wanted`; where there is none, the largest of `least`, and at least that."""
+    """The largest multiple of `unit` up to `wanted`, else the largest multiple of `least`, but at least `least`."""
     count = int(min(wanted, 2.0**40))
     return count // unit * unit or max(count // least * least, least)
 
 
 def multiply(tiles: Tiles, V: Array, rows: int, work: float, symmetric: bool) -> Array:
-    """K V in float64; V is m × r of the tiles' own dtype, C-contiguous.
+    """K V in float64 for a C-contiguous m × r array V of the tiles' dtype.
 
-    Rectangular pieces: in a wide and flat one, what is done once per column (packing V, adding the threads' sums for
-    the other rows) would cost as much as the entries.
+    Pieces are about square: in wide and flat ones the work for each column (packing V, adding the threads' sums for
+    other rows) would cost as much as the entries.
     """
     m, r = V.shape
     out = np.zeros((rows, r))
@@ -143,7 +143,7 @@ def multiply(tiles: Tiles, V: Array, rows: int, work: float, symmetric: bool) ->
 
 
 def normal_product(tiles: Tiles, V: Array, weights: Array | None, rows: int, work: float) -> Array:
-    """Kᵀ diag(w) K V in float64, each entry computed once; V as for `multiply`, w float64."""
+    """Kᵀ diag(w) K V in float64 with each entry computed once; V is as for `multiply`, and w in float64."""
     out = np.zeros(V.shape)
     if out.size:
         for i0, i1 in pieces(tiles, rows, len(V), work, align=tiles.row_block):
@@ -152,7 +152,7 @@ def normal_product(tiles: Tiles, V: Array, weights: Array | None, rows: int, wor
 
 
 def _piece(block: int, rows: int, columns: int, r: int, work: float, symmetric: bool) -> tuple[int, int, bool]:
-    """Height and width of a product's pieces, and whether it visits each pair once."""
+    """The height and width of the pieces of a product, and whether it computes each pair once."""
     threads = backend.engine().threads()
     entries = PIECE * threads / work
     widest = OTHERS // (8 * r * threads)
@@ -161,5 +161,5 @@ def _piece(block: int, rows: int, columns: int, r: int, work: float, symmetric: 
     width = max(entries**0.5, NARROWEST)
     width = _multiple(min(width, widest) if symmetric else width, block, block)
     width = columns if width >= columns else width
-    # A whole number of blocks for each thread.
+    # Each thread gets a whole number of blocks.
     return _multiple(entries / width, block * threads, block), width, symmetric

@@ -1,4 +1,4 @@
-"""Linear operators that need not be matrices: sums, scalings, products, centring."""
+"""Linear operators that need not be stored as matrices: sums, multiples, products, centring."""
 
 from mercer.operators.arrays import product, row_blocks
 from mercer.operators.base import (

@@ -1,4 +1,4 @@
-"""Products and sums of rows of arrays, some rows at a time."""
+"""Products of arrays, and sums of their rows, some rows at a time."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ __all__ = ["Array", "add_moved", "add_rows", "as_floats", "product", "row_blocks
 Array = NDArray[Any]
 
 BLOCK_ELEMENTS, TALL_ELEMENTS = 1 << 18, 1 << 22
-"""2 MB of float64, a block of rows that stays in the second-level cache; and 32 MB."""
+"""Entries of a block of rows: 2 MB of float64, which fit the second-level cache, and 32 MB."""
 PIECE_ELEMENTS = 1 << 28
-"""Added in one call, between two interrupt checks."""
+"""Entries that are added in one call, between two interrupt checks."""
 
 
 def row_blocks(rows: int, columns: int, elements: int = BLOCK_ELEMENTS) -> Iterator[slice]:
-    """Slices that cover ``range(rows)`` so that a slice of that many columns has about ``elements`` entries.
+    """Slices that cover ``range(rows)``, each with about ``elements`` entries in rows of ``columns`` entries.
 
+    Examples
+    --------
     >>> list(row_blocks(5, 10, elements=20))
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
@@ -34,17 +36,19 @@ def row_blocks(rows: int, columns: int, elements: int = BLOCK_ELEMENTS) -> Itera
 
 
 def times(A: Array, V: Array) -> Array:
-    """A V by columns, the order in which BLAS is quickest with a tall A: two thirds of the time for 65 columns."""
+    """A V, column-major: for a tall A and 65 columns, BLAS takes two thirds of the time of the row-major product."""
     return np.asarray((V.T @ A.T).T)
 
 
 def product(A: Array, V: Array) -> Array:
-    """A V, row-major, for contiguous A and V of one dtype, by the BLAS that SciPy's factorisations stand on.
+    """A V, row-major, for contiguous A and V of one dtype, by the BLAS that SciPy's factorisations use.
 
-    NumPy's and SciPy's wheels bring an OpenBLAS each, whose idle threads spin for a while after their work and take the
-    cores from the other's: a product with 25 columns of 4000² float32 entries, between solves with a factor of 300
-    rows, took half of the time by SciPy's, on two cores.
+    NumPy's and SciPy's wheels each have an OpenBLAS of their own. Idle threads of one spin for a while after a call,
+    and take cores from the other. On two cores, products of 4000² float32 entries with 25 columns, between solves with
+    a factor of 300 rows, took half of the time with SciPy's BLAS.
 
+    Examples
+    --------
     >>> product(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0], [1.0]]))
     array([[3.],
            [7.]])
@@ -52,7 +56,7 @@ def product(A: Array, V: Array) -> Array:
     single, by_rows = A.dtype == np.float32, A.flags.c_contiguous
     if not A.size or not V.size:
         return np.zeros((len(A), V.shape[1]), A.dtype)
-    # What is row-major here is its transpose there, and nothing is copied: Vᵀ Aᵀ for A V.
+    # A row-major array is the transpose of a column-major one, so Vᵀ Aᵀ gives A V without copies.
     stored = A.T if by_rows else A
     if V.shape[1] == 1:
         gemv = blas.sgemv if single else blas.dgemv
@@ -62,21 +66,21 @@ def product(A: Array, V: Array) -> Array:
 
 
 def sums_of_rows(array: Array, of: Groups) -> NDArray[np.float64]:
-    """Σ wⱼ array[j] over the rows j of each group, in float64 whatever the dtype of the array."""
+    """Σ wⱼ array[j] over the rows j of each group, in float64."""
     out = np.zeros((of.size, array.shape[1]))
     add_rows(array, of.columns, of.labels, of.weights, out)
     return out
 
 
 def add_moved(array: Array, moves: Moves, out: NDArray[np.float64]) -> None:
-    """Take the rows that moved from the sums of their old groups, and add them to those of the new ones."""
+    """Subtract the rows that moved from the sums of their old groups, and add them to those of the new ones."""
     row, place = np.repeat(moves.columns, 2), np.stack([moves.old, moves.new], axis=1).ravel()
     w = np.ones(len(moves.columns)) if moves.weights is None else moves.weights
     add_rows(array, row, place, np.stack([-w, w], axis=1).ravel(), out)
 
 
 def add_rows(array: Array, row: Array, place: Array, weight: Array | None, out: NDArray[np.float64]) -> None:
-    """out[place[t]] += weight[t] array[row[t]] for one t after the other, in bounded pieces of work."""
+    """out[place[t]] += weight[t] array[row[t]] for t = 0, 1, …, in bounded pieces of work."""
     row, place = np.asarray(row, np.int64), np.asarray(place, np.int64)
     whole = array.flags.c_contiguous
     for some in row_blocks(len(row), array.shape[1], PIECE_ELEMENTS if whole else TALL_ELEMENTS):
@@ -86,15 +90,11 @@ def add_rows(array: Array, row: Array, place: Array, weight: Array | None, out: 
 
 
 def as_floats(array: ArrayLike, who: str, ndim: int) -> Array:
-    """The array as it is when it is float32 or float64, otherwise as float64; of so many dimensions, or an error."""
+    """The array in float64, or unchanged if it is float32 or float64; raise InvalidInput unless it has `ndim` axes."""
     A: Array = np.asarray(array)
     if A.ndim != ndim or A.dtype.kind not in "biuf":
         raise InvalidInput(
-            message(
-                who,
-                f"an array of shape {A.shape} and dtype {A.dtype}",
-                f"give {ndim} dimensions of real numbers",
-            )
+            message(who, f"an array of shape {A.shape} and dtype {A.dtype}", f"give {ndim} dimensions of real numbers")
         )
     kept: tuple[Any, ...] = (np.float32, np.float64)
     return A if A.dtype in kept else A.astype(np.float64)

@@ -1,4 +1,4 @@
-"""The contract of an operator, arrays as operators, and the algebra that keeps operators operators."""
+"""The base class of operators, arrays as operators, and sums, products and other compositions of operators."""
 
 from __future__ import annotations
 
@@ -45,23 +45,29 @@ __all__ = [
 class Operator(GroupSums, LinearOperator):  # type: ignore[misc]
     r"""V ↦ A V for a real m × n matrix A that need not exist in memory.
 
-    A subclass owes ``_matmat(V)``: V is a 2-D array of float32 or float64, and the result has V's dtype. All else is
-    derived from it, at a cost, and may be overridden: ``_transpose()``, ``diagonal()``, ``rows(I)``,
-    ``_rows_times(index, V)``, ``_normal_product(V, weights)``, ``principal(I)``, ``fill(out)``, ``group_sums(labels)``,
-    ``several_group_sums(labellings)``, ``moved_sums(sums, ...)``, ``_astype(dtype)``.
+    A subclass must have ``_matmat(V)``: V is a 2-D array of float32 or float64, and the result has V's dtype. All other
+    methods follow from it, and a subclass overrides those for which it knows a faster way: ``_transpose()``,
+    ``diagonal()``, ``rows(I)``, ``_rows_times(index, V)``, ``_normal_product(V, weights)``, ``principal(I)``,
+    ``fill(out)``, ``group_sums(labels)``, ``several_group_sums(labellings)``, ``moved_sums(sums, ...)``,
+    ``_astype(dtype)``.
 
-    **Dtype.** ``A @ V`` has the dtype of V: float32 for a float32 V, float64 for every other real one, and a float64
-    product is accumulated in float64 even when the entries of A are float32. ``A.dtype`` is the dtype of the entries,
-    which is what ``toarray()``, ``rows(I)``, ``block(I, J)`` and ``diagonal()`` return.
+    **Dtype.** ``A @ V`` has the dtype of V: float32 for a float32 V, and float64 for every other real V. A float64
+    product is accumulated in float64 even if the entries of A are float32. ``A.dtype`` is the dtype of the entries, and
+    of the results of ``toarray()``, ``rows(I)``, ``block(I, J)`` and ``diagonal()``.
 
     Parameters
     ----------
     shape : (int, int)
-        Number of rows and of columns.
-    dtype : dtype
-        Of the entries: float32 or float64.
+        The numbers of rows and of columns.
+    dtype : float32 or float64
+        The dtype of the entries.
     symmetric : bool
         Whether A = Aᵀ holds by construction. Solvers rely on it.
+
+    Raises
+    ------
+    InvalidInput
+        For another dtype, and for a symmetric operator whose shape is not square.
 
     Examples
     --------
@@ -83,7 +89,7 @@ class Operator(GroupSums, LinearOperator):  # type: ignore[misc]
         if symmetric and shape[0] != shape[1]:
             raise self._invalid(f"symmetric=True with shape {shape}", "give a square shape")
 
-    # What a subclass owes, and may do better.
+    # ---- methods that a subclass must have or may override -----------------------------------------------------------
 
     @abstractmethod
     def _matmat(self, V: Array) -> Array:
@@ -94,7 +100,7 @@ class Operator(GroupSums, LinearOperator):  # type: ignore[misc]
         return self if self.symmetric else Transposed(self)
 
     def _rmatmat(self, U: Array) -> Array:
-        """Aᵀ U from the columns of A: correct for every operator, and as dear as the whole matrix."""
+        """Aᵀ U from the columns of A: correct for every operator, but as expensive as the whole matrix."""
         if self.symmetric:
             return self._matmat(U)
         out = np.empty((self.shape[1], U.shape[1]), U.dtype)
@@ -103,7 +109,7 @@ class Operator(GroupSums, LinearOperator):  # type: ignore[misc]
         return out
 
     def release(self) -> None:
-        """Let go of what is kept for the next product, if anything: it is made anew then."""
+        """Free memory that is kept for further products; they allocate it again."""
 
     @property
     def symmetric(self) -> bool:
@@ -111,7 +117,7 @@ class Operator(GroupSums, LinearOperator):  # type: ignore[misc]
         return bool(self._symmetric)
 
     def diagonal(self) -> Array:
-        """The entries Aᵢᵢ, from products with unit vectors unless the class knows better."""
+        """The entries Aᵢᵢ, by default from products with unit vectors."""
         size = min(self.shape)
         out = np.empty(size, self.dtype)
         for J in row_blocks(size, self.shape[0]):
@@ -121,13 +127,10 @@ class Operator(GroupSums, LinearOperator):  # type: ignore[misc]
     def rows(self, I: ArrayLike | slice) -> Array:
         """The rows A[I, :] as an array of A's dtype; I is a slice, integers, or a mask."""
         index = self._index(I, 0)
-        return np.asarray(
-            self._transpose()._matmat(_units(self.shape[0], index, self.dtype)).T,
-            order="C",
-        )
+        return np.asarray(self._transpose()._matmat(_units(self.shape[0], index, self.dtype)).T, order="C")
 
     def rows_times(self, I: ArrayLike | slice, V: ArrayLike) -> Array:
-        """A[I, :] V, a few rows at a time; of V's dtype, float64 sums for a float64 V."""
+        """A[I, :] V in V's dtype, some rows at a time, with float64 sums for a float64 V."""
         index, X = self._index(I, 0), _real(V, type(self).__name__)
         if X.ndim != 2 or X.shape[0] != self.shape[1]:
             raise self._invalid(f"rows of shape {self.shape} times {X.shape}", f"give {self.shape[1]} rows")
@@ -140,8 +143,10 @@ class Operator(GroupSums, LinearOperator):  # type: ignore[misc]
         return out
 
     def block_times(self, I: ArrayLike | slice, J: ArrayLike | slice, V: ArrayLike) -> Array:
-        """A[I, J] V, a few rows at a time; of V's dtype, float64 sums for a float64 V.
+        """A[I, J] V in V's dtype, some rows at a time, with float64 sums for a float64 V.
 
+        Examples
+        --------
         >>> from mercer.operators import Dense
         >>> Dense([[1.0, 2.0], [3.0, 4.0]]).block_times([1], [0, 1], [[1.0], [10.0]])
         array([[43.]])
@@ -159,10 +164,12 @@ class Operator(GroupSums, LinearOperator):  # type: ignore[misc]
         return out
 
     def normal_product(self, V: ArrayLike, weights: ArrayLike | None = None) -> Array:
-        """Aᵀ diag(w) A V, the product of the normal equations; of V's dtype.
+        """Aᵀ diag(w) A V, the product of the normal equations, in V's dtype.
 
-        Two products unless the class can have both from entries that are there once.
+        By default it takes two products; a subclass may compute each entry of A only once.
 
+        Examples
+        --------
         >>> from mercer.operators import Dense
         >>> Dense([[1.0, 2.0], [3.0, 4.0]]).normal_product([1.0, 0.0], weights=[1.0, 10.0])
         array([ 91., 122.])
@@ -178,24 +185,26 @@ class Operator(GroupSums, LinearOperator):  # type: ignore[misc]
 
     def _normal_product(self, V: Array, weights: NDArray[np.float64] | None) -> Array:
         images = self._matmat(V)
-        if weights is not None:  # in float64: a float32 image times a weight may be beyond its range
+        if weights is not None:  # in float64, because the products may overflow in float32
             images = weights[:, None] * images
         return np.asarray(self._transpose()._matmat(images), V.dtype)
 
     def row_space(self, I: ArrayLike | slice) -> Array:
-        """Vectors of the row space of A from its rows I, one for each: the rows, or what is cheaper than those."""
+        """A vector of the row space of A for each of the rows I: the rows, or combinations of them that cost less."""
         return self.rows(I)
 
     def block(self, I: ArrayLike | slice, J: ArrayLike | slice) -> Array:
-        """The entries A[I, J] (their outer product, as ``A.toarray()[np.ix_(I, J)]``)."""
+        """The entries A[I, J] for all pairs of indices, as ``A.toarray()[np.ix_(I, J)]``."""
         rows, columns = self._index(I, 0), self._index(J, 1)
         if self.symmetric and len(columns) < len(rows):
             return np.asarray(self.rows(columns)[:, rows].T, order="C")
         return np.asarray(self.rows(rows)[:, columns], order="C")
 
     def principal(self, I: ArrayLike | slice) -> Operator:
-        """A[I, I] of a square A as an operator; each row is named once.
+        """A[I, I] of a square A as an operator; the indices must differ.
 
+        Examples
+        --------
         >>> from mercer.operators import Dense
         >>> Dense([[2.0, 1.0], [1.0, 3.0]]).principal([1]).toarray()
         array([[3.]])
@@ -203,11 +212,11 @@ class Operator(GroupSums, LinearOperator):  # type: ignore[misc]
         return Submatrix(self, self._index(I, 0))
 
     def entries(self) -> Any:
-        """What the engine reads A[i, j] from: an array, or tiles that make them; None where there is neither."""
+        """An array, or tiles, from which the engine can read single entries; None if there is neither."""
         return None
 
     def fill(self, out: Array) -> Array:
-        """Write A into ``out``, with no other n × n array beside it, and return it."""
+        """Write A into ``out`` without another n × n array, and return it."""
         self._check_out(out)
         for rows in row_blocks(*self.shape):
             out[rows] = self.rows(rows)
@@ -222,12 +231,7 @@ class Operator(GroupSums, LinearOperator):  # type: ignore[misc]
 
     def toarray(self, dtype: DTypeLike | None = None) -> Array:
         """A as an array, of A's dtype unless another is given."""
-        return self.fill(
-            np.empty(
-                self.shape,
-                self.dtype if dtype is None else _entry_dtype(dtype, "toarray"),
-            )
-        )
+        return self.fill(np.empty(self.shape, self.dtype if dtype is None else _entry_dtype(dtype, "toarray")))
 
     def astype(self, dtype: DTypeLike) -> Operator:
         """The same operator with entries of another dtype."""
@@ -237,24 +241,18 @@ class Operator(GroupSums, LinearOperator):  # type: ignore[misc]
     def _astype(self, dtype: np.dtype[Any]) -> Operator:
         return Cast(self, dtype)
 
-    # SciPy's protocol, spoken in our classes.
+    # ---- SciPy's protocol --------------------------------------------------------------------------------------------
 
     def matmat(self, X: ArrayLike) -> Array:
         V = _real(X, type(self).__name__)
         if V.ndim != 2 or V.shape[0] != self.shape[1]:
-            raise self._invalid(
-                f"shape {self.shape} times an array of shape {V.shape}",
-                f"give {self.shape[1]} rows",
-            )
+            raise self._invalid(f"shape {self.shape} times an array of shape {V.shape}", f"give {self.shape[1]} rows")
         return self._matmat(V)
 
     def matvec(self, x: ArrayLike) -> Array:
         v = _real(x, type(self).__name__)
         if v.shape not in ((self.shape[1],), (self.shape[1], 1)):
-            raise self._invalid(
-                f"shape {self.shape} times an array of shape {v.shape}",
-                f"give {self.shape[1]} rows",
-            )
+            raise self._invalid(f"shape {self.shape} times an array of shape {v.shape}", f"give {self.shape[1]} rows")
         return self._matmat(v.reshape(-1, 1)).reshape(self.shape[:1] + v.shape[1:])
 
     def rmatmat(self, X: ArrayLike) -> Array:
@@ -274,19 +272,19 @@ class Operator(GroupSums, LinearOperator):  # type: ignore[misc]
 
     @property
     def T(self) -> Operator:
-        """Aᵀ as an operator; A itself when it is symmetric."""
+        """Aᵀ as an operator; A itself if it is symmetric."""
         return self._transpose()
 
     def dot(self, x: Any) -> Any:
         if isinstance(x, Real):
             return Scaled(self, float(x))
-        if isinstance(x, LinearOperator) or issparse(x):
+        if _is_operator(x):
             return Product(self, as_operator(x))
         v = np.asarray(x)
         return self.matvec(v) if v.ndim == 1 else self.matmat(v)
 
     def _rdot(self, x: Any) -> Any:
-        if isinstance(x, LinearOperator) or issparse(x):
+        if _is_operator(x):
             return Product(as_operator(x), self)
         v = np.asarray(x)
         return self.rmatvec(v) if v.ndim == 1 else self.rmatmat(v.T).T
@@ -330,12 +328,11 @@ class Operator(GroupSums, LinearOperator):  # type: ignore[misc]
     def __pow__(self, p: Any) -> Operator:
         if not isinstance(p, Integral) or p < 1 or self.shape[0] != self.shape[1]:
             raise self._invalid(
-                f"shape {self.shape} to the power {p!r}",
-                "give a square operator and a positive integer",
+                f"shape {self.shape} to the power {p!r}", "give a square operator and a positive integer"
             )
         return self if p == 1 else Product(*[self] * int(p))
 
-    # Helpers.
+    # ---- checks ------------------------------------------------------------------------------------------------------
 
     def _columns(self, J: slice | NDArray[np.intp]) -> Array:
         return self._matmat(_units(self.shape[1], J, self.dtype))
@@ -351,16 +348,14 @@ class Operator(GroupSums, LinearOperator):  # type: ignore[misc]
             return np.empty(0, np.intp)
         if index.ndim != 1 or index.dtype.kind not in "iu" or index.min() < -size or index.max() >= size:
             raise self._invalid(
-                f"index {I!r} along an axis of {size}",
-                f"give integers below {size}, a slice or a mask",
+                f"index {I!r} along an axis of {size}", f"give integers below {size}, a slice or a mask"
             )
         return np.asarray(np.where(index < 0, index + size, index), np.intp)
 
     def _check_out(self, out: Array) -> None:
         if out.shape != self.shape:
             raise self._invalid(
-                f"shape {self.shape} into an array of shape {out.shape}",
-                "give an array of the same shape",
+                f"shape {self.shape} into an array of shape {out.shape}", "give an array of the same shape"
             )
 
     def _invalid(self, given: str, do: str) -> InvalidInput:
@@ -368,17 +363,18 @@ class Operator(GroupSums, LinearOperator):  # type: ignore[misc]
 
 
 class Dense(Operator):
-    """V ↦ A V for an array A, which is not copied when it is float32 or float64.
+    """V ↦ A V for an array A, which is not copied if it is float32 or float64.
 
-    A float32 array times a float64 V is accumulated in float64 over blocks of rows: no float64 copy of A is made.
+    The product of a float32 array and a float64 V is accumulated in float64 over blocks of rows, without a float64 copy
+    of A.
 
     Parameters
     ----------
     array : array-like of shape (m, n)
     symmetric : bool, optional
-        Whether the array equals its transpose; looked up in the array when it is first asked for.
+        Whether the array equals its transpose; by default the array is compared when `symmetric` is first read.
     beside_lapack : bool
-        Products by `product`: for those between factorisations and triangular solves.
+        Whether to use `product`, which is faster between factorisations and triangular solves.
 
     Examples
     --------
@@ -406,7 +402,7 @@ class Dense(Operator):
         if V.dtype == np.float32:
             return np.asarray(times(self.array, V.astype(np.float64)), np.float32)
         out = np.empty((V.shape[1], self.shape[0])).T
-        # Taller blocks for a large matrix: a product of few rows with V would be bound by reading V.
+        # Taller blocks for a large matrix, because a product of few rows would mostly read V.
         elements = min(max(BLOCK_ELEMENTS, self.array.size // 12), TALL_ELEMENTS)
         wide = np.empty((0, self.shape[1]))
         for rows in row_blocks(self.shape[0], self.shape[1], elements):
@@ -443,7 +439,9 @@ class Dense(Operator):
     def several_group_sums(
         self, labellings: Sequence[ArrayLike], groups: int, weights: ArrayLike | None = None
     ) -> Iterator[NDArray[np.float64]]:
-        """Of a symmetric array in one pass for as many labellings as have sums of an eighth of the array's size."""
+        """The sums of each labelling. A symmetric array is read once for many labellings, whose sums take an eighth of
+        its size.
+        """
         if not self.symmetric:
             yield from super().several_group_sums(labellings, groups, weights)
             return
@@ -460,7 +458,7 @@ class Dense(Operator):
 
     def moved_sums(
         self, sums: NDArray[np.float64], columns: ArrayLike, old: ArrayLike, new: ArrayLike,
-        weights: ArrayLike | None = None,
+        weights: ArrayLike | None = None
     ) -> NDArray[np.float64]:  # fmt: skip
         if not self.symmetric:
             return super().moved_sums(sums, columns, old, new, weights)
@@ -512,7 +510,7 @@ class Transposed(Operator):
 
 
 class Cast(Operator):
-    """V ↦ A V, with entries rounded to another dtype where entries are asked for."""
+    """V ↦ A V, whose entries are returned in another dtype; products are those of A."""
 
     def __init__(self, A: Operator, dtype: DTypeLike) -> None:
         self.A = A
@@ -541,7 +539,7 @@ class Cast(Operator):
 
 
 class Foreign(Operator):
-    """V ↦ A V for a SciPy LinearOperator or sparse matrix A that is not ours."""
+    """V ↦ A V for a SciPy LinearOperator or a sparse matrix A."""
 
     def __init__(self, A: Any) -> None:
         self.A = aslinearoperator(A)
@@ -549,7 +547,7 @@ class Foreign(Operator):
         super().__init__(self.A.shape, dtype)
 
     def _matmat(self, V: Array) -> Array:
-        if V.shape[1] == 0:  # SciPy stacks the products with the columns, of which there must be one
+        if V.shape[1] == 0:  # SciPy stacks the products with the columns, and fails without columns
             return np.empty((self.shape[0], 0), V.dtype)
         return np.asarray(self.A.matmat(V), V.dtype)
 
@@ -558,7 +556,7 @@ class Foreign(Operator):
             return np.empty((self.shape[1], 0), U.dtype)
         try:
             return np.asarray(self.A.rmatmat(U), U.dtype)
-        except (NotImplementedError, TypeError):  # SciPy's two ways to say that no adjoint was given
+        except (NotImplementedError, TypeError):  # what SciPy raises if an operator has no adjoint
             return super()._rmatmat(U)
 
 
@@ -571,13 +569,7 @@ class Sum(Operator):
         )
         shapes = [t.shape for t in self.terms]
         if not shapes or len(set(shapes)) > 1:
-            raise InvalidInput(
-                message(
-                    "Sum",
-                    f"terms of shapes {shapes}",
-                    "give one or more terms of one shape",
-                )
-            )
+            raise InvalidInput(message("Sum", f"terms of shapes {shapes}", "give one or more terms of one shape"))
         dtype = np.result_type(*(t.dtype for t in self.terms))
         super().__init__(shapes[0], dtype, symmetric=all(t.symmetric for t in self.terms))
 
@@ -642,7 +634,7 @@ class Scaled(Operator):
 
 
 class Product(Operator):
-    """V ↦ A₁ (A₂ (… V)); known to be symmetric when the factors read the same transposed and backwards."""
+    """V ↦ A₁ (A₂ (… V)); it is symmetric if the transposes of the factors, in reverse order, are the factors."""
 
     def __init__(self, *factors: Operator) -> None:
         self.factors: tuple[Operator, ...] = tuple(
@@ -650,13 +642,7 @@ class Product(Operator):
         )
         shapes = [f.shape for f in self.factors]
         if not shapes or any(a[1] != b[0] for a, b in pairwise(shapes)):
-            raise InvalidInput(
-                message(
-                    "Product",
-                    f"factors of shapes {shapes}",
-                    "make the inner sizes equal",
-                )
-            )
+            raise InvalidInput(message("Product", f"factors of shapes {shapes}", "make the inner sizes equal"))
         mirrored = all(_transposes(f, g) for f, g in zip(self.factors, reversed(self.factors), strict=True))
         dtype = np.result_type(*(f.dtype for f in self.factors))
         super().__init__((shapes[0][0], shapes[-1][1]), dtype, symmetric=mirrored)
@@ -680,7 +666,7 @@ class Product(Operator):
 
 
 class Submatrix(Operator):
-    """A[I, I] for rows I, each named once.
+    """A[I, I] for different indices I.
 
     Examples
     --------
@@ -693,7 +679,7 @@ class Submatrix(Operator):
         self.A, self.index = A, A._index(index, 0)
         if A.shape[0] != A.shape[1] or len(np.unique(self.index)) < len(self.index):
             given = f"{len(self.index)} rows of a matrix of shape {A.shape}"
-            raise InvalidInput(message("Submatrix", given, "give rows of a square one, each once"))
+            raise InvalidInput(message("Submatrix", given, "give different rows of a square matrix"))
         super().__init__((len(self.index), len(self.index)), A.dtype, symmetric=A.symmetric)
 
     def _matmat(self, V: Array) -> Array:
@@ -722,23 +708,25 @@ class Submatrix(Operator):
 
 
 def as_operator(A: Any) -> Operator:
-    """Ours as it is; a SciPy operator or sparse matrix wrapped; a 2-D array as ``Dense``."""
+    """A as an `Operator`: a SciPy operator or sparse matrix becomes `Foreign`, and a 2-D array `Dense`."""
     if isinstance(A, Operator):
         return A
-    if isinstance(A, LinearOperator) or issparse(A):
-        return Foreign(A)
-    return Dense(A)
+    return Foreign(A) if _is_operator(A) else Dense(A)
+
+
+def _is_operator(A: Any) -> bool:
+    return isinstance(A, LinearOperator) or issparse(A)
 
 
 def _transposes(f: Operator, g: Operator) -> bool:
-    """Whether g is fᵀ, as far as identity of objects tells."""
+    """Whether g is known to be fᵀ, by the identity of objects."""
     if f is g:
         return f.symmetric
     return (isinstance(f, Transposed) and f.A is g) or (isinstance(g, Transposed) and g.A is f)
 
 
 def _units(size: int, index: slice | NDArray[np.intp], dtype: DTypeLike) -> Array:
-    """The columns of the identity that ``index`` names."""
+    """The columns of the identity with these indices."""
     columns = np.arange(size)[index]
     E = np.zeros((size, len(columns)), dtype)
     E[columns, np.arange(len(columns))] = 1

@@ -1,4 +1,4 @@
-"""Rows of an operator that are kept, the least recently used giving way."""
+"""A cache of an operator's rows, which drops the least recently used ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,18 @@ __all__ = ["CachedRows"]
 
 
 class CachedRows(Operator):
-    """V ↦ A V; the rows of A that were asked for are kept, up to `size` bytes.
+    """V ↦ A V with a cache of rows of A.
+
+    Parameters
+    ----------
+    A : Operator
+    size : int
+        The size of the cache in bytes.
+
+    Attributes
+    ----------
+    computed : int
+        How many rows were computed so far.
 
     Examples
     --------
@@ -33,7 +44,6 @@ class CachedRows(Operator):
         self.A, m = A, A.shape[0]
         places = min(m, size // max(1, A.shape[1] * A.dtype.itemsize))
         self.computed = 0
-        """Rows that were computed so far."""
         self._kept = np.empty((places, A.shape[1]), A.dtype)
         self._place = np.full(m, -1, np.intp)
         self._owner = np.full(places, -1, np.intp)
@@ -54,7 +64,7 @@ class CachedRows(Operator):
         return Dense(self.rows(index)[:, index], symmetric=self.symmetric)
 
     def _block_times(self, rows: NDArray[np.intp], columns: NDArray[np.intp], V: Array) -> Array:
-        """By the kept rows where A is symmetric: those of the columns, some at a time."""
+        """A[I, J] V; for a symmetric A by the cached rows J, some at a time."""
         if not self.symmetric:
             return self.A._block_times(rows, columns, V)
         out = np.zeros((len(rows), V.shape[1]), V.dtype)
@@ -81,7 +91,7 @@ class CachedRows(Operator):
         return out if np.array_equal(back, np.arange(len(wanted))) else out[back]
 
     def _keep(self, new: NDArray[np.intp], fresh: Array) -> None:
-        """Put rows in the places that were not used for longest, none of them in this call."""
+        """Store rows in place of the least recently used ones, but not of rows that this call uses."""
         old = np.argsort(self._used, kind="stable")
         places = old[self._used[old] < self._clock][: len(new)]
         taken = self._owner[places]

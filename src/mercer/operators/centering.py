@@ -1,4 +1,4 @@
-"""Centring in feature space without a centred matrix, and row-and-column weights."""
+"""Centring in feature space without a centred matrix, and weights of rows and columns."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ Floats = NDArray[np.float64]
 
 
 class Centered(Operator):
-    r"""V ↦ H A Hᵀ V with H = I − 1wᵀ/Σw, for a square A; with no weights H v = v − mean(v).
+    r"""V ↦ H A Hᵀ V with H = I − 1wᵀ/Σw, for a square A; without weights H v = v − mean(v).
 
-    H is never a matrix. Means are taken and subtracted in float64 whatever the dtype of A and V, because in float32 the
-    rounding of a large common offset drowns the small eigenvalues.
+    H is not stored. Means are computed and subtracted in float64, because in float32 the rounding of a large common
+    offset would exceed small eigenvalues.
 
     Parameters
     ----------
     A : Operator of shape (n, n)
     weights : array-like of shape (n,), optional
-        Non-negative weights of the mean that is subtracted; 1 for every row unless given.
+        Non-negative weights of the mean, by default 1.
 
     Attributes
     ----------
     row_means, column_means : array of shape (n,)
-        A w/Σw and Aᵀ w/Σw in float64, computed once when they are first asked for.
+        A w/Σw and Aᵀ w/Σw in float64, computed when they are first read.
     grand_mean : float
         wᵀ A w/(Σw)².
 
@@ -52,11 +52,7 @@ class Centered(Operator):
         n = A.shape[0]
         if A.shape != (n, n) or n == 0:
             raise InvalidInput(
-                message(
-                    "Centered",
-                    f"an operator of shape {A.shape}",
-                    "give a square one that is not empty",
-                )
+                message("Centered", f"an operator of shape {A.shape}", "give a square one that is not empty")
             )
         self.A = A
         self.weights = None if weights is None else _weights(weights, n)
@@ -67,12 +63,12 @@ class Centered(Operator):
         return self._left(self.A._matmat(self._right(V)))
 
     def _left(self, Y: Array) -> Array:
-        """H Y = Y − 1 (wᵀY)/Σw, of the dtype of Y with the mean in float64."""
+        """H Y = Y − 1 (wᵀY)/Σw in the dtype of Y, with means in float64."""
         mean = Y.mean(axis=0, dtype=np.float64) if self.weights is None else self._share @ Y
         return np.asarray(Y - mean.astype(Y.dtype))
 
     def _right(self, V: Array) -> Array:
-        """Hᵀ V = V − w (1ᵀV)/Σw; it is H V where all weights are the same."""
+        """Hᵀ V = V − w (1ᵀV)/Σw, which is H V if all weights are equal."""
         if self.weights is None:
             return self._left(V)
         return np.asarray(V - self._share[:, None] * V.sum(axis=0), V.dtype)
@@ -103,8 +99,8 @@ class Centered(Operator):
         )
 
     def row_space(self, I: ArrayLike | slice) -> Array:
-        """(eᵢ − m)ᵀ A H with m the mean of the eᵢ: of the row space of H A H, since eᵢ − m sums to zero, and with no
-        need of the column means, which cost a product.
+        """(eᵢ − m)ᵀ A H with the mean m of the eᵢ. These are in the row space of H A H, because the entries of eᵢ − m
+        sum to 0, and they do not need the column means, which cost a product.
         """
         if self.weights is not None:
             return self.rows(I)
@@ -128,8 +124,10 @@ class Centered(Operator):
 
 
 class Weighted(Operator):
-    """V ↦ diag(s) A diag(s) V for a square A: the system of a weighted ridge with s = √(sample weight).
+    """V ↦ diag(s) A diag(s) V for a square A: the system of a weighted ridge regression with s = √(sample weight).
 
+    Examples
+    --------
     >>> from mercer.operators import Dense
     >>> Weighted(Dense([[1.0, 1.0], [1.0, 1.0]]), [1.0, 2.0]).toarray()
     array([[1., 2.],
@@ -168,23 +166,20 @@ class Weighted(Operator):
 
 
 def center_cross(
-    K_rows: ArrayLike,
-    column_means: ArrayLike,
-    grand_mean: float,
-    weights: ArrayLike | None = None,
+    K_rows: ArrayLike, column_means: ArrayLike, grand_mean: float, weights: ArrayLike | None = None
 ) -> Array:
     """k̃(x, xⱼ) = k(x, xⱼ) − meanⱼ k(x, xⱼ) − column_meansⱼ + grand_mean, in float64, returned in the dtype of the rows.
 
     Parameters
     ----------
     K_rows : array-like of shape (m, n)
-        Kernel between m new rows and all n training rows.
+        Kernel values of m new rows with all n training rows.
     column_means : array-like of shape (n,)
-        Of the training matrix: ``Centered.column_means``.
+        ``Centered.column_means`` of the training matrix.
     grand_mean : float
-        Of the training matrix: ``Centered.grand_mean``.
+        ``Centered.grand_mean`` of the training matrix.
     weights : array-like of shape (n,), optional
-        The weights that ``Centered`` was given.
+        The weights of ``Centered``.
 
     Examples
     --------
@@ -193,10 +188,7 @@ def center_cross(
     >>> center_cross([[4.0, 2.0]], A.column_means, A.grand_mean)
     array([[ 0.5, -0.5]])
     """
-    rows, means = (
-        as_floats(K_rows, "center_cross", 2),
-        np.asarray(column_means, np.float64),
-    )
+    rows, means = (as_floats(K_rows, "center_cross", 2), np.asarray(column_means, np.float64))
     m, n = rows.shape
     if means.shape != (n,) or n == 0:
         given = f"rows of shape {rows.shape} and column means of shape {means.shape}"
@@ -216,11 +208,5 @@ def _weights(weights: ArrayLike, n: int) -> Floats:
     w = np.asarray(weights, np.float64)
     if w.shape != (n,) or not np.all(np.isfinite(w)) or np.any(w < 0) or not np.any(w > 0):
         given = f"weights of shape {w.shape} for {n} rows, or negative, not finite, or all 0"
-        raise InvalidInput(
-            message(
-                "Centered",
-                given,
-                "give one non-negative weight for each row, not all 0",
-            )
-        )
+        raise InvalidInput(message("Centered", given, "give one non-negative weight for each row, not all 0"))
     return w

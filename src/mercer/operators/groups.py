@@ -1,4 +1,4 @@
-"""Columns in groups, and what their sums become when some of them move."""
+"""Sums of an operator's columns by groups, and their update after some columns changed their group."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["GroupSums", "Groups", "Moves"]
 
 
 class Groups(NamedTuple):
-    """Columns, the group of each, how many groups there are, and the weights of the columns, if any."""
+    """Columns, the group of each, the number of groups, and the weights of the columns or None."""
 
     columns: NDArray[np.intp]
     labels: NDArray[Any]
@@ -24,7 +24,7 @@ class Groups(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """Columns that moved, the groups of each before and now, and the weights of the columns, if any."""
+    """Columns that moved, their groups before and after, and the weights of the columns or None."""
 
     columns: NDArray[np.intp]
     old: NDArray[Any]
@@ -33,9 +33,9 @@ class Moves(NamedTuple):
 
 
 class GroupSums(ABC):
-    """The sums of an operator's columns by groups, from its products: each may be overridden by what costs less."""
+    """Sums of an operator's columns by groups, from products; a subclass may override them with faster ways."""
 
-    shape: Any  # as SciPy's class leaves it
+    shape: Any  # untyped in SciPy's class
 
     @abstractmethod
     def _matmat(self, V: NDArray[Any]) -> NDArray[Any]: ...
@@ -49,18 +49,18 @@ class GroupSums(ABC):
     def group_sums(
         self, labels: ArrayLike, groups: int | None = None, weights: ArrayLike | None = None, columns: Any = None
     ) -> NDArray[np.float64]:
-        """Sᵢ₉ = Σ wⱼ Aᵢⱼ over the columns j of group g.
+        """S[i, g] = Σ wⱼ Aᵢⱼ over the columns j of group g.
 
         Parameters
         ----------
         labels : integers of shape (m,)
             The group of each column, from 0.
         groups : int, optional
-            How many groups there are; by default up to the largest label.
+            The number of groups, by default the largest label + 1.
         weights : array of shape (m,), optional
             wⱼ, 1 by default.
         columns : integers of shape (m,), optional
-            The columns that are summed, each named once; all of them by default.
+            The columns to sum, without duplicates; by default all.
 
         Returns
         -------
@@ -81,8 +81,10 @@ class GroupSums(ABC):
     def several_group_sums(
         self, labellings: Sequence[ArrayLike], groups: int, weights: ArrayLike | None = None
     ) -> Iterator[NDArray[np.float64]]:
-        """``group_sums(labels, groups, weights)`` of each labelling in turn; of several in one pass where that is less.
+        """``group_sums(labels, groups, weights)`` for each labelling; a subclass may compute several in one pass.
 
+        Examples
+        --------
         >>> from mercer.operators import Dense
         >>> [one.tolist() for one in Dense([[1.0, 2.0], [2.0, 5.0]]).several_group_sums([[0, 0], [1, 0]], 2)]
         [[[3.0, 0.0], [7.0, 0.0]], [[2.0, 1.0], [5.0, 2.0]]]
@@ -93,20 +95,22 @@ class GroupSums(ABC):
         self, sums: NDArray[np.float64], columns: ArrayLike, old: ArrayLike, new: ArrayLike,
         weights: ArrayLike | None = None,
     ) -> NDArray[np.float64]:  # fmt: skip
-        """The `sums` by group after some columns moved, from these columns alone.
-
-        Columns are grouped by (where from, where to): each is visited once.
+        """The sums by groups after some columns moved, computed from these columns alone.
 
         Parameters
         ----------
         sums : array of shape (n, groups)
-            What `group_sums` gave before; it stays as it is.
+            The former result of `group_sums`, which is not changed.
         columns : integers of shape (m,)
-            Those that moved, each named once.
+            The columns that moved, without duplicates.
         old, new : integers of shape (m,)
-            Their groups before and now.
+            Their groups before and after.
         weights : array of shape (m,), optional
-            Of these columns, 1 by default.
+            The weights of these columns, 1 by default.
+
+        Returns
+        -------
+        array of shape (n, groups), float64
 
         Examples
         --------
@@ -118,7 +122,7 @@ class GroupSums(ABC):
         """
         of, k, out = self._moves(sums, columns, old, new, weights), sums.shape[1], sums.copy()
         moves, move = np.unique(of.old * k + of.new, return_inverse=True)
-        for first in range(0, len(moves), 2 * k):  # not all k² at once: they are columns of an array
+        for first in range(0, len(moves), 2 * k):  # not all k² pairs of groups at once, to save memory
             some = moves[first : first + 2 * k]
             on = np.flatnonzero((move >= first) & (move < first + len(some)))
             w = None if of.weights is None else of.weights[on]

@@ -1,4 +1,4 @@
-"""The size of an operator, from a few products."""
+"""An estimate of an operator's norm, from a few products."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = ["estimate_norm"]
 def estimate_norm(product: Callable[[NDArray[Any]], NDArray[Any]], start: NDArray[Any], steps: int) -> float:
     r"""‖A xₛ₋₁‖ ≤ ‖A‖₂ by power iteration, x₀ = `start`/‖`start`‖ and xᵢ = A xᵢ₋₁/‖A xᵢ₋₁‖, for a symmetric A.
 
-    It grows with each step, to the largest |λ|; a few steps give its order, unless `start` is orthogonal to the leading
-    eigenvectors. Squares of the elements have to be in range.
+    It grows with each step and converges to the largest |λ|. A few steps give its order of magnitude, unless `start` is
+    orthogonal to the leading eigenvectors. Squares of the entries must not overflow.
 
     Parameters
     ----------
     product : callable
         x ↦ A x.
     start : array
-        Of any shape that the product takes.
+        An array of any shape that the product takes.
     steps : int
-        Products s, at least one.
+        The number of products s, at least 1.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""A symmetric matrix of which each pair of entries is stored once."""
+"""A symmetric matrix that stores each pair of entries once."""
 
 from __future__ import annotations
 
@@ -18,17 +18,16 @@ __all__ = ["Packed"]
 class Packed(Operator):
     """V ↦ A V for a symmetric A, stored by block rows from the diagonal on: about half the memory of `Dense`.
 
-    A product reads each block twice, the second time from the cache. It is SciPy's BLAS's, as is a factorisation that
-    comes before it (see `product`).
+    A product reads each block twice, the second time from the cache, and uses SciPy's BLAS (see `product`).
 
     Parameters
     ----------
     values : array of shape (size,)
-        Block rows one after the other, each row-major: rows i, …, i + height − 1 from column i on. Not copied.
+        Block rows one after the other, each row-major: rows i, …, i + height − 1 from column i on. They are not copied.
     n : int
-        Number of rows of A.
+        The number of rows of A.
     height : int
-        Rows of a block row.
+        The number of rows of a block row.
 
     Examples
     --------
@@ -51,7 +50,7 @@ class Packed(Operator):
 
     @staticmethod
     def size(n: int, height: int) -> int:
-        """Entries that are stored.
+        """The number of stored entries.
 
         >>> Packed.size(3, 2), Packed.size(7000, 192)
         (7, 25167424)
@@ -60,7 +59,7 @@ class Packed(Operator):
         return height * (whole * n - height * whole * (whole - 1) // 2) + last * last
 
     def _block_rows(self) -> Iterator[tuple[slice, Array]]:
-        """Rows, and their entries from the first row's column on."""
+        """Each block of rows, with its entries from the first row's number on."""
         n, start = self.shape[0], 0
         for i in range(0, n, self._height):
             rows = slice(i, min(i + self._height, n))
@@ -97,7 +96,7 @@ class Packed(Operator):
         return out
 
     def fill_upper(self, out: Array) -> Array:
-        """Write what is on the diagonal and right of it into `out`; most of the rest is left as it was."""
+        """Write the upper triangle into `out`; most entries below the diagonal are not changed."""
         self._check_out(out)
         for rows, entries in self._block_rows():
             out[rows, rows.start :] = entries

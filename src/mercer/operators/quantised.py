@@ -1,4 +1,4 @@
-"""A symmetric operator kept in 16 bits an entry, each pair once: a quarter of the memory of float32."""
+"""A symmetric operator with entries in 16 bits, stored once for each pair: a quarter of the memory of float32."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mercer.operators.base import Operator
 __all__ = ["Quantised"]
 
 PIECE = 4e8
-"""Entries times vectors that a thread multiplies between two interrupt checks."""
+"""Products of an entry and a vector's component that a thread computes between two interrupt checks."""
 
 
 class Quantised(Operator):
@@ -23,23 +23,23 @@ class Quantised(Operator):
 
     q = ⌊(Aᵢⱼ − c)/s + u⌋ with a u drawn evenly from [0, 1) for each pair, so that Ã − A has independent entries of mean
     0 and a variance of s²/6 on average, whatever structure A has. Its spectral norm is then close to 2 √(n s²/6),
-    hundreds of times below the bound n s for errors that may conspire.
+    hundreds of times below the bound n s for arbitrary errors.
 
-    A product is bound by memory, n² bytes. Vectors are rounded to float32
-    for it, and added in float32 over runs of at most 1024 columns or 192 rows.
+    A product reads n² bytes, which bounds its time. Vectors are rounded to float32, and sums over runs of at most 1024
+    columns or 192 rows are in float32.
 
     Parameters
     ----------
     A : Operator of shape (n, n)
-        Symmetric. Its blocks are asked for once, each pair once.
+        A symmetric operator. Each pair of entries is computed once.
     most : float
-        The largest ‖Ã − A‖ that is of use: beyond it nothing more is computed.
+        The largest useful ‖Ã − A‖. If the noise exceeds it, the computation stops.
 
     Attributes
     ----------
     noise : float
-        2 √max_i Σⱼ s²/6, which ‖Ã − A‖₂ does not exceed by much; NaN where A has an entry that is not finite. Where it
-        is not at most `most`, Ã is not complete, and a product is refused.
+        2 √max_i Σⱼ s²/6, which ‖Ã − A‖₂ hardly exceeds; NaN if an entry of A is not finite. Unless it is at most
+        `most`, Ã is incomplete, and products are refused.
 
     References
     ----------
@@ -81,7 +81,7 @@ class Quantised(Operator):
         return n * n + QUANTISED_ROWS * n
 
     def _round(self, A: Operator, engine: Any, most: float) -> float:
-        """Fill the blocks, until the noise is beyond `most`; the noise."""
+        """Fill the blocks until the noise exceeds `most`, and return the noise."""
         n = self.shape[0]
         seeds = np.random.default_rng(0).integers(0, 1 << 32, n, np.uint32)
         left = above = largest = 0.0  # variances of a row's entries: Σ over former blocks, and the largest of all rows
@@ -102,7 +102,7 @@ class Quantised(Operator):
     def _matmat(self, V: Array) -> Array:
         if not self._complete:
             raise self._invalid(f"noise={self.noise:.1e}", "raise `most`, or take A itself")
-        # A power of two for each column, so that float32 holds it.
+        # Each column is scaled by a power of two into the range of float32.
         scale = np.frexp(np.max(np.abs(V), axis=0, initial=0.0))[1]
         v = np.ascontiguousarray(np.ldexp(np.asarray(V, np.float64), -scale), np.float32)
         out = self._constants(v)
@@ -116,7 +116,7 @@ class Quantised(Operator):
         return np.ldexp(out, scale, out=out).astype(V.dtype, copy=False)
 
     def _constants(self, v: Array) -> Array:
-        """What the centres of the blocks and the diagonal give: each pair has the centre of its upper row's block."""
+        """The product of the part with the centres and the diagonal; a pair has the centre of its upper row's block."""
         wide = v.astype(np.float64)
         sums = np.add.reduceat(wide, self._begin, axis=0)
         after, c = np.cumsum(sums[::-1], axis=0)[::-1], self._centres[:, None]

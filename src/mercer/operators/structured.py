@@ -1,4 +1,4 @@
-"""Operators that are a diagonal, thin factors, or bordered."""
+"""Diagonal operators, the identity, operators of low rank, and bordered operators."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Diagonal(Operator):
 
     def add_to(self, out: Array) -> Array:
         self._check_out(out)
-        np.einsum("ii->i", out)[...] += self.d  # einsum gives a writable view of the diagonal, whatever the layout
+        np.einsum("ii->i", out)[...] += self.d  # einsum returns a writable view of the diagonal for every memory layout
         return out
 
     def _astype(self, dtype: np.dtype[Any]) -> Operator:
