@@ -48,6 +48,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(RUN_STAMP): $(BUILT_FROM) | $(BIN)/python
+	@echo "installing mercer; its native module is compiled first, which takes one to three minutes"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cli]'
 	@touch $@
 

@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 TRAIN, TEST, TUNING = 1000, 2000, 400
-"""Rows at most to fit, to predict, and to tune."""
+"""The most rows to fit, to predict, and to tune."""
 WIDTHS = (1 / 16, 1 / 4, 1.0, 4.0)
 """Candidates for γ, as multiples of 1/d."""
 GAP = 2.0
-"""Points of error between default and tuned that are marked."""
+"""The difference of errors, in points, from which a default is marked."""
 
 
 class Table(NamedTuple):
@@ -40,7 +40,7 @@ class Table(NamedTuple):
 
 
 def bundled() -> Iterator[Table]:
-    """What scikit-learn brings."""
+    """The tables that come with scikit-learn."""
     from sklearn import datasets
 
     for name in ("wine", "breast_cancer", "digits"):
@@ -71,7 +71,7 @@ def of_keel() -> Iterator[Table]:
 
 
 def encoded(frame: Any) -> Any:
-    """Numbers as they are, categories as indicators."""
+    """Numbers unchanged, categories as indicators."""
     import pandas as pd
 
     numbers = frame.apply(pd.to_numeric, errors="coerce")
@@ -124,7 +124,7 @@ def split(table: Table) -> tuple[Any, Any, Any, Any]:
 
 
 class Model(NamedTuple):
-    """What is made by default, and the values of its penalty that tuning tries beside those of γ."""
+    """The default estimator, and the values of its penalty that tuning tries beside those of γ."""
 
     make: Callable[..., Any]
     name: str
@@ -166,7 +166,7 @@ def points(model: Any, Z: Any, u: Any) -> float:
 
 
 class Result(NamedTuple):
-    """Points of default and tuned, and whether the default's fit warned of its convergence."""
+    """Errors of the default and the tuned model in points, and whether the default warned of its convergence."""
 
     default: float
     tuned: float
@@ -174,7 +174,7 @@ class Result(NamedTuple):
 
 
 def by_default(make: Callable[[], Any], X: Any, y: Any, Z: Any, u: Any) -> tuple[float, bool]:
-    """Points, NaN where the default is refused, as ν = 0.5 is for classes of very different sizes; and a warning."""
+    """The error in points, or NaN if the fit is refused (ν = 0.5 with very unequal classes); and whether it warned."""
     from sklearn.exceptions import ConvergenceWarning
 
     from mercer.errors import InvalidInput
@@ -243,7 +243,7 @@ def page(found: Any, *, classes: bool) -> str:
 
 
 def cell(result: Result) -> str:
-    """What stands in the table.
+    """The text of a cell of the table.
 
     >>> cell(Result(8.0, 5.9)), cell(Result(8.0, 6.0, warned=True)), cell(Result(float("nan"), 6.0))
     ('**8.0** / 5.9', '8.0† / 6.0', '– / 6.0')

@@ -1,8 +1,8 @@
-"""What choices of methods cost: ``python -m benchmarks.grid`` times every way on a grid, and what was chosen.
+"""The cost of choices of methods: ``python -m benchmarks.grid`` times every method on a grid, and the choice.
 
-In five costumes: all threads, one thread, the smallest instruction set, half of the memory, BLAS on one thread. The
-loss of a cell is the time of the choice, with what it took to choose, over that of the best way; the error of a
-prediction is the ratio of predicted and taken seconds, whichever is larger over the other.
+It runs in five environments: all threads, one thread, the smallest instruction set, half of the memory, and BLAS on one
+thread. The loss of a cell is the time of the chosen fit, including the choice, over that of the best method. The error
+of a prediction is the ratio of predicted and actual seconds, the larger over the smaller.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-COSTUMES: dict[str, dict[str, str]] = {
+ENVIRONMENTS: dict[str, dict[str, str]] = {
     "all threads": {},
     "one thread": {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
     "x86-64-v2": {"MERCER_ISA": "x86-64-v2"},
@@ -37,9 +37,9 @@ LONG = 0.3
 
 @dataclass
 class Cell:
-    """One problem: the seconds of each way, those of the choice, and what was predicted for it."""
+    """One problem: the seconds of each method, those of the choice, and the seconds predicted for the choice."""
 
-    costume: str
+    environment: str
     name: str
     ways: dict[str, float]
     chosen: float
@@ -63,7 +63,7 @@ Ways = dict[str, tuple[Fit, AbstractContextManager[Any]]]
 
 
 def cells(memory: str) -> Iterator[tuple[str, Fit, Ways]]:
-    """The name of each problem, the fit that chooses, and the ways it could have taken."""
+    """The name of each problem, the fit that chooses, and the methods that it could have taken."""
     yield from _ridge(memory)
     yield from _clusters(memory)
     yield from _components(memory)
@@ -147,8 +147,8 @@ def _many_shifts(memory: str) -> Iterator[tuple[str, Fit, Ways]]:
 # ---- timing ----------------------------------------------------------------------------------------------------------
 
 
-def measure(costume: str, only: str = "") -> list[Cell]:
-    """All cells in the environment of this process; a way that its memory forbids could not be taken."""
+def measure(environment: str, only: str = "") -> list[Cell]:
+    """Measure all cells in the environment of this process, without methods that need too much memory."""
     warnings.simplefilter("ignore")
     found = []
     for name, choose, ways in cells(os.environ.get("GRID_MEMORY", "300MB")):
@@ -158,7 +158,7 @@ def measure(costume: str, only: str = "") -> list[Cell]:
             continue
         taken = {way: _seconds(fit, patch) for way, (fit, patch) in ways.items()}
         chosen, report = min((_timed(choose) for _ in range(3)), key=lambda one: one[0])
-        cell = Cell(costume, name, {k: s for k, s in taken.items() if s is not None}, chosen, report.method)
+        cell = Cell(environment, name, {k: s for k, s in taken.items() if s is not None}, chosen, report.method)
         if report.predicted:
             cell.predicted, cell.taken = sum(report.predicted.values()), sum(map(report.taken, report.predicted))
         found.append(cell)
@@ -173,7 +173,7 @@ def _timed(fit: Fit) -> tuple[float, Any]:
 
 
 def _seconds(fit: Fit, patch: AbstractContextManager[Any]) -> float | None:
-    """The fastest of several fits; None if the way is refused."""
+    """The fastest of several fits; None if the method is refused."""
     with contextlib.suppress(MemoryError), patch:
         first = _timed(fit)[0]
         return min([first, *(_timed(fit)[0] for _ in range(1 if first > LONG else 2))])
@@ -183,31 +183,32 @@ def _seconds(fit: Fit, patch: AbstractContextManager[Any]) -> float | None:
 def _line(cell: Cell) -> str:
     ways = ", ".join(f"{name} {seconds:.3f}" for name, seconds in cell.ways.items())
     error = f", predicted {cell.predicted:.3f} took {cell.taken:.3f}" if cell.error else ""
-    return f"{cell.costume}: {cell.name}: {ways}; chosen {cell.chosen:.3f} ({cell.method[:40]}) {cell.loss:.2f}{error}"
+    return (
+        f"{cell.environment}: {cell.name}: {ways}; chosen {cell.chosen:.3f} ({cell.method[:40]}) {cell.loss:.2f}{error}"
+    )
 
 
 def summary(found: list[Cell]) -> str:
-    """A row for each costume: cells within the loss, the worst, and predictions within the error."""
+    """A row for each environment: cells within the loss, the worst, and predictions within the error."""
     rows = [
-        "| costume | cells | choice ≤ 1.3 × best | worst | predictions | within a factor 2 |",
+        "| environment | cells | choice ≤ 1.3 × best | worst | predictions | within a factor 2 |",
         "|---|---|---|---|---|---|",
     ]
-    for costume in dict.fromkeys(cell.costume for cell in found):
-        own = [cell for cell in found if cell.costume == costume]
+    for environment in dict.fromkeys(cell.environment for cell in found):
+        own = [cell for cell in found if cell.environment == environment]
         errors = [cell.error for cell in own if cell.error is not None]
         good = sum(cell.loss <= MOST_LOSS for cell in own) / len(own)
         near = sum(error <= MOST_ERROR for error in errors) / max(len(errors), 1)
         worst = max(own, key=lambda cell: cell.loss)
-        rows.append(
-            f"| {costume} | {len(own)} | {good:.0%} | {worst.loss:.1f} ({worst.name}) | {len(errors)} | {near:.0%} |"
-        )
+        worst_cell = f"{worst.loss:.1f} ({worst.name})"
+        rows.append(f"| {environment} | {len(own)} | {good:.0%} | {worst_cell} | {len(errors)} | {near:.0%} |")
     return "\n".join(rows)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run each costume in a process of its own, and print the table."""
+    """Run each environment in a process of its own, and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.grid", description=__doc__)
-    parser.add_argument("--costume", choices=COSTUMES, action="append", help="which costume; all unless given")
+    parser.add_argument("--environment", choices=ENVIRONMENTS, action="append", help="an environment; by default all")
     parser.add_argument("--only", default="", help="cells whose name has this in it")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the cells here")
     parser.add_argument("--here", metavar="COSTUME", help=argparse.SUPPRESS)
@@ -216,9 +217,9 @@ def main(arguments: list[str] | None = None) -> int:
         print(json.dumps([asdict(cell) for cell in measure(options.here, options.only)]))
         return 0
     found: list[Cell] = []
-    for costume in options.costume or COSTUMES:
-        command = [sys.executable, "-m", "benchmarks.grid", "--here", costume, "--only", options.only]
-        done = subprocess.run(command, env=os.environ | COSTUMES[costume], stdout=subprocess.PIPE, check=True)
+    for environment in options.environment or ENVIRONMENTS:
+        command = [sys.executable, "-m", "benchmarks.grid", "--here", environment, "--only", options.only]
+        done = subprocess.run(command, env=os.environ | ENVIRONMENTS[environment], stdout=subprocess.PIPE, check=True)
         found += [Cell(**cell) for cell in json.loads(done.stdout)]
         if options.json:
             options.json.write_text(json.dumps([asdict(cell) for cell in found], indent=1, ensure_ascii=False))

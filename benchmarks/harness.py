@@ -1,4 +1,4 @@
-"""One row of the benchmarks: ours and the peer's callable in turn, over several rounds."""
+"""The rows of the benchmarks: our callable and the peer's are timed in turn, over several rounds."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ REPEATS = 10
 
 
 class Missing(Exception):
-    """A peer, a data set or a part of mercer that this run does not have: the row is skipped, and says so."""
+    """Raised if a peer, a data set or a part of mercer is missing. The row is skipped with this message."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What a run was asked for."""
+    """The options of a run."""
 
     quick: bool = False
     rounds: int = 5
@@ -58,7 +58,7 @@ class Setting:
     patience: float = 0.0
 
     def size(self, full: int, quick: int) -> int:
-        """`full`, or `quick` in a run that only shows that the rows work."""
+        """`full`, or `quick` in a run that only checks that the rows work."""
         return quick if self.quick else full
 
 
@@ -83,23 +83,23 @@ def at_most(bound: float) -> Target:
 
 @dataclass(frozen=True)
 class Row:
-    """Ours against one peer.
+    """Our callable against one peer.
 
     Parameters
     ----------
     name : str
-        What is computed, as the table says it.
+        The computation, in the words of the table.
     ours, peer : callables without arguments
-        Everything that a user would have to do is inside, everything that both share (the data) outside. Without a peer
-        only the error or the memory of ours is measured.
+        They include everything that a user would have to do, but not what both share (the data). Without a peer only
+        our error or our memory is measured.
     peer_name : str
-        The peer, as the table says it.
+        The peer, in the words of the table.
     figure : {"speedup", "cost", "share", "error", "memory", "seconds"}
         Peer's time over ours; our time over the peer's; our rate over the peer's; our error; our peak memory; our time.
     work : (float, float)
         For "share": floating-point operations in one call of ours and of the peer's.
     target : Target, optional
-        What the figure must reach.
+        The bound that the figure must reach.
     error : callable, optional
         The error of a result against a float64 reference; the peer's too, where both compute the same thing.
     tolerance : float, optional
@@ -143,7 +143,7 @@ class Row:
 
 @dataclass
 class Result:
-    """What was measured for one row."""
+    """The measurements of one row."""
 
     key: str
     group: str
@@ -167,14 +167,14 @@ class Result:
     note: str = ""
     skipped: str = ""
     seconds: float = 0.0
-    earlier: bool = False  # of a former run, kept beside those of a run of some rows
+    earlier: bool = False  # measured by an earlier run
     quiet: machine.Quiet = field(default_factory=machine.Quiet)
     disturbed: bool = False  # judged once, by the pace of the run that measured it
 
 
 @dataclass(frozen=True)
 class Case:
-    """A row that can be built when its turn comes, by its key, also in another process."""
+    """A row by its key, built when it is run, possibly in another process."""
 
     key: str
     group: str
@@ -209,7 +209,7 @@ def select(pattern: str = "") -> list[Case]:
 
 @dataclass(frozen=True)
 class Run:
-    """All results, and what they were measured on."""
+    """All results, and the machine that they were measured on."""
 
     results: list[Result]
     machine: dict[str, Any]
@@ -236,7 +236,7 @@ def run(cases: Sequence[Case], setting: Setting) -> Run:
 
 
 def measure(case: Case, setting: Setting, probe: machine.Probe) -> Result:
-    """One row; a missing peer is said, not raised, and what fails does not take the other rows with it."""
+    """Measure one row. A missing peer or a failure is noted in the result, so that the other rows still run."""
     result, start = Result(case.key, case.group), time.perf_counter()
     try:
         row = case.build(setting)
@@ -272,7 +272,7 @@ def _measure(row: Row, case: Case, setting: Setting, result: Result) -> None:
 
 
 def _errors(row: Row, result: Result) -> None:
-    """The first call of each: the warm-up, whose result gives the error."""
+    """Call each once as a warm-up; the results give the errors."""
     ours = row.ours()
     result.ours_error = row.error(ours) if row.error else math.nan
     del ours
@@ -283,7 +283,7 @@ def _errors(row: Row, result: Result) -> None:
 
 
 def _once(row: Row, result: Result) -> None:
-    """One call of each is all: its time, its memory and its error."""
+    """Measure time, memory and error in a single call of each."""
     with memory.watched() as taken:
         start = time.perf_counter()
         ours = row.ours()
@@ -303,7 +303,7 @@ def _once(row: Row, result: Result) -> None:
 def _race(row: Row, setting: Setting, result: Result) -> None:
     assert row.peer is not None, f"{row.name}: a figure of time needs a peer"
     rounds = 1 if setting.quick else min(setting.rounds, row.rounds)
-    if setting.quick:  # the figures mean nothing: one call of each is enough
+    if setting.quick:  # the figures are not used, so one call of each is enough
         pairs = [(_one_call(row.ours), _one_call(row.peer))]
     else:
         pairs = _rounds(row.ours, row.peer, rounds, SETTLE)
@@ -315,7 +315,7 @@ def _race(row: Row, setting: Setting, result: Result) -> None:
 
 
 def _rounds(ours: Callable[[], Any], peer: Callable[[], Any], rounds: int, rest: float) -> list[tuple[float, float]]:
-    """Seconds of both in so many rounds: the quietest of up to three times as many where others took the cores."""
+    """Seconds of both in `rounds` rounds. If others take the cores, up to three times as many; the quietest count."""
     taken: list[tuple[float, tuple[float, float]]] = []
     while len(taken) < 3 * rounds and sum(share <= machine.CROWDED for share, _ in taken) < rounds:
         others = machine.crowd()
@@ -355,5 +355,5 @@ def _one_call(call: Callable[[], Any]) -> float:
     start = time.perf_counter()
     result = call()
     seconds = time.perf_counter() - start
-    del result  # to free it takes time, too
+    del result  # outside of the time: freeing can take long
     return seconds

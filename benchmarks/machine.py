@@ -1,4 +1,4 @@
-"""What the figures were measured on, and whether the machine was quiet meanwhile."""
+"""Describes the machine of the figures, and whether other processes disturbed them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ import numpy as np
 PACKAGES = ("numpy", "scipy", "scikit-learn", "torch", "pykeops")
 
 SLOW = 0.85
-"""A row is called disturbed if the machine's own sgemm, before or after it, ran at less than this share of its best…"""
+"""A row is disturbed if a small sgemm, before or after it, ran at less than this share of its best rate."""
 CROWDED = 0.1
-"""…or if others took more than this share of the cores during it."""
+"""A row is also disturbed if other processes took more than this share of the cores during it."""
 LOOK, PAUSE = 1.0, 5.0
-"""Seconds of work by which a busy machine is known, and of rest before the next look."""
+"""Seconds of work in which the load of others is measured, and of rest before the next measurement."""
 
 
 @dataclass
 class Quiet:
-    """The machine around one row: sgemm (GFLOP/s) before and after, and the share of the cores that others took."""
+    """The rate of sgemm (GFLOP/s) before and after a row, and the share of the cores that other processes took."""
 
     before: float = 0.0
     after: float = 0.0
@@ -38,7 +38,7 @@ class Quiet:
 
 @dataclass
 class Probe:
-    """The same small sgemm before and after every row: the machine's pace."""
+    """Times the same small sgemm before and after every row."""
 
     size: int = 1536
     best: float = 0.0
@@ -73,7 +73,7 @@ class Probe:
 
     @contextlib.contextmanager
     def watch(self, quiet: Quiet) -> Iterator[None]:
-        """Fill `quiet` with what went on around the block."""
+        """Fill `quiet` with the rates before and after the block, and with the load of others during it."""
         quiet.before = self.pace()
         others = crowd()
         yield
@@ -82,7 +82,7 @@ class Probe:
 
 
 def crowd() -> Callable[[], float | None]:
-    """A function that says which share of the cores others, the host included, took since this call."""
+    """A function that returns the share of the cores that others, the host included, took since this call."""
     start, busy, own = time.perf_counter(), _busy(), _own()
 
     def share() -> float | None:
@@ -118,7 +118,7 @@ def describe(threads: int) -> dict[str, Any]:
         "cpu": _cpu(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "threads": threads,
-        "instruction set": instruction_set() if is_native() else "none: the NumPy twin ran",
+        "instruction set": instruction_set() if is_native() else "none: the NumPy reference ran",
         "memory": _memory(),
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),

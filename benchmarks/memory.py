@@ -1,4 +1,4 @@
-"""Peak memory of one call above what was in use when its data were there, each in a process of its own."""
+"""Peak memory of one call above the memory in use after its data were loaded, in a process of its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def peak(key: str, side: str, *, threads: int, quick: bool, data: Path | None) -> float:
-    """Megabytes that row `key`'s "ours" or "peer" takes above its data and the loaded libraries."""
+    """Megabytes that "ours" or "peer" of the row `key` takes above its data and the loaded libraries."""
     command = [sys.executable, "-m", "benchmarks.one_peak", key, side, "--threads", str(threads)]
     command += ["--quick"] if quick else []
     command += ["--data", str(data)] if data else []
@@ -42,7 +42,7 @@ def in_use() -> tuple[float, float]:
 
 @contextmanager
 def watched() -> Iterator[Callable[[], float]]:
-    """Megabytes that the body took above what was in use, of this process; not a number where it can't be told."""
+    """Megabytes that the body of the with statement took in this process; NaN if the system does not tell."""
     try:
         Path("/proc/self/clear_refs").write_text("5")  # Linux: the peak starts anew
     except OSError:

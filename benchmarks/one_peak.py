@@ -1,4 +1,4 @@
-"""One row's peak memory, printed in megabytes: what `memory.peak` runs as a process of its own."""
+"""Prints the peak memory of one row in megabytes. `memory.peak` runs it as a process of its own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.memory import in_use
 
 
 def main() -> None:
-    """The child: build the row, warm up on a toy size of it, run one side once, print the megabytes."""
+    """Build the row, warm up on a small size of it, run one side once, and print the megabytes."""
     parser = argparse.ArgumentParser()
     parser.add_argument("key")
     parser.add_argument("side", choices=["ours", "peer"])

@@ -1,4 +1,4 @@
-"""The other libraries, each used as its own documentation would have it; an absent one is said, its rows skipped."""
+"""The other libraries, used as their documentation recommends. The rows of a missing library are skipped."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ import numpy as np
 from benchmarks.harness import Missing, Setting
 
 HEIGHTS = (16, 32, 64, 128, 256, 1024)
-"""Rows of a tile that are tried for PyTorch."""
+"""The numbers of rows of a tile to try for PyTorch."""
 SIDES = (256, 512, 1024, 2048)
-"""The same for square tiles."""
+"""The same, for square tiles."""
 
 
 def need(name: str) -> Any:
@@ -43,7 +43,7 @@ def ours(name: str) -> Any:
 
 
 def torch_product(setting: Setting, X: Any, v: Any, gamma: float, symmetric: bool = False) -> Callable[[], Any]:
-    """K v of the Gaussian in PyTorch, by the way and with the tile that are fastest here."""
+    """K v of the Gaussian in PyTorch, by the method and the tile that are fastest on this machine."""
     torch = need("torch")
     torch.set_num_threads(setting.threads)
     x, w, n = torch.from_numpy(X), torch.from_numpy(v), len(X)
@@ -115,7 +115,7 @@ def _squares(torch: Any, x: Any, v: Any, gamma: float, side: int) -> Any:
 
 
 def keops_product(X: Any, v: Any, gamma: float) -> Callable[[], Any]:
-    """K v of the Gaussian as a KeOps lazy tensor on NumPy arrays; its formula is compiled before any clock runs."""
+    """K v of the Gaussian as a KeOps lazy tensor on NumPy arrays; its formula is compiled before the timing."""
     try:
         with contextlib.redirect_stdout(sys.stderr):
             lazy = importlib.import_module("pykeops.numpy").LazyTensor

@@ -18,7 +18,7 @@ NONE = "–"
 
 
 def write_json(run: Run, path: Path) -> None:
-    """Everything that was measured; what does not exist is null."""
+    """Write all measurements as JSON; a missing value is null."""
     document = {
         "machine": run.machine,
         "setting": {"rounds": run.setting.rounds, "threads": run.setting.threads, "quick": run.setting.quick},
@@ -39,7 +39,7 @@ def read_json(path: Path) -> Run:
 
 
 def with_earlier(run: Run, path: Path, keys: list[str]) -> Run:
-    """A run of some rows, and beside them what the document at `path` has of the others, in the order of `keys`."""
+    """A run of some rows, completed by the other rows of the document at `path`, in the order of `keys`."""
     found = {result.key: result for result in run.results}
     for one in read_json(path).results:
         if one.key in keys and one.key not in found:
@@ -55,7 +55,7 @@ def _result(one: dict[str, Any]) -> Result:
 
 
 def _plain(value: Any) -> Any:
-    """NaN is no JSON."""
+    """The value, or None for NaN, which JSON does not have."""
     if isinstance(value, dict):
         return {key: _plain(one) for key, one in value.items()}
     if isinstance(value, list):
@@ -64,7 +64,7 @@ def _plain(value: Any) -> Any:
 
 
 def write_markdown(run: Run, path: Path) -> None:
-    """Replace what stands between the two markers; the rest of the page is written by hand."""
+    """Replace the text between the two markers; the rest of the page is written by hand."""
     before, begin, rest = path.read_text(encoding="utf-8").partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):
@@ -73,7 +73,7 @@ def write_markdown(run: Run, path: Path) -> None:
 
 
 def markdown(run: Run) -> str:
-    """The machine, one table for each area, and what the marks mean."""
+    """The machine, a table for each area, and the meaning of the marks."""
     parts = [_machine(run)]
     for group in dict.fromkeys(result.group for result in run.results):
         parts.append(_table(group, [result for result in run.results if result.group == group]))
@@ -95,7 +95,7 @@ def _machine(run: Run) -> str:
 
 
 def _table(group: str, results: list[Result]) -> str:
-    """The area's heading, how it was measured, and its rows without the columns that all of them leave empty."""
+    """The heading of an area, how it was measured, and its rows, without columns that are empty in all of them."""
     rows = [_cells(result) for result in results]
     kept = [i for i in range(len(HEADINGS)) if any(row[i] != NONE for row in rows)]
     lines = [
@@ -107,7 +107,7 @@ def _table(group: str, results: list[Result]) -> str:
 
 
 def _how(results: list[Result]) -> str:
-    """How many rounds were timed, and the remarks of the rows."""
+    """The number of timed rounds, and the remarks of the rows."""
     shown = [result for result in results if not result.skipped]
     timed = sorted({result.rounds for result in shown if result.rounds})
     rounds = f"{timed[0]} to {timed[-1]} rounds" if len(timed) > 1 else f"{timed[0]} rounds" if timed else "not timed"

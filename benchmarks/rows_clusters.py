@@ -39,7 +39,7 @@ def dense_lloyd(X: Any, start: Any, gamma: float) -> Any:
 
 @benchmark(GROUP)
 def kernel_kmeans(setting: Setting) -> Row:
-    """The same start, and an answer that counts only with the same labels."""
+    """Both start from the same labels; our answer counts only if it has the peer's labels."""
     ours, k = peers.ours("KernelKMeans"), setting.size(10, 4)
     X = clouds(setting.size(20_000, 300), 20, k)
     start = np.random.default_rng(1).permutation(len(X))[:k]
@@ -66,7 +66,7 @@ def inertia(X: Any, labels: Any) -> float:
 
 @benchmark(GROUP)
 def kernel_kmeans_tslearn(setting: Setting) -> Row:
-    """Both the best of ten starts of their own; ours counts only if its inertia is no larger."""
+    """Both take the best of ten starts of their own; ours counts only if its inertia is not larger."""
     theirs, ours = peers.need("tslearn.clustering").KernelKMeans, peers.ours("KernelKMeans")
     k = setting.size(10, 4)
     X = clouds(setting.size(2000, 200), 20, k)

@@ -1,4 +1,4 @@
-"""Kernel discriminant analysis against the chapter's eigenproblem, solved as it stands."""
+"""Kernel discriminant analysis against the chapter's eigenproblem, solved as it is written."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from mercer.kernels import Gaussian
 GROUP = "Fits"
 
 CLASSES, GAMMA, SHARE = 10, 0.02, 0.01
-"""Of the Gaussian kernel, and of δ in units of tr K/n."""
+"""γ of the Gaussian kernel, and δ in units of tr K/n."""
 
 SAME_SPACE = 1e-4
-"""Radians."""
+"""The largest angle to the chapter's directions, in radians."""
 
 
 def ten_classes(n: int) -> tuple[Any, Any]:

@@ -28,7 +28,7 @@ def leading_eigenvalues(X: Any, count: int) -> Any:
 
 
 def reference_eigenvalues(setting: Setting, U: Any, count: int) -> Any:
-    """Computed for toy sizes; for all of USPS read from the file, which saves a minute of every run."""
+    """Computed for small sizes. For all of USPS it is read from a file, which saves a minute of every run."""
     if setting.quick:
         return leading_eigenvalues(U.astype(np.float64), count)
     return np.loadtxt(Path(__file__).with_name("usps_eigenvalues.txt"))[:count]
@@ -36,7 +36,7 @@ def reference_eigenvalues(setting: Setting, U: Any, count: int) -> Any:
 
 @benchmark(GROUP, dtype=("float32", "float64"), solver=("arpack", "randomized"))
 def pca_usps(setting: Setting, dtype: str, solver: str) -> Row:
-    """scikit-learn's row counts only where its own eigenvalues reach 1e-5: the table shows who does."""
+    """A row of scikit-learn counts only if its own eigenvalues reach 1e-5."""
     theirs, ours, count = peers.need("sklearn.decomposition").KernelPCA, peers.ours("KernelPCA"), setting.size(64, 8)
     U, kernel = data.usps(setting, np.dtype(dtype)), Polynomial(degree=2, gamma=1.0, coef0=1.0)
     peer = theirs(count, kernel="poly", degree=2, gamma=1.0, coef0=1.0, eigen_solver=solver, random_state=0)

@@ -1,4 +1,4 @@
-"""Fits of minutes: sizes at which libraries that store the matrix stop."""
+"""Fits of minutes, of sizes that libraries that store the matrix cannot fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands beside the exact machines: reduced sets, landmarks, and probabilities by logistic regression."""
+"""Alternatives to exact machines: reduced sets, landmarks, and probabilities by logistic regression."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.rows_usps import both_halves
 from mercer.kernels import Gaussian
 
 RISE = 0.005
-"""Of the share of wrong labels that a reduced set of a tenth of the support vectors may cost."""
+"""The share of wrong labels that a reduced set of a tenth of the support vectors may add."""
 
 
 def smooth_classes(n: int) -> tuple[Any, Any]:

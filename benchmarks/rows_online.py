@@ -17,7 +17,7 @@ TEST = 5000
 
 
 def stream(n: int) -> tuple[Any, Any, Any, Any]:
-    """Two classes, half of the columns informative, 5 % of the labels flipped; rows to learn and rows to judge by."""
+    """Two classes, half of the columns informative, 5 % of the labels flipped; rows to learn and rows to test."""
     make = peers.need("sklearn.datasets").make_classification
     X, y = make(n + TEST, D, n_informative=D // 2, flip_y=0.05, random_state=0)
     X = X.astype(np.float32)
@@ -30,7 +30,7 @@ def learner(gamma: float, budget: int) -> Any:
 
 @benchmark(GROUP)
 def online_million(setting: Setting) -> Row:
-    """100 000 rows a second."""
+    """The target is 100 000 rows a second."""
     X, y, new, labels = stream(setting.size(1_000_000, 3000))
     budget = setting.size(1000, 50)
     gamma = float(1 / (D * X.var()))
@@ -55,7 +55,7 @@ def online_million(setting: Setting) -> Row:
 
 @benchmark(GROUP)
 def online_features(setting: Setting) -> Row:
-    """The peer is what others have for this: as many random features as our budget, and linear stochastic descent."""
+    """The peer is stochastic descent on as many random features as our budget has rows, the usual alternative."""
     X, y, new, labels = stream(setting.size(200_000, 3000))
     budget = setting.size(1000, 50)
     gamma = float(1 / (D * X.var()))

@@ -17,7 +17,7 @@ AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
 
 
 def strings(count: int, length: int, letters: str, seed: int = 0) -> Any:
-    """Random ones, all of this length."""
+    """Random sequences of this length."""
     drawn = np.random.default_rng(seed).choice(list(letters), (count, length))
     out = np.empty(count, object)
     out[:] = ["".join(row) for row in drawn]
@@ -73,7 +73,7 @@ def spectrum(setting: Setting) -> Row:
 
 
 def windows(kernel: GappedKmer, X: Any, what: str, seconds: float) -> Row:
-    """A Gram matrix in at most so many seconds, with five of its entries counted window by window."""
+    """The seconds of a Gram matrix against a limit; five of its entries are checked window by window."""
     pairs = np.random.default_rng(0).integers(0, len(X), (5, 2))
     return Row(
         f"{kernel!r}, Gram matrix of {len(X)} {what}",
@@ -131,7 +131,7 @@ def machine(kernel: Kernel, C: float) -> Any:
 
 
 def on_rows(kernel: Kernel, C: float) -> Any:
-    """A linear machine on the rows of K, which is what FastSK's own scripts fit."""
+    """A linear machine on the rows of K, as FastSK's own scripts fit it."""
     pipeline, linear = peers.need("sklearn.pipeline").make_pipeline, peers.need("sklearn.svm").LinearSVC
     return pipeline(peers.ours("EmpiricalKernelMap")(kernel), linear(C=C))
 

@@ -95,7 +95,7 @@ def svc_usps(setting: Setting) -> Row:
 
 @benchmark(GROUP, C=(1.0, 100.0))
 def svc_adult(setting: Setting, C: float) -> Row:
-    """The error is of the rows that were fitted: there are no others."""
+    """The error is that of the training rows, because the data have no test rows."""
     if setting.quick:
         X = peers.need("scipy.sparse").random(300, 123, 0.11, "csr", random_state=0)
         y = (X[:, :20].sum(axis=1) > 1.2).astype(int)
@@ -155,7 +155,7 @@ def two_classes(name: str, most: int) -> tuple[Any, Any]:
 
 
 def excess(X: Any, y: Any, C: float, kernel: Any, peer: dict[str, Any], steps: int) -> float:
-    """How much higher our dual objective is than LIBSVM's, relatively; 0 where LIBSVM itself comes to no end."""
+    """By how much our dual objective exceeds LIBSVM's, relatively; 0 if LIBSVM does not finish."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         theirs = peers.need("sklearn.svm").SVC(C=C, max_iter=steps, **peer).fit(X, y)

@@ -1,4 +1,4 @@
-"""USPS digits: what the classifiers get wrong."""
+"""The errors of classifiers on USPS digits."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ DEGREES = (1, 2, 3, 4)
 COMPONENTS = (32, 64, 128, 256, 512, 1024, 2048)
 COMPONENT_ROWS = 3000
 C = 10.0
-"""Of the machine, on scores whose mean squared norm is 1."""
+"""C of the machine, on scores whose mean squared norm is 1."""
 
 
 def digits(folder: Path, name: str) -> tuple[Any, Any]:
@@ -35,7 +35,7 @@ def digits(folder: Path, name: str) -> tuple[Any, Any]:
 def errors(
     train: tuple[Any, Any], test: tuple[Any, Any], degree: int, components: Sequence[int], rows: int = COMPONENT_ROWS
 ) -> dict[int, float | None]:
-    """The test error for each number of components of the first `rows`, None where there are fewer."""
+    """The test error for each number of components of the first `rows`; None if there are fewer components."""
     from sklearn.svm import SVC
 
     from mercer import KernelPCA
@@ -76,7 +76,7 @@ def table(results: dict[int, dict[int, float | None]]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the table; 1 where it does not show what the paper's does."""
+    """Print the table, and return 1 if it contradicts the paper's conclusions."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.usps_table", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="has zip.train.gz and zip.test.gz")
     options = parser.parse_args(arguments)

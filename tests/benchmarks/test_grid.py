@@ -14,7 +14,7 @@ def test_the_loss_is_against_the_best_way_and_the_error_is_the_larger_ratio():
     assert Cell("one", "a", {"x": 1.0}, 0.9, "X").error is None
 
 
-def test_the_table_counts_cells_by_costume():
+def test_the_table_counts_cells_by_environment():
     good, bad = Cell("one", "a", {"x": 1.0}, 1.0, "X", 1.0, 1.9), Cell("one", "b", {"x": 1.0}, 2.0, "X", 1.0, 2.1)
     row = summary([good, bad, Cell("two", "c", {"x": 1.0}, 1.0, "X")]).splitlines()[2]
     assert row == "| one | 2 | 50% | 2.0 (b) | 2 | 50% |"

@@ -181,7 +181,7 @@ def test_what_is_wrong_is_one_line_and_status_two(folder, tmp_path):
         (["fit", houses, "--target", "prize"], "did you mean 'price'"),
         (["fit", houses, *price, "--kernel", "gausian"], "did you mean 'gaussian'"),
         (["fit", houses, *price, "--kernel", "__import__('os')"], "parse"),
-        (["fit", houses, *price, "--kernel", "precomputed()"], "no kernel of the rows"),
+        (["fit", houses, *price, "--kernel", "precomputed()"], "not a kernel of the rows"),
         (["fit", houses, *price, "--alpha", "-1"], "positive"),
         (["fit", houses, *price, "--task", "ranking"], "--task"),
         (["fit", houses, *price, *QUICK, "--memory", "lots"], "lots"),
@@ -395,14 +395,14 @@ def test_fasta_from_fit_to_evaluate(tmp_path):
     assert "alphabet='ACGT'" in given.output
     refused = mercer("fit", train, "--kernel", "gaussian()")
     assert refused.exit_code == 2
-    assert "no kernel of sequences" in refused.output
+    assert "not a kernel of sequences" in refused.output
     assert "Sequences" in mercer("inspect", out).output
     checked = mercer("check", "spectrum(k=3) + mismatch(k=3, m=1)", train)
     assert checked.exit_code == 0, checked.output
     assert "n = 60" in checked.output
     refused = mercer("check", "gaussian()", train)
     assert refused.exit_code == 2
-    assert "no kernel of sequences" in refused.output
+    assert "not a kernel of sequences" in refused.output
 
 
 def test_tune_shows_a_shortlist_and_searches_around_its_best(folder, tmp_path):

@@ -100,7 +100,7 @@ def test_a_kernel_of_sequences_is_tuned_and_what_sequences_cannot_have_is_refuse
     assert done.exit_code == 0, done.output
     assert "Spectrum()" in done.output
     for options, words in (
-        (["--kernel", "gaussian()"], "no kernel of sequences"),
+        (["--kernel", "gaussian()"], "not a kernel of sequences"),
         (["--per-column"], "sequences have no columns"),
     ):
         refused = mercer("tune", reads, *options)

@@ -82,7 +82,7 @@ def run(args: list[str]) -> int:
         typer.echo("mercer: stopped.", err=True)
         return INTERRUPTED
     except Exception as error:
-        # A mistake in the options; what commands raise is `guarded`, unless --debug asks for it.
+        # A mistake in the options. What commands raise is caught by `guarded`, unless --debug is set.
         if not hasattr(error, "format_message"):
             raise
         advice = "mercer --help shows the commands, mercer fit --help their options"
@@ -358,7 +358,7 @@ def lab(
 
 @contextmanager
 def _working(threads: int | None) -> Iterator[None]:
-    """Progress on terminals; as many threads as asked for, or as other work leaves free."""
+    """Show progress on terminals, and use the given number of threads, or as many as other programs leave free."""
     with ExitStack() as stack:
         stack.enter_context(spare_threads() if threads is None else fixed_threads(threads))
         stack.enter_context(observe(Progress()))

@@ -1,4 +1,4 @@
-"""What ``mercer check`` does."""
+"""The work of ``mercer check``."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def examined(
 
 
 def _width(columns: str | None, drop: str | None) -> int | None:
-    """How many columns rows have that are not given.
+    """The number of columns that rows have, if there is no table.
 
     >>> _width("3", None)
     3
@@ -72,12 +72,12 @@ def _width(columns: str | None, drop: str | None) -> int | None:
 def _of_sequences(kernel: Kernel, text: str) -> Kernel:
     if not kernel.space.objects:
         advice = "choose a kernel of those, such as spectrum(k=3)"
-        raise InvalidInput(message("check", f"{text} is no kernel of sequences", advice))
+        raise InvalidInput(message("check", f"{text} is not a kernel of sequences", advice))
     return kernel
 
 
 def _choices(vary: str | None) -> dict[str, list[Any]] | None:
-    """name=value,value,...
+    """The values to try, from name=value,value,...
 
     >>> _choices("gamma=0.1,1")
     {'gamma': [0.1, 1.0]}

@@ -1,4 +1,4 @@
-"""Which columns of a table a model is made of: those that are named, or all but counters and identifiers."""
+"""Chooses the columns to predict from: those that are named, or all but counters of rows and identifiers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mercer.tables.identifiers import identifying_columns
 __all__ = ["Columns", "chosen_columns", "named_columns"]
 
 MOST = 8
-"""Names that are listed."""
+"""The most names that a message lists."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Columns:
 
     @property
     def said(self) -> list[str]:
-        """In words."""
+        """Sentences that say which columns are left out, and why."""
         grouped: dict[str, list[str]] = {}
         for name, why in self.left_out.items():
             grouped.setdefault(why, []).append(name)

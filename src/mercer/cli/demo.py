@@ -41,7 +41,7 @@ class Race:
 
 
 def race(name: str, ours: Callable[[], Floats], theirs: Callable[[], Floats], rounds: int | None = None) -> Race:
-    """Run the two in turn, so that both see the same machine, and compare what they return.
+    """Run the two in turn, so that both meet the same load, and compare their results.
 
     >>> race("nothing", lambda: np.ones(2), lambda: np.ones(2), rounds=1).difference
     0.0
@@ -58,7 +58,7 @@ def race(name: str, ours: Callable[[], Floats], theirs: Callable[[], Floats], ro
 
 
 def run_demo() -> None:
-    """All of it, printed."""
+    """Run the demo and print its results."""
     _digits()
     races = [_pca_race(), _ridge_race()]
     header = ("the same fit by", "mercer", "scikit-learn", "faster", "results differ by")

@@ -1,4 +1,4 @@
-"""What ``mercer fit`` does, without a word on the terminal."""
+"""The work of ``mercer fit``. It prints nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["KernelChoice", "Outcome", "TrainingTable", "choose", "fit", "fitted_
 
 SAMPLE, SCREEN, FOLDS = 3000, 1000, 5
 FEWEST = 20
-"""Rows that a fit with a quarter held out and five folds needs."""
+"""The fewest rows of which a quarter can be held out and the rest be divided into five folds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +44,9 @@ class TrainingTable:
     why_task: str
     held: NDArray[np.bool_]
     left_out: tuple[str, ...]
-    """Columns that are not looked at, and why, in words."""
+    """Sentences that say which columns were left out, and why."""
     encoder: TableEncoder | SequenceEncoder
-    """Fitted once, on the rows that are not held out: choice, fit, refit and file share it."""
+    """Fitted once, on the rows that are not held out. The choice, the fits and the model file share it."""
 
     @property
     def frame(self) -> Any:
@@ -75,27 +75,27 @@ class TrainingTable:
 
     @property
     def training(self) -> Any:
-        """The rows that are not held out, as the encoder makes them."""
+        """The rows that are not held out, encoded."""
         return self.encoder.transform(self.training_frame)
 
 
 @dataclass(frozen=True)
 class KernelChoice:
-    """The kernel and α, what encodes its rows, and the search that found them where there was one."""
+    """The kernel, α, the encoder of the rows, and the search that found them, if there was one."""
 
     kernel: Kernel
     alpha: float
     encoder: TableEncoder | SequenceEncoder
     search: RidgeSearch | None = None
     way: Joined | None = None
-    """Of what parts it is made, on a table with texts."""
+    """The parts of the kernel, for a table with texts."""
     given: Kernel | None = None
-    """As it was given, on a table with texts."""
+    """The kernel as the user gave it, for a table with texts."""
     notes: tuple[str, ...] = ()
 
     @property
     def named(self) -> Kernel:
-        """The kernel as it can be given again: columns have names, because indices count those that are used."""
+        """The kernel as it can be given again: with names of columns, because indices count only those in use."""
         return self.way.named if self.way is not None else self.given or self.kernel
 
 
@@ -123,7 +123,7 @@ def prepare(
     """Split the target off, choose the columns, find the task, and hold a quarter of the rows out."""
     rest, column = table.split(target)
     name = target or table.default_target or ""
-    # Of the whole table, in which counters are complete.
+    # From the whole table: without the rows that have no target, a counter of rows would have gaps.
     chosen = chosen_columns(table.path, table.frame, columns, drop, name, text)
     rest = replace(rest, frame=rest.frame[chosen.names])
     found, why = infer_task(column, task)
@@ -136,7 +136,7 @@ def prepare(
 
 
 def fitted_encoder(table: Table, rows: Any, named: bool, text: str | None) -> TableEncoder | SequenceEncoder:
-    """What encodes rows: sequences are kept, text only if it is named, or if there is nothing else."""
+    """The encoder of the rows. It keeps sequences, and keeps text if it is named or if there are no other columns."""
     if table.format == "fasta":
         return SequenceEncoder().fit(rows)
     wanted = () if text is None else tuple(named_columns("--text", text, table.path, table.columns))
@@ -149,7 +149,7 @@ def fitted_encoder(table: Table, rows: Any, named: bool, text: str | None) -> Ta
 
 
 def choose(data: TrainingTable, kernel: str | None, alpha: float | None, seed: int) -> KernelChoice:
-    """The kernel and α by cross-validation on the training rows, or what was given of them."""
+    """Choose the kernel and α by cross-validation on the training rows, unless they are given."""
     if alpha is not None and not (np.isfinite(alpha) and alpha > 0):
         raise InvalidInput(message("--alpha", f"{alpha}", "give a positive number"))
     if kernel is not None:
@@ -168,12 +168,12 @@ def choose(data: TrainingTable, kernel: str | None, alpha: float | None, seed: i
 
 
 def _choose_joined(data: TrainingTable, encoder: TableEncoder, alpha: float | None, seed: int) -> KernelChoice:
-    """The best of each part of a table with texts, then the best way to join them."""
+    """Choose the best kernel of each part of a table with texts, then the best way to join them."""
     X = data.training
     parts = best_parts(encoder, X, data.y[~data.held], data.task, SCREEN, FOLDS, seed)
     ways = joined(parts)
     kernels = [way.kernel(way.own(encoder)) for way in ways]
-    # Rows of numbers alone are vectors; the folds are the same.
+    # Kernels of numbers alone take vectors, so they have a search of their own, on the same folds.
     groups = [[i for i, one in enumerate(kernels) if (one.space.vectors) == numbers] for numbers in (True, False)]
     found = []
     for group in filter(None, groups):
@@ -211,13 +211,13 @@ def _defaults(data: TrainingTable, X: Any, seed: int) -> list[Kernel]:
 
 
 def given_kernel(text: str, data: TrainingTable) -> tuple[Kernel, TableEncoder | SequenceEncoder]:
-    """The kernel that was asked for, resolved, if it is one of such rows; and what encodes the columns it reads."""
+    """The kernel that the user gave, resolved on the training rows, and the encoder of the columns that it reads."""
     kernel, encoder = as_kernel(text), data.encoder
     if isinstance(encoder, TableEncoder):
         kernel, encoder = placed(kernel, encoder, "--kernel")
     elif not kernel.space.objects:
         advice = "choose a kernel of those, such as spectrum(k=3); others are for mercer in Python"
-        raise InvalidInput(message("--kernel", f"{text} is no kernel of sequences", advice))
+        raise InvalidInput(message("--kernel", f"{text} is not a kernel of sequences", advice))
     X = encoder.transform(data.training_frame)
     kernel = kernel.resolve(X, feature_names=encoder.feature_names_out_)
     kernel.check_data(X)
@@ -247,7 +247,7 @@ def fit(
     if scored is not None:
         scored(model)
     if refit:
-        del model  # its training rows, before those of the next one
+        del model  # frees its rows before the next fit copies its own
         model = _fitted(data, choice, memory, np.ones(len(data.y), bool))
     if temperature is not None:
         model = model.with_temperature(temperature)

@@ -20,7 +20,7 @@ FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose errors are one line on standard error; with ``debug=True`` they are raised as they are.
+    """A command that prints an error as one line on standard error; with ``debug=True`` it raises the error.
 
     >>> @guarded
     ... def command(debug=False):
@@ -74,7 +74,7 @@ def _line(error: BaseException) -> tuple[int, str]:
 
 @contextmanager
 def told_warnings() -> Iterator[None]:
-    """Warnings as one line each, once; those of other libraries are not for the user of a command."""
+    """Print each warning of mercer once, as one line; warnings of other libraries are not shown."""
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("ignore")
         from mercer.errors import ConvergenceWarning, IndefiniteKernelWarning

@@ -1,4 +1,4 @@
-"""Tables with columns of texts or sequences: a kernel for each of these, one for the numbers, and what joins them."""
+"""Tables with texts or sequences: a kernel for each such column, one for the numbers, and their sum or product."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["NUMBERS", "Joined", "Part", "best_parts", "joined", "number_rows", "
 
 NUMBERS = "numbers"
 WEIGHTS = (0.25, 0.5, 0.75)
-"""Of the numbers, beside texts."""
+"""The weights to try for the kernel of the numbers, in a sum with kernels of texts."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A kernel on some of an encoder's columns, by name, and what it is worth alone."""
+    """A kernel on some columns of an encoder, by name, and a sentence with its score alone."""
 
     name: str
     features: tuple[str, ...]
@@ -42,10 +42,10 @@ class Joined:
 
     parts: tuple[Part, ...]
     weights: tuple[float, ...] = ()
-    """None for a product."""
+    """Empty for a product."""
 
     def own(self, encoder: TableEncoder) -> TableEncoder:
-        """The encoder of the columns that have a part in the kernel, and no others."""
+        """The encoder of those columns only that the kernel reads."""
         return encoder.with_features(*self.features)
 
     @property
@@ -61,7 +61,7 @@ class Joined:
 
     @property
     def named(self) -> Kernel:
-        """The kernel with the names of its columns, as it can be given again."""
+        """The kernel with names of columns, in a form that can be given again."""
         if [part.name for part in self.parts] == [NUMBERS]:
             return self.parts[0].kernel
         return self._joined([part.kernel.on(part.features) for part in self.parts])
@@ -88,7 +88,7 @@ class Joined:
 
 
 def number_rows(encoder: TableEncoder, X: NDArray[Any]) -> NDArray[np.float64]:
-    """The columns of numbers among those of an encoder with texts."""
+    """The columns of numbers in the rows of an encoder that also has texts."""
     return np.ascontiguousarray(X[:, : X.shape[1] - len(encoder.text_columns_)].astype(np.float64))
 
 
@@ -125,12 +125,12 @@ def joined(parts: list[Part]) -> list[Joined]:
 
 
 def _shares(parts: int) -> list[tuple[float, ...]]:
-    """Weights with sum 1: that of the numbers, the first, and those of the others alike."""
+    """Weights that sum to 1: the first for the numbers, the rest in equal shares for the other parts."""
     return [(weight, *[round((1 - weight) / (parts - 1), 6)] * (parts - 1)) for weight in WEIGHTS]
 
 
 def placed(kernel: Kernel, encoder: TableEncoder, who: str) -> tuple[Kernel, TableEncoder]:
-    """A kernel that was given, on the columns that it can read, and the encoder of these.
+    """A given kernel, on the columns that it can read, and the encoder of these columns.
 
     A kernel of vectors reads the numbers, one of sequences the only column of texts.
     """
@@ -144,7 +144,7 @@ def placed(kernel: Kernel, encoder: TableEncoder, who: str) -> tuple[Kernel, Tab
         return kernel.on(texts), encoder.with_features(*texts)
     if kernel.space.objects and names:
         return kernel, encoder
-    given = f"{kernel!r:.200} is no kernel of the rows of a table"
+    given = f"{kernel!r:.200} is not a kernel of the rows of a table"
     if texts:
         do = f"choose a kernel of numbers, or one of texts on one of {', '.join(texts)}, as in spectrum(k=3).on([name])"
     else:
@@ -153,7 +153,7 @@ def placed(kernel: Kernel, encoder: TableEncoder, who: str) -> tuple[Kernel, Tab
 
 
 def _chosen(kernel: Kernel) -> list[Any]:
-    """The columns that parts of the kernel are on."""
+    """The columns that the parts of a kernel name."""
     if isinstance(kernel, OnColumns):
         return list(kernel.columns)
     return [one for child in kernel._children().values() for one in _chosen(child)]

@@ -127,7 +127,7 @@ FitKernel = Annotated[
 ]
 TuneKernel = Annotated[
     Text,
-    typer.Option(metavar="KERNEL", help="Searches around this kernel. By default around the best one of a shortlist."),
+    typer.Option(metavar="KERNEL", help="Search around this kernel. By default around the best one of a shortlist."),
 ]
 PerColumn = Annotated[
     bool, typer.Option("--per-column", help="Learn a length-scale for each column. It needs a regression.")

@@ -1,4 +1,4 @@
-"""Where commands write to: refused before the work if it would destroy an input or a file of another kind."""
+"""Refuses an output, before the work, that would replace an input or a file of another kind."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip"}
 
 
 def check_model_place(out: Path | None, inputs: Iterable[Path | None]) -> None:
-    """Whether a model may be written here."""
+    """Raise InvalidInput if a model must not be written here."""
     if out is not None:
         check_output("--out", out, _given(inputs), "a model of mercer", is_model_file)
 
@@ -41,20 +41,20 @@ def check_report_place(report: Path | None, inputs: Iterable[Path | None], *, ho
 
 
 def check_scores_place(resume: Path | None, others: Iterable[Path | None]) -> None:
-    """Whether the scores of a search may be kept here; what an existing file is, the search itself asks."""
+    """Raise InvalidInput if the scores of a search must not be kept here. The search itself checks an existing file."""
     if resume is not None:
         check_output("--resume", resume, _given(others), "a file of scores", lambda _: True)
 
 
 def check_predictions_place(out: Path | None, inputs: Iterable[Path | None], columns: list[str]) -> None:
-    """Whether a table of predictions with these columns may be written here."""
+    """Raise InvalidInput if a table of predictions with these columns must not be written here."""
     if out is not None:
         what = f"a table of predictions (a CSV file with the columns {', '.join(columns[:3])} alone)"
         check_output("--out", out, _given(inputs), what, lambda path: _header(path) == columns, to_devices=True)
 
 
 def write_predictions(frame: Any, out: Path) -> None:
-    """A CSV file, compressed as its name says, whole or not at all; to devices and pipes as it comes."""
+    """Write a CSV file, compressed as its name says, as a whole or not at all; write to devices and pipes directly."""
     buffer = io.BytesIO()
     frame.to_csv(buffer, index=False, compression=COMPRESSED.get(out.suffix.lower()))
     if out.exists() and not out.is_file():

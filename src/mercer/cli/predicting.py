@@ -1,4 +1,4 @@
-"""What ``mercer predict`` and ``mercer evaluate`` do, without a word on the terminal."""
+"""The work of ``mercer predict`` and ``mercer evaluate``. It prints nothing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Evaluation:
 
 
 def loaded(path: Path, memory: str | None = None) -> TableModel:
-    """The model of a file, within another budget if there is one."""
+    """The model in a file, with another memory budget if one is given."""
     parse_memory(memory)
     model = load(path)
     if not isinstance(model, TableModel):
@@ -68,14 +68,14 @@ def predicted(model: TableModel, rows: Table, proba: bool) -> Any:
 
 
 def notes(rows: Table, model: TableModel) -> list[str]:
-    """What a reader of the predictions should know about the table."""
+    """Notes on the table, for a reader of the predictions."""
     ignored = model.ignored(rows)
     unused = [f"columns that the model does not use: {listed(ignored)}"] if ignored else []
     return [*rows.notes, *unused, *model.unlike_the_fit(rows)]
 
 
 def evaluated(model: TableModel, rows: Table, column: Any) -> Evaluation:
-    """The scores on the rows of a table, whose target is the column."""
+    """Score a model on the rows of a table with the target in `column`."""
     task: Task = "classification" if model.task == "classification" else "regression"
     y, found = _comparable(rows.path, column, model.predict(rows), task)
     if task == "regression":
@@ -90,13 +90,13 @@ def evaluated(model: TableModel, rows: Table, column: Any) -> Evaluation:
 
 
 def _comparable(name: str, column: Any, predicted: NDArray[Any], task: Task) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Classes by their names; numbers as numbers."""
+    """The target and the predictions in one type: classes as text, or numbers."""
     if task == "classification":
         return as_text(column)[0].astype(str), np.array([str(one) for one in predicted])
     import pandas as pd
 
     values = pd.to_numeric(column, errors="coerce").to_numpy(np.float64, na_value=np.nan)
     if np.isnan(values).any():
-        given = "the target has values that are no numbers, and the model is a regression"
+        given = "the target has values that are not numbers, and the model is a regression"
         raise InvalidInput(message(name, given, "mend these rows"))
     return values, predicted

@@ -1,4 +1,4 @@
-"""What commands found, as one JSON object each: full precision, and null for what is not a number."""
+"""Results of commands as JSON objects, in full precision, with null for NaN and infinity."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def _plain(value: Any) -> Any:
 
 
 def of_fit(data: TrainingTable, choice: KernelChoice, outcome: Outcome, out: Any) -> dict[str, Any]:
-    """Of ``mercer fit``."""
+    """The result of ``mercer fit``."""
     return {"command": "fit", **_of_data(data), **_of_choice(choice), "search": _of_search(choice), **_of(outcome, out)}
 
 
 def of_tuning(data: TrainingTable, found: Tuned, outcome: Outcome, out: Any) -> dict[str, Any]:
-    """Of ``mercer tune``."""
+    """The result of ``mercer tune``."""
     shortlist = [
         {**_of_kernel(one.kernel), "alpha": one.alpha, "score": one.score, "behind": one.behind, "why": one.why}
         for one in (found.shortlist.ranked if found.shortlist is not None else ())
@@ -59,21 +59,21 @@ def of_tuning(data: TrainingTable, found: Tuned, outcome: Outcome, out: Any) -> 
 
 
 def of_predictions(model: TableModel, table: str, frame: Any, notes: list[str], out: Any) -> dict[str, Any]:
-    """Of ``mercer predict``: the predictions themselves only if they are in no file."""
+    """The result of ``mercer predict``, with the predictions only if they are not in a file."""
     found = {"command": "predict", "table": table, "target": model.target, "task": model.task, "rows": len(frame)}
     columns = {} if out is not None else {str(name): frame[name].tolist() for name in frame.columns}
     return {**found, "notes": notes, "out": None if out is None else str(out), "predictions": columns}
 
 
 def of_evaluation(model: TableModel, table: str, found: Evaluation) -> dict[str, Any]:
-    """Of ``mercer evaluate``."""
+    """The result of ``mercer evaluate``."""
     told = {"command": "evaluate", "table": table, "target": model.target, "task": model.task, "rows": found.rows}
     scores = {"score": found.score.values, "guessing": found.guessing.values}
     return {**told, **scores, "unknown_classes": found.unknown, "confusion": _of_confusion(found.confusion)}
 
 
 def of_check(report: KernelReport) -> dict[str, Any]:
-    """Of ``mercer check``."""
+    """The result of ``mercer check``."""
     return {
         "command": "check",
         "kernel": repr(report.kernel),

@@ -1,4 +1,4 @@
-"""How good predictions are, how good guessing is, and which classes are taken for which."""
+"""Scores of predictions and of guessing, and confusions of classes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mercer.tables.targets import Task
 __all__ = ["Confusion", "Score", "digits", "guess", "score"]
 
 FEW_CLASSES = 12
-"""Up to so many, the whole matrix of confusions is shown."""
+"""The most classes whose whole confusion matrix is shown."""
 PAIRS = 6
 
 
@@ -52,9 +52,9 @@ class Score:
 
 
 def score(y: NDArray[Any], predicted: NDArray[Any], task: Task, decision: NDArray[np.float64] | None = None) -> Score:
-    """R², MAE and RMSE; or accuracy and balanced accuracy (the mean over classes of how many were found).
+    """R², MAE and RMSE; or accuracy and balanced accuracy, which is the mean recall of the classes.
 
-    With the decisions for the second of two classes, in the order of their names, also the area under the ROC curve.
+    With decision values for the second of two sorted classes, also the area under the ROC curve.
     """
     if task == "classification":
         hits = y == predicted
@@ -103,14 +103,14 @@ class Confusion:
 
     @property
     def title(self) -> str:
-        """Of `lines`."""
+        """The heading of `lines`."""
         if len(self.classes) <= FEW_CLASSES:
             return "Rows by class (down: what they are; across: what was predicted)"
         return "Classes that are most often confused"
 
     @property
     def lines(self) -> list[str]:
-        """The matrix of few classes; of many the pairs that are most often confused."""
+        """The confusion matrix, or for many classes the pairs that are most often confused."""
         if len(self.classes) > FEW_CLASSES:
             return self._pairs()
         rows = [["", *self.classes]] + [

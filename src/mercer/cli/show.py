@@ -68,7 +68,7 @@ def section(title: str, lines: Iterable[str]) -> None:
 
 
 def show_data(data: TrainingTable) -> None:
-    """What the table had."""
+    """Show the table, its task, and the target."""
     lines = [f"{_what(data)} and the target {data.target}", *data.table.notes, *data.left_out]
     lines.append(f"{data.task}, for {data.why_task}" if data.why_task != "asked for" else f"{data.task}, as asked")
     if data.task == "classification":
@@ -78,12 +78,12 @@ def show_data(data: TrainingTable) -> None:
     else:
         lines.append(f"the target is {digits(data.y.min())} to {digits(data.y.max())}, mean {digits(data.y.mean())}")
     if data.held.any():
-        lines.append(f"{int(data.held.sum())} rows, a quarter, are held out and seen by nothing until the score")
+        lines.append(f"{int(data.held.sum())} rows, a quarter, are held out and used for nothing but the score")
     section(data.table.path, lines)
 
 
 def _what(data: TrainingTable) -> str:
-    """How many rows of how many columns, or sequences of which lengths."""
+    """The numbers of rows and columns, or the number and the lengths of sequences."""
     rows, columns = data.frame.shape
     if not data.of_sequences:
         return f"{rows} rows, {columns} column{'s' * (columns != 1)}"
@@ -93,7 +93,7 @@ def _what(data: TrainingTable) -> str:
 
 
 def show_choice(choice: KernelChoice) -> None:
-    """The kernel, α and the runners-up."""
+    """Show the kernel, α and the runners-up."""
     search = choice.search
     if search is None:
         section("Kernel", [f"{choice.kernel!r}, α = {choice.alpha:.4g}: as given"])
@@ -110,7 +110,7 @@ def show_choice(choice: KernelChoice) -> None:
 
 
 def _spread(mean: float, std: float) -> str:
-    """A mean in four digits, and two of its spread."""
+    """A mean in four digits and its spread in two."""
     return f"{digits(mean)} ± {std:.2g}"
 
 
@@ -127,7 +127,7 @@ def _left_behind(search: RidgeSearch) -> list[str]:
 
 
 def show_tuned(tuned: Tuned) -> None:
-    """The shortlist, and the best of the search or the length-scales."""
+    """Show the shortlist, and the best candidates of the search or the length-scales."""
     if tuned.shortlist is not None:
         title, *lines = str(tuned.shortlist).splitlines()
         section(f"Shortlist: {title}", lines)
@@ -167,7 +167,7 @@ def _best_of_each(search: KernelSearchCV) -> list[str]:
 
 
 def show_score(outcome: Outcome, task: str) -> None:
-    """The score on the rows held out, beside guessing."""
+    """Show the score on the rows held out, beside guessing."""
     if outcome.held_out is None:
         section("Score", ["no rows were held out (--no-holdout)"])
         return
@@ -178,24 +178,24 @@ def show_score(outcome: Outcome, task: str) -> None:
 
 
 def show_confusion(confusion: Confusion | None) -> None:
-    """Which classes are taken for which."""
+    """Show how many rows of each class were predicted to be of each class."""
     if confusion is not None:
         section(confusion.title, confusion.lines)
 
 
 def show_report(path: Any) -> None:
-    """Where the report is."""
+    """Show where the report is."""
     section("Report", [f"written to {path}; it opens in a browser, without a network"])
 
 
 def show_saved(data: TrainingTable, out: Any) -> None:
-    """Where the model is, and what it was fitted on."""
+    """Show where the model is, and which rows it was fitted on."""
     fitted_on = f"all {len(data.y)} rows" + (", those held out too" if data.held.any() else "")
     section("Model", [f"saved as {out}, fitted on {fitted_on}"])
 
 
 def show_model(model: TableModel, *, report: bool = True) -> None:
-    """What a model is made of."""
+    """Show the columns of a model, and the report of its fit."""
     assert model.encoder is not None
     assert model.estimator is not None
     section(model.encoder.heading, model.encoder.summary_)
@@ -205,7 +205,7 @@ def show_model(model: TableModel, *, report: bool = True) -> None:
 
 
 def as_option(kernel: Kernel) -> str:
-    """`--kernel TEXT ` as a shell takes it, of a text that is read as this very kernel; empty where there is none.
+    """`--kernel TEXT `, quoted for a shell, with a text that is read as this kernel; empty if there is no such text.
 
     >>> from mercer.kernels import Formula, Function, Gaussian
     >>> print(as_option(Gaussian("median").on(["size"])) + "--alpha 1")
@@ -213,7 +213,7 @@ def as_option(kernel: Kernel) -> str:
     >>> as_option(Formula("exp(-0.01*sqdist)")), as_option(Function(min))
     ("--kernel 'exp(-0.01*sqdist)' ", '')
     """
-    texts = [repr(kernel).replace("'", '"'), repr(kernel)]  # the former needs fewer quotes in a shell
+    texts = [repr(kernel).replace("'", '"'), repr(kernel)]  # in a shell the first needs fewer quotes
     if isinstance(kernel, Formula):
         texts.insert(0, kernel.text)
     for text in texts:
@@ -226,14 +226,14 @@ def as_option(kernel: Kernel) -> str:
 
 
 def show_next(data: TrainingTable, choice: KernelChoice, outcome: Outcome, out: Any, *, searched: bool) -> None:
-    """What to try next."""
+    """Show what to try next."""
     lines = []
     if (
         outcome.held_out is not None
         and outcome.guessing is not None
         and outcome.held_out.main < outcome.guessing.main + 0.02
     ):
-        lines.append("this is hardly better than guessing: look whether the columns can tell anything about the target")
+        lines.append("this is hardly better than guessing: check whether the columns say anything about the target")
     search, typed = choice.search, as_option(choice.named)
     if search is not None and any("smallest" in note or "largest" in note for note in search.notes):
         way, factor = ("smaller", 0.1) if any("smallest" in note for note in search.notes) else ("larger", 10)

@@ -1,4 +1,4 @@
-"""What ``mercer tune`` does, without a word on the terminal."""
+"""The work of ``mercer tune``. It prints nothing."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ __all__ = ["Tuned", "refuse_contradictions", "tune"]
 
 BANDWIDTHS = np.array([0.25, 0.5, 1.0, 2.0, 4.0])
 FEW = 3
-"""Kernels of sequences that the search goes on with."""
+"""How many kernels of sequences the search goes on with."""
 PENALTIES = np.array([0.1, 0.3, 1.0, 3.0, 10.0])
 
 
 @dataclass(frozen=True, eq=False)
 class Tuned:
-    """The choice, and what led to it."""
+    """The choice, and the searches that led to it."""
 
     choice: KernelChoice
     shortlist: Suggestions | None
     families: KernelSearchCV | None
-    """One kernel of each family, where there is a shortlist."""
+    """The search over one kernel of each family, if there is a shortlist."""
     search: KernelSearchCV | None
     likelihood: MarginalLikelihood | None
     features: list[str]
@@ -51,7 +51,7 @@ class Tuned:
 def tune(
     data: TrainingTable, kernel: str | None, per_column: bool, halving: int | None, resume: Any, seed: int
 ) -> Tuned:
-    """A kernel from the shortlist, or the one given, and its parameters by a search or by the marginal likelihood."""
+    """Take a kernel from the shortlist or as given; tune its parameters by a search or by the marginal likelihood."""
     _refuse_per_column(data, per_column)
     if kernel is None and data.has_texts:
         return _tune_joined(data, halving, resume, seed)
@@ -81,7 +81,7 @@ def tune(
 
 
 def _tune_joined(data: TrainingTable, halving: int | None, resume: Any, seed: int) -> Tuned:
-    """Of a table with texts: what a fit chooses, then other bandwidths and weights around it."""
+    """Tune a kernel of a table with texts: the choice of a fit, then a search over bandwidths and weights around it."""
     start = choose(data, None, None, seed)
     assert start.way is not None
     assert isinstance(start.encoder, TableEncoder)
@@ -99,7 +99,7 @@ def _tune_joined(data: TrainingTable, halving: int | None, resume: Any, seed: in
 
 
 def refuse_contradictions(per_column: bool, halving: int | None, resume: Any) -> None:
-    """The marginal likelihood is climbed, with no candidates to race and no scores to keep.
+    """Raise InvalidInput for options of a search with --per-column, which maximises the marginal likelihood instead.
 
     >>> refuse_contradictions(per_column=False, halving=3, resume="scores.json")
     """
@@ -111,7 +111,7 @@ def refuse_contradictions(per_column: bool, halving: int | None, resume: Any) ->
 
 
 def _no_race(search: KernelSearchCV, rows: int) -> list[str]:
-    """That `halving` did nothing, and why, if it did."""
+    """A note with the reason if `halving` had no effect."""
     if search.halving is None or max(search.cv_results_["iter"]) > 0:
         return []
     candidates = len(search.cv_results_["params"])
@@ -139,7 +139,7 @@ def _refuse_per_column(data: TrainingTable, per_column: bool) -> None:
 def _tried_families(
     data: TrainingTable, shortlist: Suggestions | None, X: Any, y: NDArray[Any], seed: int
 ) -> KernelSearchCV:
-    """One kernel of each family on the whole sample; of sequences all kernels, on as many rows as a screen takes."""
+    """Score one kernel of each family on the sample, or all kernels of sequences on as many rows as a screen has."""
     if shortlist is None:
         rows = _sampled(y, data.task, seed, SCREEN)
         grid = [_grid(default_sequence_kernels(X), default_alphas())]
@@ -149,7 +149,7 @@ def _tried_families(
 
 
 def _near_the_best(search: KernelSearchCV) -> list[Kernel]:
-    """The best kernel with other bandwidths; where it has none, as on sequences, the best few kernels."""
+    """The best kernel with other bandwidths, or the best few kernels if it has none, as on sequences."""
     around = _around(search.best_params_["kernel"])
     if len(around) > 1:
         return around
@@ -181,14 +181,14 @@ def _families(shortlist: Suggestions, X: Any, seed: int) -> list[dict[str, Any]]
 
 
 def _family(kernel: Kernel) -> Any:
-    """What kernels have in common that differ in their bandwidth only."""
+    """A key that two kernels share if they differ in their bandwidth only."""
     params = kernel.get_params(deep=False)
     params.pop(kernel.rule_parameter, None)
     return type(kernel), comparable(params)
 
 
 def _sampled(y: NDArray[Any], task: Task, seed: int, most: int = SAMPLE) -> NDArray[np.intp]:
-    """At most so many rows, with the classes in their proportions."""
+    """At most `most` rows, with the classes in their proportions."""
     order = stratified_order(y, task, seed)
     places = np.linspace(0, len(y) - 1, min(len(y), most)).round().astype(np.intp)
     return np.sort(order[places])
@@ -202,7 +202,7 @@ def _folds(y: NDArray[Any], task: Task, seed: int) -> list[tuple[NDArray[np.intp
 
 
 def _around(kernel: Kernel) -> list[Kernel]:
-    """The kernel with all of its bandwidths multiplied by a factor."""
+    """The kernel with its bandwidths multiplied by each factor of `BANDWIDTHS`."""
     names = [name for name in tunable_parameters(kernel) if name.split("__")[-1] in ("gamma", "length_scale")]
     values = {name: tunable_parameters(kernel)[name] for name in names}
     if not names:
@@ -211,7 +211,7 @@ def _around(kernel: Kernel) -> list[Kernel]:
 
 
 def _short(kernel: Kernel) -> Kernel:
-    """Six digits of every parameter: a kernel that can be typed again."""
+    """The kernel with parameters of six digits, which can be typed again."""
     out = kernel.replace(**{name: _six(value) for name, value in tunable_parameters(kernel).items() if "[" not in name})
     scales = {name: value for name, value in out.get_params().items() if name.split("__")[-1] == "scales"}
     return out.replace(**{name: tuple(map(_six, value)) for name, value in scales.items()})
