@@ -1,9 +1,9 @@
 // Squared distances by norms and a dot product, half the operations of differences, if this is accurate enough.
 //
-// Let A = |x|² + |z|² for rows less a common origin. Then s = A - 2<x, z> has an error of r A, some roundings of A. For
-// a panel of rows against a panel of columns, let A be the largest there. The result is accepted if its error is within
-// the promise p for every s: if r A <= p s, or, for a kernel e^(-rate s), if rate e^(-rate s) r A <= p. The latter
-// holds for all s if rate r A <= p. Otherwise we take differences of the original rows, because rows less a rounded
+// Let A = |x|² + |z|² for rows less a common origin. Then s = A - 2<x, z> has an error of r A, some roundings of A. A
+// panel of rows against a panel of columns is accepted if the error of each s is within the promise p, with the A of
+// its own pair: if r A <= p s, or, for a kernel e^(-rate s), if rate e^(-rate s) r A <= p. The latter holds for all s
+// if rate r A <= p for the largest A. Otherwise we take differences of the original rows, because rows less a rounded
 // origin are other rows. If many panels need differences, all use them.
 
 template <class T>
@@ -13,14 +13,12 @@ class ByNorms {
    public:
     void reset(const DistanceSpec& s, int64_t n, int64_t m) {
         const int64_t across = ceil_div(n, M), along = ceil_div(m, N);
-        rounding_ = s.rounding, share_ = s.rounding / (s.rounding + s.promise), slow_ = s.slow,
         level_ = s.fast * s.rounding / s.promise;
         copy(s.row_norms, n, across * M, row_), copy(s.column_norms, m, along * N, column_);
         largest_of_each(row_, across, M, row_most_), largest_of_each(column_, along, N, column_most_);
         const double columns = double(largest(column_most_.get(), along));
         checked_ = !within(double(largest(row_most_.get(), across)) + columns);
-        bound_.reset(across);
-        for (int64_t p = 0; p < across; ++p) bound_[p] = far_enough(double(row_most_[p]) + columns);
+        if (checked_) set_bounds(s, across, mean(column_.get(), m));
     }
 
     // Whether some distances may need differences.
@@ -31,12 +29,11 @@ class ByNorms {
         const T *row = row_.get() + i, *column = column_.get() + j;
         const double size = double(row_most_[i / M]) + double(column_most_[j / N]);
         if (!checked_ || within(size)) {
-            distance_kernel<false, T>(a, b, depth, out, stride, add, row, column);
+            distance_kernel<false, T>(a, b, depth, out, stride, add, row, column, T(0));
             return true;
         }
         if (!(size < double(kHuge))) return false;  // an overflow has no error bound
-        const double least = double(distance_kernel<true, T>(a, b, depth, out, stride, add, row, column));
-        return least >= share_ * size || least - rounding_ * size >= bound_[i / M];
+        return distance_kernel<true, T>(a, b, depth, out, stride, add, row, column, share_[i / M]) >= bound_[i / M];
     }
 
    private:
@@ -44,9 +41,24 @@ class ByNorms {
 
     bool within(double size) const { return level_ * size <= 1; }
 
-    // The distance from which on e^(-rate s) is small enough.
-    double far_enough(double size) const {
-        return slow_ > 0 && level_ * size < __builtin_inf() ? __builtin_log(level_ * size) / slow_ : __builtin_inf();
+    // The least that s - share A must be in a panel of rows: 0 for r A <= p s. The condition of e^(-slow s) is
+    // slow s >= log(level A). The tangent of the logarithm at a usual A is above it for all A. We take the condition
+    // that asks for less. The second r A allows for the roundings of the comparison.
+    void set_bounds(const DistanceSpec& s, int64_t panels, double columns) {
+        share_.reset(panels), bound_.reset(panels);
+        for (int64_t p = 0; p < panels; ++p) {
+            const double usual = double(row_most_[p]) + columns, always = s.rounding / (s.rounding + s.promise);
+            const double far = __builtin_log(level_ * usual) / s.slow;
+            const bool falls = s.slow > 0 && far < always * usual;  // false where something is infinite or no number
+            share_[p] = T(falls ? 2 * s.rounding + 1 / (s.slow * usual) : always);
+            bound_[p] = T(falls ? far - 1 / s.slow : 0.0);
+        }
+    }
+
+    static double mean(const T* x, int64_t n) {
+        double sum = 0;
+        for (int64_t i = 0; i < n; ++i) sum += double(x[i]);
+        return sum / double(n);
     }
 
     static void copy(const void* from, int64_t n, int64_t padded, Buffer<T>& to) {
@@ -65,8 +77,7 @@ class ByNorms {
         return most;
     }
 
-    double rounding_ = 0, share_ = 0, slow_ = 0, level_ = 0;  // share: of A, what s has to be; level: rate r / p
+    double level_ = 0;  // rate r / p
     bool checked_ = false;
-    Buffer<T> row_, column_, row_most_, column_most_;
-    Buffer<double> bound_;
+    Buffer<T> row_, column_, row_most_, column_most_, share_, bound_;
 };

@@ -67,21 +67,22 @@ __attribute__((noinline)) void micro_kernel(const T* a, const T* b, int depth, T
     reduce<kind, T>(a, b, depth, c, stride, add, [](Vec<T>*, Vec<T>*) {});
 }
 
-// Squared distances max(0, row + column - 2 <a, b>) by the squared norms of their rows. Returns the smallest one before
-// the maximum with 0 if `checked`, otherwise 0.
+// Squared distances s = max(0, row + column - 2 <a, b>) by the squared norms of their rows. Returns the smallest
+// s - share (row + column) before the maximum with 0 if `checked`, otherwise 0.
 template <bool checked, class T>
 __attribute__((noinline)) T distance_kernel(const T* a, const T* b, int depth, T* c, int stride, bool add, const T* row,
-                                            const T* column) {
+                                            const T* column, T share) {
     constexpr int W = Simd<T>::W, M = kPanelRows;
     const Vec<T> zero{};
     Vec<T> least = zero;
     reduce<kDot, T>(a, b, depth, c, stride, add, [&](Vec<T>* s0, Vec<T>* s1) {
         const Vec<T> n0 = load(column), n1 = load(column + W);
-        if (checked) least = n0 + row[0];
+        if (checked) least = splat<T>(T(3e38));
 #pragma GCC unroll 16
         for (int i = 0; i < M; ++i) {
-            s0[i] = (n0 + row[i]) - T(2) * s0[i], s1[i] = (n1 + row[i]) - T(2) * s1[i];
-            if (checked) least = vmin(vmin(s0[i], s1[i]), least);
+            const Vec<T> a0 = n0 + row[i], a1 = n1 + row[i];
+            s0[i] = a0 - T(2) * s0[i], s1[i] = a1 - T(2) * s1[i];
+            if (checked) least = vmin(vmin(s0[i] - share * a0, s1[i] - share * a1), least);
             s0[i] = vmax(zero, s0[i]), s1[i] = vmax(zero, s1[i]);
         }
     });
