@@ -18,35 +18,34 @@ __all__ = ["RidgeBand"]
 
 Floats = NDArray[np.float64]
 TILES, LEAST, SHIFTS = 1 << 21, 32, 8
-"""One call makes some columns of Q: about as many as take TILES tiles of reflectors, some seconds, and LEAST blocks at
-least, because threads wait for each other at its end. λ that are factored in one call.
-"""
+"""Tiles of reflectors, and the least number of blocks, in a call that computes columns of Q (threads wait for each
+other at its end); and the number of λ that are factored in a call."""
 ROWS = 192
-"""Rows of the matrix that are made at a time."""
+"""Rows of the matrix that are computed at a time."""
 POWERS = 12
-"""Steps of power iteration for ‖B‖, which sizes a rounding error."""
+"""Steps of power iteration for ‖B‖, which determines a rounding error."""
 
 
 @dataclass(frozen=True, eq=False)
 class RidgeBand(RidgeInverse):
     r"""P(λ) = Q (B + λI)⁻¹ Qᵀ, with QBQᵀ the matrix S K S, S = diag(√w), on the complement of the intercept.
 
-    B has 48 diagonals on each side, so that LLᵀ = B + λI costs next to nothing, and Pᵢᵢ = ‖L⁻¹Qᵀeᵢ‖² takes 48 · 2n
-    operations for each i and λ. B and Q take 8/3 n³, all of them products of tiles, where half of LAPACK's reduction to
-    three diagonals reads what is left of the matrix once per column, and the eigenvectors of those come after it. From
-    n/25 or so λ on the eigenvectors (`RidgeSpectrum`) are cheaper; they serve folds too.
+    B has 48 diagonals on each side. A factorisation LLᵀ = B + λI is cheap, and Pᵢᵢ = ‖L⁻¹Qᵀeᵢ‖² takes 48 · 2n
+    operations for each i and λ. B and Q take 8/3 n³ operations, all in products of tiles. LAPACK's reduction to three
+    diagonals is slower, because half of it reads the remaining matrix once for each column, and eigenvectors follow.
+    For more than about n/25 values of λ the eigenvectors (`RidgeSpectrum`) cost less, and they also serve folds.
 
     Attributes
     ----------
     diagonal_tiles, lower_tiles : arrays of shape (⌈n/48⌉, 48, 48) and (⌈n/48⌉ − 1, 48, 48)
-        Of B, which is block tridiagonal; those below the diagonal are upper triangular. Rows and columns that pad are
-        multiples of those of the identity.
+        The tiles of B, which is block tridiagonal; those below the diagonal are upper triangular. Padding rows and
+        columns are multiples of those of the identity.
     vectors : array of shape (m, m), m = 48 ⌈n/48⌉
-        Qᵀ in its first n columns, of the reflected rows where there is an intercept, and zeros in rows that pad.
+        Qᵀ in the first n columns, of the reflected rows if there is an intercept; padding rows are 0.
     size : int
-        Rows of the matrix that was reduced: n, or n − 1 with an intercept.
+        The size of the reduced matrix: n, or n − 1 with an intercept.
     roots, axis
-        As in `RidgeInverse`, where the formulas are.
+        As in `RidgeInverse`, which has the formulas.
 
     References
     ----------
@@ -73,19 +72,19 @@ class RidgeBand(RidgeInverse):
 
     @classmethod
     def of(cls, K: Operator, weights: ArrayLike | None = None, *, intercept: bool = False) -> RidgeBand:
-        """Of a symmetric operator, of which blocks are asked for, and positive weights (1 by default)."""
+        """Decompose a symmetric operator, by its blocks, with positive weights (1 by default)."""
         n, size = K.shape[0], K.shape[0] - intercept
         roots = np.ones(n) if weights is None else np.sqrt(np.asarray(weights, np.float64))
         axis = reflection(roots) if intercept else None
         diagonal, lower, vectors = _reduced(_Weighted(K.astype(np.float64), roots, axis), size)
-        vectors[size:] = 0.0  # with an intercept row n - 1 pads: its column is that of the axis that was left out
+        vectors[size:] = 0.0  # with an intercept, row n - 1 is padding, too
         if axis is not None:
             subtract_outer(vectors[:, :n], 2 * vectors[:, :size] @ axis[:size], axis)
         return cls(diagonal, lower, vectors, size, roots, axis)
 
     @staticmethod
     def bytes(n: int) -> int:
-        """What `of` takes at its peak: half of the matrix in tiles, Q, and strips of it; later factors of some λ."""
+        """The peak memory of `of`: half of the matrix in tiles, Q, and strips of it; later the factors for some λ."""
         return 8 * (3 * (n + BAND) ** 2 // 2 + (4 * engine().threads() + 2 * SHIFTS) * BAND * n)
 
     def solvable(self, alphas: ArrayLike) -> NDArray[np.bool_]:
@@ -116,7 +115,7 @@ class RidgeBand(RidgeInverse):
     # ---- L -----------------------------------------------------------------------------------------------------------
 
     def _factors(self, grid: Floats) -> Iterator[tuple[slice, Floats, Floats, NDArray[np.bool_]]]:
-        """−L[k, k−1] and L[k, k]⁻¹ of LLᵀ = B + λI for some λ at a time, (λ, blocks, 48, 48), and which have an L."""
+        """−L[k, k−1] and L[k, k]⁻¹ of LLᵀ = B + λI, (λ, blocks, 48, 48), for some λ at a time, and which L exist."""
         for start in range(0, len(grid), SHIFTS):
             own = slice(start, min(start + SHIFTS, len(grid)))
             below, inverse = (_aligned((own.stop - start, *self.diagonal_tiles.shape)) for _ in range(2))
@@ -144,14 +143,14 @@ class RidgeBand(RidgeInverse):
         return np.asarray(self.vectors[:, : len(self.roots)] @ self._projected(Y))
 
     def _back(self, inner: Floats) -> Floats:
-        """Q times what was solved, (λ, rows, targets), as (n, λ, targets)."""
+        """Q times an array of shape (λ, rows, targets), as one of shape (n, λ, targets)."""
         count, rows, targets = inner.shape
         flat = self.vectors[:, : len(self.roots)].T @ inner.transpose(1, 0, 2).reshape(rows, count * targets)
         return np.asarray(flat.reshape(len(flat), count, targets))
 
     @property
     def _rounding(self) -> float:
-        """√n ε ‖B‖, the norm by power iteration."""
+        """√n ε ‖B‖, with the norm by power iteration."""
         x = np.random.default_rng(0).standard_normal((*self.diagonal_tiles.shape[:2], 1))
         x.reshape(-1)[self.size :] = 0.0
         return noise(len(self.roots), estimate_norm(self._times_band, x, POWERS))
@@ -180,14 +179,14 @@ def _solved(below: Floats, inverse: Floats, Z: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class _Weighted:
-    """HSKSH with the reflection H = I − 2vvᵀ, or SKS where there is no v."""
+    """HSKSH with the reflection H = I − 2vvᵀ, or SKS without an axis v."""
 
     K: Operator
     roots: Floats
     axis: Floats | None
 
     def lower(self) -> Iterator[tuple[int, Floats]]:
-        """Some rows at a time, up to the diagonal."""
+        """Blocks of rows of the lower triangle, each with its first row's number."""
         n, v, w = len(self.roots), self.axis, np.empty(0)
         if v is not None:
             w = partner(self.roots * (self.K @ (self.roots * v)), v)
@@ -203,7 +202,7 @@ class _Weighted:
 
 
 def _reduced(matrix: _Weighted, size: int) -> tuple[Floats, Floats, Floats]:
-    """B's tiles on and below the diagonal, and Qᵀ, of the first `size` rows and columns; padded on the diagonal."""
+    """B's tiles on and below the diagonal, and Qᵀ, for the first `size` rows and columns, padded to whole tiles."""
     core, side = engine(), BAND
     blocks = -(-len(matrix.roots) // side)
     slabs = _aligned((blocks * (blocks + 1) // 2 * side**2,))
@@ -233,7 +232,7 @@ def _views(slabs: Floats, blocks: int, side: int) -> list[Floats]:
 
 
 def _fill(own: list[Floats], matrix: _Weighted, size: int, side: int) -> float:
-    """Write the matrix into the slabs; the power of two that it was divided by, so that no square is out of range."""
+    """Write the matrix into the slabs, divided by a power of two so that no square overflows; return that power."""
     largest = 0.0
     for start, block in matrix.lower():
         largest = max(largest, float(block.max()), -float(block.min()))
@@ -247,15 +246,15 @@ def _fill(own: list[Floats], matrix: _Weighted, size: int, side: int) -> float:
     scale = 2.0 ** np.floor(np.log2(largest)) if largest > 0 else 1.0
     for slab in own:
         slab /= scale
-        slab[:side] = np.tril(slab[:side]) + np.tril(slab[:side], -1).T  # tiles on the diagonal are whole
-    # No less than the least eigenvalue, so that the rows that pad never decide what is definite.
+        slab[:side] = np.tril(slab[:side]) + np.tril(slab[:side], -1).T  # diagonal tiles have both triangles
+    # At least the least eigenvalue, so that padding rows do not make the matrix indefinite.
     for row in range(size, len(own[0])):
         own[row // side][row % side, row % side] = max(largest / scale, 1.0)
     return float(scale)
 
 
 def _aligned(shape: tuple[int, ...]) -> Floats:
-    """Zeros that begin on a cache line, as the native code takes them."""
+    """Zeros that begin on a cache line, as the compiled code needs them."""
     size = int(np.prod(shape))
     whole = np.zeros(size + 8)
     first = -whole.ctypes.data // 8 % 8

@@ -1,4 +1,4 @@
-"""The Cholesky factor of a stored matrix, in the matrix' own memory."""
+"""The Cholesky factor of a stored matrix, in the memory of the matrix."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ __all__ = ["CholeskyFactor"]
 Floats = NDArray[np.float64]
 
 LARGEST_LAPACK = 96 * 1024
-"""Bytes of a row up to which LAPACK factors the matrix at once: some builds of OpenBLAS end the process with a
-segmentation fault in `potrf` with two threads from 16 000 rows of float64 on (0.3.30; 12 000 were well), whoever calls.
-"""
+"""The most bytes of a row for which LAPACK factors the whole matrix. Some builds of OpenBLAS (0.3.30) have a
+segmentation fault in `potrf` with two threads for 16 000 rows of float64 and more; 12 000 rows worked."""
 
 BLOCK = 4096
-"""Rows factored at once in a larger matrix. Between blocks Ctrl-C is obeyed."""
+"""The number of rows that are factored at once in a larger matrix, between two interrupt checks."""
 
 
 @dataclass(frozen=True)
 class CholeskyFactor:
-    """A = LLᵀ with L in the upper triangle, read by columns, of one n × n buffer; the other triangle is not read.
+    """A = LLᵀ, with Lᵀ in the upper triangle of an n × n buffer; the lower triangle is not used.
 
     Examples
     --------
@@ -43,7 +42,7 @@ class CholeskyFactor:
 
     @classmethod
     def of(cls, matrix: NDArray[Any], shift: ArrayLike = 0.0) -> CholeskyFactor | None:
-        """Factor a float32 or float64 matrix plus diag(shift) in its own memory; None when that is not definite."""
+        """Factor a float32 or float64 matrix plus diag(shift) in its memory; None if it is not positive definite."""
         buffer = matrix.T if matrix.flags.f_contiguous and not matrix.flags.c_contiguous else matrix
         if not buffer.flags.c_contiguous:
             raise InvalidInput(message("CholeskyFactor", "a matrix that is not contiguous", "give a contiguous buffer"))
@@ -58,7 +57,7 @@ class CholeskyFactor:
         if b.size == 0:
             return b.copy()
         X = b[:, None] if b.ndim == 1 else b
-        # A residual of 1e-50 is no number in float32; its direction is.
+        # A residual of 1e-50 is 0 in float32, but its direction is not.
         scale = np.max(np.abs(X), axis=0, initial=0.0)
         scale = np.where((scale > 0) & np.isfinite(scale), scale, 1.0)
         return np.ascontiguousarray(self._substituted((X / scale).astype(self.buffer.dtype)) * scale).reshape(b.shape)
@@ -78,20 +77,20 @@ class CholeskyFactor:
 
     @property
     def inverse(self) -> Operator:
-        """V ↦ (A + diag(shift))⁻¹ V as an operator, for a preconditioner."""
+        """The operator V ↦ (A + diag(shift))⁻¹ V, for preconditioning."""
         return _Inverse(self)
 
 
 def _factor(buffer: NDArray[Any]) -> bool:
-    """UᵀU = A in the upper triangle of a row-major buffer, by LAPACK; whether A is positive definite."""
+    """Write U with UᵀU = A into the upper triangle of a row-major buffer; return whether A is positive definite."""
     potrf = lapack.spotrf if buffer.dtype == np.float32 else lapack.dpotrf
-    # The transpose of a row-major buffer is what LAPACK wants, so nothing is copied.
+    # The transpose of a row-major buffer has LAPACK's order, so nothing is copied.
     _, info = potrf(buffer.T, lower=True, clean=False, overwrite_a=True)
     return bool(info == 0)
 
 
 def _factor_blocks(buffer: NDArray[Any]) -> bool:
-    """The same, block row by block row: U_kk from A_kk − Σ UᵢₖᵀUᵢₖ, then U_kj = U_kk⁻ᵀ(A_kj − Σ UᵢₖᵀUᵢⱼ) for j > k."""
+    """As `_factor`, by block rows: U_kk from A_kk − Σ UᵢₖᵀUᵢₖ, then U_kj = U_kk⁻ᵀ(A_kj − Σ UᵢₖᵀUᵢⱼ) for j > k."""
     n = len(buffer)
     trsm = blas.strsm if buffer.dtype == np.float32 else blas.dtrsm
     for k in range(0, n, BLOCK):
@@ -105,7 +104,7 @@ def _factor_blocks(buffer: NDArray[Any]) -> bool:
         for j in range(own.stop, n, BLOCK):
             right = slice(j, min(j + BLOCK, n))
             rest = buffer[own, right] - above @ buffer[:k, right]
-            # As Xᵀ U_kk = Rᵀ, for the transpose of a row-major R is what LAPACK wants.
+            # As Xᵀ U_kk = Rᵀ, because the transpose of a row-major R has LAPACK's order.
             buffer[own, right] = trsm(1.0, block.T, rest.T, side=1, lower=1, trans_a=1, overwrite_b=1).T
     return True
 

@@ -1,4 +1,4 @@
-"""A stored matrix in float32 whose rounding is that of its smaller part."""
+"""A matrix as a low-rank part and a remainder in float32, so that rounding is relative to the remainder."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from mercer.operators import Operator, product
 __all__ = ["Deflated"]
 
 HEIGHT = 200
-"""Rows at a time: a tile that is used again, because fresh memory costs as much as what is done with it."""
+"""Rows of the tile that is reused, because writing to fresh memory takes as long as the computation."""
 
 
 class Deflated(Operator):
-    """V ↦ F FᵀV + (A − FFᵀ) V, with A − FFᵀ in float32, and products of it too.
+    """V ↦ F FᵀV + (A − FFᵀ) V, with A − FFᵀ stored and multiplied in float32.
 
-    The rounding of float32 is relative to ‖A − FFᵀ‖ instead of ‖A‖. For conjugate gradients with a shift λ that decides
-    whether they need more steps than in float64: 38 instead of 20 at λ/‖A‖ = 6e-6 without F, 20 with 64 pivots.
+    Rounding errors of float32 are relative to ‖A − FFᵀ‖ and not to ‖A‖. Conjugate gradients with a shift λ then need no
+    more steps than in float64: at λ/‖A‖ = 6e-6 they took 38 steps without F, 20 with 64 pivots, and 20 in float64.
 
     Parameters
     ----------
     A : array of shape (n, n), float64, symmetric
     F : array of shape (n, k), float64
-        Of a pivoted Cholesky factorisation, say; k may be 0.
+        For example the factor of a pivoted Cholesky factorisation; k may be 0.
     buffer : float32 array of shape (n, n)
-        Is filled with A − FFᵀ, and kept.
+        The memory for A − FFᵀ.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""P = (SKS + λI)⁻¹ on the complement of the intercept: what ridge regression asks of it, however it is represented."""
+"""P = (SKS + λI)⁻¹ on the complement of the intercept, for ridge regression, without a particular representation."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ __all__ = ["RidgeInverse", "columns", "noise", "partner", "reflection", "subtrac
 
 Floats = NDArray[np.float64]
 BLOCK = 512
-"""Rows of a matrix that are changed at a time."""
+"""Rows of a matrix that are updated at a time."""
 
 
 class RidgeInverse(ABC):
     r"""P(λ) for every λ, from one decomposition of the matrix S K S, S = diag(√w).
 
     Ridge regression min Σ wᵢ (yᵢ − f(xᵢ) − b)² + λ‖f‖² has f = Σ αᵢ k(·, xᵢ) with S⁻¹α = β = P S y. Without an
-    intercept P = (SKS + λI)⁻¹. With one, sᵀβ = 0 for s = √w, and P is the inverse on the complement of s: a Householder
-    reflection takes s to the last axis, which is then left out, so that nothing large is ever subtracted.
+    intercept P = (SKS + λI)⁻¹. With an intercept sᵀβ = 0 for s = √w, and P is the inverse on the complement of s: a
+    Householder reflection maps s to the last axis, which is then dropped, so that no large numbers are subtracted.
 
-    The model that never saw the rows I has there the residuals S⁻¹ (P_II)⁻¹ β_I. For one row that is βᵢ/(√wᵢ Pᵢᵢ), the
-    textbook's (yᵢ − f(xᵢ))/(1 − hᵢᵢ) without its 0/0 where the model interpolates: 1 − hᵢᵢ = λPᵢᵢ, and Pᵢᵢ ≥ 1/(Λ₁ + λ)
-    stays away from 0. A row of weight 2 is two rows, left out together.
+    The model that is fitted without the rows I has the residuals S⁻¹ (P_II)⁻¹ β_I on them. For one row this is
+    βᵢ/(√wᵢ Pᵢᵢ). The textbook's (yᵢ − f(xᵢ))/(1 − hᵢᵢ) is the same, as 1 − hᵢᵢ = λPᵢᵢ, but becomes 0/0 if the model
+    interpolates, while Pᵢᵢ ≥ 1/(Λ₁ + λ) stays away from 0. A row of weight 2 counts as two rows, left out together.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class RidgeInverse(ABC):
 
     @abstractmethod
     def solvable(self, alphas: ArrayLike) -> NDArray[np.bool_]:
-        """Where SKS + λI is positive definite by more than the rounding of its eigenvalues."""
+        """Whether SKS + λI is positive definite by more than the rounding of its eigenvalues, for each λ."""
 
     @abstractmethod
     def solve(self, Y: ArrayLike, alphas: ArrayLike) -> Floats:
@@ -58,38 +58,38 @@ class RidgeInverse(ABC):
         """Pᵢᵢ, of shape (n, λ)."""
 
     def solve_and_diagonal(self, Y: ArrayLike, alphas: ArrayLike) -> tuple[Floats, Floats]:
-        """Both at once."""
+        """The results of `solve` and of `diagonal`."""
         return self.solve(Y, alphas), self.diagonal(alphas)
 
     @staticmethod
     def answer_bytes(n: int, columns: int) -> int:
-        """What the answers for so many λ × targets take."""
+        """Bytes of the results for this number of columns, λ × targets."""
         return 8 * n * 3 * columns
 
     def leave_one_out(self, Y: ArrayLike, alphas: ArrayLike) -> Floats:
-        """What the model fitted without a row predicts for it, of shape (n, λ, targets)."""
+        """The predictions for each row by the model that is fitted without it, of shape (n, λ, targets)."""
         errors, diagonal = self.solve_and_diagonal(Y, alphas)
         errors /= (self.roots[:, None] * diagonal)[:, :, None]
         return columns(Y)[:, None, :] - errors
 
     def generalised(self, Y: ArrayLike, alphas: ArrayLike) -> Floats:
-        """n² ‖β‖²/(tr P)²/Σw, of shape (λ, targets): generalised cross-validation, all Pᵢᵢ taken as their mean."""
+        """n² ‖β‖²/(tr P)²/Σw, of shape (λ, targets): generalised cross-validation, with the mean of all Pᵢᵢ."""
         solved, diagonal = self.solve_and_diagonal(Y, alphas)
         squares, traces = np.sum(solved**2, axis=0), np.sum(diagonal, axis=0)
         return np.asarray(len(self.roots) ** 2 * squares / traces[:, None] ** 2 / np.sum(self.roots**2))
 
     def _projected(self, Y: ArrayLike) -> Floats:
-        """ΠSY, Π the projection on the complement of s."""
+        """ΠSY with the projection Π on the complement of s."""
         Z = self.roots[:, None] * columns(Y)
         return Z - np.outer(self._unit, self._unit @ Z) if self.axis is not None else Z
 
     @cached_property
     def _unit(self) -> Floats:
-        """s/‖s‖ with an intercept, which Π takes away; 0 without."""
+        """s/‖s‖ with an intercept, else 0; Π = I − (s/‖s‖)(s/‖s‖)ᵀ."""
         return np.zeros(len(self.roots)) if self.axis is None else self.roots / np.linalg.norm(self.roots)
 
     def _positive(self, alphas: ArrayLike, positive: Any, least: float | None = None) -> Floats:
-        """The λ as an array, which are refused unless `positive` says of the smallest that K + λI is definite."""
+        """The λ as an array; raise InvalidInput unless `positive` holds for the smallest: K + λI is definite then."""
         grid = np.atleast_1d(np.asarray(alphas, np.float64))
         if len(grid) and not positive(grid.min()):
             known = "" if least is None else f" and {least:.3g} as the least eigenvalue of K"
@@ -106,14 +106,14 @@ def columns(Y: ArrayLike) -> Floats:
 
 
 def noise(n: int, largest: float) -> float:
-    """√n ε max|Λ|: what the eigenvalues' rounding amounts to (at worst it is n ε max|Λ|)."""
+    """√n ε max|Λ|, the typical rounding error of eigenvalues (the bound is n ε max|Λ|)."""
     return float(np.sqrt(n) * np.finfo(np.float64).eps * largest)
 
 
 def reflection(s: Floats) -> Floats:
-    """v of the reflection I − 2vvᵀ that takes s to the last axis."""
+    """v of the reflection I − 2vvᵀ that maps s to the last axis."""
     v = s / np.linalg.norm(s)
-    v[-1] += 1.0  # s is positive: no cancellation
+    v[-1] += 1.0  # no cancellation, because s is positive
     return np.asarray(v / np.linalg.norm(v))
 
 
@@ -123,7 +123,7 @@ def partner(image: Floats, v: Floats) -> Floats:
 
 
 def subtract_outer(matrix: Floats, u: Floats, v: Floats) -> None:
-    """A −= uvᵀ, without a second matrix of that size."""
+    """A −= uvᵀ, without another matrix of this size."""
     for start in range(0, len(matrix), BLOCK):
         block = slice(start, start + BLOCK)
         matrix[block] -= np.outer(u[block], v)

@@ -16,16 +16,16 @@ from mercer.operators import Operator, estimate_norm
 __all__ = ["PivotedCholesky", "pivoted_cholesky"]
 
 BLOCK = 120
-"""Pivots proposed at once; the rows of those accepted are computed together."""
+"""The number of pivots that are proposed at once; the rows of accepted pivots are computed together."""
 
 POWERS = 4
-"""Power iterations for a norm, of which the order is wanted."""
+"""Steps of power iteration for a norm, which is needed to its order of magnitude."""
 
 ROWS = 64
-"""Rows from which correlations are estimated."""
+"""The number of rows from which correlations are estimated."""
 
 NOISE = 8.0
-"""A diagonal entry below this many roundings of what it was at first is 0: it can be no pivot."""
+"""Diagonal entries of the remainder below this many roundings of A's count as 0, and cannot be pivots."""
 
 
 @dataclass(frozen=True)
@@ -35,15 +35,15 @@ class PivotedCholesky:
     Attributes
     ----------
     F : array of shape (n, r)
-        Stored by columns.
+        The factor, column-major.
     pivots : array of shape (r,)
-        In the order in which they were taken.
+        The pivots, in the order of their choice.
     left : array of shape (n,)
         The diagonal of A − F Fᵀ, ≥ 0.
     trace : float
         tr A.
     proposed : int
-        Pivots that were proposed, of which r were accepted.
+        The number of proposed pivots, of which r were accepted.
     """
 
     F: NDArray[Any]
@@ -63,21 +63,21 @@ class PivotedCholesky:
         return float(self.left.sum())
 
     def correlation(self, A: Operator, seed: int = 0) -> float:
-        """The median over some rows i, drawn like pivots, of Σ ρᵢⱼ² over j ≠ i, ρ the correlations of A − FFᵀ.
+        """The median of Σ_{j ≠ i} ρᵢⱼ² over some rows i, drawn like pivots, with the correlations ρ of A − FFᵀ.
 
-        It is 0 where A − FFᵀ is diagonal, and n/p − 1 for n rows that are evenly spread in p dimensions.
+        It is 0 if A − FFᵀ is diagonal, and n/p − 1 for n rows that are evenly spread in p dimensions.
         """
         there = np.flatnonzero(self.left)
         if not len(there):
             return 0.0
         some = np.unique(_proposals(self.left, ROWS, np.random.default_rng(seed)))
-        # Of all rows, for those of F that are there would be a copy of F.
+        # With all rows of F, because a selection of them would be a copy.
         rest = np.asarray(A.rows(some), np.float64) - self.F[some] @ self.F.T
         squares = rest[:, there] ** 2 / self.left[there] / self.left[some, None]
         return float(np.median(np.sum(squares, axis=1) - 1.0))
 
     def norm(self, s: ArrayLike = 1.0) -> float:
-        """‖diag(s) F Fᵀ diag(s)‖ to its order, by a few power iterations."""
+        """‖diag(s) F Fᵀ diag(s)‖ to its order of magnitude, by a few power iterations."""
         s = np.broadcast_to(np.asarray(s, np.float64), len(self.F))
         start = s * np.sqrt(np.einsum("ij,ij->i", self.F, self.F, dtype=np.float64))
         return estimate_norm(lambda v: s * (self.F @ (self.F.T @ (s * v).astype(self.F.dtype))), start, POWERS)
@@ -86,27 +86,27 @@ class PivotedCholesky:
 def pivoted_cholesky(
     A: Operator, max_rank: int, *, tol: float = 0.0, seed: int = 0, block: int = BLOCK, dtype: DTypeLike | None = None
 ) -> PivotedCholesky:
-    r"""F ← [F, (A − FFᵀ)[:, s] / √(A − FFᵀ)ₛₛ] with the pivot s drawn in proportion to diag(A − FFᵀ), again and again.
+    r"""Repeat F ← [F, (A − FFᵀ)[:, s] / √(A − FFᵀ)ₛₛ], with pivots s drawn in proportion to diag(A − FFᵀ).
 
-    With r pivots the expected trace of A − FFᵀ is within 1 + ε of that of the best approximation of rank k as soon as
-    r ≥ k/ε + k log(1/(εη)), η = tr(A − A_k)/tr A. Pivots are proposed a block at a time from the diagonal as it is and
-    each is accepted with probability (diagonal now)/(diagonal when proposed), so that they have exactly the law of one
-    at a time, while rows are computed and subtracted by matrix products.
+    The expected trace of A − FFᵀ is at most 1 + ε times that of the best approximation A_k of rank k if the number r of
+    pivots is at least k/ε + k log(1/(εη)), η = tr(A − A_k)/tr A. Blocks of pivots are proposed from the current
+    diagonal, and each pivot is accepted with the probability (present diagonal)/(diagonal at the proposal). So pivots
+    have the same distribution as if they were drawn one by one, but rows are computed by matrix products.
 
     Parameters
     ----------
     A : Operator of shape (n, n)
-        Symmetric positive semi-definite; its `diagonal` and `block` are asked for, never a product.
+        Symmetric and positive semi-definite; only its methods `diagonal` and `block` are called.
     max_rank : int
-        Most pivots to take; n at most.
+        The most pivots, at most n.
     tol : float
-        Stop when tr(A − FFᵀ) is at most this.
+        Stop if tr(A − FFᵀ) is at most this.
     seed : int
         The same seed gives the same bits.
     block : int
-        Pivots proposed at once; 1 is the plain algorithm.
+        The number of pivots that are proposed at once; 1 is the plain algorithm.
     dtype : float32 or float64, optional
-        Of F; that of A unless given. The diagonal and the blocks of pivots are in float64 in any case.
+        The dtype of F, by default that of A. The diagonal and the blocks of pivots are always in float64.
 
     Raises
     ------
@@ -146,9 +146,9 @@ def pivoted_cholesky(
 def _pivots(
     A: Operator, start: NDArray[np.float64], cap: int, tol: float, seed: int, block: int, kind: np.dtype[Any]
 ) -> PivotedCholesky:
-    """From the diagonal of A, `cap` pivots at most."""
+    """At most `cap` pivots; `start` is the diagonal of A."""
     n = len(start)
-    Ft, pivots = np.empty((cap, n), kind), np.empty(cap, np.intp)  # rows, so that a pivot's part of F is contiguous
+    Ft, pivots = np.empty((cap, n), kind), np.empty(cap, np.intp)  # Fᵀ, so that the column of a pivot is contiguous
     rng, left, r, proposed = np.random.default_rng(seed), start.copy(), 0, 0
     while r < cap:
         noise = NOISE * float(np.finfo(kind).eps) * np.sqrt(r + 1.0) * start
@@ -158,7 +158,7 @@ def _pivots(
             break
         S = _proposals(left, min(block, 2 * (cap - r)), rng)
         G = _residual_block(A, Ft[:r], S)
-        # What rounding of A's own diagonal pretends is left: proposed again and again, it would never be accepted.
+        # Entries of `left` that are only rounding errors of A's diagonal would be proposed but never accepted.
         left[S[np.diagonal(G) <= noise[S]]] = 0.0
         chosen, L = _accepted(G, noise[S], rng.random(len(S)))
         chosen, L = chosen[: cap - r], L[: cap - r, : cap - r]
@@ -175,10 +175,10 @@ def _pivots(
 
 
 def _checked(A: Operator, max_rank: int, tol: float, block: int) -> int:
-    """The size of A, if all is as it should be."""
+    """The size of A; raise InvalidInput for arguments out of range."""
     if A.shape[0] != A.shape[1] or not A.symmetric:
         given = f"an operator of shape {A.shape}, symmetric={A.symmetric}"
-        raise InvalidInput(message("pivoted_cholesky", given, "give a symmetric one"))
+        raise InvalidInput(message("pivoted_cholesky", given, "give a symmetric operator"))
     if max_rank < 0 or block < 1 or not tol >= 0:
         given = f"max_rank={max_rank}, block={block}, tol={tol}"
         raise InvalidInput(message("pivoted_cholesky", given, "give max_rank ≥ 0, block ≥ 1, tol ≥ 0"))
@@ -186,7 +186,7 @@ def _checked(A: Operator, max_rank: int, tol: float, block: int) -> int:
 
 
 def _proposals(left: NDArray[np.float64], count: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Indices drawn independently, each in proportion to `left`; never one where that is 0."""
+    """Indices drawn independently with probabilities in proportion to `left`; never one with `left` = 0."""
     heights = np.cumsum(left)
     index = np.searchsorted(heights, rng.random(count) * heights[-1], side="right")
     return np.minimum(index, int(np.flatnonzero(left)[-1]))
@@ -201,9 +201,9 @@ def _residual_block(A: Operator, Ft: NDArray[Any], S: NDArray[np.intp]) -> NDArr
 def _accepted(
     G: NDArray[np.float64], noise: NDArray[np.float64], uniform: NDArray[np.float64]
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Which proposals are accepted, one after the other, and the Cholesky factor of G on them.
+    """The accepted proposals, and the Cholesky factor of G on them.
 
-    Proposal i is accepted with probability (Gᵢᵢ less what the accepted ones explain)/Gᵢᵢ.
+    Proposal i is accepted with the probability rᵢ/Gᵢᵢ, where rᵢ is the remainder of Gᵢᵢ after the accepted ones.
     """
     proposed = np.diagonal(G).copy()
     left, L = proposed.copy(), np.zeros_like(G)
@@ -222,7 +222,7 @@ def _new_rows(
     A: Operator, Ft: NDArray[Any], T: NDArray[np.intp], L: NDArray[np.float64], kind: np.dtype[Any]
 ) -> NDArray[Any]:
     """L⁻¹ (A − FFᵀ)[T, :], with L Lᵀ = (A − FFᵀ)[T, T]."""
-    # A block, not rows: scattered rows of a kernel matrix come a few at a time, those of a block together.
+    # By `block`, because `rows` of a kernel matrix computes scattered rows a few at a time.
     rows = np.array(A.block(T, np.arange(A.shape[1])), kind)
     rows -= np.ascontiguousarray(Ft[:, T].T) @ Ft
     return np.asarray(np.linalg.inv(L).astype(kind) @ rows)

@@ -16,42 +16,42 @@ from mercer.operators import Operator, Weighted, estimate_norm
 __all__ = ["LowRankInverse", "SpectralInverse", "preconditioner", "rest"]
 
 CHUNK = 1 << 23
-"""Entries of F that are worked on at once."""
+"""Entries of F that are processed at once."""
 
 SAFE = 0.05
-"""ε‖FFᵀ‖ up to which ``LowRankInverse`` is taken. Measured (float32, ‖FFᵀ‖ = 170 000, ε‖FFᵀ‖ = 0.02): as many steps
-of conjugate gradients as with the other form."""
+"""The largest ε‖FFᵀ‖ for ``LowRankInverse``. Measured (float32, ‖FFᵀ‖ = 170 000, ε‖FFᵀ‖ = 0.02): as many steps of
+conjugate gradients as with ``SpectralInverse``."""
 
 EXACT = 0.25
-"""ε tr FFᵀ up to which FᵀF is summed in the dtype of F: it bounds the norm of what rounding adds to FᵀF + I."""
+"""The largest ε tr FFᵀ for which FᵀF is summed in the dtype of F; it bounds the rounding error of FᵀF + I."""
 
 REST = 0.1
-"""The part of the diagonal of A − FFᵀ that goes to the preconditioner. Steps to six digits for a part of 0, 0.03, 0.1,
+"""The share of diag(A − FFᵀ) that is added to the preconditioner. Steps to six digits for a share of 0, 0.03, 0.1,
 0.2, 0.5 and 1 (Gaussian, d = 20, λ = 1e-6 n): 66, 58, 53, 51, 52, 56 at n = 20 000 with 2000 pivots; 93, 65, 59, 61, 70
 with 0 to 0.5 at n = 10 000 with 1000."""
 
 CORRELATED = 8.0
-"""``PivotedCholesky.correlation`` up to which that is done. Steps to six digits for a part of 0, 0.1 and 0.2 of twenty
-systems of 7000 or 8000 rows (housing, digits, letters, adult, random rows; 240 to 800 pivots) in order of correlation.
+"""The largest ``PivotedCholesky.correlation`` for which that is done. Steps to six digits for a share of 0, 0.1, 0.2 of
+twenty systems of 7000 or 8000 rows (housing, digits, letters, adult, random; 240 to 800 pivots), by rising correlation.
 From 1.3 to 5.2: 31, 29, 30; 47, 40, 42; 79, 65, 66; beyond 400, 332, 347; 44, 42, 43; 83, 63, 68; 87, 101, 103;
 102, 81, 82; 59, 59, 61. From 6.7 to 9.8: 33, 34, 33; 67, 62, 73; 57, 53, 53; 73, 81, 86; 82, 76, 81; 19, 18, 19;
 61, 61, 67. From 15 to 35: 16, 16, 16; 18, 20, 22; 25, 25, 27; 53, 65, 75."""
 
 POWERS = 8
-"""Power iterations for ‖FFᵀ‖, which has to be known to its order."""
+"""Steps of power iteration for ‖FFᵀ‖, which is needed to its order of magnitude."""
 
 
 class LowRankInverse(Operator):
     r"""V ↦ (FFᵀ + I)⁻¹ V = V − F (FᵀF + I)⁻¹ FᵀV, with a Cholesky factor of FᵀF + I in float64.
 
-    Its least eigenvalues, 1/(s² + 1) for the singular values s of F, are differences of numbers near 1: ε s² has to be
-    small, ε the rounding of F. ``SpectralInverse`` has no such limit.
+    Its least eigenvalues, 1/(s² + 1) for the singular values s of F, are differences of numbers near 1, so that ε s²
+    must be small, with the rounding ε of F's dtype. ``SpectralInverse`` has no such limit.
 
     Parameters
     ----------
     F : array of shape (n, r)
     gram : float64 array of shape (r, r), optional
-        FᵀF where it is there; its memory is taken for the factor.
+        FᵀF, if it is known; its memory is used for the factor.
 
     References
     ----------
@@ -71,7 +71,7 @@ class LowRankInverse(Operator):
         self.F = F
         C = _gram(F) if gram is None else gram
         C[np.diag_indices_from(C)] += 1.0
-        # C is symmetric: its transpose is C in LAPACK's order, to be overwritten.
+        # The transpose of the symmetric C is C in LAPACK's order, so that it can be overwritten.
         self._factor = scipy.linalg.cholesky(C.T, lower=True, overwrite_a=True, check_finite=False) if C.size else C
         super().__init__((n, n), F.dtype, symmetric=True)
 
@@ -88,17 +88,17 @@ class LowRankInverse(Operator):
 
 
 class SpectralInverse(Operator):
-    r"""V ↦ (FFᵀ + I)⁻¹ V = (I − U c Uᵀ)² V, 1 − c = (s² + 1)^(−½), singular values s and left vectors U of F.
+    r"""V ↦ (FFᵀ + I)⁻¹ V = (I − U c Uᵀ)² V, 1 − c = (s² + 1)^(−½), with singular values s and left vectors U of F.
 
-    It stays positive definite with U in float32 and s² up to some 10⁹. It reads U four times where ``LowRankInverse``
-    reads F twice, and takes r³ operations for eigenvectors where that takes r³/3.
+    It stays positive definite with U in float32 and s² up to about 10⁹. It reads U four times, while ``LowRankInverse``
+    reads F twice, and needs eigenvectors of FᵀF instead of a Cholesky factor.
 
     Parameters
     ----------
     U : array of shape (n, r)
         Orthonormal columns.
     squares : array of shape (r,)
-        s², the eigenvalues of FFᵀ that are not 0.
+        s², the non-zero eigenvalues of FFᵀ.
 
     References
     ----------
@@ -125,10 +125,10 @@ class SpectralInverse(Operator):
     def of(
         cls, F: NDArray[Any], gram: NDArray[np.float64] | None = None, *, overwrite: bool = False
     ) -> SpectralInverse:
-        """(FFᵀ + I)⁻¹ by the eigenvalues of FᵀF in float64, `gram` where it is there.
+        """(FFᵀ + I)⁻¹ by the eigenvalues of FᵀF in float64; with `overwrite`, U takes the memory of F.
 
-        F's memory becomes that of U if `overwrite`.
-
+        Examples
+        --------
         >>> import numpy as np
         >>> SpectralInverse.of(np.array([[1.0], [1.0]])).toarray().round(4)
         array([[ 0.6667, -0.3333],
@@ -136,7 +136,7 @@ class SpectralInverse(Operator):
         """
         n, r = F.shape
         squares, V = np.linalg.eigh(_gram(F) if gram is None else gram)
-        # Below this s² is rounding, and F V/s no orthonormal column.
+        # Smaller s² are rounding errors, for which F V/s is not orthonormal.
         kept = squares > max(r, 1) * np.finfo(np.float64).eps * float(np.max(squares, initial=0.0))
         rotation = np.asarray(V[:, kept] / np.sqrt(squares[kept]), F.dtype)
         U = F[:, : rotation.shape[1]] if overwrite else np.empty((n, rotation.shape[1]), F.dtype, order="F")
@@ -155,9 +155,20 @@ class SpectralInverse(Operator):
 
 
 def preconditioner(F: NDArray[Any], shift: ArrayLike, *, overwrite: bool = False) -> Operator:
-    r"""(FFᵀ + D)⁻¹ = D^(−½)(D^(−½)FFᵀD^(−½) + I)⁻¹D^(−½) with D = diag(shift), a positive number or one for each row.
+    r"""(FFᵀ + D)⁻¹ = D^(−½)(D^(−½)FFᵀD^(−½) + I)⁻¹D^(−½) with D = diag(shift).
 
-    F's memory may be used if `overwrite`.
+    Parameters
+    ----------
+    F : array of shape (n, r)
+    shift : float or array of shape (n,)
+        Positive.
+    overwrite : bool
+        Whether the memory of F may be used.
+
+    Raises
+    ------
+    InvalidInput
+        If the shift is not positive.
 
     Examples
     --------
@@ -170,7 +181,7 @@ def preconditioner(F: NDArray[Any], shift: ArrayLike, *, overwrite: bool = False
     diagonal = np.broadcast_to(np.asarray(shift, np.float64), len(F))
     if not (np.all(np.isfinite(diagonal)) and np.min(diagonal, initial=1.0) > 0):
         raise InvalidInput(message("preconditioner", "a shift that is not positive", "give shift > 0"))
-    # A shift below the rounding of FFᵀ is none; D^(−½)F stays within the range of float32.
+    # A shift below the rounding of FFᵀ has no effect; the bound keeps D^(−½)F in the range of float32.
     largest = float(np.max(np.einsum("ij,ij->i", F, F, dtype=np.float64), initial=0.0))
     root = 1 / np.sqrt(np.maximum(diagonal, np.finfo(np.float64).eps * largest))
     scaled = np.multiply(F, root[:, None], out=F if overwrite else None, dtype=F.dtype, casting="same_kind")
@@ -182,10 +193,11 @@ def preconditioner(F: NDArray[Any], shift: ArrayLike, *, overwrite: bool = False
 
 
 def rest(A: Operator, found: PivotedCholesky) -> NDArray[np.float64] | float:
-    """What of the diagonal of A − FFᵀ is to be added to the preconditioner's shift.
+    """The part of diag(A − FFᵀ) to add to the preconditioner's shift.
 
-    A row that is far from all pivots, and so nearly orthogonal to all others, would stand alone at the upper end of the
-    preconditioned spectrum; rows that are left but alike would come to its lower end by this.
+    Without it, a row far from all pivots, and so nearly orthogonal to all others, would be an isolated eigenvalue at
+    the upper end of the preconditioned spectrum. If the remaining rows are correlated, 0 is better: the addition would
+    move their common eigenvalues to the lower end.
 
     Examples
     --------
@@ -206,7 +218,7 @@ def _chunks(F: NDArray[Any]) -> Iterator[slice]:
 
 
 def _gram(F: NDArray[Any]) -> NDArray[np.float64]:
-    """FᵀF, summed in float64 where rounding of F's dtype could be felt beside I."""
+    """FᵀF, summed in float64 if the rounding of F's dtype is not negligible against I."""
     trace = sum(float(np.einsum("ij,ij->", F[some], F[some], dtype=np.float64)) for some in _chunks(F))
     kind = F.dtype if float(np.finfo(F.dtype).eps) * trace <= EXACT else np.dtype(np.float64)
     G = np.zeros((F.shape[1], F.shape[1]))
@@ -217,7 +229,7 @@ def _gram(F: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _times(A: NDArray[Any], V: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A V in the dtype of A, on columns scaled to fit it."""
+    """A V, computed in the dtype of A with columns of V that are scaled to its range."""
     largest = np.max(np.abs(V), axis=0, initial=0.0)
     scale = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
     return np.asarray(A @ np.asarray(V / scale, A.dtype), np.float64) * scale

@@ -1,4 +1,4 @@
-"""One eigendecomposition from which ridge regression is solved, and judged without the row it predicts, for every λ."""
+"""An eigendecomposition that gives the solutions and the leave-one-out errors of ridge regression for every λ."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ __all__ = ["RidgeSpectrum"]
 
 Floats = NDArray[np.float64]
 BLOCK, ENTRIES = 512, 1 << 21
-"""Rows of Q that are squared at a time, or as many as have so many entries (16 MB)."""
+"""Rows of Q that are processed at a time, or more rows with up to this many entries (16 MB)."""
 
 
 @dataclass(frozen=True, eq=False)
 class RidgeSpectrum(RidgeInverse):
     r"""P(λ) = Q diag(1/(Λ + λ)) Qᵀ, with QΛQᵀ the matrix S K S, S = diag(√w), on the complement of the intercept.
 
-    What P is for is told by `RidgeInverse`.
+    `RidgeInverse` explains the use of P.
 
     Attributes
     ----------
     values : array of shape (r,)
-        Λ, ascending; eigenvalues that are 0 but for rounding are 0.
+        Λ, ascending; eigenvalues below the rounding error are set to 0.
     vectors : array of shape (m, r)
-        Of SKS after the reflection, m = n or n − 1.
+        The eigenvectors of SKS after the reflection, m = n or n − 1.
     roots : array of shape (n,)
         √w.
     axis : array of shape (n,) or None
         v of the reflection I − 2vvᵀ; None without intercept.
     n_zeros : int
-        m − r eigenvalues more that are 0, with no vectors stored: P = Q diag(1/(Λ + λ) − 1/λ) Qᵀ + Π/λ, where Π is the
-        projection on the complement of s.
+        The number m − r of further eigenvalues, which are 0 and have no stored vectors. Then P = Q diag(1/(Λ + λ) −
+        1/λ) Qᵀ + Π/λ with the projection Π on the complement of s.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class RidgeSpectrum(RidgeInverse):
     >>> x = np.linspace(0.0, 1.0, 6)
     >>> spectrum = RidgeSpectrum.of(np.minimum.outer(x, x) + 1.0)
     >>> predicted = spectrum.leave_one_out(x**2, [0.1])[:, 0, 0]
-    >>> K = np.minimum.outer(x[1:], x[1:]) + 1.0  # without the first row, honestly
+    >>> K = np.minimum.outer(x[1:], x[1:]) + 1.0  # a fit without the first row
     >>> bool(np.isclose(predicted[0], np.ones(5) @ np.linalg.solve(K + 0.1 * np.eye(5), x[1:] ** 2)))
     True
     """
@@ -60,7 +60,7 @@ class RidgeSpectrum(RidgeInverse):
 
     @classmethod
     def of(cls, matrix: Floats, weights: ArrayLike | None = None, *, intercept: bool = False) -> RidgeSpectrum:
-        """Of the kernel matrix, which is overwritten (C-contiguous, float64), and positive weights (1 by default)."""
+        """Decompose a kernel matrix (C-contiguous, float64), which is overwritten, with positive weights (or 1)."""
         matrix, roots = _weighted(matrix, weights)
         axis = None
         if intercept:
@@ -68,14 +68,16 @@ class RidgeSpectrum(RidgeInverse):
             matrix = _without_last(matrix)
         if not len(matrix):
             return cls(np.empty(0), np.empty((0, 0)), roots, axis)
-        # The transpose of a symmetric row-major matrix is itself, in the order that LAPACK overwrites.
+        # The transpose of a symmetric row-major matrix is the matrix in LAPACK's order, which LAPACK can overwrite.
         values, vectors = eigh(matrix.T, overwrite_a=True, check_finite=False, driver="evd")
         return cls(np.where(np.abs(values) <= _rounding(values), 0.0, values), vectors, roots, axis)
 
     @classmethod
     def of_factor(cls, F: Floats, weights: ArrayLike | None = None, *, intercept: bool = False) -> RidgeSpectrum:
-        """Of K = FFᵀ for F of shape (n, r), r < n, which is overwritten: O(n r²) operations.
+        """Decompose K = FFᵀ for an F of shape (n, r), r < n, which is overwritten, in O(n r²) operations.
 
+        Examples
+        --------
         >>> F = np.random.default_rng(0).standard_normal((9, 2))
         >>> low, full = RidgeSpectrum.of_factor(F.copy()), RidgeSpectrum.of(F @ F.T)
         >>> bool(np.allclose(low.leave_one_out(F[:, 0] ** 2, 0.1), full.leave_one_out(F[:, 0] ** 2, 0.1)))
@@ -93,7 +95,7 @@ class RidgeSpectrum(RidgeInverse):
 
     @staticmethod
     def bytes(n: int) -> int:
-        """What `of` takes at its peak: the matrix, and LAPACK's two more."""
+        """The peak memory of `of`: the matrix, and two more for LAPACK."""
         return 3 * 8 * n * n
 
     def solvable(self, alphas: ArrayLike) -> NDArray[np.bool_]:
@@ -119,7 +121,7 @@ class RidgeSpectrum(RidgeInverse):
         return out + np.outer(1 - self._unit**2, floor) if self.n_zeros else out
 
     def leave_out(self, rows: NDArray[np.intp], Y: ArrayLike, alphas: ArrayLike, solved: Floats) -> Floats:
-        """What the model fitted without `rows` predicts for them, (rows, λ, targets); `solved` is what `solve` gave."""
+        """The predictions for `rows` by the model fitted without them, (rows, λ, targets); `solved` is from `solve`."""
         Q, predicted, s = self.rows(rows), solved[rows], self._unit[rows]
         projection = np.eye(len(rows)) - np.outer(s, s)
         for i, (scale, floor) in enumerate(zip(*self._parts(alphas), strict=True)):
@@ -142,7 +144,7 @@ class RidgeSpectrum(RidgeInverse):
             yield block, self.rows(block)
 
     def _reflected(self, Z: Floats) -> Floats:
-        """Z in the coordinates of the vectors."""
+        """Z after the reflection, in the coordinates of `vectors`."""
         return Z if self.axis is None else (Z - 2 * np.outer(self.axis, self.axis @ Z))[:-1]
 
     def _coordinates(self, Z: Floats) -> Floats:
@@ -151,7 +153,7 @@ class RidgeSpectrum(RidgeInverse):
 
     @cached_property
     def _along(self) -> Floats:
-        """vᵀ of the vectors."""
+        """vᵀ times `vectors`."""
         assert self.axis is not None
         return np.asarray(self.axis[:-1] @ self.vectors)
 
@@ -161,7 +163,7 @@ class RidgeSpectrum(RidgeInverse):
         return 0.0 if self.n_zeros or not len(self.values) else float(self.values[0])
 
     def _parts(self, alphas: ArrayLike) -> tuple[Floats, Floats]:
-        """The (λ, r) and (λ,) with P = Q diag(the first) Qᵀ + Π · the second."""
+        """D of shape (λ, r) and c of shape (λ,) with P = Q diag(D) Qᵀ + cΠ."""
         least = self._least
         grid = self._positive(alphas, lambda alpha: not self.vectors.size or least + alpha > 0, least)[:, None]
         if self.n_zeros:
@@ -175,7 +177,7 @@ def _rounding(values: Floats) -> float:
 
 def _weighted(matrix: Floats, weights: ArrayLike | None) -> tuple[Floats, Floats]:
     """SKS in K's memory, and √w."""
-    if not np.isfinite(np.sum(matrix)):  # LAPACK may never return
+    if not np.isfinite(np.sum(matrix)):  # LAPACK might never return
         raise InvalidInput(message("RidgeSpectrum", "a matrix that is not finite", "check the kernel and the rows"))
     if weights is None:
         return matrix, np.ones(len(matrix))
@@ -186,7 +188,7 @@ def _weighted(matrix: Floats, weights: ArrayLike | None) -> tuple[Floats, Floats
 
 
 def _mirrored(matrix: Floats, s: Floats) -> tuple[Floats, Floats]:
-    """(I − 2vvᵀ) A (I − 2vvᵀ) in A's memory, and the v that takes s to the last axis."""
+    """(I − 2vvᵀ) A (I − 2vvᵀ) in A's memory, with the v that maps s to the last axis, and v."""
     v = reflection(s)
     w = partner(matrix @ v, v)
     subtract_outer(matrix, v, w)
@@ -198,6 +200,6 @@ def _without_last(matrix: Floats) -> Floats:
     """The matrix without its last row and column, in its memory."""
     n = len(matrix)
     packed = matrix.reshape(-1)[: (n - 1) ** 2].reshape(n - 1, n - 1)
-    for i in range(1, n - 1):  # each row moves towards the start, over what has been moved already
+    for i in range(1, n - 1):  # each row moves towards the start, where rows are moved already
         packed[i] = matrix[i, :-1]
     return packed

@@ -1,4 +1,4 @@
-"""Inverses for systems on many subsets of the rows of one matrix: of a low-rank approximation, and of the matrix."""
+"""Inverses for systems on many subsets of the rows of a matrix: of a low-rank approximation, and of the matrix."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ __all__ = ["InverseWithout", "SubsetInverse"]
 
 Floats = NDArray[np.float64]
 BLOCK = 512
-"""Rows that are mirrored at a time."""
+"""Rows whose upper triangle is copied at a time."""
 
 
 @dataclass(frozen=True, eq=False)
 class SubsetInverse:
-    r"""R ↦ (F_s F_sᵀ + μ)⁻¹ r = (r − F_s (F_sᵀF_s + μ)⁻¹ F_sᵀ r)/μ on the rows of subset s, for one s and μ a column.
+    r"""R ↦ (F_s F_sᵀ + μ)⁻¹ r = (r − F_s (F_sᵀF_s + μ)⁻¹ F_sᵀ r)/μ on the rows of subset s; s and μ belong to a column.
 
-    A ≈ FFᵀ + δI serves all subsets: F_s is F with the other rows left out, and F_sᵀF_s is what these leave of FᵀF.
+    A ≈ FFᵀ + δI serves all subsets: F_s has the rows of F in the subset, and F_sᵀF_s is FᵀF less the other rows' part.
 
     Parameters
     ----------
     F : array of shape (n, r)
-        In the precision in which it shall be applied; the first columns should explain most.
+        In the precision of the products; its first columns should explain most of A.
     absent : list of integer arrays
-        For each subset the rows that it lacks.
+        For each subset the rows outside it.
     subset : integer array of shape (c,)
         The subset of each column.
     shifts : array of shape (c,)
         μ = λ + δ > 0.
     ranks : integer array of shape (c,), optional
-        How many columns of F are enough for each system, the same for the same μ; all of them unless given.
+        The number of columns of F to use for each system, equal for equal μ; by default all.
 
     Examples
     --------
@@ -61,10 +61,10 @@ class SubsetInverse:
         shifts: Floats,
         ranks: NDArray[np.intp] | None = None,
     ) -> SubsetInverse | None:
-        """Factor all F_sᵀF_s + μ; None where one is not definite, in the precision of F, because μ is so small."""
+        """Factor all F_sᵀF_s + μ; None if μ is so small that one is not definite in the precision of F."""
         Ft, factors = np.ascontiguousarray(F.T), {}
         lacking = [_gram(Ft[:, rows]) for rows in absent]
-        # Folds lack each row once: then these add up to FᵀF.
+        # In cross-validation each row is absent once, so that these matrices add up to FᵀF.
         folds = np.array_equal(np.sort(np.concatenate(absent)), np.arange(len(F))) if absent else False
         whole = np.sum(lacking, axis=0) if folds else _gram(Ft)
         for s, missing in enumerate(lacking):
@@ -78,7 +78,7 @@ class SubsetInverse:
         return cls(Ft, _present(len(F), absent), subset, shifts, factors)
 
     def apply(self, R: Floats, columns: NDArray[np.intp]) -> Floats:
-        """For the columns with these numbers."""
+        """The preconditioner applied to R, whose columns belong to the systems with these numbers."""
         size = _sizes(R)
         scaled = (R / size).astype(self.Ft.dtype)
         W = product(self.Ft, scaled)
@@ -94,18 +94,18 @@ class SubsetInverse:
 
 @dataclass(frozen=True, eq=False)
 class InverseWithout:
-    r"""R ↦ (A_TT + λ)⁻¹ r = z_T − P_TF (P_FF)⁻¹ z_F, z = P r, P = (A + λI)⁻¹, on the rows T of a subset that lacks F.
+    r"""R ↦ (A_TT + λ)⁻¹ r = z_T − P_TF (P_FF)⁻¹ z_F, z = P r, P = (A + λI)⁻¹, for a subset T without the rows F.
 
-    One inverse for all subsets, in n³ operations, and two products with it for each application. A factorisation for
-    each takes t³/3 of t rows, for five subsets of four fifths of the rows 0.85n³ in all, but as many matrices have to
-    be made and kept.
+    One inverse serves all subsets. It takes n³ operations, and each application takes two products with it. A
+    factorisation for each subset of t rows would take t³/3 operations, 0.85n³ for five subsets of four fifths of the
+    rows, but would need a matrix for each subset.
 
     Parameters
     ----------
     factor : CholeskyFactor
-        Of A + λI; its buffer is overwritten by the inverse.
+        The factor of A + λI; its buffer is overwritten by the inverse.
     absent : list of integer arrays
-        For each subset the rows that it lacks.
+        For each subset the rows outside it.
     subset : integer array of shape (c,)
         The subset of each column.
 
@@ -127,7 +127,7 @@ class InverseWithout:
     def of(
         cls, factor: CholeskyFactor, absent: list[NDArray[np.intp]], subset: NDArray[np.intp]
     ) -> InverseWithout | None:
-        """Invert, and factor all P_FF; None where one is not definite in the precision of the factor."""
+        """Invert, and factor all P_FF; None if one is not definite in the precision of the factor."""
         P, blocks = _inverted(factor), {}
         for s in np.unique(subset).tolist():
             block = CholeskyFactor.of(P[np.ix_(absent[s], absent[s])])
@@ -137,7 +137,7 @@ class InverseWithout:
         return cls(P, absent, _present(len(P), absent), subset, blocks)
 
     def apply(self, R: Floats, columns: NDArray[np.intp]) -> Floats:
-        """For the columns with these numbers."""
+        """The preconditioner applied to R, whose columns belong to the systems with these numbers."""
         size = _sizes(R)
         Z = product(self.inverse, (R / size).astype(self.inverse.dtype))
         W = np.zeros_like(Z)
@@ -151,7 +151,7 @@ class InverseWithout:
 
 
 def _present(n: int, absent: list[NDArray[np.intp]]) -> NDArray[np.bool_]:
-    """Which rows each subset has, (n, subsets)."""
+    """Whether a row is in a subset, of shape (n, subsets)."""
     present = np.ones((n, len(absent)), bool)
     for s, rows in enumerate(absent):
         present[rows, s] = False
@@ -159,7 +159,7 @@ def _present(n: int, absent: list[NDArray[np.intp]]) -> NDArray[np.bool_]:
 
 
 def _sizes(R: Floats) -> Floats:
-    """The largest entry of each column, 1 where that is 0: what is tiny is no number in float32."""
+    """The largest entry of each column, 1 for 0; columns are scaled by it because tiny numbers are 0 in float32."""
     size = np.max(np.abs(R), axis=0, initial=0.0)
     return np.where((size > 0) & np.isfinite(size), size, 1.0)
 
@@ -167,14 +167,14 @@ def _sizes(R: Floats) -> Floats:
 def _gram(Ft: NDArray[Any]) -> NDArray[Any]:
     """FᵀF in the upper triangle of a row-major array."""
     rows = np.ascontiguousarray(Ft)
-    if not rows.size:  # BLAS calls no columns an error, and may end the process
+    if not rows.size:  # for BLAS an empty array is an error, which may end the process
         return np.zeros((len(rows), len(rows)), rows.dtype)
     syrk = blas.ssyrk if rows.dtype == np.float32 else blas.dsyrk
     return np.asarray(syrk(1.0, rows.T, trans=1, lower=1).T)
 
 
 def _inverted(factor: CholeskyFactor) -> NDArray[Any]:
-    """The inverse in the memory of the factor, both triangles."""
+    """The inverse, with both triangles, in the memory of the factor."""
     buffer = factor.buffer
     potri = lapack.spotri if buffer.dtype == np.float32 else lapack.dpotri
     potri(buffer.T, lower=1, overwrite_c=1)
