@@ -78,9 +78,9 @@ def test_terms_add_up_to_the_output(name):
 
 
 def test_what_is_no_expansion_is_refused():
-    with pytest.raises(InvalidInput, match="no sum of terms"):
+    with pytest.raises(InvalidInput, match="not a sum of terms"):
         mercer.explain(mercer.KernelKMeans(3).fit(X), NEW)
-    with pytest.raises(InvalidInput, match="no sum of terms"):
+    with pytest.raises(InvalidInput, match="not a sum of terms"):
         mercer.explain(StandardScaler().fit(X), NEW)
     with pytest.raises(InvalidInput, match="votes"):
         mercer.explain(mercer.KernelPerceptron(method="voted").fit(X, y), NEW)
@@ -178,11 +178,11 @@ def test_weights_of_positions_of_what_holds_a_model():
 
 
 def test_weights_of_positions_are_refused_where_there_are_none():
-    with pytest.raises(InvalidInput, match=r"position_weights\(SVC\).*no sequences; use Spectrum"):
+    with pytest.raises(InvalidInput, match=r"position_weights\(SVC\).*not sequences; use Spectrum"):
         mercer.position_weights(mercer.SVC().fit(X, y), NEW)
     with pytest.raises(InvalidInput, match="Spectrum, GappedKmer or Mismatch"):
         mercer.position_weights(mercer.SVC(kernel=AllSubstrings()).fit(SEQUENCES, LABELS), SEQUENCES)
-    with pytest.raises(InvalidInput, match="no sum of terms"):
+    with pytest.raises(InvalidInput, match="not a sum of terms"):
         mercer.position_weights(mercer.KernelKMeans(2, Spectrum(1)).fit(SEQUENCES), SEQUENCES)
     with pytest.raises(NotFittedError):
         mercer.position_weights(mercer.KernelRidge(Spectrum(2)), SEQUENCES)

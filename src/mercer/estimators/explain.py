@@ -115,11 +115,11 @@ def explain(model: Any, X: Any, output: int | None = None) -> Explanation:
     Raises
     ------
     InvalidInput
-        For models whose output is no kernel expansion (distances, clusters).
+        For models whose output is not a kernel expansion (distances, clusters).
 
     Notes
     -----
-    A contribution is no cause: points that are alike share what one of them alone would carry.
+    A contribution is not a cause: points that are alike share what one of them alone would carry.
 
     An estimator takes part by ``_expansion()``, which returns an `Expansion`; a kernel with parts (positions, k-mers)
     by ``weights_of_parts(x, points, coefficients)``, a list of (part, weight) whose weights sum to Σⱼ αⱼ k(x, xⱼ).
@@ -197,7 +197,7 @@ def position_weights(model: Any, X: Any, output: int | None = None) -> list[np.n
     """
     model, rows, expansion, place = _opened("position_weights", model, X, output)
     if not model._space().objects:
-        given = f"{model.kernel_!r:.80}, whose rows are no sequences"
+        given = f"{model.kernel_!r:.80}, whose rows are not sequences"
         do = "use Spectrum, GappedKmer or Mismatch, or sums, multiples and normalised forms of them"
         raise InvalidInput(message(f"position_weights({type(model).__name__})", given, do))
     alpha = np.asarray(expansion.coefficients[:, place], np.float64)
@@ -210,7 +210,7 @@ def _opened(who: str, model: Any, X: Any, output: int | None) -> tuple[Any, Any,
     who = f"{who}({type(model).__name__})"
     expansion: Expansion | None = model._expansion() if hasattr(model, "_expansion") else None
     if expansion is None:
-        given = "its output is no sum of terms αⱼ k(x, xⱼ)"
+        given = "its output is not a sum of terms αⱼ k(x, xⱼ)"
         do = "explain a ridge model, a support vector machine, a discriminant, or scores of components"
         raise InvalidInput(message(who, given, do))
     check_is_fitted(model)

@@ -124,7 +124,7 @@ class Compressible(KernelEstimator):
         self.X_fit_, self.dual_coef_ = vectors, B.reshape(len(B), *self.dual_coef_.shape[1:])
         if hasattr(self, "restricted_"):
             self.restricted_, self.sample_weight_ = True, None
-        self.__dict__.pop("history_", None)  # of other vectors
+        self.__dict__.pop("history_", None)  # it belongs to the former vectors
 
     def _compression(self, n_vectors: Any, tolerance: Any) -> tuple[int, float]:
         """How many vectors at most, and the loss that is small enough."""

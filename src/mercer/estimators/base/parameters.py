@@ -59,7 +59,7 @@ INSTEAD: Mapping[str, tuple[tuple[str, str], ...]] = {
     "class_weight": (("", "leave {word} out: give sample_weight to fit"),),
     "random_state": (("", NOTHING_DRAWN),),
 }
-"""For each word: what to do, by the first parameter that the estimator has ("" always applies)."""
+"""For each word (parameter, advice): the first whose parameter the estimator has applies; "" always does."""
 
 
 class NamedParameters(BaseEstimator):

@@ -57,8 +57,8 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
     max_iter : int, default 1000
         Steps; in stochastic mode passes over the rows.
     tol : float or None, default 1e-3
-        On the norm of the gradient, relative to that at β = 0. With None all of `max_iter` steps are made, and that is
-        no failure.
+        On the norm of the gradient, relative to that at β = 0. With None all of `max_iter` steps are made, which
+        is not a failure.
     keep_history : int or bool, default False
         Keep β before the first step, and after each step or pass (1 or True) or each so many, for `staged_predict`.
     shuffle : bool, default True

@@ -326,7 +326,7 @@ class KernelPerceptron(LeastSquaresClassifier):
 
     def _expansion(self) -> Expansion:
         if self.method == "voted":
-            given = "the votes of many functions, which are no sum of terms αⱼ k(x, xⱼ)"
+            given = "votes of many functions, whose share is not a sum of terms αⱼ k(x, xⱼ)"
             raise InvalidInput(message("KernelPerceptron", given, 'choose method="averaged" before fit'))
         return super()._expansion()
 

@@ -176,7 +176,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     penalty: ClassVar[str] = "delta"
     centres: ClassVar[bool] = True
     indefinite_meaning: ClassVar[str] = (
-        "the directions are stationary points of the ratio of scatters, which may be negative, and no maximum"
+        "the directions are stationary points of the ratio of scatters, which may be negative, and not maxima"
     )
     tuned: ClassVar[str] = "kernel"
 

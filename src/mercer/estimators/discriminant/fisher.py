@@ -196,7 +196,7 @@ def leverages(F: np.ndarray, diagonal_correction: np.ndarray, weights: np.ndarra
     for some, G in _over(F, root):
         S += G.T @ G
         share += G.T @ (1 / root[some]).astype(F.dtype)
-    # A product with the small inverse: substitution for so many columns takes LAPACK twice as long, and is as exact.
+    # Multiply by the small inverse: substitution is no more exact here, and takes LAPACK twice as long.
     with one_blas_thread():  # SciPy's threads would take the cores from NumPy's
         inverse = scipy.linalg.lapack.dtrtri(np.linalg.cholesky(S), lower=1)[0]
     explained, image = np.empty(len(F)), np.empty(len(F))

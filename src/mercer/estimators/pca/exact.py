@@ -25,9 +25,8 @@ WITNESSES = 128
 """Rows on which a check in float32 is compared with float64: a fiftieth of its operations at n = 7291."""
 
 AHEAD = 8.0
-"""By how much a step of subspace iteration is taken to lower the residual that the Krylov method saw: it left a quarter
-to a tenth of it (handwritten digits, 64 components, blocks of 112 to 256). If the check finds more, the iteration goes
-on.
+"""The factor by which the last step of subspace iteration is assumed to lower the residual of the Krylov method. It was
+4 to 10 (handwritten digits, 64 components, blocks of 112 to 256). If the check finds more, the iteration goes on.
 """
 
 HARMLESS = 0.1

@@ -377,7 +377,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return self
 
     def _start_landmarks(self, X: Any) -> None:
-        """Landmarks from these rows, the first ones, and the moments of their features."""
+        """Choose landmarks among the rows of the first call, and gather the moments of their features."""
         K, report = self._begin(X)
         for name in ("n_samples_seen_", "eigenvectors_"):  # of an exact fit
             self.__dict__.pop(name, None)

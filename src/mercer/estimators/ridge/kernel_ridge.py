@@ -159,7 +159,7 @@ class KernelRidgeClassifier(LeastSquaresClassifier):
     r"""min over f of Σᵢ wᵢ (yᵢ − f(xᵢ) − b)² + λ‖f‖² with yᵢ ∈ {−1, +1} for each class; the largest f(x) + b wins.
 
     With two classes this is the least-squares support vector machine, and its direction is that of regularised kernel
-    Fisher discriminant analysis. With c classes one factorisation serves the c indicators. The scores are no
+    Fisher discriminant analysis. With c classes one factorisation serves the c indicators. The scores are not
     probabilities.
 
     Parameters

@@ -51,7 +51,7 @@ class RidgeEstimator(Compressible):
     intercept_: Any
     restricted_: bool
     indefinite_meaning: ClassVar[str] = (
-        "the solution is a stationary point of the regularised risk in a Kreĭn space, no minimum (Ong et al. 2004), "
+        "the solution is a stationary point of the regularised risk in a Kreĭn space, not a minimum (Ong et al. 2004), "
         "and is found for α > −λmin(K) only"
     )
 

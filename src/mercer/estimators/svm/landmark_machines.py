@@ -29,7 +29,7 @@ POOL = 4
 PASSES = 1000
 GAP = 10.0
 """Tolerance of the relative duality gap, over `tol`. With 300 landmarks on letter and 500 on USPS the test errors for
-gaps of 0.1, 0.01 and 0.003 were within 0.2 points of one another: what the landmarks leave out is much more."""
+gaps of 0.1, 0.01 and 0.003 were within 0.2 points of one another: the error of the landmarks is much larger."""
 TOO_MUCH = 0.5
 """A share of the trace of K that the landmarks leave out, beyond which the answer may be worthless."""
 
