@@ -47,7 +47,7 @@ MATCH_LEVELS = 32
 """How many different numbers of matches may have a weight: two tables of 16 bytes."""
 
 LEAST_CURVATURE = 1e-12
-"""Along a step of sequential minimal optimisation: it stands for one that is not positive."""
+"""The curvature that sequential minimal optimisation uses for a step whose own curvature is not positive."""
 
 FARTHEST_PARTNER = 2.0
 """γ‖x − z‖² of two vectors that may merge: beyond it a merger keeps less than a fifth of the smaller one."""

@@ -69,7 +69,7 @@ class _Sample:
 
 
 class _Meter:
-    """The processors that others use: the average since the last sample, unless that is too old.
+    """The processors that others use, on average since the last sample; if that is too old, by the running threads.
 
     It needs no lock: threads that call it at the same time may get slightly different averages.
     """

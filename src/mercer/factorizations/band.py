@@ -18,8 +18,8 @@ __all__ = ["RidgeBand"]
 
 Floats = NDArray[np.float64]
 TILES, LEAST, SHIFTS = 1 << 21, 32, 8
-"""Tiles of reflectors, and the least number of blocks, in a call that computes columns of Q (threads wait for each
-other at its end); and the number of λ that are factored in a call."""
+"""A call computes about as many columns of Q as need TILES tiles of reflectors, but at least LEAST blocks of them,
+because threads wait for each other at its end. A call factors SHIFTS values of λ."""
 ROWS = 192
 """Rows of the matrix that are computed at a time."""
 POWERS = 12

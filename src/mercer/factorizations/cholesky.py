@@ -104,7 +104,7 @@ def _factor_blocks(buffer: NDArray[Any]) -> bool:
         for j in range(own.stop, n, BLOCK):
             right = slice(j, min(j + BLOCK, n))
             rest = buffer[own, right] - above @ buffer[:k, right]
-            # As Xᵀ U_kk = Rᵀ, because the transpose of a row-major R has LAPACK's order.
+            # It solves Xᵀ U_kk = Rᵀ, because the transpose of a row-major R has LAPACK's order.
             buffer[own, right] = trsm(1.0, block.T, rest.T, side=1, lower=1, trans_a=1, overwrite_b=1).T
     return True
 
