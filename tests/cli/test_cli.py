@@ -176,7 +176,7 @@ def test_what_is_wrong_is_one_line_and_status_two(folder, tmp_path):
         (["fit", tmp_path / "few.csv", "--target", "b"], "2 rows with a target"),
         (["fit", tmp_path / "same.csv", "--target", "b"], "one value"),
         (["fit", tmp_path / "names.csv", "--target", "b"], "too many for classes"),
-        (["fit", tmp_path / "names.csv", "--target", "b", "--task", "regression"], "no number"),
+        (["fit", tmp_path / "names.csv", "--target", "b", "--task", "regression"], "not a number"),
         (["fit", houses], "--target NAME"),
         (["fit", houses, "--target", "prize"], "did you mean 'price'"),
         (["fit", houses, *price, "--kernel", "gausian"], "did you mean 'gaussian'"),

@@ -29,6 +29,16 @@ def default_kernels(X: Any, *, random_state: Any = 0) -> list[Kernel]:
     m; Laplace with γ = 1/(4m), 1/m; and city-block Laplace with 1/(4m₁), 1/m₁ for the median city-block distance m₁.
     The linear kernel is divided by d, so that one grid of α suits all kernels.
 
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+    random_state : int, RandomState or None, default 0
+        Seed for the sample.
+
+    Returns
+    -------
+    list of Kernel
+
     Examples
     --------
     >>> import numpy as np

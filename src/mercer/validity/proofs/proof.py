@@ -67,7 +67,17 @@ class Proof:
 
 
 def prove(kernel: Kernel, domain: Domain | None = None) -> Proof:
-    """Search for a derivation of positive semi-definiteness on a domain, by default on all rows that the kernel takes.
+    """Search for a derivation of positive semi-definiteness.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    domain : Domain, optional
+        The rows to consider; by default all rows that the kernel accepts.
+
+    Returns
+    -------
+    Proof
 
     Examples
     --------
