@@ -9,12 +9,13 @@ DEV_STAMP := $(VENV)/.installed-to-develop
 # Python sources are used in place; only these need a new build.
 BUILT_FROM := pyproject.toml $(wildcard CMakeLists.txt core/* core/*/* src/mercer/engine/opcodes.py)
 
-.PHONY: help demo test lint types docs bench clean
+.PHONY: help demo test lint types docs site bench clean
 
 help:
 	@echo "make demo    fit a model on a table and compare with scikit-learn"
 	@echo "make test    run the whole test suite"
 	@echo "make lint    style, of the core too, and floors;  make types   mypy;  make docs   examples in the documentation"
+	@echo "make site    build the documentation site, with the gallery"
 	@echo "make bench   measure against the peers;  make clean   remove what was built"
 
 demo: $(RUN_STAMP)
@@ -36,12 +37,17 @@ types: $(DEV_STAMP)
 docs: $(DEV_STAMP)
 	$(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' src/mercer docs README.md
 
+site: $(DEV_STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
 bench: $(DEV_STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/api docs/gallery .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mercer needs Python 3.11 or later; try make PYTHON=python3.12")'
