@@ -107,7 +107,7 @@ def test_long_and_many_sequences_are_cut_and_said():
     display = SequenceLogoDisplay.from_estimator(model, ["AB" * 100] * 9)
     assert [len(letters) for letters in display.letters_] == [120] * 8
     assert display.notes_ == ["8 of 9 sequences drawn", "120 of up to 200 positions drawn"]
-    with pytest.raises(InvalidInput, match="no sequences"):
+    with pytest.raises(InvalidInput, match="not sequences"):
         SequenceLogoDisplay.from_estimator(mercer.KernelRidge().fit(X, y), X)
 
 

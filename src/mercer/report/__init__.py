@@ -3,3 +3,7 @@
 from mercer.report.page import check_report_place, write
 
 __all__ = ["check_report_place", "write"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
