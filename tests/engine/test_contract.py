@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
+from mercer import SVC, KernelKMeans, KernelPCA, KernelRidge
 from mercer.engine import reference
 from mercer.engine.backend import engines
 from mercer.engine.contract import Capabilities, Engine, parts
@@ -31,6 +33,27 @@ class Trial(Engine):
 @pytest.mark.parametrize("engine", [*engines(), Trial()], ids=lambda one: one.capabilities.instruction_set)
 def test_every_engine_keeps_the_contract(engine):
     check_engine(engine)
+
+
+@pytest.mark.parametrize("estimator", [KernelRidge(), SVC(), KernelKMeans(2, random_state=0), KernelPCA(2)], ids=repr)
+def test_a_new_engine_serves_whole_fits(monkeypatch, estimator):
+    """Nothing else has to know of it: it does as the reference does, and is asked for each plan."""
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    y = np.where(X[:, 0] > 0, 1, 0)
+    plans = []
+
+    class Counted(Trial):
+        def plan(self, program, x, z, self_pairs=None):
+            plans.append(program)
+            return super().plan(program, x, z, self_pairs)
+
+    def outputs(*compiled):
+        monkeypatch.setattr("mercer.engine.backend._compiled", compiled)
+        model = clone(estimator).fit(X, y)
+        return model.transform(X) if hasattr(model, "transform") else model.predict(X)
+
+    np.testing.assert_array_equal(outputs(Counted()), outputs())
+    assert len(plans) > 1
 
 
 @pytest.mark.parametrize("name", sorted({one.name for one in FORMULAS}))

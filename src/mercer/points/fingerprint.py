@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from mercer.errors import InvalidInput, message
 from mercer.former_names import former_name
 from mercer.points.validate import is_torch
+from mercer.schemas import Schema
 
 __all__ = ["fingerprint"]
 
@@ -23,7 +24,8 @@ def fingerprint(*things: Any) -> str:
     """A digest of objects: equal objects have equal digests, in other processes too.
 
     The digest covers all values of arrays, sparse matrices, tensors and tables; the class and the parameters of
-    estimators and kernels; the code of functions; and whatever would be pickled of other objects.
+    estimators and kernels, and what the schema of a fitted model declares; the code of functions; and whatever would
+    be pickled of other objects. Reports of fits, which have times in them, do not count.
 
     Parameters
     ----------
@@ -145,6 +147,12 @@ def _reduced(thing: Any) -> list[Any]:
     return [list(part) if i >= 3 and part is not None else part for i, part in enumerate(found)]
 
 
+def _estimator(thing: Any) -> list[Any]:
+    schema = getattr(type(thing), "fitted", None)
+    state = schema.results(thing) if isinstance(schema, Schema) else {}
+    return [thing.get_params(deep=False), *([state] if state else [])]
+
+
 def _is(*kinds: type) -> Callable[[Any], bool]:
     return lambda thing: isinstance(thing, kinds)
 
@@ -169,7 +177,7 @@ TABLE: tuple[tuple[Callable[[Any], bool], Callable[[Any], Iterable[Any]]], ...] 
     (_is(FunctionType), _function),
     (_is(MethodType), lambda thing: [thing.__func__, thing.__self__]),
     (_is(BuiltinFunctionType, np.ufunc), lambda thing: [str(getattr(thing, "__module__", "")), thing.__name__]),
-    (_has("get_params"), lambda thing: [thing.get_params(deep=False)]),
+    (_has("get_params"), _estimator),
     (is_dataclass, lambda thing: [getattr(thing, one.name) for one in fields(thing)]),
     (_has("__array__", "shape"), lambda thing: [np.asarray(thing)]),
     (lambda thing: True, _reduced),

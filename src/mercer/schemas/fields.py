@@ -93,12 +93,15 @@ class Field(Entry):
         Whether it may be missing, after some fits or in older files.
     nullable : bool
         Whether it may be None.
+    varies : bool
+        Whether equal fits may differ in it, as they do in the seconds that they take.
     """
 
     name: str
     _: KW_ONLY
     optional: bool = False
     nullable: bool = False
+    varies: bool = False
 
     def check(self, model: Any, state: Mapping[str, Any], sizes: Sizes) -> None:
         """Raise SchemaError if the attribute is missing, or differs from its declaration."""

@@ -72,6 +72,10 @@ class Schema:
         parameters = _parameters(cls)
         return {name: value for name, value in vars(model).items() if name not in parameters}
 
+    def results(self, model: BaseEstimator) -> dict[str, Any]:
+        """The declared attributes that a fit of the same data on another day would give again."""
+        return {one.name: vars(model)[one.name] for one in self.fields if not one.varies and one.name in vars(model)}
+
     def check(self, model: BaseEstimator) -> Sizes:
         """The sizes of the symbols; raise SchemaError if a fitted model differs from the declaration."""
         state = self.contents(model)

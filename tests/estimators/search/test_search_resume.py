@@ -29,6 +29,14 @@ def ends(row):
     return sp.csr_array((np.ones(40), np.arange(40) % 3, indptr), shape=(40, 3))
 
 
+def test_what_an_estimator_was_fitted_to_does_not_count(tmp_path):
+    path = tmp_path / "scores.json"
+    for estimator in (KernelRidge("linear"), KernelRidge("linear").fit(X, Y)):
+        grid = {"alpha": [0.1, 1.0], "kernel": ["linear", Gaussian()]}
+        search = KernelSearchCV(estimator, grid, resume=path).fit(X, Y)
+    assert search.method_.startswith("none: all scores were in")
+
+
 def worth(factor):
     return make_scorer(lambda y, f: factor * float(np.mean(np.abs(y - f))))
 

@@ -64,7 +64,7 @@ class KernelEstimator(Atomic, NamedParameters):
 
     fitted: ClassVar[Schema] = COLUMNS + Schema(
         Value("kernel_", Kernel),
-        Value("report_", Report),
+        Value("report_", Report, varies=True),
         Check("report_ has entries that no report has", lambda model: model.report_.is_sound()),
     )
     """The fitted attributes, by which models are saved, loaded and checked (see `mercer.schemas`)."""

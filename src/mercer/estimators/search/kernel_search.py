@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from time import perf_counter
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -24,6 +24,7 @@ from mercer.former_names import present_fields
 from mercer.kernels import Kernel
 from mercer.kernels.parameters.comparable import comparable
 from mercer.points import count, fingerprint
+from mercer.schemas import COLUMNS, Array, Count, Part, Schema, Value
 from mercer.version import __version__
 from mercer.ways.held_out import Split
 
@@ -95,6 +96,18 @@ class KernelSearchCV(Atomic, NamedParameters, GridSearchCV):
     ({'alpha': 0.001, 'kernel__gamma': 0.5}, 'shared: one kernel matrix for 3 folds and 2 α of each kernel')
     """
 
+    fitted: ClassVar[Schema] = COLUMNS + Schema(
+        Value("scorer_"),
+        Value("multimetric_", bool),
+        Count("n_splits_"),
+        Value("method_", str),
+        Value("cv_results_", dict, varies=True),
+        Count("best_index_", optional=True),
+        Array("best_score_", optional=True, finite=False),
+        Value("best_params_", dict, optional=True),
+        Part("best_estimator_", optional=True),
+        Array("refit_time_", optional=True, varies=True),
+    )
     n_jobs, verbose, pre_dispatch, return_train_score = None, 0, "2*n_jobs", False
 
     def __init__(
@@ -173,9 +186,10 @@ class KernelSearchCV(Atomic, NamedParameters, GridSearchCV):
             raise InvalidInput(message(WHO, given, "name the one that chooses, or set refit=False"))
 
     def _key(self, X: Any, y: Any, splits: list[Split], candidates: list[Any], fit_params: dict[str, Any]) -> str:
-        """All that the scores depend on."""
-        own = [self.estimator, self.scoring, self.error_score, self.halving, self.min_rows, self.random_state]
-        return fingerprint(__version__, X, y, [tuple(split) for split in splits], candidates, fit_params, own)
+        """All that the scores depend on: of models their parameters, because candidates are fitted anew."""
+        own = [clone(self.estimator), self.scoring, self.error_score, self.halving, self.min_rows, self.random_state]
+        unfitted = [{name: clone(value, safe=False) for name, value in one.items()} for one in candidates]
+        return fingerprint(__version__, X, y, [tuple(split) for split in splits], unfitted, fit_params, own)
 
     def _refit(self, X: Any, y: Any, fit_params: dict[str, Any]) -> None:
         start = perf_counter()
