@@ -40,6 +40,7 @@ docs: $(DEV_STAMP)
 site: $(DEV_STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	PYTHONPATH=src $(BIN)/python docs/check_site.py docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 bench: $(DEV_STAMP)

@@ -12,6 +12,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("MERCER_MACHINE", "off")  # pages say the same wherever they are built
 
+from docutils import nodes
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util.nodes import make_refnode
+
 import mercer
 
 project, author = "mercer", "the mercer developers"
@@ -58,6 +62,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_memory": False,
+    "write_computation_times": False,  # its page asks other hosts for scripts
     "remove_config_comments": True,
     "within_subsection_order": "FileNameSortKey",
 }
@@ -96,8 +101,47 @@ def skip(app: object, what: str, name: str, thing: object, skipped: bool, option
     return True if re.fullmatch(r"set_\w+_request|get_metadata_routing", name) else None
 
 
+class LinkedNames(SphinxPostTransform):
+    """A name in `code`, such as `KernelRidge` or `mercer.KernelPCA.fit`, leads to its place in the reference."""
+
+    default_priority = 5
+
+    def run(self, **_: object) -> None:
+        domain = self.env.domains["py"]
+        places = {"mercer." + short(name): name for name in sorted(domain.objects, key=len, reverse=True)}
+        for literal in list(self.document.findall(nodes.literal)):
+            name = "mercer." + re.sub(r"\(.*", "", literal.astext()).removeprefix("mercer.")
+            found = places.get(name) or places.get(re.sub(r"\.\w+_$", "", name))
+            if (
+                found
+                and not isinstance(literal.parent, nodes.reference)
+                and self.env.docname[:4] not in ("api/", "gall")
+            ):
+                page, anchor = domain.objects[found][:2]
+                link = make_refnode(self.app.builder, self.env.docname, page, anchor, literal.deepcopy(), found)
+                literal.replace_self(link)
+
+
+def short(name: str) -> str:
+    """A name as users import it, from the package itself if it can be had there.
+
+    >>> short("mercer.estimators.KernelPCA.fit"), short("mercer.kernels.Gaussian")
+    ('KernelPCA.fit', 'kernels.Gaussian')
+    """
+    module, _, rest = name.removeprefix("mercer.").partition(".")
+    return rest if rest.partition(".")[0] in mercer.__all__ else f"{module}.{rest}".rstrip(".")
+
+
+def as_pages(app: object, page: str, source: list[str]) -> None:
+    """Links to the scripts of the gallery, which a repository shows as files, lead to their pages on the site."""
+    up = "../" * page.count("/")
+    source[0] = re.sub(r"\]\((?:\.\./)+examples/(plot_\w+)\.py\)", rf"]({up}gallery/\1.rst)", source[0])
+
+
 def setup(app: object) -> None:
     """Called by Sphinx."""
+    app.connect("source-read", as_pages)  # type: ignore[attr-defined]
+    app.add_post_transform(LinkedNames)  # type: ignore[attr-defined]
     app.connect("autodoc-process-signature", signature)  # type: ignore[attr-defined]
     app.connect("autodoc-skip-member", skip)  # type: ignore[attr-defined]
     app.connect("autodoc-process-docstring", escape, priority=100)  # type: ignore[attr-defined]
