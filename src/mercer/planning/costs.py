@@ -7,7 +7,7 @@ a second that are written to fresh memory; γ calls a second.
 
 ====================================  ==================================================================================
 product of K, entries recomputed      n²/2 · (e(d, s) + b(s) · [c > 2] max(1, c/26))
-product of a stored matrix            max(s n²/β, 2 n² c/f(s))
+product of a stored matrix            s n²/β · (1 + 2 [c > 1]) + [c > 1] 2 n² c/f(s)
 K stored                              n²/2 · e(d, s) + s n²/τ
 K in 16 bits                          n²/2 · (e(d, 4) + 2 b(4)) + n²/τ
 product of entries in 16 bits         n²/β + n² c b(4)/52
@@ -25,9 +25,9 @@ its product, one thread of BLAS       max(2 s n r/β₁, 4 n r c/f₁(s)) + 600/
 ====================================  ==================================================================================
 
 (K + λI)X = B with residuals in float64 is solved by Cholesky in float32 with three or four steps of refinement, or by
-conjugate gradients, whose products have entries in float32 or 16 bits, with four or five products in float64 that check
-the solution. Block Krylov takes p = 3 steps for k ≥ d eigenvectors, and 1.5 √(d/k) more for k < d, because then the
-wanted eigenvalues may be close to others.
+conjugate gradients, whose products have entries in 16 bits, float32 or float64, with four or five products in float64
+that check the solution. Block Krylov takes p = 3 steps for k ≥ d eigenvectors, and 1.5 √(d/k) more for k < d, because
+then the wanted eigenvalues may be close to others.
 
 The shares of f(s) that decompositions reach, and the calls of a step or of a column, belong to the algorithms and not
 to the machine. A good prediction is within a factor of two.
@@ -78,6 +78,8 @@ CALLS_OF_KRYLOV = 3000
 """Python's time in a block Krylov step, in calls of NumPy."""
 PASSES, PASSES_OF_STORED = 10.0, 4.0
 """Full passes of Lloyd's iteration for each start, with recomputed entries and with a stored matrix."""
+READS = 3.0
+"""The time in which BLAS copies a matrix into panels, in that of a product with one vector, which reads it once."""
 SPIN = 0.09
 """Seconds for which idle threads of BLAS spin: more threads pay off only in calls that are longer."""
 
@@ -94,8 +96,9 @@ def product(machine: Machine, n: int, d: int, columns: int = 1, itemsize: int = 
 
 
 def stored_product(machine: Machine, n: int, columns: int = 1, itemsize: int = 8) -> float:
-    """A V for a stored matrix: the longer of reading its bytes and doing its operations."""
-    return max(itemsize * n * n / machine.bandwidth, 2.0 * n * n * columns / machine.product(itemsize))
+    """A V for a stored matrix: BLAS reads it for one column; for more it copies it into panels, and then multiplies."""
+    read = itemsize * n * n / machine.bandwidth
+    return read if columns == 1 else READS * read + 2.0 * n * n * columns / machine.product(itemsize)
 
 
 def matrix(machine: Machine, n: int, d: int, itemsize: int = 8) -> float:
@@ -223,9 +226,17 @@ def refined_cholesky(machine: Machine, n: int, d: int, columns: int = 1, *, kept
 
 
 def conjugate_gradients(
-    machine: Machine, n: int, d: int, rank: int, steps: float, columns: int = 1, *, stored: bool = False
+    machine: Machine,
+    n: int,
+    d: int,
+    rank: int,
+    steps: float,
+    columns: int = 1,
+    *,
+    stored: bool = False,
+    itemsize: int = 4,
 ) -> float:
-    """(K + λI)X = B by steps with float32 entries, or with entries `stored` in 16 bits, and an existing preconditioner.
+    """(K + λI)X = B by steps with recomputed entries, or with entries `stored` in 16 bits, and a preconditioner.
 
     >>> m = Machine.documented()
     >>> conjugate_gradients(m, 20_000, 100, 960, 80, stored=True) < conjugate_gradients(m, 20_000, 100, 960, 80)
@@ -235,7 +246,7 @@ def conjugate_gradients(
     if stored:
         step = quantised_product(machine, n, columns) + beside
         return quantised(machine, n, d) + ROUNDS * steps * step + CHECKS_OF_STORED * check
-    return steps * (product(machine, n, d, columns, 4) + beside) + CHECKS * check
+    return steps * (product(machine, n, d, columns, itemsize) + beside) + CHECKS * check
 
 
 def held_out_ways(machine: Machine, n: int, train: int, systems: int) -> dict[str, float]:
