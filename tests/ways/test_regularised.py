@@ -73,6 +73,26 @@ def test_many_targets_cost_more_and_few_do_not():
     assert plans[2].rank >= plans[0].rank
 
 
+def test_steps_that_need_float64_are_planned_so():
+    low, high = (
+        regularised.plan(MACHINE, 10_000, 20, 4000.0, 1e-2, 1e-10, 1000, rounding=rounding) for rounding in (0.0, 1.0)
+    )
+    assert 1.3 * low.seconds < high.seconds
+
+
+@pytest.mark.parametrize(("alpha", "stored"), [(1.0, True), (1e-3, False)])
+def test_the_plan_knows_the_rounding_and_the_noise_of_16_bits(alpha, stored, data, monkeypatch):
+    cholesky_takes(9.0, monkeypatch)
+    seen = []
+    monkeypatch.setattr(regularised, "PROBE_SHARE", np.inf)
+    monkeypatch.setattr(regularised, "plan", lambda *given: seen.append(given) or regularised.Plan(40, 9.0, 99.0))
+    X = np.tile(data[0], (2, 1)) + np.linspace(0, 1e-3, 1000)[:, None]
+    KernelRidge(Gaussian(0.2), alpha=alpha, memory="1GB").fit(X, X[:, 0])
+    expected = np.finfo(np.float32).eps * np.linalg.norm(Gaussian(0.2)(X), 2) / alpha
+    assert expected / 2 < seen[0][-1] < 2 * expected
+    assert seen[0][7] == stored
+
+
 def cholesky_takes(seconds, monkeypatch):
     """Whatever the machine's rates say."""
     monkeypatch.setattr(regularised, "refined_cholesky", lambda *given, **how: seconds)
@@ -174,7 +194,7 @@ def test_matrix_free_where_the_matrix_does_not_fit_with_what_memory_leaves(data)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_entries_in_16_bits_where_they_pay(data, monkeypatch, alpha, weighted):
     X, y = data
-    monkeypatch.setattr(regularised, "conjugate_gradients", lambda *_, stored: 1.0 if stored else 2.0)
+    monkeypatch.setattr(regularised, "conjugate_gradients", lambda *_, stored=False, **__: 1.0 if stored else 2.0)
     weights = np.random.default_rng(1).uniform(0.5, 2.0, 500) if weighted else None
     direct, iterated, report = both((X, np.column_stack([y, X[:, 3]])), weights, alpha=alpha)
     assert "entries in 16 bits" in report.method
@@ -184,7 +204,7 @@ def test_entries_in_16_bits_where_they_pay(data, monkeypatch, alpha, weighted):
 
 
 def test_entries_in_16_bits_only_where_they_are_exact_enough_and_fit(data, monkeypatch):
-    monkeypatch.setattr(regularised, "conjugate_gradients", lambda *_, stored: 1.0 if stored else 2.0)
+    monkeypatch.setattr(regularised, "conjugate_gradients", lambda *_, stored=False, **__: 1.0 if stored else 2.0)
     direct, iterated, report = both(data, alpha=1e-4)
     assert "matrix-free" in report.method
     np.testing.assert_allclose(iterated, direct, atol=1e-7)

@@ -82,6 +82,7 @@ def plan(
     stored: bool = False,
     columns: int = 1,
     made: int = 0,
+    rounding: float = 0.0,
 ) -> Plan:
     r"""The rank r with the least predicted time for the preconditioner and s = ½ √(1 + t/(2rμ)) ln(2/tol) steps.
 
@@ -103,6 +104,8 @@ def plan(
         Number of right-hand sides.
     made : int
         Rank of the approximation that is already computed.
+    rounding : float
+        ε‖K‖/μ of float32 sums, which decides whether products can have float32 entries.
 
     Examples
     --------
@@ -115,7 +118,11 @@ def plan(
     rank = min(PROBE, most)
     while True:
         steps = predicted_steps(trace, rank, shift, tol)
-        ways = (conjugate_gradients(machine, n, d, rank, steps, columns, stored=kept) for kept in {False, stored})
+        size = _itemsize(rounding, trace, rank, shift)
+        ways = (
+            conjugate_gradients(machine, n, d, rank, steps, columns, stored=kept, itemsize=size)
+            for kept in {False, stored}
+        )
         there = costs.pivots(machine, n, d, rank) if rank == made else 0.0
         plans.append(Plan(rank, steps, costs.preconditioner(machine, n, d, rank) - there + min(ways)))
         if rank >= most:
@@ -125,8 +132,17 @@ def plan(
 
 def predicted_steps(trace: float, rank: int, shift: float, tol: float) -> float:
     """½ √(1 + t/(2rμ)) ln(2/tol): the steps of conjugate gradients predicted for r pivots that leave a trace t."""
-    kappa = 1 + trace / (2 * max(rank, 1) * shift)
-    return float(max(0.5 * np.sqrt(kappa) * np.log(2 / max(tol, 1e-16)), 1.0))
+    return float(max(0.5 * np.sqrt(_condition(trace, rank, shift)) * np.log(2 / max(tol, 1e-16)), 1.0))
+
+
+def _condition(trace: float, rank: int, shift: float) -> float:
+    """κ = 1 + t/(2rμ) with the preconditioner."""
+    return 1 + trace / (2 * max(rank, 1) * shift)
+
+
+def _itemsize(rounding: float, trace: float, rank: int, shift: float) -> int:
+    """Bytes of the entries in products: ε‖K‖/μ, which grows by √κ over the steps, decides if float32 is enough."""
+    return 4 if rounding * np.sqrt(_condition(trace, rank, shift)) < MOST_NOISE else 8
 
 
 @dataclass
@@ -168,8 +184,9 @@ class RegularisedSolve:
             return self._direct(f"{self._choice.reason}; conjugate gradients would take {figures}")
         with self.report.stage("probe"):
             probe = pivoted_cholesky(self._entries(), min(PROBE, most))
-        trace = probe.residual_trace
-        found = plan(machine, n, d, trace, self._mean_shift(), self.tol, most, self._may_store(0), columns, probe.rank)
+        trace, rounding = probe.residual_trace, self._rounding(probe) if self._mixed else np.inf
+        stored = self._may_store(0) and rounding <= MOST_ROUNDING and self._store_is_exact()
+        found = plan(machine, n, d, trace, self._mean_shift(), self.tol, most, stored, columns, probe.rank, rounding)
         figures = f"{found.seconds:.2g} s ({found.steps:.0f} steps), Cholesky {direct:.2g} s"
         if found.seconds >= direct:
             return self._direct(f"{self._choice.reason}; conjugate gradients would take {figures}")
@@ -243,7 +260,7 @@ class RegularisedSolve:
                 low_rank = probe
                 if low_rank is None or low_rank.rank != rank:
                     low_rank = pivoted_cholesky(self._entries(), rank, tol=float(np.min(self.shift)))
-                rounding = float(np.finfo(np.float32).eps) * low_rank.norm(1 / np.sqrt(self.shift))
+                rounding = self._rounding(low_rank)
                 shift = self.shift + rest(self._entries(), low_rank)
                 helpers["preconditioner"] = preconditioner(low_rank.F, shift, overwrite=True)
             report.method += f", preconditioned by {low_rank.rank} pivots"
@@ -267,9 +284,10 @@ class RegularisedSolve:
         also be small after it has grown by √κ over the steps.
         """
         (n, columns), rank, shift, trace = self.B.shape, found.rank, self._mean_shift(), found.residual_trace
-        steps = predicted_steps(trace, rank, shift, self.tol)
+        steps, itemsize = predicted_steps(trace, rank, shift, self.tol), _itemsize(rounding, trace, rank, shift)
         stored, made = (
-            conjugate_gradients(self._machine, n, self._d, rank, steps, columns, stored=kept) for kept in (True, False)
+            conjugate_gradients(self._machine, n, self._d, rank, steps, columns, stored=kept, itemsize=itemsize)
+            for kept in (True, False)
         )
         if rounding <= MOST_ROUNDING and self._may_store(held) and stored < made:
             least, size = float(np.min(self.shift)), Quantised.bytes(n)
@@ -281,7 +299,7 @@ class RegularisedSolve:
                 # The copies of the rows for float32 entries are freed before the products in float64.
                 self.report.memory_planned += size - self._entries().copies
                 return replace(solver, inner=max(solver.inner, kept.noise / (DRIFT * least)))
-        if rounding * np.sqrt(1 + trace / (2 * max(rank, 1) * shift)) < MOST_NOISE:
+        if itemsize == 4:
             helpers["low_precision"] = self._entries()
         return solver
 
@@ -304,6 +322,15 @@ class RegularisedSolve:
         budget, size = self._room, Quantised.bytes(len(self.B))
         fits = size <= STORED_SHARE * budget and held + size + self._vectors(direct=False) <= budget
         return fits and self._mixed and self.mercer and not self.K.has_fast_matmul and not self.K.kernel.space.numbered
+
+    def _store_is_exact(self) -> bool:
+        """Whether entries in 16 bits can be exact enough, judged by the mean of the diagonal."""
+        noise = Quantised.expected_noise(len(self.B), float(np.mean(self.K.diagonal(), dtype=np.float64)))
+        return noise <= MOST_ROUNDING * float(np.min(self.shift))
+
+    def _rounding(self, found: PivotedCholesky) -> float:
+        """ε‖K‖/μ, the rounding of float32 sums."""
+        return float(np.finfo(np.float32).eps) * found.norm(1 / np.sqrt(self.shift))
 
     def _keeps_entries(self) -> bool:
         """Whether Cholesky's residuals are products with stored float64 entries.
