@@ -6,21 +6,36 @@ import builtins
 import dataclasses
 import io
 import logging
+import re
 import sys
 import threading
 import timeit
 import types
 
+import numpy as np
 import pytest
 
 from mercer.errors import Cancelled, InvalidInput
-from mercer.events import Cancel, Log, Observer, Progress, SolverStep, StageDone, TilesDone, emit, observe, observed
-from mercer.events.notebook import NotebookBars
+from mercer.estimators import KernelPCA, KernelRidge
+from mercer.events import (
+    Cancel,
+    Log,
+    Observer,
+    Progress,
+    SolverStep,
+    StageDone,
+    StageStarted,
+    TilesDone,
+    emit,
+    observe,
+    observed,
+)
 from mercer.events.progress import share_done
 
 STEP = SolverStep("cg", step=1, residual=1e-2, tolerance=1e-8)
 TILES = TilesDone("K @ V", done=1, total=4)
 STAGE = StageDone("solve", seconds=0.25)
+BEGIN = StageStarted("solve", "KernelRidge", (("kernel matrix + solve", 2.0),))
 
 
 class Heard:
@@ -72,7 +87,7 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize("event", [STEP, TILES, STAGE])
+@pytest.mark.parametrize("event", [STEP, TILES, STAGE, BEGIN])
 def test_events_are_frozen_values(event):
     assert event == dataclasses.replace(event)
     assert hash(event) == hash(dataclasses.replace(event))
@@ -188,11 +203,14 @@ def test_log_keeps_its_pace_and_never_misses_the_end(caplog):
             emit(SolverStep("cg", step, residual=10.0**-step, tolerance=1e-4))
         for done in range(4):
             emit(TilesDone("K @ V", done, 4))
+        emit(StageStarted("check", "KernelRidge"))
+        emit(BEGIN)
         emit(STAGE)
     assert caplog.messages == [
         "cg: step 0, residual 1.00e+00 (stops at 1.0e-04)",
         "cg: step 4, residual 1.00e-04 (stops at 1.0e-04)",
         "K @ V: 0 of 4 tiles",
+        "KernelRidge: solve begins; predicted: kernel matrix + solve 2 s",
         "solve: done in 0.25 s",
     ]
 
@@ -236,6 +254,7 @@ def test_log_refuses_a_negative_interval():
 def show_everything():
     with observe(Progress()):
         for step in range(1, 4):
+            emit(BEGIN)
             emit(SolverStep("cg[1]", step, residual=10.0**-step, tolerance=1e-8))
             emit(TilesDone("K @ V", step, 3))
         emit(STAGE)
@@ -265,7 +284,8 @@ def test_progress_draws_in_a_notebook(monkeypatch, capsys):
     show_everything()
     assert len(output.drawn) >= 2
     last = output.drawn[-1]
-    assert last.count("<progress") == 2
+    assert last.count("<progress") == 3
+    assert "<td>KernelRidge</td>" in last
     assert "<td>cg[1]</td>" in last
     assert "3 of 3" in last
     assert "solve: 0.25 s" in last
@@ -274,17 +294,74 @@ def test_progress_draws_in_a_notebook(monkeypatch, capsys):
 
 def test_the_bars_of_a_notebook_show_the_time_left(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("mercer.events.notebook.time.monotonic", lambda: now[0])
-    bars = NotebookBars()
-    task = bars.add_task("<solve>", 4, "")
-    bars.update(task, 1, 4, "1 of 4")
-    now[0] = 30.0
-    assert "<td>&lt;solve&gt;</td>" in bars._repr_html_()
-    assert "<td>1 of 4, 1:30 left</td>" in bars._repr_html_()
-    bars.update(task, 0, 4, "0 of 4")  # the same work once more
-    now[0] = 40.0
-    bars.update(task, 2, 4, "2 of 4")
-    assert "2 of 4, 0:10 left" in bars._repr_html_()
+    monkeypatch.setattr("mercer.events.progress.time.monotonic", lambda: now[0])
+    output = Output(monkeypatch)
+
+    def after(seconds, done):
+        now[0] += seconds
+        emit(TilesDone("<solve>", done, 4))
+        return output.drawn[-1]
+
+    with observe(Progress()):
+        after(1.0, 0)
+        assert "<td>&lt;solve&gt;</td>" in output.drawn[-1]
+        assert "<td>1 of 4, 1:30 left</td>" in after(30.0, 1)
+        after(1.0, 0)  # the same work once more
+        assert "2 of 4, 0:10 left" in after(10.0, 2)
+
+
+def test_one_bar_goes_over_the_stages_of_a_fit(monkeypatch):
+    """10 s are predicted, and 30 of a stage that takes 20; then a stage that nobody predicted, and another fit."""
+    now, output = [0.0], Output(monkeypatch)
+    monkeypatch.setattr("mercer.events.progress.time.monotonic", lambda: now[0])
+    plan = (("preconditioner", 10.0), ("kernel matrix + solve", 30.0))
+
+    def bar(seconds, event):
+        now[0] += seconds
+        emit(event)
+        row = next(row for row in output.drawn[-1].split("<tr>") if row.startswith("<td>KernelRidge<"))
+        value = re.search(r'value="([0-9.]+)"', row)
+        return float(value[1]) if value else None, re.search(r"</progress></td><td>(.*)</td></tr>", row)[1]
+
+    def step(residual):
+        return SolverStep("cg", 2, residual, 1e-8)
+
+    with observe(Progress()):
+        assert bar(1, StageStarted("preconditioner", "KernelRidge", plan)) == _drawn(0.0, "preconditioner, 0:40 left")
+        assert bar(5, TilesDone("pivots", 1, 2)) == _drawn(5 / 40, "preconditioner, 0:35 left")
+        assert bar(10, TilesDone("pivots", 2, 2)) == _drawn(15 / 45, "preconditioner, longer than predicted")
+        assert bar(1, StageDone("preconditioner", 16.0)) == _drawn(16 / 46, "0:30 left")
+        measured = (("preconditioner", 16.0),)
+        assert bar(1, StageStarted("solve", "KernelRidge", plan, measured)) == _drawn(16 / 46, "solve, 0:30 left")
+        emit(SolverStep("cg", 1, 1.0, 1e-8))
+        # half of the way to the tolerance after 10 of 30 s: 0.5 (0.5 · 30 + 10) s are left
+        assert bar(10, step(1e-4)) == _drawn(26 / (26 + 12.5), "solve, 0:12 left")
+        assert bar(10, StageDone("solve", 20.0)) == _drawn(1.0, "")
+        measured += (("solve", 20.0),)
+        assert bar(1, StageStarted("check", "KernelRidge", plan, measured)) == _drawn(
+            0.99, "check, no prediction of its time"
+        )
+        assert bar(1, StageStarted("clusters", "KernelRidge")) == (None, "clusters, no prediction of its time")
+
+
+def _drawn(share, note):
+    return round(share, 4), note
+
+
+def test_a_fit_announces_its_stages_before_they_run():
+    """With predicted seconds from the first stage on; each stage that ends has begun, and what it took is told on."""
+    X = np.random.default_rng(0).standard_normal((700, 3))
+    for model in (KernelRidge("gaussian(gamma=1.0)", alpha=1.0, solver="cg"), KernelPCA(3)):
+        heard = Heard()
+        with observe(heard):
+            model.fit(X, X[:, 0])
+        begun = [event for event in heard.events if isinstance(event, StageStarted)]
+        ended = [event for event in heard.events if isinstance(event, StageDone)]
+        assert [event.name for event in begun] == [event.name for event in ended]
+        assert {event.of for event in begun} == {type(model).__name__}
+        assert [len(event.measured) for event in begun] == list(range(len(begun)))
+        assert dict(begun[-1].measured) == dict(list(model.report_.seconds.items())[:-1])
+        assert dict(begun[-1].predicted) == model.report_.predicted
 
 
 def test_progress_says_nothing_where_there_is_no_terminal(monkeypatch, capsys, caplog):
@@ -303,6 +380,7 @@ def test_progress_draws_on_a_terminal(monkeypatch, caplog):
     show_everything()
     drawn = terminal.getvalue()
     assert "cg[1]" in drawn
+    assert "KernelRidge" in drawn
     assert "3 of 3" in drawn
     assert "solve: 0.25 s" in drawn
     assert caplog.records == []

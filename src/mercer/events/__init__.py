@@ -10,7 +10,7 @@ Examples
 """
 
 from mercer.events.dispatch import Observer, emit, observe, observed
-from mercer.events.event import Event, SolverStep, StageDone, TilesDone
+from mercer.events.event import Event, SolverStep, StageDone, StageStarted, TilesDone
 from mercer.events.observers import Cancel, Log
 from mercer.events.progress import Progress
 
@@ -22,6 +22,7 @@ __all__ = [
     "Progress",
     "SolverStep",
     "StageDone",
+    "StageStarted",
     "TilesDone",
     "emit",
     "observe",

@@ -82,7 +82,7 @@ def emit(event: Event) -> None:
 
     Parameters
     ----------
-    event : SolverStep, TilesDone or StageDone
+    event : SolverStep, TilesDone, StageStarted or StageDone
 
     Raises
     ------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Event", "SolverStep", "StageDone", "TilesDone"]
+__all__ = ["Event", "SolverStep", "StageDone", "StageStarted", "TilesDone"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,33 @@ class TilesDone:
 
 
 @dataclass(frozen=True, slots=True)
+class StageStarted:
+    """A stage of a fit begins. The event says what the whole fit is predicted to take, and what it has taken so far.
+
+    Attributes
+    ----------
+    name : str
+        The stage, such as "solve".
+    of : str
+        The estimator.
+    predicted : tuple of (str, float)
+        Predicted seconds, by names of stages joined with " + ". There may be stages without a prediction.
+    measured : tuple of (str, float)
+        Seconds of the stages that have ended. It is empty for the first stage of a fit.
+
+    Examples
+    --------
+    >>> StageStarted("solve", of="KernelRidge", predicted=(("kernel matrix + solve", 2.5),)).measured
+    ()
+    """
+
+    name: str
+    of: str = "fit"
+    predicted: tuple[tuple[str, float], ...] = ()
+    measured: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class StageDone:
     """A stage of a fit or of a prediction has ended.
 
@@ -75,5 +102,5 @@ class StageDone:
     seconds: float
 
 
-Event = SolverStep | TilesDone | StageDone
+Event = SolverStep | TilesDone | StageStarted | StageDone
 """The type of all events."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import html
 import sys
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["NotebookBars", "in_notebook", "time_left"]
+__all__ = ["NotebookBars", "in_notebook"]
 
 SHOWN = 8
 """How many lines about finished stages are shown."""
@@ -25,29 +24,26 @@ def in_notebook() -> bool:
     return hasattr(shell, "kernel")
 
 
-def time_left(share: float, elapsed: float) -> str:
-    """elapsed (1 − s)/s for a completed share s, as minutes and seconds; "" if s is 0 or 1.
-
-    >>> time_left(0.25, 30.0), time_left(0.0, 30.0)
-    ('1:30 left', '')
-    """
-    if not 0 < share < 1:
-        return ""
-    seconds = round(elapsed * (1 - share) / share)
-    return f"{seconds // 60}:{seconds % 60:02d} left"
-
-
 @dataclass
 class _Bar:
     name: str
-    total: float
+    total: float | None
     note: str
     completed: float = 0.0
-    start: float = field(default_factory=lambda: time.monotonic())
 
     @property
     def share(self) -> float:
         return min(self.completed / self.total, 1.0) if self.total else 0.0
+
+    @property
+    def drawn(self) -> str:
+        """A bar without a total is drawn as one whose end is not known."""
+        value = "" if self.total is None else f' value="{self.share:.4f}" max="1"'
+        return f"<progress{value}></progress>"
+
+    def __str__(self) -> str:
+        share = "" if self.total is None else f" {self.share:.0%}"
+        return f"{self.name}:{share} {self.note}"
 
 
 class NotebookBars:
@@ -73,16 +69,14 @@ class NotebookBars:
         if self._handle is not None:
             self._handle.update(self)
 
-    def add_task(self, name: str, total: float, note: str) -> int:
+    def add_task(self, name: str, total: float | None, note: str) -> int:
         """Add a bar and return its number."""
         self.bars.append(_Bar(name, total, note))
         return len(self.bars) - 1
 
-    def update(self, task: int, completed: float, total: float, note: str) -> None:
+    def update(self, task: int, completed: float, total: float | None, note: str) -> None:
         """Move a bar."""
         bar = self.bars[task]
-        if completed < bar.completed:
-            bar.start = time.monotonic()  # the same work has started again
         bar.completed, bar.total, bar.note = completed, total, note
 
     def say(self, line: str) -> None:
@@ -91,12 +85,9 @@ class NotebookBars:
 
     def _repr_html_(self) -> str:
         said = "<br>".join(html.escape(line) for line in self.lines[-SHOWN:])
-        now, rows = time.monotonic(), []
-        for bar in self.bars:
-            note = ", ".join(filter(None, [bar.note, time_left(bar.share, now - bar.start)]))
-            drawn = f'<progress value="{bar.share:.4f}" max="1"></progress>'
-            rows.append(f"<tr><td>{html.escape(bar.name)}</td><td>{drawn}</td><td>{html.escape(note)}</td></tr>")
-        return f"<div>{said}</div><table>{''.join(rows)}</table>"
+        cells = ((html.escape(bar.name), bar.drawn, html.escape(bar.note)) for bar in self.bars)
+        rows = "".join(f"<tr><td>{name}</td><td>{drawn}</td><td>{note}</td></tr>" for name, drawn, note in cells)
+        return f"<div>{said}</div><table>{rows}</table>"
 
     def __repr__(self) -> str:
-        return "\n".join([*self.lines[-SHOWN:], *(f"{bar.name}: {bar.share:.0%} {bar.note}" for bar in self.bars)])
+        return "\n".join([*self.lines[-SHOWN:], *map(str, self.bars)])

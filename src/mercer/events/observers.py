@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from mercer.errors import Cancelled, InvalidInput, message
-from mercer.events.event import Event, SolverStep, StageDone, TilesDone
+from mercer.events.event import Event, SolverStep, StageDone, StageStarted, TilesDone
 
 __all__ = ["Cancel", "Log", "RateLimit", "topic"]
 
@@ -25,7 +25,7 @@ def topic(event: Event) -> str:
             return event.solver
         case TilesDone():
             return event.what
-        case StageDone():
+        case StageStarted() | StageDone():
             return event.name
 
 
@@ -53,7 +53,8 @@ class RateLimit:
 class Log:
     """Log each event in a line of level INFO, but at most one in `every` seconds for each solver or sweep.
 
-    The end of a stage, and a step of a solver that reaches the tolerance, are always logged.
+    The end of a stage, and a step of a solver that reaches the tolerance, are always logged. The beginning of a stage
+    is logged if the fit has a prediction of its time.
 
     Parameters
     ----------
@@ -94,6 +95,10 @@ class Log:
             case TilesDone(what, done, total):
                 if self._limit.due(what):
                     self.logger.info("%s: %d of %d tiles", what, done, total)
+            case StageStarted(name, of, predicted):
+                if predicted and self._limit.due((of, predicted)):
+                    plan = ", ".join(f"{stages} {seconds:.2g} s" for stages, seconds in predicted)
+                    self.logger.info("%s: %s begins; predicted: %s", of, name, plan)
             case StageDone(name, seconds):
                 self.logger.info("%s: done in %.3g s", name, seconds)
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import math
 import sys
+import time
 from types import TracebackType
 from typing import Any, Self
 
-from mercer.events.event import Event, SolverStep, StageDone, TilesDone
+from mercer.events.event import Event, SolverStep, StageDone, StageStarted, TilesDone
+from mercer.events.forecast import Forecast, time_left
 from mercer.events.notebook import NotebookBars, in_notebook
 from mercer.events.observers import RateLimit
 
@@ -29,9 +31,11 @@ def share_done(first: float, residual: float, tolerance: float) -> float:
 
 
 class Progress:
-    """Show a bar for each solver and each sweep, with the time that is left.
+    """Show a bar for the fit, and one for each solver and each sweep, with the time that is left.
 
-    A solver's bar is filled by log(r₀/r) / log(r₀/tol), for its first residual r₀ and the present one, r. In notebooks
+    The fit's bar is filled by the seconds that its stages have taken and are predicted to take. It names a stage whose
+    time is not predicted, and has no end if that is so for all of them. A solver's bar is filled by
+    log(r₀/r) / log(r₀/tol), for its first residual r₀ and the present one, r. In notebooks
     the bars are HTML. On terminals rich draws them on standard error (`pip install "mercer[progress]"`); without rich a
     warning is logged. Elsewhere nothing is drawn.
 
@@ -45,6 +49,8 @@ class Progress:
     def __init__(self) -> None:
         self._bars: Any = None
         self._tasks: dict[str, Any] = {}
+        self._since: dict[str, tuple[float, float]] = {}
+        self._fit: Forecast | None = None
         self._first: dict[str, float] = {}
         self._limit = RateLimit(every=0.1)
 
@@ -66,8 +72,9 @@ class Progress:
             self._bars.refresh()
             self._bars.stop()
         self._bars = None
-        self._tasks.clear()
-        self._first.clear()
+        self._fit = None
+        for kept in (self._tasks, self._since, self._first):
+            kept.clear()
 
     def on_event(self, event: Event) -> None:
         """Update the bar of the event's solver or sweep."""
@@ -77,12 +84,21 @@ class Progress:
             case SolverStep(solver, step, residual, tolerance):
                 first = residual if step <= 1 else self._first.get(solver, residual)
                 self._first[solver] = first
-                note = f"step {step}, residual {residual:.1e}"
-                self._move(solver, share_done(first, residual, tolerance), 1.0, note)
+                share = share_done(first, residual, tolerance)
+                if self._fit is not None:
+                    self._fit.solved = share
+                self._move_timed(solver, share, 1.0, f"step {step}, residual {residual:.1e}")
             case TilesDone(what, done, total):
-                self._move(what, done, total, f"{done} of {total}")
+                self._move_timed(what, done, total, f"{done} of {total}")
+            case StageStarted():
+                self._fit = Forecast(event)
             case StageDone(name, seconds):
+                if self._fit is not None:
+                    self._fit.end(event)
                 self._say(f"{name}: {seconds:.3g} s")
+        if self._fit is not None:
+            filled = self._fit.share
+            self._move(self._fit.stage.of, filled or 0.0, None if filled is None else 1.0, self._fit.note)
         if self._limit.due():
             self._bars.refresh()
 
@@ -92,7 +108,18 @@ class Progress:
         else:
             self._bars.console.print(line, markup=False, highlight=False)
 
-    def _move(self, name: str, completed: float, total: float, note: str) -> None:
+    def _move_timed(self, name: str, completed: float, total: float, note: str) -> None:
+        """Move a bar whose time left is (1 − s)/s of its time so far, for a completed share s."""
+        now = time.monotonic()
+        start, before = self._since.get(name, (now, 0.0))
+        if completed < before:
+            start = now  # the same work has started again
+        self._since[name] = start, completed
+        share = min(completed / total, 1.0) if total else 0.0
+        left = time_left((now - start) * (1 - share) / share) if 0 < share < 1 else ""
+        self._move(name, completed, total, ", ".join(filter(None, [note, left])))
+
+    def _move(self, name: str, completed: float, total: float | None, note: str) -> None:
         if name not in self._tasks:
             self._tasks[name] = self._bars.add_task(name, total=total, note=note)
         self._bars.update(self._tasks[name], completed=completed, total=total, note=note)
@@ -102,7 +129,7 @@ def _rich_bars() -> Any:
     """rich's display, which we refresh ourselves: a refreshing thread of its own would not survive a fork."""
     try:
         from rich.console import Console
-        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as Bars
     except ImportError:
         advice = 'Progress: rich is not installed, so no bar is drawn; pip install "mercer[progress]".'
@@ -113,5 +140,4 @@ def _rich_bars() -> Any:
         BarColumn(),
         TextColumn("{task.fields[note]}", markup=False),
     )
-    times = TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()
-    return Bars(*columns, *times, console=Console(stderr=True), auto_refresh=False, transient=True)
+    return Bars(*columns, TimeElapsedColumn(), console=Console(stderr=True), auto_refresh=False, transient=True)

@@ -264,6 +264,8 @@ class RegularisedSolve:
                 shift = self.shift + rest(self._entries(), low_rank)
                 helpers["preconditioner"] = preconditioner(low_rank.F, shift, overwrite=True)
             report.method += f", preconditioned by {low_rank.rank} pivots"
+            if found is None:
+                self._predict_steps(low_rank)
             if self._mixed:
                 solver = self._in_low_precision(helpers, solver, low_rank, rounding, held)
         # One thread is enough here, because the BLAS calls are limited by the memory bandwidth.
@@ -316,6 +318,16 @@ class RegularisedSolve:
         """Put the predicted seconds of these stages into the report, if the costs of entries are known."""
         if self.K.native:
             self.report.predict(seconds, *stages)
+
+    def _predict_steps(self, low_rank: PivotedCholesky) -> None:
+        """Predict the steps by the trace that the preconditioner leaves, if no plan did it before."""
+        (n, columns), rank = self.B.shape, low_rank.rank
+        steps = predicted_steps(low_rank.residual_trace, rank, self._mean_shift(), self.tol)
+        ways = (
+            conjugate_gradients(self._machine, n, self._d, rank, steps, columns, stored=kept)
+            for kept in {False, self._may_store(0)}
+        )
+        self._predict(min(ways), "kernel matrix", "solve")
 
     def _may_store(self, held: int) -> bool:
         """Whether entries in 16 bits are useful, and fit in memory in addition to the `held` bytes."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mercer.engine.backend import spare_threads
-from mercer.events import StageDone, emit
+from mercer.events import StageDone, StageStarted, emit
 from mercer.points import human, require
 
 __all__ = ["Report"]
@@ -89,7 +89,8 @@ class Report:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Time a stage, which may use the free processors, and emit an event at its end."""
+        """Time a stage, which may use the free processors, and emit events at its beginning and its end."""
+        emit(StageStarted(name, self.estimator or "fit", tuple(self.predicted.items()), tuple(self.seconds.items())))
         start = time.perf_counter()
         with spare_threads():
             yield

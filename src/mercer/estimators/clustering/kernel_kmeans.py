@@ -37,12 +37,13 @@ DEAREST_PASS = 2e13
 
 
 class _Method(NamedTuple):
-    """The operator for Lloyd's iteration, the dtype of its entries, the bytes that it stores, and the reason."""
+    """Lloyd's operator, the dtype of its entries, the bytes that it stores, the reason, and seconds if predicted."""
 
     name: str
     dtype: np.dtype[Any]
     matrix: int
     reason: str
+    seconds: float = 0.0
 
 
 _METHODS = {
@@ -249,6 +250,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
         else:
             method = self._quickest(K, dtype, vectors, max(report.d, 1), report.room)
         report.reason = method.reason
+        report.predict(method.seconds, "kernel matrix", "clusters")
         if method.name in ("rows", "given"):
             report.memory_rows = 0
         elif method.name == "matrix_free" and method.dtype == np.float32:
@@ -266,14 +268,15 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
         matrix, work = dtype.itemsize * n * n, float(n) * n * d
         stored = matrix + _sums_of_starts(dtype, n)
         fits = stored + vectors <= budget
-        again, once = self._predicted(K, n, d) if fits and n > SMALL and K.native else (0.0, 0.0)
+        again, once = self._predicted(K, n, d) if n > SMALL and K.native else (0.0, 0.0)
         if fits and once <= again:
-            return _Method("stored", dtype, stored, f"K takes {human(matrix)} of {human(budget)}")
+            return _Method("stored", dtype, stored, f"K takes {human(matrix)} of {human(budget)}", once)
         if work > DEAREST_PASS:
             why = f"a pass would take {work:.0e} multiply-adds, above {DEAREST_PASS:.0e}"
             return _Method("nystroem", dtype, 0, why)
         anew = f"entries are made anew in {again:.2g} s, and stored and read in {once:.2g} s"
-        return _Method("matrix_free", dtype, 0, anew if fits else f"{human(matrix)} of K do not fit {human(budget)}")
+        why = anew if fits else f"{human(matrix)} of K do not fit {human(budget)}"
+        return _Method("matrix_free", dtype, 0, why, again)
 
     def _predicted(self, K: KernelOperator, n: int, d: int) -> tuple[float, float]:
         """Seconds of all starts with entries made anew, and with K stored."""
