@@ -23,7 +23,7 @@ MOST_COMPONENTS = 8
 class ComponentsDisplay(Display):
     """Contours of yⱼ(x) = Σᵢ aᵢⱼ k̃(x, xᵢ) over two columns, a picture for each component j.
 
-    Where a contour runs along the rows, the component does not see how they differ there.
+    Where a contour runs along the rows, the component does not see how they differ there. Contours below 0 are dashed.
 
     Parameters
     ----------
@@ -148,7 +148,8 @@ class ComponentsDisplay(Display):
         levels, at = bands(scores, signed=True), (self.plane.first, self.plane.second, scores)
         self.surfaces_.append(ax.contourf(*at, levels=levels, cmap=DIVERGING))
         if np.ptp(scores) > 0:
-            self.contours_.append(ax.contour(*at, levels=levels, colors=INK, linewidths=0.4, linestyles="solid"))
+            lines = ["dashed" if level < 0 else "solid" for level in levels]
+            self.contours_.append(ax.contour(*at, levels=levels, colors=INK, linewidths=0.4, linestyles=lines))
         i, j = self.plane.columns
         self.rows_.append(ax.scatter(self.rows[:, i], self.rows[:, j], s=5, color=INK, linewidths=0))
         ax.set(xlim=self.plane.first[[0, -1]], ylim=self.plane.second[[0, -1]])

@@ -95,12 +95,11 @@ class ExplanationDisplay(Display):
         shades = [POSITIVE if term > 0 else NEGATIVE for term in terms[: len(top)]] + [FAINT] * (len(terms) - len(top))
         place = np.arange(len(terms))
         self.bars_ = ax.barh(place, terms, color=shades)
-        ax.bar_label(self.bars_, labels=[f"{term:.3g}" for term in terms], padding=3, fontsize="small")
+        for at, term in zip(place, terms, strict=True):
+            ax.text(1.02, at, f"{term:.3g}", transform=ax.get_yaxis_transform(), va="center", fontsize="small")
         ax.axvline(0, color=INK, linewidth=0.8)
         ax.set_yticks(place, names)
         ax.invert_yaxis()
-        ax.use_sticky_edges = False  # room for the numbers at both ends
-        ax.margins(x=0.18)
         name = f"f[{found.output}]" if found.output else "f"
         ax.set_xlabel("$α_j\\,k(x, x_j)$")
         ax.set_title(f"{name}(x) = {found.prediction[row]:.4g}", fontsize="medium")

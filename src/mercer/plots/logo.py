@@ -13,7 +13,7 @@ from matplotlib.transforms import Affine2D
 from mercer.errors import InvalidInput, message
 from mercer.estimators import position_weights
 from mercer.plots.drawing.display import Display
-from mercer.plots.drawing.style import INK, colour
+from mercer.plots.drawing.style import INK, colour, plain
 from mercer.points import rows_of
 
 __all__ = ["SequenceLogoDisplay"]
@@ -105,13 +105,13 @@ class SequenceLogoDisplay(Display):
             one.set_ylabel("adds to f", fontsize="small")
             one.xaxis.get_major_locator().set_params(integer=True)
         axes[-1].set_xlabel("position, from 0")
-        self._note(axes[-1], *self.notes)
+        self._note(axes[-1], *self.notes, "" if any(self.letters_) else "all weights are 0")
         return self
 
 
 def _letter(ax: Any, place: int, symbol: str, height: float) -> Any:
     """A symbol from 0 to its height; below 0 it hangs upright."""
-    outline = TextPath((0, 0), str(symbol), size=1)
+    outline = TextPath((0, 0), plain(symbol), size=1)
     box = outline.get_extents()
     width, tall = max(box.width, 0.3), box.height or 1.0
     move = Affine2D().translate(-box.x0 - box.width / 2, -box.y0).scale(0.9 / width, abs(height) / tall)

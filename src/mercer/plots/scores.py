@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.errors import InvalidInput, message
 from mercer.plots.components import chosen, title
 from mercer.plots.drawing.display import Display, drawn_of, one_for_each, places_drawn
-from mercer.plots.drawing.style import INK, SEQUENTIAL, colour, marker
+from mercer.plots.drawing.style import INK, SEQUENTIAL, colour, marker, plain
 from mercer.points import count, take
 
 __all__ = ["ScoresDisplay"]
@@ -149,7 +149,7 @@ class ScoresDisplay(Display):
             return [points]
         found = []
         for place, label in enumerate(labels):
-            one = {"color": colour(place), "marker": marker(place), "label": str(label), **dots}
+            one = {"color": colour(place), "marker": marker(place), "label": plain(label), **dots}
             found.append(ax.scatter(*(axis[self.y == label] for axis in at), **one))
         ax.legend(fontsize="small", markerscale=1.4, loc="upper left" if len(at) == 3 else "best")
         return found

@@ -100,10 +100,10 @@ class SpectrumDisplay(Display):
         (self.negative_,) = ax.plot(place[~up], shown[~up], marker="v", color=NEGATIVE, label="λ < 0", **dots)
         self.band_ = ax.axhspan(low, self.threshold, color=FAINT, alpha=0.25, linewidth=0, label="rounding")
         self.is_indefinite_ = bool(ratios.min() < -self.threshold)
-        ax.set(yscale="log", ylim=(low, 2), xlabel="eigenvalue, by size", ylabel="|λ| / max |λ|")
+        ax.set(yscale="log", ylim=(low, 4), xlabel="eigenvalue, by size", ylabel="|λ| / max |λ|")
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set_title(self._verdict(ratios), fontsize="medium")
-        ax.legend(fontsize="small", loc="upper right")
+        ax.legend(fontsize="small", loc="best" if len(ratios) <= 20 else "upper right")
         self._note(ax, *self.notes)
         return self
 

@@ -13,7 +13,19 @@ from mercer.errors import InvalidInput, message
 from mercer.plots.drawing.display import Display, drawn_of, named_columns, numbers, one_for_each, places_drawn
 from mercer.plots.drawing.outputs import expansion_points, output_of
 from mercer.plots.drawing.plane import Plane, bands
-from mercer.plots.drawing.style import DIVERGING, INK, NEGATIVE, POSITIVE, SHADES, colour, discs, marker, tints
+from mercer.plots.drawing.style import (
+    DIVERGING,
+    INK,
+    NEGATIVE,
+    POSITIVE,
+    SHADES,
+    as_signs,
+    colour,
+    discs,
+    marker,
+    plain,
+    tints,
+)
 from mercer.points import count
 
 __all__ = ["DecisionSurfaceDisplay"]
@@ -22,9 +34,10 @@ SIDE = 160
 
 
 class DecisionSurfaceDisplay(Display):
-    """f(x) = b + Σⱼ αⱼ k(x, xⱼ) over two columns, its points xⱼ coloured by the sign of αⱼ, their areas ∝ |αⱼ|.
+    """f(x) = b + Σⱼ αⱼ k(x, xⱼ) over two columns, its points xⱼ with areas ∝ |αⱼ|.
 
-    A line is where f = 0. Of more than two classes the picture has the class of each place, and the rows.
+    Those with αⱼ > 0 are vermilion discs, those with αⱼ < 0 blue squares. A line is where f = 0. Of more than two
+    classes the picture has the class of each place, and the rows.
 
     Parameters
     ----------
@@ -152,6 +165,8 @@ class DecisionSurfaceDisplay(Display):
             given = f"{found.name} of {type(estimator).__name__}, which is not finite on all of the plane"
             raise InvalidInput(message(cls.__name__, given, "standardise the columns, or show fewer rows"))
         points, alpha = (None, None) if found.classes else expansion_points(estimator, found, rows) or (None, None)
+        if alpha is not None:  # where terms cancel, the signs of what rounding leaves say nothing
+            response = np.where(np.abs(response) > 8 * np.finfo(float).eps * np.abs(alpha).sum(), response, 0.0)
         return cls(
             plane,
             response,
@@ -216,16 +231,16 @@ class DecisionSurfaceDisplay(Display):
         if not 0 < len(labels) <= max(20, len(self.classes)):
             self.rows_ = [ax.scatter(self.rows[:, i], self.rows[:, j], s=9, color=INK, linewidths=0)]
             return ""
-        order = list(self.classes) or labels.tolist()
-        for label in labels:
-            place, of = order.index(label) if label in order else len(order), self.y == label
+        order = [*self.classes, *(label for label in labels.tolist() if label not in self.classes)]
+        for label in labels.tolist():
+            place, of = order.index(label), self.y == label
             dots = {"s": 24, "color": colour(place), "marker": marker(place), "edgecolor": "white", "linewidths": 0.6}
-            self.rows_.append(ax.scatter(self.rows[of, i], self.rows[of, j], label=str(label), **dots))
+            self.rows_.append(ax.scatter(self.rows[of, i], self.rows[of, j], label=plain(label), **dots))
         ax.legend(loc="upper right", fontsize="small")
         return ""
 
     def _draw_points(self, ax: Any) -> str:
-        """The rows as small dots, and over them a disc for each xⱼ with αⱼ ≠ 0, the large ones below.
+        """The rows as small dots, and over them a disc or a square for each xⱼ with αⱼ ≠ 0, the large ones below.
 
         Returns what is left out.
         """
@@ -237,10 +252,10 @@ class DecisionSurfaceDisplay(Display):
         drawn = used[places_drawn(len(used))]
         drawn = drawn[np.argsort(-np.abs(self.coefficients[drawn]), kind="stable")]
         alpha = self.coefficients[drawn]
-        colours = np.where(alpha > 0, POSITIVE, NEGATIVE)
         at = self.points[drawn][:, [i, j]]
-        self.points_ = ax.scatter(*at.T, s=discs(alpha), c=colours, edgecolors="white", linewidths=0.5)
-        for sign, shade in (("α > 0", POSITIVE), ("α < 0", NEGATIVE)):
-            ax.scatter([], [], s=40, color=shade, edgecolors="white", label=sign)
+        self.points_ = ax.scatter(*at.T, s=discs(alpha), edgecolors="white", linewidths=0.5)
+        as_signs(self.points_, alpha)
+        for sign, shade, shape in (("α > 0", POSITIVE, "o"), ("α < 0", NEGATIVE, "s")):
+            ax.scatter([], [], s=40, color=shade, marker=shape, edgecolors="white", label=sign)
         ax.legend(loc="upper right", fontsize="small", title="area ∝ |α|", title_fontsize="small")
         return drawn_of(len(drawn), len(used), "points with α ≠ 0")

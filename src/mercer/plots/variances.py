@@ -105,7 +105,7 @@ class VariancesDisplay(Display):
             one.set(xlabel="component", xlim=(0.4, longest + 0.6), ylim=(0, 1.05))
             one.xaxis.get_major_locator().set_params(integer=True)
         axes[0].set_ylabel("share of the variance")
-        axes[0].legend(loc="center right", fontsize="small")
+        axes[0].legend(fontsize="small")
         self._note(axes[-1], *self.notes)
         return self
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.errors import InvalidInput, message
-from mercer.plots.drawing.style import FAINT
+from mercer.plots.drawing.style import FAINT, plain
 from mercer.points import as_rows, count, take, vectors_of
 
 __all__ = ["MOST_POINTS", "Display", "drawn_of", "numbers", "places_drawn"]
@@ -119,7 +119,7 @@ def numbers(X: Any, who: str, most: int = MOST_POINTS) -> tuple[np.ndarray, np.n
 def named_columns(model: Any, d: int) -> Sequence[str]:
     """The names of a table's columns, as the model was fitted with, or x₁, x₂, …"""
     names = getattr(model, "feature_names_in_", None)
-    return [f"$x_{{{j + 1}}}$" for j in range(d)] if names is None else [str(name) for name in names]
+    return [f"$x_{{{j + 1}}}$" for j in range(d)] if names is None else [plain(name) for name in names]
 
 
 def one_for_each(values: Any, n: int, who: str) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Colours, markers and sizes of all pictures: readers with any colour vision can tell them apart, and so can a copier.
 
-The colours of classes are those of Okabe and Ito; each class has a marker of its own too. Signs are blue and
-vermilion, sizes a map of even lightness.
+The colours of classes are those of Okabe and Ito, but for the last; each class has a marker of its own too. Signs are
+blue squares and vermilion discs, sizes a map of even lightness.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, to_rgb
+from matplotlib.path import Path
 
 __all__ = [
     "DIVERGING",
@@ -20,13 +21,15 @@ __all__ = [
     "POSITIVE",
     "SEQUENTIAL",
     "SHADES",
+    "as_signs",
     "colour",
     "discs",
     "marker",
+    "plain",
     "tints",
 ]
 
-CLASSES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#4D4D4D", "#B8AB00")
+CLASSES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#4D4D4D", "#692D00")
 MARKERS = "os^DvP*X<>"
 NEGATIVE, POSITIVE = CLASSES[:2]
 INK, FAINT = "#222222", "#767676"
@@ -54,6 +57,24 @@ def marker(place: int) -> str:
     40
     """
     return MARKERS[(place + place // len(CLASSES)) % len(MARKERS)]
+
+
+def as_signs(discs: Any, values: Any) -> None:
+    """Discs of values ≥ 0 become vermilion, and those of others blue squares of the same areas."""
+    up, disc = np.asarray(values) >= 0, Path.circle(radius=0.5)
+    half = np.sqrt(np.pi) / 4
+    square = Path([(-half, -half), (half, -half), (half, half), (-half, half), (0.0, 0.0)], closed=True)
+    discs.set_paths([disc if one else square for one in up] or [disc])
+    discs.set_facecolors([POSITIVE if one else NEGATIVE for one in up])
+
+
+def plain(text: Any) -> str:
+    """Names from data: their dollars are no formulas.
+
+    >>> print(plain("price in $ or US$"))
+    price in \\$ or US\\$
+    """
+    return str(text).replace("$", "\\$")
 
 
 def tints(count: int) -> list[Any]:

@@ -14,10 +14,11 @@ from mercer.plots.drawing.style import (
     INK,
     LARGEST_DISC,
     NEGATIVE,
-    POSITIVE,
     SHADES,
+    as_signs,
     colour,
     marker,
+    plain,
     tints,
 )
 from mercer.plots.films.page import BANDS, scale
@@ -119,7 +120,7 @@ class Drawing:
         for place, name in enumerate(film.classes):
             of = film.labels == place
             dots = {"s": small, "color": colour(place), "marker": marker(place), "linewidths": 0}
-            found.append(ax.scatter(*film.rows[of].T, label=name, zorder=2, **dots))
+            found.append(ax.scatter(*film.rows[of].T, label=plain(name), zorder=2, **dots))
         ax.legend(loc="upper right", fontsize="x-small")
         return found
 
@@ -138,7 +139,7 @@ class Drawing:
             alpha = film.coefficients[frame]
             self.discs.set_offsets(film.points[min(frame, len(film.points) - 1)])
             self.discs.set_sizes(LARGEST_DISC * np.abs(alpha) / (np.abs(film.coefficients).max() or 1.0))
-            self.discs.set_facecolors([POSITIVE if one > 0 else NEGATIVE for one in alpha])
+            as_signs(self.discs, alpha)
 
     def _show_boundary(self, values: np.ndarray) -> None:
         """The line f = 0."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import json
+import re
 import zlib
 from importlib.resources import files
 from typing import Any
@@ -45,7 +46,7 @@ def _data(film: Any) -> dict[str, Any]:
         "title": film.title,
         "unit": film.unit,
         "steps": film.steps.tolist(),
-        "names": [name.replace("$", "").replace("_{", "").replace("}", "") for name in film.names],
+        "names": [re.sub(r"^\$x_\{(\d+)\}\$$", r"x\1", name).replace("\\$", "$") for name in film.names],
         "limits": limits,
         "ticks": [np.asarray(MaxNLocator(6).tick_values(*one)).tolist() for one in limits],
         "side": film.values.shape[-1],
