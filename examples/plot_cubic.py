@@ -54,3 +54,20 @@ for steps in (1, 10, 50, 300):
     ax.plot(grid, cubic(grid), label=f"after {steps} steps")
 ax.set(xlabel="x", ylabel="y")
 ax.legend()
+
+# %%
+# One row at a time
+# -----------------
+# The stochastic rule (5.4) corrects one row, and with the kernel one coefficient:
+# :math:`\beta_i := \beta_i + \alpha (y_i - \sum_j \beta_j K(x_j, x_i))`. The error
+# falls sooner, and then wavers: the step does not shrink.
+
+errors = {"batch (5.11)": ((stages - y) ** 2).mean(axis=1)}
+one = KernelLMS(kernel, mode="stochastic", max_iter=300, tol=None, keep_history=True).fit(x[:, None], y)
+errors["stochastic (5.4)"] = [((f - y) ** 2).mean() for f in one.staged_predict(x[:, None])]
+_, ax = plt.subplots(layout="constrained")
+for (name, values), style in zip(errors.items(), ("-", "--"), strict=True):
+    ax.loglog(np.arange(1, len(values) + 1), values, style, label=name)
+    print(f"{name}: mean squared error {values[-1]:.4f} after {len(values) - 1} passes over the rows")
+ax.set(xlabel="passes over the rows", ylabel="mean squared error")
+ax.legend()

@@ -22,6 +22,16 @@ t = np.linspace(0, 4 * np.pi, 200)
 X = np.column_stack([np.cos(t), np.sin(t), t])
 
 # %%
+# The helix
+# ---------
+
+figure = plt.figure(layout="constrained")
+space = figure.add_subplot(projection="3d")
+space.scatter(*X.T, c=t, s=12, cmap="cividis")
+space.set(xlabel="cos t", ylabel="sin t", zlabel="t")
+space.set_box_aspect(None, zoom=0.85)
+
+# %%
 # Variances for several kernels
 # -----------------------------
 # The polynomial kernel :math:`(1 + x^T z)^4` gives nearly all variance to one component. The Gaussian and Laplace

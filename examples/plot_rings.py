@@ -19,10 +19,17 @@ from mercer.plots import ComponentsDisplay, ScoresDisplay
 X, y = make_circles(400, factor=0.3, noise=0.05, random_state=0)
 
 # %%
-# Contours of the components
-# --------------------------
-# Each picture shows where one component is constant. With the quadratic kernel of the lecture one component is a
-# function of the radius.
+# Linear PCA
+# ----------
+# Each picture shows where one component is constant: on straight lines.
+
+linear = KernelPCA(2, "linear").fit(X)
+display = ComponentsDisplay.from_estimator(linear, X)
+
+# %%
+# The quadratic kernel
+# --------------------
+# "Kernel methods" (lecture 9) compares it with linear PCA. One component is a function of the radius.
 
 quadratic = KernelPCA(3, "polynomial(degree=2, coef0=0.0, gamma=1.0)").fit(X)
 display = ComponentsDisplay.from_estimator(quadratic, X)
