@@ -72,6 +72,27 @@ def test_sections_of_two_threads_that_overlap_leave_the_threads_as_they_were() -
         assert set(threads()) == {1}
 
 
+def test_the_least_number_of_all_threads_counts_until_the_last_section_ends() -> None:
+    """A long section of a second thread within one that leaves two threads, and beyond its end."""
+    inside, leave = threading.Event(), threading.Event()
+
+    def longer() -> None:
+        with one_blas_thread():
+            inside.set()
+            leave.wait(20)
+
+    other = threading.Thread(target=longer)
+    with one_blas_thread(WORTH_WAKING):
+        assert set(threads()) == {2}
+        other.start()
+        assert inside.wait(20)
+        assert set(threads()) == {1}
+    assert set(threads()) == {1}
+    leave.set()
+    other.join()
+    assert set(threads()) == {2}
+
+
 def test_of_large_calls_and_stages_others_leave_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processors, "free", lambda: 1)
     for section in (spare_threads(), one_blas_thread(WORTH_WAKING)):

@@ -8,12 +8,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
-from mercer.errors import InvalidInput
+from mercer.errors import Cancelled, InvalidInput
+from mercer.events import Cancel, StageDone, emit, observe
 from mercer.gram import rates
 from mercer.planning import machine as module
 from mercer.planning.machine import Machine
@@ -227,3 +229,59 @@ def test_wider_instructions_make_more_entries() -> None:
     for d, itemsize in ((2, 4), (50, 8), (800, 4)):
         seconds = [machine.pair(d, itemsize) for machine in sets]
         assert seconds == sorted(seconds, reverse=True)
+
+
+def test_a_measurement_is_nobodys_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its sweeps reach no observer, and none can cancel it; a fit that is cancelled keeps the rates."""
+    monkeypatch.delenv("MERCER_MACHINE", raising=False)
+    monkeypatch.setattr(module, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(module, "_measured", {})
+    monkeypatch.setattr(rates.processors, "free", rates.processors.allowed)
+    with observe(Cancel(after_seconds=0)):
+        assert rates.machine(large).source == "measured"
+        with pytest.raises(Cancelled):
+            emit(StageDone("after", 0.0))
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_measurement_that_is_interrupted_leaves_nothing(asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    measure = rates.measure
+
+    def interrupted() -> Machine:
+        with rates.backend.one_blas_thread():
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(rates, "measure", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        rates.machine(large)
+    assert not module.cache_folder().exists()
+    monkeypatch.setattr(rates, "measure", measure)
+    assert rates.machine(large).source == "measured"
+
+
+def test_two_that_measure_at_once_are_busy_for_each_other(asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both find the machine quiet before, and neither after: neither keeps what it measured."""
+    monkeypatch.setattr(rates.processors, "allowed", lambda: 2)
+    for _ in range(2):
+        looks = iter([2, 1])
+        monkeypatch.setattr(rates.processors, "free", lambda looks=looks: next(looks))
+        assert rates.machine(large).source == "documented"
+    assert len(asked) == 2
+    assert not module.cache_folder().exists()
+
+
+def test_many_that_keep_rates_at_once_leave_those_of_one(tmp_path: Path) -> None:
+    """A reader finds whole files only, at any time."""
+    place, machines = tmp_path / "rates.json", [replace(Machine.documented(), product64=1e10 + i) for i in range(4)]
+    module._write(machines[0], None, place)
+
+    def keep(one: Machine) -> None:
+        for _ in range(50):
+            module._write(one, None, place)
+
+    keeping = [threading.Thread(target=keep, args=(one,)) for one in machines]
+    for thread in keeping:
+        thread.start()
+    while any(thread.is_alive() for thread in keeping):
+        assert module._read(place)[0] in machines
+    assert list(tmp_path.iterdir()) == [place]

@@ -133,48 +133,35 @@ def fixed_threads(number: int) -> Iterator[None]:
 class _Limits:
     """The number of BLAS threads of this process.
 
-    The thread that opens the first section owns the number, and restores it at the end. Sections that other threads
-    open meanwhile change nothing.
+    The least number of all open sections counts, whichever thread opened them, because BLAS has one number for the
+    process. An OpenMP build of BLAS has one for each thread. When the last section is closed, the number is as before.
     """
 
     def __init__(self) -> None:
-        self._lock, self._owner, self._fixed = threading.Lock(), 0, 0
-        self._open: list[int | None] = []
+        self._lock, self._fixed = threading.Lock(), 0
+        self._open: list[tuple[int, int | None]] = []
         self._before: list[int] = []
 
     @contextmanager
     def section(self, most: int | None) -> Iterator[None]:
-        """Use at most this many threads, or the free ones if None; in nested sections the least number counts."""
+        """Use at most this many threads, or the free ones if None."""
+        own = threading.get_ident(), most
         with self._lock:
-            self._owner = self._owner or threading.get_ident()
-        if self._owner != threading.get_ident():
-            yield
-            return
-        if not self._open:
-            self._before = [library.num_threads for library in _blas()]
-        self._open.append(most)
-        self._set()
+            if not self._open:
+                self._before = [library.num_threads for library in _blas()]
+            self._open.append(own)
+            self._set()
         try:
             yield
         finally:
-            self._open.pop()
-            self._set()
-            if not self._open:
-                self._release()
-
-    def _release(self) -> None:
-        for library in _blas():
-            if hasattr(
-                library, "clear_controlling_thread"
-            ):  # else threadpoolctl lets only the first thread set numbers
-                library.clear_controlling_thread()
-        self._owner = 0
+            with self._lock:
+                self._open.remove(own)
+                self._set()
 
     def after_fork(self) -> None:
         """In the child process: forget sections of threads that the fork did not copy."""
         self._lock = threading.Lock()
-        if self._owner != threading.get_ident():
-            self._owner, self._open = 0, []
+        self._open = [one for one in self._open if one[0] == threading.get_ident()]
 
     @contextmanager
     def fixed(self) -> Iterator[None]:
@@ -186,13 +173,20 @@ class _Limits:
             self._fixed -= 1
 
     def _set(self) -> None:
-        given = [most for most in self._open if most is not None]
-        if len(given) < len(self._open) and not self._fixed and not processors.chosen():
-            given.append(processors.free())
+        own = threading.get_ident()
         for library, before in zip(_blas(), self._before, strict=True):
-            wanted = min([before, *given])
+            each = getattr(library, "threading_layer", "") == "openmp"
+            wanted = min([before, *self._numbers([most for thread, most in self._open if thread == own or not each])])
             if library.num_threads != wanted:
                 library.set_num_threads(wanted)
+            if hasattr(library, "clear_controlling_thread"):  # else only the thread that set it first can change it
+                library.clear_controlling_thread()
+
+    def _numbers(self, wanted: list[int | None]) -> list[int]:
+        given = [most for most in wanted if most is not None]
+        if len(given) < len(wanted) and not self._fixed and not processors.chosen():
+            given.append(processors.free())
+        return given
 
 
 _limits = _Limits()

@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 from mercer.errors import Cancelled, InvalidInput, message
 from mercer.events.event import Event
 
-__all__ = ["Observer", "emit", "observe", "observed"]
+__all__ = ["Observer", "emit", "observe", "observed", "unobserved"]
 
 
 @runtime_checkable
@@ -145,6 +145,21 @@ def observe(*observers: Observer) -> Iterator[None]:
         _subscriptions.reset(token)
         for subscription in reversed(new):
             subscription.leave()
+
+
+@contextmanager
+def unobserved() -> Iterator[None]:
+    """Pass the events within the block to nobody: for work that is no part of what the user called.
+
+    >>> with unobserved():
+    ...     observed()
+    False
+    """
+    token = _subscriptions.set(())
+    try:
+        yield
+    finally:
+        _subscriptions.reset(token)
 
 
 def _check_observer(observer: object) -> None:

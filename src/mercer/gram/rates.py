@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mercer.engine import backend, processors
+from mercer.events.dispatch import unobserved
 from mercer.gram.operator import KernelOperator
 from mercer.kernels import Gaussian
 from mercer.kernels.sequences import comparing, counts
@@ -75,14 +76,18 @@ def _quiet() -> bool:
 def measure() -> Machine:
     """The rates of this machine with the present number of threads, measured in less than a second.
 
-    Without the compiled engine only BLAS, memory and Python are measured.
+    Without the compiled engine only BLAS, memory and Python are measured. Observers get no events of it, so that it is
+    not cancelled halfway.
     """
     found: dict[str, Any] = {
         **vars(Machine.documented(backend.engine().threads(), backend.instruction_set())),
         "source": "measured",
     }
-    found |= _products() | _memory() | _calls()
-    return Machine(**(found | _pairs() | _sequences() if backend.engine().capabilities.compiled else found))
+    with unobserved():
+        found |= _products() | _memory() | _calls()
+        if backend.engine().capabilities.compiled:
+            found |= _pairs() | _sequences()
+    return Machine(**found)
 
 
 def _seconds(call: Callable[[], object]) -> float:
