@@ -1,4 +1,4 @@
-"""Explicit feature maps of polynomial kernels (chapter 002, eqs. 5.1 and 5.4 to 5.9)."""
+"""Explicit feature maps of polynomial kernels ("Kernel methods", eqs. 5.1 and 5.4 to 5.9)."""
 
 from __future__ import annotations
 
@@ -56,6 +56,11 @@ class MonomialFeatures(Atomic, TransformerMixin, BaseEstimator):
         Number of features.
     n_features_in_ : int
         Columns of X.
+
+    Raises
+    ------
+    InvalidInput
+        If the features are too many to be built.
 
     Examples
     --------

@@ -46,11 +46,23 @@ class NystroemRidgeSystem(Operator):
     weights : array of shape (n,), optional
         The diagonal of W.
 
+    Raises
+    ------
+    InvalidInput
+        If K_mm or C is not an m × m matrix.
+
     References
     ----------
     A. Rudi, L. Carratino, L. Rosasco (2017). FALKON: an optimal large scale kernel method. NeurIPS.
     M. Díaz, E. N. Epperly, Z. Frangella, J. A. Tropp, R. J. Webber (2023). Robust, randomized preconditioning for
     kernel ridge regression. arXiv:2304.12465. (KRILL.)
+
+    Examples
+    --------
+    >>> from mercer.operators import Dense
+    >>> system = NystroemRidgeSystem(Dense([[1.0], [2.0]]), np.eye(1), 4.0, np.array([[3.0]]))
+    >>> system @ [1.0]  # C⁻ᵀ (1 + 4 + λ) C⁻¹
+    array([1.])
     """
 
     def __init__(self, K_nm: Operator, K_mm: Floats, alpha: float, C: Floats, weights: Floats | None = None) -> None:

@@ -61,6 +61,8 @@ class KernelLogisticRegression(ScoreClassifier):
         Newton's steps made.
     kernel_, X_fit_, report_
         The kernel as resolved, the training rows, and the report on method and accuracy.
+    compression_loss_ : float
+        After `compress`: the share of ‖f‖ that was lost.
 
     Raises
     ------

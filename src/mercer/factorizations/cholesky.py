@@ -30,6 +30,11 @@ BLOCK = 4096
 class CholeskyFactor:
     """A = LLᵀ, with Lᵀ in the upper triangle of an n × n buffer; the lower triangle is not used.
 
+    Parameters
+    ----------
+    buffer : array of shape (n, n)
+        Lᵀ in the upper triangle.
+
     Examples
     --------
     >>> import numpy as np

@@ -38,7 +38,7 @@ class RidgeInverse(ABC):
 
     References
     ----------
-    G. Wahba (1990). Spline models for observational data. SIAM. Chapter 4.
+    G. Wahba (1990). Spline models for observational data. SIAM. Chapter 4 (Estimating the smoothing parameter).
     R. M. Rifkin, R. A. Lippert (2007). Notes on regularized least squares. MIT-CSAIL-TR-2007-025.
     """
 

@@ -100,6 +100,11 @@ class SpectralInverse(Operator):
     squares : array of shape (r,)
         s², the non-zero eigenvalues of FFᵀ.
 
+    Raises
+    ------
+    InvalidInput
+        If there is not one square for each column of U.
+
     References
     ----------
     Z. Frangella, J. A. Tropp, M. Udell (2023). Randomized Nyström preconditioning. SIAM J. Matrix Anal. Appl. 44.

@@ -23,6 +23,14 @@ def lost_when_centred(K: KernelOperator, who: str) -> str | None:
     seconds, have large inner products that differ by little. The result is also None if all rows are equal, and for
     kernels of objects.
 
+    Parameters
+    ----------
+    K : KernelOperator of shape (n, n)
+    who : str
+        The caller, which the message names.
+
+    Examples
+    --------
     >>> X = np.array([[0.0], [1.0], [3.0]])
     >>> lost_when_centred(KernelOperator("linear", X), "KernelPCA") is None
     True

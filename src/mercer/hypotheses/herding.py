@@ -61,14 +61,14 @@ def herd(
     -------
     Herd
 
-    Notes
-    -----
-    It takes one product with the kernel matrix (n² entries) for μ, and one row of the matrix for each point.
-
     Raises
     ------
     InvalidInput
         For more points than rows (without `replace`), and for weights that are negative, not finite, or all 0.
+
+    Notes
+    -----
+    It takes one product with the kernel matrix (n² entries) for μ, and one row of the matrix for each point.
 
     References
     ----------

@@ -615,6 +615,10 @@ class _Pairwise(Kernel):
 class Sum(_Pairwise):
     """k(x, z) = left(x, z) + right(x, z).
 
+    Parameters
+    ----------
+    left, right : Kernel
+
     Examples
     --------
     >>> from mercer.kernels import Gaussian, Linear
@@ -652,6 +656,10 @@ class Sum(_Pairwise):
 class Product(_Pairwise):
     """k(x, z) = left(x, z) · right(x, z) (Schur's product theorem).
 
+    Parameters
+    ----------
+    left, right : Kernel
+
     Examples
     --------
     >>> from mercer.kernels import Gaussian, Linear
@@ -681,6 +689,11 @@ class Product(_Pairwise):
 @dataclass(frozen=True, repr=False)
 class Scaled(Kernel):
     """k(x, z) = scale · kernel(x, z), scale ≥ 0.
+
+    Parameters
+    ----------
+    scale : float ≥ 0
+    kernel : Kernel
 
     Examples
     --------
@@ -729,6 +742,16 @@ class Scaled(Kernel):
 @dataclass(frozen=True, repr=False)
 class Power(Kernel):
     """k(x, z) = kernel(x, z)^exponent with a positive integer, or any number > 0 if the kernel is infinitely divisible.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    exponent : float > 0
+
+    Raises
+    ------
+    NotAKernel
+        If the exponent is not positive, or is not an integer and the kernel is not infinitely divisible.
 
     Examples
     --------
@@ -779,6 +802,10 @@ class Power(Kernel):
 @dataclass(frozen=True, repr=False)
 class Normalized(Kernel):
     """k(x, z) = kernel(x, z)/√(kernel(x, x) · kernel(z, z)), and 0 where one of these is 0.
+
+    Parameters
+    ----------
+    kernel : Kernel
 
     Examples
     --------
@@ -848,6 +875,11 @@ class OnColumns(Kernel):
     columns : int, str, or iterable of these
         Indices from 0, or names, which `resolve` looks up. A kernel on objects, such as sequences, reads one column of
         an array of objects; it may be combined with kernels on columns of numbers.
+
+    Raises
+    ------
+    InvalidInput
+        If a kernel of objects is to read several columns.
 
     Examples
     --------
@@ -944,6 +976,12 @@ class OnColumns(Kernel):
 @dataclass(frozen=True, repr=False)
 class Rescaled(Kernel):
     """k(x, z) = kernel(x/scales, z/scales), column by column.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    scales : array-like of shape (d,)
+        Positive, in the units of the columns.
 
     Examples
     --------

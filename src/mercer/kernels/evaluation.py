@@ -28,6 +28,12 @@ def set_engine(engine: Engine | None) -> Engine | None:
     -------
     callable or None
         The previous engine.
+
+    Examples
+    --------
+    >>> installed = set_engine(None)  # from now on `block` computes matrices
+    >>> set_engine(installed) is None
+    True
     """
     global _engine
     previous, _engine = _engine, engine
@@ -43,6 +49,13 @@ def dense(kernel: Any, X: Any, Z: Any = None) -> Any:
     X : rows of the kernel's space
     Z : rows of the kernel's space, optional
         By default X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Linear
+    >>> dense(Linear(), np.array([[1.0, 2.0]]))
+    array([[5.]])
     """
     if _engine is not None:
         result = _engine(kernel, X, Z)

@@ -43,6 +43,12 @@ class Properties:
         Whether the values of k are bounded.
     infinitely_divisible : bool
         Whether every positive power of k is a kernel.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> Gaussian().properties.stationary
+    True
     """
 
     definiteness: Definiteness = UNKNOWN

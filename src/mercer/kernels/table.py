@@ -41,6 +41,11 @@ class TablePart:
     plans : tuple of ColumnPlan, TextPlan or SeasonPlan
     kernel : Kernel
 
+    Raises
+    ------
+    InvalidInput
+        If a field has another type.
+
     Examples
     --------
     >>> TablePart("kind", (ColumnPlan("kind", "category", categories=("a", "b")),), Gaussian(0.25))

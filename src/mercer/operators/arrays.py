@@ -26,6 +26,13 @@ PIECE_ELEMENTS = 1 << 28
 def row_blocks(rows: int, columns: int, elements: int = BLOCK_ELEMENTS) -> Iterator[slice]:
     """Slices that cover ``range(rows)``, each with about ``elements`` entries in rows of ``columns`` entries.
 
+    Parameters
+    ----------
+    rows, columns : int
+        The shape of the matrix.
+    elements : int
+        Entries of a block; a block has at least one row.
+
     Examples
     --------
     >>> list(row_blocks(5, 10, elements=20))
@@ -46,6 +53,12 @@ def product(A: Array, V: Array) -> Array:
     NumPy's and SciPy's wheels each have an OpenBLAS of their own. Idle threads of one spin for a while after a call,
     and take cores from the other. On two cores, products of 4000² float32 entries with 25 columns, between solves with
     a factor of 300 rows, took half of the time with SciPy's BLAS.
+
+    Parameters
+    ----------
+    A : array of shape (n, m), float32 or float64
+    V : array of shape (m, k)
+        Of the dtype of A.
 
     Examples
     --------

@@ -483,7 +483,18 @@ class Dense(Operator):
 
 
 class Transposed(Operator):
-    """V ↦ Aᵀ V."""
+    """V ↦ Aᵀ V.
+
+    Parameters
+    ----------
+    A : Operator of shape (n, m)
+
+    Examples
+    --------
+    >>> from mercer.operators import Dense
+    >>> Transposed(Dense([[1.0, 2.0]])) @ [1.0]
+    array([1., 2.])
+    """
 
     def __init__(self, A: Operator) -> None:
         self.A = A
@@ -510,7 +521,20 @@ class Transposed(Operator):
 
 
 class Cast(Operator):
-    """V ↦ A V, whose entries are returned in another dtype; products are those of A."""
+    """V ↦ A V, whose entries are returned in another dtype; products are those of A.
+
+    Parameters
+    ----------
+    A : Operator
+    dtype : NumPy dtype
+        float32 or float64.
+
+    Examples
+    --------
+    >>> from mercer.operators import Dense
+    >>> Cast(Dense([[2.0]]), "float32").toarray()
+    array([[2.]], dtype=float32)
+    """
 
     def __init__(self, A: Operator, dtype: DTypeLike) -> None:
         self.A = A
@@ -539,7 +563,18 @@ class Cast(Operator):
 
 
 class Foreign(Operator):
-    """V ↦ A V for a SciPy LinearOperator or a sparse matrix A."""
+    """V ↦ A V for a SciPy LinearOperator or a sparse matrix A.
+
+    Parameters
+    ----------
+    A : SciPy LinearOperator or sparse matrix of shape (n, m)
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> Foreign(sp.eye_array(2)) @ [1.0, 2.0]
+    array([1., 2.])
+    """
 
     def __init__(self, A: Any) -> None:
         self.A = aslinearoperator(A)
@@ -561,7 +596,24 @@ class Foreign(Operator):
 
 
 class Sum(Operator):
-    """V ↦ Σᵢ Aᵢ V."""
+    """V ↦ Σᵢ Aᵢ V.
+
+    Parameters
+    ----------
+    *terms : Operator
+        A₁, A₂, …, of one shape.
+
+    Raises
+    ------
+    InvalidInput
+        If the shapes of the terms differ, or there is none.
+
+    Examples
+    --------
+    >>> from mercer.operators import Identity, LowRank
+    >>> Sum(Identity(2), LowRank([[1.0], [1.0]])) @ [1.0, 2.0]
+    array([4., 5.])
+    """
 
     def __init__(self, *terms: Operator) -> None:
         self.terms: tuple[Operator, ...] = tuple(
@@ -602,7 +654,19 @@ class Sum(Operator):
 
 
 class Scaled(Operator):
-    """V ↦ c A V."""
+    """V ↦ c A V.
+
+    Parameters
+    ----------
+    A : Operator
+    c : float
+
+    Examples
+    --------
+    >>> from mercer.operators import Identity
+    >>> Scaled(Identity(2), 3.0) @ [1.0, 2.0]
+    array([3., 6.])
+    """
 
     def __init__(self, A: Operator, c: float) -> None:
         self.A: Operator = A.A if isinstance(A, Scaled) else A
@@ -634,7 +698,24 @@ class Scaled(Operator):
 
 
 class Product(Operator):
-    """V ↦ A₁ (A₂ (… V)); it is symmetric if the transposes of the factors, in reverse order, are the factors."""
+    """V ↦ A₁ (A₂ (… V)); it is symmetric if the transposes of the factors, in reverse order, are the factors.
+
+    Parameters
+    ----------
+    *factors : Operator
+        A₁, A₂, …
+
+    Raises
+    ------
+    InvalidInput
+        If the inner sizes of the factors differ, or there is none.
+
+    Examples
+    --------
+    >>> from mercer.operators import Dense, Diagonal
+    >>> Product(Diagonal([2.0, 3.0]), Dense([[1.0], [1.0]])) @ [1.0]
+    array([2., 3.])
+    """
 
     def __init__(self, *factors: Operator) -> None:
         self.factors: tuple[Operator, ...] = tuple(
@@ -667,6 +748,17 @@ class Product(Operator):
 
 class Submatrix(Operator):
     """A[I, I] for different indices I.
+
+    Parameters
+    ----------
+    A : Operator of shape (n, n)
+    index : integers of shape (m,)
+        I.
+
+    Raises
+    ------
+    InvalidInput
+        If A is not square, or an index occurs twice.
 
     Examples
     --------
@@ -708,7 +800,17 @@ class Submatrix(Operator):
 
 
 def as_operator(A: Any) -> Operator:
-    """A as an `Operator`: a SciPy operator or sparse matrix becomes `Foreign`, and a 2-D array `Dense`."""
+    """A as an `Operator`: a SciPy operator or sparse matrix becomes `Foreign`, and a 2-D array `Dense`.
+
+    Parameters
+    ----------
+    A : Operator, SciPy LinearOperator, sparse matrix or array of shape (n, m)
+
+    Examples
+    --------
+    >>> type(as_operator([[1.0, 2.0]])).__name__
+    'Dense'
+    """
     if isinstance(A, Operator):
         return A
     return Foreign(A) if _is_operator(A) else Dense(A)

@@ -28,6 +28,11 @@ class CachedRows(Operator):
     computed : int
         How many rows were computed so far.
 
+    Raises
+    ------
+    InvalidInput
+        If the size is negative.
+
     Examples
     --------
     >>> from mercer.operators import Dense

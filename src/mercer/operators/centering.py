@@ -36,6 +36,11 @@ class Centered(Operator):
     grand_mean : float
         wᵀ A w/(Σw)².
 
+    Raises
+    ------
+    InvalidInput
+        If the operator is not square, or empty.
+
     References
     ----------
     B. Schölkopf, A. Smola, K.-R. Müller (1998). Nonlinear component analysis as a kernel eigenvalue problem.
@@ -126,6 +131,16 @@ class Centered(Operator):
 class Weighted(Operator):
     """V ↦ diag(s) A diag(s) V for a square A: the system of a weighted ridge regression with s = √(sample weight).
 
+    Parameters
+    ----------
+    A : Operator of shape (n, n)
+    s : array-like of shape (n,)
+
+    Raises
+    ------
+    InvalidInput
+        If A does not have the shape (n, n).
+
     Examples
     --------
     >>> from mercer.operators import Dense
@@ -168,7 +183,7 @@ class Weighted(Operator):
 def center_cross(
     K_rows: ArrayLike, column_means: ArrayLike, grand_mean: float, weights: ArrayLike | None = None
 ) -> Array:
-    """k̃(x, xⱼ) = k(x, xⱼ) − meanⱼ k(x, xⱼ) − column_meansⱼ + grand_mean, in float64, returned in the dtype of the rows.
+    """k̃(x, xⱼ) = k(x, xⱼ) − meanⱼ k(x, xⱼ) − column_meansⱼ + grand_mean, in float64, returned in the rows' dtype.
 
     Parameters
     ----------
@@ -180,6 +195,11 @@ def center_cross(
         ``Centered.grand_mean`` of the training matrix.
     weights : array-like of shape (n,), optional
         The weights of ``Centered``.
+
+    Raises
+    ------
+    InvalidInput
+        If the rows and the column means have different numbers of training rows.
 
     Examples
     --------

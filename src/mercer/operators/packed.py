@@ -29,6 +29,11 @@ class Packed(Operator):
     height : int
         The number of rows of a block row.
 
+    Raises
+    ------
+    InvalidInput
+        If the values do not have the length of the block rows.
+
     Examples
     --------
     >>> import numpy as np

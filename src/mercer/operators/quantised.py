@@ -41,6 +41,11 @@ class Quantised(Operator):
         2 √max_i Σⱼ s²/6, which ‖Ã − A‖₂ hardly exceeds; NaN if an entry of A is not finite. Unless it is at most
         `most`, Ã is incomplete, and products are refused.
 
+    Raises
+    ------
+    InvalidInput
+        If the operator is not symmetric, or `most` is negative.
+
     References
     ----------
     A. S. Bandeira, R. van Handel (2016). Sharp nonasymptotic bounds on the norm of random matrices with independent

@@ -17,6 +17,12 @@ __all__ = ["Bordered", "Diagonal", "Identity", "LowRank"]
 class Diagonal(Operator):
     """V ↦ diag(d) V.
 
+    Parameters
+    ----------
+    d : array-like of shape (n,)
+
+    Examples
+    --------
     >>> (Diagonal([1.0, 2.0]) @ Dense([[1.0, 1.0], [1.0, 1.0]])).toarray()
     array([[1., 1.],
            [2., 2.]])
@@ -55,6 +61,18 @@ class Diagonal(Operator):
 class Identity(Diagonal):
     """V ↦ V.
 
+    Parameters
+    ----------
+    n : int ≥ 0
+    dtype : NumPy dtype, default float64
+
+    Raises
+    ------
+    InvalidInput
+        If n is negative.
+
+    Examples
+    --------
     >>> (2 * Identity(2)).toarray()
     array([[2., 0.],
            [0., 2.]])
@@ -75,6 +93,18 @@ class Identity(Diagonal):
 class LowRank(Operator):
     """X ↦ U (Vᵀ X), with V = U unless it is given.
 
+    Parameters
+    ----------
+    U : array-like of shape (n, r)
+    V : array-like of shape (m, r), optional
+
+    Raises
+    ------
+    InvalidInput
+        If the factors have different numbers of columns.
+
+    Examples
+    --------
     >>> LowRank([[1.0], [2.0]]).toarray()
     array([[1., 2.],
            [2., 4.]])
@@ -134,6 +164,19 @@ class LowRank(Operator):
 class Bordered(Operator):
     """[[A, B], [Bᵀ, C]] for a square A, a thin B, and a small C (0 unless it is given).
 
+    Parameters
+    ----------
+    A : Operator of shape (n, n)
+    B : array-like of shape (n, b)
+    C : array-like of shape (b, b), optional
+
+    Raises
+    ------
+    InvalidInput
+        If the shapes differ from these.
+
+    Examples
+    --------
     >>> Bordered(Dense([[2.0]]), [[1.0]]) @ [1.0, 3.0]
     array([5., 1.])
     """

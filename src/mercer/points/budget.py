@@ -75,6 +75,13 @@ def parse_memory(memory: float | str | None) -> int:
 def human(size: float) -> str:
     """A number of bytes for people to read, in units that are powers of 1000.
 
+    Parameters
+    ----------
+    size : float
+        Bytes.
+
+    Examples
+    --------
     >>> human(425_269_448), human(999), human(2**30), human(-1500)
     ('425 MB', '999 B', '1.07 GB', '-1.5 kB')
     """

@@ -45,18 +45,46 @@ def points_of(X: Any) -> Points:
 
 
 def rows_of(X: Any) -> Any:
-    """The rows of points; anything else unchanged."""
+    """The rows of points; anything else unchanged.
+
+    Parameters
+    ----------
+    X : object
+
+    Examples
+    --------
+    >>> from mercer.points import ObjectPoints
+    >>> rows_of(ObjectPoints(["ab"])), rows_of(["ab"])
+    (['ab'], ['ab'])
+    """
     return X.rows if isinstance(X, Points) else X
 
 
 def count(rows: Any) -> int:
-    """The number of points."""
+    """The number of points.
+
+    Parameters
+    ----------
+    rows : points, array, CSR matrix, tensor, data frame or list
+
+    Examples
+    --------
+    >>> count(["a", "b"])
+    2
+    """
     return len(points_of(rows))
 
 
 def take(rows: Any, index: Index) -> Any:
     """The rows with these indices, in memory, as rows of the same kind.
 
+    Parameters
+    ----------
+    rows : array, CSR matrix, tensor, data frame or list
+    index : integers of shape (m,)
+
+    Examples
+    --------
     >>> take(["a", "b", "c"], np.array([2, 0]))
     ['c', 'a']
     """
@@ -66,6 +94,12 @@ def take(rows: Any, index: Index) -> Any:
 def joined(first: Any, second: Any) -> Any:
     """The rows of both, as rows of the same kind; rows of different kinds become a list.
 
+    Parameters
+    ----------
+    first, second : array, CSR matrix, tensor, data frame or list
+
+    Examples
+    --------
     >>> joined(np.zeros((1, 2)), np.ones((1, 2)))
     array([[0., 0.],
            [1., 1.]])
@@ -77,7 +111,17 @@ def joined(first: Any, second: Any) -> Any:
 
 
 def vectors_of(rows: Any) -> VectorPoints:
-    """Validated rows of numbers as points: an array, a CSR matrix, or a tensor."""
+    """Validated rows of numbers as points: an array, a CSR matrix, or a tensor.
+
+    Parameters
+    ----------
+    rows : array, CSR matrix or tensor of shape (n, d)
+
+    Examples
+    --------
+    >>> vectors_of(np.ones((2, 3))).columns
+    3
+    """
     found = points_of(rows)
     assert isinstance(found, VectorPoints), type(rows)
     return found

@@ -24,6 +24,11 @@ class Numbers(Points):
         The columns, counted from 0.
     of : int
         The number of columns of the matrix.
+
+    Examples
+    --------
+    >>> Numbers(np.array([2, 0]), 3).take(np.array([1])).rows
+    array([0])
     """
 
     rows: NDArray[np.intp]

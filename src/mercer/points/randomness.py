@@ -15,6 +15,12 @@ __all__ = ["as_seed"]
 def as_seed(random_state: Any, who: str) -> int:
     """An integer seed: the given number, or one drawn from a `RandomState`, or for None from NumPy's global one.
 
+    Parameters
+    ----------
+    random_state : int ≥ 0, RandomState or None
+    who : str
+        The caller, which messages name.
+
     Raises
     ------
     InvalidInput

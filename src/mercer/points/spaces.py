@@ -131,6 +131,17 @@ VECTORS, OBJECTS, KERNEL_VALUES = Vectors(), Objects(), KernelValues()
 def space_named(name: str) -> Space:
     """The space with this name.
 
+    Parameters
+    ----------
+    name : "vectors", "any" or "precomputed"
+
+    Raises
+    ------
+    InvalidInput
+        For any other name.
+
+    Examples
+    --------
     >>> space_named("any") is OBJECTS
     True
     """

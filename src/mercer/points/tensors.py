@@ -22,6 +22,12 @@ class TensorPoints(VectorPoints):
     Parameters
     ----------
     rows : tensor of shape (n, d)
+
+    Examples
+    --------
+    >>> import torch  # doctest: +SKIP
+    >>> len(TensorPoints(torch.zeros(3, 2)))  # doctest: +SKIP
+    3
     """
 
     rows: Any

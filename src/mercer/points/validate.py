@@ -74,6 +74,18 @@ if it is one row.
 def same_columns(X: Any, Z: Any, who: str = "kernel") -> None:
     """Raise InvalidInput if two tables have different numbers of columns.
 
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    Z : array of shape (m, d)
+    who : str
+        The caller, which the message names.
+
+    Raises
+    ------
+    InvalidInput
+        If the numbers of columns differ.
+
     Examples
     --------
     >>> same_columns(np.ones((3, 2)), np.ones((4, 2)))
@@ -89,6 +101,10 @@ def same_columns(X: Any, Z: Any, who: str = "kernel") -> None:
 
 def is_torch(X: object) -> bool:
     """Whether X is a PyTorch tensor. The check does not import PyTorch.
+
+    Parameters
+    ----------
+    X : object
 
     Examples
     --------
@@ -119,6 +135,17 @@ def require_collection(X: object, who: str) -> None:
 
     Dicts and sets have no order that matches the targets, and an iterator can be read only once.
 
+    Parameters
+    ----------
+    X : object
+    who : str
+        The caller, which messages name.
+
+    Raises
+    ------
+    InvalidInput
+        For dicts, sets, iterators, and anything else that has no order.
+
     Examples
     --------
     >>> require_collection({"a": 1}, "SVC")
@@ -138,6 +165,17 @@ def require_collection(X: object, who: str) -> None:
 
 def require_table(X: object, who: str) -> None:
     """Raise InvalidInput for graphs, dicts, sets and other objects, also in a list: NumPy reads some as numbers.
+
+    Parameters
+    ----------
+    X : object
+    who : str
+        The caller, which messages name.
+
+    Raises
+    ------
+    InvalidInput
+        For rows that are objects.
 
     Examples
     --------

@@ -103,7 +103,25 @@ def write(
 
 
 def check_report_place(path: Path, inputs: Iterable[Path]) -> None:
-    """Raise InvalidInput unless a report may be written here, over nothing but an earlier one."""
+    """Raise InvalidInput unless a report may be written here, over nothing but an earlier one.
+
+    Parameters
+    ----------
+    path : Path
+        The file to write.
+    inputs : iterable of Path
+        Files that must not be overwritten.
+
+    Raises
+    ------
+    InvalidInput
+        If the name does not end in .html, or the file exists and is not a report, or is one of the inputs.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> check_report_place(Path("report.html"), [Path("data.csv")])
+    """
     if path.suffix.lower() not in (".html", ".htm"):
         raise InvalidInput(message(WHO, str(path), "name a file that ends in .html"))
     check_output(WHO, path, inputs, "a report", _is_report)

@@ -123,7 +123,14 @@ class Field(Entry):
 
 @dataclass(frozen=True)
 class Value(Field):
-    """An object of the type `kind`, or of one of a tuple of types."""
+    """An object of the type `kind`, or of one of a tuple of types.
+
+    Parameters
+    ----------
+    name, optional, nullable, varies
+        As for `Field`.
+    kind : type or tuple of types
+    """
 
     kind: Any = object
 
@@ -135,7 +142,15 @@ class Value(Field):
 
 @dataclass(frozen=True)
 class Count(Field):
-    """A whole number ≥ 0. If `symbol` is given, the number is its size."""
+    """A whole number ≥ 0. If `symbol` is given, the number is its size.
+
+    Parameters
+    ----------
+    name, optional, nullable, varies
+        As for `Field`.
+    symbol : str
+        Empty for a number that is no size.
+    """
 
     symbol: str = ""
 
@@ -184,7 +199,15 @@ class Array(Field):
 
 @dataclass(frozen=True)
 class Indices(Array):
-    """Whole numbers i with 0 ≤ i < the size of the symbol `of`."""
+    """Whole numbers i with 0 ≤ i < the size of the symbol `of`.
+
+    Parameters
+    ----------
+    name, shape, dtype, optional, nullable, varies, rules, finite
+        As for `Array`.
+    of : str
+        The symbol.
+    """
 
     dtype: Any = np.integer
     _: KW_ONLY
@@ -229,7 +252,15 @@ class Rows(Field):
 
 @dataclass(frozen=True)
 class Elements(Field):
-    """A list whose length is the size of the symbol `shape`."""
+    """A list whose length is the size of the symbol `shape`.
+
+    Parameters
+    ----------
+    name, optional, nullable, varies
+        As for `Field`.
+    shape : str
+        The symbol.
+    """
 
     shape: str = ""
 
@@ -242,7 +273,14 @@ class Elements(Field):
 
 @dataclass(frozen=True)
 class Texts(Elements):
-    """A list of texts, or with `of_lists` of lists of texts."""
+    """A list of texts, or with `of_lists` of lists of texts.
+
+    Parameters
+    ----------
+    name, shape, optional, nullable, varies
+        As for `Elements`.
+    of_lists : bool
+    """
 
     of_lists: bool = False
 
@@ -256,7 +294,14 @@ class Texts(Elements):
 
 @dataclass(frozen=True)
 class Record(Field):
-    """A dict with these fields, or a tuple of their values. The symbols of their shapes are those of the model."""
+    """A dict with these fields, or a tuple of their values. The symbols of their shapes are those of the model.
+
+    Parameters
+    ----------
+    name, optional, nullable, varies
+        As for `Field`.
+    fields : tuple of Field
+    """
 
     fields: tuple[Field, ...] = ()
 

@@ -51,6 +51,11 @@ def centered_alignment(
     -------
     float
 
+    Raises
+    ------
+    InvalidInput
+        If rows and targets differ in number.
+
     References
     ----------
     C. Cortes, M. Mohri, A. Rostamizadeh (2012). Algorithms for learning kernels based on centered alignment. JMLR 13.

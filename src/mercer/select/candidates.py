@@ -16,6 +16,8 @@ __all__ = ["default_alphas", "default_kernels", "default_sequence_kernels"]
 def default_alphas() -> NDArray[np.float64]:
     """α = 10⁻⁴, …, 10², two per decade, for kernels with k(x, x) near 1.
 
+    Examples
+    --------
     >>> default_alphas()[[0, -1]]
     array([1.e-04, 1.e+02])
     """
@@ -63,6 +65,11 @@ def default_kernels(X: Any, *, random_state: Any = 0) -> list[Kernel]:
 
 def default_sequence_kernels(X: Any) -> list[Kernel]:
     """Kernels of substrings of 1 to 6 characters, with gaps, and of all lengths; of words if most texts have spaces.
+
+    Parameters
+    ----------
+    X : list of str
+        The training sequences.
 
     Examples
     --------

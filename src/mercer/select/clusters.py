@@ -57,6 +57,11 @@ def simplified_silhouettes(D: Any, labels: Any) -> Floats:
     -------
     array of shape (n,)
 
+    Raises
+    ------
+    InvalidInput
+        If the distances do not have two or more columns, or not one row for each label.
+
     References
     ----------
     L. Vendramin, R. J. G. B. Campello, E. R. Hruschka (2010). Relative clustering validity criteria. SADM 3.
@@ -95,6 +100,11 @@ def silhouettes(A: Operator, labels: Any, weights: Any = None) -> Floats:
     Returns
     -------
     array of shape (n,)
+
+    Raises
+    ------
+    InvalidInput
+        If the operator is not square, or there is not one integer label for each row, with at least two distinct ones.
 
     References
     ----------

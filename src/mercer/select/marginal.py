@@ -181,7 +181,8 @@ def maximise_marginal_likelihood(
 
     References
     ----------
-    C. E. Rasmussen, C. K. I. Williams (2006). Gaussian Processes for Machine Learning. MIT Press. Chapter 5.
+    C. E. Rasmussen, C. K. I. Williams (2006). Gaussian Processes for Machine Learning. MIT Press. Chapter 5
+    (Model selection and adaptation of hyperparameters).
 
     Examples
     --------

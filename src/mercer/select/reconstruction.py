@@ -34,6 +34,16 @@ TIE = 1e-6
 class Reconstruction:
     """A kernel, a number of components, and the mean and standard deviation of ‖x − x̂‖² over the folds.
 
+    Attributes
+    ----------
+    kernel : str
+        The expression of the kernel.
+    n_components : int
+    mean, std : float
+        In the squared units of the columns.
+
+    Examples
+    --------
     >>> Reconstruction("Linear()", 2, mean=0.5, std=0.02)
     Reconstruction(kernel='Linear()', n_components=2, mean=0.5, std=0.02)
     """

@@ -34,6 +34,19 @@ TIE = 1e-4
 class Candidate:
     """One kernel with one α, and its scores on the folds.
 
+    Attributes
+    ----------
+    kernel : str
+        The expression of the kernel.
+    alpha : float
+        λ.
+    mean, std : float
+        Mean and standard deviation of the score over the folds.
+    rows : int
+        Rows of the screening in which it was eliminated; 0 if it was not.
+
+    Examples
+    --------
     >>> Candidate("Linear()", 1.0, mean=0.5, std=0.02)
     Candidate(kernel='Linear()', alpha=1.0, mean=0.5, std=0.02, rows=0)
     """

@@ -17,6 +17,15 @@ Scorer = Callable[[Floats, Floats, "Floats | None"], Floats]
 def negative_squares(Y: Floats, predicted: Floats, weights: Floats | None = None) -> Floats:
     """−Σ wᵢ (yᵢ − fᵢ)²/Σ wᵢ for each target.
 
+    Parameters
+    ----------
+    Y : array of shape (n, t)
+    predicted : array of shape (λ, n, t)
+    weights : array of shape (n,), optional
+        wᵢ; 1 by default.
+
+    Examples
+    --------
     >>> negative_squares(np.array([[1.0], [3.0]]), np.array([[[2.0]], [[3.0]]]))
     array([[-0.5]])
     """
@@ -26,6 +35,15 @@ def negative_squares(Y: Floats, predicted: Floats, weights: Floats | None = None
 def r2(Y: Floats, predicted: Floats, weights: Floats | None = None) -> Floats:
     """1 − Σ wᵢ (yᵢ − fᵢ)²/Σ wᵢ (yᵢ − ȳ)² for each target; 1 or 0 if the targets are constant, as in scikit-learn.
 
+    Parameters
+    ----------
+    Y : array of shape (n, t)
+    predicted : array of shape (λ, n, t)
+    weights : array of shape (n,), optional
+        wᵢ; 1 by default.
+
+    Examples
+    --------
     >>> r2(np.array([[1.0], [3.0]]), np.array([[[2.0]], [[3.0]]]))
     array([[0.5]])
     """
@@ -38,6 +56,15 @@ def r2(Y: Floats, predicted: Floats, weights: Floats | None = None) -> Floats:
 def accuracy(Y: Floats, predicted: Floats, weights: Floats | None = None) -> Floats:
     """The share of rows whose largest indicator (or sign, for one column) is right, of shape (λ, 1).
 
+    Parameters
+    ----------
+    Y : array of shape (n, t)
+        Indicators of the classes, 1 and −1.
+    predicted : array of shape (λ, n, t)
+    weights : array of shape (n,), optional
+
+    Examples
+    --------
     >>> accuracy(np.array([[1.0, -1.0], [-1.0, 1.0]]), np.array([[[0.3, 0.1]], [[0.3, 0.1]]]))
     array([[0.5]])
     """

@@ -21,6 +21,8 @@ __all__ = ["Problem", "Solution", "Solver", "State", "Status", "require_symmetri
 class Status(Enum):
     """How a run ended. The value of each member is the advice to the user, and never changes: pickles hold it.
 
+    Examples
+    --------
     >>> Status.CONVERGED.advice
     'the tolerance was reached; nothing to do'
     """
@@ -73,6 +75,11 @@ class State(ABC):
 
     A field that holds a state names its class, ``field(metadata={"state": ThatState})``. Memory that the next step may
     overwrite is marked ``{"scratch": True}`` and not saved.
+
+    Attributes
+    ----------
+    steps : int
+        Steps so far.
     """
 
     steps: int

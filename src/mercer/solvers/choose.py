@@ -48,7 +48,14 @@ _NAMES = {Cholesky: "cholesky", ConjugateGradients: "cg", DenseEigen: "dense", B
 
 
 class Choice(NamedTuple):
-    """A solver, the reason for it, and whether it stores the matrix."""
+    """A solver, the reason for it, and whether it stores the matrix.
+
+    Attributes
+    ----------
+    solver : Solver
+    reason : str
+    stored : bool
+    """
 
     solver: Solver[Any, Any]
     reason: str

@@ -45,6 +45,21 @@ class ColumnPlan:
     kernels on objects. `numbers` is (fill, mean, std, minimum, scale): `fill` replaces missing values, and
     z = (g(x) − mean)/std with g(x) = log(1 + max(x − minimum, 0)/scale), or g(x) = x if scale is 0.
 
+    Parameters
+    ----------
+    name, kind, said : str
+    numbers : tuple of five float
+        The third one is positive.
+    categories : tuple of str
+    flag, form : str
+
+    Raises
+    ------
+    InvalidInput
+        If the numbers are not such, or a field has another type.
+
+    Examples
+    --------
     >>> plan = ColumnPlan("size", "number", (2.0, 2.0, 1.0, 0.0, 0.0))
     >>> plan.encode([1.0, None])
     array([[-1.],

@@ -52,10 +52,19 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
     ----------
     columns_ : list of str
         The columns that `transform` needs, by name, in any order.
+    kinds_, flags_, forms_ : lists of str
+        For each of these columns the kind, the flag and the form of its `ColumnPlan`.
+    numbers_ : array of shape (columns, 5)
+    categories_ : list of lists of str
     feature_names_out_ : list of str
         The names of the columns of the matrix.
     summary_ : list of str
         The encoding of each column in words.
+
+    Raises
+    ------
+    InvalidInput
+        If `max_categories` is below 2, or no column varies.
 
     Examples
     --------

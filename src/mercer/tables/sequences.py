@@ -33,6 +33,11 @@ class SequenceFile:
     format : "fasta" or "lines"
     notes : tuple of str
         Notes on how the file was read.
+
+    Examples
+    --------
+    >>> SequenceFile(np.array(["ACGT"], object), np.array(["one"], object), "one.fa", "fasta", ()).headers[0]
+    'one'
     """
 
     sequences: NDArray[np.object_]

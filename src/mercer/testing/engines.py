@@ -53,6 +53,10 @@ def check_engine(engine: Engine) -> None:
 
     Every pairing and operation, dtype, consumer and edge of a tile is compared with the formula on arrays in float64.
 
+    Parameters
+    ----------
+    engine : Engine
+
     Raises
     ------
     AssertionError

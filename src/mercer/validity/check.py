@@ -77,21 +77,22 @@ def check_kernel(
     -------
     KernelReport
 
-    Notes
-    -----
-    A refutation never depends on rounding: the points of a witness are short decimals, and interval arithmetic on the
-    formula shows that zᵀKz < 0. Without a formula (a Python function, a given matrix), the values are assumed to be
-    exact to 64 units in the last place, and the report says so. A search without a witness is not a proof.
-
     Raises
     ------
     InvalidInput
         For a kernel on objects that is neither proved nor given X, for columns by name without X, and if the kernel
         refuses every choice in `vary`.
 
+    Notes
+    -----
+    A refutation never depends on rounding: the points of a witness are short decimals, and interval arithmetic on the
+    formula shows that zᵀKz < 0. Without a formula (a Python function, a given matrix), the values are assumed to be
+    exact to 64 units in the last place, and the report says so. A search without a witness is not a proof.
+
     References
     ----------
-    B. Schölkopf, A. Smola (2002). Learning with kernels, chapters 2 and 13. Chapters 002 (5.4) and 004 of the textbook.
+    B. Schölkopf, A. Smola (2002). Learning with kernels. MIT Press. Chapters 2 (Kernels) and 13 (Designing kernels).
+    The textbook's chapters "Kernel methods" (5.4) and "Kernels and nonlinearity" (theorem 5.1).
 
     Examples
     --------

@@ -41,6 +41,8 @@ class SpectralRepair:
         Added to k(x, x) by the policy "shift"; otherwise 0.
     change : float
         ‖K̃ − K‖/‖K‖ (Frobenius).
+    basis : array of shape (n, r)
+        U|Λ|^(−½) of the eigenvalues that are kept; of shape (n, 0) for "shift".
     """
 
     policy: str

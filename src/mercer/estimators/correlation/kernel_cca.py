@@ -74,6 +74,8 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         The means of Σᵢ αᵢ k(x, xᵢ) over the training rows, which are subtracted from scores.
     regularization_x_, regularization_y_ : float
         κₓ and κᵧ.
+    n_features_y_ : int
+        Columns of the second view.
     kernel_, kernel_y_, X_fit_, Y_fit_, report_
         The kernels as resolved, the training rows or landmarks of both views, and the report on method and accuracy.
 

@@ -1,4 +1,4 @@
-"""Least mean squares with the kernel trick: chapter 002 (5.2 to 5.12)."""
+"""Least mean squares with the kernel trick ("Kernel methods", 5.2 to 5.12)."""
 
 from __future__ import annotations
 
@@ -80,6 +80,8 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
         Steps or passes made.
     kernel_, X_fit_, report_
         The kernel as resolved, the rows of the expansion of f, and the report on method and accuracy.
+    compression_loss_ : float
+        After `compress`: the share of ‖f‖ that was lost.
 
     Notes
     -----

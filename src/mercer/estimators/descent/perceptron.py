@@ -1,4 +1,4 @@
-"""The kernel perceptron: chapter 003's gradient descent in α, and the rule that learns from mistakes alone."""
+"""The kernel perceptron: gradient descent in α (slides on kernel methods), and the rule that learns from mistakes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ExampleGram(Operator):
 class KernelPerceptron(LeastSquaresClassifier):
     r"""α_k := α_k − η ∂ε/∂α_k, ε(α) = Σᵢ wᵢ (yᵢ − f(xᵢ))², f(x) = Σₙ αₙ κ(xₙ, x) + α₀, yᵢ ∈ {−1, +1} for each class.
 
-    This is ``method="gradient"``, chapter 003: α₀ is the bias, the coefficient of a dummy example x₀ with κ(x₀, x) = 1,
+    This is ``method="gradient"``: α₀ is the bias, the coefficient of a dummy example x₀ with κ(x₀, x) = 1,
     ∂ε/∂α_k = −2 Σᵢ wᵢ (yᵢ − f(xᵢ)) κ(x_k, xᵢ), and all start at 0. The other methods are Rosenblatt's rule, which
     learns from mistakes alone: if the true class is not ahead, αᵢ gains 1 in it and loses 1 in its best rival.
 
@@ -116,6 +116,8 @@ class KernelPerceptron(LeastSquaresClassifier):
         After "voted": the rows, classes and amounts of the updates, and for how many visits each stood.
     kernel_, X_fit_, report_
         The kernel as resolved, the rows of the expansion of f, and the report on method and accuracy.
+    compression_loss_ : float
+        After `compress`: the share of ‖f‖ that was lost.
 
     Notes
     -----
@@ -125,7 +127,8 @@ class KernelPerceptron(LeastSquaresClassifier):
 
     References
     ----------
-    Chapter 003. F. Rosenblatt (1958). The perceptron. Psychological Review 65. Y. Freund, R. Schapire (1999). Large
+    The textbook's slides on kernel methods: the kernel perceptron with squared error loss.
+    F. Rosenblatt (1958). The perceptron. Psychological Review 65. Y. Freund, R. Schapire (1999). Large
     margin classification using the perceptron algorithm. Machine Learning 37.
 
     Examples

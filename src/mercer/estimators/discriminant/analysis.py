@@ -1,4 +1,4 @@
-"""Kernel discriminant analysis: chapter 000 (21.2)."""
+"""Kernel discriminant analysis ("Kernel methods", 21.2)."""
 
 from __future__ import annotations
 
@@ -114,6 +114,8 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         With ``delta="auto"`` and "loo": what was tried, and the mean squared errors.
     kernel_, X_fit_, report_
         The kernel as resolved, the training rows, and the report on method and accuracy.
+    compression_loss_ : float
+        After `compress`: the share of ‖f‖ that was lost.
 
     Notes
     -----

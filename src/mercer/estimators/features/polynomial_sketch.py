@@ -45,6 +45,11 @@ class PolynomialSketch(_FeatureMap):
     kernel_, report_
         As resolved; the report's residual is ‖K − ΦΦᵀ‖/‖K‖ on a random block.
 
+    Raises
+    ------
+    InvalidInput
+        If the kernel is 0, or is not a polynomial in ⟨x, z⟩.
+
     Notes
     -----
     The variance of one value of ⟨x, z⟩ʲ from Dⱼ features is ((N + s² − q)ʲ + (2s² − q)ʲ − 2s²ʲ)/Dⱼ up to 1/Dⱼ², with

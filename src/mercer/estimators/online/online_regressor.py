@@ -60,11 +60,6 @@ class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, OnlineEstimator):
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free.
 
-    Warns
-    -----
-    ConvergenceWarning
-        If a step size that is too large made the errors of "qklms" explode; f is then as it was before the call.
-
     Attributes
     ----------
     X_fit_ : array of shape (m, d)
@@ -76,6 +71,11 @@ class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, OnlineEstimator):
     step_size_ : float
         η as used ("qklms").
     kernel_, report_
+
+    Warns
+    -----
+    ConvergenceWarning
+        If a step size that is too large made the errors of "qklms" explode; f is then as it was before the call.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Kernel principal component analysis: chapters 000 (21.1), 001 and 004."""
+"""Kernel principal component analysis ("Kernel methods", 21.1, and "Kernels and nonlinearity")."""
 
 from __future__ import annotations
 
@@ -122,15 +122,15 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     decoder_, decoder_mean_
         The fitted `KernelRidge` from scores to centred rows, and their mean, if there is a decoder.
 
+    Notes
+    -----
     After "nystroem" and `partial_fit` X_fit_ are the m landmarks, dual_coef_ is of shape (m, k), column_means_ and
     mean_coef_ are of shape (m,) and describe the mean within the landmarks' span, and there is no eigenvectors_, since
     no training rows are kept. All methods work alike.
 
-    Notes
-    -----
     Components with Nλ ≤ eps·n·Nλ₁, eps that of the data's dtype, are rounding noise and are dropped: three-dimensional
-    data have three linear components, in float32 too. Chapter 004 divides the scores by another √N; its scores have
-    variance λ/N, these have λ.
+    data have three linear components, in float32 too. The chapter
+    "Kernels and nonlinearity" divides the scores by another √N; its scores have variance λ/N, these have λ.
 
     With `tol` of at least 1e-6 the Krylov method uses float32 entries, unless their rounding would show in the result
     (a kernel with a large constant part). The answer is checked by one more product: in float32 too, if what that

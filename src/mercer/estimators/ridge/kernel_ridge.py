@@ -67,6 +67,8 @@ class KernelRidge(LeastSquaresRegressor):
         `posterior`.
     report_ : Report
         The method, its accuracy and its cost.
+    compression_loss_ : float
+        After `compress`: the share of ‖f‖ that was lost.
 
     Raises
     ------
@@ -176,7 +178,7 @@ class KernelRidgeClassifier(LeastSquaresClassifier):
     classes_ : array of shape (c,)
     dual_coef_ : array of shape (n, 1) for two classes, (n, c) otherwise
     intercept_ : array of shape (1,) or (c,)
-    kernel_, X_fit_, restricted_, report_
+    alpha_, sample_weight_, kernel_, X_fit_, restricted_, report_, compression_loss_
         As for `KernelRidge`.
 
     References

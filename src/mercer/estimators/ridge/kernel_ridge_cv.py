@@ -58,7 +58,7 @@ class KernelRidgeCV(LeastSquaresRegressor, ValidatedLeastSquares):
         "predictions", of shape (candidates, n) or (candidates, n, targets).
     loo_predictions_ : array of the shape of y
         f₋ᵢ(xᵢ) for all rows that were given; with cv=None only. A row of weight 0 has f(xᵢ).
-    dual_coef_, intercept_, kernel_, X_fit_, sample_weight_, report_
+    dual_coef_, intercept_, kernel_, X_fit_, sample_weight_, restricted_, report_, compression_loss_
         As of `KernelRidge` with λ = alpha_. The report warns if the best λ is the first or last that was tried.
 
     Raises
@@ -75,7 +75,8 @@ class KernelRidgeCV(LeastSquaresRegressor, ValidatedLeastSquares):
 
     References
     ----------
-    G. Wahba (1990). Spline models for observational data. SIAM. Chapter 4.
+    G. Wahba (1990). Spline models for observational data. SIAM. Chapter 4 (Estimating the smoothing
+    parameter).
     R. M. Rifkin, R. A. Lippert (2007). Notes on regularized least squares. MIT-CSAIL-TR-2007-025.
 
     Examples
@@ -168,7 +169,7 @@ class KernelRidgeClassifierCV(LeastSquaresClassifier, ValidatedLeastSquares):
         f₋ᵢ(xᵢ) + b₋ᵢ for all rows that were given; with cv=None only. A row of weight 0 has f(xᵢ) + b.
     alpha_, best_score_, cv_results_
         As of `KernelRidgeCV`.
-    dual_coef_, intercept_, kernel_, X_fit_, sample_weight_, report_
+    dual_coef_, intercept_, kernel_, X_fit_, sample_weight_, restricted_, report_, compression_loss_
         As of `KernelRidgeClassifier` with λ = alpha_.
 
     Examples

@@ -36,7 +36,9 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
 
     Attributes
     ----------
-    support_, support_vectors_, dual_coef_, n_support_, n_iter_, fit_status_, kernel_, report_
+    support_, support_vectors_, dual_coef_, n_support_, n_iter_, restricted_, fit_status_, shape_fit_
+        As for `SVR`.
+    X_fit_, kernel_, report_, compression_loss_
         As for `SVR`.
     intercept_ : array of shape (1,)
         −ρ.

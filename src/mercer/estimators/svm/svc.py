@@ -1,4 +1,4 @@
-"""Support vector classification: chapter 003, "Kernelizing the linear SVM", and the ν-machine."""
+"""Support vector classification (slides on kernel methods, "Kernelizing the linear SVM"), and the ν-machine."""
 
 from __future__ import annotations
 
@@ -96,10 +96,15 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
     n_iter_ : array of shape (k(k − 1)/2,)
         Steps of each pair.
     shape_fit_ : tuple
+        The shape of the training rows.
+    X_fit_ : array, CSR matrix or list of s rows
+        The rows of the expansion of f, in the order of `support_`.
     kernel_ : Kernel
         As resolved from the data.
     report_ : Report
         The method, its accuracy (m − M in float64, the duality gap) and its cost.
+    compression_loss_ : float
+        After `compress`: the share of ‖f‖ that was lost.
 
     Raises
     ------
@@ -121,7 +126,7 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
     References
     ----------
     C.-C. Chang, C.-J. Lin (2011). LIBSVM: a library for support vector machines. ACM TIST 2.
-    Chapter 003, "Kernelizing the linear SVM".
+    The textbook's slides on kernel methods, "Kernelizing the linear SVM".
 
     Examples
     --------
@@ -244,7 +249,9 @@ class NuSVC(SupportVectorClassifier):
 
     Attributes
     ----------
-    classes_, support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, class_weight_, n_iter_, report_
+    classes_, support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, class_weight_, n_iter_
+        As for `SVC`.
+    calibration_, restricted_, fit_status_, shape_fit_, X_fit_, kernel_, report_, compression_loss_
         As for `SVC`.
 
     Raises

@@ -74,7 +74,7 @@ class SVR(LandmarkMachine, SupportVectorRegressor):
 
     Attributes
     ----------
-    support_, support_vectors_, fit_status_, shape_fit_, kernel_, report_
+    support_, support_vectors_, restricted_, fit_status_, shape_fit_, X_fit_, kernel_, report_, compression_loss_
         As for `SVC`.
     dual_coef_ : array of shape (1, s)
         β of the support vectors.
@@ -192,7 +192,9 @@ class NuSVR(SupportVectorRegressor):
     ----------
     epsilon_ : float
         ε.
-    support_, support_vectors_, dual_coef_, intercept_, n_support_, n_iter_, coef_, fit_status_, kernel_, report_
+    support_, support_vectors_, dual_coef_, intercept_, n_support_, n_iter_, coef_, restricted_, fit_status_, shape_fit_
+        As for `SVR`.
+    X_fit_, kernel_, report_, compression_loss_
         As for `SVR`.
 
     References

@@ -40,6 +40,11 @@ class SetKernel(Kernel):
     aggregate : {"mean", "sum"}, default "mean"
         With "sum" the factor 1/(|X||Z|) is omitted, so that larger sets have larger values.
 
+    Raises
+    ------
+    InvalidInput
+        If the kernel is not one on vectors.
+
     Notes
     -----
     ‖mean φ(X) − mean φ(Z)‖² = K(X, X) − 2K(X, Z) + K(Z, Z) is the (biased) squared maximum mean discrepancy of the two

@@ -34,6 +34,11 @@ class AllSubstrings(SequenceKernel):
     unit : {"character", "word"}, default "character"
         As for `Spectrum`.
 
+    Raises
+    ------
+    NotAKernel
+        If the decay is not in (0, 1].
+
     Notes
     -----
     The substrings of z are the paths of its suffix automaton, which has at most 2|z| states. One pass of x through the

@@ -68,6 +68,20 @@ class Expression:
     where                                                3     none
     ===================================================  ====  =========================================
 
+    Parameters
+    ----------
+    op : str
+        The operation, of the table above.
+    args : tuple of Expression
+    value : object
+
+    Raises
+    ------
+    CannotTrace
+        If there is no such operation with that many arguments.
+
+    Examples
+    --------
     >>> s = Expression("pairing", (), ("sqdist", ()))
     >>> np.exp(-0.5 * s)
     exp(mul(-0.5, sqdist))

@@ -44,7 +44,7 @@ def _several(name: str, *args: Any) -> Any:
 
 
 def exp(x: Any) -> Any:
-    """eˣ."""
+    """eˣ for a number, an array or a symbol x."""
     return _unary("exp", x)
 
 
@@ -54,7 +54,7 @@ def log(x: Any) -> Any:
 
 
 def sqrt(x: Any) -> Any:
-    """√x."""
+    """The square root of x."""
     return _unary("sqrt", x)
 
 
@@ -74,7 +74,7 @@ def cos(x: Any) -> Any:
 
 
 def abs(x: Any) -> Any:
-    """|x|."""
+    """The absolute value of x."""
     return _unary("abs", x)
 
 
@@ -91,6 +91,13 @@ def maximum(x: Any, y: Any) -> Any:
 def where(condition: Any, x: Any, y: Any) -> Any:
     """x where the condition holds, else y.
 
+    Parameters
+    ----------
+    condition : array of bool, or Expression
+    x, y : number, array or Expression
+
+    Examples
+    --------
     >>> where(np.array([True, False]), 1.0, 2.0)
     array([1., 2.])
     """

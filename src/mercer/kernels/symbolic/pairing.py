@@ -215,6 +215,15 @@ class _SelfArrays(_Pairings):
 class SymbolPair(_Pairings):
     """The pair as symbols: each pairing is a leaf `Expression` with its kind and the views of the rows.
 
+    Parameters
+    ----------
+    views : tuple of View
+        The maps that were applied to both rows.
+    op : "pairing", "self_x" or "self_z"
+        Whether the pairings are of x and z, of x with itself, or of z with itself.
+
+    Examples
+    --------
     >>> SymbolPair().sqdist
     sqdist
     """
@@ -293,6 +302,8 @@ def trace(kernel: HasFormula, exact: bool = False) -> Expression:
     ------
     CannotTrace
         If the formula needs the values of the pairings.
+    InvalidInput
+        If parameters of the kernel depend on data.
 
     Examples
     --------

@@ -27,6 +27,13 @@ class View(Protocol):
 class Columns:
     """x ↦ (xᵢ for i in indices).
 
+    Parameters
+    ----------
+    indices : tuple of int
+        The columns, counted from 0.
+
+    Examples
+    --------
     >>> Columns((2, 0)).apply(np.array([[1.0, 2.0, 3.0]]))
     array([[3., 1.]])
     """
@@ -47,6 +54,13 @@ class Columns:
 class LengthScales:
     """x ↦ (xᵢ / scaleᵢ for each i).
 
+    Parameters
+    ----------
+    scales : tuple of float > 0
+        One for each column, in its units.
+
+    Examples
+    --------
     >>> LengthScales((1.0, 10.0)).apply(np.array([[1.0, 20.0]]))
     array([[1., 2.]])
     """
@@ -72,6 +86,13 @@ class Circle:
 
     The squared distance of the images of two points is 4 Σ sin²(π(xᵢ − zᵢ)/p).
 
+    Parameters
+    ----------
+    period : float > 0
+        p, in the units of x.
+
+    Examples
+    --------
     >>> Circle(4.0).apply(np.array([[1.0]])).round(12)
     array([[0., 1.]])
     """

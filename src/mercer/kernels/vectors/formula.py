@@ -146,6 +146,12 @@ def is_formula(text: str) -> bool:
 
     A name that is called is a kernel or a function: chi2() is the kernel, and chi2 the pairing.
 
+    Parameters
+    ----------
+    text : str
+
+    Examples
+    --------
     >>> is_formula("exp(-sqdist)"), is_formula("gaussian(gamma=1.0)"), is_formula("exp(-chi2)"), is_formula("2*chi2()")
     (True, False, True, False)
     """

@@ -87,6 +87,11 @@ class MonomialSum(Kernel):
     ----------
     degree : int from 1 to 1000, default 3
 
+    Raises
+    ------
+    NotAKernel
+        If the degree is too large.
+
     Examples
     --------
     >>> MonomialSum(degree=2)([[2.0]], [[1.0]])

@@ -26,6 +26,14 @@ class Partition:
     `own` are ‖φ(xᵢ) − m_c(i)‖². `nearest` is the nearest mean of each row, the first one of equally near means, and
     `left` the squared distance to it. Both distances are 0 for rows of weight 0. `sums` are Sᵢ₍c₎ and `diagonal`
     k(xᵢ, xᵢ).
+
+    Attributes
+    ----------
+    labels, nearest : integers of shape (n,)
+    sizes, norms : arrays of shape (k,)
+    inertia : float
+    own, left, diagonal : arrays of shape (n,)
+    sums : array of shape (n, k)
     """
 
     labels: Labels
@@ -66,6 +74,11 @@ class Clustering:
         wᵢ ≥ 0, 1 by default. A row of weight 0 gets a label but does not change the means.
     exact : Operator, optional
         A in float64, to confirm the answer; A itself by default.
+
+    Raises
+    ------
+    InvalidInput
+        If the labels are not n integers from 0 to k − 1.
     """
 
     A: Operator
@@ -197,6 +210,15 @@ class LloydState(State):
 
     `age` counts the passes since all sums were last recomputed; it is −1 before any pass if the sums were given with
     the labels. `checked` tells whether the exact operator recomputed them.
+
+    Attributes
+    ----------
+    steps, age : int
+    labels, nearest : integers of shape (n,)
+    sums : array of shape (n, k), optional
+    inertia, share : float
+        The inertia, and the share of it that one more assignment would remove.
+    checked : bool
     """
 
     labels: Labels
@@ -235,6 +257,11 @@ class Lloyd(Solver[Clustering, LloydState]):
         Number of steps after which all sums are recomputed.
     confirm : bool
         Whether a pass over the exact operator must confirm the fixed point.
+
+    Raises
+    ------
+    InvalidInput
+        If tol or max_steps is negative, or `refresh` below 1.
 
     References
     ----------

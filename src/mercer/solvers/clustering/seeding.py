@@ -16,7 +16,13 @@ __all__ = ["Seeds", "best_of_starts", "drawn_starts", "plus_plus"]
 
 
 class Seeds(NamedTuple):
-    """Distinct rows, and for each row the index of the nearest one of them."""
+    """Distinct rows, and for each row the index of the nearest one of them.
+
+    Attributes
+    ----------
+    rows : integers of shape (k,)
+    labels : integers of shape (n,)
+    """
 
     rows: Labels
     labels: Labels
@@ -86,6 +92,19 @@ def drawn_starts(problem: Clustering, count: int, seed: int) -> Iterator[Labels]
 
     The rows are sorted by their distance from the mean of all before the draw. So the same rows in another order, or
     repeated instead of weighted, give the same clusters.
+
+    Parameters
+    ----------
+    problem : Clustering
+    count : int
+    seed : int
+
+    Examples
+    --------
+    >>> from mercer.operators import Dense
+    >>> problem = Clustering(Dense(np.diag([1.0, 1.0, 9.0])), np.zeros(3, int), 3)
+    >>> [sorted(labels.tolist()) for labels in drawn_starts(problem, 2, seed=0)]
+    [[0, 1, 2], [0, 1, 2]]
     """
     order = np.argsort(problem.from_mean, kind="stable")
     return (plus_plus(problem, order, np.random.default_rng([seed, i])).labels for i in range(count))
@@ -113,6 +132,13 @@ def plus_plus(problem: Clustering, order: Labels, rng: np.random.Generator) -> S
     References
     ----------
     D. Arthur, S. Vassilvitskii (2007). k-means++: the advantages of careful seeding. SODA.
+
+    Examples
+    --------
+    >>> from mercer.operators import Dense
+    >>> problem = Clustering(Dense(np.diag([1.0, 1.0, 9.0])), np.zeros(3, int), 3)
+    >>> sorted(plus_plus(problem, np.arange(3), np.random.default_rng(0)).rows.tolist())
+    [0, 1, 2]
     """
     w, trials = problem.w, 2 + int(np.log(problem.k))
     seeds = [int(_drawn(w, order, rng, 1)[0])]

@@ -36,6 +36,11 @@ class LeastSquares:
     Y : array-like of shape (n,) or (n, t)
     weights : array-like of shape (n,), optional
         Non-negative.
+
+    Raises
+    ------
+    InvalidInput
+        If targets or weights do not have n rows, or a weight is negative.
     """
 
     K: Operator
@@ -94,7 +99,17 @@ class LeastSquares:
 
 @dataclass(frozen=True)
 class LMSState(State):
-    """Coefficients X = β, errors R = Y − KX, images K W R, and the iterate with the smallest error so far."""
+    """Coefficients X = β, errors R = Y − KX, images K W R, and the iterate with the smallest error so far.
+
+    Attributes
+    ----------
+    steps : int
+    X, R, images, best : arrays of shape (n, t)
+    error, smallest : float
+        Σ wᵢ rᵢ² now, and the smallest so far.
+    gradient : float
+        The norm of the gradient, relative to that at β = 0.
+    """
 
     X: Floats
     R: Floats
@@ -244,6 +259,22 @@ class StochasticLMS(_LMS):
 def update_rates(step_size: float, diagonal: Floats, weights: Floats) -> Floats:
     """ρᵢ = (1 − (1 − αkᵢᵢ)^wᵢ)/kᵢᵢ for the update βᵢ := βᵢ + ρᵢ rᵢ: α for weight 1, and wᵢα if kᵢᵢ = 0.
 
+    Parameters
+    ----------
+    step_size : float > 0
+        α.
+    diagonal : array of shape (n,)
+        kᵢᵢ.
+    weights : array of shape (n,)
+        wᵢ.
+
+    Raises
+    ------
+    InvalidInput
+        If the step size is above 1/kᵢᵢ for a weight that is not an integer.
+
+    Examples
+    --------
     >>> update_rates(0.5, np.array([1.0, 1.0, 0.0]), np.array([1.0, 2.0, 3.0]))
     array([0.5 , 0.75, 1.5 ])
     """
@@ -285,6 +316,13 @@ def replay(
     -------
     array of shape (m, t)
         The new β, with NaN if the updates diverge.
+
+    Examples
+    --------
+    >>> K, row = np.eye(2), np.array([1])
+    >>> replay(lambda i: K[i], np.zeros((2, 1)), np.ones((2, 1)), row, row, np.array([0.5, 0.5]))
+    array([[0. ],
+           [0.5]])
     """
     X = X.copy()
     for first in range(0, len(order), CHUNK):

@@ -40,7 +40,13 @@ PATIENCE = 3
 
 @dataclass(frozen=True, eq=False)
 class LogisticFit:
-    """The answer: α of shape (n, t) and b of shape (t,), with t = 1 for two classes and t = c for c > 2 classes."""
+    """The answer: α of shape (n, t) and b of shape (t,), with t = 1 for two classes and t = c for c > 2 classes.
+
+    Attributes
+    ----------
+    coef : array of shape (n, t)
+    intercept : array of shape (t,)
+    """
 
     coef: Floats
     intercept: Floats
@@ -72,6 +78,11 @@ class Logistic:
         Whether b is fitted; otherwise it is 0.
     factor : array of shape (n, r), optional
         F with K ≈ FFᵀ, the preconditioner of the steps.
+
+    Raises
+    ------
+    InvalidInput
+        If the labels are not integers from 0 to c − 1, or the penalty or a weight is not positive.
     """
 
     K: Operator
@@ -165,7 +176,17 @@ class Logistic:
 
 @dataclass(frozen=True)
 class LogisticState(State):
-    """α, F = Kα, b, the gradient's coefficients R = λα + W(P − Y) and images K R, the objective and its gap."""
+    """α, F = Kα, b, the gradient's coefficients R = λα + W(P − Y) and images K R, the objective and its gap.
+
+    Attributes
+    ----------
+    steps, stalls : int
+    coef, F, R, images : arrays of shape (n, t)
+    b : array of shape (t,)
+    objective, gap : float
+    failure : str, optional
+        The reason for the end of the run.
+    """
 
     coef: Floats
     F: Floats
@@ -205,6 +226,11 @@ class NewtonLogistic(Solver[Logistic, LogisticState]):
         Most Newton steps.
     inner_steps : int
         Most products of the conjugate gradients in one step.
+
+    Raises
+    ------
+    InvalidInput
+        If tol or max_steps is negative, or `inner_steps` below 1.
 
     References
     ----------

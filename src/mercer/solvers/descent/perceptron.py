@@ -37,6 +37,11 @@ class ClassificationProblem:
         A row of weight w is visited w times in succession.
     constant : float
         κ₀, the kernel of the dummy example with all rows; 0 omits it.
+
+    Raises
+    ------
+    InvalidInput
+        If the labels are not n integers from 0 to classes − 1.
     """
 
     K: Operator
@@ -74,6 +79,13 @@ class ClassificationProblem:
 def rivals(F: Floats, labels: Integers) -> Integers:
     """The class with the largest f except the true one, for each row of F; the first of equal ones.
 
+    Parameters
+    ----------
+    F : array of shape (n, classes)
+    labels : integers of shape (n,)
+
+    Examples
+    --------
     >>> rivals(np.array([[1.0, 3.0, 2.0]]), np.array([1]))
     array([2])
     """
@@ -85,6 +97,13 @@ def rivals(F: Floats, labels: Integers) -> Integers:
 def margins(F: Floats, labels: Integers) -> Floats:
     """f of the true class minus f of its best rival; with c = 2 and f₀ = −f₁ this is 2 y f₁.
 
+    Parameters
+    ----------
+    F : array of shape (n, classes)
+    labels : integers of shape (n,)
+
+    Examples
+    --------
     >>> margins(np.array([[1.0, 3.0, 2.0]]), np.array([1]))
     array([1.])
     """
@@ -98,6 +117,16 @@ class PerceptronState(State):
 
     An update added `amounts` to the coefficient of row `rows` in class `labels[rows]`, and subtracted the same from its
     coefficient in class `others`. The resulting classifier was used from visit `since` until the next update.
+
+    Attributes
+    ----------
+    steps : int
+    A, U : arrays of shape (n, classes)
+    visits : float
+    missed : float
+        The share of mistakes in the last pass.
+    rows, others : integers of shape (updates,)
+    amounts, since : arrays of shape (updates,)
     """
 
     A: Floats

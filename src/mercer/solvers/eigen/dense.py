@@ -37,6 +37,11 @@ class Eigenproblem:
         Number of eigenpairs, from 1 to n.
     seed : int
         Seed for the random start of an iterative solver.
+
+    Raises
+    ------
+    InvalidInput
+        If k is not from 1 to n.
     """
 
     A: Operator
@@ -64,6 +69,12 @@ class Eigenpairs:
     """Eigenvalues in descending order, their eigenvectors in columns (of either sign), and ‖Av − λv‖ of each pair.
 
     `images` are A v for each pair, if the solver has computed them.
+
+    Attributes
+    ----------
+    values, residuals : arrays of shape (k,)
+    vectors : array of shape (n, k)
+    images : array of shape (n, k), optional
     """
 
     values: Floats
@@ -87,7 +98,16 @@ class Eigenpairs:
 
 @dataclass(frozen=True)
 class DenseEigenState(State):
-    """Empty before the step; the eigenpairs after it."""
+    """Empty before the step; the eigenpairs after it.
+
+    Attributes
+    ----------
+    steps : int
+    values, residuals : arrays of shape (k,), optional
+    vectors : array of shape (n, k), optional
+    finite : bool
+        Whether all entries of the matrix are finite.
+    """
 
     values: Floats | None = None
     vectors: Floats | None = None
@@ -151,6 +171,16 @@ def leading_pairs(
     All entries of A and B must be finite. LAPACK's search by index can miss eigenvalues if hundreds of them are equal,
     as for the centred matrix of a kernel that is too narrow. In that case all eigenvalues are computed.
 
+    Parameters
+    ----------
+    A : array of shape (n, n), symmetric
+    k : int
+    B : array of shape (n, n), symmetric positive definite, optional
+    overwrite : bool
+        Whether A and B may be overwritten.
+
+    Examples
+    --------
     >>> leading_pairs(np.eye(300) - 1 / 300, 2)[0]
     array([1., 1.])
     """
@@ -177,6 +207,13 @@ def rayleigh_ritz(V: NDArray[Any], images: NDArray[Any]) -> Eigenpairs:
 
     The residuals are computed from the given images, and are true if these are.
 
+    Parameters
+    ----------
+    V : array of shape (n, m)
+    images : array of shape (n, m)
+
+    Examples
+    --------
     >>> A = np.array([[2.0, 1e-9], [1e-9, 1.0]])
     >>> rayleigh_ritz(np.eye(2), A).values
     array([2., 1.])

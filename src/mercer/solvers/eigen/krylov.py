@@ -28,6 +28,20 @@ class KrylovState(State):
     """Basis V and its images W = AV by rows, T = VᵀAV, the next block Q, the Ritz values and their coordinates.
 
     If the run is `done`, Q is still the last block of V. The next block is computed if the run is resumed.
+
+    Attributes
+    ----------
+    steps : int
+    V, W : arrays of shape (m, n)
+    T : array of shape (m, m)
+    Q : array of shape (b, n)
+    values, residuals : arrays of shape (k,)
+    coordinates : array of shape (m, k)
+    best, total : float
+        The smallest residual and the largest sum of the Ritz values so far.
+    idle : int
+        Steps since one of the two became better.
+    finite, done : bool
     """
 
     V: NDArray[Any]
@@ -87,6 +101,11 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
         Most products with a block.
     start_from : {"rows", "random"}
         Use "random" for an operator whose rows cost as much as the whole matrix.
+
+    Raises
+    ------
+    InvalidInput
+        If tol or max_steps is negative, block is below 1, or `start_from` is another word.
 
     Notes
     -----

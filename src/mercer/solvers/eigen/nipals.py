@@ -28,6 +28,11 @@ class ScoreProblem:
         Centred targets.
     k : int
         Number of components, from 1 to n.
+
+    Raises
+    ------
+    InvalidInput
+        If the operator is not symmetric, Y does not have n rows, or k is not from 1 to n.
     """
 
     A: Operator
@@ -55,7 +60,12 @@ class ScoreProblem:
 
 @dataclass(frozen=True, eq=False)
 class LatentScores:
-    """Orthonormal scores T, target scores U, and AU, all of shape (n, k)."""
+    """Orthonormal scores T, target scores U, and AU, all of shape (n, k).
+
+    Attributes
+    ----------
+    T, U, AU : arrays of shape (n, k)
+    """
 
     T: Floats
     U: Floats
@@ -64,7 +74,15 @@ class LatentScores:
 
 @dataclass(frozen=True)
 class NipalsState(State):
-    """The scores so far, the share of Y that they do not explain, and whether no further component exists."""
+    """The scores so far, the share of Y that they do not explain, and whether no further component exists.
+
+    Attributes
+    ----------
+    steps : int
+    T, U, AU : arrays of shape (n, steps)
+    left : float
+    exhausted : bool
+    """
 
     T: Floats
     U: Floats

@@ -23,6 +23,11 @@ class Pencil:
     A, B : array-like of shape (n, n)
     k : int
         Number of eigenpairs, from 1 to n.
+
+    Raises
+    ------
+    InvalidInput
+        If A and B are not square and of one size, or k is not from 1 to n.
     """
 
     A: ArrayLike
@@ -51,7 +56,15 @@ class Pencil:
 
 @dataclass(frozen=True)
 class DensePencilState(State):
-    """Empty before the step; the eigenpairs, or the reason for the failure, after it."""
+    """Empty before the step; the eigenpairs, or the reason for the failure, after it.
+
+    Attributes
+    ----------
+    steps : int
+    values, residuals : arrays of shape (k,), optional
+    vectors : array of shape (n, k), optional
+    failure : str, optional
+    """
 
     values: Floats | None = None
     vectors: Floats | None = None

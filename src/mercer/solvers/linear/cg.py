@@ -27,7 +27,19 @@ _STALLS_ALLOWED = 3
 
 @dataclass(frozen=True)
 class CGState(State):
-    """Iterates X, residuals R, directions P, ρ = ⟨r, Mr⟩ of each column, and how each column ended."""
+    """Iterates X, residuals R, directions P, ρ = ⟨r, Mr⟩ of each column, and how each column ended.
+
+    Attributes
+    ----------
+    steps : int
+    X, R, P : arrays of shape (n, c)
+    rho, residuals, best : arrays of shape (c,)
+        ρ, the relative residuals, and the smallest true ones so far.
+    stalls : integers of shape (c,)
+        How often a true residual did not fall to half of the best.
+    codes : integers of shape (c,)
+        0 while a column is running.
+    """
 
     X: Floats
     R: Floats
@@ -67,6 +79,11 @@ class ConjugateGradients(Solver[LinearSystem, CGState]):
         Most steps; min(10 n, 10 000) by default.
     recompute_every : int
         Number of steps after which the true residual replaces the recurrence's.
+
+    Raises
+    ------
+    InvalidInput
+        If tol or max_steps is negative, or `recompute_every` below 1.
 
     References
     ----------

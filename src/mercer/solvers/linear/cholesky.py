@@ -23,7 +23,19 @@ _REFINEMENTS = 30
 
 @dataclass(frozen=True)
 class CholeskyState(State):
-    """The factor, its precision, and the state of the refinement."""
+    """The factor, its precision, and the state of the refinement.
+
+    Attributes
+    ----------
+    steps : int
+    precision : str
+        The dtype of the factor.
+    buffer : array of shape (n, n), optional
+        The factor, in the upper triangle.
+    refinement : CGState, optional
+    failure : str, optional
+        The reason for the failure of the factorisation.
+    """
 
     precision: str
     buffer: NDArray[Any] | None = None
@@ -55,6 +67,11 @@ class Cholesky(Solver[LinearSystem, CholeskyState]):
         Tolerance on the true relative residual of each right-hand side.
     precision : {"mixed", "float64"}
         "float64" factors in float64 from the start.
+
+    Raises
+    ------
+    InvalidInput
+        If tol is negative, or `precision` is another word.
 
     References
     ----------

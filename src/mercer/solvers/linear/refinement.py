@@ -26,7 +26,17 @@ CONTRACTION = 0.1
 
 @dataclass(frozen=True)
 class RefinedState(State):
-    """The iterate X, its true residual R, the inner solve for the correction, and the precision of its products."""
+    """The iterate X, its true residual R, the inner solve for the correction, and the precision of its products.
+
+    Attributes
+    ----------
+    steps : int
+    X, R : arrays of shape (n, c)
+    residuals : array of shape (c,)
+    precision : str
+    inner : CGState, optional
+    failure : str, optional
+    """
 
     X: Floats
     R: Floats
@@ -61,6 +71,11 @@ class RefinedConjugateGradients(Solver[LinearSystem, RefinedState]):
         at n = 10⁵ and small shifts. With ‖Ã − A‖ = εμ, the true residual departed from the recurrence's at ε/50 of
         the first one, but rounds that stop earlier take fewer steps in total: at n = 10 000 and ε = 0.07, six digits
         took 150 steps by rounds of 10⁻² and 178 by rounds of 10⁻³.
+
+    Raises
+    ------
+    InvalidInput
+        If tol or max_steps is negative, or `inner` is not between 0 and 1.
 
     References
     ----------

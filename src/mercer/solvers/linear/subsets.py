@@ -63,6 +63,11 @@ class SubsetSystems:
     low_precision : Operator, optional
         A in float32, at least in part, for the products of the recurrences.
 
+    Raises
+    ------
+    InvalidInput
+        If A, B, `present` and the shifts do not have these shapes.
+
     Examples
     --------
     >>> from mercer.operators import Dense
@@ -125,6 +130,15 @@ class SubsetState(State):
 
     `images` are A X when the true residuals, `true`, were last computed. For a converged column they hold A xⱼ of its
     iterate in all rows: the predictions for the rows outside its subset. `wide` columns are multiplied in float64.
+
+    Attributes
+    ----------
+    steps : int
+    X, images, R, P : arrays of shape (n, c)
+    rho, residuals, true : arrays of shape (c,)
+    wide : bool array of shape (c,)
+    codes : integers of shape (c,)
+        How each column ended; 0 while it is running.
     """
 
     X: Floats
@@ -163,6 +177,11 @@ class SubsetGradients(Solver[SubsetSystems, SubsetState]):
         Tolerance on the true relative residual of each column.
     max_steps : int
         The cost of a factorisation, in steps. Each column takes at most twice as many.
+
+    Raises
+    ------
+    InvalidInput
+        If tol or max_steps is negative.
 
     References
     ----------

@@ -17,7 +17,14 @@ __all__ = ["BudgetedDescent", "BudgetedState"]
 
 @dataclass(frozen=True)
 class BudgetedState(State):
-    """b with f = Σ b k/(α steps), u with steps·b − u the sum of b over all rows, the counts, and the sum of losses."""
+    """b with f = Σ b k/(α steps), u with steps·b − u the sum of b over all rows, the counts, and the sum of losses.
+
+    Attributes
+    ----------
+    steps, mistakes, updates, merges, removals : int
+    b, u : arrays of shape (m, classes)
+    loss : float
+    """
 
     b: Floats
     u: Floats
@@ -49,6 +56,11 @@ class BudgetedDescent:
         Most support vectors.
     alpha : float
         α > 0.
+
+    Raises
+    ------
+    InvalidInput
+        If the budget is below 1, or alpha is not positive.
 
     References
     ----------

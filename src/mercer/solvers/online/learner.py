@@ -33,6 +33,11 @@ class ChunkKernel:
     values : callable
         p ↦ kernel matrix of shape (m + n, p + n). Its rows are the dictionary and then the chunk; its columns are the
         first p rows of the dictionary and then the chunk.
+
+    Examples
+    --------
+    >>> ChunkKernel(1, 2, lambda p: np.ones((3, p + 2))).values(1).shape
+    (3, 3)
     """
 
     m: int

@@ -15,7 +15,14 @@ __all__ = ["Projectron", "ProjectronState"]
 
 @dataclass(frozen=True)
 class ProjectronState(State):
-    """W, the coordinates θ of f in the orthonormal basis W k(dictionary, ·), and U with steps·θ − U the sum of θ."""
+    """W, the coordinates θ of f in the orthonormal basis W k(dictionary, ·), and U with steps·θ − U the sum of θ.
+
+    Attributes
+    ----------
+    steps, mistakes, projected : int
+    W : array of shape (m, m)
+    theta, U : arrays of shape (m, classes)
+    """
 
     W: Floats
     theta: Floats

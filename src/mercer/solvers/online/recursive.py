@@ -19,7 +19,18 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class RecursiveState(State):
-    """W, and Σ v vᵀ, Σ v y and Σ y² over the rows seen, with their coordinates v = W k(dictionary, ·)."""
+    """W, and Σ v vᵀ, Σ v y and Σ y² over the rows seen, with their coordinates v = W k(dictionary, ·).
+
+    Attributes
+    ----------
+    steps : int
+    W, R : arrays of shape (m, m)
+        R is the triangular factor of Σ v vᵀ + λI.
+    moments : array of shape (m, t)
+    squares : array of shape (t,)
+    full : int
+        Rows that a full dictionary could not take.
+    """
 
     W: Floats
     R: Floats
@@ -126,7 +137,15 @@ class RecursiveLeastSquares(Learner[RecursiveState]):
 
 @dataclass(frozen=True)
 class QuantisedState(State):
-    """b, u with steps·b − u the sum of b over all rows, k(x, x) of the dictionary, Σ y², and Σ e² of the errors."""
+    """b, u with steps·b − u the sum of b over all rows, k(x, x) of the dictionary, Σ y², and Σ e² of the errors.
+
+    Attributes
+    ----------
+    steps : int
+    b, u : arrays of shape (m, t)
+    diagonal : array of shape (m,)
+    squares, errors : arrays of shape (t,)
+    """
 
     b: Floats
     u: Floats

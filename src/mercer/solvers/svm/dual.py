@@ -25,7 +25,13 @@ ROUNDING = 1e-11
 
 @dataclass(frozen=True, eq=False)
 class DualPoint:
-    """β of all variables, their gradient c − Kβ, and m − M of each problem, in float64."""
+    """β of all variables, their gradient c − Kβ, and m − M of each problem, in float64.
+
+    Attributes
+    ----------
+    beta, gradient : arrays of shape (v,)
+    gaps : array of shape (p,)
+    """
 
     beta: Floats
     gradient: Floats
@@ -58,6 +64,11 @@ class DualBatch:
         Rows with the same number occur in the same problems. Products with the exact matrix are grouped by them.
     exact : Operator, optional
         A in float64, for recomputed gradients; A itself by default.
+
+    Raises
+    ------
+    InvalidInput
+        If the arrays differ in length, or the start is not between the bounds.
     """
 
     A: Operator

@@ -32,7 +32,13 @@ LEAST = 1e-13
 
 @dataclass(frozen=True, eq=False)
 class LinearPoint:
-    """β of all variables and w of each problem."""
+    """β of all variables and w of each problem.
+
+    Attributes
+    ----------
+    beta : array of shape (v,)
+    w : array of shape (p, m)
+    """
 
     beta: Floats
     w: Floats
@@ -59,6 +65,11 @@ class LinearDualBatch:
         Problem q has the variables offset[q] to offset[q + 1].
     epsilon : float
         ε.
+
+    Raises
+    ------
+    InvalidInput
+        If the features are not rows of float32 or float64 in C order, the arrays differ in length, or bounds exclude 0.
     """
 
     features: NDArray[Any]
@@ -158,7 +169,17 @@ class LinearDualBatch:
 
 @dataclass(frozen=True)
 class CoordinateState(State):
-    """β and w, the progress of the passes (see the engine's ``coordinates``), and the relative gap of each problem."""
+    """β and w, the progress of the passes (see the engine's ``coordinates``), and the relative gap of each problem.
+
+    Attributes
+    ----------
+    steps : int
+    beta : array of shape (v,)
+    w : array of shape (p, m)
+    order, place, level, random, tol : arrays
+        The progress of each of the p problems.
+    gaps : array of shape (p,)
+    """
 
     beta: Floats
     w: Floats
@@ -191,6 +212,11 @@ class DualCoordinateDescent(Solver[LinearDualBatch, CoordinateState]):
         Most passes over each problem.
     seed : int
         Seed for the order of the variables.
+
+    Raises
+    ------
+    InvalidInput
+        If tol, max_passes or seed is negative.
 
     References
     ----------

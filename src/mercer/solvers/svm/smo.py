@@ -28,7 +28,15 @@ CACHE = 256 << 20
 
 @dataclass(frozen=True)
 class SMOState(DualState):
-    """The state of `SMO`."""
+    """The state of `SMO`.
+
+    Attributes
+    ----------
+    steps, beta, gradient, anchor, anchor_gradient, active, gaps, last, stalls, iterations, faces, ended, checks
+        As for `DualState`.
+    checked : bool
+        As for `DualState`.
+    """
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,19 @@ vectors took half of the time, but machines of 6500 to 7800 took a fifth longer,
 
 @dataclass(frozen=True)
 class WorkingSetState(DualState):
-    """The state of `SMO` with the variables of the last working set. The check computes inactive gradients."""
+    """The state of `SMO` with the variables of the last working set. The check computes inactive gradients.
+
+    Attributes
+    ----------
+    steps, beta, gradient, anchor, anchor_gradient, active, gaps, last, stalls, iterations, faces, ended, checks
+        As for `DualState`.
+    checked : bool
+        As for `DualState`.
+    working : integers of shape (w,)
+        The variables of the last working set.
+    memory : Reused
+        Arrays that the next step overwrites.
+    """
 
     working: Integers = None  # type: ignore[assignment]
     memory: Reused = field(default_factory=lambda: Reused(), repr=False, compare=False, metadata={"scratch": True})
@@ -49,7 +61,7 @@ class WorkingSet(CheckedDual[WorkingSetState]):
 
     Parameters
     ----------
-    tol, max_iter
+    tol, max_iter, patience
         As for `SMO`; the steps within working sets count.
     size : int
         Most variables in W. Small sets need many rounds; the matrix of 6144 variables in float32 takes 151 MB.

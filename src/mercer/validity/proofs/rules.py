@@ -3,7 +3,8 @@
 k is PSD if Σ cᵢcⱼ k(xᵢ, xⱼ) ≥ 0 for all c. ψ is CND if Σ cᵢcⱼ ψ(xᵢ, xⱼ) ≤ 0 for all c with Σ cᵢ = 0. Both are about all
 rows of a domain between which the formula has values. Numbers are rational, and ranges are rounded outwards. A rule
 that needs non-negative rows or few columns checks this after the views of its pairing. docs/mathematics.md has each
-rule with its theorem. Schölkopf & Smola 2002, chapters 2 and 13; Berg, Christensen & Ressel 1984, chapter 3.
+rule with its theorem. Schölkopf & Smola 2002, chapters 2 (Kernels) and 13 (Designing kernels); Berg, Christensen &
+Ressel 1984, chapter 3 (General results on positive and negative definite matrices and kernels).
 """
 
 from __future__ import annotations
