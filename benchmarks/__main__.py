@@ -37,6 +37,8 @@ def main(arguments: list[str] | None = None) -> int:
         results = report.with_earlier(results, DOCS / "benchmarks.json", [case.key for case in select("")])
         report.write_json(results, DOCS / "benchmarks.json")
         report.write_markdown(results, DOCS / "benchmarks.md")
+        for page in report.pages_with_figures(DOCS.parent):
+            page.write_text(report.with_figures(page.read_text(encoding="utf-8"), results), encoding="utf-8")
     return 0
 
 

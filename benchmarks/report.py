@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from benchmarks.harness import Result, Run, Setting
 from benchmarks.machine import Quiet
 
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
+
+FIGURE = re.compile(r"\[([\d.e-]+ (?:×|s|MB|%))\]\([\w/.]*benchmarks\.md#([\w-]+)\)")
 
 HEADINGS = ("what", "against", "figure", "target", "ours", "peer", "error: ours", "peer", "MB: ours", "peer")
 NONE = "–"
@@ -72,6 +75,21 @@ def write_markdown(run: Run, path: Path) -> None:
     path.write_text(f"{before}{BEGIN}\n\n{markdown(run)}\n{END}{after}", encoding="utf-8")
 
 
+def pages_with_figures(root: Path) -> list[Path]:
+    """The pages that quote figures: `[49 ×](docs/benchmarks.md#anchor)`."""
+    return [
+        page
+        for page in [root / "README.md", *sorted(root.glob("docs/*.md"))]
+        if FIGURE.search(page.read_text(encoding="utf-8"))
+    ]
+
+
+def with_figures(text: str, run: Run) -> str:
+    """The text with the figures that lead to a row replaced by those of the run."""
+    figures = {anchor(result.key): _number(result.value, result.figure) for result in run.results}
+    return FIGURE.sub(lambda found: f"[{figures.get(found[2], found[1])}]({found[0].partition('](')[2]}", text)
+
+
 def markdown(run: Run) -> str:
     """The machine, a table for each area, and the meaning of the marks."""
     parts = [_machine(run)]
@@ -119,7 +137,7 @@ def _cells(r: Result) -> list[str]:
     if r.skipped:
         return [r.name or r.key, r.peer_name or NONE, f"skipped: {r.skipped}", *[NONE] * (len(HEADINGS) - 3)]
     return [
-        r.name + (" °" if r.earlier else ""),
+        f'<a id="{anchor(r.key)}"></a>{r.name}' + (" °" if r.earlier else ""),
         r.peer_name or NONE,
         _figure(r) + (" ⚠" if r.disturbed else ""),
         _target(r),
@@ -130,6 +148,11 @@ def _cells(r: Result) -> list[str]:
         _megabytes(r.ours_megabytes),
         _megabytes(r.peer_megabytes),
     ]
+
+
+def anchor(key: str) -> str:
+    """The anchor of a row in the page, for links from elsewhere."""
+    return re.sub(r"[\W_]+", "-", key).lower()
 
 
 def _target(r: Result) -> str:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
+sys.path.insert(0, str(Path(__file__).parent))
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("MERCER_MACHINE", "off")  # pages say the same wherever they are built
 
@@ -27,6 +28,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx-mathjax-offline",  # pages request nothing from elsewhere
     "sphinx_gallery.gen_gallery",
+    "draw_benchmarks",
 ]
 exclude_patterns = ["_build", "_templates"]
 templates_path = ["_templates"]
@@ -34,7 +36,7 @@ default_role = "code"
 nitpicky = False
 suppress_warnings = ["myst.header", "config.cache", "ref.python"]  # the types of parameters are words, not names
 
-myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_enable_extensions = ["dollarmath", "colon_fence", "attrs_inline"]
 myst_heading_anchors = 4
 
 autosummary_generate = True
@@ -133,9 +135,10 @@ def short(name: str) -> str:
 
 
 def as_pages(app: object, page: str, source: list[str]) -> None:
-    """Links to the scripts of the gallery, which a repository shows as files, lead to their pages on the site."""
+    """Links to the gallery's scripts, files in a repository, lead to pages of the site; anchors are known to Sphinx."""
     up = "../" * page.count("/")
     source[0] = re.sub(r"\]\((?:\.\./)+examples/(plot_\w+)\.py\)", rf"]({up}gallery/\1.rst)", source[0])
+    source[0] = re.sub(r'<a id="([\w-]+)"></a>', r"[]{#\1}", source[0])
 
 
 def setup(app: object) -> None:

@@ -161,8 +161,8 @@ def test_an_area_has_one_table_of_the_columns_that_it_fills(harness, report):
     assert page.count("How measured: 3 to 5 rounds. A note.\n") == 1
     headings = [line for line in page.splitlines() if line.startswith("| what")]
     assert headings == ["| what | figure | target |", "| what | figure | target | ours |"]
-    assert "| a | **2 ×** | ≥ 3 ×, **missed** |" in page
-    assert "| c\\|d |" in page
+    assert '| <a id="a"></a>a | **2 ×** | ≥ 3 ×, **missed** |' in page
+    assert '| <a id="c-d"></a>c\\|d |' in page
 
 
 def test_the_page_shows_the_stored_results(report):
@@ -200,7 +200,7 @@ def test_a_row_is_judged_by_the_best_of_its_own_run(harness, report, tmp_path, m
         written = json.loads(file.read_text(encoding="utf-8"))["results"]
         assert {one["key"]: (one["earlier"], one["disturbed"]) for one in written} == expected
     page = report.markdown(now)
-    lines = {key: line for key in keys for line in page.splitlines() if line.startswith(f"| {key} ")}
+    lines = {key: line for key in keys for line in page.splitlines() if line.startswith(f'| <a id="{key}"></a>')}
     assert ["⚠" in lines[key] for key in keys] == [True, False, slow]
     assert ["°" in lines[key] for key in keys] == [True, True, False]
 
@@ -279,6 +279,16 @@ def test_a_row_that_fails_is_said_and_the_others_go_on(harness, capsys):
 def test_the_page_has_its_markers(report):
     page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     assert 0 < page.find(report.BEGIN) < page.find(report.END)
+
+
+def test_figures_in_the_text_are_those_of_the_rows_that_they_lead_to(report):
+    run = report.read_json(ROOT / "docs" / "benchmarks.json")
+    for page in report.pages_with_figures(ROOT):
+        text = page.read_text(encoding="utf-8")
+        assert text == report.with_figures(text, run), page.name
+    key = report.anchor(run.results[0].key)
+    wrong = f"[1.5 ×](docs/benchmarks.md#{key}) faster"
+    assert report.with_figures(wrong, run) == f"[{run.results[0].value:.3g} ×](docs/benchmarks.md#{key}) faster"
 
 
 def test_the_usps_table_on_other_digits(harness):
