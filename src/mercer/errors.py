@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 __all__ = [
     "Cancelled",
     "CannotTrace",
+    "ClusterLost",
     "ConvergenceWarning",
     "IndefiniteKernelWarning",
     "InvalidInput",
@@ -89,6 +90,10 @@ class UnknownParameter(MercerError, TypeError, ValueError):
 
 class CannotTrace(MercerError, TypeError):
     """A formula uses something that symbolic tracing does not support; the formula is evaluated on arrays instead."""
+
+
+class ClusterLost(MercerError, RuntimeError):
+    """The workers, or the client that reaches them, were gone before the work was done."""
 
 
 class MemoryExceeded(MercerError, MemoryError):

@@ -3,9 +3,10 @@
 from mercer.gram.dense import dense
 from mercer.gram.operator import KernelOperator
 from mercer.gram.remainder import lost_when_centred
+from mercer.gram.sharded import ShardedOperator
 from mercer.kernels import evaluation
 
-__all__ = ["KernelOperator", "lost_when_centred"]
+__all__ = ["KernelOperator", "ShardedOperator", "lost_when_centred"]
 
 # Makes kernel(X, Z) run on the tile engine; kernels/ is on a lower floor and cannot import it.
 evaluation.set_engine(dense)

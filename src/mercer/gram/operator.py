@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -86,6 +86,10 @@ class KernelOperator(TiledOperator):
            [0.5698]])
     """
 
+    def __new__(cls, kernel: Any = None, X: Any = None, Z: Any = None, **_: Any) -> Self:
+        """An object of the subclass that `takes` the points, for points that are computed with elsewhere."""
+        return super().__new__(cls._of(X, Z))
+
     def __init__(
         self, kernel: Kernel | str, X: Array, Z: Array | None = None, *, dtype: DTypeLike | None = None
     ) -> None:
@@ -110,6 +114,15 @@ class KernelOperator(TiledOperator):
         self._plan: Any = None
         if entries == np.float64 and not self._holds(np.float64):
             raise not_held(kernel, self._sides)
+
+    @classmethod
+    def takes(cls, side: Any) -> bool:
+        """Whether this class computes with points of this kind, or with rows that become such points."""
+        return False
+
+    @classmethod
+    def _of(cls, *sides: Any) -> type[Self]:
+        return next((kind for kind in cls.__subclasses__() if any(map(kind.takes, sides))), cls)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a pickle; those of earlier versions have rows instead of points."""
@@ -310,7 +323,7 @@ class KernelOperator(TiledOperator):
         self, x: Points, z: Points | None, shape: tuple[int, int], dtype: DTypeLike, symmetric: bool
     ) -> KernelOperator:
         """The operator of the same kernel on points that were validated before."""
-        other = KernelOperator.__new__(KernelOperator)
+        other = KernelOperator.__new__(KernelOperator, self.kernel, x, z)
         other.kernel, other.x, other.z, other._plan = self.kernel, x, z, None
         Operator.__init__(other, shape, dtype, symmetric=symmetric)
         return other

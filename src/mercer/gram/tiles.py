@@ -18,7 +18,7 @@ from mercer.kernels import Kernel
 from mercer.kernels.symbolic.expression import Expression
 from mercer.points import Points
 
-__all__ = ["block_tiles", "multiply", "normal_product", "pieces", "program_bytes", "program_tiles"]
+__all__ = ["block_tiles", "multiply", "multiply_across", "normal_product", "pieces", "program_bytes", "program_tiles"]
 
 Array: TypeAlias = Any
 
@@ -139,6 +139,21 @@ def multiply(tiles: Tiles, V: Array, rows: int, work: float, symmetric: bool) ->
             j1 = min(j0 + width, m)
             tiles.multiply(i0, i1, j0, j1, v=V, out=out if symmetric else out[i0:i1], symmetric=symmetric)
             emit(TilesDone("tiles", i0 + (i1 - i0) * j1 // m, rows))
+    return out
+
+
+def multiply_across(tiles: Tiles, V: Array, split: int, work: float) -> Array:
+    """K V in float64 for a symmetric K without its diagonal blocks: of rows from `split` on with those before it.
+
+    Each pair is computed once. `split` is a multiple of the engine's row block.
+    """
+    m, r = V.shape
+    out = np.zeros((m, r))
+    height, width, _ = _piece(tiles.row_block, split, m - split, r, work, symmetric=True)
+    for i0 in range(0, split, height):
+        i1 = min(i0 + height, split)
+        for j0 in range(split, m, width):
+            tiles.multiply(i0, i1, j0, min(j0 + width, m), v=V, out=out, symmetric=True)
     return out
 
 

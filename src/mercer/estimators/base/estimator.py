@@ -18,6 +18,7 @@ from sklearn.utils.validation import (
 from mercer.atomic import Atomic
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.base.advice import advice, left_to_default
+from mercer.estimators.base.elsewhere import Elsewhere
 from mercer.estimators.base.expansion import Expansion
 from mercer.estimators.base.indefinite import not_finite, warn_if_indefinite
 from mercer.estimators.base.parameters import NamedParameters
@@ -38,6 +39,7 @@ from mercer.points import (
     take,
 )
 from mercer.schemas import COLUMNS, Check, Schema, Value
+from mercer.shards import is_dask, local, sharded
 from mercer.solvers import Solution, Status
 from mercer.solvers.choose import STORED_SHARE
 from mercer.ways.report import Report
@@ -55,7 +57,7 @@ class KernelSize(NamedTuple):
     fits_float32: bool
 
 
-class KernelEstimator(Atomic, NamedParameters):
+class KernelEstimator(Atomic, Elsewhere, NamedParameters):
     """scikit-learn's contract for an estimator with a `kernel` and a `memory` budget.
 
     `kernel` may be a Kernel, a name, an expression as text, or a callable; `kernel__gamma` and the like reach into it
@@ -175,6 +177,8 @@ class KernelEstimator(Atomic, NamedParameters):
 
     def _numbers(self, *data: Any, **options: Any) -> Any:
         """A table of numbers, and targets, as scikit-learn checks them."""
+        if is_dask(data[0]):
+            return self._of_dask(*data, **options)
         if isinstance(data[0], Points):
             return self._of_points(*data, **options)
         require_table(data[0], type(self).__name__)
@@ -196,6 +200,14 @@ class KernelEstimator(Atomic, NamedParameters):
         validate_data(self, rows, reset=reset, skip_check_array=True)
         return self._with_targets(rows, targets[0], options) if targets else rows
 
+    def _of_dask(self, X: Any, *targets: Any, reset: bool = True, **options: Any) -> Any:
+        """The rows of Dask's data, held by workers if there is a client and the kernel takes vectors, and targets."""
+        data = sharded(X, type(self).__name__) if self._space().vectors else local(X)
+        found = self._numbers(data, *map(local, targets), reset=reset, **options)
+        if isinstance(data, Points) and hasattr(X, "to_dask_array"):  # a data frame, whose columns have names
+            validate_data(self, X._meta, reset=reset, skip_check_array=True)
+        return found
+
     def _with_targets(self, X: Any, y: Any, options: dict[str, Any]) -> tuple[Any, Any]:
         """The rows, and the checked targets."""
         wanted = {name: options[name] for name in ("multi_output", "y_numeric") if name in options}
@@ -205,7 +217,7 @@ class KernelEstimator(Atomic, NamedParameters):
 
     def _as_objects(self, X: Any) -> Any:
         """Input that is not a table of numbers, in the form that the kernel reads."""
-        return self._as_kernel(self.kernel).as_objects(rows_of(X))
+        return self._as_kernel(self.kernel).as_objects(rows_of(local(X)))
 
     def _check_precomputed(self, K: Any) -> None:
         """A precomputed matrix must be a kernel's: square and symmetric. Its definiteness is the solver's to find."""

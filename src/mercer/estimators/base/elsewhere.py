@@ -1,0 +1,68 @@
+"""Estimators for rows that are elsewhere: Dask's arrays and data frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from functools import wraps
+from inspect import isfunction
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mercer.shards import ShardedPoints, is_dask, lazily, local
+
+__all__ = ["Elsewhere"]
+
+METHODS = ("predict", "decision_function", "predict_proba", "transform", "score_samples", "reconstruction_error")
+"""The methods whose outputs for Dask's data are arrays of Dask's."""
+
+
+class Elsewhere:
+    """An estimator that takes Dask's arrays and data frames, and gives arrays of Dask's for them.
+
+    `fit` computes where the rows are if there is a client, and otherwise computes the rows first. What a method of
+    `METHODS` gives for Dask's data is computed when asked. The methods of a subclass, and those that it inherits from
+    other classes, are wrapped when the subclass is defined.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name in METHODS:
+            owner = next((base for base in cls.__mro__ if name in vars(base)), Elsewhere)
+            if isfunction(vars(owner).get(name)) and (owner is cls or not issubclass(owner, Elsewhere)):
+                setattr(cls, name, _lazy(vars(owner)[name]))
+
+    def to_local(self) -> Self:
+        """The same model with all that it has in this process.
+
+        Examples
+        --------
+        >>> from mercer import KernelRidge
+        >>> KernelRidge("linear").fit([[1.0], [2.0]], [1.0, 2.0]).to_local().X_fit_
+        array([[1.],
+               [2.]])
+        """
+        model = copy(self)
+        model.__dict__ = {name: np.asarray(v) if isinstance(v, ShardedPoints) else v for name, v in vars(self).items()}
+        return model
+
+
+def _lazy(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method, which gives an array of Dask's for Dask's data."""
+
+    @wraps(method)
+    def lazy(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_dask(X):
+            return method(self, X, *args, **kwargs)
+        check_is_fitted(self)
+        if args or kwargs or not self._space().vectors:
+            return method(self, local(X), *args, **kwargs)
+        frame = hasattr(X, "to_dask_array")
+        validate_data(self, X._meta if frame else X, reset=False, skip_check_array=True)
+        model = self.to_local()
+        model.__dict__.pop("feature_names_in_", None)  # chunks are arrays, whose columns have no names
+        return lazily(method, model, X)
+
+    return lazy

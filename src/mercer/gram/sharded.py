@@ -1,0 +1,241 @@
+"""The kernel matrix of points in shards: workers compute products with its blocks, and this process adds them up.
+
+Each task computes the products with one block, of some rows and some columns, on one thread. Which blocks there are
+depends on the points and vectors only, and sums are added in the order of the blocks. So the results have the same bits
+on every cluster, and when a block is computed again because a worker died.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.gram import tiles as sweep
+from mercer.gram.inputs import narrowed
+from mercer.gram.operator import KernelOperator
+from mercer.kernels import Kernel
+from mercer.operators import Operator
+from mercer.points import Points
+from mercer.shards import Cluster, ShardedPoints, Shards, is_dask, sharded
+from mercer.shards.cluster import one_thread
+
+__all__ = ["ShardedOperator"]
+
+Array: TypeAlias = Any
+
+HERE = 1e8
+"""Matrices of up to so many entries are computed in this process, which takes less time than some tasks' messages."""
+TASK = 2e8
+"""The entries of a task of some shards with all other points: about a second on one thread."""
+FEWEST = 16
+"""Tasks for fewer entries than so many tasks have, so that small problems use all workers, too."""
+ROWS, BLOCKS = 12_500, (4, 64)
+"""Rows of a block of a symmetric matrix, and the fewest and the most such blocks. There is a task for each pair of
+blocks, of a quarter of a second at these rows and 20 columns. Four blocks are ten tasks, and 64 are 2080."""
+
+
+class ShardedOperator(KernelOperator):
+    """V ↦ K V with rows xᵢ, columns zⱼ, or both, in shards that the workers of a cluster hold.
+
+    Of a symmetric K each pair of points is computed once: a task computes the products with a block above the diagonal
+    and with its transpose. `rows`, `block` and `toarray` fetch the rows that they need and compute here.
+    """
+
+    @classmethod
+    def takes(cls, side: Any) -> bool:
+        return isinstance(side, ShardedPoints) or is_dask(side)
+
+    def __init__(self, kernel: Any, X: Any, Z: Any = None, **options: Any) -> None:
+        same = Z is X
+        X = sharded(X, "KernelOperator") if is_dask(X) else X
+        Z = X if same else sharded(Z, "KernelOperator") if is_dask(Z) else Z
+        super().__init__(kernel, X, Z, **options)
+
+    # ---- products ----------------------------------------------------------------------------------------------------
+
+    def _matmat(self, V: Array) -> Array:
+        if not self._elsewhere:
+            return self._here._matmat(V)
+        own, scale = narrowed(V, self.dtype)
+        out = np.zeros((self.shape[0], V.shape[1]))
+        if out.size:
+            self._add_products(own, out)
+        return np.ldexp(out, scale, out=out).astype(V.dtype, copy=False)
+
+    def _add_products(self, V: Array, out: Array) -> None:
+        if self.symmetric:
+            self._add_pairs(V, out)
+        elif isinstance(self.x, ShardedPoints):
+            parts, held = self._parts(self.x.shards, self.shape[1]), self._hold(self._others)
+            v = self._cluster.submit(_held, V)
+            tasks = [(_product, self.kernel, self.dtype, rows, held, v) for _, _, rows in parts]
+            for (first, last, _), sums in zip(parts, self._cluster.run(tasks), strict=True):
+                out[first:last] = sums
+        else:
+            assert isinstance(self.z, ShardedPoints)
+            parts, held = self._parts(self.z.shards, self.shape[0]), self._hold(self.x)
+            tasks = [(_product, self.kernel, self.dtype, held, rows, V[first:last]) for first, last, rows in parts]
+            for sums in self._cluster.run(tasks):
+                out += sums
+
+    def _add_pairs(self, V: Array, out: Array) -> None:
+        """K V for a symmetric K: first the blocks above the diagonal, which take twice as long as those on it."""
+        shards = self._sharded.shards
+        wanted = min(max(round(len(shards) / ROWS), BLOCKS[0]), BLOCKS[1])
+        parts = list(_groups(shards, min(wanted, len(shards.futures))))
+        vectors = [self._cluster.submit(_held, V[first:last]) for first, last, _ in parts]
+        own = self.kernel, self.dtype
+        pairs = [(i, j) for i in range(len(parts)) for j in range(i + 1, len(parts))]
+        tasks: list[tuple[Any, ...]] = []
+        tasks += [(_pair, *own, parts[i][2], parts[j][2], vectors[i], vectors[j]) for i, j in pairs]
+        tasks += [(_product, *own, rows, None, v) for (_, _, rows), v in zip(parts, vectors, strict=True)]
+        results = self._cluster.run(tasks)
+        for i, j in pairs:
+            upper, lower = next(results)
+            out[parts[i][0] : parts[i][1]] += upper
+            out[parts[j][0] : parts[j][1]] += lower
+        for (first, last, _), sums in zip(parts, results, strict=True):
+            out[first:last] += sums
+
+    def _normal_product(self, V: Array, weights: Array | None) -> Array:
+        if not self._elsewhere:
+            return self._here._normal_product(V, weights)
+        if self.symmetric or not isinstance(self.x, ShardedPoints):
+            return Operator._normal_product(self, V, weights)
+        held, v = self._hold(self._others), self._cluster.submit(_held, V)
+        tasks = [
+            (_normal_part, self.kernel, self.dtype, rows, held, v, None if weights is None else weights[first:last])
+            for first, last, rows in self._parts(self.x.shards, self.shape[1])
+        ]
+        out = np.zeros(V.shape)
+        for part in self._cluster.run(tasks):
+            out += part
+        return out.astype(V.dtype, copy=False)
+
+    def group_sums(
+        self, labels: Any, groups: int | None = None, weights: Any = None, columns: Any = None
+    ) -> NDArray[np.float64]:
+        if not self._elsewhere:
+            return self._here.group_sums(labels, groups, weights, columns)
+        return Operator.group_sums(self, labels, groups, weights, columns)
+
+    @property
+    def has_fast_matmul(self) -> bool:
+        """Whether workers make the entries of products, so that solvers do not store entries here instead."""
+        return self._elsewhere
+
+    @cached_property
+    def _elsewhere(self) -> bool:
+        """Whether workers compute the products."""
+        held = [
+            side for side in self._sides if isinstance(side, ShardedPoints)
+        ]  # none for dask arrays without a client
+        small = self.shape[0] * self.shape[1] <= HERE and all(side.shards.affordable for side in held)
+        return bool(held) and not small
+
+    # ---- what is computed here ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def _here(self) -> KernelOperator:
+        """The same operator on rows in this process."""
+        z = None if self.z is None else _fetched(self.z)
+        return self._like(_fetched(self.x), z, self.shape, self.dtype, self.symmetric)
+
+    def _plan_for(self, rows: NDArray[np.intp] | None, columns: NDArray[np.intp] | None) -> Any:
+        fetched = all(side.shards.affordable for side in self._sides if isinstance(side, ShardedPoints))
+        if fetched or (rows is None and columns is None):
+            return self._here._plan_for(rows, columns)
+        return super()._plan_for(rows, columns)
+
+    def _in_full_plan(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> bool:
+        return False
+
+    def _rows_times(self, index: NDArray[np.intp], V: Array) -> Array:
+        return self._here._rows_times(index, V)
+
+    def release(self) -> None:
+        self._plan = None
+        self.__dict__.pop("_here", None)
+
+    @cached_property
+    def copies(self) -> int:
+        """0: workers make the copies for products, and free them with the task."""
+        return 0
+
+    # ---- tasks -------------------------------------------------------------------------------------------------------
+
+    @property
+    def _sharded(self) -> ShardedPoints:
+        return next(side for side in self._sides if isinstance(side, ShardedPoints))
+
+    @property
+    def _cluster(self) -> Cluster:
+        return self._sharded.shards.cluster
+
+    def _hold(self, side: Points) -> Any:
+        """The other side's rows, as each task reads them: a future, or the futures of all shards."""
+        if isinstance(side, ShardedPoints):
+            return side.shards.futures
+        return self._cluster.submit(_held, side.rows)
+
+    @staticmethod
+    def _parts(shards: Shards, others: int) -> list[tuple[int, int, list[Any]]]:
+        """Runs of shards, so many that a task takes about a second, but at least `FEWEST` tasks."""
+        wanted = max(len(shards) * others / TASK, FEWEST)
+        return list(_groups(shards, int(min(wanted, len(shards.futures)))))
+
+
+def _groups(shards: Shards, count: int) -> Iterator[tuple[int, int, list[Any]]]:
+    """The first row, the row after the last, and the futures of `count` runs of shards."""
+    edges = np.linspace(0, len(shards.futures), count + 1).astype(int)
+    for a, b in pairwise(edges.tolist()):
+        yield int(shards.starts[a]), int(shards.starts[b]), shards.futures[a:b]
+
+
+def _fetched(side: Points) -> Points:
+    return side.run(0, len(side)) if isinstance(side, ShardedPoints) else side
+
+
+# ---- what workers do: each function gets arrays, or lists of the arrays of shards ------------------------------------
+
+
+def _held(value: Any) -> Any:
+    """The value: a task, not scattered data, because the scheduler can run it again."""
+    return value
+
+
+def _joined(rows: Any) -> Any:
+    if isinstance(rows, list):
+        return rows[0] if len(rows) == 1 else np.concatenate(rows)
+    return rows
+
+
+def _block(kernel: Kernel, dtype: Any, x: Any, z: Any | None) -> KernelOperator:
+    return KernelOperator(kernel, _joined(x), None if z is None else _joined(z), dtype=dtype)
+
+
+def _product(kernel: Kernel, dtype: Any, x: Any, z: Any | None, V: Array) -> Array:
+    """K(x, z) V, in float64."""
+    with one_thread():
+        K = _block(kernel, dtype, x, z)
+        return sweep.multiply(K._tiles(), V, K.shape[0], K._work(V.shape[1]), K.symmetric)
+
+
+def _pair(kernel: Kernel, dtype: Any, x: Any, z: Any, V: Array, U: Array) -> tuple[Array, Array]:
+    """K(x, z) U and K(z, x) V with each entry computed once."""
+    with one_thread():
+        split = sum(map(len, x))
+        K = _block(kernel, dtype, [*x, *z], None)
+        out = sweep.multiply_across(K._tiles(), np.concatenate([V, U]), split, K._work(V.shape[1]))
+        return out[:split], out[split:]
+
+
+def _normal_part(kernel: Kernel, dtype: Any, x: Any, z: Any, V: Array, weights: Array | None) -> Array:
+    """K(x, z)ᵀ diag(w) K(x, z) V."""
+    with one_thread():
+        return _block(kernel, dtype, x, z)._normal_product(V, weights)

@@ -1,0 +1,12 @@
+"""Shards: the rows of Dask's arrays and data frames, held and computed with by the workers of a cluster."""
+
+from mercer.shards.cluster import Cluster
+from mercer.shards.lazy import lazily
+from mercer.shards.points import ShardedPoints, Shards
+from mercer.shards.reading import is_dask, local, sharded
+
+__all__ = ["Cluster", "ShardedPoints", "Shards", "is_dask", "lazily", "local", "sharded"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

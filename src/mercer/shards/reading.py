@@ -1,0 +1,97 @@
+"""Shards from Dask's arrays and data frames. Nothing of Dask is imported before the caller has imported it."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from mercer.engine.opcodes import ROW_BLOCK
+from mercer.errors import InvalidInput, message
+from mercer.shards.cluster import Cluster
+from mercer.shards.points import ShardedPoints, Shards, kind_of
+
+__all__ = ["is_dask", "local", "sharded"]
+
+SHARD = 32 * ROW_BLOCK
+"""Rows of a shard. Tasks take runs of shards."""
+MOST = 1024
+"""The most shards: those of more rows are larger."""
+
+
+def is_dask(X: object) -> bool:
+    """Whether X is an array, a data frame or a series of Dask's.
+
+    >>> is_dask(np.ones(3))
+    False
+    """
+    return "dask" in sys.modules and type(X).__module__.startswith("dask") and hasattr(X, "__dask_graph__")
+
+
+def local(X: Any) -> Any:
+    """X in this process: an array of Dask's is computed, anything else returned unchanged."""
+    return X.compute() if is_dask(X) else X
+
+
+def sharded(X: Any, who: str) -> Any:
+    """X as points whose rows the workers of the current client hold; without a client, its rows in this process.
+
+    Raises
+    ------
+    InvalidInput
+        If X has no rows or is not a table.
+    """
+    client = _client()
+    if client is None:
+        return local(X)
+    table = X.to_dask_array(lengths=True) if hasattr(X, "to_dask_array") else X
+    if table.ndim != 2:
+        do = "give one of two dimensions, (rows, columns)"
+        raise InvalidInput(message(who, f"a dask array of {table.ndim} dimension{'s' * (table.ndim != 1)}", do))
+    if table.dtype.kind not in "fbiu":
+        given = f"a dask {'data frame' if table is not X else 'array'} of dtype {table.dtype}"
+        raise InvalidInput(message(who, given, "give numbers: encode or leave out the other columns"))
+    if np.isnan(table.shape).any():
+        table.compute_chunk_sizes()
+    if 0 in table.shape:
+        given = f"a dask array of shape {tuple(int(size) for size in table.shape)}"
+        raise InvalidInput(message(who, given, "give at least one row and one column"))
+    return _points(Cluster(client), table)
+
+
+def _points(cluster: Cluster, table: Any) -> ShardedPoints:
+    from distributed import futures_of
+
+    n, columns = (int(size) for size in table.shape)
+    starts = boundaries(n, sum(size > 0 for size in table.chunks[0]))
+    kind = kind_of(table.dtype)
+    table = table.astype(kind).rechunk({0: tuple(np.diff(starts).tolist()), 1: -1})
+    held = cluster.client.persist(table)
+    by_key = {future.key: future for future in futures_of(held)}
+    futures = [by_key[key] for row in held.__dask_keys__() for key in row]
+    return ShardedPoints(Shards(cluster, futures, starts, columns, kind), kind)
+
+
+def boundaries(n: int, chunks: int) -> Any:
+    """The first row of each shard, and n: at least as many shards as chunks, of a multiple of the engine's rows.
+
+    They depend on the data alone and not on the cluster, and so do the bits of what is computed.
+
+    >>> boundaries(50_000, 1).tolist()
+    [0, 5568, 11136, 16704, 22272, 27840, 33408, 38976, 44544, 50000]
+    """
+    count = min(max(-(-n // SHARD), min(chunks, -(-n // ROW_BLOCK))), MOST)
+    rows = -(-n // (count * ROW_BLOCK)) * ROW_BLOCK
+    return np.append(np.arange(0, n, rows), n)
+
+
+def _client() -> Any:
+    """The current client; None without one."""
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return None
+    try:
+        return distributed.default_client()
+    except ValueError:
+        return None
