@@ -138,6 +138,7 @@ def as_pages(app: object, page: str, source: list[str]) -> None:
     """Links to the gallery's scripts, files in a repository, lead to pages of the site; anchors are known to Sphinx."""
     up = "../" * page.count("/")
     source[0] = re.sub(r"\]\((?:\.\./)+examples/(plot_\w+)\.py\)", rf"]({up}gallery/\1.rst)", source[0])
+    source[0] = source[0].replace("](../examples)", "](gallery/index.rst)")
     source[0] = re.sub(r'<a id="([\w-]+)"></a>', r"[]{#\1}", source[0])
 
 

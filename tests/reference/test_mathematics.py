@@ -52,6 +52,11 @@ def test_every_reference_test_is_on_the_page():
             assert f"{file.stem.removeprefix('test_chapter_')}::{test}`" in PAGE, test
 
 
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"\]\(\.\./examples/(\w+\.py)\)", PAGE))))
+def test_gallery_pages_exist(name):
+    assert (HERE.parents[1] / "examples" / name).is_file()
+
+
 @pytest.mark.parametrize("equation", BOXED)
 def test_boxed_equations_are_on_the_page(equation):
     assert f"**{equation}**" in PAGE
