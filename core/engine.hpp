@@ -20,9 +20,10 @@ struct DistanceSpec {
     const double* origin;                  // null is 0
     const void *row_norms, *column_norms;  // squared, of rows less the origin, in the type of the plan
     double rounding;                       // a distance has an error of at most this times the sum of its norms
-    double promise;                        // how large its relative error may be, or the error of e^(-rate s)
-    // The smallest and the largest rate of the terms e^(-rate s) of the kernel; 0 and infinity if it has other terms.
-    double slow, fast;
+    double promise;                        // how large its relative error may be, or the error of the kernel
+    // The kernel's derivative is at most fast (1 + root slow s)^(-1/root), or fast e^(-slow s) if root is 0. If it has
+    // no such bound, slow is 0 and fast infinite.
+    double slow, fast, root;
 };
 
 struct PairingSpec {

@@ -37,14 +37,14 @@ struct Parts {
     }
 
     void add_norms(const DistanceArgument& argument, bool is_double, int64_t rows, int64_t columns) {
-        const auto& [at, origin, row_norms, column_norms, rounding, promise, slow, fast] = argument;
+        const auto& [at, origin, row_norms, column_norms, rounding, promise, slow, fast, root] = argument;
         require(at >= 0 && size_t(at) < pairings.size() && pairings[size_t(at)].kind == kSqdist,
                 "norms belong to squared distances only");
         const double* moved_by = at_origin(origin, size_t(pairings[size_t(at)].depth));
         for (auto [norm, length] : {std::pair{&row_norms, rows}, std::pair{&column_norms, columns}})
             require(has_type(*norm, is_double) && norm->ndim() == 1 && int64_t(norm->shape(0)) == length,
                     "norms do not fit the plan");
-        norms.push_back({moved_by, row_norms.data(), column_norms.data(), rounding, promise, slow, fast});
+        norms.push_back({moved_by, row_norms.data(), column_norms.data(), rounding, promise, slow, fast, root});
         pairings[size_t(at)].norms = &norms.back();
     }
 

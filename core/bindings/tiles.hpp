@@ -12,8 +12,8 @@ namespace mercer {
 
 using Vector = Array<const double, 1>;
 using PairingArgument = std::tuple<int, Input, Input, std::optional<Vector>>;  // kind, a, b, origin
-// (which pairing, origin, row norms, column norms, rounding, promise, slow, fast)
-using DistanceArgument = std::tuple<int, std::optional<Vector>, Input, Input, double, double, double, double>;
+// (which pairing, origin, row norms, column norms, rounding, promise, slow, fast, root)
+using DistanceArgument = std::tuple<int, std::optional<Vector>, Input, Input, double, double, double, double, double>;
 using OperandArgument = std::tuple<int, int>;
 using InstructionArgument = std::tuple<int, int, OperandArgument, OperandArgument, OperandArgument, double, double>;
 

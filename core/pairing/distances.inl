@@ -2,9 +2,10 @@
 //
 // Let A = |x|² + |z|² for rows less a common origin. Then s = A - 2<x, z> has an error of r A, some roundings of A. A
 // panel of rows against a panel of columns is accepted if the error of each s is within the promise p, with the A of
-// its own pair: if r A <= p s, or, for a kernel e^(-rate s), if rate e^(-rate s) r A <= p. The latter holds for all s
-// if rate r A <= p for the largest A. Otherwise we take differences of the original rows, because rows less a rounded
-// origin are other rows. If many panels need differences, all use them.
+// its own pair: if r A <= p s, or, for a kernel whose derivative is at most fast (1 + root slow s)^(-1/root), which is
+// fast e^(-slow s) for root = 0, if this times r A is at most p. The latter holds for all s if fast r A <= p for the
+// largest A. Otherwise we take differences of the original rows, because rows less a rounded origin are other rows. If
+// many panels need differences, all use them.
 
 template <class T>
 class ByNorms {
@@ -24,16 +25,17 @@ class ByNorms {
     // Whether some distances may need differences.
     bool checked() const { return checked_; }
 
-    // Adds the last features, to `out` if `add`, and finishes the distances. Returns whether they are accurate enough.
-    bool pair(const T* a, const T* b, int depth, int64_t i, int64_t j, T* out, int stride, bool add) const {
+    // Adds the last features to the dot products in `from`, if it is not null, and finishes the distances. Returns
+    // whether they are accurate enough.
+    bool pair(const T* a, const T* b, int depth, int64_t i, int64_t j, const T* from, T* out, int stride) const {
         const T *row = row_.get() + i, *column = column_.get() + j;
         const double size = double(row_most_[i / M]) + double(column_most_[j / N]);
         if (!checked_ || within(size)) {
-            distance_kernel<false, T>(a, b, depth, out, stride, add, row, column, T(0));
+            distance_kernel<false, T>(a, b, depth, from, out, stride, row, column, T(0));
             return true;
         }
         if (!(size < double(kHuge))) return false;  // an overflow has no error bound
-        return distance_kernel<true, T>(a, b, depth, out, stride, add, row, column, share_[i / M]) >= bound_[i / M];
+        return distance_kernel<true, T>(a, b, depth, from, out, stride, row, column, share_[i / M]) >= bound_[i / M];
     }
 
    private:
@@ -41,17 +43,19 @@ class ByNorms {
 
     bool within(double size) const { return level_ * size <= 1; }
 
-    // The least that s - share A must be in a panel of rows: 0 for r A <= p s. The condition of e^(-slow s) is
-    // slow s >= log(level A). The tangent of the logarithm at a usual A is above it for all A. We take the condition
-    // that asks for less. The second r A allows for the roundings of the comparison.
+    // The least that s - share A must be in a panel of rows: 0 for r A <= p s. The condition of the derivative is
+    // slow s >= ((level A)^root - 1) / root, the logarithm of level A for root = 0. Its tangent at a usual A is above
+    // it for all A. We take the condition that asks for less. The second r A allows for the roundings of the
+    // comparison.
     void set_bounds(const DistanceSpec& s, int64_t panels, double columns) {
         share_.reset(panels), bound_.reset(panels);
         for (int64_t p = 0; p < panels; ++p) {
             const double usual = double(row_most_[p]) + columns, always = s.rounding / (s.rounding + s.promise);
-            const double far = __builtin_log(level_ * usual) / s.slow;
+            const double grown = __builtin_pow(level_ * usual, s.root), slope = grown / (s.slow * usual);
+            const double far = (s.root > 0 ? (grown - 1) / s.root : __builtin_log(level_ * usual)) / s.slow;
             const bool falls = s.slow > 0 && far < always * usual;  // false where something is infinite or no number
-            share_[p] = T(falls ? 2 * s.rounding + 1 / (s.slow * usual) : always);
-            bound_[p] = T(falls ? far - 1 / s.slow : 0.0);
+            share_[p] = T(falls ? 2 * s.rounding + slope : always);
+            bound_[p] = T(falls ? far - slope * usual : 0.0);
         }
     }
 
@@ -77,7 +81,7 @@ class ByNorms {
         return most;
     }
 
-    double level_ = 0;  // rate r / p
+    double level_ = 0;  // fast r / p
     bool checked_ = false;
     Buffer<T> row_, column_, row_most_, column_most_, share_, bound_;
 };

@@ -30,10 +30,11 @@ MERCER_INLINE Vec<T> accumulate(Vec<T> sum, T a, Vec<T> b) {
 template <class T>
 constexpr int kChunk = sizeof(T) == 4 ? 64 : 256;
 
-// finish(s0, s1) may change the sums over all features before they are stored.
+// Adds to the sums in `from`, if it is not null. finish(s0, s1) may change the sums over all features before they are
+// stored.
 template <int kind, class T, class Finish>
-MERCER_INLINE void reduce(const T* __restrict a, const T* __restrict b, int depth, T* __restrict c, int stride,
-                          bool add, Finish finish) {
+MERCER_INLINE void reduce(const T* __restrict a, const T* __restrict b, int depth, const T* from, T* c, int stride,
+                          Finish finish) {
     constexpr int W = Simd<T>::W, M = kPanelRows;
     const auto run = [&](int features, bool last) __attribute__((always_inline)) {
         Vec<T> s0[M], s1[M];
@@ -47,9 +48,9 @@ MERCER_INLINE void reduce(const T* __restrict a, const T* __restrict b, int dept
                 s1[i] = accumulate<kind, T>(s1[i], a[i], b1);
             }
         }
-        if (add) {
+        if (from) {
 #pragma GCC unroll 16
-            for (int i = 0; i < M; ++i) s0[i] += load(c + i * stride), s1[i] += load(c + i * stride + W);
+            for (int i = 0; i < M; ++i) s0[i] += load(from + i * stride), s1[i] += load(from + i * stride + W);
         }
         if (last) finish(s0, s1);
 #pragma GCC unroll 16
@@ -57,25 +58,25 @@ MERCER_INLINE void reduce(const T* __restrict a, const T* __restrict b, int dept
     };
     if (depth > kChunk<T>) {
         const int runs = (depth - 1) / kChunk<T> + 1, each = (depth + runs - 1) / runs;
-        for (; depth > each; depth -= each, add = true) run(each, false);
+        for (; depth > each; depth -= each, from = c) run(each, false);
     }
     run(depth, true);
 }
 
 template <int kind, class T>
-__attribute__((noinline)) void micro_kernel(const T* a, const T* b, int depth, T* c, int stride, bool add) {
-    reduce<kind, T>(a, b, depth, c, stride, add, [](Vec<T>*, Vec<T>*) {});
+__attribute__((noinline)) void micro_kernel(const T* a, const T* b, int depth, const T* from, T* c, int stride) {
+    reduce<kind, T>(a, b, depth, from, c, stride, [](Vec<T>*, Vec<T>*) {});
 }
 
 // Squared distances s = max(0, row + column - 2 <a, b>) by the squared norms of their rows. Returns the smallest
 // s - share (row + column) before the maximum with 0 if `checked`, otherwise 0.
 template <bool checked, class T>
-__attribute__((noinline)) T distance_kernel(const T* a, const T* b, int depth, T* c, int stride, bool add, const T* row,
-                                            const T* column, T share) {
+__attribute__((noinline)) T distance_kernel(const T* a, const T* b, int depth, const T* from, T* c, int stride,
+                                            const T* row, const T* column, T share) {
     constexpr int W = Simd<T>::W, M = kPanelRows;
     const Vec<T> zero{};
     Vec<T> least = zero;
-    reduce<kDot, T>(a, b, depth, c, stride, add, [&](Vec<T>* s0, Vec<T>* s1) {
+    reduce<kDot, T>(a, b, depth, from, c, stride, [&](Vec<T>* s0, Vec<T>* s1) {
         const Vec<T> n0 = load(column), n1 = load(column + W);
         if (checked) least = splat<T>(T(3e38));
 #pragma GCC unroll 16
@@ -93,7 +94,7 @@ __attribute__((noinline)) T distance_kernel(const T* a, const T* b, int depth, T
 }
 
 template <class T>
-using MicroKernel = void (*)(const T*, const T*, int, T*, int, bool);
+using MicroKernel = void (*)(const T*, const T*, int, const T*, T*, int);
 
 template <class T>
 MicroKernel<T> micro_kernel_for(int kind) {

@@ -26,6 +26,7 @@ struct PackedPairing {
     Buffer<T> a, b;  // [panel][k][row], [panel][k][column]
     bool by_norms = false;
     ByNorms<T> norms;
+    int dots = -1;               // the pairing whose dot products are those of these rows; -1: none
     Buffer<T> given_a, given_b;  // rows for differences, where they are not a and b
 };
 
@@ -154,7 +155,16 @@ class Strips {
             any_blocked_ |= q.blocked;
             depth += q.blocked ? kMaxDepth / int64_t(sizeof(T)) : s.depth;
         }
+        for (int i = 0; i < pairings_; ++i)
+            for (int k = 0; k < pairings_; ++k)
+                if (has_dots(p.pairing[k], p.pairing[i]) && pairing_[i].by_norms && !pairing_[i].blocked)
+                    pairing_[i].dots = k;
         return depth;
+    }
+
+    // Whether the dot products d are of the same rows as the distances s.
+    static bool has_dots(const PairingSpec& d, const PairingSpec& s) {
+        return d.kind == kDot && s.norms && !s.norms->origin && d.a.at == s.a.at && d.b.at == s.b.at;
     }
 
     void pack_sides(const PairingSpec& s, const double* origin, Buffer<T>& a, Buffer<T>& b) const {
@@ -186,8 +196,8 @@ class Strips {
         int64_t close = 0;
         for (int64_t t = 0; t < samples; ++t) {
             const int64_t i = next(across) * M, j = next(along) * N;
-            close += !q.norms.pair(q.a.get() + i * q.depth, q.b.get() + j * q.depth, int(q.depth), i, j, out.get(), N,
-                                   false);
+            close += !q.norms.pair(q.a.get() + i * q.depth, q.b.get() + j * q.depth, int(q.depth), i, j, nullptr,
+                                   out.get(), N);
         }
         return 3 * close > samples;
     }
@@ -210,14 +220,15 @@ class Strips {
 
     // ---- one strip --------------------------------------------------------------------------------------------------
 
-    // Adds the features [k, k + length) of a panel of rows against a panel of columns; after the last ones, finishes
-    // the pairing.
-    void pair(const PackedPairing<T>& q, int64_t i, int64_t j, int64_t k, int64_t length, T* out) const {
+    // Adds the features [k, k + length) of a panel of rows against a panel of columns to the sums in `from`; after the
+    // last ones, finishes the pairing.
+    void pair(const PackedPairing<T>& q, int64_t i, int64_t j, int64_t k, int64_t length, const T* from, T* out) const {
         const T *a = q.a.get() + i * q.depth + k * M, *b = q.b.get() + j * q.depth + k * N;
-        if (!q.by_norms || k + length < q.depth) return q.kernel(a, b, int(length), out, int(stride_), k > 0);
-        if (q.norms.pair(a, b, int(length), i, j, out, int(stride_), k > 0)) return;
+        if (!q.by_norms || k + length < q.depth) return q.kernel(a, b, int(length), from, out, int(stride_));
+        if (q.norms.pair(a, b, int(length), i, j, from, out, int(stride_))) return;
         const Buffer<T>&x = q.given_a.get() ? q.given_a : q.a, &z = q.given_b.get() ? q.given_b : q.b;
-        micro_kernel<kSqdist, T>(x.get() + i * q.depth, z.get() + j * q.depth, int(q.depth), out, int(stride_), false);
+        micro_kernel<kSqdist, T>(x.get() + i * q.depth, z.get() + j * q.depth, int(q.depth), nullptr, out,
+                                 int(stride_));
     }
 
     // The first column of the tile at column j that a panel of rows needs.
@@ -235,9 +246,10 @@ class Strips {
             const int64_t blocks = ceil_div(q.depth, most), step = ceil_div(q.depth, blocks);
             for (int64_t k = 0; k < q.depth; k += step)
                 for (int64_t i = top; i < bottom; i += M)
-                    for (int64_t c = first_column<upper>(i, j, columns); c < columns; c += N)
-                        pair(q, i, j + c, k, min64(step, q.depth - k),
-                             s.tall.get() + (p * kTallRows + i - top) * stride_ + c);
+                    for (int64_t c = first_column<upper>(i, j, columns); c < columns; c += N) {
+                        T* out = s.tall.get() + (p * kTallRows + i - top) * stride_ + c;
+                        pair(q, i, j + c, k, min64(step, q.depth - k), k ? out : nullptr, out);
+                    }
         }
     }
 
@@ -251,8 +263,13 @@ class Strips {
             const PackedPairing<T>& q = pairing_[p];
             if (q.blocked)
                 s.reg[p] = s.tall.get() + (p * kTallRows + offset) * stride_ + from;
-            else
-                for (int64_t c = 0; c < columns; c += N) pair(q, i, j + c, 0, q.depth, s.reg[p] + c);
+            else if (q.dots < 0)
+                for (int64_t c = 0; c < columns; c += N) pair(q, i, j + c, 0, q.depth, nullptr, s.reg[p] + c);
+        }
+        for (int p = 0; p < pairings_; ++p) {
+            const PackedPairing<T>& q = pairing_[p];
+            if (q.dots >= 0)
+                for (int64_t c = 0; c < columns; c += N) pair(q, i, j + c, q.depth, 0, s.reg[q.dots] + c, s.reg[p] + c);
             if (q.by_norms && has_self_pairs_) zero_self_pairs(s.reg[p], i, j, columns);
         }
         for (int v = 0; v < row_values_; ++v)

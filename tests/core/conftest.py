@@ -53,7 +53,7 @@ class Plan:
     constants: list[float]
     self_pairs: Any = None
     norms: Any = ()
-    """Of each pairing by norms: its place, the origin, `rounding`, `promise`, `slow` and `fast`."""
+    """Of each pairing by norms: its place, the origin, `rounding`, `promise`, `slow`, `fast` and `root`."""
 
     def tiles(self, isa: str) -> Any:
         return self._build(ENGINE.Tiles, self.dtype, isa)

@@ -76,17 +76,18 @@ def test_distances_by_norms(make_plan, full, isa, dtype, depth, apart):
     A, B = (rng.standard_normal((k, depth)) + apart * (np.arange(k) < k // 2)[:, None] for k in (n, m))
     B[:9] = A[:9]
     rounding = 8 * np.finfo(dtype).eps
-    for slow, fast, gamma in ((0.0, np.inf, None), (0.5, 0.5, 0.5), (1e-9, 1e-9, 1e-9)):
-        norms = [(0, B.mean(axis=0), rounding, 2 * rounding, slow, fast)]
+    for slow, fast, root in ((0.0, np.inf, 0.0), (0.5, 0.5, 0.0), (1e-9, 1e-9, 0.0), (1.0, 0.5, 0.5), (2.0, 1.0, 0.5)):
+        norms = [(0, B.mean(axis=0), rounding, 2 * rounding, slow, fast, root)]
         plan = make_plan(dtype, n, m, program=[], pairings=[(int(Pairing.SQDIST), A, B)], norms=norms)
         exact = reference.PAIRINGS[Pairing.SQDIST](*(rows.astype(dtype).astype(float) for rows in (A, B)))
         for tiles in (plan.tiles(isa), plan.twin(dtype)):
             D = full(tiles, n, m, dtype)
-            if gamma is None:
+            if not slow:
                 np.testing.assert_allclose(D, exact, rtol=4 * rounding)
                 assert (np.diag(D)[:9] == 0).all()
             else:
-                np.testing.assert_allclose(np.exp(-gamma * D), np.exp(-gamma * exact), rtol=0, atol=4 * rounding)
+                found, true = (1 / (1 + fast * s) if root else np.exp(-fast * s) for s in (D, exact))
+                np.testing.assert_allclose(found, true, rtol=0, atol=4 * rounding)
 
 
 def test_a_row_is_at_no_distance_from_itself(make_plan, full, isa, dtype):
@@ -94,7 +95,7 @@ def test_a_row_is_at_no_distance_from_itself(make_plan, full, isa, dtype):
     rng, (n, m) = np.random.default_rng(3), (61, 150)
     A, B, self_pairs = rng.standard_normal((n, 20)), rng.standard_normal((m, 20)), rng.permutation(m)[:n]
     self_pairs[::7] = -1
-    parts = {"pairings": [(int(Pairing.SQDIST), A, B)], "norms": [(0, 0.0, 1e-7, 1e-6, 1e-9, 1e-9)], "program": []}
+    parts = {"pairings": [(int(Pairing.SQDIST), A, B)], "norms": [(0, 0.0, 1e-7, 1e-6, 1e-9, 1e-9, 0.0)], "program": []}
     free, pinned = (make_plan(dtype, n, m, self_pairs=given, **parts) for given in (None, self_pairs))
     expected = full(free.tiles(isa), n, m, dtype)
     expected[np.flatnonzero(self_pairs >= 0), self_pairs[self_pairs >= 0]] = 0.0

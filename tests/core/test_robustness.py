@@ -140,6 +140,7 @@ def good_arguments(dtype=np.float64):
 def good_norms(dtype=np.float64, **changes):
     parts = {"at": 0, "origin": np.ones(3), "row": np.ones(5, dtype)}
     parts |= {"column": np.ones(7, dtype), "rounding": 1e-7, "promise": 1e-6, "slow": 0.0, "fast": np.inf}
+    parts["root"] = 0.0
     return tuple((parts | changes).values())
 
 

@@ -197,6 +197,20 @@ def test_equal_rows_of_two_arrays(each_isa, dtype):
         assert np.linalg.eigvalsh(Gaussian(gamma=0.5 / d)(X).astype(float)).min() > -1e-5
 
 
+def test_distances_by_the_dot_products_of_another_pairing(each_isa, dtype):
+    """A sum has the bits of its parts, also where distances are differences, or of rows less an origin or seen."""
+    for d, kind, size in ((17, "column", 1.0), (40, "two", 30.0), (40, "far", 30.0), (2500, "two", 3.0)):
+        X = rows(kind, 70, d, size, dtype)
+        for gaussian in (Gaussian(gamma=0.5 / d), Gaussian(gamma=0.5 / d).on(range(1, d))):
+            for _ in each_isa():
+                found, parts = (
+                    [KernelOperator(k, X, Z).toarray() for Z in (None, X[9:])] for k in (gaussian + Linear(), gaussian)
+                )
+                linear = [KernelOperator(Linear(), X, Z).toarray() for Z in (None, X[9:])]
+                for whole, left, right in zip(found, parts, linear, strict=True):
+                    np.testing.assert_array_equal(whole, left + right)
+
+
 def test_huge_rows_beside_small_ones(each_isa, dtype):
     huge = 0.01 * np.finfo(dtype).max ** 0.5
     X = np.zeros((30, 40), dtype)

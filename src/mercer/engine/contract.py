@@ -42,9 +42,10 @@ class NormAccuracy:
     rounding : float
         The error of such a distance, as a share of the sum of the two squared norms.
     promise : float
-        The relative error that a distance s may have, and the absolute error that e^(−γs) may have.
-    slow, fast : float
-        If the program reads the distance in terms e^(−γs) only, the smallest and the largest γ; else 0 and infinity.
+        The relative error that a distance s may have, and the absolute error that the kernel may have.
+    slow, fast, root : float
+        The kernel's derivative is at most fast·(1 + root·slow·s)^(−1/root), or fast·e^(−slow·s) if root is 0. If no
+        such bound is known, slow is 0 and fast infinite.
     """
 
     origin: Array | None
@@ -52,6 +53,7 @@ class NormAccuracy:
     promise: float
     slow: float = 0.0
     fast: float = np.inf
+    root: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -197,7 +199,7 @@ LOOPS = tuple(Engine.__annotations__)
 def parts(program: TileProgram, x: TileRows, z: TileRows, self_pairs: Array | None) -> dict[str, Any]:
     """The arguments of `Tiles`, which have the same names in both engines."""
     norms = [
-        (at, norms.origin, x.norms[at], z.norms[at], norms.rounding, norms.promise, norms.slow, norms.fast)
+        (at, norms.origin, x.norms[at], z.norms[at], norms.rounding, norms.promise, norms.slow, norms.fast, norms.root)
         for at, norms in enumerate(one.norms for one in program.pairings)
         if norms is not None
     ]

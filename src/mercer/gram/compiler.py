@@ -88,13 +88,13 @@ def _walk(expression: Expression) -> list[Expression]:
 # ---- the accuracy that squared distances need -----------------------------------------------------------------------
 
 
-def _rates(expression: Expression) -> dict[Expression, tuple[float, float]]:
-    """The smallest and the largest γ for each squared distance s that the formula reads only in terms e^(−γs).
+def _rates(expression: Expression) -> dict[Expression, tuple[float, float, float]]:
+    """Slow, fast and root for each squared distance s that the formula reads only in terms e^(−γs) and (1 + γs)^(−a).
 
-    An error δ of s changes such a term by at most γδe^(−γs), and sums and products with other kernels by no more.
-    Other functions of s, such as a root, may need all its digits.
+    An error δ of s changes such a term by at most fast·δ·(1 + root·slow·s)^(−1/root), and sums and products with other
+    kernels by no more. Other functions of s, such as a root, may need all its digits.
     """
-    found: dict[Expression, list[float]] = {}
+    found: dict[Expression, list[tuple[float, float, float]]] = {}
     exact: set[Expression] = set()
     seen: set[Expression] = set()
     waiting = [expression]
@@ -103,16 +103,31 @@ def _rates(expression: Expression) -> dict[Expression, tuple[float, float]]:
         if e in seen:
             continue
         seen.add(e)
-        scale, inner, shift = affine(e.args[0]) if e.op == "exp" else (0.0, e, 0.0)
-        if e.op == "exp" and _is_pairing(inner, "sqdist") and scale < 0 and shift == 0:
-            found.setdefault(inner, []).append(-scale)
+        inner, bound = _falling(e)
+        if bound:
+            found.setdefault(inner, []).append(bound)
         elif e.op in POLYNOMIAL or (e.op == "pow" and float(e.value).is_integer() and e.value > 0):
             waiting += e.args
         elif e.op == "div" and all(node.op != "pairing" for node in _walk(e.args[1])):
             waiting.append(e.args[0])
         else:
             exact |= {node for node in _walk(e) if _is_pairing(node, "sqdist")}
-    return {e: (min(rates), max(rates)) for e, rates in found.items() if e not in exact}
+    bounds = {e: tuple(zip(*rates, strict=True)) for e, rates in found.items() if e not in exact}
+    return {e: (min(slow), max(fast), max(root)) for e, (slow, fast, root) in bounds.items()}
+
+
+def _falling(e: Expression) -> tuple[Expression, tuple[float, float, float] | None]:
+    """s and its bound, if e is e^(−γs), or c/(b + as) or (b + as)^(−m) in units of its value at s = 0."""
+    power = -float(e.value) if e.op == "pow" else 1.0 if e.op == "div" and e.args[0].op == "const" else 0.0
+    if e.op != "exp" and not power > 0:
+        return e, None
+    scale, inner, shift = affine(e.args[-1])
+    if not _is_pairing(inner, "sqdist"):
+        return e, None
+    if e.op == "exp":
+        return inner, (-scale, -scale, 0.0) if scale < 0 and shift == 0 else None
+    gamma = scale / shift if scale > 0 and shift > 0 else 0.0
+    return inner, (gamma * (power + 1), gamma * power, 1 / (power + 1)) if gamma else None
 
 
 def _is_pairing(e: Expression, kind: str) -> bool:
@@ -129,7 +144,7 @@ SIDES = {"self_x": "row", "self_z": "column"}
 class _Compiler:
     """Builds the steps of a program; the operands of a step are numbered as in `Step`."""
 
-    rates: dict[Expression, tuple[float, float]]
+    rates: dict[Expression, tuple[float, float, float]]
     leaves: dict[Leaf, int] = field(default_factory=dict)
     rows: dict[Expression, int] = field(default_factory=dict)
     columns: dict[Expression, int] = field(default_factory=dict)

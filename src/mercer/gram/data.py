@@ -132,8 +132,8 @@ class Data:
             return None
         rounding = ROUNDINGS[self.dtype.itemsize] * float(np.finfo(self.dtype).eps) / 2
         promise = PROMISE[self.dtype.itemsize]
-        slow, fast = leaf.rates or (0.0, math.inf)
-        return NormAccuracy(self.origin(leaf.views), rounding, promise, slow, fast)
+        slow, fast, root = leaf.rates or (0.0, math.inf, 0.0)
+        return NormAccuracy(self.origin(leaf.views), rounding, promise, slow, fast, root)
 
     def _moved_norms(self, side: Side, views: Views) -> Array:
         """The squared norms of the rows less the origin, rounded as the engine rounds them."""

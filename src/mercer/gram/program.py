@@ -18,12 +18,13 @@ Views: TypeAlias = tuple[Any, ...]
 class Leaf:
     """A pairing of the rows after a chain of views.
 
-    For a squared distance s that is read only in terms e^(−γs), `rates` are the smallest and the largest γ.
+    For a squared distance s that is read only in terms that fall with it, `rates` are the slow, fast and root of
+    `mercer.engine.contract.NormAccuracy`.
     """
 
     pairing: Pairing
     views: Views
-    rates: tuple[float, float] | None = None
+    rates: tuple[float, float, float] | None = None
 
 
 @dataclass(frozen=True)

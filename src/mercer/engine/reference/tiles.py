@@ -224,6 +224,7 @@ class ByNorms:
     promise: float
     slow: float
     fast: float
+    root: float
 
     def block(self, given_a: Array, given_b: Array, rows: slice, columns: slice) -> Array:
         """The squared distances of rows × columns; differences are computed from the rows without an origin."""
@@ -231,7 +232,9 @@ class ByNorms:
         found = np.maximum(size - 2 * PAIRINGS[Pairing.DOT](self.a[rows], self.b[columns]), 0)
         error = self.rounding * size.astype(np.float64)
         excess = self.fast * error / self.promise
-        far = np.log(np.maximum(excess, 1)) / self.slow if self.slow > 0 else np.inf
+        least = np.maximum(excess, 1)
+        grown = (least**self.root - 1) / self.root if self.root else np.log(least)
+        far = grown / self.slow if self.slow > 0 else np.inf
         enough = (excess <= 1) | (found * self.promise >= error - self.rounding * found) | (found - error >= far)
         near = ~enough | ~np.isfinite(size)
         left, right = given_a[rows], given_b[columns]
