@@ -6,7 +6,7 @@ seconds more if it is multiplied with a block of 26 vectors; β bytes a second t
 a second that are written to fresh memory; γ calls a second.
 
 ====================================  ==================================================================================
-product of K, entries recomputed      n²/2 · (e(d, s) + b(s) · [c > 2] max(1, c/26))
+product of K, entries recomputed      n²/2 · (e(d, s) + b(s) · [c > 2] max(4/s, c/26))
 product of a stored matrix            s n²/β · (1 + 2 [c > 1]) + [c > 1] 2 n² c/f(s)
 K stored                              n²/2 · e(d, s) + s n²/τ
 K in 16 bits                          n²/2 · (e(d, 4) + 2 b(4)) + n²/τ
@@ -91,7 +91,7 @@ def product(machine: Machine, n: int, d: int, columns: int = 1, itemsize: int = 
     >>> product(m, 2000, 10) == 4 * product(m, 1000, 10), product(m, 1000, 10, 26) > product(m, 1000, 10)
     (True, True)
     """
-    blocks = 0.0 if columns <= 2 else max(1.0, columns / MANY)
+    blocks = 0.0 if columns <= 2 else max(4 / itemsize, columns / MANY)
     return n * n / 2 * (machine.pair(d, itemsize) + blocks * machine.block(itemsize))
 
 
