@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from numbers import Real
 from typing import Any
 
@@ -62,12 +63,18 @@ def left_to_default(estimator: Any, name: str) -> list[str]:
     >>> left_to_default(SVC(C=10), "C"), left_to_default(SVC(kernel="gaussian(gamma=2.0)"), "C")
     ([], [])
     """
-    defaults = inspect.signature(type(estimator).__init__).parameters
+    defaults = _defaults(type(estimator).__init__)
     names = [name] if name == "kernel" else [name, "kernel"]
     for one in names:
         value = getattr(estimator, one)
-        if one not in defaults or not isinstance(value, Real | str) or value != defaults[one].default:
+        if one not in defaults or not isinstance(value, Real | str) or value != defaults[one]:
             return []
     given = " and ".join(f"{one}={getattr(estimator, one)!r}" for one in names)
     what = f"{given} are defaults, which suit" if len(names) > 1 else f"{given} is the default, which suits"
     return [f"{what} some rows better than others; KernelSearchCV chooses (docs/defaults.md has what that is worth)"]
+
+
+@lru_cache(maxsize=256)
+def _defaults(constructor: Callable[..., None]) -> dict[str, Any]:
+    """The defaults of its parameters, kept because reading a signature is slow."""
+    return {name: parameter.default for name, parameter in inspect.signature(constructor).parameters.items()}

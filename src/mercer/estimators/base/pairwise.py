@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 __all__ = ["class_pairs", "class_scores", "votes"]
 
 
+@lru_cache(maxsize=8)
 def class_pairs(classes: int) -> np.ndarray:
     """The pairs a < b in LIBSVM's order, of shape (pairs, 2).
 
@@ -15,7 +18,9 @@ def class_pairs(classes: int) -> np.ndarray:
            [0, 2],
            [1, 2]])
     """
-    return np.stack(np.triu_indices(classes, 1), axis=1)
+    pairs = np.stack(np.triu_indices(classes, 1), axis=1)
+    pairs.flags.writeable = False
+    return pairs
 
 
 def votes(decisions: np.ndarray, classes: int) -> np.ndarray:

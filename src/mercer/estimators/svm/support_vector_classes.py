@@ -51,12 +51,16 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     def _training(self, X: Any, y: Any, sample_weight: Any) -> Training:
         """The rows that have a weight, class by class."""
         X, y = self._validate_both(X, y)
-        check_classification_targets(y)
+        whole = y.dtype.kind in "biu"  # classes, of which scikit-learn's check, slow for few rows, warns if many
+        if not whole:
+            check_classification_targets(y)
         self._shape_is_by_class()
         given = self._weights(sample_weight, X)
         weights = np.ones(len(y)) if given is None else given
         present = np.flatnonzero(weights > 0)
         self.classes_, label = np.unique(np.asarray(y)[present], return_inverse=True)
+        if whole and 2 * len(self.classes_) > len(y):
+            check_classification_targets(y)
         require_classes(type(self).__name__, self.classes_, ", has rows of positive weight")
         who, counts = type(self).__name__, np.bincount(label)
         self.class_weight_ = class_factors(who, self.class_weight, self.classes_, counts)
