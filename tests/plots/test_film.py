@@ -225,4 +225,6 @@ def test_what_cannot_be_filmed_is_refused(make, error, say):
 
 
 def test_notebooks_show_the_film():
-    assert "<iframe srcdoc=" in film(perceptron(max_iter=2).fit(X, y), X, side=4)._repr_html_()
+    moons = film(perceptron(max_iter=2).fit(X, y), X, side=4)
+    assert "<iframe srcdoc=" in moons._repr_html_()
+    assert "<main>" in moons.html()

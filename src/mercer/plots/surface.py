@@ -36,7 +36,7 @@ SIDE = 160
 class DecisionSurfaceDisplay(Display):
     """f(x) = b + Σⱼ αⱼ k(x, xⱼ) over two columns, its points xⱼ with areas ∝ |αⱼ|.
 
-    Those with αⱼ > 0 are vermilion discs, those with αⱼ < 0 blue squares. A line is where f = 0. Of more than two
+    Those with αⱼ > 0 are vermilion squares, those with αⱼ < 0 blue discs. A line is where f = 0. Of more than two
     classes the picture has the class of each place, and the rows.
 
     Parameters
@@ -255,7 +255,7 @@ class DecisionSurfaceDisplay(Display):
         at = self.points[drawn][:, [i, j]]
         self.points_ = ax.scatter(*at.T, s=discs(alpha), edgecolors="white", linewidths=0.5)
         as_signs(self.points_, alpha)
-        for sign, shade, shape in (("α > 0", POSITIVE, "o"), ("α < 0", NEGATIVE, "s")):
+        for sign, shade, shape in (("α > 0", POSITIVE, "s"), ("α < 0", NEGATIVE, "o")):
             ax.scatter([], [], s=40, color=shade, marker=shape, edgecolors="white", label=sign)
         ax.legend(loc="upper right", fontsize="small", title="area ∝ |α|", title_fontsize="small")
         return drawn_of(len(drawn), len(used), "points with α ≠ 0")

@@ -1,7 +1,7 @@
 """Colours, markers and sizes of all pictures: readers with any colour vision can tell them apart, and so can a copier.
 
 The colours of classes are those of Okabe and Ito, but for the last; each class has a marker of its own too. Signs are
-blue squares and vermilion discs, sizes a map of even lightness.
+those of the first two classes, blue discs and vermilion squares, and sizes a map of even lightness.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ def marker(place: int) -> str:
 
 
 def as_signs(discs: Any, values: Any) -> None:
-    """Discs of values ≥ 0 become vermilion, and those of others blue squares of the same areas."""
+    """Discs of values < 0 become blue, and those of others vermilion squares of the same areas."""
     up, disc = np.asarray(values) >= 0, Path.circle(radius=0.5)
     half = np.sqrt(np.pi) / 4
     square = Path([(-half, -half), (half, -half), (half, half), (-half, half), (0.0, 0.0)], closed=True)
-    discs.set_paths([disc if one else square for one in up] or [disc])
+    discs.set_paths([square if one else disc for one in up] or [disc])
     discs.set_facecolors([POSITIVE if one else NEGATIVE for one in up])
 
 
