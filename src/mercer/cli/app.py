@@ -148,7 +148,7 @@ def fit(
         choice = fitting.choose(data, kernel, alpha, seed)
         show.show_choice(choice)
         again = reporting.command(table, data, choice, seed, columns=columns, drop=drop, text=text)
-        scored = None if report is None else lambda model: reporting.write_report(report, model, data, again)
+        scored = None if report is None else lambda model: reporting.write_report(report, model, data, again, choice)
         outcome = fitting.fit(data, choice, memory, refit=out is not None, scored=scored)
     with show.sections(silent=as_json, saves=out is not None):
         show.show_model(outcome.model)

@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 from mercer.cli.fitting import KernelChoice, TrainingTable
+from mercer.cli.show import choice_lines
 from mercer.io import TableModel
 
 __all__ = ["command", "write_report"]
@@ -19,11 +20,13 @@ def command(table: Path, data: TrainingTable, choice: KernelChoice, seed: int, *
     return shlex.join(["mercer", "fit", str(table), *words])
 
 
-def write_report(path: Path, model: TableModel, data: TrainingTable, again: str) -> Path:
+def write_report(path: Path, model: TableModel, data: TrainingTable, again: str, choice: KernelChoice) -> Path:
     """The report of a model that has not seen the held-out rows."""
     from mercer.report import write
 
     held, train = data.held, ~data.held
     pairs = [(data.frame[rows], data.y[rows]) for rows in (held, train)]
     title = f"{data.target} in {Path(data.table.path).name}: report"
-    return write(model, path, *pairs[0], train=pairs[1], command=again, title=title)
+    return write(
+        model, path, *pairs[0], train=pairs[1], command=again, title=title, why="; ".join(choice_lines(choice))
+    )

@@ -23,6 +23,7 @@ from mercer.select import RidgeSearch
 
 __all__ = [
     "as_option",
+    "choice_lines",
     "section",
     "sections",
     "show_choice",
@@ -94,10 +95,14 @@ def _what(data: TrainingTable) -> str:
 
 def show_choice(choice: KernelChoice) -> None:
     """Show the kernel, α and the runners-up."""
+    section("Kernel" if choice.search is None else "Kernel and α", choice_lines(choice))
+
+
+def choice_lines(choice: KernelChoice) -> list[str]:
+    """The kernel and α, how they were chosen, and the runners-up."""
     search = choice.search
     if search is None:
-        section("Kernel", [f"{choice.kernel!r}, α = {choice.alpha:.4g}: as given"])
-        return
+        return [f"{choice.kernel!r}, α = {choice.alpha:.4g}: as given"]
     best = search.table[0]
     lines = [
         f"{choice.kernel!r}, α = {choice.alpha:.4g}: {search.metric} {_spread(best.mean, best.std)}",
@@ -105,8 +110,7 @@ def show_choice(choice: KernelChoice) -> None:
     ]
     others = [row for row in search.best_of_each_kernel()[1:] if row.rows == search.sample_size]
     lines += [_runner_up(row.kernel, row.alpha, row.mean, row.std) for row in others[:RUNNERS_UP]]
-    lines += [*_left_behind(search), *choice.notes]
-    section("Kernel and α", [*lines, *search.notes])
+    return [*lines, *_left_behind(search), *choice.notes, *search.notes]
 
 
 def _spread(mean: float, std: float) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -15,11 +17,13 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, MercerError, message
+from mercer.estimators.base.calibration import probabilities
 from mercer.estimators.explain import explain
 from mercer.io import TableModel
+from mercer.kernels import Kernel
 from mercer.points import SparsePoints, count, points_of
 from mercer.report import figures
-from mercer.report.scores import Baseline, Score, baselines, scores
+from mercer.report.scores import Baseline, Score, accuracy, baselines, number, r2, scores
 from mercer.tables.encoder import TableEncoder
 from mercer.version import __version__
 from mercer.ways.report import Report
@@ -32,6 +36,8 @@ EXPLAINED = 200
 SHUFFLED, LEAST_SHUFFLED = 30_000, 200
 """Rows times columns that are permuted, five times each, and rows at least: hundreds of predictions are slow."""
 MOST_COLUMNS = 200
+LEAST_HALVED = 20
+HALVES = " For each half of the rows the temperature of the probabilities is fitted to the other half."
 
 
 @dataclass(frozen=True)
@@ -58,19 +64,17 @@ class Contents:
 
 
 def contents(
-    model: Any, X: Any, y: Any, train: tuple[Any, Any] | None, command: str | None, title: str | None
+    model: Any, X: Any, y: Any, train: tuple[Any, Any] | None, command: str | None, title: str | None, why: str | None
 ) -> Contents:
     """The report of a fitted regressor or classifier on rows X with their y."""
     classes = _is_classifier(model)
-    y = np.asarray(y) if classes else np.asarray(y, np.float64)
-    if y.ndim != 1 or len(y) != _rows(X) or len(y) < 2:
-        raise InvalidInput(message(WHO, f"y of shape {y.shape} for {_rows(X)} rows", "give one target for each row"))
+    y = _targets(y, _rows(X), classes, getattr(model, "classes_", None))
     predicted = np.asarray(model.predict(X))
     if predicted.shape != y.shape:
         raise InvalidInput(message(WHO, f"predictions of shape {predicted.shape}", "give a model of one target"))
     if classes:
         y, predicted = _as_names(y), _as_names(predicted)
-    decision = np.asarray(model.decision_function(X)) if classes and hasattr(model, "decision_function") else None
+    decision = _decision(model, X, y) if classes else None
     report = _last(model).report_ if hasattr(_last(model), "report_") else Report()
     importance = _importance(model, X, y, classes)
     found, simpler = (
@@ -85,13 +89,59 @@ def contents(
         found,
         simpler,
         [one for one in [*_pictures(model, X, y, predicted, decision, classes), importance] if one is not None],
-        [line for line in report.lines() if line[0] not in ("note", "warning")] if report.estimator else [],
+        _account(report, why or _why(model)),
         influential,
-        list(report.notes),
+        [*report.notes, *_left_out(X)],
         [*_outdone(found[0], simpler), *report.warnings],
         command or _python(model),
         explained,
     )
+
+
+def _account(report: Report, why: str) -> list[tuple[str, str]]:
+    """The lines of `report_`, with why this kernel was chosen below the kernel."""
+    lines = [line for line in report.lines() if line[0] not in ("note", "warning")] if report.estimator else []
+    return [*lines[:1], *([("choice", why)] if why else []), *lines[1:]]
+
+
+def _why(model: Any) -> str:
+    """What a search chose from; nothing of a model that was given."""
+    while isinstance(model, Pipeline):
+        model = model[-1]
+    table = getattr(model, "cv_results_", None)
+    if table is None or np.ndim(getattr(model, "best_score_", 0.0)):
+        return ""
+    chosen = ", ".join(f"{name}={value!r}" for name, value in getattr(model, "best_params_", {}).items())
+    many = len(next(iter(table.values())))
+    return f"the best of {many:,} candidates{f': {chosen}' if chosen else ''}, score {number(model.best_score_)}"
+
+
+def _targets(y: Any, n: int, classes: bool, known: Any) -> NDArray[Any]:
+    """One class or number for each of n rows, none missing; of the classes, some that the model knows."""
+    try:
+        y = np.asarray(y) if classes else np.asarray(y, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(message(WHO, "targets that are not numbers", "give those of the regression")) from error
+    if y.ndim != 1 or len(y) != n or n < 2:
+        do = "give one target for each row" if n != 1 else "give two rows or more"
+        raise InvalidInput(message(WHO, f"y of shape {y.shape} for {n} row{'s' * (n != 1)}", do))
+    missing = np.array([one is None or one != one for one in y.tolist()])
+    if missing.any():
+        given = f"{missing.sum():,} of {n:,} targets missing, the first in row {missing.argmax()}"
+        raise InvalidInput(message(WHO, given, "leave these rows out"))
+    if known is not None and not set(y.tolist()) & set(np.asarray(known).tolist()):
+        given = f"classes such as {y.tolist()[0]!r}, which the model does not know: it has {known.tolist()[0]!r}"
+        raise InvalidInput(message(WHO, given, "give the targets as in the fit"))
+    return y
+
+
+def _decision(model: Any, X: Any, y: NDArray[Any]) -> NDArray[Any] | None:
+    """The decision function of two classes, if these are the classes of y."""
+    if not hasattr(model, "decision_function"):
+        return None
+    known = getattr(model, "classes_", getattr(_last(model), "classes_", None))
+    found = np.asarray(model.decision_function(X))
+    return found if found.ndim == 1 and set(np.unique(y)) == set(_as_names(np.asarray(known))) else None
 
 
 def _outdone(score: Score, simpler: list[Baseline]) -> list[str]:
@@ -100,7 +150,7 @@ def _outdone(score: Score, simpler: list[Baseline]) -> list[str]:
     if best is None or best.value <= score.value:
         return []
     advice = "standardise the columns, or let mercer.KernelSearchCV choose the kernel and its parameters"
-    return [f"{best.name} scores higher, {best.value:.4g}: {advice}"]
+    return [f"{best.name} scores higher, {number(best.value)}: {advice}"]
 
 
 def _last(model: Any) -> Any:
@@ -147,7 +197,7 @@ def _data(model: Any, X: Any, y: NDArray[Any], train: tuple[Any, Any] | None, cl
         told = ", ".join(f"{name}: {times:,}" for name, times in zip(names[:12], counts[:12], strict=True))
         rows.append(("classes", f"{len(names)} ({told}{', …' if len(names) > 12 else ''})"))
     else:
-        rows.append(("target's range", f"{y.min():.4g} to {y.max():.4g}, mean {y.mean():.4g}"))
+        rows.append(("target's range", f"{number(y.min())} to {number(y.max())}, mean {number(y.mean())}"))
     return rows
 
 
@@ -180,10 +230,21 @@ def _pictures(
     if not classes:
         return [figures.residuals(y, predicted)]
     found = [figures.confusion(y, predicted)]
-    if decision is not None and decision.ndim == 1 and len(np.unique(y)) == 2:
+    if decision is not None:
         found.append(figures.roc(y, decision))
     if getattr(model, "has_probabilities", hasattr(model, "predict_proba")):
         found.append(figures.calibration(y == predicted, np.asarray(model.predict_proba(X)).max(axis=1)))
+    elif isinstance(model, TableModel) and len(y) >= LEAST_HALVED:
+        found.append(figures.calibration(y == predicted, _by_halves(model, X, y).max(axis=1), HALVES))
+    return found
+
+
+def _by_halves(model: TableModel, X: Any, y: NDArray[Any]) -> NDArray[np.float64]:
+    """The probabilities of ``mercer predict --proba``, for each half of the rows with the temperature of the other."""
+    decided, half = model.decision_function(X), np.random.default_rng(0).permutation(len(y)) % 2 == 0
+    found = np.empty((len(y), len(model.classes_)))
+    for part in (half, ~half):
+        found[part] = probabilities(decided[part] / model.fitted_temperature(decided[~part], y[~part]))
     return found
 
 
@@ -205,12 +266,19 @@ def _importance(model: Any, X: Any, y: NDArray[Any], classes: bool) -> figures.P
     return figures.bars(names, found.importances_mean, found.importances_std, "Importance of the columns", label)
 
 
+def _left_out(X: Any) -> list[str]:
+    d = points_of(getattr(X, "frame", X)).columns
+    return [f"the importance of the columns is left out: there are {d:,}, more than {MOST_COLUMNS}"] * (
+        d > MOST_COLUMNS
+    )
+
+
 def _scorer(classes: bool) -> Any:
     def scored(model: Any, X: Any, y: Any) -> float:
         found = np.asarray(model.predict(X))
         if classes:
-            return float(np.mean(_as_names(found) == y))
-        return float(1 - np.sum((y - found) ** 2) / max(np.sum((y - y.mean()) ** 2), np.finfo(float).tiny))
+            return accuracy(y, _as_names(found))
+        return r2(y, found)
 
     return scored
 
@@ -234,6 +302,34 @@ def _influential(model: Any, X: Any) -> tuple[list[tuple[str, str, str]], str]:
 
 
 def _python(model: Any) -> str:
-    last = _last(model)
-    room = type(last).__module__.partition(".")[0]
-    return f"import {room}\n\nmodel = {room}.{last!r}.fit(X, y)"
+    """The call, and what it imports."""
+    if not isinstance(model, BaseEstimator):
+        model = _last(model)
+    text = model.__repr__(N_CHAR_MAX=10**6)
+    used = dict.fromkeys(type(one) for one in _within(model) if re.search(rf"\b{type(one).__name__}\(", text))
+    lines = sorted(f"from {_module(one)} import {one.__name__}" for one in used)
+    if "np." in text:
+        lines = ["import numpy as np", *lines]
+    return "\n".join([*lines, "", f"model = {text}.fit(X, y)"])
+
+
+def _within(value: Any) -> Iterator[Any]:
+    """A value, and the estimators and kernels that it is made of."""
+    yield value
+    parts: Iterable[Any] = ()
+    if isinstance(value, BaseEstimator):
+        parts = value.get_params(deep=False).values()
+    elif isinstance(value, Kernel) and is_dataclass(value):
+        parts = (getattr(value, field.name) for field in fields(value))
+    elif isinstance(value, dict | list | tuple):
+        parts = value.values() if isinstance(value, dict) else value
+    for part in parts:
+        yield from _within(part)
+
+
+def _module(kind: type) -> str:
+    """Where a class is imported from: the first folders of its file's path, of mercer the two that have all names."""
+    rooms = kind.__module__.split(".")
+    if rooms[0] == "mercer":
+        return "mercer.kernels" if issubclass(kind, Kernel) else "mercer"
+    return ".".join(itertools.takewhile(lambda room: not room.startswith("_"), rooms)) or kind.__module__

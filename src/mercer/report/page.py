@@ -19,6 +19,7 @@ from jinja2 import Environment, PackageLoader
 
 from mercer.io.outputs import check_output, write_whole
 from mercer.report.contents import contents
+from mercer.report.scores import number
 
 __all__ = ["check_report_place", "write"]
 
@@ -36,6 +37,7 @@ def write(
     train: tuple[Any, Any] | None = None,
     title: str | None = None,
     command: str | None = None,
+    why: str | None = None,
 ) -> Path:
     """Write what a fitted model is worth on rows (X, y) to a page of HTML, and return its path.
 
@@ -61,6 +63,8 @@ def write(
         The heading; by default the name of the estimator.
     command : str, optional
         The line that makes the model again; by default the call in Python.
+    why : str, optional
+        Why this kernel; by default what a search says of its choice.
 
     Returns
     -------
@@ -69,7 +73,8 @@ def write(
     Raises
     ------
     InvalidInput
-        For a model that predicts nothing, targets that do not fit the rows, or a path that is no report's.
+        For a model that predicts nothing or several targets, targets that are missing or do not fit the rows or the
+        model, or a path that is not a report's.
     NotFittedError
         For a model that is not fitted.
 
@@ -93,10 +98,11 @@ def write(
     """
     place = Path(path)
     check_report_place(place, [])
-    found = contents(model, X, y, train, command, title)
+    found = contents(model, X, y, train, command, title, why)
     environment = Environment(
         loader=PackageLoader("mercer.report", "."), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
+    environment.filters["number"] = number
     text = environment.get_template("page.html").render(page=found, generator=GENERATOR)
     write_whole(place, text.encode(), WHO)
     return place

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LogisticRegression, RidgeCV
-from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-__all__ = ["Baseline", "Score", "baselines", "scores"]
+__all__ = ["Baseline", "Score", "accuracy", "baselines", "number", "r2", "scores"]
 
 Metric = Callable[[Any, Any], float]
 
@@ -50,28 +50,43 @@ def scores(y: NDArray[Any], predicted: NDArray[Any], decision: NDArray[Any] | No
     >>> [one.name for one in scores(np.array([1.0, 2.0]), np.array([1.0, 2.5]), None, classes=False)]
     ['R²', 'mean absolute error', 'root mean squared error']
     """
-    metrics: dict[str, Metric] = {"accuracy": _accuracy, "balanced accuracy": _balanced_accuracy}
+    metrics: dict[str, Metric] = {"accuracy": accuracy, "balanced accuracy": _balanced_accuracy}
     if not classes:
-        metrics = {"R²": _r2, "mean absolute error": _mae, "root mean squared error": _rmse}
-    found = [_with_interval(name, metric, y, predicted) for name, metric in metrics.items()]
+        metrics = {"R²": r2, "mean absolute error": _mae, "root mean squared error": _rmse}
     names = np.unique(y)
     if decision is not None and decision.ndim == 1 and len(names) == 2:
-        found.append(_with_interval("area under the ROC curve", _auc, y == names[1], decision))
+        curve = [_with_interval("area under the ROC curve", _auc, y == names[1], decision)]
+    else:
+        curve = []
+    if classes:  # numbers are counted much faster than names
+        y, predicted = np.split(np.unique(np.concatenate([y, predicted]), return_inverse=True)[1], 2)
+    found = [_with_interval(name, metric, y, predicted) for name, metric in metrics.items()] + curve
     return found
+
+
+def number(value: float) -> str:
+    """Four digits, and no exponent for what people count in.
+
+    >>> number(0.82), number(32784.2), number(-0.0006898), number(1.5e9)
+    ('0.8200', '32,780', '-0.0006898', '1,500,000,000')
+    """
+    short = f"{value:#.4g}"
+    return f"{float(short):,.0f}" if 1e4 <= abs(value) < 1e12 else short.removesuffix(".")
 
 
 def baselines(train: tuple[Any, Any], test: tuple[Any, Any] | None, *, classes: bool) -> list[Baseline]:
     """Guessing and a linear model by the first metric: fitted on `train` and scored on `test`, or cross-validated.
 
-    The linear model has standardised columns. Without rows of numbers (X is None) it is left out.
+    The linear model has standardised columns. Without rows of numbers (X is None) or a second class it is left out.
     """
-    metric: Metric = _accuracy if classes else _r2
+    metric: Metric = accuracy if classes else r2
     X, y = _some(*train)
     folds = min(5, int(np.unique(y, return_counts=True)[1].min()) if classes else len(y))
     if test is None and folds < 2:
         return []
     how = f"fitted on {len(y):,} training rows" if test is not None else f"by {folds} folds of these rows"
 
+    @np.errstate(all="ignore")  # where columns or targets are constant
     def reached(model: Any, X: Any, unseen: Any) -> float:
         if test is None:
             return float(metric(y, cross_val_predict(model, X, y, cv=folds)))
@@ -80,7 +95,7 @@ def baselines(train: tuple[Any, Any], test: tuple[Any, Any] | None, *, classes: 
     dummy: Any = DummyClassifier() if classes else DummyRegressor()
     nothing = None if test is None else np.zeros((len(test[1]), 1))
     found = [Baseline("guessing", reached(dummy, np.zeros((len(y), 1)), nothing), how)]
-    if X is not None:
+    if X is not None and not (classes and len(np.unique(y)) < 2):
         line: Any = LogisticRegression(max_iter=1000) if classes else RidgeCV(np.logspace(-3, 3, 13))
         model = make_pipeline(StandardScaler(), line)
         name = "logistic regression" if classes else "linear regression"
@@ -96,17 +111,18 @@ def _some(X: Any, y: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
     return None if X is None else X[chosen], y[chosen]
 
 
-def _accuracy(y: NDArray[Any], predicted: NDArray[Any]) -> float:
+def accuracy(y: NDArray[Any], predicted: NDArray[Any]) -> float:
+    """The share of the rows whose class is predicted."""
     return float(np.mean(y == predicted))
 
 
 def _balanced_accuracy(y: NDArray[Any], predicted: NDArray[Any]) -> float:
     """The mean over the classes of the share that is found."""
-    _, label = np.unique(y, return_inverse=True)
-    return float(np.mean(np.bincount(label, y == predicted) / np.bincount(label)))
+    times, hits = np.bincount(y), np.bincount(y, y == predicted)
+    return float(np.mean(hits[times > 0] / times[times > 0]))
 
 
-def _r2(y: NDArray[Any], predicted: NDArray[Any]) -> float:
+def r2(y: NDArray[Any], predicted: NDArray[Any]) -> float:
     """1 − Σ(y − f)²/Σ(y − ȳ)²; of constant targets 1 or 0."""
     lost, spread = float(np.sum((y - predicted) ** 2)), float(np.sum((y - y.mean()) ** 2))
     return 1 - lost / spread if spread > 0 else float(lost == 0)
@@ -121,7 +137,9 @@ def _rmse(y: NDArray[Any], predicted: NDArray[Any]) -> float:
 
 
 def _auc(y: NDArray[Any], decision: NDArray[Any]) -> float:
-    return float(roc_auc_score(y, decision))
+    """(Σ ranks of the second class − m(m + 1)/2) / (m(n − m)), m of n rows; several times as fast as scikit-learn."""
+    m, n = int(np.count_nonzero(y)), len(y)
+    return float((rankdata(decision)[y].sum() - m * (m + 1) / 2) / (m * (n - m)))
 
 
 def _with_interval(name: str, metric: Metric, y: NDArray[Any], predicted: NDArray[Any]) -> Score:
@@ -130,10 +148,10 @@ def _with_interval(name: str, metric: Metric, y: NDArray[Any], predicted: NDArra
     Of many rows samples are smaller, and the interval is as much narrower as √n says.
     """
     rng, value, found, size = np.random.default_rng(0), float(metric(y, predicted)), [], min(len(y), MOST_ROWS)
-    several = y.dtype.kind != "f" and len(np.unique(y)) > 1
+    several = y.dtype.kind != "f" and not np.all(y == y[0])
     for _ in range(RESAMPLED):
         rows = rng.integers(len(y), size=size)
-        if not several or len(np.unique(y[rows])) > 1:  # one class has no ROC curve
+        if not several or np.any(y[rows] != y[rows[0]]):  # one class has no ROC curve
             found.append(metric(y[rows], predicted[rows]))
     low, high = np.nanquantile(found, [0.025, 0.975]) if found else (value, value)
     shrink = np.sqrt(size / len(y))
