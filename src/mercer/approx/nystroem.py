@@ -62,7 +62,7 @@ def kmeans_landmarks(X: Any, count: int, seed: int) -> NDArray[Any]:
     n = X.shape[0]
     rng = np.random.default_rng(seed)
     if n > SAMPLE * count:
-        X = X[np.sort(rng.choice(n, SAMPLE * count, replace=False))]
+        X = points_of(X).take(np.sort(rng.choice(n, SAMPLE * count, replace=False))).rows
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of fewer distinct rows than centres; centres then repeat
         model = KMeans(min(count, n), n_init=1, max_iter=ROUNDS, random_state=seed).fit(X)

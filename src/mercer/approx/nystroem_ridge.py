@@ -13,7 +13,7 @@ from mercer.factorizations.cholesky import CholeskyFactor
 from mercer.gram import KernelOperator
 from mercer.operators import Operator
 
-__all__ = ["NystroemRidgeSystem", "jittered_cholesky", "nystroem_ridge_factor"]
+__all__ = ["CHUNK", "OVERSAMPLING", "NystroemRidgeSystem", "jittered_cholesky", "nystroem_ridge_factor"]
 
 Floats = NDArray[np.float64]
 

@@ -103,8 +103,9 @@ class KernelOperator(TiledOperator):
         self.kernel: Kernel = kernel
         self.x, self.z = kernel.space.pair(X, Z, "KernelOperator", kernel.as_objects)
         if kernel.space.vectors:
-            for side in self._sides:
-                kernel.check_data(side.rows)
+            for side in self._sides if kernel.checks_data else ():
+                for part in side.chunks():
+                    kernel.check_data(part.rows)
         rows, columns = len(self.x), len(self._others)
         entries = self.x.dtype if dtype is None else dtype
         symmetric = Z is None and rows == columns and commutes(kernel) and self.x.symmetric
@@ -149,7 +150,9 @@ class KernelOperator(TiledOperator):
         if self.has_fast_matmul:
             return self._folded(self.x, V)
         own, scale = narrowed(V, self.dtype)
-        out = sweep.multiply(self._tiles(), own, self.shape[0], self._work(V.shape[1]), self.symmetric)
+        out = sweep.multiply(
+            self._tiles(), own, self.shape[0], self._work(V.shape[1]), self.symmetric and self.in_memory
+        )
         return np.ldexp(out, scale, out=out).astype(V.dtype, copy=False)
 
     @property
@@ -204,7 +207,7 @@ class KernelOperator(TiledOperator):
 
     def _normal_product(self, V: Array, weights: Array | None) -> Array:
         """Kᵀ diag(w) K V; for few vectors and a K that is not symmetric, each entry is computed once."""
-        if self.symmetric or self.has_fast_matmul or V.shape[1] > MOST_TOGETHER:
+        if self.symmetric or self.has_fast_matmul or self._others.window or V.shape[1] > MOST_TOGETHER:
             return super()._normal_product(V, weights)
         own, scale = narrowed(V, self.dtype)
         out = sweep.normal_product(self._tiles(), own, weights, self.shape[0], self._work(2 * V.shape[1]))
@@ -351,6 +354,8 @@ class KernelOperator(TiledOperator):
             return out
         if len(of.columns) == self.shape[1] and FEW_GROUPS * of.size <= self._width:
             return super().group_sums(labels, groups, weights)
+        if self._others.window:
+            return self._sums_by_window(of.columns, of.labels, of.size, of.weights)
         order = np.argsort(of.labels, kind="stable")
         start = np.searchsorted(of.labels[order], np.arange(of.size + 1)).astype(np.int64)
         w, scale = None, np.zeros((), int)
@@ -361,6 +366,17 @@ class KernelOperator(TiledOperator):
         for i0, i1 in sweep.pieces(plan, self.shape[0], len(order), self._work(1)):
             plan.group_sums(i0, i1, start=start, weights=w, out=out[i0:i1])
         return np.ldexp(out, scale, out=out)
+
+    def _sums_by_window(self, columns: Array, labels: Array, size: int, weights: Array | None) -> NDArray[np.float64]:
+        """`group_sums` of columns that are not in memory, for one run of them after the other."""
+        order, out, z = np.argsort(columns, kind="stable"), np.zeros((self.shape[0], size)), self._others
+        step = max(1, z.window * len(z) // z.nbytes)
+        for i in range(0, len(order), step):
+            some = order[i : i + step]
+            part = z.take(columns[some], copy=False)
+            K = self._like(self.x, part, (self.shape[0], len(some)), self.dtype, symmetric=False)
+            out += K.group_sums(labels[some], size, None if weights is None else weights[some])
+        return out
 
     def row_max(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The column of the largest entry of each row (the first if several are equal), and that entry."""

@@ -13,6 +13,7 @@ from mercer.engine import backend
 from mercer.gram import tiles as sweep
 from mercer.gram.data import Data
 from mercer.gram.registers import DoesNotFit
+from mercer.gram.windows import COPIES, WindowTiles
 from mercer.kernels import Kernel
 from mercer.kernels.base import trace_or_none
 from mercer.kernels.symbolic.expression import Expression
@@ -97,12 +98,21 @@ class TiledOperator(Operator):
         if self._expression is not None and self._runs_as_program:
             self_pairs = np.arange(len(x)) if whole and self.symmetric else self._self_pairs(rows, columns)
             with contextlib.suppress(DoesNotFit):
+                if x.window or z.window:
+                    return self._windows(x, z, self.symmetric and z is others is self.x and rows is None)
                 data = self._data if whole else _data_of(x, z, self.dtype)
                 return sweep.program_tiles(self._expression, data, self_pairs)
         if not self.kernel.space.vectors:
             return sweep.block_tiles(self.kernel, x, z)
         left = x.widened(self.dtype)
         return sweep.block_tiles(self.kernel, left, left if z is x else z.widened(self.dtype))
+
+    def _windows(self, x: Points, z: Points, same: bool) -> WindowTiles:
+        """The tiles of points that are not in memory."""
+        assert self._expression is not None
+        assert isinstance(x, VectorPoints)
+        assert isinstance(z, VectorPoints)
+        return WindowTiles(self._expression, x, z, self.dtype, same)
 
     def release(self) -> None:
         """Free the copies of the rows; a later product makes new ones."""
@@ -114,6 +124,8 @@ class TiledOperator(Operator):
         """Bytes of the copies of the rows that products need; 0 for objects."""
         if not self.kernel.space.vectors or not all(self.shape):
             return 0
+        if not self.in_memory:
+            return sum(COPIES * side.window or 2 * side.nbytes for side in self._sides)
         if self._expression is not None and self._runs_as_program:
             with contextlib.suppress(DoesNotFit):
                 return sweep.program_bytes(self._expression, self._data)
@@ -136,6 +148,11 @@ class TiledOperator(Operator):
         chosen = np.arange(self.shape[1]) if columns is None else columns
         place[chosen] = np.arange(len(chosen))
         return place if rows is None else place[rows]
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the points of both sides are in memory."""
+        return not any(side.window for side in self._sides)
 
     @property
     def cheap(self) -> bool:

@@ -18,7 +18,10 @@ from mercer.kernels import Kernel
 from mercer.kernels.symbolic.expression import Expression
 from mercer.points import Points
 
-__all__ = ["block_tiles", "multiply", "multiply_across", "normal_product", "pieces", "program_bytes", "program_tiles"]
+__all__ = [
+    "block_tiles", "multiply", "multiply_across", "normal_product", "pieces", "program", "program_bytes",
+    "program_tiles",
+]  # fmt: skip
 
 Array: TypeAlias = Any
 
@@ -28,12 +31,12 @@ def program_tiles(expression: Expression, data: Data, self_pairs: Array | None) 
 
     `self_pairs` has, for each row of X, the index of the row of Z that is the same point, or −1.
     """
-    return _build(_program(expression), data, self_pairs)
+    return _build(program(expression), data, self_pairs)
 
 
 def program_bytes(expression: Expression, data: Data) -> int:
     """Bytes that the plan takes while it is made."""
-    return data.bytes(_program(expression))
+    return data.bytes(program(expression))
 
 
 @lru_cache(maxsize=256)
@@ -42,7 +45,8 @@ def _programs(shape: Hashable) -> dict[str, Program]:
     return {}
 
 
-def _program(expression: Expression) -> Program:
+def program(expression: Expression) -> Program:
+    """The compiled program of a formula."""
     # Cached by the formula and not by the kernel, because a kernel's formula may change with the kernel's state.
     try:
         kept = _programs(canonical_form(expression))

@@ -140,6 +140,12 @@ class Kernel:
         for child in self._children().values():
             child.check_data(X)
 
+    @property
+    def checks_data(self) -> bool:
+        """Whether `check_data` reads the rows."""
+        own = type(self).check_data is not Kernel.check_data
+        return own or any(child.checks_data for child in self._children().values())
+
     def prepared(self, X: Array, Z: Array | None) -> tuple[Kernel, Array, Array | None]:
         """The kernel and the rows for the computation; a kernel of tables encodes its rows as numbers first."""
         return self, X, Z

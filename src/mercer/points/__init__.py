@@ -3,6 +3,7 @@
 from mercer.points.base import Points, VectorPoints
 from mercer.points.budget import available_memory, human, parse_memory, require
 from mercer.points.dense import DensePoints
+from mercer.points.disk import DiskPoints, FilePoints, RowSource, ahead, read_points
 from mercer.points.fingerprint import fingerprint
 from mercer.points.kinds import count, joined, points_of, rows_of, take, vectors_of
 from mercer.points.objects import ObjectPoints
@@ -19,15 +20,19 @@ __all__ = [
     "OBJECTS",
     "VECTORS",
     "DensePoints",
+    "DiskPoints",
+    "FilePoints",
     "Numbers",
     "ObjectPoints",
     "Points",
     "Precomputed",
+    "RowSource",
     "Space",
     "SparsePoints",
     "TablePoints",
     "TensorPoints",
     "VectorPoints",
+    "ahead",
     "as_rows",
     "as_seed",
     "available_memory",
@@ -38,6 +43,7 @@ __all__ = [
     "joined",
     "parse_memory",
     "points_of",
+    "read_points",
     "require",
     "require_collection",
     "require_table",

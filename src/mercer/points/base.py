@@ -96,6 +96,24 @@ class Points(ABC):
         return 0
 
     @property
+    def window(self) -> int:
+        """Bytes of a run that may be in memory at a time; 0 if all points are in memory."""
+        return 0
+
+    @property
+    def reading(self) -> dict[str, float]:
+        """What was read from a file until now: rows, bytes and seconds waited; empty for points in memory."""
+        return {}
+
+    def within(self, memory: Any) -> Points:
+        """The points, to be used within a memory budget (see `parse_memory`)."""
+        return self
+
+    def chunks(self) -> Iterator[Points]:
+        """The points in memory, a run at a time; the points themselves if they are there."""
+        yield self
+
+    @property
     def symmetric(self) -> bool:
         """Whether k(xᵢ, xⱼ) = k(xⱼ, xᵢ) for every symmetric function k; False only for some precomputed values."""
         return True

@@ -49,6 +49,25 @@ def fingerprint(*things: Any) -> str:
     return _of(things, ()).hex()
 
 
+def fingerprint_of_chunks(shape: tuple[int, ...], dtype: np.dtype[Any], chunks: Iterable[NDArray[Any]]) -> str:
+    """The fingerprint of the array that consecutive chunks make.
+
+    >>> X = np.arange(6.0).reshape(3, 2)
+    >>> fingerprint_of_chunks(X.shape, X.dtype, [X[:1], X[1:]]) == fingerprint(X)
+    True
+    """
+    name = ".".join(_name(np.ndarray))
+    described, mask = _inner([repr((str(dtype), shape)).encode(), None], ())
+    values = hashlib.blake2b(name.encode(), digest_size=16)
+    for part in (described, mask):
+        values.update(len(part).to_bytes(8, "little"))
+        values.update(part)
+    values.update(int(np.prod(shape) * dtype.itemsize).to_bytes(8, "little"))
+    for chunk in chunks:
+        values.update(np.ascontiguousarray(chunk).reshape(-1).view(np.uint8).data)
+    return _digest(".".join(_name(tuple)), values.digest()).hex()
+
+
 def _of(thing: Any, above: tuple[int, ...]) -> bytes:
     """The digest of an object within the objects `above`, by the first row of `TABLE` that fits it."""
     if id(thing) in above:

@@ -9,7 +9,13 @@ import numpy as np
 import scipy.linalg
 
 from mercer.approx.landmarks import choose_landmarks
-from mercer.approx.nystroem_ridge import NystroemRidgeSystem, jittered_cholesky, nystroem_ridge_factor
+from mercer.approx.nystroem_ridge import (
+    CHUNK,
+    OVERSAMPLING,
+    NystroemRidgeSystem,
+    jittered_cholesky,
+    nystroem_ridge_factor,
+)
 from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
@@ -164,7 +170,7 @@ class NystroemRidge:
         """Bytes of K_mm, C and its workspace, the factor of the pivots, one chunk of entries, and the vectors."""
         (n, r), size = self.Y.shape, 4 if self.low_precision else 8
         pool = size * min(n, POOL * m) * m
-        chunk = 8 * min(n * m, 1 << 24) * 2
+        chunk = 8 * min(min(n, OVERSAMPLING * m) * m, CHUNK) * 2
         return max(8 * m * m * 4 + chunk, pool + 8 * m * m) + 8 * n * (r + 1) * 4
 
     def _between(self, landmarks: Any) -> np.ndarray:
@@ -180,6 +186,6 @@ class NystroemRidge:
         rows = np.asarray(K_nm.block(some, np.arange(len(K_mm))), np.float64)
         C, _ = jittered_cholesky(K_mm)
         inside = np.sum(scipy.linalg.solve_triangular(C, rows.T, trans="T", check_finite=False) ** 2, axis=0)
-        whole = np.asarray(self.K.diagonal(), np.float64)[some]
+        whole = np.asarray(self.K.principal(some).diagonal(), np.float64)
         share = float(np.sum(np.maximum(whole - inside, 0.0))) / max(float(np.sum(whole)), np.finfo(float).tiny)
         self.report.notes.append(f"the landmarks leave out {share:.1e} of k(x, x), measured on {len(some)} rows")

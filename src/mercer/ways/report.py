@@ -56,6 +56,9 @@ class Report:
     predicted : dict
         Predicted seconds of the chosen method, by the names of its stages joined with " + "; empty without a
         prediction.
+    reading : dict
+        What was read from a file of rows: their number, bytes, and seconds in which the method waited for them; empty
+        for rows in memory.
     notes, warnings : list of str
         Notes need no action; warnings do.
     """
@@ -80,6 +83,7 @@ class Report:
     rank: int | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     predicted: dict[str, float] = field(default_factory=dict)
+    reading: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -151,6 +155,8 @@ class Report:
         rows.append(("time", ", ".join(f"{name} {seconds:.2f} s" for name, seconds in self.seconds.items())))
         if self.predicted:
             rows.append(("predicted", ", ".join(self._predicted_line(*one) for one in self.predicted.items())))
+        if self.reading:
+            rows.append(("reading", self._reading_line()))
         return rows + [("note", note) for note in self.notes] + [("warning", warning) for warning in self.warnings]
 
     def predict(self, seconds: float, *stages: str) -> None:
@@ -175,6 +181,14 @@ class Report:
 
     def _predicted_line(self, stages: str, seconds: float) -> str:
         return f"{stages} {seconds:.2g} s, took {self.taken(stages):.2g} s"
+
+    def _reading_line(self) -> str:
+        read, waited = self.reading, self.reading.get("seconds waited", 0.0)
+        packed, taken = read.get("bytes packed", 0.0), sum(self.seconds.values())
+        told = f"{read.get('rows', 0.0) / max(self.n, 1):.1f} passes, {human(read.get('bytes', 0.0))}"
+        told += f" after {human(packed)} were packed" if packed else ""
+        limit = "reading" if waited > taken / 2 else "computing"
+        return f"{told}, waited {waited:.1f} s of {taken:.1f} s: limited by {limit}"
 
     def _residual_line(self) -> str:
         if self.status == "measured":

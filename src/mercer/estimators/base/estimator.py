@@ -196,6 +196,7 @@ class KernelEstimator(Atomic, Elsewhere, NamedParameters):
 
     def _of_points(self, points: Points, *targets: Any, reset: bool = True, **options: Any) -> Any:
         """The rows of points, which check themselves, and targets."""
+        points = points.within(self.memory if hasattr(self, "memory") else None)
         rows = self._space().points(points, type(self).__name__, self._as_objects).rows
         validate_data(self, rows, reset=reset, skip_check_array=True)
         return self._with_targets(rows, targets[0], options) if targets else rows
@@ -275,6 +276,7 @@ class KernelEstimator(Atomic, Elsewhere, NamedParameters):
             definiteness=self.kernel_.properties.definiteness.name.lower().replace("_", " "),
             memory_budget=parse_memory(self.memory),
             memory_rows=K.copies,
+            reading=K.x.reading,
         )
         if self.tuned:
             report.notes += left_to_default(self, self.tuned)

@@ -1,0 +1,9 @@
+"""Points in files that may be larger than memory: what is read many times is packed once."""
+
+from mercer.points.disk.ahead import ahead
+from mercer.points.disk.packed import FilePoints
+from mercer.points.disk.points import DiskPoints
+from mercer.points.disk.read import read_points
+from mercer.points.disk.sources import ChunkSource, NpySource, RowSource
+
+__all__ = ["ChunkSource", "DiskPoints", "FilePoints", "NpySource", "RowSource", "ahead", "read_points"]

@@ -1,0 +1,191 @@
+"""Tables in files of Arrow's: Parquet by row groups, Arrow (Feather) by record batches, and CSV by blocks of text."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import InvalidInput, message
+from mercer.points.disk.sources import Chunks, FileSource, floats
+
+__all__ = ["ArrowSource", "CsvSource", "ParquetSource", "TableSource"]
+
+Batches = Iterator[Any]
+
+
+class TableSource(FileSource):
+    """The columns of numbers of a table in one file or in several; all of them must have the same columns.
+
+    Parameters
+    ----------
+    paths : sequence of paths
+    columns : sequence of str, optional
+        The columns to read, in this order; by default all but `without`.
+    without : sequence of str, default ()
+        Columns to leave out.
+    """
+
+    kind: str
+
+    def __init__(
+        self, paths: Sequence[Path], columns: Sequence[str] | None = None, without: Sequence[str] = ()
+    ) -> None:
+        super().__init__(paths)
+        schemas = [self._guarded(path, self._schema) for path in self.paths]
+        for path, schema in zip(self.paths, schemas, strict=True):
+            if not schema.equals(schemas[0]):
+                given = f"has other columns than {self.paths[0].name}, or other types of them"
+                raise InvalidInput(message(path.name, given, "give parts of one table"))
+        self.schema = schemas[0]
+        every = list(self.schema.names)
+        for name in (*(columns or ()), *without):
+            if name not in every:
+                given = f"no column {name!r} among {', '.join(map(repr, every[:10]))}"
+                raise InvalidInput(message(self.name, given, "name one of the columns"))
+        self.names = list(columns) if columns is not None else [name for name in every if name not in without]
+        self.dtype = self._checked_types()
+        self.columns = len(self.names)
+
+    def _checked_types(self) -> np.dtype[Any]:
+        """The dtype of the rows; InvalidInput names columns that hold no numbers."""
+        import pyarrow as pa
+
+        kinds = {name: self.schema.field(name).type for name in self.names or ()}
+        numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
+        others = [name for name, kind in kinds.items() if not any(fits(kind) for fits in numbers)]
+        if others or not kinds:
+            given = (
+                f"{len(others)} columns hold no numbers: {', '.join(map(repr, others[:5]))}" if kinds else "no columns"
+            )
+            raise InvalidInput(message(self.name, given, "encode them, or leave them out"))
+        small = all(pa.types.is_float32(kind) or pa.types.is_float16(kind) for kind in kinds.values())
+        return floats(np.float32 if small else np.float64)
+
+    @abstractmethod
+    def _schema(self, path: Path) -> Any:
+        """The Arrow schema of a file."""
+
+    @abstractmethod
+    def _batches(self, path: Path, rows: int, names: list[str]) -> Batches:
+        """Record batches of these columns in order, of about `rows` rows."""
+
+    def _guarded(self, path: Path, read: Callable[[Path], Any]) -> Any:
+        import pyarrow as pa
+
+        try:
+            return read(path)
+        except (pa.ArrowException, OSError) as error:
+            raise self._unreadable(path, error) from error
+
+    def _unreadable(self, path: Path, error: Exception) -> InvalidInput:
+        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        do = "write it again: it may be cut off, or of another format"
+        return InvalidInput(message(path.name, f"cannot be read as {self.kind} ({said.rstrip('.')})", do))
+
+    def _chunks(self, rows: int) -> Chunks:
+        for batch in self._all_batches(rows, list(self.names or ())):
+            out = np.empty((batch.num_rows, self.columns), self.dtype)
+            for place, column in enumerate(batch.columns):
+                out[:, place] = column.to_numpy(zero_copy_only=False)
+            yield out
+
+    def _all_batches(self, rows: int, names: list[str]) -> Batches:
+        import pyarrow as pa
+
+        for path, stamp in zip(self.paths, self.stamps, strict=True):
+            stamp.check(path)
+            try:
+                yield from self._batches(path, rows, names)
+            except (pa.ArrowException, OSError) as error:
+                raise self._unreadable(path, error) from error
+
+    def target(self, name: str) -> NDArray[Any]:
+        if name not in self.schema.names:
+            raise InvalidInput(message(self.name, f"no column {name!r}", f"name one of {self.schema.names[:10]}"))
+        parts = [batch.column(0).to_numpy(zero_copy_only=False) for batch in self._all_batches(1 << 20, [name])]
+        return np.concatenate(parts)
+
+
+class ParquetSource(TableSource):
+    """Parquet files: their row groups are read one after the other, in order."""
+
+    kind = "Parquet"
+
+    def __init__(
+        self, paths: Sequence[Path], columns: Sequence[str] | None = None, without: Sequence[str] = ()
+    ) -> None:
+        super().__init__(paths, columns, without)
+        parquet = needed("pyarrow.parquet")
+        self.count = sum(self._guarded(path, parquet.read_metadata).num_rows for path in self.paths)
+
+    def _schema(self, path: Path) -> Any:
+        return needed("pyarrow.parquet").read_schema(path)
+
+    def _batches(self, path: Path, rows: int, names: list[str]) -> Batches:
+        with needed("pyarrow.parquet").ParquetFile(path, pre_buffer=False, buffer_size=1 << 20) as file:
+            for group in range(file.num_row_groups):
+                yield from file.iter_batches(rows, [group], names)
+
+
+class ArrowSource(TableSource):
+    """Files of Arrow's own format (also called IPC or Feather), by record batches."""
+
+    kind = "Arrow"
+
+    def _schema(self, path: Path) -> Any:
+        with needed("pyarrow.ipc").open_file(str(path)) as file:
+            return file.schema
+
+    def _batches(self, path: Path, rows: int, names: list[str]) -> Batches:
+        ipc = needed("pyarrow.ipc")
+        places = [self.schema.names.index(name) for name in names]
+        options = ipc.IpcReadOptions(included_fields=sorted(places))
+        with ipc.open_file(str(path), options=options) as file:
+            for place in range(file.num_record_batches):
+                yield file.get_batch(place).select(names)
+
+
+class CsvSource(TableSource):
+    """CSV files with a line of names: they are read in blocks of text, numbers as float64."""
+
+    kind = "CSV"
+
+    def _schema(self, path: Path) -> Any:
+        return self._opened(path, None, 1 << 20).schema
+
+    def _opened(self, path: Path, names: list[str] | None, block: int) -> Any:
+        import pyarrow as pa
+
+        csv = needed("pyarrow.csv")
+        numbers = [name for name in names or () if not _is_text(self.schema.field(name).type)]
+        convert = csv.ConvertOptions(include_columns=names, column_types=dict.fromkeys(numbers, pa.float64()))
+        return csv.open_csv(path, csv.ReadOptions(block_size=block), convert_options=convert)
+
+    def _batches(self, path: Path, rows: int, names: list[str]) -> Batches:
+        # A number takes some ten characters.
+        block = min(max(rows * len(self.schema.names) * 10, 1 << 16), 1 << 24)
+        with self._opened(path, names, block) as reader:
+            yield from reader
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def needed(name: str) -> ModuleType:
+    """The module of the extra; InvalidInput says how it is installed."""
+    import importlib
+
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        given = f"{name.partition('.')[0]} is not installed"
+        raise InvalidInput(message("read_points", given, 'pip install "mercer[disk]"')) from error

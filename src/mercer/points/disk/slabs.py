@@ -1,0 +1,57 @@
+"""Zarr arrays, read by slabs: runs of rows that end where the stored chunks do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from mercer.errors import InvalidInput, message
+from mercer.points.disk.arrow import needed
+from mercer.points.disk.sources import Chunks, RowSource, Stamp, floats
+
+__all__ = ["ZarrSource"]
+
+
+class ZarrSource(RowSource):
+    """The rows of a Zarr array in a folder (``.zarr``).
+
+    Parameters
+    ----------
+    path : path
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.name, self._path = path.name, path
+        zarr = needed("zarr")
+        try:
+            self._array = zarr.open_array(str(path), mode="r")
+        except (OSError, ValueError, KeyError) as error:
+            do = "give the folder of one Zarr array; it may be incomplete"
+            raise InvalidInput(message(path.name, f"cannot be read as Zarr ({error})", do)) from error
+        if self._array.ndim != 2 or self._array.dtype.kind not in "fiub" or 0 in self._array.shape:
+            given = f"has shape {self._array.shape} and dtype {self._array.dtype}"
+            raise InvalidInput(message(path.name, given, "give a table of numbers, one row a point"))
+        self.count, self.columns = self._array.shape
+        self.dtype, self._stamps = floats(self._array.dtype), self._found()
+        self._require_all()
+
+    def _found(self) -> dict[Path, Stamp]:
+        return {path: Stamp.of(path) for path in sorted(self._path.rglob("*")) if path.is_file()}
+
+    def _require_all(self) -> None:
+        """Raise InvalidInput if stored chunks are missing: Zarr would read fill values for them."""
+        wanted, stored = self._array.nchunks, self._array.nchunks_initialized
+        if stored < wanted:
+            given = f"{wanted - stored} of {wanted} stored chunks are missing"
+            raise InvalidInput(message(self.name, given, "copy the folder again, or write all chunks"))
+
+    def check(self) -> None:
+        if self._found() != self._stamps:
+            raise InvalidInput(message(self.name, "changed while it was read", "fit again when it is complete"))
+
+    def _chunks(self, rows: int) -> Chunks:
+        height = self._array.chunks[0]
+        step = max(rows // height, 1) * height
+        for first in range(0, self._array.shape[0], step):
+            yield np.ascontiguousarray(self._array[first : first + step], self.dtype)

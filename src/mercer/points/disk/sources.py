@@ -1,0 +1,173 @@
+"""Sources of rows: files and restartable iterators, read from the first row to the last, a chunk at a time."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import InvalidInput, message
+
+__all__ = ["ChunkSource", "Chunks", "FileSource", "NpySource", "RowSource", "Stamp", "floats"]
+
+Array = NDArray[Any]
+Chunks = Iterator[Array]
+
+
+def floats(dtype: Any) -> np.dtype[Any]:
+    """The dtype of rows: float32 for floats of up to 32 bits, else float64.
+
+    >>> floats(np.int8), floats(np.float16)
+    (dtype('float64'), dtype('float32'))
+    """
+    given = np.dtype(dtype)
+    return np.dtype(np.float32 if given.kind == "f" and given.itemsize <= 4 else np.float64)
+
+
+class Stamp(NamedTuple):
+    """The size of a file and the time of its last change, by which a change is noticed."""
+
+    size: int
+    time: int
+
+    @classmethod
+    def of(cls, path: Path) -> Stamp:
+        """The stamp of a file; InvalidInput if there is none."""
+        try:
+            found = os.stat(path)
+        except OSError as error:
+            do = "give the path of a file, and all files of a table in parts"
+            raise InvalidInput(message(path.name, f"cannot be read ({error.strerror})", do)) from error
+        return cls(found.st_size, found.st_mtime_ns)
+
+    def check(self, path: Path) -> None:
+        """Raise InvalidInput if the file has changed since."""
+        if Stamp.of(path) != self:
+            raise InvalidInput(message(path.name, "changed while it was read", "fit again when it is complete"))
+
+
+class RowSource(ABC):
+    """Rows of numbers that are read in order, as often as wanted.
+
+    A subclass must have `_chunks` and sets the attributes when it is made.
+
+    Attributes
+    ----------
+    name : str
+        The name in messages.
+    columns : int
+        The number of columns.
+    dtype : float32 or float64
+    count : int or None
+        The number of rows, None if only a pass over them tells.
+    names : sequence of str or None
+        The names of the columns.
+    """
+
+    name: str
+    columns: int
+    dtype: np.dtype[Any]
+    count: int | None = None
+    names: Sequence[str] | None = None
+
+    def chunks(self, rows: int) -> Chunks:
+        """The rows in order, at most `rows` at a time; raises InvalidInput if the source has changed meanwhile."""
+        self.check()
+        for chunk in self._chunks(rows):
+            for first in range(0, len(chunk), rows):
+                yield chunk[first : first + rows]
+        self.check()
+
+    @abstractmethod
+    def _chunks(self, rows: int) -> Chunks:
+        """The rows in order, about `rows` at a time."""
+
+    def check(self) -> None:  # noqa: B027 - an iterator has nothing to compare
+        """Raise InvalidInput if the source has changed since it was opened."""
+
+    def target(self, name: str) -> Array:
+        """The values of a column that is not among the rows; only a table with names has some."""
+        raise InvalidInput(message(self.name, f"target={name!r}, and columns without names", "give y as an array"))
+
+    def bare(self) -> tuple[Path, int] | None:
+        """The file and the position of the first number, if the file holds the rows as memory does."""
+        return None
+
+
+class FileSource(RowSource):
+    """Rows in one file or in several, read in the given order.
+
+    Parameters
+    ----------
+    paths : sequence of paths
+    """
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.paths = tuple(paths)
+        self.name = self.paths[0].name + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
+        self.stamps = tuple(Stamp.of(path) for path in self.paths)
+
+    def check(self) -> None:
+        for path, stamp in zip(self.paths, self.stamps, strict=True):
+            stamp.check(path)
+
+
+class NpySource(FileSource):
+    """The rows of an array in a file of NumPy's (``.npy``).
+
+    Parameters
+    ----------
+    path : path
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__([path])
+        try:
+            self._array = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (ValueError, OSError, EOFError) as error:
+            do = "write it again with numpy.save: it may be cut off, or no array of numbers"
+            raise InvalidInput(message(path.name, f"cannot be read as .npy ({error})", do)) from error
+        if self._array.ndim != 2 or self._array.dtype.kind not in "fiub" or 0 in self._array.shape:
+            given = f"has shape {self._array.shape} and dtype {self._array.dtype}"
+            raise InvalidInput(message(path.name, given, "give a table of numbers, one row a point"))
+        self.count, self.columns = self._array.shape
+        self.dtype = floats(self._array.dtype)
+
+    def _chunks(self, rows: int) -> Chunks:
+        for first in range(0, len(self._array), rows):
+            yield np.ascontiguousarray(self._array[first : first + rows], self.dtype)
+
+    def bare(self) -> tuple[Path, int] | None:
+        plain = self._array.flags.c_contiguous and self._array.dtype == self.dtype
+        return (self.paths[0], int(self._array.offset)) if plain else None
+
+
+class ChunkSource(RowSource):
+    """Rows from a function that returns a new iterator of chunks each time.
+
+    Parameters
+    ----------
+    restart : callable
+        ``restart()`` gives arrays of shape (any, d), the same ones at each call.
+    """
+
+    def __init__(self, restart: Callable[[], Iterable[Any]], name: str = "chunks") -> None:
+        self._restart, self.name = restart, name
+        first = next((np.asarray(chunk) for chunk in restart()), None)
+        if first is None or first.ndim != 2 or first.dtype.kind not in "fiub":
+            given = "no chunk" if first is None else f"a chunk of shape {first.shape} and dtype {first.dtype}"
+            raise InvalidInput(message(name, given, "give arrays of numbers, one row a point"))
+        self.columns, self.dtype = first.shape[1], floats(first.dtype)
+
+    def _chunks(self, rows: int) -> Chunks:
+        for chunk in self._restart():
+            found = np.ascontiguousarray(chunk, self.dtype)
+            if found.ndim != 2 or found.shape[1] != self.columns:
+                given = f"a chunk of shape {found.shape} after one of {self.columns} columns"
+                raise InvalidInput(message(self.name, given, "give chunks with the same columns"))
+            yield found
