@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 # Where the site may lead. A new host is a new line here: links that nobody can check should be few.
 HOSTS = {
+    "docs.dask.org",
     "keepachangelog.com",
     "pydata-sphinx-theme.readthedocs.io",  # in the footers
     "semver.org",
