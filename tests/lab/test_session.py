@@ -137,7 +137,7 @@ def test_the_two_columns_alone():
 
 
 def test_a_function_that_is_no_kernel_has_a_witness_and_the_rest_is_still_shown():
-    first, found = outcomes(bundled("moons"), Settings(kernel="exp(-gamma*sqdist**1.5)", gamma=2.0))
+    first, _, found = outcomes(bundled("moons"), Settings(kernel="exp(-gamma*sqdist**1.5)", gamma=2.0))
     assert first.report is None
     witness = found.report.witness
     points, z = np.array(witness.points, float), np.array(witness.z, float)

@@ -18,9 +18,12 @@ from mercer.validity import Witness
 
 __all__ = ["Figures"]
 
-WIDTH, HEIGHT, LARGE = 400, 330, 1.35
+HEIGHT, LARGE = 330, 1.35
 CONTOURS, MOST_POINTS = 7, 1000
 """Lines of a surface; rows that are drawn, of all that are computed with."""
+
+
+Pair = tuple[float, float]
 
 
 def _hex(colours: Any) -> tuple[str, ...]:
@@ -41,12 +44,13 @@ class Figures:
         self.witness = _figure("witness", "Witness: points with zᵀKz < 0")
         self._data = data
         self._rows, self._scores = ColumnDataSource(), ColumnDataSource()
-        self._image, self._matrix = ColumnDataSource(_blank()), ColumnDataSource(_blank())
-        self._lines = ColumnDataSource({"xs": [], "ys": [], "width": []})
+        self._lines = ColumnDataSource({"xs": [], "ys": [], "width": []})  # thin lines, then thick ones
         self._bars = ColumnDataSource({"x": [1, 2], "top": [0.0, 0.0]})
         self._points = ColumnDataSource({"x": [0.0], "y": [0.0], "size": [1.0], "colour": ["black"], "label": [""]})
         self._values = LinearColorMapper(VALUES, low=0, high=1)
         self._entries = LinearColorMapper(VALUES, low=0, high=1)
+        # Figures without any data make the browser complain.
+        self._image, self._matrix = (ColumnDataSource(_image(np.zeros((2, 2)), self._values)) for _ in range(2))
         self._draw()
         self.use(data)
 
@@ -57,20 +61,16 @@ class Figures:
 
     def _draw(self) -> None:
         rows = {"fill_color": "colour", "line_color": None}  # outlines would double the time to paint
-        self.surface.image(source=self._image, color_mapper=self._values, level="image")
+        self.surface.image_rgba(source=self._image, level="image")
         self.surface.multi_line("xs", "ys", source=self._lines, line_color=INK, line_width="width")
         self.surface.scatter("x", "y", size="size", fill_alpha="alpha", source=self._rows, **rows)
         self.surface.add_layout(ColorBar(color_mapper=self._values, width=8), "right")
         self.embedding.scatter("x", "y", size=5, fill_alpha=0.75, source=self._scores, **rows)
         self.variances.vbar("x", top="top", width=0.8, source=self._bars, color=colour(0))
         _label(self.variances, "component", "share of variance")
-        self.variances.y_range.start = 0
-        self.gram.image(source=self._matrix, color_mapper=self._entries)
-        self.gram.y_range.flipped = True
+        self.gram.image_rgba(source=self._matrix)
         self.gram.add_layout(ColorBar(color_mapper=self._entries, width=8), "right")
         self.witness.scatter("x", "y", size="size", color="colour", source=self._points, line_color=INK)
-        # Ranges of its own: those that follow the data make the browser complain while it is hidden.
-        self.witness.x_range, self.witness.y_range = Range1d(), Range1d()
         _label(self.witness, "first coordinate", "second coordinate")
         self.witness.text("x", "y", text="label", source=self._points, x_offset=12, y_offset=-6)
 
@@ -94,24 +94,32 @@ class Figures:
         """Large figures and letters for a lecture, or those of a desk."""
         scale = LARGE if large else 1.0
         for one in self.all:
-            one.width, one.height = int(WIDTH * scale), int(HEIGHT * scale)
+            one.height = int(HEIGHT * scale)
             one.title.text_font_size = f"{16 * scale:.0f}px"
             for axis in one.axis:
                 axis.axis_label_text_font_size = axis.major_label_text_font_size = f"{12 * scale:.0f}px"
 
-    def show(self, outcome: Outcome) -> None:
-        """All but the witness."""
-        self.surface.visible, self.embedding.visible = outcome.surface is not None, outcome.embedding is not None
+    def show_model(self, outcome: Outcome) -> None:
+        """Surface and Gram matrix."""
+        self.surface.visible, self.gram.visible = outcome.surface is not None, outcome.gram is not None
         if outcome.surface is not None:
             self._show_surface(outcome.surface, outcome)
-        if outcome.embedding is not None:
-            x, y = outcome.embedding[self.drawn].T
-            self._scores.data.update(x=x, y=y)
-            _label(self.embedding, *_axes(outcome.embedding_name))
-        ratios = np.empty(0) if outcome.ratios is None else outcome.ratios
-        self._bars.data = {"x": np.arange(1, len(ratios) + 1), "top": ratios}
         if outcome.gram is not None:
             self._show_gram(outcome.gram)
+
+    def show_components(self, outcome: Outcome) -> None:
+        """Embedding and variances."""
+        self.embedding.visible, self.variances.visible = outcome.embedding is not None, outcome.ratios is not None
+        if outcome.embedding is not None:
+            x, y = places = outcome.embedding[self.drawn].T
+            self._scores.data.update(x=x, y=y)
+            _see(self.embedding, *((*_ends(one), 0.05) for one in places))
+            _label(self.embedding, *_axes(outcome.embedding_name))
+        if outcome.ratios is not None:
+            shares = outcome.ratios
+            self._bars.data = {"x": np.arange(1, len(shares) + 1), "top": shares}
+            _see(self.variances, (0.4, len(shares) + 0.6, 0.0), (0.0, 1.05 * float(shares.max(initial=1e-9)), 0.0))
+            self.variances.title.text = f"Variances: two components have {shares[:2].sum():.1%}"
 
     def _show_surface(self, surface: Surface, outcome: Outcome) -> None:
         values, (x, y) = surface.values, (surface.x, surface.y)
@@ -126,10 +134,9 @@ class Figures:
         if self._values.palette != palette:
             self._values.palette = palette
         self._values.update(low=low, high=high if high > low else low + 1.0)
-        corner, size = (x[0], y[0]), (x[-1] - x[0], y[-1] - y[0])
-        image = values.astype(np.float32)
-        self._image.data = {"image": [image], "x": [corner[0]], "y": [corner[1]], "dw": [size[0]], "dh": [size[1]]}
+        self._image.data = _image(values, self._values, (x[0], y[0]), (x[-1] - x[0], y[-1] - y[0]))
         self._lines.data = _contours(surface)
+        _see(self.surface, (x[0], x[-1], 0.0), (y[0], y[-1], 0.0))
         self._show_rows(surface, outcome)
 
     def _show_rows(self, surface: Surface, outcome: Outcome) -> None:
@@ -148,7 +155,8 @@ class Figures:
         low, high = float(K.min()), float(K.max())
         self._entries.update(low=low, high=high if high > low else low + 1.0)
         m = len(K)
-        self._matrix.data = {"image": [K.astype(np.float32)], "x": [0], "y": [0], "dw": [m], "dh": [m]}
+        _see(self.gram, (0.0, m, 0.0), (m, 0.0, 0.0))
+        self._matrix.data = _image(K, self._entries, (0.0, 0.0), (m, m))
         by = "class" if self._data.task == "classification" else "target"
         self.gram.title.text = f"Gram matrix of {m} rows by {by}"
 
@@ -160,9 +168,7 @@ class Figures:
             return
         z = np.array([float(one) for one in witness.z] or [1.0] * len(points))
         places = np.array([[float(one) for one in (*point, 0, 0)[:2]] for point in points])
-        for one, values in ((self.witness.x_range, places[:, 0]), (self.witness.y_range, places[:, 1])):
-            margin = 0.3 * float(np.ptp(places)) or 1.0
-            one.update(start=float(values.min()) - margin, end=float(values.max()) + margin)
+        _see(self.witness, *((*_ends(values), 0.3) for values in places.T))
         self._points.data = {
             "x": places[:, 0],
             "y": places[:, 1],
@@ -183,7 +189,10 @@ SAYS = {
 
 def _figure(name: str, title: str) -> Any:
     tools = "pan,wheel_zoom,reset,save"
-    found = figure(name=name, title=title, width=WIDTH, height=HEIGHT, tools=tools, toolbar_location="right")
+    # Ranges that follow the data are found by the browser, told to the server, and wrong while a figure is hidden.
+    ranges = {"x_range": Range1d(), "y_range": Range1d()}
+    size = {"sizing_mode": "stretch_width", "height": HEIGHT}  # the page says how wide
+    found = figure(name=name, title=title, tools=tools, toolbar_location="right", **size, **ranges)
     found.toolbar.logo = None
     found.toolbar.autohide = True
     found.title.text_font_size = "16px"
@@ -191,9 +200,12 @@ def _figure(name: str, title: str) -> Any:
     return found
 
 
-def _blank() -> dict[str, list[Any]]:
-    """An image of nothing: figures without any data make the browser complain."""
-    return {"image": [np.zeros((2, 2), np.float32)], "x": [0], "y": [0], "dw": [1], "dh": [1]}
+def _image(values: Floats, mapper: Any, corner: Pair = (0.0, 0.0), size: Pair = (1.0, 1.0)) -> dict[str, list[Any]]:
+    """The image in colours: the browser takes ten times as long to map values to them."""
+    palette = np.array([(*(int(one[i : i + 2], 16) for i in (1, 3, 5)), 255) for one in mapper.palette], np.uint8)
+    place = (values - mapper.low) * (len(palette) / (mapper.high - mapper.low))
+    image = palette[np.clip(place, 0, len(palette) - 1).astype(np.intp)].view(np.uint32)[..., 0]
+    return {"image": [image], "x": [corner[0]], "y": [corner[1]], "dw": [size[0]], "dh": [size[1]]}
 
 
 def _label(one: Any, x: str, y: str) -> None:
@@ -203,23 +215,33 @@ def _label(one: Any, x: str, y: str) -> None:
             axis.axis_label = PlainText(text=text)
 
 
+def _ends(values: Floats) -> tuple[float, float]:
+    return float(values.min()), float(values.max())
+
+
+def _see(one: Any, *axes: tuple[float, float, float]) -> None:
+    """Both axes from the first to the second number, and a share of the length more at both ends."""
+    for found, (start, end, share) in zip((one.x_range, one.y_range), axes, strict=True):
+        margin = share * (end - start) if end != start else 1.0
+        ends = {"start": start - margin, "end": end + margin}
+        found.update(**ends, reset_start=ends["start"], reset_end=ends["end"])
+
+
 def _axes(name: str) -> tuple[str, str]:
     return (f"first of the {name}", "second")
 
 
 def _contours(surface: Surface) -> dict[str, Any]:
     """Lines of equal value; of a decision function 0 and the margins ±1; between classes their borders."""
-    v, lines, widths = surface.values, [], []
-    low, high = float(v.min()), float(v.max())
-    if surface.kind == "decision":
-        levels = {-1.0: 1.0, 0.0: 3.0, 1.0: 1.0}
-    elif surface.kind in ("classes", "clusters"):
-        levels = {}
-    else:
-        levels = dict.fromkeys(np.linspace(low, high, CONTOURS + 2)[1:-1].tolist(), 1.0)
-    maker = contour_generator(surface.x, surface.y, v)
-    for level, width in levels.items():
-        found = maker.lines(level)
-        lines += found
-        widths += [width] * len(found)
-    return {"xs": [line[:, 0] for line in lines], "ys": [line[:, 1] for line in lines], "width": widths}
+    maker = contour_generator(surface.x, surface.y, surface.values)
+    thin, thick = ([], []) if surface.kind in ("classes", "clusters") else ([-1.0, 1.0], [0.0])
+    if surface.kind in ("prediction", "component"):
+        thin, thick = np.linspace(*_ends(surface.values), CONTOURS + 2)[1:-1].tolist(), []
+    drawn = [_joined([line for level in levels for line in maker.lines(level)]) for levels in (thin, thick)]
+    return {"xs": [lines[:, 0] for lines in drawn], "ys": [lines[:, 1] for lines in drawn], "width": [1.0, 3.0]}
+
+
+def _joined(lines: list[Floats]) -> Floats:
+    """Lines as one, with a gap after each: an array each would be a message each."""
+    gap = np.full((1, 2), np.nan)
+    return np.concatenate([gap, *(part for line in lines for part in (line, gap))])

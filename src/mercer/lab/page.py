@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from bokeh.document import Document
+from bokeh.events import DocumentReady
 from bokeh.layouts import column, row
 from bokeh.models import (
     Button,
     CheckboxGroup,
     CustomJS,
     CustomJSTickFormatter,
-    Div,
     Select,
     Slider,
     TextInput,
@@ -41,13 +41,20 @@ SPINNER = 250
 """Milliseconds after which a computation shows that it goes on."""
 
 TEMPLATE = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
-PANEL = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
 LECTURE = 'document.body.classList.toggle("lecture", this.active)'
+WRITE = """
+for (const [name, text] of Object.entries(texts.tags[0])) {
+  const place = document.getElementById(name)
+  if (place.written !== text) place.innerHTML = place.written = text
+}
+"""
+"""The texts are elements of the page and not of Bokeh, which would lay out the page again for each of them."""
+
 COPY = """
 const done = () => { button.label = "Copied"; setTimeout(() => { button.label = label }, 1200) }
-navigator.clipboard.writeText(source.tags[0]).then(done, () => { button.label = "Select the text and copy it" })
+const text = document.getElementById(source).textContent
+navigator.clipboard.writeText(text).then(done, () => { button.label = "Select the text and copy it" })
 """
-
 
 Asked = tuple[int, Dataset, Settings]
 """The number of the request, and what it is about."""
@@ -70,7 +77,6 @@ class Page:
         self.tables, self.data, self.count, self.filling = tables, tables[first](), 0, False
         self.settings, self.figures = settings, Figures(self.data)
         self._make_controls(first, settings)
-        self._make_texts()
         self.shown = 0
         self.worker: Worker[Asked, Outcome] = Worker(_computed, self._deliver, TURN)
 
@@ -112,14 +118,8 @@ class Page:
         for one in (self.method, self.kernel, self.x, self.y, *self.sliders.values()):
             one.on_change("value", self._changed)
         self.only.on_change("active", self._changed)
-        self.lecture.on_change("active", lambda _, __, on: self._enlarge(on))
+        self.lecture.on_change("active", lambda _, __, on: self.figures.enlarge(on))
         self.lecture.js_on_change("active", CustomJS(code=LECTURE))
-
-    def _make_texts(self) -> None:
-        self.header, self.verdict, self.status = _text("header"), _text("verdict"), _text("status")
-        self.code, self.line = _text("code"), _text("line")
-        self.texts = self.header, self.verdict, self.status, self.code, self.line
-        self.copy_code, self.copy_line = _copier("Copy the Python", self.code), _copier("Copy the command", self.line)
 
     def fill(self, document: Document) -> None:
         """Put the page into a document and compute what it shows at first."""
@@ -128,9 +128,13 @@ class Page:
         document.template = TEMPLATE
         controls = [self.table, self.method, self.first, row(self.operation, self.second), self.scaled, self.kernel]
         controls += [*self.sliders.values(), row(self.x, self.y), self.only, self.lecture]
-        controls += [row(self.copy_code, self.copy_line)]
+        controls += [row(_copier("Copy the Python", "python"), _copier("Copy the command", "command"))]
+        self.texts = column(*controls, width=310, name="controls", tags=[{}])
+        write = CustomJS(args={"texts": self.texts}, code=WRITE)
+        self.texts.js_on_change("tags", write)
+        document.js_on_event(DocumentReady, write)
         # Each is a root of its own, as a change within a root lays out all of it anew.
-        for one in (column(*controls, width=310, name="controls"), *self.texts, *self.figures.all):
+        for one in (self.texts, *self.figures.all):
             document.add_root(one)
         document.on_session_destroyed(lambda _: self.worker.close())
         document.add_next_tick_callback(self._ask)  # results of another thread need the session to be there
@@ -194,10 +198,12 @@ class Page:
     def _offer(self, settings: Settings) -> None:
         """The sliders that belong to the kernel and the method, and no others."""
         method = METHODS[settings.method]
+        shown = {
+            *settings.used,
+            "clusters" if method.parameter == "n_clusters" else "penalty" if method.parameter else "",
+        }
         for name, slider in self.sliders.items():
-            slider.visible = name in settings.used
-        self.sliders["clusters"].visible = method.parameter == "n_clusters"
-        self.sliders["penalty"].visible = method.parameter not in ("", "n_clusters")
+            slider.visible = name in shown
         self.sliders["penalty"].title = method.symbol
 
     # ---- what is shown -----------------------------------------------------------------------------------------------
@@ -207,62 +213,58 @@ class Page:
 
     def _wait(self, count: int) -> None:
         if count == self.count and self.shown < count:
-            self.status.text = '<span class="busy"></span> computing …'
+            self._write(status='<span class="busy"></span> computing …')
 
     def _show(self, count: int, found: Outcome | Exception) -> None:
         if count != self.count:
             return
-        self.shown = count
         self.document.hold("combine")
         try:
             if isinstance(found, Exception):
                 self._say_error(found)
-            elif found.report is None:
-                self._show_first(found)
             else:
-                self._show_verdict(found)
+                self._show_stage(found)
         finally:
             self.document.unhold()
 
-    def _show_first(self, found: Outcome) -> None:
-        self.figures.show(found)
+    def _show_stage(self, found: Outcome) -> None:
+        if found.stage == "model":
+            self.figures.show_model(found)
+        elif found.stage == "components":
+            self.figures.show_components(found)
+        else:
+            self._show_verdict(found)
+        self._write(formula=f"k(x, z) = {html.escape(found.formula)}", said=self._said(found))
+
+    def _said(self, found: Outcome) -> str:
+        """The estimator, the score and the notes."""
         score = "" if found.score is None else f"<p><b>{found.score_name}: {found.score:.4f}</b></p>"
         notes = "".join(f'<p class="error">{html.escape(note)}</p>' for note in (*found.notes, *self.data.notes))
-        formula = f'<div class="formula">k(x, z) = {html.escape(found.formula)}</div>'
-        shares = found.ratios
-        two = "" if shares is None else f"<p>two components: {shares[:2].sum():.1%} of the variance</p>"
-        self.header.text = self._framed(f"{formula}<p>{html.escape(found.estimator)}</p>{score}{two}{notes}")
-        for one, text in ((self.code, found.python), (self.line, found.command)):
-            one.text, one.tags = f"<pre>{html.escape(text)}</pre>", [text]
-        self.status.text = self._state(found, "pictures")
+        return f"<p>{html.escape(found.estimator)}</p>{score}{notes}"
 
     def _show_verdict(self, found: Outcome) -> None:
-        assert found.report is not None
-        kind = {"proved": "proved", "refuted": "refuted"}.get(found.report.verdict, "other")
-        lines = "\n".join(str(found.report).splitlines()[1:])
-        self.verdict.text = self._framed(
-            f'<p class="{kind}"><b>{VERDICTS[kind]}</b></p><pre>{html.escape(lines)}</pre>'
-        )
-        self.figures.show_witness(found.report.witness)
-        self.status.text = self._state(found, "done")
+        report = found.report
+        kind = "other" if report is None else {"proved": "proved", "refuted": "refuted"}.get(report.verdict, "other")
+        lines = "" if report is None else "\n".join(str(report).splitlines()[1:])
+        verdict = f'<p class="{kind}"><b>{VERDICTS[kind]}</b></p><pre tabindex="0">{html.escape(lines)}</pre>'
+        programs = {"python": html.escape(found.python), "command": html.escape(found.command)}
+        self._write(verdict=verdict, status=self._state(found), **programs)
+        self.figures.show_witness(None if report is None else report.witness)
+        self.shown = self.count
 
-    def _framed(self, text: str) -> str:
-        return f'<div class="{"large" if self.lecture.active else "desk"}">{text}</div>'
-
-    def _state(self, found: Outcome, state: str) -> str:
+    def _state(self, found: Outcome) -> str:
         n, drawn = len(self.data.y), len(self.figures.drawn)
         rows = f"{n} rows{f' ({drawn} drawn)' * (drawn < n)}, {self.data.X.shape[1]} columns"
-        return _state(self.count, state, f"{rows}; {found.seconds * 1000:.0f} ms")
+        return _state(self.count, found.stage, f"{rows}; {found.seconds * 1000:.0f} ms")
 
     def _say_error(self, error: Exception) -> None:
+        self.shown = self.count
         text = str(error) if isinstance(error, MercerError) else f"{type(error).__name__}: {error}"
-        self.status.text = (
-            f'<span class="error" data-update="{self.count}" data-state="error">{html.escape(text)}</span>'
-        )
+        self._write(status=_state(self.count, "error", text))
 
-    def _enlarge(self, large: bool) -> None:
-        self.figures.enlarge(large)
-        self._ask()
+    def _write(self, **texts: str) -> None:
+        """HTML for elements of the page, by their names."""
+        self.texts.tags = [{**self.texts.tags[0], **texts}]
 
 
 def _computed(asked: Asked) -> Iterator[Outcome]:
@@ -299,19 +301,7 @@ def _state(count: int, state: str, text: str) -> str:
     return f'<span class="{kind}" data-update="{count}" data-state="{state}">{html.escape(text)}</span>'
 
 
-def _text(name: str) -> Div:
-    """Never read as mathematics, for which the page would load a program from elsewhere."""
-    return Div(
-        text="",
-        disable_math=True,
-        stylesheets=[PANEL],
-        css_classes=[f"lab-{name}"],
-        name=name,
-        sizing_mode="stretch_width",
-    )
-
-
-def _copier(label: str, source: Div) -> Button:
+def _copier(label: str, source: str) -> Button:
     button = Button(label=label)
     button.js_on_click(CustomJS(args={"button": button, "source": source, "label": label}, code=COPY))
     return button

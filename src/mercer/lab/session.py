@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.errors import InvalidInput, MercerError, message
+from mercer.errors import Cancelled, InvalidInput, MercerError, message
 from mercer.estimators import KernelPCA
-from mercer.events import StageDone, emit
+from mercer.events import Cancel, StageDone, emit, observe
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.base import trace_or_none
@@ -28,6 +29,11 @@ Floats = NDArray[np.float64]
 
 GRID, GRAM_ROWS, COMPONENTS = 60, 200, 10
 """Points of the surface along each axis; rows of the Gram matrix that are drawn; variances that are shown."""
+
+MOST_SECONDS = 20.0
+"""For one of the things that an outcome consists of."""
+
+Stage = Literal["model", "components", "done"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +65,8 @@ class Outcome:
     Attributes
     ----------
     settings : Settings
+    stage : "model", "components" or "done"
+        What there is: the model with its surface, score and Gram matrix; the components too; all.
     kernel : Kernel
     formula : str
         Of the kernel, with its numbers.
@@ -73,13 +81,14 @@ class Outcome:
     gram : ndarray of shape (m, m) or None
         Of rows ordered by class, target or cluster, m ≤ 200.
     report : KernelReport or None
-        Whether the function is a kernel; None as long as that is asked.
+        Whether the function is a kernel.
     python, command : str
     seconds : float
     notes : tuple of str
     """
 
     settings: Settings
+    stage: Stage
     kernel: Kernel
     formula: str
     estimator: str = ""
@@ -98,7 +107,7 @@ class Outcome:
 
 
 def outcomes(data: Dataset, settings: Settings) -> Iterator[Outcome]:
-    """The outcome without and then with the verdict on the kernel.
+    """The outcome of the model, then also with the kernel's components, then also with the verdict on the kernel.
 
     Raises
     ------
@@ -108,20 +117,17 @@ def outcomes(data: Dataset, settings: Settings) -> Iterator[Outcome]:
     Examples
     --------
     >>> from mercer.lab import bundled
-    >>> first, last = outcomes(bundled("iris"), Settings("svm", gamma=0.5))
-    >>> first.formula, first.report, last.report.verdict, round(last.score, 2)
-    ('exp(−0.5·‖x − z‖²)', None, 'proved', 0.89)
+    >>> first, second, last = outcomes(bundled("iris"), Settings("svm", gamma=0.5))
+    >>> first.formula, first.ratios, second.ratios.shape, second.report, last.report.verdict, round(last.score, 2)
+    ('exp(−0.5·‖x − z‖²)', None, (10,), None, 'proved', 0.89)
     """
     start = perf_counter()
     if settings.only_axes:
         data = data.with_columns(settings.axes)
         settings = replace(settings, axes=(0, 1))
     work = _Work(data, settings)
-    found = work.first()
-    found = replace(found, seconds=perf_counter() - start)
-    yield found
-    report = check_kernel(settings.text, n_features=data.X.shape[1])
-    yield replace(found, report=report, seconds=perf_counter() - start)
+    for stage in work.stages():
+        yield replace(stage, seconds=perf_counter() - start)
 
 
 class _Work:
@@ -139,41 +145,73 @@ class _Work:
 
     notes: list[str]
 
-    def first(self) -> Outcome:
-        """All but the verdict."""
+    def stages(self) -> Iterator[Outcome]:
+        """The model at once, so that its pictures are painted while the rest is computed."""
+        found = self.with_model()
+        yield found
+        pca, scores = self.spanned or (None, None)
+        embedding, name = self.tried("embedding", lambda: self.embedding(scores)) or (None, "")
+        ratios = None if pca is None else pca.explained_variance_ratio_
+        found = replace(found, stage="components", embedding=embedding, embedding_name=name, ratios=ratios)
+        yield replace(found, notes=self.all_notes)
+        text, d = self.settings.text, self.data.X.shape[1]
+        report = self.tried("definiteness", lambda: check_kernel(text, n_features=d))
+        yield replace(found, stage="done", report=report, notes=self.all_notes)
+
+    def with_model(self) -> Outcome:
+        """Surface, score and Gram matrix, and what needs no computation."""
         data, settings = self.data, self.settings
         e = trace_or_none(self.kernel)
-        pca, scores = self.tried("kernel PCA", self.embedded) or (None, None)
-        model = pca if settings.method == "pca" else self.tried(self.method.title, self.fitted)
-        surface = None if model is None else self.tried("surface", lambda: self.surface(model))
-        name, score = ("", None) if model is None else self.score(model)
-        embedding, said = self.embedding(scores, model)
+        model = self.model
+        score = None if model is None else self.tried("score", lambda: self.score(model))
         return Outcome(
             settings=settings,
+            stage="model",
             kernel=self.kernel,
             formula=repr(self.kernel) if e is None else pretty(e),
             estimator=type(model).__name__ if model is not None else "",
-            surface=surface,
+            surface=None if model is None else self.tried("surface", lambda: self.surface(model)),
             score=score,
-            score_name=name,
-            embedding=embedding,
-            embedding_name=said,
-            ratios=None if pca is None else pca.explained_variance_ratio_,
-            gram=self.tried("Gram matrix", lambda: self.gram(model)),
-            python=python(data, settings, self.components),
+            score_name=self.score_name,
+            gram=self.tried("Gram matrix", self.gram),
+            python=python(data, settings, self.most_components),
             command=command(data, settings),
-            notes=tuple(dict.fromkeys(self.notes)),
+            notes=self.all_notes,
         )
 
     @property
-    def components(self) -> int:
+    def all_notes(self) -> tuple[str, ...]:
+        """The notes, each once."""
+        return tuple(dict.fromkeys(self.notes))
+
+    @cached_property
+    def spanned(self) -> tuple[Any, Floats] | None:
+        """Kernel PCA and the scores of all rows."""
+        pca = KernelPCA(self.most_components, self.settings.text)
+        return self.tried("kernel PCA", lambda: (pca, pca.fit_transform(self.data.X)))
+
+    @cached_property
+    def model(self) -> Any:
+        if self.settings.method == "pca":
+            return self.spanned and self.spanned[0]
+        return self.tried(self.method.title, self.fitted)
+
+    @property
+    def most_components(self) -> int:
         return min(COMPONENTS, len(self.data.y) - 1)
 
     def tried(self, what: str, work: Any) -> Any:
         """What `work` returns, or None and a note; between two pieces of work it can be cancelled."""
         start = perf_counter()
         try:
-            return work()
+            with observe(Cancel(after_seconds=MOST_SECONDS)):
+                return work()
+        except Cancelled:
+            if perf_counter() - start < MOST_SECONDS:  # the page asks for something else
+                raise
+            given = f"{what} is not done within {MOST_SECONDS:g} seconds"
+            self.notes.append(message("lab", given, "take fewer rows (--rows), or choose another kernel"))
+            return None
         except MercerError as error:
             self.notes.append(str(error))
             return None
@@ -185,29 +223,28 @@ class _Work:
         model = self.method.estimators[data.task](**self.arguments)
         return model.fit(data.X[~data.held], data.y[~data.held]) if self.method.supervised else model.fit(data.X)
 
-    def score(self, model: Any) -> tuple[str, float]:
+    @property
+    def score_name(self) -> str:
+        held = f"on {int(self.data.held.sum())} rows held out"
+        fixed = {"pca": "share of variance of two components", "kmeans": "minus the inertia"}
+        return fixed.get(self.settings.method) or f"{'R²' if self.data.task == 'regression' else 'accuracy'} {held}"
+
+    def score(self, model: Any) -> float:
         data = self.data
         if self.settings.method == "pca":
-            return "share of variance of two components", float(model.explained_variance_ratio_[:2].sum())
+            return float(model.explained_variance_ratio_[:2].sum())
         if self.settings.method == "kmeans":
-            return "minus the inertia", -float(model.inertia_)
-        name = "R²" if data.task == "regression" else "accuracy"
-        return f"{name} on {int(data.held.sum())} rows held out", float(
-            model.score(data.X[data.held], data.y[data.held])
-        )
+            return -float(model.inertia_)
+        return float(model.score(data.X[data.held], data.y[data.held]))
 
-    def embedded(self) -> tuple[Any, Floats]:
-        pca = KernelPCA(self.components, self.settings.text)
-        return pca, pca.fit_transform(self.data.X)
-
-    def embedding(self, scores: Floats | None, model: Any) -> tuple[Floats | None, str]:
+    def embedding(self, scores: Floats | None) -> tuple[Floats, str] | None:
         """Of all rows: two discriminants if there are two, otherwise two kernel components."""
-        if self.settings.method == "discriminant" and model is not None:
-            Z = model.transform(self.data.X)
+        if self.settings.method == "discriminant" and self.model is not None:
+            Z = self.model.transform(self.data.X)
             if Z.shape[1] > 1:
                 return np.asarray(Z[:, :2]), "discriminants"
         if scores is None:
-            return None, ""
+            return None
         return np.column_stack([scores, np.zeros(len(scores))])[:, :2], "kernel components"
 
     def surface(self, model: Any) -> Surface:
@@ -245,9 +282,10 @@ class _Work:
             found[train] = size / size.max()
         return found
 
-    def gram(self, model: Any) -> Floats:
+    def gram(self) -> Floats:
         """The kernel matrix of at most 200 rows, in the order of what they are coloured by."""
-        keys = model.labels_ if self.settings.method == "kmeans" and model is not None else self.data.codes
+        clustered = self.settings.method == "kmeans" and self.model is not None
+        keys = self.model.labels_ if clustered else self.data.codes
         order = np.argsort(keys, kind="stable")
         some = order[np.linspace(0, len(order) - 1, min(GRAM_ROWS, len(order))).astype(int)]
         return np.asarray(KernelOperator(self.kernel, self.data.X[some]).toarray(), np.float64)
