@@ -7,6 +7,7 @@ from sklearn.cross_decomposition import PLSRegression
 from sklearn.model_selection import GridSearchCV
 
 from mercer import KernelPLS, load, save
+from mercer.engine.backend import is_native
 from mercer.errors import InvalidInput, MemoryExceeded
 from mercer.kernels import Function, Gaussian, Linear, Polynomial, Precomputed
 from mercer.testing import assert_close
@@ -111,7 +112,8 @@ def test_matrix_free_equals_stored(data):
     narrow, stored, free = KernelPLS(4).fit(*data), KernelPLS(4).fit(X, Y), KernelPLS(4, memory=280_000).fit(X, Y)
     assert "stored" in stored.report_.method
     assert "matrix-free" in free.report_.method
-    assert "as fast as they are read" in narrow.report_.reason
+    if is_native():  # the reference stores what fits
+        assert "as fast as they are read" in narrow.report_.reason
     np.testing.assert_allclose(free.predict(X), stored.predict(X), atol=1e-9)
     with pytest.raises(MemoryExceeded, match="memory="):
         KernelPLS(memory=1000).fit(*data)

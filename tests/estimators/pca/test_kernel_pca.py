@@ -10,6 +10,7 @@ from sklearn.decomposition import PCA
 from sklearn.decomposition import KernelPCA as Reference
 
 from mercer import KernelPCA
+from mercer.engine.backend import is_native
 from mercer.errors import ConvergenceWarning, InvalidInput
 from mercer.estimators.pca import exact as exact_pca
 from mercer.gram import KernelOperator
@@ -207,6 +208,8 @@ SEEN = r"(\de-\d\d) λ₁ from those in float64 \(seen on 128 rows\)"
 )
 def test_the_report_says_in_what_the_check_was(digits, monkeypatch, cheap, tol, harmless, says):
     """And the residual is that of the matrix whose entries it names, beyond what it says that float32 changed."""
+    if cheap and not is_native():
+        pytest.skip("entries of the reference are never cheap")
     monkeypatch.setattr(exact_pca, "HARMLESS", harmless)
     monkeypatch.setattr("mercer.gram.tiled.CHEAP_COLUMNS", 100 if cheap else 10)
     ways = {"dense": 9.0, "stored": 2.0, "matrix-free": 1.0 if cheap else 3.0}

@@ -28,7 +28,8 @@ def merge_share(p: Array, q: Array, D: Array) -> Array:
         s = s - step
         if not np.any(step > 1e-14 * (1 + s)):
             break
-    return np.asarray(1 / (1 + np.exp(s)))
+    with np.errstate(over="ignore"):  # 1/(1 + inf) is the share, 0
+        return np.asarray(1 / (1 + np.exp(s)))
 
 
 def merge_loss(p: Array, q: Array, D: Array, h: Array) -> Array:

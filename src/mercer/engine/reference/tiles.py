@@ -38,7 +38,7 @@ class BlockTiles:
     ----------
     rows, columns : int
     evaluate : callable
-        (i0, i1, j0, j1) ↦ the entries of rows [i0, i1) and columns [j0, j1).
+        (i0, i1, j0, j1) ↦ the entries of rows [i0, i1) and columns [j0, j1). A subclass has the method `_evaluate`.
     entries : int
         The least number of entries of a block, if it should be larger than by default.
     """
@@ -46,11 +46,19 @@ class BlockTiles:
     row_block = ROW_BLOCK
 
     def __init__(
-        self, rows: int, columns: int, evaluate: Callable[[int, int, int, int], Array], entries: int = 0
+        self,
+        rows: int,
+        columns: int,
+        evaluate: Callable[[int, int, int, int], Array] | None = None,
+        entries: int = 0,
     ) -> None:
-        self.rows, self.columns, self._evaluate = rows, columns, evaluate
+        self.rows, self.columns, self._given = rows, columns, evaluate
         self._entries = max(entries, _TILE_ENTRIES)
         self.row_block = max(self.row_block, entries // max(1, columns))
+
+    def _evaluate(self, i0: int, i1: int, j0: int, j1: int) -> Array:
+        assert self._given is not None
+        return self._given(i0, i1, j0, j1)
 
     def _tiles(self, i0: int, i1: int, j0: int, j1: int) -> Iterator[tuple[int, int]]:
         step = max(self.row_block, self._entries // max(1, i1 - i0))
@@ -163,7 +171,7 @@ class Tiles(BlockTiles):
         isa: str = "",
         norms: Sequence[tuple[Any, ...]] = (),
     ) -> None:
-        super().__init__(rows, columns, self._run)
+        super().__init__(rows, columns)  # an object that held its own method would outlive its last use
         self._dtype = np.dtype(np.float64 if is_double else np.float32)
         self._pairings = [(kind, self._moved(a, origin), self._moved(b, origin)) for kind, a, b, origin in pairings]
         self._rows, self._columns = row_values, column_values
@@ -185,7 +193,7 @@ class Tiles(BlockTiles):
         return moved
 
     @np.errstate(all="ignore")
-    def _run(self, i0: int, i1: int, j0: int, j1: int) -> Array:
+    def _evaluate(self, i0: int, i1: int, j0: int, j1: int) -> Array:
         reg: list[Any] = [None] * self._registers
         for r, (kind, a, b) in enumerate(self._pairings):
             if r in self._norms:
