@@ -1,4 +1,4 @@
-"""Fits every estimator on rows of one size, and says what memory each took: run by test_memory.py as a process.
+"""Fits every estimator on rows of one size, or does other work, and says what memory each took: run by test_memory.py.
 
 The peak is that of the resident memory: NumPy's arrays and the engine's.
 """
@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import mercer
+from mercer.select import choose_n_clusters
 
 ESTIMATORS: dict[str, tuple[str, dict[str, Any]]] = {
     "SVC": ("SVC", {}),
@@ -80,22 +82,55 @@ def fit(name: str, rows: tuple[Any, ...], budget: float) -> Any:
     return model.fit(X, half if kind == "KernelCCA" else target)
 
 
-def main(n: int, d: int, dtype: str, budget: float) -> None:
+def work(rows: tuple[Any, ...], budget: float) -> dict[str, Callable[[], object]]:
+    """What else has a budget: tests, choices, and what fitted models are asked for."""
+    X, y, classes, half = rows
+    ridge = mercer.KernelRidge(memory=budget).fit(X, y)
+    pca = {
+        method: mercer.KernelPCA(
+            3, "gaussian(gamma=0.01)", preimage=method, fit_inverse_transform=method != "kwok_tsang", memory=budget
+        ).fit(X)
+        for method in ("ridge", "fixed_point", "kwok_tsang")
+    }
+    grid, known = {"C": [1.0, 2.0]}, "gaussian(gamma=0.05)"  # the median of distances takes some 25 MB of its own
+    return {
+        "mmd_test": lambda: mercer.mmd_test(X[::2], X[1::2], known, n_permutations=200, memory=budget),
+        "hsic_test": lambda: mercer.hsic_test(X[::2], half[::2], known, known, n_permutations=20, memory=budget),
+        "choose_n_clusters": lambda: choose_n_clusters(X, counts=[2, 3], n_init=1, memory=budget),
+        "posterior": lambda: ridge.predict(X, return_std=True),
+        "covariance": lambda: ridge.predict(X[:50], return_cov=True),
+        "search": lambda: mercer.KernelSearchCV(
+            mercer.KernelRidge(memory=budget), {"alpha": [0.1, 1.0]}, cv=2, memory=budget
+        ).fit(X, y),
+        "search, fit by fit": lambda: mercer.KernelSearchCV(mercer.SVC(memory=budget), grid, cv=2).fit(X, classes),
+        **{method: lambda m=model: m.inverse_transform(m.transform(X)) for method, model in pca.items()},
+    }
+
+
+def measured(call: Callable[[], object]) -> list[Any]:
+    """The peak above what there was, and the plan; or what the call was refused with."""
+    before = status("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")
+    try:
+        found = call()
+    except mercer.errors.MemoryExceeded as error:
+        return [0, 0, str(error)]
+    return [status("VmHWM") - before, getattr(getattr(found, "report_", None), "memory_planned", 0), ""]
+
+
+def main(n: int, d: int, dtype: str, budget: float, what: str = "fits") -> None:
     """One line of JSON for each estimator: its name, the peak and the plan, or what it was refused with."""
     warnings.simplefilter("ignore")
     rows, small = data(n, d, dtype), data(120, 6, dtype)
-    for name in ESTIMATORS:
+    for call in work(small, 1e9).values() if what == "work" else ():
+        call()  # imports, and the pools of threads
+    for name, call in work(rows, budget).items() if what == "work" else ():
+        sys.stdout.write(json.dumps([name, *measured(call)]) + "\n")
+    for name in ESTIMATORS if what == "fits" else ():
         fit(name, small, 1e9)  # imports, and the pools of threads
-        before = status("VmRSS")
-        Path("/proc/self/clear_refs").write_text("5")
-        try:
-            report = fit(name, rows, budget).report_
-        except mercer.errors.MemoryExceeded as error:
-            found = [name, 0, 0, str(error)]
-        else:
-            found = [name, status("VmHWM") - before, report.memory_planned, ""]
-        sys.stdout.write(json.dumps(found) + "\n")
+        found = measured(lambda name=name: fit(name, rows, budget))  # type: ignore[misc]
+        sys.stdout.write(json.dumps([name, *found]) + "\n")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], float(sys.argv[4]))
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], float(sys.argv[4]), *sys.argv[5:])

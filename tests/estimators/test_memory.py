@@ -46,11 +46,11 @@ def test_every_estimator_with_a_budget_is_probed():
     assert taking == known | NO_FIT
 
 
-def probed(n: int, d: int, dtype: str, budget: float) -> list[tuple[str, int, int, str]]:
+def probed(n: int, d: int, dtype: str, budget: float, *what: str) -> list[tuple[str, int, int, str]]:
     one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     # What is freed goes back to the system at once, or it would not be missed in the next peak.
     one |= {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
-    command = [sys.executable, str(PROBE), str(n), str(d), dtype, str(budget)]
+    command = [sys.executable, str(PROBE), str(n), str(d), dtype, str(budget), *what]
     done = subprocess.run(command, env=os.environ | one, capture_output=True, text=True, check=True)
     return [tuple(json.loads(line)) for line in done.stdout.splitlines()]
 
@@ -85,6 +85,13 @@ def test_the_budget_holds_and_the_plan_is_near(n, d, dtype, budget):
     assert not beyond
     assert not off
     assert len(refused) <= 4, refused
+
+
+@linux
+def test_the_budget_holds_for_tests_choices_searches_and_pre_images():
+    found = probed(1200, 20, "float64", 20e6, "work")
+    assert len(found) == 10
+    assert [one for one in found if one[3] or one[1] > 20e6 + ROOM] == []
 
 
 def test_a_refusal_names_what_would_do():

@@ -541,7 +541,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     def _preimages(self) -> PreImages:
         decoder = Decoder(self.decoder_mean_, self.decoder_) if hasattr(self, "decoder_mean_") else None
-        return PreImages(self._subspace(), self.preimage, decoder)
+        return PreImages(self._subspace(), self.preimage, decoder, self.memory)
 
     def inverse_transform(self, X: Any, *, return_residual: bool = False) -> Any:
         r"""Rows x̂ whose features are near P = m + Σⱼ yⱼ uⱼ, from scores y, by the method that `preimage` names.

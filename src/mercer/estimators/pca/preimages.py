@@ -29,6 +29,8 @@ LEAST_ROWS = 12
 
 ENTRIES = 1 << 22
 """Entries of a matrix of scores and basis rows, or of neighbours, at a time."""
+MATRICES = 8
+"""How many of these matrices are in memory at once."""
 
 
 def dense(rows: Any) -> np.ndarray:
@@ -73,6 +75,7 @@ def fit_decoder(
         kernel = _best_kernel(subspace, rows, penalty, seed, report)
     with report.stage("decoder"):
         ridge = KernelRidge(kernel, penalty, memory=memory).fit(scores, rows - mean)
+    report.memory_planned = max(report.memory_planned, ridge.report_.memory_planned + need)
     report.notes.append(f"{DECODER} {ridge.report_.method}, {ridge.kernel_!r}, alpha={penalty:g}")
     return Decoder(mean, ridge)
 
@@ -98,6 +101,7 @@ class PreImages:
     subspace: FeatureSubspace
     method: str
     decoder: Decoder | None
+    memory: Any = None
 
     def rows(self, Y: np.ndarray) -> np.ndarray:
         """x̂ of each row of scores."""
@@ -108,7 +112,8 @@ class PreImages:
         if start is not None and self.method in ("auto", "ridge"):
             return start
         basis = dense(self.subspace.basis)
-        step = max(1, ENTRIES // max(len(basis), NEIGHBOURS * basis.shape[1]))
+        entries = min(ENTRIES, parse_memory(self.memory) // (8 * MATRICES))
+        step = max(1, entries // max(len(basis), NEIGHBOURS * basis.shape[1]))
         runs = [slice(i, i + step) for i in range(0, len(Y), step)]
         if start is None:
             return np.concatenate([self._by_neighbours(Y[run], basis) for run in runs])

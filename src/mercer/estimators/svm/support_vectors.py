@@ -172,7 +172,9 @@ class SupportVectorMachine(Compressible):
         report.plan(sets if K.cheap else report.room, who, "use fewer rows")
         report.method += " on working sets"
         report.reason = f"K takes {human(need)} {because}, so only entries in use are there"
-        return K.astype(dtype) if K.cheap else CachedRows(K.astype(dtype), report.room // 2)
+        entries = K.astype(dtype)
+        beside = entries.copies * (entries.dtype != K.dtype)  # K has copies of its own when it checks the gradient
+        return entries if K.cheap else CachedRows(entries, max(report.room - beside, least) // 2)
 
     def _in_parts(self, K: KernelOperator, target: np.ndarray, dtype: np.dtype[Any], room: int) -> bool:
         """Whether the engine makes K's entries for each problem that it works on, as its own part of K."""

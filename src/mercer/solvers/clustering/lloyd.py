@@ -136,7 +136,14 @@ class Clustering:
 
     def sums(self, A: Operator, labels: Labels) -> Floats:
         """Sᵢ₍c₎ = Σ_{c(j)=c} wⱼ Aᵢⱼ, in one pass over A."""
-        return A.group_sums(labels, self.k, self.weights)
+        found = A.group_sums(labels, self.k, self.weights)
+        self.release()
+        return found
+
+    def release(self) -> None:
+        """Free the memory of the exact operator: most steps use A."""
+        if self.exact is not None:
+            self.exact.release()
 
     def partition(self, labels: Labels, sums: Floats) -> Partition:
         """The partition with ‖φ(xᵢ) − m_c‖² = k(xᵢ, xᵢ) − 2 Sᵢ₍c₎/W_c + Σ_{c(j)=c} wⱼ Sⱼ₍c₎/W_c²."""

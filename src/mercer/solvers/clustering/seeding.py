@@ -63,6 +63,7 @@ def best_of_starts(
     1.0
     """
     best, given, rough = None, list(starts), replace(solver, confirm=False)
+    problem.release()  # what drawing them used
     for labels, sums in zip(given, problem.A.several_group_sums(given, problem.k, problem.weights), strict=True):
         fresh = LloydState(0, labels, labels, sums, age=-1)  # no row moves in the first step, which makes the age 0
         steps = list[Labels]()
