@@ -201,9 +201,17 @@ class Report:
         return "\n".join([self.estimator, *(f"  {label:<11}{text}" for label, text in self.lines())])
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><th>{html.escape(a)}</th><td>{html.escape(b)}</td></tr>" for a, b in self.lines())
-        return f"<table><caption>{html.escape(self.estimator)}</caption>{rows}</table>"
+        """A table in the notebook's own colours, light or dark, with a bar beside warnings."""
+        rows = "".join(_row(label, text) for label, text in self.lines())
+        caption = f'<caption style="text-align:left"><b>{html.escape(self.estimator)}</b></caption>'
+        return f'<table style="color:inherit;background:none">{caption}<tbody>{rows}</tbody></table>'
 
     def as_dict(self) -> dict[str, Any]:
         """The fields as plain values, for a file."""
         return dict(vars(self))
+
+
+def _row(label: str, text: str) -> str:
+    cell, bar = "text-align:left;vertical-align:top", ";border-left:4px solid #d55e00" if label == "warning" else ""
+    head = f'<th scope="row" style="{cell}{bar}">{html.escape(label)}</th>'
+    return f'<tr style="background:none">{head}<td style="{cell}">{html.escape(text)}</td></tr>'
