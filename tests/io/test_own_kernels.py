@@ -11,9 +11,11 @@ import pytest
 safetensors = pytest.importorskip("safetensors")
 
 from mercer import SVC, KernelPCA, KernelRidge, Nystroem, RepairedKernel, load, save, table_kernel  # noqa: E402
+from mercer.engine.backend import is_native  # noqa: E402
 from mercer.errors import InvalidInput, ModelFileError  # noqa: E402
 from mercer.io.models import _digest  # noqa: E402
 from mercer.kernels import Gaussian, Kernel, Linear, Precomputed, SetKernel, Sigmoid, Spectrum  # noqa: E402
+from mercer.testing import assert_close  # noqa: E402
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 4))
@@ -105,7 +107,8 @@ def test_a_repaired_kernel(tmp_path, policy):
         if not hasattr(model, "kernel_"):
             continue
         for ours, theirs in zip(outputs(model), outputs(again), strict=True):
-            assert ours.tobytes() == theirs.tobytes()
+            assert_close(ours, theirs, rtol=1e-12)
+            assert ours.tobytes() == theirs.tobytes() or not is_native()  # BLAS, by the place of arrays in memory
     fitted = KernelRidge(kernel, 1.0).fit(X, FIRST)
     save(fitted, tmp_path / "m")
     assert str(load(tmp_path / "m").kernel_.repair) == str(fitted.kernel_.repair)
