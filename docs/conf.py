@@ -6,6 +6,7 @@ import inspect
 import os
 import re
 import sys
+from functools import cache
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
@@ -110,7 +111,7 @@ class LinkedNames(SphinxPostTransform):
 
     def run(self, **_: object) -> None:
         domain = self.env.domains["py"]
-        places = {"mercer." + short(name): name for name in sorted(domain.objects, key=len, reverse=True)}
+        places = places_of(domain)
         for literal in list(self.document.findall(nodes.literal)):
             name = "mercer." + re.sub(r"\(.*", "", literal.astext()).removeprefix("mercer.")
             found = places.get(name) or places.get(re.sub(r"\.\w+_$", "", name))
@@ -122,6 +123,14 @@ class LinkedNames(SphinxPostTransform):
                 page, anchor = domain.objects[found][:2]
                 link = make_refnode(self.app.builder, self.env.docname, page, anchor, literal.deepcopy(), found)
                 literal.replace_self(link)
+
+
+@cache
+def places_of(domain: object) -> dict[str, str]:
+    """Full names by what the text calls them: `mercer.KernelPCA.fit`, `mercer.kernels.Gaussian`, or `Gaussian`."""
+    names = sorted(domain.objects, key=lambda name: (name.startswith("mercer.kernels."), name))  # type: ignore[attr-defined]
+    alone = {re.sub(r"^mercer\.\w+\.(?=[A-Z])", "mercer.", name): name for name in names}
+    return alone | {"mercer." + short(name): name for name in names}
 
 
 def short(name: str) -> str:
