@@ -82,8 +82,6 @@ class Engine {
     // out[i - i0, g] += sum of w_j K[i, j] over columns start[g] <= j < start[g + 1]
     virtual void group_sums(int64_t i0, int64_t i1, const int64_t* start, int64_t groups, const void* w,
                             double* out) = 0;
-    // the largest entry of each row and its first column; NaN counts as the largest
-    virtual void row_max(int64_t i0, int64_t i1, int64_t* index, double* value) = 0;
 };
 
 // Problems on rows of one matrix of features, min 1/2 |w|^2 - c'b + epsilon |b| with w = sum of b_t x_t and lower <= b

@@ -198,13 +198,6 @@ void Tiles::group_sums(int64_t i0, int64_t i1, Index start, std::optional<Input>
     engine_->group_sums(i0, i1, start.data(), groups, weights ? weights->data() : nullptr, out.data());
 }
 
-void Tiles::row_max(int64_t i0, int64_t i1, Array<int64_t, 1> index, Array<double, 1> value) const {
-    require_range(i0, i1, n_);
-    require(int64_t(index.shape(0)) == i1 - i0 && int64_t(value.shape(0)) == i1 - i0, "the output does not fit");
-    nb::gil_scoped_release free;
-    engine_->row_max(i0, i1, index.data(), value.data());
-}
-
 namespace {
 
 // Applies one operation to an array, so that tests can measure its error.
@@ -239,8 +232,7 @@ void bind_tiles(nb::module_& m) {
         .def("normal_product", &Tiles::normal_product, "i0"_a, "i1"_a, nb::kw_only(), "v"_a, "weights"_a.none(),
              "out"_a.noconvert())
         .def("group_sums", &Tiles::group_sums, "i0"_a, "i1"_a, nb::kw_only(), "start"_a.noconvert(), "weights"_a.none(),
-             "out"_a.noconvert())
-        .def("row_max", &Tiles::row_max, "i0"_a, "i1"_a, "index"_a.noconvert(), "value"_a.noconvert());
+             "out"_a.noconvert());
 }
 
 }  // namespace mercer

@@ -37,7 +37,6 @@ class Tiles {
     void multiply(int64_t i0, int64_t i1, int64_t j0, int64_t j1, Input v, Array<double, 2> out, bool symmetric) const;
     void normal_product(int64_t i0, int64_t i1, Input v, std::optional<Vector> weights, Array<double, 2> out) const;
     void group_sums(int64_t i0, int64_t i1, Index start, std::optional<Input> weights, Array<double, 2> out) const;
-    void row_max(int64_t i0, int64_t i1, Array<int64_t, 1> index, Array<double, 1> value) const;
 
    private:
     bool on_block(int64_t at, int64_t size) const { return at == size || at % row_block() == 0; }

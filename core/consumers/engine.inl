@@ -93,18 +93,6 @@ class TileEngine final : public Engine {
         });
     }
 
-    void row_max(int64_t i0, int64_t i1, int64_t* index, double* value) override {
-        const int64_t m = strips_.columns();
-        for (int64_t i = 0; i < i1 - i0; ++i) index[i] = -1, value[i] = -__builtin_inf();
-        for_tasks(i0, i1, 0, [&](Scratch<T>& s, Rows r, int64_t, int64_t) {
-            strips_.sweep(s, r, {0, m}, [&](int64_t i, int64_t j, int columns, const T* strip) {
-                const int64_t valid = min64(columns, m - j);
-                for (int64_t k = max64(i, r.begin); k < min64(i + M, r.end); ++k)
-                    best_of(strip + (k - i) * strips_.stride(), valid, j, index[k - i0], value[k - i0]);
-            });
-        });
-    }
-
    private:
     struct Parts {
         Columns square, right;
@@ -142,14 +130,6 @@ class TileEngine final : public Engine {
         double total = lane_sum<T>(sum);
         for (; c < length; ++c) total += double(w ? x[c] * w[c] : x[c]);
         return total;
-    }
-
-    // The first of the largest entries; NaN is larger than all numbers, as in NumPy's argmax.
-    static void best_of(const T* x, int64_t count, int64_t j, int64_t& index, double& value) {
-        for (int64_t c = 0; c < count; ++c) {
-            const double v = double(x[c]);
-            if (v > value || index < 0 || (v != v && value == value)) value = v, index = j + c;
-        }
     }
 
     const Strips<T> strips_;

@@ -1,4 +1,4 @@
-"""Plans for two tile engines: the one that runs (compiled, or the twin where that is off) and the twin in float64."""
+"""Plans for two tile engines: the one in use (compiled, or the reference if that is off), and the float64 reference."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def dtype(request):
 
 @dataclass
 class Plan:
-    """Rows A against columns B under a program; `tiles` and `twin` are two engines for it."""
+    """Rows A against columns B under a program; `tiles` and `reference` are two engines for it."""
 
     dtype: np.dtype
     pairings: list[tuple[int, Any, Any]]
@@ -58,7 +58,7 @@ class Plan:
     def tiles(self, isa: str) -> Any:
         return self._build(ENGINE.Tiles, self.dtype, isa)
 
-    def twin(self, dtype: Any = np.float64) -> Any:
+    def reference(self, dtype: Any = np.float64) -> Any:
         return self._build(reference.Tiles, np.dtype(dtype), "")
 
     def _build(self, Tiles: Any, dtype: np.dtype, isa: str) -> Any:

@@ -1,4 +1,4 @@
-"""K = QBQᵀ with a band matrix B: the compiled module, its twin, and dense linear algebra."""
+"""K = QBQᵀ with a band matrix B: the compiled module, its reference, and dense linear algebra."""
 
 import numpy as np
 import pytest
@@ -64,10 +64,10 @@ def test_the_factors_are_orthogonal_and_give_the_matrix_back(engine, isa, blocks
 
 
 @pytest.mark.parametrize("blocks", [2, 5])
-def test_every_number_is_the_twins(native, isa, blocks):
+def test_every_number_is_the_references(native, isa, blocks):
     A = symmetric(blocks, 1)
-    for ours, twins in zip(reduced(native, A, isa), reduced(reference, A), strict=True):
-        np.testing.assert_allclose(ours, twins, atol=1e-11)
+    for ours, expected in zip(reduced(native, A, isa), reduced(reference, A), strict=True):
+        np.testing.assert_allclose(ours, expected, atol=1e-11)
 
 
 @pytest.mark.parametrize("kind", ["zero", "diagonal", "band already", "rank one", "two blocks"])

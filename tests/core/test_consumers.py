@@ -1,4 +1,4 @@
-"""Stage three: every consumer against the twin's whole block, at sizes around all borders of blocks and panels."""
+"""Stage three: every consumer against the reference's whole block, at sizes around all borders of blocks and panels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def vectors(m, r, dtype, seed=0):
 def test_block_of_any_ranges(make_plan, full, isa, dtype):
     n, m = 401, 1203
     plan = make_plan(dtype, n, m)
-    tiles, whole = plan.tiles(isa), full(plan.twin(), n, m, np.float64)
+    tiles, whole = plan.tiles(isa), full(plan.reference(), n, m, np.float64)
     rng = np.random.default_rng(5)
     cuts = [(0, n, 0, m), (n - 1, n, m - 1, m), (0, 1, 0, 1), (5, 6, 7, 1200), (11, 13, 31, 33), (190, 194, 510, 514)]
     for _ in range(20):
@@ -52,7 +52,7 @@ def test_gram_is_exactly_symmetric(make_plan, full, isa, dtype, n):
     for i in range(0, n, tiles.row_block):
         tiles.gram(i, min(i + tiles.row_block, n), out)
     np.testing.assert_array_equal(out, out.T)
-    np.testing.assert_allclose(out, full(plan.twin(), n, n, np.float64), rtol=plan.eps)
+    np.testing.assert_allclose(out, full(plan.reference(), n, n, np.float64), rtol=plan.eps)
 
 
 @pytest.mark.parametrize("n", [5, 12, 13, 30, 200, 401])
@@ -77,7 +77,7 @@ def test_gram_of_many_features(make_plan, full, isa, dtype, depth, program):
     for i in range(0, n, tiles.row_block):
         tiles.gram(i, min(i + tiles.row_block, n), out)
     np.testing.assert_array_equal(out, out.T)
-    np.testing.assert_allclose(out, full(plan.twin(), n, n, np.float64), rtol=20 * plan.eps)
+    np.testing.assert_allclose(out, full(plan.reference(), n, n, np.float64), rtol=20 * plan.eps)
 
 
 def block_rows(tiles, n, dtype, step):
@@ -139,7 +139,7 @@ def test_symmetric_products(make_plan, full, isa, dtype, r):
         plan = make_plan(dtype, n)
         V, out = vectors(n, r, dtype), np.zeros((n, r))
         plan.tiles(isa).multiply(0, n, 0, n, v=V, out=out, symmetric=True)
-        whole = full(plan.twin(), n, n, np.float64)
+        whole = full(plan.reference(), n, n, np.float64)
         bound = 4 * plan.eps * (whole @ np.abs(V))
         assert (np.abs(out - whole @ V.astype(np.float64)) <= bound).all(), n
 
@@ -150,7 +150,7 @@ def test_rectangular_products(make_plan, full, isa, dtype, r):
         plan = make_plan(dtype, n, m)
         V, out = vectors(m, r, dtype), np.ones((n, r))
         plan.tiles(isa).multiply(0, n, 0, m, v=V, out=out, symmetric=False)
-        whole = full(plan.twin(), n, m, np.float64)
+        whole = full(plan.reference(), n, m, np.float64)
         bound = 4 * plan.eps * (whole @ np.abs(V) + 1)
         assert (np.abs(out - 1 - whole @ V.astype(np.float64)) <= bound).all(), (n, m)
 
@@ -162,7 +162,7 @@ def test_products_piece_by_piece(make_plan, full, isa, dtype, symmetric, r):
     n, block = 600, 192
     plan = make_plan(dtype, n)
     tiles, V = plan.tiles(isa), vectors(n, r, dtype)
-    expected = full(plan.twin(), n, n, np.float64) @ V
+    expected = full(plan.reference(), n, n, np.float64) @ V
     for height, width in ((block, block), (2 * block, 3 * block), (block, n), (n, block)):
         out = np.zeros((n, r))
         for i0 in range(0, n, height):
@@ -191,7 +191,7 @@ def test_normal_products(make_plan, full, isa, dtype, r, weighted):
     for n, m in NORMAL_SHAPES:
         plan = make_plan(dtype, n, m)
         V, weights = vectors(m, r, dtype), np.random.default_rng(1).standard_normal(n) if weighted else None
-        whole, w = full(plan.twin(), n, m, np.float64), np.ones((n, 1)) if weights is None else weights[:, None]
+        whole, w = full(plan.reference(), n, m, np.float64), np.ones((n, 1)) if weights is None else weights[:, None]
         expected = whole.T @ (w * (whole @ V))
         bound = 4 * plan.eps * (whole.T @ (np.abs(w) * (whole @ np.abs(V))) + 1)
         for height in (None, 192):
@@ -205,7 +205,7 @@ def test_normal_products_of_many_features(make_plan, full, isa, dtype, depth):
     n, m, r = 205, 530, 3
     for program in (None, []):
         plan = make_plan(dtype, n, m, depth=depth, program=program)
-        V, whole = np.abs(vectors(m, r, dtype)), full(plan.twin(), n, m, np.float64)
+        V, whole = np.abs(vectors(m, r, dtype)), full(plan.reference(), n, m, np.float64)
         got = normal_product(plan.tiles(isa), V, None, n)
         np.testing.assert_allclose(got, whole.T @ (whole @ V), rtol=20 * plan.eps)
 
@@ -217,7 +217,7 @@ def test_normal_products_of_any_size(make_plan, full, isa, dtype, size, weight):
     plan = make_plan(dtype, n, m)
     V = (size * (1 + np.abs(vectors(m, r, np.float64)))).astype(dtype)
     V[:, 0] *= 1e-4
-    weights, whole = np.full(n, weight), full(plan.twin(), n, m, np.float64)
+    weights, whole = np.full(n, weight), full(plan.reference(), n, m, np.float64)
     expected = whole.T @ (weights[:, None] * (whole @ V.astype(np.float64)))
     np.testing.assert_allclose(normal_product(plan.tiles(isa), V, weights, n), expected, rtol=20 * plan.eps, atol=1)
 
@@ -288,7 +288,7 @@ def test_group_sums(make_plan, full, isa, dtype, n, m, weighted):
     plan = make_plan(dtype, n, m)
     rng = np.random.default_rng(n + m)
     weights = rng.standard_normal(m).astype(dtype) if weighted else None
-    whole = full(plan.twin(), n, m, np.float64) * (1 if weights is None else weights)
+    whole = full(plan.reference(), n, m, np.float64) * (1 if weights is None else weights)
     middle = np.sort(rng.integers(0, m + 1, 40))
     for start in ([0, m], [0, 0, m, m, m], [0, *middle, m], np.arange(m + 1)):
         start = np.asarray(start, np.int64)
@@ -297,35 +297,6 @@ def test_group_sums(make_plan, full, isa, dtype, n, m, weighted):
         ranges = [(0, n)] if n < 196 else [(0, 195), (195, n)]
         got = group_sums(plan.tiles(isa), ranges, start, weights, len(start) - 1)
         np.testing.assert_allclose(got, expected, atol=4 * plan.eps * m)
-
-
-@pytest.mark.parametrize(("n", "m"), SHAPES)
-def test_row_max(make_plan, full, isa, dtype, n, m):
-    plan = make_plan(dtype, n, m)
-    tiles, whole = plan.tiles(isa), full(plan.tiles(isa), n, m, dtype)
-    for i0, i1 in [(0, n)] if n < 196 else [(0, 195), (195, n), (n - 1, n)]:
-        index, value = np.full(i1 - i0, -5, np.int64), np.full(i1 - i0, np.nan)
-        tiles.row_max(i0, i1, index, value)
-        np.testing.assert_array_equal(index, whole[i0:i1].argmax(axis=1))
-        np.testing.assert_array_equal(value, whole[i0:i1].max(axis=1))
-
-
-def test_row_max_takes_the_first_of_equals_and_of_nans(make_plan, isa, dtype):
-    rng = np.random.default_rng(0)
-    A, B = np.ones((50, 1)), rng.integers(0, 3, (2000, 1)).astype(float)
-    plan = make_plan(dtype, 50, 2000, program=[], pairings=[(int(Pairing.DOT), A, B)])
-    index, value = np.empty(50, np.int64), np.empty(50)
-    plan.tiles(isa).row_max(0, 50, index, value)
-    assert set(index) == {int(B.argmax())}
-    B[1500:1502] = np.nan
-    plan = make_plan(dtype, 50, 2000, program=[], pairings=[(int(Pairing.DOT), A, B)])
-    plan.tiles(isa).row_max(0, 50, index, value)
-    assert set(index) == {1500}
-    assert np.isnan(value).all()
-    lowest = make_plan(dtype, 50, 20, program=[], pairings=[(int(Pairing.DOT), A, np.full((20, 1), -np.inf))])
-    lowest.tiles(isa).row_max(0, 50, index, value)
-    assert set(index) == {0}
-    assert np.isneginf(value).all()
 
 
 def test_symmetric_visits_compute_half_of_the_entries():

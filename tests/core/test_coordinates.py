@@ -1,4 +1,4 @@
-"""Dual coordinate descent: the engine takes the steps of its twin, on every instruction set."""
+"""Dual coordinate descent: the engine takes the steps of its reference, on every instruction set."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ class Family:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("epsilon", [0.0, 0.2])
 @pytest.mark.parametrize("width", [1, 37])
-def test_the_steps_of_the_twin(native, isa, dtype, epsilon, width):
+def test_the_steps_of_the_reference(native, isa, dtype, epsilon, width):
     found, expected = Family(dtype, width, epsilon), Family(dtype, width, epsilon)
     for _ in range(3):
         found.run(native, 150, isa=isa)
@@ -58,7 +58,7 @@ def test_the_steps_of_the_twin(native, isa, dtype, epsilon, width):
 @pytest.mark.parametrize("epsilon", [0.0, 0.2])
 def test_the_end_is_the_optimum(engine, epsilon):
     one = Family(epsilon=epsilon).run(engine, 10**6, tol=1e-2 if engine is reference else 1e-10)
-    near = 3e-2 if engine is reference else 1e-9  # the twin is slow; what violates is measured before its move
+    near = 3e-2 if engine is reference else 1e-9  # the reference is slow; what violates is measured before its move
     assert np.all(one.ended == 1)
     for p in range(3):
         mine = slice(one.offset[p], one.offset[p + 1])

@@ -1,4 +1,4 @@
-"""Sequential minimal optimisation: the engine finds what its twin does, on every instruction set."""
+"""Sequential minimal optimisation: the engine finds what its reference does, on every instruction set."""
 
 import numpy as np
 import pytest
@@ -75,21 +75,21 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_engine_finds_what_the_twin_finds(native, isa, dtype, case):
-    ours, twin = Family(dtype, **CASES[case]), Family(dtype, **CASES[case])
+def test_the_engine_finds_what_the_reference_finds(native, isa, dtype, case):
+    ours, other = Family(dtype, **CASES[case]), Family(dtype, **CASES[case])
     limit = 20_000
-    ours.run(native, isa, limit=limit), twin.run(reference, limit=limit)
-    (g, objective), (_, expected) = ours.exact(), twin.exact()
+    ours.run(native, isa, limit=limit), other.run(reference, limit=limit)
+    (g, objective), (_, expected) = ours.exact(), other.exact()
     np.testing.assert_allclose(ours.gradient, g, atol=1e-8)
     assert np.all((ours.lower <= ours.beta) & (ours.beta <= ours.upper))
     np.testing.assert_allclose(ours.sums(), 0.0, atol=1e-8)
-    np.testing.assert_array_equal(ours.ended, twin.ended)
+    np.testing.assert_array_equal(ours.ended, other.ended)
     settled = ours.ended == 1
     assert np.all(ours.gap[settled] <= 1e-6)
     np.testing.assert_allclose(objective[settled], expected[settled], rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("engine", [reference, backend.engine().loops], ids=["twin", "engine"])
+@pytest.mark.parametrize("engine", [reference, backend.engine().loops], ids=["reference", "engine"])
 @pytest.mark.parametrize("case", ["margins", "epsilon", "two sums"])
 def test_cut_into_pieces_it_comes_to_the_same_optimum(engine, case):
     whole, cut = Family(**CASES[case]).run(engine), Family(**CASES[case])
@@ -204,23 +204,23 @@ def test_tiles_give_each_problem_the_entries_of_the_array(isa, dtype, monkeypatc
         np.arange(150),
         [5],
     ]
-    array, tiles, twin = (Family(dtype, seed=2, parts=[np.array(one) for one in parts]) for _ in range(3))
-    array.K = twin.K = K.toarray()
+    array, tiles, other = (Family(dtype, seed=2, parts=[np.array(one) for one in parts]) for _ in range(3))
+    array.K = other.K = K.toarray()
     tiles.K = K.entries()
     array.run(backend.engine().loops, isa)
-    twin.run(reference)
+    other.run(reference)
     tiles.run(backend.engine().loops, isa, work=2000)
     while np.any(tiles.ended == 0):  # a little at a time: the entries are made again
         tiles.run(backend.engine().loops, isa, work=2000)
     np.testing.assert_allclose(tiles.exact_with(array.K), array.exact()[1], rtol=1e-5)
-    np.testing.assert_allclose(twin.exact()[1], array.exact()[1], rtol=1e-5)
+    np.testing.assert_allclose(other.exact()[1], array.exact()[1], rtol=1e-5)
     assert np.all(tiles.gap <= 1e-6)
     assert np.all(tiles.ended == 1)
 
 
 def test_a_plan_that_is_not_square_is_refused():
     if not backend.is_native():
-        pytest.skip("the twin trusts its caller")
+        pytest.skip("the reference trusts its caller")
     from mercer.gram import KernelOperator
     from mercer.kernels import Gaussian
 

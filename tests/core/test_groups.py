@@ -1,4 +1,4 @@
-"""Sums by group and nearest means: the engine gives what its twin defines, on every instruction set."""
+"""Sums by group and nearest means: the engine gives what its reference defines, on every instruction set."""
 
 import numpy as np
 import pytest
@@ -25,10 +25,10 @@ def test_rows_are_added(native, isa, dtype, shape, weighted):
     matrix, row, place, weight, out = task(dtype, weighted=weighted, **shape)
     E = np.zeros((len(out), len(matrix)))
     np.add.at(E, (place, row), 1.0 if weight is None else weight)
-    by_hand, twin = out + E @ matrix.astype(np.float64), out.copy()
-    reference.add_rows(matrix=matrix, row=row, place=place, weight=weight, out=twin)
+    by_hand, other = out + E @ matrix.astype(np.float64), out.copy()
+    reference.add_rows(matrix=matrix, row=row, place=place, weight=weight, out=other)
     native.add_rows(matrix=matrix, row=row, place=place, weight=weight, out=out, isa=isa)
-    np.testing.assert_allclose(out, twin, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(out, other, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(out, by_hand, rtol=1e-12, atol=1e-12)
 
 

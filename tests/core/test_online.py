@@ -1,4 +1,4 @@
-"""One chunk of online updates: the compiled module against the twin, and the twin against the definition."""
+"""One chunk of online updates: the compiled module against the reference, and the reference against the definition."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def run(module, arguments, isa=""):
 
 @pytest.mark.parametrize("outputs", [1, 3, 5])
 @pytest.mark.parametrize(("n", "d", "budget", "used"), [(1, 1, 1, 0), (7, 3, 2, 2), (70, 5, 20, 0), (130, 17, 33, 33)])
-def test_equals_the_twin(native, isa, outputs, n, d, budget, used):
+def test_equals_the_reference(native, isa, outputs, n, d, budget, used):
     arguments = task(n, d, budget, outputs, np.float64, used)
     (expected, ours), (got, theirs) = run(reference, arguments), run(native, arguments, isa)
     assert got[:2] == expected[:2]
@@ -45,7 +45,7 @@ def test_equals_the_twin(native, isa, outputs, n, d, budget, used):
         np.testing.assert_allclose(b[: got[0]], a[: got[0]], rtol=1e-7, atol=1e-9)
 
 
-def test_equals_the_twin_in_float32(native, isa):
+def test_equals_the_reference_in_float32(native, isa):
     """Until rounding decides otherwise: few rows."""
     arguments = task(40, 4, 12, 1, np.float32, 12)
     (expected, ours), (got, theirs) = run(reference, arguments), run(native, arguments, isa)

@@ -1,4 +1,4 @@
-"""Stage one: the twin against the definitions, one pair at a time, and the compiled pairings against the twin."""
+"""Stage one: the reference against the definitions, one pair at a time, and the compiled pairings against it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def rows(kind, n, depth, seed):
 
 
 @pytest.mark.parametrize("kind", Pairing)
-def test_the_twin_is_the_definition(kind):
+def test_the_reference_is_the_definition(kind):
     A, B = rows(kind, 7, 6, 0), rows(kind, 5, 6, 1)
     expected = [[DEFINITIONS[kind](a.tolist(), b.tolist()) for b in B] for a in A]
     np.testing.assert_allclose(reference.PAIRINGS[kind](A, B), expected, rtol=1e-14)
@@ -43,7 +43,7 @@ def test_every_pairing_and_size(make_plan, full, isa, dtype, kind, depth):
         got = full(plan.tiles(isa), n, m, dtype)
         # Halves are exact in binary, and so are all sums of them; quotients are not.
         tolerance = plan.eps if kind is Pairing.CHI2 else 0
-        np.testing.assert_allclose(got, full(plan.twin(), n, m, np.float64), rtol=tolerance, err_msg=f"{n} x {m}")
+        np.testing.assert_allclose(got, full(plan.reference(), n, m, np.float64), rtol=tolerance, err_msg=f"{n} x {m}")
 
 
 @pytest.mark.parametrize("kind", Pairing)
@@ -54,7 +54,7 @@ def test_depths_around_those_that_are_blocked(make_plan, full, isa, dtype, kind,
     A, B = rows(kind, n, depth, 2), rows(kind, m, depth, 3)
     plan = make_plan(dtype, n, m, program=[], pairings=[(int(kind), A, B)])
     got = full(plan.tiles(isa), n, m, dtype)
-    np.testing.assert_allclose(got, full(plan.twin(), n, m, np.float64), rtol=plan.eps)
+    np.testing.assert_allclose(got, full(plan.reference(), n, m, np.float64), rtol=plan.eps)
 
 
 def test_shallow_and_blocked_pairings_in_one_plan(make_plan, full, isa, dtype):
@@ -64,7 +64,7 @@ def test_shallow_and_blocked_pairings_in_one_plan(make_plan, full, isa, dtype):
     for result in range(len(kinds)):
         plan = make_plan(dtype, n, m, program=[], pairings=pairings, registers=6, result=result)
         np.testing.assert_allclose(
-            full(plan.tiles(isa), n, m, dtype), full(plan.twin(), n, m, np.float64), rtol=plan.eps, atol=plan.eps
+            full(plan.tiles(isa), n, m, dtype), full(plan.reference(), n, m, np.float64), rtol=plan.eps, atol=plan.eps
         )
 
 
@@ -80,7 +80,7 @@ def test_distances_by_norms(make_plan, full, isa, dtype, depth, apart):
         norms = [(0, B.mean(axis=0), rounding, 2 * rounding, slow, fast, root)]
         plan = make_plan(dtype, n, m, program=[], pairings=[(int(Pairing.SQDIST), A, B)], norms=norms)
         exact = reference.PAIRINGS[Pairing.SQDIST](*(rows.astype(dtype).astype(float) for rows in (A, B)))
-        for tiles in (plan.tiles(isa), plan.twin(dtype)):
+        for tiles in (plan.tiles(isa), plan.reference(dtype)):
             D = full(tiles, n, m, dtype)
             if not slow:
                 np.testing.assert_allclose(D, exact, rtol=4 * rounding)
@@ -100,7 +100,7 @@ def test_a_row_is_at_no_distance_from_itself(make_plan, full, isa, dtype):
     expected = full(free.tiles(isa), n, m, dtype)
     expected[np.flatnonzero(self_pairs >= 0), self_pairs[self_pairs >= 0]] = 0.0
     np.testing.assert_array_equal(full(pinned.tiles(isa), n, m, dtype), expected)
-    np.testing.assert_allclose(full(pinned.twin(), n, m, np.float64), expected, rtol=40 * np.finfo(dtype).eps)
+    np.testing.assert_allclose(full(pinned.reference(), n, m, np.float64), expected, rtol=40 * np.finfo(dtype).eps)
 
 
 @pytest.mark.parametrize("kind", sorted(set(Pairing) - {Pairing.MISMATCHES}))
@@ -109,7 +109,7 @@ def test_long_sums_of_equal_terms(make_plan, full, isa, dtype, kind):
     A, B = (np.full((7, 2000), value) for value in (0.1, 0.3))
     plan = make_plan(dtype, 7, 7, program=[], pairings=[(int(kind), A, B)])
     expected = reference.PAIRINGS[kind](A.astype(dtype).astype(float), B.astype(dtype).astype(float))
-    for tiles in (plan.tiles(isa), plan.twin(dtype)):
+    for tiles in (plan.tiles(isa), plan.reference(dtype)):
         np.testing.assert_allclose(full(tiles, 7, 7, dtype), expected, rtol=2e-6 if dtype == np.float32 else 1e-13)
 
 

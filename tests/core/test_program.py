@@ -38,7 +38,7 @@ def test_every_operation_with_operands_from_everywhere(make_plan, full, isa, dty
         )  # fmt: skip
         a, b, c = (values[where] for where in places)
         expected = np.broadcast_to(FORMULAS[op](a, b, c), (n, m))
-        for tiles in (plan.tiles(isa), plan.twin(dtype)):
+        for tiles in (plan.tiles(isa), plan.reference(dtype)):
             np.testing.assert_allclose(full(tiles, n, m, dtype), expected, rtol=4 * plan.eps, atol=4 * plan.eps)
 
 
@@ -55,7 +55,7 @@ def test_nan_goes_the_way_it_goes_in_numpy(make_plan, full, isa, dtype, op):
         row_values=[special], column_values=[special[::-1]],
     )  # fmt: skip
     with np.errstate(invalid="ignore"):
-        expected = full(plan.twin(), 5, 5, np.float64)
+        expected = full(plan.reference(), 5, 5, np.float64)
     np.testing.assert_allclose(full(plan.tiles(isa), 5, 5, dtype), expected, rtol=plan.eps, atol=plan.eps)
 
 
@@ -66,7 +66,7 @@ def test_many_registers(make_plan, full, isa, dtype, registers):
     program = [(Operation.AFFINE, i, (R, 0), NOTHING, NOTHING, float(i), float(i)) for i in range(1, registers)]
     program += [(Operation.ADD, 0, (R, 0), (R, i), NOTHING, 0.0, 0.0) for i in range(1, registers)]
     plan = make_plan(dtype, n, m, program=program, registers=registers)
-    expected = full(plan.twin(), n, m, np.float64)
+    expected = full(plan.reference(), n, m, np.float64)
     np.testing.assert_allclose(full(plan.tiles(isa), n, m, dtype), expected, rtol=plan.eps)
 
 

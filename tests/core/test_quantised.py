@@ -1,4 +1,4 @@
-"""Entries in 16 bits: the compiled module against its twin, and both against the matrix."""
+"""Entries in 16 bits: the compiled module against its reference, and both against the matrix."""
 
 import numpy as np
 import pytest
@@ -54,11 +54,11 @@ def test_entries_are_within_a_step_and_symmetric(engine, isa, h, w):
 
 
 @pytest.mark.parametrize(("h", "w"), SIZES)
-def test_rounds_as_the_twin_does(native, isa, h, w):
+def test_rounds_as_the_reference_does(native, isa, h, w):
     x, seeds = block(h, w, 1)
-    ours, twins = np.zeros(size(h, w), np.int16), np.zeros(size(h, w), np.int16)
-    assert native.quantise(x, seeds, ours, isa) == pytest.approx(reference.quantise(x, seeds, twins), rel=1e-12)
-    apart = np.abs(ours.astype(int) - twins)
+    ours, theirs = np.zeros(size(h, w), np.int16), np.zeros(size(h, w), np.int16)
+    assert native.quantise(x, seeds, ours, isa) == pytest.approx(reference.quantise(x, seeds, theirs), rel=1e-12)
+    apart = np.abs(ours.astype(int) - theirs)
     assert apart.max(initial=0) <= 1  # where a fused multiply-add falls on the other side of a whole number
     assert np.mean(apart) < 1e-3
 

@@ -1,4 +1,4 @@
-"""The loops over sequences against their twins, and what they refuse."""
+"""The loops over sequences against their references, and what they refuse."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from mercer import KernelOperator
 from mercer.engine import backend
 from mercer.kernels import Gaussian
 
-pytestmark = pytest.mark.skipif(not backend.is_native(), reason="the twin has no threads")
+pytestmark = pytest.mark.skipif(not backend.is_native(), reason="the reference has no threads")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The same numbers from the compiled engine, the twin, and a kernel's own block: every kernel, random compositions."""
+"""The compiled engine, the reference and a kernel's own block agree: all kernels, and random compositions."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def close(got, expected, dtype, scale=1.0):
 
 
 def agree(kernel, X, Z, scale=1.0):
-    """Whichever engine runs, its twin, and block in float64."""
+    """The engine in use, its reference, and `block` in float64."""
     wide, other = X.astype(np.float64), Z.astype(np.float64)
     square, cross = kernel.block(wide, wide), kernel.block(wide, other)
     for core in ("", "off"):

@@ -43,7 +43,6 @@ SWEEPS = {
     "normal product": lambda K: K.normal_product(np.ones(K.shape[1]), np.ones(K.shape[0])),
     "toarray": lambda K: K.toarray(),
     "group_sums": lambda K: K.group_sums(np.zeros(K.shape[1], int)),
-    "row_max": lambda K: K.row_max(),
     "rows": lambda K: K.rows(slice(100, 1900)),
 }
 

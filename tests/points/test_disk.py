@@ -154,7 +154,6 @@ def test_operators_on_windows_are_those_of_arrays(kernel):
         np.testing.assert_allclose(mine.block([7, 2], [500, 1]), theirs.block([7, 2], [500, 1]), rtol=1e-10)
         np.testing.assert_allclose(mine.normal_product(v), theirs.normal_product(v), rtol=1e-9, atol=1e-7)
         np.testing.assert_allclose(mine.group_sums(groups), theirs.group_sums(groups), rtol=1e-10)
-        np.testing.assert_array_equal(mine.row_max()[0], theirs.row_max()[0])
     whole = KernelOperator(kernel, z).toarray()
     np.testing.assert_allclose(whole, KernelOperator(kernel, Z).toarray(), rtol=1e-12)
     np.testing.assert_array_equal(whole, whole.T)

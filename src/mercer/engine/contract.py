@@ -112,9 +112,6 @@ class Tiles(Protocol):
     def group_sums(self, i0: int, i1: int, *, start: Array, weights: Array | None, out: Array) -> None:
         """`out[i − i0, g]` += Σ wⱼ Kᵢⱼ over the columns start[g] ≤ j < start[g + 1]."""
 
-    def row_max(self, i0: int, i1: int, index: Array, value: Array) -> None:
-        """The largest entry of each row and its first column; NaN counts as the largest."""
-
 
 @dataclass(frozen=True)
 class Capabilities:

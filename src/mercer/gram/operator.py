@@ -377,12 +377,3 @@ class KernelOperator(TiledOperator):
             K = self._like(self.x, part, (self.shape[0], len(some)), self.dtype, symmetric=False)
             out += K.group_sums(labels[some], size, None if weights is None else weights[some])
         return out
-
-    def row_max(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The column of the largest entry of each row (the first if several are equal), and that entry."""
-        n = self.shape[0]
-        index, value = np.empty(n, np.int64), np.empty(n)
-        plan = self._tiles()
-        for i0, i1 in sweep.pieces(plan, self.shape[0], self.shape[1], self._work(1)):
-            plan.row_max(i0, i1, index[i0:i1], value[i0:i1])
-        return index, value

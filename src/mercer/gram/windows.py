@@ -111,17 +111,6 @@ class WindowTiles:
         for a, b, _, _, tiles in self._parts(i0, i1, 0, len(self._z)):
             tiles.group_sums(0, b - a, start=start, weights=weights, out=out[a - i0 : b - i0])
 
-    def row_max(self, i0: int, i1: int, index: Array, value: Array) -> None:
-        """The largest entry of each row and its first column; NaN counts as the largest."""
-        value[...] = -np.inf
-        index[...] = 0
-        for a, b, c, _, tiles in self._parts(i0, i1, 0, len(self._z)):
-            at, most = np.empty(b - a, index.dtype), np.empty(b - a, value.dtype)
-            tiles.row_max(0, b - a, at, most)
-            own = slice(a - i0, b - i0)
-            better = ~(most <= value[own]) & ~np.isnan(value[own])
-            index[own][better], value[own][better] = at[better] + c, most[better]
-
 
 def _windows(points: Points, first: int, last: int) -> Iterator[tuple[int, int]]:
     """The windows of the points from `first` to `last`; one for points in memory."""

@@ -139,17 +139,6 @@ class BlockTiles:
                 if a < b:
                     out[:, g] += values[:, a - j : b - j].sum(axis=1)
 
-    def row_max(self, i0: int, i1: int, index: Array, value: Array) -> None:
-        """The largest entry of each row and its first column; NaN counts as the largest."""
-        value[...] = -np.inf
-        index[...] = -1
-        for j, end in self._tiles(i0, i1, 0, self.columns):
-            block = self._evaluate(i0, i1, j, end)
-            best = block.argmax(axis=1)
-            top = block[np.arange(i1 - i0), best]
-            better = (top > value) | (index < 0) | (np.isnan(top) & ~np.isnan(value))
-            index[better], value[better] = best[better] + j, top[better]
-
 
 class Tiles(BlockTiles):
     """The matrix of a program over pairings; `mercer.engine.contract` describes the parameters."""
