@@ -108,8 +108,8 @@ def _clusters(memory: str) -> Iterator[tuple[str, Fit, Ways]]:
 
 def _components(memory: str) -> Iterator[tuple[str, Fit, Ways]]:
     from mercer import KernelPCA
-    from mercer.estimators.pca import kernel_pca
     from mercer.kernels import Gaussian
+    from mercer.planning import costs
 
     for n, d, k in itertools.product((600, 1500, 4000), (5, 200), (5, 60)):
         X, _ = _data(n, d)
@@ -118,7 +118,7 @@ def _components(memory: str) -> Iterator[tuple[str, Fit, Ways]]:
             return KernelPCA(k, Gaussian(1 / d), memory=memory).fit(X)
 
         forced = {
-            name: mock.patch.object(kernel_pca, "predicted_ways", lambda *_, name=name, **__: {name: 0.0})
+            name: mock.patch.object(costs, "eigen_ways", lambda *_, name=name: {name: 0.0})
             for name in ("dense", "stored", "matrix-free")[n > 2000 :]  # LAPACK takes far more of many rows
         }
         yield f"PCA n={n} d={d} k={k}", fit, {name: (fit, patch) for name, patch in forced.items()}

@@ -167,9 +167,9 @@ class RegularisedSolve:
         """The solution by the method of the table, or by Cholesky if conjugate gradients fail and K fits."""
         fits = self._fits()
         if self.solver == "cholesky" or (self.solver == "auto" and fits and self._most_rank() <= 0):
-            return self._direct("asked for" if self.solver == "cholesky" else self._choice.reason)
+            return self._direct("as requested" if self.solver == "cholesky" else self._choice.reason)
         if self.solver == "cg" or not fits:
-            reason = "asked for" if self.solver == "cg" else self._choice.reason
+            reason = "as requested" if self.solver == "cg" else self._choice.reason
             return self._iterative(reason, None)
         return self._contest()
 

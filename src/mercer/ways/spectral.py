@@ -34,7 +34,7 @@ from mercer.points import human
 from mercer.select import RidgeBand, RidgeInverse, RidgeSpectrum
 from mercer.ways.report import Report
 
-__all__ = ["ridge_inverse"]
+__all__ = ["eigen_seconds", "one_decomposition_pays", "ridge_inverse"]
 
 SMALL = 500
 """Up to so many rows eigenvectors are computed, which serve folds too."""
@@ -45,6 +45,8 @@ FACTOR_SHARE = 5
 SHARE_OF_LAMBDA = 1e-9
 """Largest ‖K − FFᵀ‖/λ, which bounds the relative change of P."""
 PROBES, STEPS = 8, 3
+CALLS_A_FACTOR = 1200
+"""Python's time for a factor and its refinement, in calls of NumPy."""
 
 
 def ridge_inverse(
@@ -107,6 +109,34 @@ def predicted_ways(machine: Machine, n: int, d: int, shifts: int, *, factor: boo
     if factor and trial <= TRIAL_SHARE * min(found.values()):
         found["factor"] = trial
     return found
+
+
+def eigen_seconds(K: KernelOperator, d: int, k: int) -> dict[str, float]:
+    """Predicted seconds of each exact method for k eigenpairs; a K that the engine does not make is stored if it fits.
+
+    >>> sorted(eigen_seconds(KernelOperator("gaussian(gamma=1.0)", np.eye(2)), 2, 1))
+    ['dense', 'matrix-free', 'stored']
+    """
+    n, d = K.shape[0], max(d, 1)
+    found = costs.eigen_ways(rates.machine(lambda machine: min(costs.eigen_ways(machine, n, d, k).values())), n, d, k)
+    return found if K.native else found | {"matrix-free": np.inf}
+
+
+def one_decomposition_pays(n: int, d: int, shifts: int) -> bool:
+    """Whether one decomposition for all λ is predicted to be faster than a factor in float32 for each.
+
+    >>> one_decomposition_pays(4000, 20, 2), one_decomposition_pays(4000, 20, 50)
+    (False, True)
+    """
+
+    def seconds(machine: Machine) -> tuple[float, float]:
+        band = engine().capabilities.compiled
+        one = min(predicted_ways(machine, n, d, shifts, factor=False, band=band).values())
+        each = costs.refined_cholesky(machine, n, d) + CALLS_A_FACTOR / machine.calls
+        return one, shifts * each
+
+    one, each = seconds(rates.machine(lambda machine: min(seconds(machine))))
+    return one < each
 
 
 def _predict(K: KernelOperator, report: Report, seconds: float, *stages: str) -> None:

@@ -33,6 +33,8 @@ def written_out(K, w, q):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_embedding_is_that_of_the_eigenproblem_written_out(weighted, krylov, monkeypatch):
     monkeypatch.setattr(choose, "DENSE_BELOW", 10 if krylov else 500)
+    if krylov:
+        monkeypatch.setattr("mercer.planning.costs.eigen_ways", lambda *_: {"dense": 9.0, "stored": 1.0})
     w = RNG.random(len(X)) + 0.1 if weighted else np.ones(len(X))
     kernel = Gaussian(8.0)
     values, U = written_out(kernel(X), w, 3)
@@ -79,6 +81,8 @@ def test_weight_2_is_a_repeated_row_weight_0_an_absent_one_in_any_order():
 
 def test_stored_and_matrix_free_are_one(monkeypatch):
     monkeypatch.setattr(choose, "DENSE_BELOW", 10)
+    ways = {"dense": 9.0, "stored": 1.0, "matrix-free": 2.0}
+    monkeypatch.setattr("mercer.planning.costs.eigen_ways", lambda *_: ways)
     stored = KernelSpectralClustering(2, KERNEL).fit(X)
     free = KernelSpectralClustering(2, KERNEL, memory=550_000).fit(X)
     assert "stored" in stored.report_.method

@@ -73,7 +73,7 @@ def test_equals_scikit_learn(solver, digits):
 def test_matrix_free_equals_stored(digits, monkeypatch):
     kernel = Gaussian(gamma=0.05)
     ways = {"dense": 9.0, "stored": 2.0, "matrix-free": 1.0}
-    monkeypatch.setattr("mercer.estimators.pca.kernel_pca.predicted_ways", lambda *_: ways)
+    monkeypatch.setattr("mercer.planning.costs.eigen_ways", lambda *_: ways)
     monkeypatch.setattr("mercer.gram.tiled.TiledOperator.native", True)
     cheap = KernelPCA(5, kernel).fit(digits)
     assert "matrix-free" in cheap.report_.method
@@ -213,7 +213,7 @@ def test_the_report_says_in_what_the_check_was(digits, monkeypatch, cheap, tol, 
     monkeypatch.setattr(exact_pca, "HARMLESS", harmless)
     monkeypatch.setattr("mercer.gram.tiled.CHEAP_COLUMNS", 100 if cheap else 10)
     ways = {"dense": 9.0, "stored": 2.0, "matrix-free": 1.0 if cheap else 3.0}
-    monkeypatch.setattr("mercer.estimators.pca.kernel_pca.predicted_ways", lambda *_: ways)
+    monkeypatch.setattr("mercer.planning.costs.eigen_ways", lambda *_: ways)
     model = KernelPCA(5, Gaussian(gamma=0.05), solver="krylov", tol=tol).fit(digits)
     stated = re.fullmatch(says, model.report_.precision)
     assert stated, model.report_.precision

@@ -16,6 +16,7 @@ from mercer.schemas import Array, Schema, Size
 from mercer.solvers import BlockKrylov, Clustering, Eigenpairs, Eigenproblem, Solution, rayleigh_ritz, solve
 from mercer.solvers.choose import choose_eigen
 from mercer.ways.report import Report
+from mercer.ways.spectral import eigen_seconds
 
 __all__ = ["KernelSpectralClustering"]
 
@@ -189,7 +190,7 @@ class KernelSpectralClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self._account(report, found, self.tol)
         kept = pairs.values > float(np.finfo(report.dtype).eps) * len(s) * largest
         if not np.all(kept):
-            report.notes.append(f"{q} eigenvectors were asked for, {int(kept.sum())} have eigenvalues above rounding")
+            report.notes.append(f"{q} eigenvectors were requested, {int(kept.sum())} have eigenvalues above rounding")
         self.eigenvalues_, U = pairs.values[kept], pairs.vectors[:, kept]
         of_rows = U / np.where(w > 0, np.sqrt(w), np.inf)[:, None]
         top = of_rows[np.abs(of_rows).argmax(axis=0), np.arange(U.shape[1])]
@@ -198,7 +199,7 @@ class KernelSpectralClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def _solve(self, K: KernelOperator, s: np.ndarray, q: int, report: Report) -> Solution[Any]:
         """The eigenproblem by size: LAPACK, or block Krylov on K stored in float32 or not stored."""
         n = K.shape[0]
-        choice = choose_eigen(n, q, report.room, self.tol)
+        choice = choose_eigen(n, q, report.room, self.tol, seconds=eigen_seconds(K, report.d, q))
         report.method, report.reason = f"{choice.name}, {'stored' if choice.stored else 'matrix-free'}", choice.reason
         small = choice.name == "dense"
         vectors = 8 * n * q if small else BlockKrylov().memory(n, q, 4 if self.tol >= 1e-6 else 8)

@@ -27,13 +27,13 @@ from mercer.estimators.pca.landmarks import (
 from mercer.estimators.pca.monitoring import ControlLimits, spe_limit, t2_limit
 from mercer.estimators.pca.preimages import DECODER, METHODS, Decoder, PreImages, dense, fit_decoder, is_closed_form
 from mercer.estimators.pca.subspace import Components, FeatureSubspace
-from mercer.gram import KernelOperator, rates
-from mercer.planning.costs import eigen_ways as predicted_ways
+from mercer.gram import KernelOperator
 from mercer.points import human, require_table
 from mercer.schemas import POSITIVE, Array, Count, Part, Record, Rows, Schema
 from mercer.solvers import BlockKrylov
 from mercer.solvers.choose import DENSE_BELOW, STORED_SHARE, choose_eigen
 from mercer.ways.report import Report
+from mercer.ways.spectral import eigen_seconds
 
 __all__ = ["KernelPCA"]
 
@@ -220,7 +220,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         low_precision = self.tol >= 1e-6 and size.fits_float32
         k = n if self.n_components is None else self._checked_components(n)
         rows = K.astype(np.float32).copies + (K.copies if K.cheap else 0) if low_precision else K.copies
-        name = self._choose(n, k, report, self._predicted(K, k, report), rows)
+        name = self._choose(n, k, report, eigen_seconds(K, report.d, k), rows)
         if name == "nystroem":
             self._fit_landmarks(K, X, report)
             self._measure_residual(X, report)
@@ -248,24 +248,17 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             self.eigenvectors_ = found.eigenvectors
         report.rank, asked = len(found.eigenvalues), self.n_components
         if asked is not None and report.rank < asked:
-            report.notes.append(f"{FEWER} {asked} were asked for, {report.rank} are above rounding noise")
+            report.notes.append(f"{FEWER} {asked} were requested, {report.rank} are above rounding noise")
 
     def _checked_components(self, n: int) -> int:
         return min(self._checked_count("n_components", ", or None for all"), n)
-
-    def _predicted(self, K: KernelOperator, k: int, report: Report) -> dict[str, float]:
-        """Seconds of each exact method; a K that the engine does not make is stored if it fits."""
-        n, d = K.shape[0], max(report.d, 1)
-        machine = rates.machine(lambda machine: min(predicted_ways(machine, n, d, k).values()))
-        found = predicted_ways(machine, n, d, k)
-        return found if K.native else found | {"matrix-free": np.inf}
 
     def _choose(self, n: int, k: int, report: Report, seconds: dict[str, float], rows: int) -> str:
         """The method, and the memory it will take; `rows` is what block Krylov takes of it for copies of the rows."""
         self._checked_choice("solver", "auto", "dense", "krylov", "nystroem")
         choice = choose_eigen(n, k, report.room, self.tol, seconds=seconds)
         name = choice.name if self.solver == "auto" else self.solver
-        report.reason = choice.reason if self.solver == "auto" else "asked for"
+        report.reason = choice.reason if self.solver == "auto" else "as requested"
         vectors = BlockKrylov().memory(n, k, 4 if self.tol >= 1e-6 else 8)
         made = seconds.get("matrix-free", np.inf) < seconds.get("stored", np.inf)
         too_dear = self._too_dear(n, k, vectors, report) if self.solver == "auto" and not choice.stored else ""
@@ -287,7 +280,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return name
 
     def _too_dear(self, n: int, k: int, vectors: int, report: Report) -> str:
-        """Why "auto" avoids the exact matrix-free method, or ""; it never does if all components are asked for."""
+        """Why "auto" avoids the exact matrix-free method, or ""; it never does if all components are requested."""
         if self.n_components is None:
             return ""
         work = n * n * (max(report.d, 1) + BlockKrylov().columns(n, k))
@@ -322,7 +315,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             report.notes.append(left_out(moments))
 
     def _measure_residual(self, X: Any, report: Report) -> None:
-        """How far the approximation is from the exact answer; a warning if nobody asked for it."""
+        """How far the approximation is from the exact answer; a warning if it was not requested."""
         report.tolerance, report.status = float("nan"), "measured on all rows"
         if not len(self.eigenvalues_):
             return

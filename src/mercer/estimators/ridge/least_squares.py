@@ -17,12 +17,9 @@ from mercer.solvers import Solution, Status
 from mercer.ways.nystroem_ridge import NystroemRidge, too_dear
 from mercer.ways.regularised import RegularisedSolve
 from mercer.ways.report import Report
-from mercer.ways.spectral import ridge_inverse
+from mercer.ways.spectral import one_decomposition_pays, ridge_inverse
 
 __all__ = ["LeastSquaresClassifier", "RidgeEstimator", "duals"]
-
-SPECTRAL_FROM = 24
-"""From so many different λ on, one decomposition replaces a factorisation in float32 for each."""
 
 SAMPLE = "choose on a sample (mercer.select.cross_validate_ridge)"
 
@@ -62,7 +59,7 @@ class RidgeEstimator(Compressible):
         X, Y, weights = self._with_weight(X, Y, weights)
         K, report = self._begin(X, weights)
         self.report_ = report
-        reason = "asked for" if self.solver == "nystroem" else ""
+        reason = "as requested" if self.solver == "nystroem" else ""
         if self.solver == "auto":
             reason = too_dear(len(Y), self.kernel_, report)
         if reason:
@@ -87,8 +84,8 @@ class RidgeEstimator(Compressible):
         """Set α and b of every target: one factorisation for each value of λ, or one decomposition for many."""
         self.sample_weight_, self.restricted_ = weights, False
         values = np.unique(alphas)
-        many = self.solver == "auto" and len(values) >= SPECTRAL_FROM
-        if many and RidgeSpectrum.bytes(len(Y)) <= report.room:
+        several = self.solver == "auto" and len(values) > 1 and RidgeSpectrum.bytes(len(Y)) <= report.room
+        if several and one_decomposition_pays(len(Y), max(report.d, 1), len(values)):
             if self._by_inverse(K, Y, weights, alphas, report):
                 return
             report.notes.append("one decomposition for all α was not exact enough, so each α has a factorisation")
