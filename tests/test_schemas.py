@@ -188,7 +188,7 @@ class Drifting(Mean):
 
 @dataclass(frozen=True)
 class Careless(Array):
-    """A field that asks for the shape alone."""
+    """A field that checks the shape alone."""
 
     def check_value(self, value, model, sizes):
         sizes.match(self.name, self.shape, np.shape(value))

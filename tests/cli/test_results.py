@@ -189,7 +189,7 @@ def test_the_other_task_is_named(folder):
     task = "classes" if "taken as classes" in counts else "numbers"
     other = {"classes": "regression", "numbers": "classification"}[task]
     assert f"taken as {task}; --task {other}" in counts
-    assert f"\n  {other}, as asked" in fit(folder, "count", "--task", other).output
+    assert f"\n  {other}, as requested" in fit(folder, "count", "--task", other).output
     assert "--task" not in fit(folder, "price").output
     assert "--task" not in fit(folder, "kind").output
 

@@ -340,7 +340,7 @@ def test_all_warnings_of_a_fit_point_to_the_line_of_the_user(example):
 
 
 class Rooted(Atomic, BaseEstimator):
-    """Keeps a private array if it is asked for."""
+    """Keeps a private array if `root` is true."""
 
     fitted = Schema(Array("mean_", "d"), Array("_root", "d", optional=True))
 

@@ -24,7 +24,7 @@ class Counts(Kernel):
 
 
 class Choosing(Linear):
-    """Of objects if it is asked for."""
+    """Of objects if the parameter says so."""
 
     objects = False
 

@@ -1,4 +1,4 @@
-"""The memory budget: what is free, what was asked for, and the refusal."""
+"""The memory budget: the free memory, what the user gave, and the refusal."""
 
 from __future__ import annotations
 

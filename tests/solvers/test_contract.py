@@ -89,7 +89,7 @@ def machines(epsilon=0.0, C=1.0):
 
 
 def one_dual(epsilon=0.0, split=False):
-    """The last of the three problems of `duals`, on a matrix of which rows are asked for."""
+    """The last of the three problems of `duals`, on a matrix that computes its rows when they are needed."""
 
     def make():
         whole = duals(epsilon, split)()

@@ -71,7 +71,9 @@ def section(title: str, lines: Iterable[str]) -> None:
 def show_data(data: TrainingTable) -> None:
     """Show the table, its task, and the target."""
     lines = [f"{_what(data)} and the target {data.target}", *data.table.notes, *data.left_out]
-    lines.append(f"{data.task}, for {data.why_task}" if data.why_task != "asked for" else f"{data.task}, as asked")
+    lines.append(
+        f"{data.task}, for {data.why_task}" if data.why_task != "as requested" else f"{data.task}, as requested"
+    )
     if data.task == "classification":
         names, counts = np.unique(data.y, return_counts=True)
         shown = [f"{name} {count}" for name, count in zip(names, counts, strict=True)]

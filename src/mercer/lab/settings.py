@@ -110,7 +110,7 @@ METHODS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What is asked of the lab.
+    """The settings that the user gave to the lab.
 
     Parameters
     ----------

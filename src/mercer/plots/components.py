@@ -156,7 +156,7 @@ class ComponentsDisplay(Display):
 
 
 def chosen(components: Sequence[int] | None, found: int, who: str, most: int = MOST_COMPONENTS) -> list[int]:
-    """The components that are asked for, or the first ones."""
+    """The given components, or the first ones."""
     places = list(range(min(found, most))) if components is None else [int(one) for one in components]
     if not places or not all(0 <= place < found for place in places):
         given = f"components={components!r} of a model with {found}"

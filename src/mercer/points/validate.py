@@ -230,7 +230,7 @@ def _target(given: np.dtype[Any], dtype: KeepFloat | DTypeLike, who: str) -> np.
         return np.dtype(np.float32 if given.kind == "f" and given.itemsize <= 4 else np.float64)
     wanted = np.dtype(dtype)
     if wanted not in (np.float32, np.float64):
-        raise InvalidInput(message(who, f"dtype {wanted} was asked for", "ask for float32 or float64"))
+        raise InvalidInput(message(who, f"dtype {wanted} was requested", "ask for float32 or float64"))
     return wanted
 
 

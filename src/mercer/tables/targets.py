@@ -28,9 +28,9 @@ def infer_task(target: Any, given: str = "auto") -> tuple[Task, str]:
     ('classification', 'the target has 2 values, taken as classes; --task regression takes them as numbers')
     """
     if given == "regression":
-        return "regression", "asked for"
+        return "regression", "as requested"
     if given == "classification":
-        return "classification", "asked for"
+        return "classification", "as requested"
     if given != "auto":
         raise InvalidInput(message("--task", f"{given!r}", "give auto, regression or classification"))
     if not _is_number(target):

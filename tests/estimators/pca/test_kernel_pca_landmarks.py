@@ -266,7 +266,7 @@ def test_no_bound_is_claimed_for_a_kernel_that_is_none():
     X = np.random.default_rng(0).standard_normal((80, 3))
     report = KernelPCA(3, "sigmoid(gamma=0.5)", solver="nystroem", n_landmarks=20).fit(X).report_
     assert any("not proved" in note for note in report.notes)
-    assert any("20 landmarks were asked for" in note for note in report.notes)
+    assert any("20 landmarks were requested" in note for note in report.notes)
     assert not any("too small" in note for note in report.notes)
     assert report.residual > 0.1
 

@@ -72,7 +72,7 @@ def test_false_alarms_come_as_often_as_the_level_says(level):
 
 
 def test_few_rows_need_the_f_limit():
-    # 12 rows, 2 components: χ² would raise five times as many alarms as asked for
+    # 12 rows, 2 components: χ² would raise five times as many alarms as it should
     alarms, naive = [], []
     for seed in range(300):
         model = KernelPCA(2, Linear()).fit(np.random.default_rng(seed).standard_normal((12, 2)))

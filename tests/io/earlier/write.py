@@ -107,7 +107,7 @@ def models() -> dict[str, dict[str, object]]:
 
 
 def models_of_objects() -> dict[str, tuple[object, object]]:
-    """Models of words, series, sets, tables and matrices, each with rows that it is asked for."""
+    """Models of words, series, sets, tables and matrices, each with rows to predict."""
     import pandas as pd
 
     frame = pd.DataFrame(TABLE)

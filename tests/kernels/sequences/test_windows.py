@@ -86,7 +86,7 @@ def test_the_ways_agree_to_the_bit(monkeypatch):
             np.testing.assert_array_equal(compared, counted)
 
 
-@pytest.mark.skipif(not backend.is_native(), reason="the twin compares one pair at a time")
+@pytest.mark.skipif(not backend.is_native(), reason="the reference compares one pair at a time")
 def test_the_way_is_that_of_less_work():
     few, many = kernel_rows(40), kernel_rows(4000)
     long, short = GappedKmer(13, 6), Spectrum(8)

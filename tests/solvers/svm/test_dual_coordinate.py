@@ -12,7 +12,7 @@ from mercer.errors import InvalidInput
 from mercer.solvers import DualCoordinateDescent, LinearDualBatch, LinearPoint, Status, solve
 from mercer.testing import assert_close
 
-many_passes = pytest.mark.skipif(not backend.is_native(), reason="the twin would take minutes for so many passes")
+many_passes = pytest.mark.skipif(not backend.is_native(), reason="the reference would take minutes for so many passes")
 
 
 def machine(X, c, lower, upper, epsilon=0.0):

@@ -38,7 +38,7 @@ def fewest_landmarks(n: int, k: int | None) -> int:
 
 
 def given_count(who: str, how: Any, count: int | None) -> int | None:
-    """How many landmarks were asked for: those of an array, or `count`.
+    """The number of landmarks: that of an array, or `count`.
 
     >>> given_count("KernelPCA", "pivoted", None), given_count("KernelPCA", [3, 5], None)
     (None, 2)

@@ -37,7 +37,7 @@ class Clusterer(ClusterMixin, KernelEstimator):
     sample_weight_: np.ndarray | None
 
     def _count(self, n: int, weights: np.ndarray | None) -> int:
-        """The clusters asked for; refused if fewer rows have a weight."""
+        """`n_clusters`; refused if fewer rows have a weight."""
         for name in ("n_clusters", "n_init", "max_iter"):
             self._checked_count(name)
         present = n if weights is None else int(np.count_nonzero(weights))

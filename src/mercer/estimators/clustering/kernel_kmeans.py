@@ -113,7 +113,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
     n_clusters_, n_iter_ : int
         Clusters found, and passes of the best start.
     history_ : array of shape (passes, n)
-        The labels of the best start, if asked for; `staged_decision_function` makes the film of it.
+        The labels of the best start, if `keep_history` is given; `staged_decision_function` makes the film of it.
     dual_coef_ : array of shape (m, k)
         After "nystroem": m_c = Σⱼ dual_coef_ⱼ₍c₎ φ(bⱼ) over the landmarks, which are X_fit_.
     kernel_, X_fit_, sample_weight_, report_
@@ -239,12 +239,12 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
         dtype = np.dtype(np.float32 if low_precision and n > SMALL else np.float64)
         dtype = K.X.dtype if precomputed else dtype
         if self.solver == "nystroem":
-            method = _Method("nystroem", dtype, 0, "asked for")
+            method = _Method("nystroem", dtype, 0, "as requested")
         elif precomputed:
             method = _Method("given", dtype, _sums_of_starts(dtype, n), "it is there")
         elif self.solver != "auto":
             matrix = dtype.itemsize * n * n + _sums_of_starts(dtype, n)
-            method = _Method(self.solver, dtype, matrix * (self.solver == "stored"), "asked for")
+            method = _Method(self.solver, dtype, matrix * (self.solver == "stored"), "as requested")
         elif isinstance(self.kernel_, Linear) and not K.x.sparse:
             method = _Method("rows", np.dtype(np.float64), 8 * K.X.size, "the kernel is linear")
         else:

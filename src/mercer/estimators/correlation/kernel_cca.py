@@ -254,7 +254,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             "what the correlations of the training rows are worth, score(X, y) of new rows tells"
         )
         if len(self.correlations_) < self.n_components:
-            given = f"{self.n_components} pairs were asked for, {len(self.correlations_)} correlate"
+            given = f"{self.n_components} pairs were requested, {len(self.correlations_)} correlate"
             report.notes.append(f"{given} by more than rounding")
 
     # ---- parameters -------------------------------------------------------------------------------------------------
@@ -290,7 +290,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         report.memory_rows = max(K.copies, L.copies)  # of one view at a time
         budget = report.room
         method = self.solver
-        report.reason = "asked for"
+        report.reason = "as requested"
         if method == "auto":
             method = "dense" if n <= DENSE_BELOW and dense <= budget else "nystroem"
             few = f"n = {n} is at most {DENSE_BELOW}"

@@ -22,7 +22,7 @@ from mercer.ways.report import Report
 __all__ = ["KernelPLS"]
 
 WELL_DETERMINED = 1e-8
-"""The residual of the fixed point that is asked for: about the root of rounding, to which eigenvectors are known."""
+"""The tolerance on the residual of the fixed point: about the root of rounding, to which eigenvectors are known."""
 
 SCORE_ROUNDING = 1e-6
 """Components are left out if rounding of their dual coefficients changes a score, of norm 1, by more than this."""

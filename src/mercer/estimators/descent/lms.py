@@ -307,7 +307,7 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
             yield np.asarray(K @ frame)
 
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
-        """The same as `staged_predict`, by the name that classifiers have for it, and films ask for."""
+        """The same as `staged_predict`, by the name that classifiers have for it and films read."""
         return self.staged_predict(X)
 
     def predict(self, X: Any) -> np.ndarray:

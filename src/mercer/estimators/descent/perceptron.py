@@ -111,7 +111,8 @@ class KernelPerceptron(LeastSquaresClassifier):
     n_iter_ : int
         Steps or passes made.
     history_ : array of shape (frames, 1 + n, 1 or c)
-        α with α₀ first, if asked for; `staged_decision_function` makes the film of it. Of "voted" it is the plain α.
+        α with α₀ first, if `keep_history` is given; `staged_decision_function` makes the film of it. With "voted" it
+        is the plain α.
     votes_ : dict
         After "voted": the rows, classes and amounts of the updates, and for how many visits each stood.
     kernel_, X_fit_, report_

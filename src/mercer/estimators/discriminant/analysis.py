@@ -302,7 +302,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _by_pencil(self, K: KernelOperator, Y: np.ndarray, weights: np.ndarray, report: Report) -> Directions:
         """The generalised eigenproblem of the dense scatter matrices, and the scores of the rows."""
         n = len(Y)
-        report.method, report.reason = "LAPACK, generalised eigenproblem in float64", "asked for"
+        report.method, report.reason = "LAPACK, generalised eigenproblem in float64", "as requested"
         if self.solver == "auto":
             report.reason = "the regression was lost in rounding"
         self._require(6 * 8 * n * n, 'solver="regression"', report)
@@ -372,7 +372,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _takes_landmarks(self, n: int, report: Report) -> bool:
         """Whether the exact method takes too long: O(n³), or K recomputed in each step."""
         if self.solver != "auto" or n <= MOST_EXACT_UNSTORED:
-            report.reason = "asked for"
+            report.reason = "as requested"
             return self.solver == "nystroem"
         stored = choose_linear(n, 4, report.room).stored
         report.reason = f"n = {n}, and K would take {human(4 * n * n)}"

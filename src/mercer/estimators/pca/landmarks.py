@@ -47,7 +47,7 @@ def report_span(span: LandmarkSpan, how: Any, asked: int, report: Report) -> Non
     found, how = len(span.matrix), how if isinstance(how, str) else "given"
     report.method, report.precision = f"Nyström, {found} landmarks ({how})", "float64"
     if found < asked and how == "pivoted":
-        report.notes.append(f"{asked} landmarks were asked for; {found} leave nothing of the diagonal to choose from")
+        report.notes.append(f"{asked} landmarks were requested; {found} leave nothing of the diagonal to choose from")
     if span.rank < found:
         report.notes.append(f"the kernel matrix of {found} landmarks has rank {span.rank}; the rest is rounding")
 

@@ -36,7 +36,7 @@ class Posterior:
     Attributes
     ----------
     model : RidgeEstimator
-        The fitted model, as it was when the posterior was asked for.
+        The fitted model, as it was when the posterior was made.
     shift : float or array of shape (n,)
         λ/w.
     factor : CholeskyFactor or None

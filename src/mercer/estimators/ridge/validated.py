@@ -232,7 +232,7 @@ class ValidatedLeastSquares(RidgeEstimator):
             return task.scorer(task.Y, left_out, task.weights), left_out
         if task.folds is None:
             return -inverse.generalised(task.Y, alphas), None
-        assert isinstance(inverse, RidgeSpectrum)  # asked for with the folds
+        assert isinstance(inverse, RidgeSpectrum)  # the folds need it
         solved, scores = inverse.solve(task.Y, alphas), []
         for fold in task.folds:
             predicted = inverse.leave_out(fold, task.Y, alphas, solved)
@@ -309,7 +309,7 @@ class ValidatedLeastSquares(RidgeEstimator):
 
 
 class GivenValues(RegressorMixin, BaseEstimator):
-    """A regressor whose rows are its predictions: what a scorer asks for."""
+    """A regressor whose rows are its predictions: what a scorer reads."""
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """The rows."""

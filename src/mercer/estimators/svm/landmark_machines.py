@@ -50,7 +50,7 @@ class LandmarkMachine(SupportVectorMachine):
         self._check_method()
         n, budget = K.shape[0], report.room
         self.restricted_ = self.solver == "nystroem"
-        report.reason = "asked for"
+        report.reason = "as requested"
         whole, least = 4 * n * n, 16 * n * min(n, LEAST_SET)
         if self.solver == "auto" and (whole > MUCH_MORE * budget or least > budget):
             self.restricted_ = True
@@ -143,7 +143,7 @@ class LandmarkMachine(SupportVectorMachine):
         return m
 
     def _account_for_landmarks(self, solution: Solution[Any], problem: LinearDualBatch) -> None:
-        """Write the solver's outcome into the report; warn of the approximation unless it was asked for."""
+        """Write the solver's outcome into the report; warn of the approximation unless it was requested."""
         report = self.report_
         self.n_iter_ = solution.state.place[:, 2].astype(np.int32)
         if not hasattr(self, "classes_"):
