@@ -220,11 +220,18 @@ def predict(
 ) -> None:
     """Predict the target of each row of a table.
 
-    The predictions are one column of a CSV file, in the order of the rows.
+    The predictions are one column of a CSV file, in the order of the rows. Those of a Parquet or Arrow table are
+    written while it is read, to a CSV or Parquet file.
     """
     fitted = predicting.loaded(model, memory)
     predicting.require_probabilities(fitted, model.name, proba)
     check_predictions_place(out, [model, table], predicting.names(fitted, proba))
+    if predicting.streams(table, out, as_json):
+        assert out is not None
+        with _working(threads):
+            count = predicting.streamed(fitted, table, out, proba)
+        typer.echo(f"{count} predictions of {fitted.target} in {out}", err=True)
+        return
     rows = read_table(table, memory=memory)
     with _working(threads):
         frame = predicting.predicted(fitted, rows, proba)

@@ -49,7 +49,8 @@ TableFile = Annotated[
     Path,
     typer.Argument(
         metavar="TABLE",
-        help="The file of the table: CSV, TSV, svmlight or FASTA, gzipped or not. - means standard input.",
+        help="The file of the table: CSV, TSV, svmlight or FASTA, gzipped or not, Parquet or Arrow. "
+        "- means standard input.",
     ),
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that mercer fit or mercer tune saved.")]
@@ -142,7 +143,9 @@ Resume = Annotated[
 ]
 PredictionsOut = Annotated[
     Optional[Path],  # noqa: UP045
-    typer.Option(metavar="FILE", help="Write the predictions to this CSV file. By default to standard output."),
+    typer.Option(
+        metavar="FILE", help="Write the predictions to this CSV or Parquet file. By default to standard output."
+    ),
 ]
 OtherTarget = Annotated[
     Text,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from mercer.errors import InvalidInput, message
 from mercer.io.models import is_model_file
 from mercer.io.outputs import check_output, write_whole
+from mercer.points.disk import ParquetSource
 
 __all__ = [
     "check_model_place",
@@ -54,9 +56,12 @@ def check_predictions_place(out: Path | None, inputs: Iterable[Path | None], col
 
 
 def write_predictions(frame: Any, out: Path) -> None:
-    """Write a CSV file, compressed as its name says, as a whole or not at all; write to devices and pipes directly."""
+    """Write a Parquet or CSV file, compressed as its name says, whole or not at all; write to devices directly."""
     buffer = io.BytesIO()
-    frame.to_csv(buffer, index=False, compression=COMPRESSED.get(out.suffix.lower()))
+    if out.suffix.lower() == ".parquet":
+        frame.to_parquet(buffer, index=False)
+    else:
+        frame.to_csv(buffer, index=False, compression=COMPRESSED.get(out.suffix.lower()))
     if out.exists() and not out.is_file():
         out.write_bytes(buffer.getvalue())
     else:
@@ -68,9 +73,13 @@ def _given(paths: Iterable[Path | None]) -> list[Path]:
 
 
 def _header(path: Path) -> list[str]:
-    """The names of the columns of a CSV file; none if it is not one."""
+    """The names of the columns of a CSV or Parquet file; none if it is neither."""
     import pandas as pd
 
+    if path.suffix.lower() == ".parquet":
+        with suppress(InvalidInput, ImportError):
+            return list(ParquetSource.columns_of(path))
+        return []
     try:
         return [str(name) for name in pd.read_csv(path, nrows=0).columns]
     except (OSError, ValueError, EOFError):

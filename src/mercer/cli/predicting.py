@@ -13,11 +13,18 @@ from mercer.cli.columns import listed
 from mercer.cli.scores import Confusion, Score, guess, score
 from mercer.errors import InvalidInput, message
 from mercer.io import Table, TableModel, load
-from mercer.points import parse_memory
+from mercer.io.streams import WRITERS, written
+from mercer.points import ahead, parse_memory
 from mercer.tables.columns import as_text
+from mercer.tables.reader import COLUMNAR
 from mercer.tables.targets import Task
 
-__all__ = ["Evaluation", "evaluated", "loaded", "names", "notes", "predicted", "require_probabilities"]
+__all__ = [
+    "Evaluation", "evaluated", "loaded", "names", "notes", "predicted", "require_probabilities", "streamed", "streams",
+]  # fmt: skip
+
+CHUNK = 1 << 15
+"""Rows of a chunk: its table and its kernel values take some tens of megabytes."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +72,22 @@ def predicted(model: TableModel, rows: Table, proba: bool) -> Any:
 
     columns = [model.predict(rows), *(model.predict_proba(rows).T if proba else [])]
     return pd.DataFrame(dict(zip(names(model, proba), columns, strict=True)))
+
+
+def streams(table: Path, out: Path | None, as_json: bool) -> bool:
+    """Whether the predictions of a table go to their file a chunk of rows at a time."""
+    return table.suffix.lower() in COLUMNAR and out is not None and out.suffix.lower() in WRITERS and not as_json
+
+
+def streamed(model: TableModel, table: Path, out: Path, proba: bool) -> int:
+    """Write the predictions of a table of Parquet or Arrow, of which a chunk is in memory; the number of rows."""
+    count = 0
+    with written(out, model.target) as write:
+        for frame in ahead(COLUMNAR[table.suffix.lower()].frames(table, CHUNK)):
+            found = predicted(model, Table(frame, table.name, "columnar"), proba)
+            write({name: found[name].to_numpy() for name in found})
+            count += len(frame)
+    return count
 
 
 def notes(rows: Table, model: TableModel) -> list[str]:

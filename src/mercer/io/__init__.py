@@ -1,6 +1,7 @@
 """Model files, tables and sequences: all that mercer reads from and writes to files."""
 
 from mercer.io.models import load, save
+from mercer.io.streams import Streamed, stream
 from mercer.io.table_model import TableModel
 from mercer.tables.encoder import TableEncoder
 from mercer.tables.reader import Table, read_table
@@ -9,6 +10,7 @@ from mercer.tables.sequences import SequenceEncoder, SequenceFile, read_sequence
 __all__ = [
     "SequenceEncoder",
     "SequenceFile",
+    "Streamed",
     "Table",
     "TableEncoder",
     "TableModel",
@@ -16,6 +18,7 @@ __all__ = [
     "read_sequences",
     "read_table",
     "save",
+    "stream",
 ]
 
 

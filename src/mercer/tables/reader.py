@@ -1,4 +1,4 @@
-"""Reads tables from files: CSV and TSV, svmlight and FASTA, gzipped or not."""
+"""Reads tables from files: CSV and TSV, svmlight and FASTA, gzipped or not, Parquet and Arrow."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from typing import Any, NoReturn
 import numpy as np
 
 from mercer.errors import InvalidInput, message
+from mercer.points import parse_memory, require
+from mercer.points.disk import ArrowSource, ParquetSource
 from mercer.tables.delimited import parse_delimited
 from mercer.tables.raw import read_text, shown_name
 from mercer.tables.sequences import looks_like_fasta, parse_fasta
 from mercer.tables.svmlight import looks_like_svmlight, parse_svmlight
 
-__all__ = ["Table", "read_table"]
+__all__ = ["COLUMNAR", "Table", "read_table"]
 
 HUGE = 1e150
 """Magnitudes at or above this are treated as missing, because their squares overflow."""
@@ -32,7 +34,7 @@ class Table:
     frame : pandas.DataFrame
         Columns have distinct names.
     path : str
-    format : "delimited", "svmlight" or "fasta"
+    format : "delimited", "columnar", "svmlight" or "fasta"
     notes : tuple of str
         Notes on how the file was read.
 
@@ -89,7 +91,7 @@ class Table:
 
 
 def read_table(path: str | Path, *, memory: Any = None) -> Table:
-    """Read a CSV, TSV, svmlight or FASTA file, gzipped or not, or standard input as "-". The format is detected.
+    """Read a CSV, TSV, svmlight or FASTA file, gzipped or not, Parquet or Arrow, or standard input as "-".
 
     The delimiter is the comma, semicolon, tab, bar or space that splits all lines into equally many fields. If it is
     neither a comma nor a space, numbers may have decimal commas, with a note. A first line of numbers only is not a
@@ -126,6 +128,8 @@ def read_table(path: str | Path, *, memory: Any = None) -> Table:
     """
     _require_pandas()
     name = shown_name(Path(path))
+    if Path(path).suffix.lower() in COLUMNAR:
+        return _columnar_table(Path(path), name, memory)
     text, notes = read_text(Path(path), memory)
     if looks_like_fasta(text):
         return _fasta_table(text, name, notes)
@@ -136,6 +140,25 @@ def read_table(path: str | Path, *, memory: Any = None) -> Table:
     if len(frame) == 0:
         raise InvalidInput(message(name, "has a header and no rows", "give a table with rows"))
     return Table(frame, name, "delimited", (*notes, *more, *_infinite(frame)))
+
+
+COLUMNAR = {".parquet": ParquetSource, ".arrow": ArrowSource, ".feather": ArrowSource}
+"""The sources of tables that are stored by columns, by the endings of their files."""
+
+
+def _columnar_table(path: Path, name: str, memory: Any) -> Table:
+    """A table of Parquet or Arrow, if it fits in the budget as often as a text would."""
+    frames, size = [], 0
+    for frame in COLUMNAR[path.suffix.lower()].frames(path, 1 << 16):
+        size += int(frame.memory_usage(deep=True).sum())
+        require(2 * size, parse_memory(memory), name, "fit it in Python (mercer.points.read_points)")
+        frames.append(frame)
+    if not frames:
+        raise InvalidInput(message(name, "has no rows", "give a table with rows"))
+    import pandas as pd
+
+    frame = pd.concat(frames, ignore_index=True)
+    return Table(frame, name, "columnar", tuple(_infinite(frame)))
 
 
 def _beyond(column: Any, limit: float) -> Any:

@@ -52,6 +52,26 @@ class TableSource(FileSource):
         self.dtype = self._checked_types()
         self.columns = len(self.names)
 
+    @classmethod
+    def _any(cls, path: Path) -> TableSource:
+        """The table of a file, with columns of all types."""
+        source = cls.__new__(cls)
+        FileSource.__init__(source, [path])
+        source.schema = source._guarded(path, source._schema)
+        return source
+
+    @classmethod
+    def columns_of(cls, path: Path) -> list[str]:
+        """The names of the columns of a file."""
+        return list(cls._any(path).schema.names)
+
+    @classmethod
+    def frames(cls, path: Path, rows: int) -> Iterator[Any]:
+        """The table as pandas data frames of about `rows` rows, with columns of all types, in order."""
+        source = cls._any(path)
+        for batch in source._all_batches(rows, list(source.schema.names)):
+            yield batch.to_pandas()
+
     def _checked_types(self) -> np.dtype[Any]:
         """The dtype of the rows; InvalidInput names columns that hold no numbers."""
         import pyarrow as pa

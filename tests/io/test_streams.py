@@ -1,0 +1,64 @@
+"""Predictions stream from a file to a file: they are those of the rows in memory, and faults leave no file."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from mercer import SVC, KernelPCA, KernelRidge
+from mercer.errors import InvalidInput
+from mercer.io import stream
+from mercer.points import read_points
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((900, 3))
+Y = np.sin(X).sum(axis=1)
+MEMORY = 32 * 24 * 100
+"""A budget of which a window has 100 rows."""
+
+
+def written(path, suffix):
+    if suffix == ".npy":
+        return np.load(path)
+    pd = pytest.importorskip("pandas")
+    frame = (
+        pd.read_csv(path) if suffix == ".csv" else pytest.importorskip("pyarrow.parquet").read_table(path).to_pandas()
+    )
+    return frame.to_numpy()[:, 0] if frame.shape[1] == 1 else frame.to_numpy()
+
+
+@pytest.fixture
+def rows(tmp_path):
+    np.save(tmp_path / "x.npy", X)
+    return read_points(tmp_path / "x.npy")
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".csv", ".parquet"])
+def test_outputs_are_those_of_the_rows_in_memory(suffix, rows, tmp_path):
+    for model, method in ((KernelRidge().fit(X[:50], Y[:50]), "predict"), (KernelPCA(2).fit(X[:50]), "transform")):
+        done = stream(model, rows, tmp_path / f"out{suffix}", method=method, memory=MEMORY)
+        assert done == (900, X.nbytes)
+        np.testing.assert_allclose(written(tmp_path / f"out{suffix}", suffix), getattr(model, method)(X), rtol=1e-10)
+
+
+def test_classes_are_written_as_they_are(rows, tmp_path):
+    model = SVC().fit(X[:50], np.where(Y[:50] > 0, "up", "down"))
+    for suffix in (".npy", ".parquet", ".csv"):
+        stream(model, rows, tmp_path / f"out{suffix}", memory=MEMORY)
+        np.testing.assert_array_equal(written(tmp_path / f"out{suffix}", suffix), model.predict(X))
+
+
+def test_nothing_is_left_after_a_fault(tmp_path):
+    def broken():
+        yield X
+        yield np.full((1, 3), np.nan)
+
+    model = KernelRidge().fit(X[:50], Y[:50])
+    for suffix in (".npy", ".csv", ".parquet"):
+        with pytest.raises(InvalidInput, match="KernelRidge: chunks, row 900, column 0 is nan"):
+            stream(model, read_points(broken), tmp_path / f"out{suffix}", memory=MEMORY)
+    with pytest.raises(InvalidInput, match=r"stream: out='x.doc'; name a file that ends in .parquet, .csv, .npy"):
+        stream(model, read_points(broken), "x.doc")
+    assert os.listdir(tmp_path) == []
