@@ -239,6 +239,7 @@ def test_too_little_memory_is_status_one(folder):
         (MemoryExceeded("x"), 1),
         (Cancelled("x"), 1),
         (OSError("x"), 1),
+        (ModuleNotFoundError('x; pip install "mercer[report]".'), 2),
     ],
 )
 def test_status_of_errors(error, status, capsys):
@@ -250,7 +251,9 @@ def test_status_of_errors(error, status, capsys):
     with pytest.raises(typer.Exit) as raised:
         guarded(command)()
     assert raised.value.exit_code == status
-    assert capsys.readouterr().err.count("\n") == 1
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert ("unexpected" in said) == isinstance(error, OSError)
     with pytest.raises(type(error)):
         guarded(command)(debug=True)
 

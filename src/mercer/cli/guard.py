@@ -67,6 +67,8 @@ def _line(error: BaseException) -> tuple[int, str]:
     if isinstance(error, MercerError | Cancelled):
         bad = isinstance(error, ValueError | TypeError)
         return (BAD_INPUT if bad else FAILED), text
+    if isinstance(error, ModuleNotFoundError) and 'pip install "mercer[' in text:
+        return BAD_INPUT, text  # an option that needs an extra
     if isinstance(error, MemoryError):
         return FAILED, message("memory", text or "there is not enough of it", "give fewer rows, or --memory")
     return FAILED, message("an unexpected error", f"{type(error).__name__}: {text}", "--debug shows where it came from")
