@@ -71,7 +71,9 @@ def parameters(thing: Any) -> list[str]:
     """The names of the parameters; classes that nobody makes directly have none."""
     if inspect.isclass(thing) and (Protocol in thing.__bases__ or issubclass(thing, Enum | BaseException)):
         return []
-    return [name for name in inspect.signature(thing).parameters if thing is not Kernel]  # its subclasses have some
+    made = inspect.isclass(thing) and inspect.isfunction(vars(thing).get("__init__"))  # `__new__` may pass it on
+    names = list(inspect.signature(thing.__init__ if made else thing).parameters)[made:]
+    return [name for name in names if thing is not Kernel and name[0] != "_"]  # kernels have parameters of their own
 
 
 @lru_cache

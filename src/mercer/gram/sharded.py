@@ -44,6 +44,18 @@ class ShardedOperator(KernelOperator):
 
     Of a symmetric K each pair of points is computed once: a task computes the products with a block above the diagonal
     and with its transpose. `rows`, `block` and `toarray` fetch the rows that they need and compute here.
+
+    Parameters
+    ----------
+    kernel : Kernel, str or callable
+    X, Z : points on the workers of a cluster, or rows as for `KernelOperator`
+    **options : dict
+        As for `KernelOperator`.
+
+    Examples
+    --------
+    >>> import dask.array as da  # doctest: +SKIP
+    >>> ShardedOperator("gaussian(gamma=1.0)", da.ones((1000, 3))) @ np.ones(1000)  # doctest: +SKIP
     """
 
     @classmethod

@@ -254,7 +254,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return min(self._checked_count("n_components", ", or None for all"), n)
 
     def _choose(self, n: int, k: int, report: Report, seconds: dict[str, float], rows: int) -> str:
-        """The method, and the memory it will take; `rows` is what block Krylov takes of it for copies of the rows."""
+        """The method, and the memory it will take; `rows` are the bytes of block Krylov's copies of rows."""
         self._checked_choice("solver", "auto", "dense", "krylov", "nystroem")
         choice = choose_eigen(n, k, report.room, self.tol, seconds=seconds)
         name = choice.name if self.solver == "auto" else self.solver

@@ -126,11 +126,21 @@ class FilePoints(VectorPoints):
         The dtype of the rows that are read.
     size : float
         The largest |number|.
+    names : list of str, optional
+        The names of the columns.
 
     Attributes
     ----------
     rows : FilePoints
         The points themselves, which have the shape, the dtype and the indexing of an array.
+
+    Examples
+    --------
+    >>> from mercer.points import DiskPoints
+    >>> from mercer.points.disk.sources import ChunkSource
+    >>> rows = DiskPoints(ChunkSource(lambda: iter([np.ones((2, 3))])), memory=1).validate("example")
+    >>> isinstance(rows, FilePoints), len(rows)
+    (True, 2)
     """
 
     file: RowFile

@@ -48,6 +48,13 @@ class DiskPoints(VectorPoints):
         The budget; an estimator gives its own.
     folder : str or None
         The folder of the temporary file, by default the system's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.points.disk.sources import ChunkSource
+    >>> len(DiskPoints(ChunkSource(lambda: iter([np.ones((2, 3)), np.zeros((1, 3))]))).validate("example"))
+    3
     """
 
     source: RowSource
