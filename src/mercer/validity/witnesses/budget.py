@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mercer.events import TilesDone, emit
+
 __all__ = ["MOST_WORK", "Budget", "Spent"]
 
 MOST_WORK = 5e9
@@ -9,6 +11,10 @@ MOST_WORK = 5e9
 
 _ENTRY, _CALL, _INTERVALS = 15.0, 15_000.0, 30_000.0
 """Cost of an operation per entry, per block, and on intervals of 30, 60 and 120 digits together."""
+
+
+_PART = 5e6
+"""Work between two events, at which a search can be cancelled."""
 
 
 class Spent(Exception):
@@ -37,7 +43,9 @@ class Budget:
         self._spend(operations * _INTERVALS)
 
     def _spend(self, work: float) -> None:
-        self.left -= work
+        before, self.left = self.left, self.left - work
+        if self.left // _PART != before // _PART:
+            emit(TilesDone("search for a witness", int((self.whole - self.left) / _PART), int(self.whole / _PART)))
         if self.left < 0:
             self.spent = True
             raise Spent
