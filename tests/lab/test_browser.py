@@ -41,6 +41,12 @@ return arguments[1] ? found.slice(0, 1).map((one) => arguments[1].map((name) => 
 """
 
 
+BARS = """
+const [variances] = Bokeh.documents[0].roots().filter((one) => one.name == "variances")
+return [...variances.renderers[0].data_source.data.top]
+"""
+
+
 class Opened:
     """The page as a user sees it."""
 
@@ -87,6 +93,11 @@ class Opened:
         for _ in range(times):
             handle.send_keys(key)
         self.wait(number + times - 1)
+
+    @property
+    def variances(self):
+        """The bars that are drawn."""
+        return self.driver.execute_script(BARS)
 
     @property
     def score(self):
@@ -138,6 +149,17 @@ def program(*command):
     return done.stdout
 
 
+def line(command):
+    """What a command line prints."""
+    return program(sys.executable, "-c", f"from mercer.cli.app import run; run({shlex.split(command)[1:]!r})")
+
+
+def said_of(text):
+    """The lines of a verdict: the proof, or the witness with its numbers."""
+    lines = [one.strip() for one in text[text.index("verdict  ") :].splitlines()]
+    return [one for one in lines if not one.startswith(("variances", "score", "searched"))]
+
+
 def test_a_session_from_kernel_to_code(page):
     """Change the kernel and γ, then copy what gives the same numbers."""
     begin = page.score
@@ -151,11 +173,12 @@ def test_a_session_from_kernel_to_code(page):
     assert float(gamma) == pytest.approx(0.1 * 10**0.15, rel=0.01)
     printed = program(sys.executable, "-c", page.copied("Copy the Python"))
     assert float(re.search(r"score (\S+)", printed)[1]) == pytest.approx(changed, abs=5e-5)
-    assert "a Mercer kernel: proved" in printed
+    shares = [float(one) for one in re.search(r"variances (.*)", printed)[1].split()]
+    assert shares == pytest.approx(page.variances, rel=1e-9)
+    assert said_of(printed) == said_of(page.text("verdict"))
     command = page.copied("Copy the command")
     assert command.startswith("mercer fit ")
-    shown = program(sys.executable, "-c", f"from mercer.cli.app import run; run({shlex.split(command)[1:]!r})")
-    assert f"{changed:.4f}" in shown
+    assert f"{changed:.4f}" in line(command)
 
 
 def test_an_indefinite_formula_has_its_witness_drawn(page):
@@ -165,6 +188,15 @@ def test_an_indefinite_formula_has_its_witness_drawn(page):
     assert "zᵀKz = -" in page.text("verdict")
     places, values = page.driver.execute_script(SHOWN_WITNESS)
     assert len(places) == len(values) >= 2
+    said = said_of(page.text("verdict"))
+    assert any("zᵀKz = -" in one for one in said)
+    printed = program(sys.executable, "-c", page.copied("Copy the Python"))
+    assert said_of(printed) == said
+    shares = [float(one) for one in re.search(r"variances (.*)", printed)[1].split()]
+    assert shares == pytest.approx(page.variances, rel=1e-9)
+    page.choose("method", "kernel PCA")  # `mercer fit` of the ridge would have no solution
+    value = next(re.search(r"zᵀKz = (\S+)", one)[1] for one in said if "zᵀKz = " in one)
+    assert f"zᵀKz = {value}" in line(page.copied("Copy the command"))
     page.write("gaussian(gamma=gamma)")
     assert not page.driver.execute_script(SHOWN_WITNESS)
 

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC as PeerSVC
 
-from mercer.errors import InvalidInput, NotAKernel
+from mercer.errors import Cancelled, InvalidInput, NotAKernel
+from mercer.events import Cancel, observe
 from mercer.lab import BUNDLED, METHODS, Settings, bundled, kernel_of_parts, outcomes
 from mercer.lab.settings import OPERATIONS, PARTS
 from mercer.testing import assert_close
+from mercer.validity import check_kernel
 
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.IndefiniteKernelWarning")
 
@@ -68,6 +70,7 @@ def test_every_kernel_of_parts_is_computed(first, operation, scaled):
         {"gamma": 0},
         {"degree": 21},
         {"clusters": 1000},
+        {"steps": 0},
         {"penalty": -1.0},
     ],
     ids=str,
@@ -103,6 +106,42 @@ def test_scores_and_surfaces_are_those_of_another_program():
     carried = np.flatnonzero(~data.held)[peer.support_]
     assert (found.surface.weights[carried] > 0).mean() > 0.99
     assert np.isnan(found.surface.weights[data.held]).all()
+
+
+def test_the_steps_of_the_perceptron_are_those_of_the_chapter():
+    """α := α + 2ηAᵀ(y − Aα), A = (1, K), from 0, with a step size below 1/λmax."""
+    data, steps = bundled("exclusive or"), 7
+    found = last(data, Settings("perceptron", gamma=3.0, steps=steps))
+    X, y = data.X[~data.held], np.where(data.y[~data.held] == 1, 1.0, -1.0)
+    gram = lambda Z: np.exp(-3 * ((Z[:, None] - X) ** 2).sum(axis=-1))  # noqa: E731
+    A = np.column_stack([np.ones(len(X)), gram(X)])
+    alpha, rate = np.zeros(len(X) + 1), 0.95 / np.linalg.eigvalsh(A.T @ A)[-1]
+    for _ in range(steps):
+        alpha += 2 * rate * A.T @ (y - A @ alpha)
+    rows = np.array([[x, z] for z in found.surface.y for x in found.surface.x])
+    expected = (alpha[0] + gram(rows) @ alpha[1:]).reshape(found.surface.values.shape)
+    assert_close(found.surface.values, expected, rtol=2e-3)  # λmax is found to a thousandth
+    agree = (alpha[0] + gram(data.X[data.held]) @ alpha[1:] > 0) == (data.y[data.held] == 1)
+    assert found.score == pytest.approx(agree.mean())
+
+
+def test_work_beyond_its_seconds_is_a_note_and_the_rest_is_shown(monkeypatch):
+    monkeypatch.setattr("mercer.lab.session.MOST_SECONDS", 0.0)
+    found = last(bundled("moons"), Settings())
+    assert found.stage == "done"
+    assert found.surface is None
+    assert any("ridge regression is not done within 0 seconds" in note for note in found.notes)
+
+
+def test_the_search_for_a_witness_can_be_cancelled():
+    seen = []
+
+    def when():
+        seen.append(None)
+        return len(seen) > 3
+
+    with pytest.raises(Cancelled), observe(Cancel(when=when)):
+        check_kernel("exp(-sqdist**1.31)")
 
 
 def test_embedding_variances_and_gram_follow_their_definitions():

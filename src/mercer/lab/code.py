@@ -23,15 +23,17 @@ def python(data: Dataset, settings: Settings, components: int) -> str:
     name = method.estimators[data.task].__name__
     made = ", ".join(f"{key}={'kernel' if key == 'kernel' else repr(value)}" for key, value in given.items())
     lines = ["import mercer", *data.code, "", f"kernel = {settings.text!r}"]
-    if method.supervised:
+    lines += ["print(mercer.check_kernel(kernel, n_features=X.shape[1]))"]
+    lines += [f"pca = mercer.KernelPCA({components}, kernel).fit(X)"]
+    lines += ['print("variances", *pca.explained_variance_ratio_)']
+    if method.supervised:  # at the end: for a function that is no kernel it may have no solution
         lines += [f"model = mercer.{name}({made}).fit(X[~held], y[~held])"]
         lines += ['print("score", model.score(X[held], y[held]))']
     elif settings.method == "kmeans":
         lines += [f"model = mercer.{name}({made}).fit(X)", 'print("score", -model.inertia_)']
-    lines += [f"pca = mercer.KernelPCA({components}, kernel).fit(X)"]
-    lines += ['print("score", pca.explained_variance_ratio_[:2].sum())'] if settings.method == "pca" else []
-    lines += ['print("variances", *pca.explained_variance_ratio_)']
-    return "\n".join([*lines, "print(mercer.check_kernel(kernel, n_features=X.shape[1]))", ""])
+    else:
+        lines += ['print("score", pca.explained_variance_ratio_[:2].sum())']
+    return "\n".join([*lines, ""])
 
 
 def command(data: Dataset, settings: Settings) -> str:

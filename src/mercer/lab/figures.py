@@ -119,7 +119,7 @@ class Figures:
             shares = outcome.ratios
             self._bars.data = {"x": np.arange(1, len(shares) + 1), "top": shares}
             _see(self.variances, (0.4, len(shares) + 0.6, 0.0), (0.0, 1.05 * float(shares.max(initial=1e-9)), 0.0))
-            self.variances.title.text = f"Variances: two components have {shares[:2].sum():.1%}"
+            self.variances.title.text = f"Variances: two have {shares[:2].sum():.1%}"
 
     def _show_surface(self, surface: Surface, outcome: Outcome) -> None:
         values, (x, y) = surface.values, (surface.x, surface.y)
@@ -168,7 +168,7 @@ class Figures:
             return
         z = np.array([float(one) for one in witness.z] or [1.0] * len(points))
         places = np.array([[float(one) for one in (*point, 0, 0)[:2]] for point in points])
-        _see(self.witness, *((*_ends(values), 0.3) for values in places.T))
+        _see(self.witness, *((*_ends(values), 0.4) for values in places.T))
         self._points.data = {
             "x": places[:, 0],
             "y": places[:, 1],

@@ -47,6 +47,10 @@ for (const [name, text] of Object.entries(texts.tags[0])) {
   const place = document.getElementById(name)
   if (place.written !== text) place.innerHTML = place.written = text
 }
+for (const slider of sliders) {  // Bokeh gives the handles no names that a screen reader could say
+  const handle = Bokeh.index.find_one(slider)?.shadow_el.querySelector(".noUi-handle")
+  handle?.setAttribute("aria-label", slider.title)
+}
 """
 """The texts are elements of the page and not of Bokeh, which would lay out the page again for each of them."""
 
@@ -100,6 +104,7 @@ class Page:
             "weight": _power("weight", begin.weight, -3, 3),
             "penalty": _power("α", begin.penalty, -6, 4),
             "clusters": Slider(title="clusters", value=begin.clusters, start=2, end=10, step=1, width=290),
+            "steps": Slider(title="steps", value=begin.steps, start=1, end=500, step=1, width=290),
         }
         self.x, self.y = (_select(title, [], "", 140) for title in ("across", "up"))
         self.only = CheckboxGroup(labels=["use these two columns only"], active=[])
@@ -130,7 +135,7 @@ class Page:
         controls += [*self.sliders.values(), row(self.x, self.y), self.only, self.lecture]
         controls += [row(_copier("Copy the Python", "python"), _copier("Copy the command", "command"))]
         self.texts = column(*controls, width=310, name="controls", tags=[{}])
-        write = CustomJS(args={"texts": self.texts}, code=WRITE)
+        write = CustomJS(args={"texts": self.texts, "sliders": list(self.sliders.values())}, code=WRITE)
         self.texts.js_on_change("tags", write)
         document.js_on_event(DocumentReady, write)
         # Each is a root of its own, as a change within a root lays out all of it anew.
@@ -174,6 +179,7 @@ class Page:
             degree=int(self.sliders["degree"].value),
             coef0=_short(self.sliders["coef0"].value),
             clusters=int(self.sliders["clusters"].value),
+            steps=int(self.sliders["steps"].value),
             axes=(int(self.x.value), int(self.y.value)),
             only_axes=bool(self.only.active) and self.x.value != self.y.value,
             **powers,
@@ -198,10 +204,8 @@ class Page:
     def _offer(self, settings: Settings) -> None:
         """The sliders that belong to the kernel and the method, and no others."""
         method = METHODS[settings.method]
-        shown = {
-            *settings.used,
-            "clusters" if method.parameter == "n_clusters" else "penalty" if method.parameter else "",
-        }
+        counts = {"n_clusters": "clusters", "max_iter": "steps"}
+        shown = {*settings.used, counts.get(method.parameter, "penalty") if method.parameter else ""}
         for name, slider in self.sliders.items():
             slider.visible = name in shown
         self.sliders["penalty"].title = method.symbol

@@ -15,6 +15,7 @@ from mercer.estimators import (
     KernelKMeans,
     KernelLogisticRegression,
     KernelPCA,
+    KernelPerceptron,
     KernelRidge,
     KernelRidgeClassifier,
 )
@@ -102,6 +103,9 @@ METHODS = {
     "svm": Method("support vector machine", {"regression": SVR, "classification": SVC}, "C", "C"),
     "logistic": Method("logistic regression", {"classification": KernelLogisticRegression}, "alpha", "α"),
     "discriminant": Method("discriminant analysis", {"classification": KernelDiscriminantAnalysis}, "delta", "δ"),
+    "perceptron": Method(
+        "perceptron, by gradient descent", {"classification": KernelPerceptron}, "max_iter", "steps", (("tol", None),)
+    ),
     "pca": Method("kernel PCA", _both(KernelPCA)),
     "kmeans": Method("k-means", _both(KernelKMeans), "n_clusters", "clusters", (("random_state", 0),)),
 }
@@ -122,7 +126,8 @@ class Settings:
     gamma, gamma2, degree, coef0, weight : float
     penalty : float
         The α, C or δ of the method.
-    clusters : int
+    clusters, steps : int
+        Clusters of k-means; steps of the perceptron's gradient descent, all of which are made.
     axes : (int, int)
         The two columns over which the surface is drawn.
     only_axes : bool
@@ -145,6 +150,7 @@ class Settings:
     weight: float = 1.0
     penalty: float = 0.1
     clusters: int = 3
+    steps: int = 50
     axes: tuple[int, int] = (0, 1)
     only_axes: bool = False
 
@@ -153,7 +159,7 @@ class Settings:
             self._refuse(f"the method {self.method!r} is unknown", f"choose one of {', '.join(METHODS)}")
         if not isinstance(self.kernel, str) or not 0 < len(self.kernel.strip()) <= MOST_LETTERS:
             self._refuse("the text of the kernel is empty or too long", f"write 1 to {MOST_LETTERS} characters")
-        for name, (low, high) in {**NAMES, "penalty": (1e-12, 1e12), "clusters": (1, 50)}.items():
+        for name, (low, high) in {**NAMES, "penalty": (1e-12, 1e12), "clusters": (1, 50), "steps": (1, 1000)}.items():
             value = getattr(self, name)
             if not (isinstance(value, int | float) and math.isfinite(value) and low <= value <= high):
                 self._refuse(f"{name}={value!r}", f"give a number from {low:g} to {high:g}")
@@ -178,7 +184,8 @@ class Settings:
             self._refuse(f"{method.title} needs classes", "choose another method, or a table with classes")
         given: dict[str, Any] = {"kernel": self.text}
         if method.parameter:
-            given[method.parameter] = self.clusters if method.parameter == "n_clusters" else self.penalty
+            counts = {"n_clusters": self.clusters, "max_iter": self.steps}
+            given[method.parameter] = counts.get(method.parameter, self.penalty)
         return {**given, **dict(method.fixed)}
 
 
