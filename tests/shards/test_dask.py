@@ -11,11 +11,14 @@ import warnings
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from mercer import KernelOperator, KernelPCA, KernelRidge, KernelRidgeClassifier, Nystroem
+from mercer import KernelKMeans, KernelOperator, KernelPCA, KernelRidge, KernelRidgeClassifier, Nystroem
+from mercer.cli.app import app
 from mercer.errors import ClusterLost, InvalidInput
 from mercer.events import TilesDone, observe
 from mercer.gram import ShardedOperator, sharded
+from mercer.io import load
 from mercer.kernels import Gaussian
 from mercer.shards.reading import boundaries
 from mercer.testing import assert_close
@@ -40,8 +43,8 @@ def cluster():
     with (
         warnings.catch_warnings(),
         # By default a worker tries for half a minute to reach one that is gone.
-        config.set({"distributed.comm.timeouts.connect": "2s"}),
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as one,
+        config.set({"distributed.comm.timeouts.connect": "10s"}),
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as one,
         distributed.Client(one),
     ):
         yield one
@@ -201,7 +204,7 @@ def test_shards_depend_on_the_data_alone():
 
 
 def test_without_a_client_the_rows_are_computed(monkeypatch):
-    monkeypatch.setattr("mercer.shards.reading._client", lambda: None)
+    monkeypatch.setattr("mercer.shards.reading.current_client", lambda: None)
     model = KernelRidge(KERNEL).fit(dask(X), da.from_array(Y, chunks=300))
     wanted = KernelRidge(KERNEL).fit(X, Y)
     np.testing.assert_array_equal(model.dual_coef_, wanted.dual_coef_)
@@ -229,16 +232,27 @@ def kill_one(cluster, after):
     return thread
 
 
-@pytest.mark.parametrize("after", [0.2])
-def test_a_worker_that_dies_costs_its_own_work_only(elsewhere, after):
+def survives(cluster, name, after):
+    """Whether a model has the same bits if a worker is killed during its fit."""
+    model, output = {**MODELS, "clusters": (KernelKMeans(3, kernel=KERNEL, n_landmarks=40), "predict")}[name]
+    cluster.wait_for_workers(2, timeout=120)
     table = dask(X)
-    wanted = KernelOperator(KERNEL, table) @ V
-    K = KernelOperator(KERNEL, table)
-    killer = kill_one(elsewhere, after)
-    for _ in range(10):
-        np.testing.assert_array_equal(K @ V, wanted)
+    wanted = getattr(model.fit(table, Y), output)(X)
+    killer = kill_one(cluster, after)
+    found = getattr(model.fit(table, Y), output)(X)
     killer.join()
-    np.testing.assert_array_equal(K @ V, wanted)
+    return np.array_equal(found, wanted)
+
+
+def test_a_worker_that_dies_costs_its_own_work_only(elsewhere):
+    assert survives(elsewhere, "ridge", 0.1)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("moment", range(20))
+@pytest.mark.parametrize("name", ["ridge", "components", "clusters"])
+def test_a_worker_dies_at_any_moment(elsewhere, name, moment):
+    assert survives(elsewhere, name, float(np.random.default_rng([7, moment]).uniform(0, 1.5)))
 
 
 def test_a_client_that_closes_is_one_clear_error(cluster, monkeypatch):
@@ -249,3 +263,17 @@ def test_a_client_that_closes_is_one_clear_error(cluster, monkeypatch):
     client.close()
     with pytest.raises(ClusterLost, match="client was closed"):
         K @ V
+
+
+def test_the_command_line_fits_on_workers(elsewhere, tmp_path):
+    place, models = tmp_path / "table.csv", [tmp_path / "here.mercer", tmp_path / "there.mercer"]
+    pd.DataFrame(X[:400], columns=list("abcd")).assign(y=Y[:400]).to_csv(place, index=False)
+    for out, more in zip(models, ([], ["--dask", elsewhere.scheduler_address]), strict=True):
+        own = ["fit", str(place), "--target", "y", "--kernel", "gaussian(gamma=0.3)", "--alpha", "0.1", *more]
+        result = CliRunner().invoke(app, [*own, "--out", str(out)])
+        assert result.exit_code == 0, result.output
+    here, there = (load(out).predict(pd.DataFrame(X[:9], columns=list("abcd"))) for out in models)
+    assert_close(there, here, 1e-8)
+    both = CliRunner().invoke(app, ["fit", str(place), "--dask", elsewhere.scheduler_address, "--workers", "2"])
+    assert both.exit_code != 0
+    assert "both --dask and --workers" in both.output

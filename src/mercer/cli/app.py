@@ -17,6 +17,7 @@ from mercer.cli.options import (
     AsJson,
     Columns,
     ColumnsOrWidth,
+    DaskScheduler,
     Debug,
     Drop,
     FitKernel,
@@ -44,6 +45,7 @@ from mercer.cli.options import (
     Threads,
     TuneKernel,
     Vary,
+    Workers,
 )
 from mercer.cli.places import (
     check_model_place,
@@ -57,6 +59,7 @@ from mercer.errors import message
 from mercer.events import Progress, observe
 from mercer.io import TableModel, load, read_table, save
 from mercer.points import parse_memory
+from mercer.shards import workers as clients
 
 __all__ = ["app", "run"]
 
@@ -131,6 +134,8 @@ def fit(
     holdout: Holdout = True,
     as_json: AsJson = False,
     threads: Threads = None,
+    dask: DaskScheduler = None,
+    workers: Workers = None,
     debug: Debug = False,
 ) -> None:
     """Fit a model that predicts one column of a table from the others.
@@ -140,10 +145,9 @@ def fit(
     check_model_place(out, [table])
     check_report_place(report, [table, out], holdout=holdout)
     parse_memory(memory)
-    with _working(threads), show.sections(silent=as_json, saves=out is not None):
-        data = fitting.prepare(
-            read_table(table, memory=memory), target, task, seed, holdout, columns=columns, drop=drop, text=text
-        )
+    with _working(threads), clients.workers(dask, workers), show.sections(silent=as_json, saves=out is not None):
+        rows = read_table(table, memory=memory)
+        data = fitting.prepare(rows, target, task, seed, holdout, columns=columns, drop=drop, text=text)
         show.show_data(data)
         choice = fitting.choose(data, kernel, alpha, seed)
         show.show_choice(choice)
@@ -153,9 +157,7 @@ def fit(
     with show.sections(silent=as_json, saves=out is not None):
         show.show_model(outcome.model)
         show.show_score(outcome, data.task)
-        _saved(data, outcome, out)
-        if report is not None:
-            show.show_report(report)
+        _saved(data, outcome, out, report)
         show.show_next(data, choice, outcome, out, searched=choice.search is not None)
     if as_json:
         typer.echo(results.as_json(results.of_fit(data, choice, outcome, out)))
@@ -372,7 +374,9 @@ def _working(threads: int | None) -> Iterator[None]:
         yield
 
 
-def _saved(data: fitting.TrainingTable, outcome: fitting.Outcome, out: Path | None) -> None:
+def _saved(data: fitting.TrainingTable, outcome: fitting.Outcome, out: Path | None, report: Path | None = None) -> None:
     if out is not None:
         save(outcome.model, out)
         show.show_saved(data, out)
+    if report is not None:
+        show.show_report(report)

@@ -24,6 +24,7 @@ from mercer.select import (
     default_kernels,
     default_sequence_kernels,
 )
+from mercer.shards.workers import on_workers
 from mercer.tables.targets import Task, as_target, holdout_rows, infer_task
 
 __all__ = ["KernelChoice", "Outcome", "TrainingTable", "choose", "fit", "fitted_encoder", "given_kernel", "prepare"]
@@ -260,5 +261,5 @@ def _fitted(data: TrainingTable, choice: KernelChoice, memory: str | None, rows:
     estimator = KernelRidgeClassifier if data.task == "classification" else KernelRidge
     ridge = estimator(choice.kernel, choice.alpha, fit_intercept=True, memory=memory)
     encoded = choice.encoder.transform(data.frame[rows])
-    model = TableModel.of(choice.encoder, ridge.fit(encoded, data.y[rows]), data.target, int(rows.sum()))
+    model = TableModel.of(choice.encoder, ridge.fit(on_workers(encoded), data.y[rows]), data.target, int(rows.sum()))
     return model.set_params(notes=data.left_out)

@@ -13,6 +13,7 @@ __all__ = [
     "AsJson",
     "Columns",
     "ColumnsOrWidth",
+    "DaskScheduler",
     "Debug",
     "Drop",
     "FitKernel",
@@ -41,6 +42,7 @@ __all__ = [
     "Threads",
     "TuneKernel",
     "Vary",
+    "Workers",
 ]
 
 Text = Optional[str]  # noqa: UP045  (typer reads the annotations)
@@ -120,6 +122,16 @@ ReportOut = Annotated[
 Threads = Annotated[
     Optional[int],  # noqa: UP045
     typer.Option(metavar="N", help="Use N threads. By default as many as other programs leave free.", min=1),
+]
+DaskScheduler = Annotated[
+    Text,
+    typer.Option("--dask", metavar="ADDRESS", help="Let the workers of this Dask scheduler compute the final fits."),
+]
+Workers = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option(
+        metavar="N", help="Let N Dask workers on this machine, of one thread each, compute the final fits.", min=1
+    ),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the Python traceback of an error.")]
 FitKernel = Annotated[

@@ -12,7 +12,7 @@ from mercer.errors import InvalidInput, message
 from mercer.shards.cluster import Cluster
 from mercer.shards.points import ShardedPoints, Shards, kind_of
 
-__all__ = ["is_dask", "local", "sharded"]
+__all__ = ["current_client", "is_dask", "local", "sharded"]
 
 SHARD = 32 * ROW_BLOCK
 """Rows of a shard. Tasks take runs of shards."""
@@ -42,7 +42,7 @@ def sharded(X: Any, who: str) -> Any:
     InvalidInput
         If X has no rows or is not a table.
     """
-    client = _client()
+    client = current_client()
     if client is None:
         return local(X)
     table = X.to_dask_array(lengths=True) if hasattr(X, "to_dask_array") else X
@@ -86,7 +86,7 @@ def boundaries(n: int, chunks: int) -> Any:
     return np.append(np.arange(0, n, rows), n)
 
 
-def _client() -> Any:
+def current_client() -> Any:
     """The current client; None without one."""
     distributed = sys.modules.get("distributed")
     if distributed is None:
