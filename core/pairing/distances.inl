@@ -25,23 +25,31 @@ class ByNorms {
     // Whether some distances may need differences.
     bool checked() const { return checked_; }
 
-    // Adds the last features to the dot products in `from`, if it is not null, and finishes the distances. Returns
-    // whether they are accurate enough.
-    bool pair(const T* a, const T* b, int depth, int64_t i, int64_t j, const T* from, T* out, int stride) const {
-        const T *row = row_.get() + i, *column = column_.get() + j;
+    // Adds the last features, to `out` if `add`, or takes the sums over all features from `dots`, if that is not null,
+    // and finishes the distances. Returns whether they are accurate enough.
+    bool pair(const T* a, const T* b, int depth, int64_t i, int64_t j, const T* dots, T* out, int stride,
+              bool add) const {
         const double size = double(row_most_[i / M]) + double(column_most_[j / N]);
         if (!checked_ || within(size)) {
-            distance_kernel<false, T>(a, b, depth, from, out, stride, row, column, T(0));
+            distances<false>(a, b, depth, i, j, dots, out, stride, add);
             return true;
         }
         if (!(size < double(kHuge))) return false;  // an overflow has no error bound
-        return distance_kernel<true, T>(a, b, depth, from, out, stride, row, column, share_[i / M]) >= bound_[i / M];
+        return distances<true>(a, b, depth, i, j, dots, out, stride, add) >= bound_[i / M];
     }
 
    private:
     static constexpr T kHuge = sizeof(T) == 4 ? T(1e38) : T(1e308);
 
     bool within(double size) const { return level_ * size <= 1; }
+
+    template <bool checked>
+    T distances(const T* a, const T* b, int depth, int64_t i, int64_t j, const T* dots, T* out, int stride,
+                bool add) const {
+        const T *row = row_.get() + i, *column = column_.get() + j, share = checked ? share_[i / M] : T(0);
+        return dots ? distances_of<checked, T>(dots, out, stride, row, column, share)
+                    : distance_kernel<checked, T>(a, b, depth, out, stride, add, row, column, share);
+    }
 
     // The least that s - share A must be in a panel of rows: 0 for r A <= p s. The condition of the derivative is
     // slow s >= ((level A)^root - 1) / root, the logarithm of level A for root = 0. Its tangent at a usual A is above

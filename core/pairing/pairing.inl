@@ -30,11 +30,10 @@ MERCER_INLINE Vec<T> accumulate(Vec<T> sum, T a, Vec<T> b) {
 template <class T>
 constexpr int kChunk = sizeof(T) == 4 ? 64 : 256;
 
-// Adds to the sums in `from`, if it is not null. finish(s0, s1) may change the sums over all features before they are
-// stored.
+// finish(s0, s1) may change the sums over all features before they are stored.
 template <int kind, class T, class Finish>
-MERCER_INLINE void reduce(const T* __restrict a, const T* __restrict b, int depth, const T* from, T* c, int stride,
-                          Finish finish) {
+MERCER_INLINE void reduce(const T* __restrict a, const T* __restrict b, int depth, T* __restrict c, int stride,
+                          bool add, Finish finish) {
     constexpr int W = Simd<T>::W, M = kPanelRows;
     const auto run = [&](int features, bool last) __attribute__((always_inline)) {
         Vec<T> s0[M], s1[M];
@@ -48,9 +47,9 @@ MERCER_INLINE void reduce(const T* __restrict a, const T* __restrict b, int dept
                 s1[i] = accumulate<kind, T>(s1[i], a[i], b1);
             }
         }
-        if (from) {
+        if (add) {
 #pragma GCC unroll 16
-            for (int i = 0; i < M; ++i) s0[i] += load(from + i * stride), s1[i] += load(from + i * stride + W);
+            for (int i = 0; i < M; ++i) s0[i] += load(c + i * stride), s1[i] += load(c + i * stride + W);
         }
         if (last) finish(s0, s1);
 #pragma GCC unroll 16
@@ -58,43 +57,65 @@ MERCER_INLINE void reduce(const T* __restrict a, const T* __restrict b, int dept
     };
     if (depth > kChunk<T>) {
         const int runs = (depth - 1) / kChunk<T> + 1, each = (depth + runs - 1) / runs;
-        for (; depth > each; depth -= each, from = c) run(each, false);
+        for (; depth > each; depth -= each, add = true) run(each, false);
     }
     run(depth, true);
 }
 
 template <int kind, class T>
-__attribute__((noinline)) void micro_kernel(const T* a, const T* b, int depth, const T* from, T* c, int stride) {
-    reduce<kind, T>(a, b, depth, from, c, stride, [](Vec<T>*, Vec<T>*) {});
+__attribute__((noinline, aligned(64))) void micro_kernel(const T* a, const T* b, int depth, T* c, int stride,
+                                                         bool add) {
+    reduce<kind, T>(a, b, depth, c, stride, add, [](Vec<T>*, Vec<T>*) {});
 }
 
-// Squared distances s = max(0, row + column - 2 <a, b>) by the squared norms of their rows. Returns the smallest
-// s - share (row + column) before the maximum with 0 if `checked`, otherwise 0.
+// Makes dot products <a, b> squared distances s = max(0, row + column - 2 <a, b>) by the squared norms of their rows.
+// If `checked`, `least` becomes the smallest s - share (row + column) before the maximum with 0 in each lane.
 template <bool checked, class T>
-__attribute__((noinline)) T distance_kernel(const T* a, const T* b, int depth, const T* from, T* c, int stride,
-                                            const T* row, const T* column, T share) {
-    constexpr int W = Simd<T>::W, M = kPanelRows;
-    const Vec<T> zero{};
-    Vec<T> least = zero;
-    reduce<kDot, T>(a, b, depth, from, c, stride, [&](Vec<T>* s0, Vec<T>* s1) {
-        const Vec<T> n0 = load(column), n1 = load(column + W);
-        if (checked) least = splat<T>(T(3e38));
+MERCER_INLINE void finish_distances(Vec<T>* s0, Vec<T>* s1, const T* row, const T* column, T share, Vec<T>& least) {
+    const Vec<T> zero{}, n0 = load(column), n1 = load(column + Simd<T>::W);
+    if (checked) least = splat<T>(T(3e38));
 #pragma GCC unroll 16
-        for (int i = 0; i < M; ++i) {
-            const Vec<T> a0 = n0 + row[i], a1 = n1 + row[i];
-            s0[i] = a0 - T(2) * s0[i], s1[i] = a1 - T(2) * s1[i];
-            if (checked) least = vmin(vmin(s0[i] - share * a0, s1[i] - share * a1), least);
-            s0[i] = vmax(zero, s0[i]), s1[i] = vmax(zero, s1[i]);
-        }
-    });
+    for (int i = 0; i < kPanelRows; ++i) {
+        const Vec<T> a0 = n0 + row[i], a1 = n1 + row[i];
+        s0[i] = a0 - T(2) * s0[i], s1[i] = a1 - T(2) * s1[i];
+        if (checked) least = vmin(vmin(s0[i] - share * a0, s1[i] - share * a1), least);
+        s0[i] = vmax(zero, s0[i]), s1[i] = vmax(zero, s1[i]);
+    }
+}
+
+template <bool checked, class T>
+MERCER_INLINE T smallest(Vec<T> least) {
     T all = least[0];
     if (checked)
-        for (int w = 1; w < W; ++w) all = least[w] < all ? least[w] : all;
+        for (int w = 1; w < Simd<T>::W; ++w) all = least[w] < all ? least[w] : all;
     return all;
 }
 
+// Squared distances. Returns the smallest s - share (row + column) if `checked`, otherwise 0.
+template <bool checked, class T>
+__attribute__((noinline, aligned(64))) T distance_kernel(const T* a, const T* b, int depth, T* c, int stride, bool add,
+                                                         const T* row, const T* column, T share) {
+    Vec<T> least{};
+    reduce<kDot, T>(a, b, depth, c, stride, add,
+                    [&](Vec<T>* s0, Vec<T>* s1) { finish_distances<checked, T>(s0, s1, row, column, share, least); });
+    return smallest<checked, T>(least);
+}
+
+// The same of dot products that are known.
+template <bool checked, class T>
+__attribute__((noinline)) T distances_of(const T* dots, T* c, int stride, const T* row, const T* column, T share) {
+    constexpr int W = Simd<T>::W, M = kPanelRows;
+    Vec<T> least{}, s0[M], s1[M];
+#pragma GCC unroll 16
+    for (int i = 0; i < M; ++i) s0[i] = load(dots + i * stride), s1[i] = load(dots + i * stride + W);
+    finish_distances<checked, T>(s0, s1, row, column, share, least);
+#pragma GCC unroll 16
+    for (int i = 0; i < M; ++i) store(c + i * stride, s0[i]), store(c + i * stride + W, s1[i]);
+    return smallest<checked, T>(least);
+}
+
 template <class T>
-using MicroKernel = void (*)(const T*, const T*, int, const T*, T*, int);
+using MicroKernel = void (*)(const T*, const T*, int, T*, int, bool);
 
 template <class T>
 MicroKernel<T> micro_kernel_for(int kind) {

@@ -197,7 +197,7 @@ class Strips {
         for (int64_t t = 0; t < samples; ++t) {
             const int64_t i = next(across) * M, j = next(along) * N;
             close += !q.norms.pair(q.a.get() + i * q.depth, q.b.get() + j * q.depth, int(q.depth), i, j, nullptr,
-                                   out.get(), N);
+                                   out.get(), N, false);
         }
         return 3 * close > samples;
     }
@@ -220,15 +220,15 @@ class Strips {
 
     // ---- one strip --------------------------------------------------------------------------------------------------
 
-    // Adds the features [k, k + length) of a panel of rows against a panel of columns to the sums in `from`; after the
-    // last ones, finishes the pairing.
-    void pair(const PackedPairing<T>& q, int64_t i, int64_t j, int64_t k, int64_t length, const T* from, T* out) const {
+    // Adds the features [k, k + length) of a panel of rows against a panel of columns; after the last ones, finishes
+    // the pairing. A pairing with dots takes these for the sums over its features.
+    void pair(const PackedPairing<T>& q, int64_t i, int64_t j, int64_t k, int64_t length, T* out,
+              const T* dots = nullptr) const {
         const T *a = q.a.get() + i * q.depth + k * M, *b = q.b.get() + j * q.depth + k * N;
-        if (!q.by_norms || k + length < q.depth) return q.kernel(a, b, int(length), from, out, int(stride_));
-        if (q.norms.pair(a, b, int(length), i, j, from, out, int(stride_))) return;
+        if (!q.by_norms || k + length < q.depth) return q.kernel(a, b, int(length), out, int(stride_), k > 0);
+        if (q.norms.pair(a, b, int(length), i, j, dots, out, int(stride_), k > 0)) return;
         const Buffer<T>&x = q.given_a.get() ? q.given_a : q.a, &z = q.given_b.get() ? q.given_b : q.b;
-        micro_kernel<kSqdist, T>(x.get() + i * q.depth, z.get() + j * q.depth, int(q.depth), nullptr, out,
-                                 int(stride_));
+        micro_kernel<kSqdist, T>(x.get() + i * q.depth, z.get() + j * q.depth, int(q.depth), out, int(stride_), false);
     }
 
     // The first column of the tile at column j that a panel of rows needs.
@@ -246,10 +246,9 @@ class Strips {
             const int64_t blocks = ceil_div(q.depth, most), step = ceil_div(q.depth, blocks);
             for (int64_t k = 0; k < q.depth; k += step)
                 for (int64_t i = top; i < bottom; i += M)
-                    for (int64_t c = first_column<upper>(i, j, columns); c < columns; c += N) {
-                        T* out = s.tall.get() + (p * kTallRows + i - top) * stride_ + c;
-                        pair(q, i, j + c, k, min64(step, q.depth - k), k ? out : nullptr, out);
-                    }
+                    for (int64_t c = first_column<upper>(i, j, columns); c < columns; c += N)
+                        pair(q, i, j + c, k, min64(step, q.depth - k),
+                             s.tall.get() + (p * kTallRows + i - top) * stride_ + c);
         }
     }
 
@@ -264,12 +263,12 @@ class Strips {
             if (q.blocked)
                 s.reg[p] = s.tall.get() + (p * kTallRows + offset) * stride_ + from;
             else if (q.dots < 0)
-                for (int64_t c = 0; c < columns; c += N) pair(q, i, j + c, 0, q.depth, nullptr, s.reg[p] + c);
+                for (int64_t c = 0; c < columns; c += N) pair(q, i, j + c, 0, q.depth, s.reg[p] + c);
         }
         for (int p = 0; p < pairings_; ++p) {
             const PackedPairing<T>& q = pairing_[p];
             if (q.dots >= 0)
-                for (int64_t c = 0; c < columns; c += N) pair(q, i, j + c, q.depth, 0, s.reg[q.dots] + c, s.reg[p] + c);
+                for (int64_t c = 0; c < columns; c += N) pair(q, i, j + c, 0, q.depth, s.reg[p] + c, s.reg[q.dots] + c);
             if (q.by_norms && has_self_pairs_) zero_self_pairs(s.reg[p], i, j, columns);
         }
         for (int v = 0; v < row_values_; ++v)
