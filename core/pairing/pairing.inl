@@ -26,9 +26,12 @@ MERCER_INLINE Vec<T> accumulate(Vec<T> sum, T a, Vec<T> b) {
 }
 
 // How many features are added up in one sum: its rounding errors grow with its length, above all if all terms are
-// alike. Longer sums are sums of such sums.
-template <class T>
-constexpr int kChunk = sizeof(T) == 4 ? 64 : 256;
+// alike. Longer sums are sums of such sums. A sum of n equal floats may err by n / 2 of its last digits, and 64 would
+// be too many for a distance, whose error is that of the entry.
+template <int kind, class T>
+constexpr int kChunk = sizeof(T) == 8 ? kChunkOfDoubles
+                       : kind == kDot ? kChunkOfFloats
+                                      : kChunkOfFloats / 2;
 
 // finish(s0, s1) may change the sums over all features before they are stored.
 template <int kind, class T, class Finish>
@@ -55,8 +58,9 @@ MERCER_INLINE void reduce(const T* __restrict a, const T* __restrict b, int dept
 #pragma GCC unroll 16
         for (int i = 0; i < M; ++i) store(c + i * stride, s0[i]), store(c + i * stride + W, s1[i]);
     };
-    if (depth > kChunk<T>) {
-        const int runs = (depth - 1) / kChunk<T> + 1, each = (depth + runs - 1) / runs;
+    constexpr int most = kChunk<kind, T>;
+    if (depth > most) {
+        const int runs = (depth - 1) / most + 1, each = (depth + runs - 1) / runs;
         for (; depth > each; depth -= each, add = true) run(each, false);
     }
     run(depth, true);

@@ -137,6 +137,23 @@ def test_stationary_kernels(each_isa, dtype, d, kind):
                 assert error(KernelOperator(kernel, X, X[::-1]).toarray(), true[:, ::-1]) <= 1, what
 
 
+@pytest.mark.parametrize("d", [20, 64, 300])
+def test_a_large_entry_before_equal_ones(each_isa, dtype, d):
+    """The sums of such rows are rounded to one side at every step."""
+    rng = np.random.default_rng(d)
+    for size, rest in ((1.0, 1e-3), (10.0, 0.3), (100.0, 1e-3)):
+        X = rng.choice([-rest, rest], (60, 1)) * np.ones(d)
+        X[:, 0] = size * (1 + 1e-3 * rng.standard_normal(60)) * rng.choice([-1, 1], 60)
+        X = X.astype(dtype)
+        pair = Exact(X, X)
+        near = np.quantile(pair.sqdist[pair.sqdist > 0], [0.02, 0.3, 0.6]).astype(float)
+        for gamma, isa in product(np.outer([0.3, 1, 3], 1 / near).ravel().tolist(), each_isa()):
+            kernel = Gaussian(gamma)
+            true = np.asarray(kernel.formula(pair))
+            assert error(KernelOperator(kernel, X).toarray(), true) <= 1, f"size {size}, gamma {gamma}, {isa}"
+            assert error(KernelOperator(kernel, X, X[:9]).toarray(), true[:, :9]) <= 1, f"size {size}, {gamma}, {isa}"
+
+
 @pytest.mark.parametrize("d", [2, 100, 2000])
 @pytest.mark.parametrize("size", [1e-5, 1.0, 1e4])
 def test_sums_over_columns(each_isa, dtype, d, size):

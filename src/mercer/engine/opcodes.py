@@ -8,13 +8,17 @@ from __future__ import annotations
 from enum import IntEnum
 
 __all__ = [
-    "BAND", "FARTHEST_PARTNER", "LEAST_CURVATURE", "LONGEST_COMPARED_WINDOW", "LONGEST_SUBSEQUENCE", "LONGEST_WINDOW",
-    "MATCH_LEVELS", "MAX_REGISTERS", "QUANTISED_GROUP", "QUANTISED_MOST", "QUANTISED_ROWS", "QUANTISED_STRIP",
-    "ROW_BLOCK", "MatrixPart", "OperandKind", "Operation", "Pairing", "SmoStatus",
+    "BAND", "CHUNK_OF_DOUBLES", "CHUNK_OF_FLOATS", "FARTHEST_PARTNER", "LEAST_CURVATURE", "LONGEST_COMPARED_WINDOW",
+    "LONGEST_SUBSEQUENCE", "LONGEST_WINDOW", "MATCH_LEVELS", "MAX_REGISTERS", "QUANTISED_GROUP", "QUANTISED_MOST",
+    "QUANTISED_ROWS", "QUANTISED_STRIP", "ROW_BLOCK", "MatrixPart", "OperandKind", "Operation", "Pairing",
+    "SmoStatus",
 ]  # fmt: skip
 
 MAX_REGISTERS = 64
 """How many values a program may hold at a time."""
+
+CHUNK_OF_FLOATS, CHUNK_OF_DOUBLES = 64, 256
+"""The most features whose products are summed one after the other; longer sums are sums of such sums."""
 
 ROW_BLOCK = 192
 """Rows of a block of tiles: a multiple of the height and the width of every instruction set's panels."""

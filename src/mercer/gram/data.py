@@ -14,6 +14,7 @@ from mercer.engine.contract import NormAccuracy, TilePairing, TileRows
 from mercer.engine.opcodes import Pairing
 from mercer.gram.inputs import parts_of, wider
 from mercer.gram.program import Leaf, Program, Views
+from mercer.gram.roundings import roundings
 from mercer.kernels.symbolic.expression import Expression
 from mercer.kernels.symbolic.values import evaluate
 from mercer.kernels.symbolic.views import Columns
@@ -28,10 +29,10 @@ DIRECT_DEPTH = 16
 """Up to this many columns, differences cost no more than norms and a dot product, and are exact."""
 PROMISE = {4: 8e-7, 8: 8e-14}
 """By bytes of an entry: the error that its distance may cause, below the documented 10⁻⁶ and 10⁻¹³ of entries."""
-ROUNDINGS = {4: 8.0, 8: 16.0}
-"""The error of a squared distance by norms, in roundings of ‖x‖² + ‖z‖²: the largest of millions of measured ones."""
 NEAR_ZERO = 0.05
 """If the squared mean is at most this share of the mean square of the rows, 0 is as good an origin as the mean."""
+SHORT = 64
+"""Features of a short sum of squares."""
 PANEL = 16
 """The most rows that the engine packs together; it pads the last panel."""
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -82,6 +83,7 @@ class Data:
     """Bytes of the arrays that were made of sparse rows."""
     origins: dict[Views, Float64s | None] = field(default_factory=dict)
     norms: dict[tuple[int, Views], Array] = field(default_factory=dict)
+    tried: dict[Views, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, x: VectorPoints, z: VectorPoints, dtype: np.dtype[Any]) -> Data:
@@ -130,10 +132,17 @@ class Data:
         """The accuracy for squared distances by norms; None if differences are as cheap."""
         if not self._has_norms(leaf):
             return None
-        rounding = ROUNDINGS[self.dtype.itemsize] * float(np.finfo(self.dtype).eps) / 2
+        rounding = self._roundings(leaf.views) * float(np.finfo(self.dtype).eps) / 2
         promise = PROMISE[self.dtype.itemsize]
         slow, fast, root = leaf.rates or (0.0, math.inf, 0.0)
         return NormAccuracy(self.origin(leaf.views), rounding, promise, slow, fast, root)
+
+    def _roundings(self, views: Views) -> float:
+        """The roundings of a squared distance by norms."""
+        if views not in self.tried:
+            rows = self.x.through(views), self.z.through(views)
+            self.tried[views] = roundings(*rows, self.origin(views), self.dtype)
+        return self.tried[views]
 
     def _moved_norms(self, side: Side, views: Views) -> Array:
         """The squared norms of the rows less the origin, rounded as the engine rounds them."""
@@ -186,7 +195,9 @@ def _readable(rows: Array) -> Array:
 
 
 def _squared_norms(rows: Array) -> Array:
-    return np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+    """‖x‖² in float64, as sums of short sums, whose roundings are few also if all fall to one side."""
+    runs = (rows[:, k : k + SHORT] for k in range(0, rows.shape[1], SHORT))
+    return sum((np.einsum("ij,ij->i", run, run, dtype=np.float64) for run in runs), np.zeros(len(rows)))
 
 
 def _self_pairing(leaf: Expression, side: Side) -> Array:

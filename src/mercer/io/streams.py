@@ -20,7 +20,19 @@ Array: TypeAlias = Any
 
 
 class Streamed(NamedTuple):
-    """What was written: the number of rows, and the bytes of rows that were read."""
+    """What was written.
+
+    Attributes
+    ----------
+    rows : int
+    bytes : int
+        Bytes of the rows that were read.
+
+    Examples
+    --------
+    >>> Streamed(rows=3, bytes=48).rows
+    3
+    """
 
     rows: int
     bytes: int

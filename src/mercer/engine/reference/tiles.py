@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.engine.opcodes import ROW_BLOCK, Operation, Pairing
+from mercer.engine.opcodes import CHUNK_OF_DOUBLES, ROW_BLOCK, Operation, Pairing
 
 __all__ = ["BlockTiles", "Tiles", "instruction_sets", "threads"]
 
@@ -257,7 +257,13 @@ def _by_column(term: Callable[[Array, Array], Array]) -> Callable[[Array, Array]
 
 
 def _dot(a: Array, b: Array) -> Array:
-    return (a.astype(np.float64, copy=False) @ b.astype(np.float64, copy=False).T).astype(a.dtype, copy=False)
+    """⟨aᵢ, bⱼ⟩ in float64; long sums are sums of shorter ones, as in the core."""
+    left, right, d = a.astype(np.float64, copy=False), b.astype(np.float64, copy=False), a.shape[1]
+    each = -(-d // max(-(-d // CHUNK_OF_DOUBLES), 1)) or 1
+    total = left[:, :each] @ right[:, :each].T
+    for k in range(each, d, each):
+        total += left[:, k : k + each] @ right[:, k : k + each].T
+    return total.astype(a.dtype, copy=False)
 
 
 def _chi2(a: Array, b: Array) -> Array:
