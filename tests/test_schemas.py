@@ -103,7 +103,7 @@ def test_rows_are_such_as_the_kernel_takes(kernel, good, bad):
 
 
 class Mean(BaseEstimator):
-    """The mean of the columns, and how many rows there were."""
+    """The mean of the columns, and the number of rows."""
 
     fitted: ClassVar[Any] = Schema(
         Count("n_features_in_", "d"),

@@ -154,6 +154,17 @@ def test_a_large_entry_before_equal_ones(each_isa, dtype, d):
             assert error(KernelOperator(kernel, X, X[:9]).toarray(), true[:, :9]) <= 1, f"size {size}, {gamma}, {isa}"
 
 
+def test_a_few_such_rows_among_others(each_isa, dtype):
+    """The rows with the largest norms are always tried."""
+    X, few = np.random.default_rng(0).standard_normal((600, 64)), [7, 101, 303, 505]
+    X[few, 0], X[few, 1:] = 10 * (1 + 1e-3 * np.arange(4)), 0.3
+    X = X.astype(dtype)
+    pair, units = Exact(X[few], X[few]), np.eye(600, dtype=dtype)[:, few]
+    for gamma, _ in product((3e-3, 0.3, 3e4), each_isa()):
+        kernel = Gaussian(gamma)
+        assert error((KernelOperator(kernel, X) @ units)[few], np.asarray(kernel.formula(pair))) <= 1, gamma
+
+
 @pytest.mark.parametrize("d", [2, 100, 2000])
 @pytest.mark.parametrize("size", [1e-5, 1.0, 1e4])
 def test_sums_over_columns(each_isa, dtype, d, size):

@@ -141,7 +141,8 @@ class Data:
         """The roundings of a squared distance by norms."""
         if views not in self.tried:
             rows = self.x.through(views), self.z.through(views)
-            self.tried[views] = roundings(*rows, self.origin(views), self.dtype)
+            sizes = self._moved_norms(self.x, views), self._moved_norms(self.z, views)
+            self.tried[views] = roundings(*rows, self.origin(views), self.dtype, sizes)
         return self.tried[views]
 
     def _moved_norms(self, side: Side, views: Views) -> Array:

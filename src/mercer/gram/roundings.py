@@ -14,15 +14,16 @@ __all__ = ["roundings"]
 
 Array: TypeAlias = Any
 
-SAMPLE, ENTRIES = 64, 1 << 15
-"""The most rows of each side that are tried, and the most entries of them, but at least four rows."""
+SAMPLE, ENTRIES, LARGEST = 64, 1 << 15, 4
+"""The most rows of each side that are tried, and the most entries of them, but at least eight rows. One in four is of
+those with the largest norms, which have the largest errors."""
 USUAL = {4: 8.0, 8: 16.0}
 """By bytes of an entry: the most roundings of millions of pairs of random rows."""
 MARGIN = 1.5
 """All pairs have at most so many times the roundings of those that are tried: 7 of 8000 random pairs, 8 of millions."""
 
 
-def roundings(x: Array, z: Array, origin: Array | None, dtype: np.dtype[Any]) -> float:
+def roundings(x: Array, z: Array, origin: Array | None, dtype: np.dtype[Any], sizes: tuple[Array, Array]) -> float:
     r"""r in ∣s − ‖x − z‖²∣ ≤ r u (‖x‖² + ‖z‖²), for a distance s by norms and the unit roundoff u of the dtype.
 
     The sums of a dot product are rounded d times, but mostly to both sides. A large entry before many equal ones makes
@@ -35,18 +36,21 @@ def roundings(x: Array, z: Array, origin: Array | None, dtype: np.dtype[Any]) ->
     origin : array of shape (d,) or None
         What is subtracted from all rows; None stands for 0.
     dtype : float32 or float64
+    sizes : arrays of shape (n,) and (m,)
+        The squared norms of the rows less the origin.
 
     Examples
     --------
     >>> rows = np.random.default_rng(0).standard_normal((100, 60)).astype(np.float32)
-    >>> roundings(rows, rows, None, rows.dtype)
+    >>> norms = np.square(rows).sum(axis=1)
+    >>> roundings(rows, rows, None, rows.dtype, (norms, norms))
     8.0
     >>> rows[:, 0], rows[:, 1:] = 10, 0.3
-    >>> roundings(rows, rows, None, rows.dtype) > 20
+    >>> roundings(rows, rows, None, rows.dtype, (norms, norms)) > 20
     True
     """
-    some = _sample(x, origin, dtype)
-    others = some if z is x else _sample(z, origin, dtype)
+    some = _sample(x, origin, dtype, sizes[0])
+    others = some if z is x else _sample(z, origin, dtype, sizes[1])
     m = min(len(some), len(others))
     left, right = [some, some[:m]], [some, others[m - 1 :: -1]]
     if z is not x:
@@ -54,10 +58,13 @@ def roundings(x: Array, z: Array, origin: Array | None, dtype: np.dtype[Any]) ->
     return max(USUAL[dtype.itemsize], MARGIN * _roundings(np.concatenate(left), np.concatenate(right)))
 
 
-def _sample(rows: Array, origin: Array | None, dtype: np.dtype[Any]) -> NDArray[Any]:
+def _sample(rows: Array, origin: Array | None, dtype: np.dtype[Any], sizes: Array) -> NDArray[Any]:
     """Some rows less the origin, times a power of two that makes them at most 1."""
-    most = min(SAMPLE, max(4, ENTRIES // rows.shape[1]))
-    some = rows[:: -(-len(rows) // most)] - (0.0 if origin is None else origin)
+    most = min(SAMPLE, max(2 * LARGEST, ENTRIES // rows.shape[1]))
+    if len(rows) > most:
+        large = most // LARGEST
+        rows = rows[np.append(np.argpartition(sizes, -large)[-large:], np.arange(0, len(rows), -(-len(rows) // most)))]
+    some = rows - (0.0 if origin is None else origin)
     largest = max(float(some.max(initial=0.0)), -float(some.min(initial=0.0)))
     _, exponent = math.frexp(largest)
     return np.ldexp(some, -exponent).astype(dtype)

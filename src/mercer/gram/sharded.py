@@ -1,7 +1,7 @@
 """The kernel matrix of points in shards: workers compute products with its blocks, and this process adds them up.
 
-Each task computes the products with one block, of some rows and some columns, on one thread. Which blocks there are
-depends on the points and vectors only, and sums are added in the order of the blocks. So the results have the same bits
+Each task computes the products with one block, of some rows and some columns, on one thread. The blocks
+depend on the points and vectors only, and sums are added in the order of the blocks. So the results have the same bits
 on every cluster, and when a block is computed again because a worker died.
 """
 

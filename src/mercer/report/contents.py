@@ -105,7 +105,7 @@ def _account(report: Report, why: str) -> list[tuple[str, str]]:
 
 
 def _why(model: Any) -> str:
-    """What a search chose from; nothing of a model that was given."""
+    """What a search chose from; nothing if the model was given."""
     while isinstance(model, Pipeline):
         model = model[-1]
     table = getattr(model, "cv_results_", None)

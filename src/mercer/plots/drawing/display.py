@@ -117,7 +117,7 @@ def numbers(X: Any, who: str, most: int = MOST_POINTS) -> tuple[np.ndarray, np.n
 
 
 def named_columns(model: Any, d: int) -> Sequence[str]:
-    """The names of a table's columns, as the model was fitted with, or x₁, x₂, …"""
+    """The names of the columns that the model was fitted to, or x₁, x₂, …"""
     names = getattr(model, "feature_names_in_", None)
     return [f"$x_{{{j + 1}}}$" for j in range(d)] if names is None else [plain(name) for name in names]
 
