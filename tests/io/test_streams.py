@@ -62,3 +62,12 @@ def test_nothing_is_left_after_a_fault(tmp_path):
     with pytest.raises(InvalidInput, match=r"stream: out='x.doc'; name a file that ends in .parquet, .csv, .npy"):
         stream(model, read_points(broken), "x.doc")
     assert os.listdir(tmp_path) == []
+
+
+def test_the_file_of_the_rows_is_not_replaced(rows, tmp_path):
+    (tmp_path / "link.npy").symlink_to(tmp_path / "x.npy")
+    model = KernelRidge().fit(X[:50], Y[:50])
+    for name in ("x.npy", "link.npy"):
+        with pytest.raises(InvalidInput, match="is also the file"):
+            stream(model, rows, tmp_path / name)
+    np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), X)

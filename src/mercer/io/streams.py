@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from mercer.errors import InvalidInput, message
+from mercer.io.outputs import check_output
 from mercer.points import DiskPoints, parse_memory
 
 __all__ = ["WRITERS", "Streamed", "stream", "written"]
@@ -73,7 +74,7 @@ def stream(
     Raises
     ------
     InvalidInput
-        For rows that are not finite or change meanwhile, and for a file of another kind.
+        For rows that are not finite or change meanwhile, for a file of another kind, and for one of the files of rows.
 
     Examples
     --------
@@ -87,6 +88,7 @@ def stream(
     ...     done.rows, np.load(path)
     (3, array([0.5, 0.5, 0. ]))
     """
+    check_output("stream", Path(out), rows.source.paths, "a file of outputs", lambda _: True)
     step, who = rows.window_rows(parse_memory(memory)), type(model).__name__
     count, size = 0, 0
     with written(Path(out), name) as write:

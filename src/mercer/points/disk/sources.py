@@ -60,6 +60,8 @@ class RowSource(ABC):
     ----------
     name : str
         The name in messages.
+    paths : tuple of Path
+        The files that are read, if any.
     columns : int
         The number of columns.
     dtype : float32 or float64
@@ -72,6 +74,7 @@ class RowSource(ABC):
     name: str
     columns: int
     dtype: np.dtype[Any]
+    paths: tuple[Path, ...] = ()
     count: int | None = None
     names: Sequence[str] | None = None
 
