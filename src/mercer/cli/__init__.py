@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 
 __all__ = ["main"]
 
 
 def main() -> None:
     """Run the command line and exit: with 0, with 2 for bad input, with 130 for Ctrl-C, with 1 for other failures."""
-    try:
-        import pandas  # noqa: F401
-        import rich  # noqa: F401
-        import typer  # noqa: F401
-    except ImportError as error:
-        given = f"the command line needs {error.name}, which is not installed"
+    missing = next((name for name in ("pandas", "rich", "typer") if find_spec(name) is None), None)
+    if missing:
+        given = f"the command line needs {missing}, which is not installed"
         print(f'mercer: cli: {given}; pip install "mercer[cli]".', file=sys.stderr)
         sys.exit(1)
     from mercer.cli.app import run

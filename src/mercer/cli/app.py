@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mercer.cli import fitting, predicting, reporting, results, show, tuning
 from mercer.cli.guard import BAD_INPUT, FAILED, INTERRUPTED, guarded
 from mercer.cli.options import (
     Alpha,
@@ -47,21 +46,13 @@ from mercer.cli.options import (
     Vary,
     Workers,
 )
-from mercer.cli.places import (
-    check_model_place,
-    check_predictions_place,
-    check_report_place,
-    check_scores_place,
-    write_predictions,
-)
-from mercer.engine.backend import fixed_threads, spare_threads
-from mercer.errors import message
-from mercer.events import Progress, observe
-from mercer.io import TableModel, load, read_table, save
-from mercer.points import parse_memory
-from mercer.shards import workers as clients
+
+if TYPE_CHECKING:
+    from mercer.cli import fitting
 
 __all__ = ["app", "run"]
+
+# Commands import what they need when they run, so that help is quick: scikit-learn and pandas are slow to import.
 
 app = typer.Typer(
     name="mercer",
@@ -88,6 +79,8 @@ def run(args: list[str]) -> int:
         # A mistake in the options. What commands raise is caught by `guarded`, unless --debug is set.
         if not hasattr(error, "format_message"):
             raise
+        from mercer.errors import message
+
         advice = "mercer --help shows the commands, mercer fit --help their options"
         typer.echo(f"mercer: {message('options', error.format_message().rstrip('.'), advice)}", err=True)
         return BAD_INPUT
@@ -142,11 +135,15 @@ def fit(
 
     It chooses a kernel and the regularisation α, and scores the model on held-out rows.
     """
-    check_model_place(out, [table])
-    check_report_place(report, [table, out], holdout=holdout)
-    parse_memory(memory)
+    from mercer import io, points
+    from mercer.cli import fitting, places, reporting, results, show
+    from mercer.shards import workers as clients
+
+    places.check_model_place(out, [table])
+    places.check_report_place(report, [table, out], holdout=holdout)
+    points.parse_memory(memory)
     with _working(threads), clients.workers(dask, workers), show.sections(silent=as_json, saves=out is not None):
-        rows = read_table(table, memory=memory)
+        rows = io.read_table(table, memory=memory)
         data = fitting.prepare(rows, target, task, seed, holdout, columns=columns, drop=drop, text=text)
         show.show_data(data)
         choice = fitting.choose(data, kernel, alpha, seed)
@@ -155,10 +152,7 @@ def fit(
         scored = None if report is None else lambda model: reporting.write_report(report, model, data, again, choice)
         outcome = fitting.fit(data, choice, memory, refit=out is not None, scored=scored)
     with show.sections(silent=as_json, saves=out is not None):
-        show.show_model(outcome.model)
-        show.show_score(outcome, data.task)
-        _saved(data, outcome, out, report)
-        show.show_next(data, choice, outcome, out, searched=choice.search is not None)
+        _told(data, choice, outcome, out, report, searched=choice.search is not None)
     if as_json:
         typer.echo(results.as_json(results.of_fit(data, choice, outcome, out)))
 
@@ -187,23 +181,22 @@ def tune(
 
     It makes a shortlist of kernels, searches around the best one, and scores the model on held-out rows.
     """
+    from mercer import io, points
+    from mercer.cli import fitting, places, results, show, tuning
+
     tuning.refuse_contradictions(per_column, halving, resume)
-    check_model_place(out, [table])
-    check_scores_place(resume, [table, out])
-    parse_memory(memory)
+    places.check_model_place(out, [table])
+    places.check_scores_place(resume, [table, out])
+    points.parse_memory(memory)
     with _working(threads), show.sections(silent=as_json, saves=out is not None):
-        data = fitting.prepare(
-            read_table(table, memory=memory), target, task, seed, columns=columns, drop=drop, text=text
-        )
+        rows = io.read_table(table, memory=memory)
+        data = fitting.prepare(rows, target, task, seed, columns=columns, drop=drop, text=text)
         show.show_data(data)
         found = tuning.tune(data, kernel, per_column, halving, resume, seed)
         show.show_tuned(found)
         outcome = fitting.fit(data, found.choice, memory, refit=out is not None)
     with show.sections(silent=as_json, saves=out is not None):
-        show.show_model(outcome.model, report=False)
-        show.show_score(outcome, data.task)
-        _saved(data, outcome, out)
-        show.show_next(data, found.choice, outcome, out, searched=True)
+        _told(data, found.choice, outcome, out, searched=True, details=False)
     if as_json:
         typer.echo(results.as_json(results.of_tuning(data, found, outcome, out)))
 
@@ -225,9 +218,12 @@ def predict(
     The predictions are one column of a CSV file, in the order of the rows. Those of a Parquet or Arrow table are
     written while it is read, to a CSV or Parquet file.
     """
+    from mercer.cli import places, predicting, results
+    from mercer.io import read_table
+
     fitted = predicting.loaded(model, memory)
     predicting.require_probabilities(fitted, model.name, proba)
-    check_predictions_place(out, [model, table], predicting.names(fitted, proba))
+    places.check_predictions_place(out, [model, table], predicting.names(fitted, proba))
     if predicting.streams(table, out, as_json):
         assert out is not None
         with _working(threads):
@@ -241,7 +237,7 @@ def predict(
     for note in notes:
         typer.echo(f"note: {note}", err=True)
     if out is not None:
-        write_predictions(frame, out)
+        places.write_predictions(frame, out)
         typer.echo(f"{len(frame)} predictions of {fitted.target} in {out}", err=True)
     if as_json:
         typer.echo(results.as_json(results.of_predictions(fitted, rows.path, frame, notes, out)))
@@ -261,6 +257,9 @@ def evaluate(
     debug: Debug = False,
 ) -> None:
     """Score a model on a table that has the target column."""
+    from mercer.cli import predicting, results, show
+    from mercer.io import read_table
+
     fitted = predicting.loaded(model, memory)
     rows, column = read_table(table, memory=memory).split(target or fitted.target)
     with _working(threads):
@@ -282,6 +281,9 @@ def evaluate(
 @guarded
 def inspect(model: ModelFile, debug: Debug = False) -> None:
     """Show what is in a model file."""
+    from mercer.cli import show
+    from mercer.io import TableModel, load
+
     fitted = load(model)
     if not isinstance(fitted, TableModel):
         report = getattr(fitted, "report_", "not fitted")
@@ -316,6 +318,7 @@ def check(
 
     It finds a proof, or points that refute it. The exit status is 1 if it is refuted.
     """
+    from mercer.cli import results, show
     from mercer.cli.checking import examined
 
     with _working(threads):
@@ -357,6 +360,7 @@ def lab(
     It prints the address of the page, and serves it until Ctrl-C.
     """
     from mercer.cli.lab import run_lab
+    from mercer.engine.backend import fixed_threads
 
     with nullcontext() if threads is None else fixed_threads(threads):
         run_lab(table, target, columns, drop, task, rows, port)
@@ -368,15 +372,34 @@ def lab(
 @contextmanager
 def _working(threads: int | None) -> Iterator[None]:
     """Show progress on terminals, and use the given number of threads, or as many as other programs leave free."""
+    from mercer.engine.backend import fixed_threads, spare_threads
+    from mercer.events import Progress, observe
+
     with ExitStack() as stack:
         stack.enter_context(spare_threads() if threads is None else fixed_threads(threads))
         stack.enter_context(observe(Progress()))
         yield
 
 
-def _saved(data: fitting.TrainingTable, outcome: fitting.Outcome, out: Path | None, report: Path | None = None) -> None:
+def _told(
+    data: fitting.TrainingTable,
+    choice: fitting.KernelChoice,
+    outcome: fitting.Outcome,
+    out: Path | None,
+    report: Path | None = None,
+    *,
+    searched: bool,
+    details: bool = True,
+) -> None:
+    """Show the model and its score, save it, and show what can be done next."""
+    from mercer.cli import show
+    from mercer.io import save
+
+    show.show_model(outcome.model, report=details)
+    show.show_score(outcome, data.task)
     if out is not None:
         save(outcome.model, out)
         show.show_saved(data, out)
     if report is not None:
         show.show_report(report)
+    show.show_next(data, choice, outcome, out, searched=searched)

@@ -12,8 +12,6 @@ from typing import Any
 
 import typer
 
-from mercer.errors import Cancelled, MercerError, message
-
 __all__ = ["BAD_INPUT", "FAILED", "INTERRUPTED", "discard_output", "guarded", "told_warnings"]
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
@@ -34,6 +32,8 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def wrapper(*args: Any, **kwargs: Any) -> None:
+        from mercer.errors import Cancelled
+
         try:
             with told_warnings():
                 command(*args, **kwargs)
@@ -61,6 +61,8 @@ def discard_output() -> None:
 
 
 def _line(error: BaseException) -> tuple[int, str]:
+    from mercer.errors import Cancelled, MercerError, message
+
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED, "stopped."
     text = " ".join(str(error).split())

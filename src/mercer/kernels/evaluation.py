@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from mercer.errors import InvalidInput, MercerError, message
@@ -13,7 +14,13 @@ __all__ = ["Engine", "dense", "on_arrays", "set_engine"]
 Engine = Callable[[Any, Any, Any], Any]
 """(kernel, X, Z) ↦ the dense matrix, or NotImplemented if `block` has to compute it; Z is None for X with itself."""
 
-_engine: Engine | None = None
+
+def _tiles(kernel: Any, X: Any, Z: Any) -> Any:
+    """The tile engine. It is on a higher floor, which is found by name and imported when a matrix is first computed."""
+    return import_module("mercer.gram.dense").dense(kernel, X, Z)
+
+
+_engine: Engine | None = _tiles
 
 
 def set_engine(engine: Engine | None) -> Engine | None:
