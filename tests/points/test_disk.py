@@ -9,6 +9,7 @@ import pytest
 
 from mercer import KernelOperator, KernelPCA, KernelRidge
 from mercer.errors import InvalidInput
+from mercer.gram import data
 from mercer.kernels import Chi2, Gaussian, Laplace
 from mercer.points import DensePoints, DiskPoints, FilePoints, ahead, points_of, read_points
 from mercer.points.disk import ChunkSource, NpySource
@@ -158,6 +159,24 @@ def test_operators_on_windows_are_those_of_arrays(kernel):
     np.testing.assert_allclose(whole, KernelOperator(kernel, Z).toarray(), rtol=1e-12)
     np.testing.assert_array_equal(whole, whole.T)
     np.testing.assert_array_equal(KernelOperator(kernel, z).packed().toarray(), whole)
+
+
+def test_symmetric_products_compute_each_pair_of_windows_once():
+    x = packed(X[:1000], WINDOWS)
+    K, before = KernelOperator(Gaussian(0.3), x), x.reading["rows"]
+    K @ np.ones(1000)
+    windows = [192] * 5 + [40]
+    assert x.reading["rows"] - before == sum(sum(windows[place:]) for place in range(6))
+
+
+def test_norms_are_kept_for_the_next_pass(monkeypatch):
+    rows = RNG.standard_normal((1000, 20))
+    K, whole = (KernelOperator(Gaussian(0.1), x, rows[:50]) for x in (packed(rows, WINDOWS), rows))
+    v, calls = RNG.standard_normal(50), []
+    for _ in range(2):
+        np.testing.assert_allclose(K.normal_product(v), whole.normal_product(v), rtol=1e-12, atol=1e-12)
+        monkeypatch.setattr(data, "_squared_norms", lambda rows: calls.append(rows))
+    assert calls == []
 
 
 def test_kernels_check_all_windows():

@@ -45,6 +45,8 @@ class Side:
     rows: Array
     dtype: np.dtype[Any]
     seen: dict[Views, Array] = field(default_factory=dict)
+    norms: dict[Views, Array] = field(default_factory=dict)
+    """Squared norms of the images less their origin."""
 
     def through(self, views: Views) -> Array:
         """The images of the rows by a chain of views."""
@@ -82,7 +84,6 @@ class Data:
     written: int = 0
     """Bytes of the arrays that were made of sparse rows."""
     origins: dict[Views, Float64s | None] = field(default_factory=dict)
-    norms: dict[tuple[int, Views], Array] = field(default_factory=dict)
     tried: dict[Views, float] = field(default_factory=dict)
 
     @classmethod
@@ -147,14 +148,13 @@ class Data:
 
     def _moved_norms(self, side: Side, views: Views) -> Array:
         """The squared norms of the rows less the origin, rounded as the engine rounds them."""
-        key = id(side), views
-        if key not in self.norms:
+        if views not in side.norms:
             rows, origin = side.through(views), self.origin(views)
             with np.errstate(over="ignore"):
                 moved = (part if origin is None else part - origin for part in parts_of(rows))
                 norms = [_squared_norms(part.astype(self.dtype, copy=False)) for part in moved]
-                self.norms[key] = np.concatenate(norms).astype(self.dtype)
-        return self.norms[key]
+                side.norms[views] = np.concatenate(norms).astype(self.dtype)
+        return side.norms[views]
 
     def value(self, side: Side, value: Expression) -> Array:
         """The value of an expression for each row, computed in float64."""

@@ -15,6 +15,7 @@ from mercer.gram import tiles as sweep
 from mercer.gram.inputs import RUN, commutes, narrowed
 from mercer.gram.reach import kernel_holds, not_held
 from mercer.gram.tiled import TiledOperator
+from mercer.gram.windows import WindowTiles
 from mercer.kernels import Kernel, as_kernel
 from mercer.operators import Operator, Packed, row_blocks
 from mercer.points import Points
@@ -150,9 +151,11 @@ class KernelOperator(TiledOperator):
         if self.has_fast_matmul:
             return self._folded(self.x, V)
         own, scale = narrowed(V, self.dtype)
-        out = sweep.multiply(
-            self._tiles(), own, self.shape[0], self._work(V.shape[1]), self.symmetric and self.in_memory
-        )
+        tiles, work = self._tiles(), self._work(V.shape[1])
+        if self.symmetric and isinstance(tiles, WindowTiles):
+            out = tiles.symmetric_product(own, work)
+        else:
+            out = sweep.multiply(tiles, own, self.shape[0], work, self.symmetric)
         return np.ldexp(out, scale, out=out).astype(V.dtype, copy=False)
 
     @property

@@ -13,7 +13,7 @@ from mercer.engine import backend
 from mercer.gram import tiles as sweep
 from mercer.gram.data import Data
 from mercer.gram.registers import DoesNotFit
-from mercer.gram.windows import COPIES, WindowTiles
+from mercer.gram.windows import COPIES, MOST_KEPT, WindowTiles
 from mercer.kernels import Kernel
 from mercer.kernels.base import trace_or_none
 from mercer.kernels.symbolic.expression import Expression
@@ -125,7 +125,8 @@ class TiledOperator(Operator):
         if not self.kernel.space.vectors or not all(self.shape):
             return 0
         if not self.in_memory:
-            return sum(COPIES * side.window or 2 * side.nbytes for side in self._sides)
+            norms = MOST_KEPT * self.dtype.itemsize * len(self.x)
+            return norms + sum(COPIES * side.window or 2 * side.nbytes for side in self._sides)
         if self._expression is not None and self._runs_as_program:
             with contextlib.suppress(DoesNotFit):
                 return sweep.program_bytes(self._expression, self._data)

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from mercer.engine.contract import Tiles
 from mercer.engine.opcodes import ROW_BLOCK
 from mercer.gram import tiles as sweep
-from mercer.gram.data import Data
+from mercer.gram.data import Data, Side
 from mercer.kernels.symbolic.expression import Expression
 from mercer.points import Points, VectorPoints
 
-__all__ = ["COPIES", "WindowTiles"]
+__all__ = ["COPIES", "MOST_KEPT", "WindowTiles"]
 
 Array: TypeAlias = Any
 Part: TypeAlias = tuple[int, int, int, int, Tiles]
@@ -23,6 +23,9 @@ Part: TypeAlias = tuple[int, int, int, int, Tiles]
 
 COPIES = 5
 """Windows that are in memory at a time for each side: the rows, the next ones, and up to three copies of the engine."""
+
+MOST_KEPT = 1
+"""Norms that are kept for each row: every pass of a solver asks for the same windows."""
 
 
 class WindowTiles:
@@ -45,6 +48,9 @@ class WindowTiles:
     ) -> None:
         sweep.program(expression)  # raises DoesNotFit now
         self._expression, self._x, self._z, self._dtype, self._same = expression, x, z, dtype, same
+        self._columns = None if z.window else Side(z.dense(), dtype)
+        self._origins: dict[Any, Any] = {}
+        self._kept: dict[tuple[int, int], tuple[dict[Any, Array], dict[Any, float]]] = {}
 
     def _parts(self, i0: int, i1: int, j0: int, j1: int) -> Iterator[Part]:
         for a, b in _windows(self._x, i0, i1):
@@ -53,8 +59,18 @@ class WindowTiles:
                 right = left if self._same and (a, b) == (c, d) else self._z.run(c, d)
                 assert isinstance(left, VectorPoints)
                 assert isinstance(right, VectorPoints)
-                data = Data.of(left, right, self._dtype)
+                data = self._data(left, right, (a, b))
                 yield a, b, c, d, sweep.program_tiles(self._expression, data, self._pairs(a, b, c, d))
+
+    def _data(self, left: VectorPoints, right: VectorPoints, window: tuple[int, int]) -> Data:
+        """The data of a plan. Norms of rows depend on columns in memory alone, and are kept for the next pass."""
+        data = Data.of(left, right, self._dtype)
+        if self._columns is not None:
+            if window not in self._kept and sum(b - a for a, b in self._kept) >= MOST_KEPT * len(self._x):
+                self._kept.clear()
+            data.z, data.origins = self._columns, self._origins
+            data.x.norms, data.tried = self._kept.setdefault(window, ({}, {}))
+        return data
 
     def _pairs(self, a: int, b: int, c: int, d: int) -> NDArray[np.int64] | None:
         """For each row of a window the same point among the columns of the other, or −1."""
@@ -92,8 +108,31 @@ class WindowTiles:
         square = own[:, : i1 - i0]
         square[...] = np.triu(square) + np.triu(square, 1).T
 
+    def symmetric_product(self, V: Array, work: float) -> Array:
+        """K V in float64 for a K whose columns are the points of its rows: each pair is computed once."""
+        out = np.zeros((len(self._x), V.shape[1]))
+        windows = list(_windows(self._x, 0, len(self._x)))
+        for place, (a, b) in enumerate(windows):
+            left = self._window(a, b)
+            out[a:b] += sweep.multiply(self._square(left), V[a:b], b - a, work, symmetric=True)
+            for c, d in windows[place + 1 :]:
+                both = left.stack(left, self._window(c, d))
+                own = sweep.multiply_across(self._square(both), np.concatenate([V[a:b], V[c:d]]), b - a, work)
+                out[a:b] += own[: b - a]
+                out[c:d] += own[b - a :]
+        return out
+
+    def _window(self, first: int, last: int) -> VectorPoints:
+        window = self._x.run(first, last)
+        assert isinstance(window, VectorPoints)
+        return window
+
+    def _square(self, points: VectorPoints) -> Tiles:
+        """The plan of some points with themselves."""
+        return sweep.program_tiles(self._expression, Data.of(points, points, self._dtype), np.arange(len(points)))
+
     def multiply(self, i0: int, i1: int, j0: int, j1: int, *, v: Array, out: Array, symmetric: bool) -> None:
-        """`out` += K[i0:i1, j0:j1] v[j0:j1]; the caller asks for each pair twice."""
+        """`out` += K[i0:i1, j0:j1] v[j0:j1]; `symmetric_product` is for the case that `symmetric` stands for."""
         assert not symmetric
         for a, b, c, d, tiles in self._parts(i0, i1, j0, j1):
             own = out[a - i0 : b - i0]
@@ -114,6 +153,7 @@ class WindowTiles:
 
 def _windows(points: Points, first: int, last: int) -> Iterator[tuple[int, int]]:
     """The windows of the points from `first` to `last`; one for points in memory."""
-    step = max(1, points.window * len(points) // max(points.nbytes, 1)) if points.window else max(last - first, 1)
+    wanted = points.window * len(points) // max(points.nbytes, 1)
+    step = max(wanted // ROW_BLOCK, 1) * ROW_BLOCK if points.window else max(last - first, 1)
     for i in range(first, last, step):
         yield i, min(i + step, last)

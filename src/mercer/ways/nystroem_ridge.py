@@ -171,7 +171,7 @@ class NystroemRidge:
         (n, r), size = self.Y.shape, 4 if self.low_precision else 8
         pool = size * min(n, POOL * m) * m
         chunk = 8 * min(min(n, OVERSAMPLING * m) * m, CHUNK) * 2
-        return max(8 * m * m * 4 + chunk, pool + 8 * m * m) + 8 * n * (r + 1) * 4
+        return max(8 * m * m * 4 + chunk, pool + 8 * m * m) + 8 * n * (r + 1) * 2
 
     def _between(self, landmarks: Any) -> np.ndarray:
         """K_mm in float64."""
