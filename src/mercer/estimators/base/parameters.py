@@ -8,9 +8,8 @@ from difflib import get_close_matches
 from inspect import Parameter, getattr_static, signature
 from typing import Any, Self
 
-from sklearn.base import BaseEstimator
-
 from mercer.errors import MercerError, UnknownParameter, message
+from mercer.estimators.base.described import Described
 
 __all__ = ["NamedParameters"]
 
@@ -62,7 +61,7 @@ INSTEAD: Mapping[str, tuple[tuple[str, str], ...]] = {
 """For each word (parameter, advice): the first whose parameter the estimator has applies; "" always does."""
 
 
-class NamedParameters(BaseEstimator):
+class NamedParameters(Described):
     """scikit-learn's parameters; a name that is none of them is answered with what to write instead."""
 
     def __new__(cls, *args: Any, **params: Any) -> Self:
