@@ -150,6 +150,31 @@ def test_identical_rows_have_no_components():
     assert model.transform(np.ones((4, 3))).shape == (4, 0)
 
 
+@pytest.mark.parametrize("n", [300, 1200])
+@pytest.mark.parametrize("kernel", ["-dot", "sqdist", "0*dot + 1", "linear of equal rows"])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_without_a_positive_eigenvalue_there_is_no_component_and_no_search_for_one(kernel, n):
+    # Such a fit went on to its step limit, of 300 products, and kept components of rounding.
+    X = np.random.default_rng(0).standard_normal((n, 8))
+    if kernel == "linear of equal rows":
+        kernel, X = "linear", np.full((n, 8), 3.3)
+    model = KernelPCA(3, kernel).fit(X)
+    assert len(model.eigenvalues_) == 0
+    assert model.transform(X).shape == (n, 0)
+    assert model.report_.steps <= 3
+    assert model.report_.residual == 0
+    assert not any("residual" in warning for warning in model.report_.warnings)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_one_small_positive_eigenvalue_among_large_negative_ones_is_found():
+    X = np.random.default_rng(0).standard_normal((1200, 4))
+    K = -X @ X.T + 1e-3 * np.exp(-0.02 * ((X[:, None] - X[None]) ** 2).sum(2))
+    J = np.eye(len(X)) - 1 / len(X)
+    model = KernelPCA(2, "-dot + 0.001*exp(-0.02*sqdist)", solver="krylov").fit(X)
+    assert_close(model.eigenvalues_, np.linalg.eigvalsh(J @ K @ J)[:-3:-1], rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     "bad", [{"n_components": 0}, {"n_components": 1.5}, {"solver": "arpack"}, {"random_state": -1}]
 )

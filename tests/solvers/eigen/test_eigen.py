@@ -232,3 +232,13 @@ def test_a_converged_run_taken_up_with_a_smaller_tolerance_is_the_run_with_that_
     assert then.converged
     assert then.steps == whole.steps > first.steps
     assert np.array_equal(then.x.vectors, whole.x.vectors)
+
+
+def test_eigenvalues_below_rounding_end_the_run():
+    noise = 1e-9 * np.random.default_rng(0).standard_normal((400, 400))
+    A = Dense(noise + noise.T - np.diag(np.r_[np.ones(5), np.zeros(395)]))
+    solution = solve(BlockKrylov(tol=1e-6), Eigenproblem(A, 3, rounding=1e-6))
+    assert solution.status is Status.RANK_DEFICIENT
+    assert solution.steps == 2
+    with pytest.raises(InvalidInput, match="rounding=-1"):
+        Eigenproblem(A, 3, rounding=-1.0)

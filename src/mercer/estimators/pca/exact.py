@@ -29,6 +29,9 @@ AHEAD = 8.0
 4 to 10 (handwritten digits, 64 components, blocks of 112 to 256). If the check finds more, the iteration goes on.
 """
 
+ROUNDINGS = 32.0
+"""The largest eigenvalue that is rounding, over ε tr K: λ₁ of rows that are all equal was up to 10 ε tr K."""
+
 HARMLESS = 0.1
 """The share of the tolerance that rounding may take."""
 
@@ -76,6 +79,8 @@ class CentredEigenproblem:
     k: int
     tol: float
     """Largest residual, over Nλ₁."""
+    trace: float
+    """tr K."""
     seed: int
     report: Report
     account: Callable[[Report, Solution[Any], float], None]
@@ -98,6 +103,8 @@ class CentredEigenproblem:
         found, report = self._krylov(np.float32 if low_precision else np.float64), self.report
         # Rounding moves the eigenvalues by the norm of a random matrix of this size.
         rounding = float(np.finfo(np.float32).eps) * np.sqrt(len(found.column_means)) * size.largest_entry
+        noise = noise_of(self.trace, found.column_means, np.float32)
+        rounding = max(rounding, noise if found.pairs.values[0] <= noise else 0.0)
         if low_precision and rounding > 0.1 * self.tol * found.scale:
             report.notes.append(f"float32 entries would shift eigenvalues by {rounding:.0e}, so float64 ones were used")
             report.memory_rows = self.K.copies
@@ -120,7 +127,9 @@ class CentredEigenproblem:
 
     def _iterated(self, operator: Operator) -> tuple[Solution[Any], CentredPairs]:
         """Block Krylov, stopped when its images are expected to meet the tolerance, and on if the check finds more."""
-        problem, state = Eigenproblem(Centered(operator), self.k, self.seed), None
+        centered = Centered(operator)
+        noise = noise_of(self.trace, centered.column_means, operator.dtype)
+        problem, state = Eigenproblem(centered, self.k, self.seed, noise), None
         for ahead in (AHEAD, 1.0, 1 / AHEAD):
             with self.report.stage("eigenvalues"):
                 solution = solve(BlockKrylov(tol=ahead * self.tol), problem, state=state)
@@ -129,6 +138,8 @@ class CentredEigenproblem:
             with self.report.stage("check"):
                 found = self._check(operator, solution.x.powered())
             solution = replace(solution, residual=float(found.pairs.residuals.max()) / found.scale)
+            if found.pairs.values[0] <= noise and solution.converged:
+                return replace(solution, residual=0.0), found
             if solution.residual <= self.tol or not solution.converged:
                 return solution, found
             state = solution.state
@@ -153,16 +164,23 @@ class CentredEigenproblem:
         return f"{products} {share:.0e} λ₁ from those in float64 (seen on {rows} rows)"
 
 
+def noise_of(trace: float, column_means: np.ndarray, dtype: Any) -> float:
+    """The largest eigenvalue of the centred matrix that rounding of K's entries, of this dtype, can make."""
+    size = max(abs(trace), abs(trace - len(column_means) * float(column_means.mean())))
+    return ROUNDINGS * float(np.finfo(dtype).eps) * size
+
+
 def exact_components(found: CentredPairs, trace: float, dtype: str) -> Components:
     """The pairs above rounding noise, the entry of largest magnitude of each vector positive; `trace` is tr K."""
     values, vectors = found.pairs.values, np.asarray(found.pairs.vectors, np.float64)
     n, largest = len(vectors), max(float(found.pairs.values[0]), 0.0)
-    # If all rows are the same, even λ₁ is rounding: that of K before it was centred.
-    kept = values > max(float(np.finfo(dtype).eps) * n * largest, 4 * np.finfo(np.float64).eps * trace)
+    variance = trace - n * float(found.column_means.mean())
+    # If all rows are the same, or no eigenvalue is positive, even λ₁ is rounding: that of K before it was centred.
+    noise = noise_of(trace, found.column_means, np.float64)
+    kept = values > max(float(np.finfo(dtype).eps) * n * largest, noise)
     values, vectors = values[kept], vectors[:, kept]
     vectors = vectors - vectors.mean(axis=0)
     top = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
     vectors = vectors * np.where(top < 0, -1.0, 1.0)
-    variance = trace - n * float(found.column_means.mean())
     means = found.column_means
     return Components(values, vectors / np.sqrt(values), np.full(n, 1 / n), means, n, variance, vectors)

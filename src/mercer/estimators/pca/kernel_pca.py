@@ -225,7 +225,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             self._fit_landmarks(K, X, report)
             self._measure_residual(X, report)
         else:
-            problem = CentredEigenproblem(K, k, self.tol, self._seed(), report, self._account)
+            problem = CentredEigenproblem(K, k, self.tol, size.trace, self._seed(), report, self._account)
             found = problem.by_krylov(size, low_precision) if name == "krylov" else problem.by_lapack()
             self._keep(exact_components(found, size.trace, report.dtype), report)
         self._fit_decoder(report)
@@ -249,6 +249,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         report.rank, asked = len(found.eigenvalues), self.n_components
         if asked is not None and report.rank < asked:
             report.notes.append(f"{FEWER} {asked} were requested, {report.rank} are above rounding noise")
+        if not report.rank:  # the residual of what was left out is noise over noise
+            report.residual = 0.0
 
     def _checked_components(self, n: int) -> int:
         return min(self._checked_count("n_components", ", or None for all"), n)

@@ -37,19 +37,25 @@ class Eigenproblem:
         Number of eigenpairs, from 1 to n.
     seed : int
         Seed for the random start of an iterative solver.
+    rounding : float
+        Eigenvalues below this are rounding of the entries of A. An iterative solver stops if the largest eigenvalue is
+        one of them, because no tolerance relative to it would be met.
 
     Raises
     ------
     InvalidInput
-        If k is not from 1 to n.
+        If k is not from 1 to n, or if `rounding` is negative.
     """
 
     A: Operator
     k: int
     seed: int = 0
+    rounding: float = 0.0
 
     def __post_init__(self) -> None:
         require_symmetric("Eigenproblem", self.A)
+        if not self.rounding >= 0:
+            raise InvalidInput(message("Eigenproblem", f"rounding={self.rounding}", "give a number of at least 0"))
         if not 1 <= self.k <= self.n:
             given = f"k={self.k} of {self.n} eigenpairs"
             raise InvalidInput(message("Eigenproblem", given, f"give k from 1 to {self.n}"))

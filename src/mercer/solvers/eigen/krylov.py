@@ -245,6 +245,9 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
         if len(state.values) == problem.k and state.residual <= self.tol:
             cut = float(np.finfo(problem.A.dtype).eps) * problem.n * state.scale
             return Status.CONVERGED if float(np.min(np.abs(state.values))) > cut else Status.RANK_DEFICIENT
+        seen = state.steps > 1 and len(state.values) == problem.k
+        if seen and max(abs(state.values[0]), state.residuals[0]) < problem.rounding:
+            return Status.RANK_DEFICIENT
         if state.steps and (len(state.V) == problem.n or state.idle >= _PATIENCE):
             return Status.STALLED
         return Status.MAX_STEPS if state.steps >= self.max_steps else None
