@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.engine.backend import engine, one_blas_thread
 from mercer.errors import CannotTrace, InvalidInput, message
 from mercer.kernels.base import Kernel
 from mercer.kernels.symbolic.expression import Expression
@@ -17,9 +19,18 @@ from mercer.kernels.symbolic.pairing import ArrayPair, trace
 from mercer.kernels.symbolic.values import evaluate
 from mercer.kernels.symbolic.views import Columns, LengthScales
 
-__all__ = ["ParametricKernel", "leaf_adjoints", "leaves_of", "tunable_parameters"]
+__all__ = [
+    "ParametricKernel",
+    "leaf_adjoints",
+    "leaves_of",
+    "positive_parameters",
+    "tunable_parameters",
+    "with_parameters",
+]
 
 Floats = NDArray[np.float64]
+TILE = 256
+"""Rows and columns of a tile: a tape of ten values takes 5 MB, which two cores keep in their caches."""
 HOMOGENEOUS = {"sqdist": 2, "dot": 2, "l1": 1, "min_sum": 1, "chi2": 1, "mismatches": 0}
 """The degree of each pairing: if the columns are divided by ℓ, the pairing is divided by ℓ^degree."""
 
@@ -42,7 +53,7 @@ def tunable_parameters(kernel: Kernel) -> dict[str, float]:
     >>> tunable_parameters(Matern(nu=1.5))  # another ν has another formula
     {'length_scale': 1.0}
     """
-    candidates = _numbers(kernel)
+    candidates = positive_parameters(kernel)
     good = {}
     for name, value in candidates.items():
         try:
@@ -53,12 +64,12 @@ def tunable_parameters(kernel: Kernel) -> dict[str, float]:
     return good
 
 
-def _numbers(kernel: Kernel, before: str = "") -> dict[str, float]:
-    """All parameters that are positive, finite floats."""
+def positive_parameters(kernel: Kernel, before: str = "") -> dict[str, float]:
+    """All parameters that are positive, finite floats, whether or not the formula can be traced."""
     found: dict[str, float] = {}
     for name, value in kernel._params().items():
         if isinstance(value, Kernel):
-            found |= _numbers(value, f"{before}{name}__")
+            found |= positive_parameters(value, f"{before}{name}__")
         elif isinstance(value, float) and 0 < value < np.inf:
             found[before + name] = value
         elif name == "scales" and isinstance(value, tuple):
@@ -155,7 +166,7 @@ def leaf_adjoints(expression: Expression, values: dict[Expression, Any], G: Any)
 
 @dataclass(frozen=True, eq=False)
 class ParametricKernel:
-    """K(θ) of some rows with themselves, and Σᵢⱼ Gᵢⱼ ∂Kᵢⱼ/∂log θ for any G, at any θ.
+    """The kernel at any parameters θ, and Σᵢⱼ Gᵢⱼ ∂k(xᵢ, xⱼ)/∂log θ for any symmetric G.
 
     Parameters
     ----------
@@ -173,9 +184,9 @@ class ParametricKernel:
     --------
     >>> from mercer.kernels import Gaussian
     >>> own = ParametricKernel(Gaussian(gamma=0.5), ("gamma",))
-    >>> K, back = own.at(np.array([0.5]), np.array([[0.0], [1.0]]))
-    >>> back(np.array([[0.0, 1.0], [0.0, 0.0]])), -0.5 * np.exp(-0.5)  # ∂K₀₁/∂log γ
-    (array([-0.30326533]), np.float64(-0.3032653298563167))
+    >>> G = np.array([[0.0, 0.5], [0.5, 0.0]])
+    >>> own.contracted(np.array([0.5]), np.array([[0.0], [1.0]]), lambda rows, columns: G[rows, columns])  # ∂K₀₁/∂log γ
+    array([-0.30326533])
     """
 
     kernel: Kernel
@@ -193,27 +204,48 @@ class ParametricKernel:
     @property
     def values(self) -> Floats:
         """The values of θ in `kernel`."""
-        known = _numbers(self.kernel)
+        known = positive_parameters(self.kernel)
         return np.array([known[name] for name in self.names])
 
     def kernel_at(self, theta: Floats) -> Kernel:
         """The kernel with these values of θ."""
         given = dict(zip(self.names, map(float, theta), strict=True))
-        return _with_numbers(self.kernel, given)
+        return with_parameters(self.kernel, given)
 
-    def at(self, theta: Floats, X: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
-        """K(θ), and the function G ↦ Σᵢⱼ Gᵢⱼ ∂Kᵢⱼ/∂log θ, which returns an entry for each parameter."""
+    def contracted(self, theta: Floats, X: Floats, G: Callable[[slice, slice], Floats]) -> Floats:
+        """Σᵢⱼ Gᵢⱼ ∂Kᵢⱼ/∂log θ for a symmetric G, an entry for each parameter, by tiles that stay in the cache.
+
+        `G(rows, columns)` gives a block of G on or below the diagonal, and for rows = columns both of its triangles.
+        """
         given = dict(zip(self.names, map(float, theta), strict=True))
-        tape = _Tape(self.__dict__["_expression"], X, given)
-        K = np.array(np.broadcast_to(tape.value, (len(X), len(X))), np.float64)
-        return K, lambda G: tape.back(G, self.names)
+        expression, n = self.__dict__["_expression"], len(X)
+        edges = [slice(i, min(i + TILE, n)) for i in range(0, n, TILE)]
+
+        def one(pair: tuple[int, int]) -> Floats:
+            i, j = pair
+            rows = X[edges[i]]
+            tape = _Tape(expression, rows, rows if i == j else X[edges[j]], given)
+            return (1 if i == j else 2) * tape.back(G(edges[i], edges[j]), self.names)
+
+        pairs = [(i, j) for i in range(len(edges)) for j in range(i + 1)]
+        threads = min(engine().threads(), len(pairs))
+        if threads <= 1:
+            return np.asarray(sum(map(one, pairs)), np.float64)
+        with ThreadPoolExecutor(threads) as pool, one_blas_thread():
+            return np.asarray(sum(pool.map(one, pairs)), np.float64)
 
 
-def _with_numbers(kernel: Kernel, given: dict[str, float], before: str = "") -> Kernel:
+def with_parameters(kernel: Kernel, given: dict[str, float], before: str = "") -> Kernel:
+    """The kernel with the parameters of these names replaced.
+
+    >>> from mercer.kernels import Gaussian
+    >>> with_parameters(2.0 * Gaussian(0.5).with_length_scales([1.0, 3.0]), {"kernel__scales[1]": 4.0})
+    2.0 * Gaussian(gamma=0.5).with_length_scales([1.0, 4.0])
+    """
     changes: dict[str, Any] = {}
     for name, value in kernel._params().items():
         if isinstance(value, Kernel):
-            changes[name] = _with_numbers(value, given, f"{before}{name}__")
+            changes[name] = with_parameters(value, given, f"{before}{name}__")
         elif before + name in given:
             changes[name] = given[before + name]
         elif name == "scales" and isinstance(value, tuple):
@@ -224,11 +256,11 @@ def _with_numbers(kernel: Kernel, given: dict[str, float], before: str = "") -> 
 class _Tape:
     """The values of all nodes of an expression on arrays, stored for the reverse sweep."""
 
-    def __init__(self, expression: Expression, X: Floats, given: dict[str, float]) -> None:
-        self.expression, self.X, self.given = expression, X, given
-        self.pairs: dict[Any, ArrayPair] = {(): ArrayPair(X, X)}
+    def __init__(self, expression: Expression, X: Floats, Z: Floats, given: dict[str, float]) -> None:
+        self.expression, self.shape, self.given = expression, (len(X), len(Z)), given
+        self.pairs: dict[Any, ArrayPair] = {(): ArrayPair(X, Z)}
         self.values: dict[Expression, Any] = {}
-        self.value = evaluate(expression, self._leaf, self.values)
+        evaluate(expression, self._leaf, self.values)
 
     def _leaf(self, leaf: Expression) -> Any:
         if leaf.op == "param":
@@ -264,7 +296,7 @@ class _Tape:
         places = [i for i, v in enumerate(views) if isinstance(v, LengthScales)]
         if not any(isinstance(s, Expression) for i in places for s in views[i].scales):
             return
-        shares = -HOMOGENEOUS[kind] * _shares(kind, leaf.op, self._pair(views).X, G)
+        shares = -HOMOGENEOUS[kind] * _shares(kind, leaf.op, self._pair(views), G)
         for i in places:
             columns = np.arange(len(views[i].scales))
             for view in views[i + 1 :]:
@@ -275,18 +307,21 @@ class _Tape:
                     totals[scale.value] += float(share)
 
 
-def _shares(kind: str, op: str, V: Floats, G: Any) -> Floats:
-    """Σᵢⱼ Gᵢⱼ p(vᵢ, vⱼ) for each column v of V, with p the pairing of that column alone."""
+def _shares(kind: str, op: str, pair: ArrayPair, G: Any) -> Floats:
+    """Σᵢⱼ Gᵢⱼ p(vᵢ, wⱼ) for each column of the rows V and W, with p the pairing of that column alone."""
+    V, W = pair.X, pair.Z
     if op != "pairing":
+        V = V if op == "self_x" else W
         g = np.broadcast_to(np.asarray(G, np.float64).reshape(-1), len(V))
         return np.asarray(g @ V**2 if kind == "dot" else g @ V if kind == "min_sum" else np.zeros(V.shape[1]))
-    G = np.broadcast_to(G, (len(V), len(V)))
+    G = np.broadcast_to(G, (len(V), len(W)))
     if kind == "dot":
-        return np.asarray(np.sum(V * (G @ V), axis=0))
+        return np.asarray(np.sum(V * (G @ W), axis=0))
     if kind == "sqdist":
-        V = V - V.mean(axis=0)
-        return np.asarray((G.sum(axis=0) + G.sum(axis=1)) @ V**2 - 2 * np.sum(V * (G @ V), axis=0))
-    return np.array([np.sum(G * getattr(ArrayPair(one, one), kind)) for one in V.T[:, :, None]])
+        V, W = V - V.mean(axis=0), W - V.mean(axis=0)
+        return np.asarray(G.sum(axis=1) @ V**2 + G.sum(axis=0) @ W**2 - 2 * np.sum(V * (G @ W), axis=0))
+    columns = zip(V.T[:, :, None], W.T[:, :, None], strict=True)
+    return np.array([np.sum(G * getattr(ArrayPair(v, w), kind)) for v, w in columns])
 
 
 def _summed(part: Any, like: Any) -> Any:

@@ -10,21 +10,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import lapack
-from scipy.optimize import minimize
 
 from mercer.engine.backend import spare_threads
 from mercer.errors import InvalidInput, message
-from mercer.events import SolverStep, StageDone, emit
+from mercer.events import StageDone, emit
 from mercer.factorizations.cholesky import CholeskyFactor
 from mercer.kernels import Kernel, Scaled, as_kernel
-from mercer.kernels.derivatives import ParametricKernel, tunable_parameters
 from mercer.points import as_rows, as_seed, available_memory, require, vectors_of
+from mercer.select.ascent import Ascent, bounds_of
+from mercer.select.covariance import Covariance, free_parameters
 
-__all__ = ["MarginalLikelihood", "log_marginal_likelihood", "maximise_marginal_likelihood"]
+__all__ = [
+    "NOISE",
+    "ExactLikelihood",
+    "MarginalLikelihood",
+    "log_marginal_likelihood",
+    "maximise_marginal_likelihood",
+    "prepared",
+]
 
 Floats = NDArray[np.float64]
 WHO = "maximise_marginal_likelihood"
 NOISE = "noise"
+LOG_TWO_PI = float(np.log(2 * np.pi))
+COARSE = 1000
+"""Rows from which on a start is improved on a quarter of the rows first, at a 64th of the cost. For 2000 rows in five
+columns the evaluations with all rows fell from 19 to 9."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,15 +120,16 @@ def log_marginal_likelihood(
     """
     rows, targets = _checked(X, y)
     own = as_kernel(kernel).resolve(rows)
-    chosen = tuple(tunable_parameters(own)) if names is None else tuple(names)
-    parametric = ParametricKernel(own, chosen)
     if not (np.isfinite(noise) and noise > 0):
         raise InvalidInput(message("log_marginal_likelihood", f"noise={noise!r}", "give a positive number"))
-    found = _likelihood(parametric, rows, targets, np.append(parametric.values, noise))
+    chosen = set(free_parameters(own)) if names is None else set(names)
+    covariance = Covariance.of("log_marginal_likelihood", own, rows, set(free_parameters(own)) ^ chosen)
+    likelihood = ExactLikelihood(covariance, targets)
+    found = likelihood(np.append(covariance.values, noise))
     if found is None:
         given = f"K + {noise:.3g} I, which is not positive definite"
         raise InvalidInput(message("log_marginal_likelihood", given, "give a larger noise"))
-    return float(found[0]), dict(zip((*chosen, NOISE), map(float, found[1]), strict=True))
+    return float(found[0]), dict(zip(likelihood.names, map(float, found[1]), strict=True))
 
 
 @spare_threads()
@@ -199,105 +211,104 @@ def maximise_marginal_likelihood(
     spread = float(np.mean(targets.var(axis=0)))
     if not spread > 0:
         raise InvalidInput(message(WHO, "targets that are all the same", "give targets that vary"))
-    own = _prepared(as_kernel(kernel).resolve(rows), rows.shape[1], spread, per_column, amplitude)
-    held = set(fixed) | _redundant(own, per_column)
-    known = tunable_parameters(own)
-    _refuse_unknown(own, held - {NOISE}, known)
-    problem = ParametricKernel(own, tuple(name for name in known if name not in held))
-    first = np.append(problem.values, 0.1 * spread if noise is None else noise)
-    ascent = _Ascent(problem, rows, targets - targets.mean(axis=0), first, bounds, max_steps, NOISE in held)
-    rng = np.random.default_rng(seed)
-    starts = [np.zeros(len(first)), *(rng.uniform(-1, 1, len(first)) * np.log(10) for _ in range(restarts))]
-    ends = [ascent.from_(one) for one in starts]
-    best = min(ends, key=lambda end: end.fun)
+    own, redundant = prepared(as_kernel(kernel).resolve(rows), rows.shape[1], spread, per_column, amplitude)
+    held = set(fixed)
+    covariance = Covariance.of(WHO, own, rows, (held | redundant) - {NOISE})
+    sigma = 0.1 * spread if noise is None else float(noise)
+    varies = NOISE not in held
+    if not covariance.names and not free_parameters(own):
+        given = f"{own!r}, which has no tunable parameter"
+        raise InvalidInput(message(WHO, given, "multiply it by a number, or compare kernels by cross-validation"))
+    likelihood = ExactLikelihood(covariance, targets - targets.mean(axis=0), 0.0 if varies else sigma, varies)
+    first = np.append(covariance.values, sigma) if varies else covariance.values
+    low, high = bounds_of(WHO, likelihood.names, first, bounds)
+    ascent = Ascent(WHO, likelihood.names, first, low, high, restarts, max_steps, seed)
+    found = ascent.run(likelihood, likelihood.coarse(seed))
     emit(StageDone(f"marginal likelihood of {own!r}", perf_counter() - start))
-    return ascent.found(best, tuple(-float(end.fun) for end in ends), own)
-
-
-class _Ascent:
-    """The maximisation of log p over u = log θ/θ₀."""
-
-    def __init__(
-        self,
-        problem: ParametricKernel,
-        X: Floats,
-        Y: Floats,
-        first: Floats,
-        bounds: tuple[float, float],
-        max_steps: int,
-        hold_noise: bool,
-    ) -> None:
-        self.problem, self.X, self.Y, self.first = problem, X, Y, first
-        self.max_steps, self.hold_noise, self.evaluations = max_steps, hold_noise, 0
-        if not 0 < bounds[0] <= 1 <= bounds[1]:
-            raise InvalidInput(message(WHO, f"bounds={bounds!r}", "give (a, b) with 0 < a ≤ 1 ≤ b"))
-        self.low, self.high = float(np.log(bounds[0])), float(np.log(bounds[1]))
-
-    def value(self, u: Floats) -> tuple[float, Floats]:
-        """−log p and its gradient; 1e25 if the matrix is not positive definite."""
-        self.evaluations += 1
-        found = _likelihood(self.problem, self.X, self.Y, self.first * np.exp(u))
-        if found is None:
-            return 1e25, np.zeros(len(u))
-        gradient = -found[1]
-        if self.hold_noise:
-            gradient[-1] = 0.0
-        emit(SolverStep("L-BFGS-B", self.evaluations, float(np.abs(gradient).max()), 0.0))
-        return -found[0], gradient
-
-    def from_(self, u: Floats) -> Any:
-        bounds = [(self.low, self.high)] * len(u)
-        if self.hold_noise:
-            u, bounds[-1] = np.append(u[:-1], 0.0), (0.0, 0.0)
-        options = {"maxiter": self.max_steps, "gtol": 1e-3, "ftol": 1e-9}
-        u = np.clip(u, self.low, self.high)
-        return minimize(self.value, u, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-
-    def found(self, best: Any, starts: tuple[float, ...], kernel: Kernel) -> MarginalLikelihood:
-        if not best.fun < 1e25:
-            given = f"{kernel!r}, whose matrix was not positive definite for any parameters that were tried"
-            raise InvalidInput(message(WHO, given, "give a larger initial noise"))
-        names, theta = (*self.problem.names, NOISE), self.first * np.exp(best.x)
-        notes = []
-        for name, u, value in zip(names, best.x, theta, strict=True):
-            if name == NOISE and self.hold_noise:
-                continue
-            if u <= self.low + 1e-6 or u >= self.high - 1e-6:
-                side = "lower" if u < 0 else "upper"
-                notes.append(f"{name} = {value:.3g} is at its {side} bound")
-        if best.status == 1:
-            notes.append(f"stopped after {self.max_steps} steps: more steps may find better parameters")
-        gradient = dict(zip(names, (-best.jac).tolist(), strict=True))
-        return MarginalLikelihood(
-            kernel=self.problem.kernel_at(theta[:-1]),
-            noise=float(theta[-1]),
-            value=-float(best.fun),
-            gradient=gradient,
-            starts=starts,
-            evaluations=self.evaluations,
-            sample_size=len(self.X),
-            notes=tuple(notes),
-        )
+    theta, at = likelihood.parted(found.theta)
+    return MarginalLikelihood(
+        kernel=covariance.kernel_at(theta),
+        noise=at if varies else sigma,
+        value=found.value,
+        gradient=dict(zip(likelihood.names, found.gradient.tolist(), strict=True)),
+        starts=found.ends,
+        evaluations=found.evaluations,
+        sample_size=len(rows),
+        notes=found.notes,
+    )
 
 
 # ---- the mathematics ------------------------------------------------------------------------------------------------
 
 
-def _likelihood(problem: ParametricKernel, X: Floats, Y: Floats, theta: Floats) -> tuple[float, Floats] | None:
-    """log p and its gradient in log θ, with the noise last; None if the matrix is not positive definite."""
-    noise, (n, targets) = float(theta[-1]), Y.shape
-    K, back = problem.at(theta[:-1], X)
-    factor = CholeskyFactor.of(np.ascontiguousarray(K), noise) if np.isfinite(K).all() else None
-    if factor is None:
-        return None
-    A = factor.solve(Y)
-    value = -0.5 * (float(np.sum(Y * A)) + targets * (factor.log_determinant + n * np.log(2 * np.pi)))
-    inverse, _ = lapack.dpotri(factor.buffer.T, lower=True, overwrite_c=True)
-    lower = np.tril(inverse)
-    G = A @ A.T
-    G -= targets * (lower + np.tril(lower, -1).T)
-    G *= 0.5
-    return value, np.append(back(G), noise * np.trace(G))
+@dataclass(frozen=True, eq=False)
+class ExactLikelihood:
+    r"""θ ↦ log p(Y), summed over the columns, and its gradient in log θ, with C = K(θ) + diag(variances) + σ²I.
+
+    θ are the parameters of the kernel, and σ² last if there is `noise`. One Cholesky factor gives all, and the inverse
+    takes its memory: 8n² bytes.
+
+    Parameters
+    ----------
+    covariance : Covariance
+    Y : array of shape (n, targets)
+    variances : float or array of shape (n,)
+        Known variances of the rows' noise.
+    noise : bool
+        Whether σ² is a parameter.
+    """
+
+    covariance: Covariance
+    Y: Floats
+    variances: Any = 0.0
+    noise: bool = True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the parameters θ."""
+        return (*self.covariance.names, NOISE) if self.noise else self.covariance.names
+
+    def parted(self, theta: Floats) -> tuple[Floats, float]:
+        """The kernel's parameters, and σ²."""
+        return (theta[:-1], float(theta[-1])) if self.noise else (theta, 0.0)
+
+    def coarse(self, seed: int) -> ExactLikelihood | None:
+        """The likelihood of a quarter of the rows, drawn at random; None if there are so few that it saves nothing."""
+        n = len(self.Y)
+        if n < COARSE or self.covariance.kernel.space.numbered:
+            return None
+        some = np.sort(np.random.default_rng(seed).choice(n, n // 4, replace=False))
+        variances = self.variances if np.ndim(self.variances) == 0 else self.variances[some]
+        return ExactLikelihood(self.covariance.taken(some), self.Y[some], variances, self.noise)
+
+    def __call__(self, theta: Floats, gradient: bool = True) -> tuple[float, Floats] | None:
+        """log p and its gradient, empty unless asked for; None if C is not positive definite, or not defined."""
+        (n, targets), (own, noise) = self.Y.shape, self.parted(theta)
+        try:
+            factor = CholeskyFactor.of(self.covariance.operator(own).fill(np.empty((n, n))), self.variances + noise)
+        except InvalidInput:  # a parameter out of the kernel's range, or a value beyond float64's
+            return None
+        if factor is None:
+            return None
+        A = factor.solve(self.Y)
+        value = -0.5 * (float(np.sum(self.Y * A)) + targets * (factor.log_determinant + n * LOG_TWO_PI))
+        if not gradient:
+            return value, np.empty(0)
+        with spare_threads():
+            inverse, _ = lapack.dpotri(factor.buffer.T, lower=True, overwrite_c=True)
+
+        def weights(rows: slice, columns: slice) -> Floats:
+            """½ (AAᵀ − targets · C⁻¹), of which LAPACK has the lower triangle."""
+            block = inverse[rows, columns]
+            if rows == columns:
+                block = np.tril(block) + np.tril(block, -1).T
+            return 0.5 * (A[rows] @ A[columns].T - targets * block)
+
+        slopes = self.covariance.contracted(own, weights)
+        if not self.noise:
+            return value, slopes
+        trace = 0.5 * float(np.sum(A * A) - targets * np.trace(inverse))
+        return value, np.append(slopes, noise * trace)
 
 
 # ---- checks and preparation of the input ----------------------------------------------------------------------------
@@ -315,30 +326,22 @@ def _checked(X: Any, y: ArrayLike, sample: int | None = None, seed: int = 0) -> 
         chosen = np.sort(np.random.default_rng(seed).choice(n, sample, replace=False))
         rows, targets = rows[chosen], targets[chosen]
     m = len(targets)
-    require(12 * 8 * m * m, max(available_memory() // 2, 1), f"marginal likelihood of {m} rows", "set sample= lower")
+    require(3 * 8 * m * m, max(available_memory() // 2, 1), f"marginal likelihood of {m} rows", "set sample= lower")
     return np.ascontiguousarray(vectors_of(rows).dense(), np.float64), targets
 
 
-def _prepared(kernel: Kernel, d: int, spread: float, per_column: bool, amplitude: bool) -> Kernel:
+def prepared(kernel: Kernel, d: int, spread: float, per_column: bool, amplitude: bool) -> tuple[Kernel, set[str]]:
+    """The kernel with a length-scale for each of d columns, and an amplitude, and the names that these make redundant.
+
+    >>> from mercer.kernels import Gaussian
+    >>> prepared(Gaussian(gamma=0.5), 2, 3.0, True, True)
+    (3.0 * Gaussian(gamma=0.5).with_length_scales([1.0, 1.0]), {'kernel__kernel__gamma'})
+    """
+    inner: Any = kernel.kernel if isinstance(kernel, Scaled) else kernel
+    scale = kernel.scale if isinstance(kernel, Scaled) else spread if amplitude else None
+    redundant = set()
     if per_column:
-        kernel = kernel.with_length_scales([1.0] * d)
-    return Scaled(spread, kernel) if amplitude and not isinstance(kernel, Scaled) else kernel
-
-
-def _redundant(kernel: Kernel, per_column: bool) -> set[str]:
-    """The name of the bandwidth, which is redundant next to the length-scales of all columns."""
-    if not per_column:
-        return set()
-    before = "kernel__" if isinstance(kernel, Scaled) else ""
-    inner: Any = kernel.get_params(deep=False)["kernel"]
-    inner = inner.get_params(deep=False)["kernel"] if before else inner
-    return {f"{before}kernel__{inner.rule_parameter}"} & set(tunable_parameters(kernel))
-
-
-def _refuse_unknown(kernel: Kernel, held: set[str], known: dict[str, float]) -> None:
-    if not known:
-        given = f"{kernel!r}, which has no tunable parameter"
-        raise InvalidInput(message(WHO, given, "multiply it by a number, or compare kernels by cross-validation"))
-    unknown = sorted(held - set(known))
-    if unknown:
-        raise InvalidInput(message(WHO, f"no parameter {unknown[0]!r}", f"choose from {', '.join(known)}, noise"))
+        redundant = {f"{'kernel__' * (scale is not None)}kernel__{inner.rule_parameter}"}
+        inner = inner.with_length_scales([1.0] * d)
+    kernel = inner if scale is None else Scaled(scale, inner)
+    return kernel, redundant & set(free_parameters(kernel))

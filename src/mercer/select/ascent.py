@@ -1,0 +1,168 @@
+"""The maximum of a log-likelihood over positive parameters within bounds, by L-BFGS-B in their logarithms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from mercer.errors import InvalidInput, message
+from mercer.events import SolverStep, emit
+
+__all__ = ["Ascended", "Ascent", "LogLikelihood", "bounds_of"]
+
+Floats = NDArray[np.float64]
+LogLikelihood = Callable[[Floats], tuple[float, Floats] | None]
+"""θ ↦ (log p, ∂ log p/∂ log θ), or None if the model has no likelihood at θ."""
+
+NONE = 1e25
+"""−log p of parameters without a likelihood."""
+SPREAD = np.log(10.0)
+"""Further starts are drawn within a factor of 10 of the first."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ascended:
+    """The best end of all starts.
+
+    Attributes
+    ----------
+    theta, gradient : arrays of shape (parameters,)
+        θ, and ∂ log p/∂ log θ there.
+    value : float
+        log p.
+    ends : tuple of float
+        log p at the end of each start.
+    evaluations : int
+    notes : tuple of str
+        Parameters that ended at a bound, and a step limit that came first.
+    """
+
+    theta: Floats
+    gradient: Floats
+    value: float
+    ends: tuple[float, ...]
+    evaluations: int
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Ascent:
+    """The search for max log p(θ), low ≤ θ ≤ high.
+
+    Parameters
+    ----------
+    who : str
+        The caller, for messages.
+    names : tuple of str
+    first, low, high : arrays of shape (parameters,)
+        The first start, and the bounds.
+    restarts : int
+        Number of further starts.
+    max_steps : int
+        Most steps of each start.
+    seed : int
+        Of the further starts.
+
+    Examples
+    --------
+    >>> ascent = Ascent("example", ("a",), np.array([1.0]), np.array([0.1]), np.array([10.0]))
+    >>> found = ascent.run(lambda theta: (-float(np.log(theta[0] / 3) ** 2), -2 * np.log(theta / 3)))
+    >>> found.theta.round(4), found.notes
+    (array([3.]), ())
+    """
+
+    who: str
+    names: tuple[str, ...]
+    first: Floats
+    low: Floats
+    high: Floats
+    restarts: int = 0
+    max_steps: int = 100
+    seed: int = 0
+
+    def run(self, likelihood: LogLikelihood, coarse: LogLikelihood | None = None) -> Ascended:
+        """The best end of all starts.
+
+        With a `coarse` likelihood, of some of the rows, each start is first improved by it. The improved start is taken
+        if it is better than the first one by the likelihood itself.
+        """
+        rng, count = np.random.default_rng(self.seed), 0
+        starts = [
+            self.first,
+            *(self.first * np.exp(rng.uniform(-SPREAD, SPREAD, len(self.first))) for _ in range(self.restarts)),
+        ]
+
+        def loss(u: Floats, of: LogLikelihood) -> tuple[float, Floats]:
+            found = of(np.exp(u))
+            if found is None or not np.isfinite(found[0]):
+                return NONE, np.zeros(len(u))
+            return -found[0], -found[1]
+
+        def counted(u: Floats) -> tuple[float, Floats]:
+            nonlocal count
+            count += 1
+            value, gradient = loss(u, likelihood)
+            emit(SolverStep("L-BFGS-B", count, float(np.abs(gradient).max(initial=0.0)), 0.0))
+            return value, gradient
+
+        ends = []
+        for start in starts:
+            u = np.log(np.clip(start, self.low, self.high))
+            if coarse is not None:
+                better = self._descended(lambda u: loss(u, coarse), u).x
+                u = better if counted(better)[0] <= counted(u)[0] else u
+            ends.append(self._descended(counted, u))
+        return self._best(ends, count)
+
+    def _descended(self, loss: Callable[[Floats], tuple[float, Floats]], u: Floats) -> Any:
+        options = {"maxiter": self.max_steps, "gtol": 1e-3, "ftol": 1e-9}
+        bounds = list(zip(np.log(self.low), np.log(self.high), strict=True))
+        return minimize(loss, u, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+
+    def _best(self, ends: list[Any], count: int) -> Ascended:
+        best = min(ends, key=lambda end: end.fun)
+        if not best.fun < NONE:
+            given = "a kernel matrix that was not positive definite for any parameters that were tried"
+            raise InvalidInput(message(self.who, given, "give a larger initial noise"))
+        theta, notes = np.exp(best.x), []
+        for name, u, value, low, high in zip(self.names, best.x, theta, self.low, self.high, strict=True):
+            at = "lower" if u <= np.log(low) + 1e-6 else "upper" if u >= np.log(high) - 1e-6 else ""
+            if at:
+                notes.append(f"{name} = {value:.3g} is at its {at} bound")
+        if best.status == 1:
+            notes.append(f"stopped after {self.max_steps} steps: more steps may find better parameters")
+        ended = tuple(-float(end.fun) for end in ends)
+        return Ascended(theta, -np.asarray(best.jac), -float(best.fun), ended, count, tuple(notes))
+
+
+def bounds_of(
+    who: str, names: tuple[str, ...], first: Floats, given: tuple[float, float] | Mapping[str, tuple[float, float]]
+) -> tuple[Floats, Floats]:
+    """The bounds of all parameters: a pair (a, b) of multiples of their first values, or by name a pair of values.
+
+    >>> bounds_of("example", ("a", "b"), np.array([1.0, 5.0]), {"b": (2.0, 7.0)})
+    (array([1.e-05, 2.e+00]), array([1.e+05, 7.e+00]))
+    """
+    by_name = given if isinstance(given, Mapping) else {}
+    strange = sorted(set(by_name) - set(names))
+    if strange:
+        do = f"the parameters that vary are {', '.join(names)}" if names else "no parameter varies"
+        raise InvalidInput(message(who, f"bounds of {strange[0]!r}", do))
+    factors = (1e-5, 1e5) if isinstance(given, Mapping) else given
+    if np.shape(factors) != (2,) or not 0 < factors[0] <= 1 <= factors[1] < np.inf:
+        given_text = f"bounds={given!r}"
+        raise InvalidInput(message(who, given_text, "give (a, b) with 0 < a ≤ 1 ≤ b, or a dict of pairs by name"))
+    low, high = first * factors[0], first * factors[1]
+    for place, name in enumerate(names):
+        pair = by_name.get(name)
+        if pair is None:
+            continue
+        if np.shape(pair) != (2,) or not 0 < pair[0] <= pair[1] < np.inf:
+            raise InvalidInput(message(who, f"bounds of {name!r}: {pair!r}", "give (low, high) with 0 < low ≤ high"))
+        low[place], high[place] = pair
+    return low, high

@@ -1,0 +1,120 @@
+"""The matrix of a kernel with free parameters on some rows, and what its derivatives in them add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import InvalidInput, message
+from mercer.gram import KernelOperator
+from mercer.kernels import Kernel
+from mercer.kernels.base import trace_or_none
+from mercer.kernels.derivatives import ParametricKernel, positive_parameters, tunable_parameters, with_parameters
+from mercer.points import points_of, vectors_of
+
+__all__ = ["Covariance", "free_parameters"]
+
+Floats = NDArray[np.float64]
+STEP = 1e-4
+"""Of central differences in log θ: their error is near STEP² of the derivative, and rounding's 1e-13/STEP."""
+ROWS = 1024
+"""Rows of a block of differences."""
+
+
+def free_parameters(kernel: Kernel) -> dict[str, float]:
+    """The positive parameters in which the matrix can be differentiated: of the formula, or by differences if there
+    is none.
+
+    >>> from mercer.kernels import Subsequence
+    >>> free_parameters(2.0 * Subsequence(length=2, decay=0.5))
+    {'scale': 2.0, 'kernel__decay': 0.5}
+    """
+    return tunable_parameters(kernel) if trace_or_none(kernel) is not None else positive_parameters(kernel)
+
+
+@dataclass(frozen=True, eq=False)
+class Covariance:
+    """K(θ) of the rows X, and Σᵢⱼ Gᵢⱼ ∂Kᵢⱼ/∂log θ.
+
+    The derivatives are those of the traced formula, in one backward sweep for all parameters. If the kernel has no such
+    formula, or the rows are not dense, they are central differences.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Without parameters that depend on data.
+    names : tuple of str
+        The parameters θ, of those of `free_parameters`.
+    X : rows of the kernel's space, checked
+    """
+
+    kernel: Kernel
+    names: tuple[str, ...]
+    X: Any
+
+    @classmethod
+    def of(cls, who: str, kernel: Kernel, X: Any, fixed: Iterable[str] = ()) -> Covariance:
+        """With all parameters of the kernel but the `fixed` ones, which may also name what is no kernel's parameter."""
+        known = free_parameters(kernel)
+        held = set(fixed)
+        unknown = sorted(held - set(known))
+        if unknown:
+            do = f"choose from {', '.join((*known, 'noise'))}"
+            raise InvalidInput(message(who, f"no parameter {unknown[0]!r}", do))
+        return cls(kernel, tuple(name for name in known if name not in held), X)
+
+    @cached_property
+    def values(self) -> Floats:
+        """The values of θ in `kernel`."""
+        known = positive_parameters(self.kernel)
+        return np.array([known[name] for name in self.names])
+
+    def taken(self, index: NDArray[np.intp]) -> Covariance:
+        """The same on some of the rows."""
+        return Covariance(self.kernel, self.names, points_of(self.X).take(index).rows)
+
+    def kernel_at(self, theta: Floats) -> Kernel:
+        """The kernel with these values of θ."""
+        return with_parameters(self.kernel, dict(zip(self.names, map(float, theta), strict=True)))
+
+    def operator(self, theta: Floats) -> KernelOperator:
+        """K(θ), with entries in float64."""
+        return KernelOperator(self.kernel_at(theta), self.X, dtype=np.float64)
+
+    def contracted(self, theta: Floats, G: Callable[[slice, slice], Floats]) -> Floats:
+        """Σᵢⱼ Gᵢⱼ ∂Kᵢⱼ/∂log θ for a symmetric G, whose blocks on and below the diagonal `G(rows, columns)` gives."""
+        if not self.names:
+            return np.empty(0)
+        if self._rows is not None:
+            return self._parametric.contracted(theta, self._rows, G)
+        found, n = np.empty(len(self.names)), len(points_of(self.X))
+        for place in range(len(self.names)):
+            move = np.exp(STEP * (np.arange(len(self.names)) == place))
+            up, down = self.operator(theta * move), self.operator(theta / move)
+            total = 0.0
+            for start in range(0, n, ROWS):
+                rows = slice(start, min(start + ROWS, n))
+                own = np.arange(rows.start, rows.stop)
+                change = up.rows(own) - down.rows(own)
+                total += float(np.sum(G(rows, rows) * change[:, rows]))
+                if start:
+                    total += 2 * float(np.sum(G(rows, slice(0, start)) * change[:, :start]))
+            found[place] = total / (2 * STEP)
+        return found
+
+    @cached_property
+    def _parametric(self) -> ParametricKernel:
+        return ParametricKernel(self.kernel, self.names)
+
+    @cached_property
+    def _rows(self) -> Floats | None:
+        """The rows in float64, if the derivatives are those of the formula."""
+        points = points_of(self.X)
+        if points.sparse or not self.kernel.space.vectors or trace_or_none(self.kernel) is None:
+            return None
+        return np.ascontiguousarray(vectors_of(self.X).dense(), np.float64)
