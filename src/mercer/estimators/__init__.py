@@ -1,12 +1,25 @@
 """One textbook chapter per file: an estimator states its problem and never iterates."""
 
-from mercer.estimators import clustering, correlation, descent, discriminant, features, online, pca, ridge, search, svm
+from mercer.estimators import (
+    clustering,
+    correlation,
+    descent,
+    discriminant,
+    features,
+    gp,
+    online,
+    pca,
+    ridge,
+    search,
+    svm,
+)
 from mercer.estimators.clustering import *
 from mercer.estimators.correlation import *
 from mercer.estimators.descent import *
 from mercer.estimators.discriminant import *
 from mercer.estimators.explain import Explanation, explain, position_weights
 from mercer.estimators.features import *
+from mercer.estimators.gp import *
 from mercer.estimators.logistic import KernelLogisticRegression
 from mercer.estimators.online import *
 from mercer.estimators.pca import *
@@ -21,6 +34,7 @@ __all__ += correlation.__all__
 __all__ += descent.__all__
 __all__ += discriminant.__all__
 __all__ += features.__all__
+__all__ += gp.__all__
 __all__ += online.__all__
 __all__ += pca.__all__
 __all__ += ridge.__all__

@@ -16,17 +16,17 @@ from mercer.errors import InvalidInput, message
 from mercer.events import StageDone, emit
 from mercer.factorizations.cholesky import CholeskyFactor
 from mercer.kernels import Kernel, Scaled, as_kernel
-from mercer.points import as_rows, as_seed, available_memory, require, vectors_of
-from mercer.select.ascent import Ascent, bounds_of
+from mercer.points import as_rows, as_seed, available_memory, points_of, require, vectors_of
+from mercer.select.ascent import Ascended, Ascent, bounds_of
 from mercer.select.covariance import Covariance, free_parameters
 
 __all__ = [
     "NOISE",
     "ExactLikelihood",
     "MarginalLikelihood",
+    "likelihood_of",
     "log_marginal_likelihood",
     "maximise_marginal_likelihood",
-    "prepared",
 ]
 
 Floats = NDArray[np.float64]
@@ -208,32 +208,31 @@ def maximise_marginal_likelihood(
     seed = as_seed(random_state, "maximise_marginal_likelihood")
     start = perf_counter()
     rows, targets = _checked(X, y, sample, seed)
-    spread = float(np.mean(targets.var(axis=0)))
-    if not spread > 0:
+    Z = targets - targets.mean(axis=0)
+    if not np.any(Z):
         raise InvalidInput(message(WHO, "targets that are all the same", "give targets that vary"))
-    own, redundant = prepared(as_kernel(kernel).resolve(rows), rows.shape[1], spread, per_column, amplitude)
-    held = set(fixed)
-    covariance = Covariance.of(WHO, own, rows, (held | redundant) - {NOISE})
-    sigma = 0.1 * spread if noise is None else float(noise)
-    varies = NOISE not in held
-    if not covariance.names and not free_parameters(own):
+    own = as_kernel(kernel).resolve(rows)
+    likelihood, first, sigma = likelihood_of(WHO, own, rows, Z, noise, 0.0, fixed, amplitude, per_column)
+    if not likelihood.covariance.names and not free_parameters(likelihood.covariance.kernel):
         given = f"{own!r}, which has no tunable parameter"
         raise InvalidInput(message(WHO, given, "multiply it by a number, or compare kernels by cross-validation"))
-    likelihood = ExactLikelihood(covariance, targets - targets.mean(axis=0), 0.0 if varies else sigma, varies)
-    first = np.append(covariance.values, sigma) if varies else covariance.values
     low, high = bounds_of(WHO, likelihood.names, first, bounds)
     ascent = Ascent(WHO, likelihood.names, first, low, high, restarts, max_steps, seed)
     found = ascent.run(likelihood, likelihood.coarse(seed))
     emit(StageDone(f"marginal likelihood of {own!r}", perf_counter() - start))
+    return _result(likelihood, sigma, found)
+
+
+def _result(likelihood: ExactLikelihood, sigma: float, found: Ascended) -> MarginalLikelihood:
     theta, at = likelihood.parted(found.theta)
     return MarginalLikelihood(
-        kernel=covariance.kernel_at(theta),
-        noise=at if varies else sigma,
+        kernel=likelihood.covariance.kernel_at(theta),
+        noise=at if likelihood.noise else sigma,
         value=found.value,
         gradient=dict(zip(likelihood.names, found.gradient.tolist(), strict=True)),
         starts=found.ends,
         evaluations=found.evaluations,
-        sample_size=len(rows),
+        sample_size=len(likelihood.Y),
         notes=found.notes,
     )
 
@@ -328,6 +327,30 @@ def _checked(X: Any, y: ArrayLike, sample: int | None = None, seed: int = 0) -> 
     m = len(targets)
     require(3 * 8 * m * m, max(available_memory() // 2, 1), f"marginal likelihood of {m} rows", "set sample= lower")
     return np.ascontiguousarray(vectors_of(rows).dense(), np.float64), targets
+
+
+def likelihood_of(
+    who: str,
+    kernel: Kernel,
+    X: Any,
+    Y: Floats,
+    noise: float | None,
+    variances: Any,
+    fixed: Iterable[str],
+    amplitude: bool,
+    per_column: bool,
+) -> tuple[ExactLikelihood, Floats, float]:
+    """The likelihood of the parameters that vary, their first values, and the first σ², whether or not it varies.
+
+    σ² is at first a tenth of the mean square of Y unless it is given; if it is 0, it does not vary.
+    """
+    spread = float(np.mean(Y**2)) or 1.0
+    own, redundant = prepared(kernel, points_of(X).columns if per_column else 0, spread, per_column, amplitude)
+    sigma, held = 0.1 * spread if noise is None else float(noise), {fixed} if isinstance(fixed, str) else set(fixed)
+    varies = sigma > 0 and NOISE not in held
+    covariance = Covariance.of(who, own, X, (held | redundant) - {NOISE})
+    likelihood = ExactLikelihood(covariance, Y, variances if varies else variances + sigma, varies)
+    return likelihood, np.append(covariance.values, sigma) if varies else covariance.values, sigma
 
 
 def prepared(kernel: Kernel, d: int, spread: float, per_column: bool, amplitude: bool) -> tuple[Kernel, set[str]]:

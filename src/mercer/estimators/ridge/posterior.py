@@ -44,6 +44,8 @@ class Posterior:
         1ᵀG1; infinite without an intercept.
     method : str
         The method taken.
+    unit : float or array of shape (targets,)
+        The unit of the targets, by which deviations are multiplied, and covariances by its square.
 
     References
     ----------
@@ -62,9 +64,10 @@ class Posterior:
     factor: CholeskyFactor | None
     mass: float
     method: str
+    unit: Any = 1.0
 
     @classmethod
-    def of(cls, model: RidgeEstimator, alpha: float) -> Posterior:
+    def of(cls, model: RidgeEstimator, alpha: float, unit: Any = 1.0) -> Posterior:
         """The posterior of a fitted model, for the given λ."""
         model = copy(model)
         if model.restricted_:
@@ -83,23 +86,23 @@ class Posterior:
             if factor is None:
                 given = f"K + λI with λ = {alpha:.3g}, which is not positive definite in float64"
                 raise InvalidInput(message(type(model).__name__, given, model._advice(Status.NOT_POSITIVE_DEFINITE)))
-        found = cls(model, shift, factor, np.inf, method)
+        found = cls(model, shift, factor, np.inf, method, unit)
         if not model.fit_intercept:
             return found
         mass = float(np.sum(found._solve(np.ones((n, 1)))))
-        return cls(model, shift, factor, mass, method)
+        return cls(model, shift, factor, mass, method, unit)
 
-    def std(self, X: Any) -> np.ndarray:
-        """√var(f(x)) of each row; 0 if rounding leaves less."""
+    def std(self, X: Any, noise: float = 0.0) -> np.ndarray:
+        """√var(f(x)) of each row, 0 if rounding leaves less; with `noise`, √(var(f(x)) + noise)."""
         rows, own = self._new(X)
         variance = np.asarray(own.diagonal(), np.float64)
         for block, C, S in self._solved(rows):
             variance[block] -= np.einsum("ij,ji->i", C, S)
             variance[block] += (1 - S.sum(axis=0)) ** 2 / self.mass
-        return np.sqrt(np.maximum(variance, 0.0))
+        return self._in_units(np.sqrt(np.maximum(variance, 0.0) + noise), self.unit)
 
-    def covariance(self, X: Any) -> np.ndarray:
-        """cov(f(x), f(z)) of all pairs of rows, of shape (m, m)."""
+    def covariance(self, X: Any, noise: float = 0.0) -> np.ndarray:
+        """cov(f(x), f(z)) of all pairs of rows, of shape (m, m); with `noise`, of which each row has its own."""
         rows, own = self._new(X)
         m, n = own.shape[0], self._cross(rows).shape[1]
         need, budget = 8 * (2 * m * m + 2 * m * n), parse_memory(self.model.memory)
@@ -111,8 +114,13 @@ class Posterior:
             missed[block] = 1 - S.sum(axis=0)
         covariance += np.outer(missed, missed) / self.mass
         covariance = (covariance + covariance.T) / 2
-        np.einsum("ii->i", covariance)[...] = np.maximum(np.diagonal(covariance), 0.0)
-        return np.asarray(covariance)
+        np.einsum("ii->i", covariance)[...] = np.maximum(np.diagonal(covariance), 0.0) + noise
+        return self._in_units(covariance, np.square(self.unit))
+
+    @staticmethod
+    def _in_units(values: np.ndarray, unit: Any) -> np.ndarray:
+        """Values for each target, of shape (…, targets), or for the only one."""
+        return np.asarray(values * unit if np.ndim(unit) == 0 else np.multiply.outer(values, unit))
 
     def _new(self, X: Any) -> tuple[Any, KernelOperator]:
         """New rows, and their own kernel matrix."""

@@ -1,0 +1,5 @@
+"""Gaussian processes: distributions of functions, given rows and targets."""
+
+from mercer.estimators.gp.regressor import GaussianProcessRegressor
+
+__all__ = ["GaussianProcessRegressor"]

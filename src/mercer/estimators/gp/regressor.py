@@ -1,0 +1,380 @@
+"""Regression by a Gaussian process, with parameters that maximise the marginal likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from numbers import Integral
+from typing import Any, ClassVar, Self
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.errors import InvalidInput, message
+from mercer.estimators.ridge.posterior import LeastSquaresRegressor, Posterior
+from mercer.gram import KernelOperator
+from mercer.points import as_seed
+from mercer.schemas import NON_NEGATIVE, POSITIVE, Array, Schema, Texts
+from mercer.select.ascent import Ascended, Ascent, bounds_of
+from mercer.select.covariance import Covariance
+from mercer.select.marginal import NOISE, ExactLikelihood, likelihood_of
+
+__all__ = ["GaussianProcessRegressor"]
+
+_posteriors: WeakKeyDictionary[Any, tuple[Any, Posterior]] = WeakKeyDictionary()
+"""The posterior of each model, with the coefficients that it belongs to: its factor serves all later calls."""
+
+
+class GaussianProcessRegressor(LeastSquaresRegressor):
+    r"""y = f(x) + ε, f ~ GP(0, k), ε ~ N(0, σ² + αᵢ): f(x) | y ~ N(kₓᵀC⁻¹y, k(x, x) − kₓᵀC⁻¹kₓ), C = K + σ²I + diag α.
+
+    The parameters of the kernel and σ² maximise the log marginal likelihood
+
+        log p(y) = −½ yᵀC⁻¹y − ½ log det C − n/2 log 2π,
+
+    by its exact gradient. Several targets are independent draws of one process: their likelihoods are added.
+
+    Parameters
+    ----------
+    kernel : Kernel, str or callable, default "gaussian"
+        The kernel with the first values of its parameters. A name is the kernel class of that name with its defaults;
+        scikit-learn's names "rbf", "poly", "sigmoid" and "laplacian" have the defaults of its pairwise functions.
+        All positive numbers in which the formula can be differentiated are optimised, your own formula's too; those of
+        a kernel without a formula are differentiated by differences.
+    noise : float or None, default None
+        The first value of σ², which new observations have, too; None is a tenth of the mean of y². With 0 there is no
+        such noise.
+    alpha : float or array of shape (n,), default 0.0
+        αᵢ ≥ 0: known variances of the noise of the training rows, in addition to σ². They are not optimised, and new
+        observations do not have them.
+    optimize : bool, default True
+        False keeps the parameters as they are given.
+    fixed : iterable of str
+        Parameters to keep: names of `parameter_names_`, such as "kernel__gamma" or "noise".
+    bounds : (float, float) or dict, default (1e-5, 1e5)
+        Multiples of the first value for all parameters, or {name: (low, high)} in the parameters' own units.
+    restarts : int, default 0
+        Further starts, drawn within a factor of 10 of the first; the best end is taken.
+    amplitude : bool, default True
+        Multiply the kernel by a number that is optimised, at first the mean of y², if it is not a multiple already.
+    per_column : bool, default False
+        Give each column a length-scale of its own, at first 1: automatic relevance determination.
+    normalize_y : bool, default False
+        Subtract the mean of y and divide by its standard deviation. The prior has mean 0, so do this if y has not.
+        The kernel, σ², α and the likelihood are those of the normalised targets, as in scikit-learn; predictions,
+        deviations and samples are in the units of y.
+    tol, memory
+        As for `KernelRidge`.
+    random_state : int, RandomState or None, default 0
+        Seed for the further starts.
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+        The kernel with the best parameters.
+    noise_ : float
+        σ².
+    parameter_names_ : list of str
+        The parameters that are optimised, "noise" last.
+    theta_ : array of shape (parameters,)
+        log of their best values.
+    log_marginal_likelihood_value_ : float
+        log p(y) there.
+    log_marginal_likelihood_error_ : float
+        Its standard error: 0 if it is exact.
+    dual_coef_ : array of shape (n,) or (n, targets)
+        C⁻¹y in the units of y: the mean of f(x) is Σᵢ dual_coefᵢ k(x, xᵢ) + intercept.
+    intercept_, y_scale_ : float or array of shape (targets,)
+        What was subtracted from y, and what it was divided by; 0 and 1 unless `normalize_y`.
+    alpha_, sample_weight_
+        The mean variance v of the noise of the rows, and v/(σ² + αᵢ), or None if they are equal.
+    X_fit_, y_fit_ : arrays of shape (n, d), (n,) or (n, targets)
+        The training rows and targets.
+    restricted_, report_, compression_loss_
+        As for `KernelRidge`.
+
+    Raises
+    ------
+    InvalidInput
+        For invalid parameters or data, and if C is not positive definite.
+    MemoryExceeded
+        If the plan does not fit the budget.
+
+    References
+    ----------
+    C. E. Rasmussen, C. K. I. Williams (2006). Gaussian Processes for Machine Learning. MIT Press. Chapters 2
+    (Regression) and 5 (Model selection and adaptation of hyperparameters).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import GaussianProcessRegressor
+    >>> X = np.linspace(0, 6, 40).reshape(-1, 1)
+    >>> y = np.sin(X[:, 0]) + 0.1 * np.cos(40 * X[:, 0])
+    >>> model = GaussianProcessRegressor().fit(X, y)
+    >>> mean, deviation = model.predict([[1.5], [30.0]], return_std=True)
+    >>> bool(abs(mean[0] - 1) < 0.1), bool(deviation[0] < 0.1 < deviation[1]), model.parameter_names_
+    (True, True, ['scale', 'kernel__gamma', 'noise'])
+    """
+
+    fitted: ClassVar[Schema] = LeastSquaresRegressor.fitted + Schema(
+        Texts("parameter_names_", shape="parameters"),
+        Array("theta_", "parameters"),
+        Array("noise_", rules=(NON_NEGATIVE,)),
+        Array("y_scale_", "*targets", rules=(POSITIVE,)),
+        Array("y_fit_", "n *targets", optional=True),
+        Array("log_marginal_likelihood_value_"),
+        Array("log_marginal_likelihood_error_", rules=(NON_NEGATIVE,)),
+    )
+    fit_intercept = False
+    indefinite_meaning: ClassVar[str] = "it is no covariance, and the variances may be negative"
+    tuned: ClassVar[str] = ""
+
+    def __init__(
+        self,
+        kernel: Any = "gaussian",
+        *,
+        noise: float | None = None,
+        alpha: Any = 0.0,
+        optimize: bool = True,
+        fixed: Iterable[str] = (),
+        bounds: tuple[float, float] | Mapping[str, tuple[float, float]] = (1e-5, 1e5),
+        restarts: int = 0,
+        amplitude: bool = True,
+        per_column: bool = False,
+        normalize_y: bool = False,
+        tol: float = 1e-10,
+        memory: float | str | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.noise = noise
+        self.alpha = alpha
+        self.optimize = optimize
+        self.fixed = fixed
+        self.bounds = bounds
+        self.restarts = restarts
+        self.amplitude = amplitude
+        self.per_column = per_column
+        self.normalize_y = normalize_y
+        self.tol = tol
+        self.memory = memory
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Maximise the likelihood, and solve for C⁻¹y.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+        y : array-like of shape (n,) or (n, targets)
+        """
+        self._check()
+        X, y = self._validate_both(X, y, multi_output=True, y_numeric=True)
+        self.y_fit_ = y = np.asarray(y, np.float64)
+        mean, self.y_scale_ = self._normalisation(y)
+        Z = ((y - mean) / self.y_scale_).reshape(len(y), -1)
+        _, report = self._begin(X)
+        self.report_ = report
+        report.plan(8 * len(y) * (len(y) + 4 * Z.shape[1]), f"the likelihood of {len(y)} rows", "fewer rows")
+        variances = self._row_variances(len(y))
+        likelihood, first, self.noise_ = likelihood_of(
+            type(self).__name__,
+            self.kernel_,
+            X,
+            Z,
+            self.noise,
+            variances,
+            self.fixed,
+            self.amplitude,
+            self.per_column,
+        )
+        with report.stage("likelihood"):
+            found = self._optimised(likelihood, first) if self.optimize else None
+            self._take(likelihood, first if found is None else found.theta, found)
+        if found is not None:
+            report.notes += [f"{found.evaluations} evaluations of the likelihood", *found.notes]
+        variance = self.noise_ + variances
+        self.alpha_ = float(np.mean(variance))
+        weights = None if np.ndim(variance) == 0 else self.alpha_ / variance
+        K = KernelOperator(self.kernel_, X, dtype=np.float64)
+        self._solve_targets(K, Z, weights, np.full(Z.shape[1], self.alpha_), report)
+        self.dual_coef_, self.intercept_ = (self.dual_coef_ * self.y_scale_).reshape(y.shape), mean
+        return self
+
+    # ---- the likelihood ----------------------------------------------------------------------------------------------
+
+    def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:
+        """log p(y) of the training rows at other parameters.
+
+        Parameters
+        ----------
+        theta : array of shape (parameters,), optional
+            log of the parameters, in the order of `parameter_names_`; by default `theta_`.
+        eval_gradient : bool
+            Whether to return the gradient in log θ, too.
+
+        Returns
+        -------
+        value : float
+            −inf if C is not positive definite.
+        gradient : array of shape (parameters,), with `eval_gradient`
+
+        Examples
+        --------
+        >>> from mercer import GaussianProcessRegressor
+        >>> model = GaussianProcessRegressor("gaussian(gamma=1.0)", noise=1.0, amplitude=False, optimize=False)
+        >>> model = model.fit([[0.0]], [1.0])  # N(1; 0, 2)
+        >>> round(model.log_marginal_likelihood(), 6), model.parameter_names_
+        (-1.515512, ['gamma', 'noise'])
+        >>> model.log_marginal_likelihood([0.0, 0.0], eval_gradient=True)[1]
+        array([ 0.   , -0.125])
+        """
+        check_is_fitted(self)
+        if theta is None and not eval_gradient:
+            return self.log_marginal_likelihood_value_
+        if not hasattr(self, "y_fit_"):
+            given = "the likelihood of a model that was compressed, which keeps no targets"
+            raise InvalidInput(message(type(self).__name__, given, "ask before compress()"))
+        at = np.asarray(self.theta_ if theta is None else theta, np.float64)
+        if at.shape != self.theta_.shape or not np.all(np.isfinite(at)):
+            do = f"give {len(self.theta_)} finite numbers, the logarithms of {', '.join(self.parameter_names_)}"
+            raise InvalidInput(message(type(self).__name__, f"theta of shape {at.shape}", do))
+        names = tuple(name for name in self.parameter_names_ if name != NOISE)
+        variances = self.alpha_ if self.sample_weight_ is None else self.alpha_ / self.sample_weight_
+        varies = len(names) < len(self.theta_)
+        rest = np.maximum(variances - self.noise_, 0.0) if varies else variances
+        Z = ((self.y_fit_ - self.intercept_) / self.y_scale_).reshape(len(self.y_fit_), -1)
+        likelihood = ExactLikelihood(Covariance(self.kernel_, names, self.X_fit_), Z, rest, varies)
+        found = likelihood(np.exp(at), eval_gradient)
+        value, gradient = (-np.inf, np.zeros(len(at))) if found is None else found
+        return (value, gradient) if eval_gradient else value
+
+    def _optimised(self, likelihood: ExactLikelihood, first: np.ndarray) -> Ascended | None:
+        """The best parameters, if any varies."""
+        who, names = type(self).__name__, likelihood.names
+        low, high = bounds_of(who, names, first, self.bounds)
+        if not names:
+            return None
+        seed = self._seed()
+        ascent = Ascent(who, names, first, low, high, int(self.restarts), seed=seed)
+        return ascent.run(likelihood, likelihood.coarse(seed))
+
+    def _take(self, likelihood: ExactLikelihood, theta: np.ndarray, found: Ascended | None) -> None:
+        """Set the parameters, and the likelihood there."""
+        own, noise = likelihood.parted(theta)
+        self.kernel_ = likelihood.covariance.kernel_at(own)
+        self.noise_ = noise if likelihood.noise else self.noise_
+        self.parameter_names_, self.theta_ = list(likelihood.names), np.log(theta)
+        at = (found.value,) if found is not None else likelihood(theta, gradient=False)
+        if at is None:
+            given = f"K + σ²I with σ² = {self.noise_:.3g}, which is not positive definite in float64"
+            raise InvalidInput(message(type(self).__name__, given, "raise noise= or alpha="))
+        self.log_marginal_likelihood_value_, self.log_marginal_likelihood_error_ = float(at[0]), 0.0
+        self.report_.kernel = repr(self.kernel_)
+        self.report_.notes.append(f"log marginal likelihood {at[0]:.9g}, by a Cholesky factor in float64")
+
+    def _normalisation(self, y: np.ndarray) -> tuple[Any, Any]:
+        """What is subtracted from y, and what it is divided by."""
+        mean, scale = np.zeros(y.shape[1:]), np.ones(y.shape[1:])
+        if self.normalize_y:
+            mean, deviation = y.mean(axis=0), y.std(axis=0)
+            scale = np.where(deviation > 10 * np.finfo(float).eps * np.abs(mean), deviation, 1.0)
+        return (mean, scale) if y.ndim > 1 else (float(mean), float(scale))
+
+    def _row_variances(self, n: int) -> Any:
+        """α, a number or an array of shape (n,)."""
+        alpha = np.asarray(self.alpha, np.float64)
+        if alpha.shape not in ((), (n,)) or not np.all((alpha >= 0) & (alpha < np.inf)):
+            self._refuse("alpha", f"give a number ≥ 0, or one for each of the {n} rows")
+        return alpha if alpha.ndim else float(alpha)
+
+    def _check(self) -> None:
+        if self.noise is not None:
+            self._checked_number("noise", or_equal=True, otherwise=", or None")
+        if isinstance(self.restarts, bool) or not isinstance(self.restarts, Integral) or self.restarts < 0:
+            self._refuse("restarts", "give a whole number ≥ 0")
+        self._checked_number("tol", or_equal=True)
+
+    # ---- predictions -------------------------------------------------------------------------------------------------
+
+    def predict(
+        self, X: Any, return_std: bool = False, return_cov: bool = False, *, include_noise: bool = False
+    ) -> Any:
+        """The mean of f(x) for each row; on request with its standard deviation, or with the covariance of all rows.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (m, d)
+        return_std, return_cov : bool
+            At most one of the two.
+        include_noise : bool
+            Whether deviations and covariances are those of new observations, f(x) + ε with ε ~ N(0, σ²), and not
+            those of f(x).
+
+        Returns
+        -------
+        mean : array of shape (m,) or (m, targets)
+        std : array of the same shape, with `return_std`
+        cov : array of shape (m, m) or (m, m, targets), with `return_cov`
+
+        Examples
+        --------
+        >>> from mercer import GaussianProcessRegressor
+        >>> model = GaussianProcessRegressor("gaussian(gamma=1.0)", noise=0.25, amplitude=False, optimize=False)
+        >>> model = model.fit([[0.0]], [1.0])
+        >>> model.predict([[0.0]], return_std=True)[1] ** 2, model.predict([[0.0]], True, include_noise=True)[1] ** 2
+        (array([0.2]), array([0.45]))
+        """
+        if return_std and return_cov:
+            given = "return_std and return_cov"
+            raise InvalidInput(message(type(self).__name__, given, "ask for one: the variances are cov's diagonal"))
+        mean = self._decide(X)
+        if not (return_std or return_cov):
+            return mean
+        noise, posterior = self.noise_ * bool(include_noise), self.posterior()
+        return mean, posterior.covariance(X, noise) if return_cov else posterior.std(X, noise)
+
+    def posterior(self) -> Posterior:
+        """The covariance given the training rows, in the units of y, with its factor, which later calls share."""
+        check_is_fitted(self)
+        known = _posteriors.get(self)
+        if known is None or known[0] is not self.dual_coef_:
+            known = _posteriors[self] = self.dual_coef_, Posterior.of(self, self.alpha_, self.y_scale_)
+        return known[1]
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0, *, include_noise: bool = False) -> np.ndarray:
+        """Draws of f, or with `include_noise` of new observations, at all rows together.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (m, d)
+        n_samples : int
+        random_state : int, RandomState or None, default 0
+        include_noise : bool
+            Whether to add ε ~ N(0, σ²).
+
+        Returns
+        -------
+        samples : array of shape (m, n_samples) or (m, targets, n_samples)
+
+        Examples
+        --------
+        >>> from mercer import GaussianProcessRegressor
+        >>> model = GaussianProcessRegressor("gaussian(gamma=1.0)", noise=0.01, optimize=False).fit([[0.0]], [1.0])
+        >>> model.sample_y([[0.0], [5.0]], 1000).std(axis=1).round(1)
+        array([0.1, 1. ])
+        """
+        mean, covariance = self.predict(X, return_cov=True, include_noise=include_noise)
+        shape = (*mean.shape, int(n_samples))
+        mean, covariance = mean.reshape(len(mean), -1), covariance.reshape(len(mean), len(mean), -1)
+        rng, out = np.random.default_rng(as_seed(random_state, f"{type(self).__name__}.sample_y")), []
+        for target in range(mean.shape[1]):
+            values, vectors = np.linalg.eigh(covariance[:, :, target])
+            draws = rng.standard_normal((len(mean), int(n_samples)))
+            out.append(mean[:, [target]] + vectors @ (np.sqrt(np.maximum(values, 0.0))[:, None] * draws))
+        return np.stack(out, axis=1).reshape(shape)
+
+    def _restate(self, vectors: Any, B: np.ndarray) -> None:
+        super()._restate(vectors, B)
+        del self.y_fit_

@@ -1,0 +1,211 @@
+"""Gaussian process regression against scikit-learn's, normal laws in SciPy, and finite differences."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+from sklearn.gaussian_process import GaussianProcessRegressor as Peer
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
+
+import mercer
+from mercer import GaussianProcessRegressor
+from mercer.errors import InvalidInput, MemoryExceeded
+from mercer.kernels import Gaussian, Kernel
+from mercer.kernels.symbolic import functions
+from mercer.select import marginal
+from mercer.testing import assert_close
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    return X, np.sin(2 * X[:, 0]) + 0.3 * X[:, 1] + 0.1 * rng.normal(size=80), rng.normal(size=(9, 2))
+
+
+@pytest.fixture(scope="module")
+def variances():
+    return np.random.default_rng(1).uniform(0.01, 0.3, 80)
+
+
+def test_finds_scikit_learns_parameters_and_posterior(data):
+    X, y, new = data
+    ours = GaussianProcessRegressor("gaussian(gamma=0.5)", noise=0.1, per_column=True).fit(X, y)
+    theirs = Peer(ConstantKernel() * RBF([1.0, 1.0]) + WhiteKernel(0.1)).fit(X, y)
+    assert ours.log_marginal_likelihood_value_ == pytest.approx(theirs.log_marginal_likelihood_value_, rel=1e-6)
+    assert ours.noise_ == pytest.approx(theirs.kernel_.k2.noise_level, rel=1e-2)
+    mean, covariance = ours.predict(new, return_cov=True, include_noise=True)
+    expected_mean, expected = theirs.predict(new, return_cov=True)  # with the noise that is in its kernel
+    np.testing.assert_allclose(mean, expected_mean, atol=1e-3)
+    np.testing.assert_allclose(covariance, expected, atol=1e-3)
+    assert "log marginal likelihood" in str(ours.report_)
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_given_parameters_and_a_noise_for_each_row(data, variances, normalize):
+    X, y, new = data
+    Y = np.column_stack([y, 3 * y**2 + 5])
+    kernel = {"amplitude": False, "noise": 0.0, "optimize": False}
+    ours = GaussianProcessRegressor("matern(nu=1.5)", alpha=variances, normalize_y=normalize, **kernel).fit(X, Y)
+    theirs = Peer(Matern(nu=1.5), alpha=variances, normalize_y=normalize, optimizer=None).fit(X, Y)
+    assert ours.log_marginal_likelihood() == pytest.approx(theirs.log_marginal_likelihood(), rel=1e-9)
+    for asked in ("return_std", "return_cov"):
+        for found, expected in zip(
+            ours.predict(new, **{asked: True}), theirs.predict(new, **{asked: True}), strict=True
+        ):
+            np.testing.assert_allclose(found, expected, atol=1e-8)
+    assert ours.sample_y(new, 3).shape == theirs.sample_y(new, 3).shape == (9, 2, 3)
+
+
+def test_is_the_conditional_of_the_joint_normal_law(data, variances):
+    X, y, new = data
+    model = GaussianProcessRegressor(2.0 * Gaussian(0.7), noise=0.2, alpha=variances, optimize=False).fit(X, y)
+    C = (2.0 * Gaussian(0.7))(X) + np.diag(0.2 + variances)
+    cross, own = (2.0 * Gaussian(0.7))(new, X), (2.0 * Gaussian(0.7))(new)
+    law = multivariate_normal(np.zeros(80), C)
+    assert model.log_marginal_likelihood_value_ == pytest.approx(law.logpdf(y), rel=1e-10)
+    mean, covariance = model.predict(new, return_cov=True)
+    np.testing.assert_allclose(mean, cross @ np.linalg.solve(C, y), atol=1e-9)
+    np.testing.assert_allclose(covariance, own - cross @ np.linalg.solve(C, cross.T), atol=1e-9)
+    observed = model.predict(new, return_std=True, include_noise=True)[1] ** 2
+    np.testing.assert_allclose(observed, np.diag(covariance) + 0.2, atol=1e-9)  # new rows have no αᵢ
+
+
+class Damped(Kernel):
+    """k(x, z) = exp(−‖x − z‖²)(1 + ⟨x, z⟩/10): a formula without parameters of its own."""
+
+    def formula(self, pair):
+        return functions.exp(-pair.sqdist) * (1 + pair.dot / 10)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        "gaussian(gamma=0.5)",
+        "0.7*matern(nu=2.5) + 0.2*linear()",
+        "periodic(period=2.0) * gaussian(gamma=0.1)",
+        0.4 * Damped() + 0.1,
+        "exp(-0.5 * sqdist)",
+    ],
+    ids=str,
+)
+def test_gradient_in_every_parameter_against_differences(data, variances, kernel):
+    X, y, _ = data
+    model = GaussianProcessRegressor(kernel, alpha=variances, optimize=False).fit(X, y)
+    value, gradient = model.log_marginal_likelihood(model.theta_, eval_gradient=True)
+    assert value == pytest.approx(model.log_marginal_likelihood_value_, rel=1e-12)
+    for i, name in enumerate(model.parameter_names_):
+        step = 1e-5 * (np.arange(len(gradient)) == i)
+        up, down = (model.log_marginal_likelihood(model.theta_ + sign * step) for sign in (1, -1))
+        assert gradient[i] == pytest.approx((up - down) / 2e-5, rel=1e-5, abs=1e-6), name
+
+
+def test_a_kernel_of_sequences_is_differentiated_by_differences():
+    words = ["abba", "abab", "bbaa", "aaab", "babb", "bbbb"]
+    model = GaussianProcessRegressor("subsequence(length=2, decay=0.6)", optimize=False).fit(words, [1, 2, 0, 1, 2, 3])
+    assert model.parameter_names_ == ["scale", "kernel__decay", "noise"]
+    gradient = model.log_marginal_likelihood(eval_gradient=True)[1]
+    for i in range(3):
+        step = 1e-4 * (np.arange(3) == i)
+        up, down = (model.log_marginal_likelihood(model.theta_ + sign * step) for sign in (1, -1))
+        assert gradient[i] == pytest.approx((up - down) / 2e-4, rel=1e-5)
+
+
+def test_the_optimum_is_one_and_lies_within_bounds(data):
+    X, y, _ = data
+    model = GaussianProcessRegressor(restarts=1).fit(X, y)
+    value, gradient = model.log_marginal_likelihood(eval_gradient=True)
+    assert np.abs(gradient).max() < 0.05
+    for direction in np.random.default_rng(0).normal(size=(5, 3)):
+        assert model.log_marginal_likelihood(model.theta_ + 0.1 * direction) < value
+    bounds = {"kernel__gamma": (2.0, 3.0), "noise": (1e-3, 0.02)}
+    tight = GaussianProcessRegressor("gaussian(gamma=2.5)", noise=0.01, bounds=bounds).fit(X, y)
+    assert 2 <= tight.kernel_.kernel.gamma <= 3
+    assert 1e-3 <= tight.noise_ <= 0.02
+    assert any("bound" in note for note in tight.report_.notes)
+    held = GaussianProcessRegressor(1.5 * Gaussian(0.3), noise=0.05, fixed=["scale", "noise"]).fit(X, y)
+    assert (held.kernel_.scale, held.noise_, held.parameter_names_) == (1.5, 0.05, ["kernel__gamma"])
+
+
+def test_a_quarter_of_the_rows_comes_first_and_changes_no_optimum(monkeypatch):
+    monkeypatch.setattr(marginal, "COARSE", 300)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=300)
+    model = GaussianProcessRegressor("gaussian(gamma=0.1)").fit(X, y)
+    assert np.abs(model.log_marginal_likelihood(eval_gradient=True)[1]).max() < 0.1
+    assert model.theta_ == pytest.approx(GaussianProcessRegressor("gaussian(gamma=1.0)").fit(X, y).theta_, abs=1e-2)
+
+
+def test_samples_have_the_posterior_law(data):
+    X, y, new = data
+    model = GaussianProcessRegressor(noise=0.1, normalize_y=True).fit(X, y)
+    mean, covariance = model.predict(new, return_cov=True)
+    draws = model.sample_y(new, 40_000, random_state=1)
+    assert_close(draws.mean(axis=1), mean, rtol=0.02)
+    assert_close(np.cov(draws), covariance, rtol=0.05)
+    noisy = model.sample_y(new, 40_000, random_state=1, include_noise=True)
+    assert_close(np.cov(noisy), model.predict(new, return_cov=True, include_noise=True)[1], rtol=0.05)
+
+
+def test_normalised_targets_are_those_of_a_scaled_process(data):
+    X, y, new = data
+    raw = GaussianProcessRegressor("gaussian(gamma=0.5)", normalize_y=True).fit(X, y)
+    moved = GaussianProcessRegressor("gaussian(gamma=0.5)", normalize_y=True).fit(X, 1000 * y + 7)
+    assert_close(moved.theta_, raw.theta_, rtol=1e-6)
+    mean, std = raw.predict(new, return_std=True)
+    found = moved.predict(new, return_std=True)
+    assert_close(found[0], 1000 * mean + 7, rtol=1e-6)
+    assert_close(found[1], 1000 * std, rtol=1e-6)
+
+
+def test_files_and_pickles_keep_the_posterior(data, tmp_path):
+    X, y, new = data
+    model = GaussianProcessRegressor().fit(X, y)
+    mercer.save(model, tmp_path / "model.mercer")
+    for copy in (mercer.load(tmp_path / "model.mercer"), pickle.loads(pickle.dumps(model))):
+        for one, other in zip(copy.predict(new, return_std=True), model.predict(new, return_std=True), strict=True):
+            np.testing.assert_array_equal(one, other)
+        assert copy.log_marginal_likelihood(model.theta_) == model.log_marginal_likelihood(model.theta_)
+
+
+def test_a_new_fit_has_a_new_posterior(data):
+    X, y, new = data
+    model = GaussianProcessRegressor(optimize=False).fit(X, y)
+    first = model.posterior()
+    assert model.posterior() is first
+    assert not np.allclose(model.predict(new, return_std=True)[1], model.fit(X[:9], y[:9]).predict(new, True)[1])
+    small = model.compress(4)
+    with pytest.raises(InvalidInput, match="compressed"):
+        small.log_marginal_likelihood(eval_gradient=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"noise": -1.0}, "noise"),
+        ({"alpha": np.ones(3)}, "alpha"),
+        ({"restarts": -1}, "restarts"),
+        ({"bounds": (2.0, 3.0)}, "bounds"),
+        ({"bounds": {"nu": (1.0, 2.0)}}, "nu"),
+        ({"fixed": ["nu"]}, "no parameter 'nu'"),
+        ({"kernel": "linear", "noise": 0.0, "optimize": False}, "not positive definite"),
+        ({"kernel": "linear", "noise": 0.0}, "not positive definite"),
+    ],
+)
+def test_refusals(data, options, says):
+    X, y, _ = data
+    with pytest.raises(InvalidInput, match=says):
+        GaussianProcessRegressor(**options).fit(X, y)
+
+
+def test_refusals_of_methods(data):
+    X, y, new = data
+    with pytest.raises(MemoryExceeded):
+        GaussianProcessRegressor(memory=1000).fit(X, y)
+    model = GaussianProcessRegressor(optimize=False).fit(X, y)
+    with pytest.raises(InvalidInput, match="3 finite numbers"):
+        model.log_marginal_likelihood([0.0])
+    with pytest.raises(InvalidInput, match="return_cov"):
+        model.predict(new, True, True)
