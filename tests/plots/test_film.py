@@ -181,6 +181,24 @@ def test_online_models_meet_the_rows_part_by_part(model, tmp_path):
     met.thinned(3).save(tmp_path / "met.gif")
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **more: mercer.OnlineKernelClassifier(
+            "gaussian(gamma=2.0)", budget=10, n_passes=1, shuffle=False, **more
+        ),
+        lambda **more: mercer.OnlineKernelRegressor("gaussian(gamma=2.0)", budget=10, shuffle=False, **more),
+    ],
+)
+def test_the_history_of_an_online_model_is_what_a_copy_would_meet(make):
+    kept, met = film(make(keep_history=8).fit(X, y), X, side=8), film(make(), X, y, side=8, frames=10)
+    assert kept.unit == met.unit == "rows met"
+    assert np.array_equal(kept.steps, met.steps)
+    assert np.allclose(kept.values, met.values, atol=1e-6)
+    assert np.allclose(kept.points, met.points, atol=1e-6)
+    assert np.allclose(kept.coefficients, met.coefficients, atol=1e-6)
+
+
 def test_models_of_other_libraries_are_filmed_too():
     met = film(SGDClassifier(random_state=0), X, y, side=4)
     assert (met.kind, met.steps[-1], met.points) == ("surface", 80, None)

@@ -58,7 +58,7 @@ def description(kind: type, section: str, name: str) -> str:
     A reference to another class, "As for `SVC`", is followed by what that class says.
 
     >>> from mercer import NuSVR
-    >>> description(NuSVR, "Parameters", "tol")[:52]
+    >>> description(NuSVR, "Parameters", "tol")[:53]
     'tol<br><br>As for <code>SVC</code>.<br><br>tol: float'
     """
     body = re.search(rf"(?m)^{section}\n-+\n((?:.*\n)*?)(?=\S.*\n---|\Z)", f"{inspect.getdoc(kind)}\n")

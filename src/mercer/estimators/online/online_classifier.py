@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
@@ -84,6 +85,8 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineEstimator):
         `fit` takes a new order in each pass; `partial_fit` takes rows as they come.
     random_state : int, RandomState or None, default 0
         Seed for these orders.
+    keep_history : int or bool, default False
+        Keep f after each so many rows met, or each row (1 or True), for `staged_decision_function`.
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free.
 
@@ -98,6 +101,10 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineEstimator):
         Rows met.
     mistakes_ : int
         Rows that were not on the right side of f before they were learned.
+    history_, history_rows_ : arrays of shapes (k, 1) or (k, c), and (k, d)
+        b and the dictionaries that `keep_history` asks for, one after the other.
+    history_ends_ : array of int of shape (frames,)
+        Where each of them ends.
     kernel_, report_
 
     Notes
@@ -138,6 +145,7 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineEstimator):
         n_passes: int | None = None,
         shuffle: bool = True,
         random_state: int = 0,
+        keep_history: int | bool = False,
         memory: float | str | None = None,
     ) -> None:
         self.kernel = kernel
@@ -149,6 +157,7 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineEstimator):
         self.n_passes = n_passes
         self.shuffle = shuffle
         self.random_state = random_state
+        self.keep_history = keep_history
         self.memory = memory
 
     # ---- fit --------------------------------------------------------------------------------------------------------
@@ -167,8 +176,8 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineEstimator):
         check_classification_targets(y)
         self._open(X, np.unique(y))
         for order in self._orders(len(y)):
-            self._meet(X, self._labels(y), order)
-        return self._settled()
+            self._learn(X, self._labels(y), order)
+        return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Meet these rows, in the order given, with what was learned before.
@@ -191,8 +200,7 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineEstimator):
         if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             given = f"classes={np.unique(classes).tolist()} after {self.classes_.tolist()}"
             raise InvalidInput(message("OnlineKernelClassifier", given, "give those of the first call, or none"))
-        self._meet(X, self._labels(y), np.arange(len(y)))
-        return self._settled()
+        return self._learn(X, self._labels(y), np.arange(len(y)))
 
     def _open(self, X: Any, classes: np.ndarray) -> None:
         require_classes("OnlineKernelClassifier", classes)
@@ -224,11 +232,11 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineEstimator):
             return BudgetedDescent(room, float(self.alpha))
         return Projectron(room, float(self.eta))
 
-    def _meet(self, X: Any, labels: np.ndarray, order: np.ndarray) -> None:
+    def _meet(self, X: Any, targets: np.ndarray, order: np.ndarray) -> None:
         if self._rule == "merge":
-            self._merge(X, labels, order)
+            self._merge(X, targets, order)
         else:
-            self._follow(X, labels, order)
+            self._follow(X, targets, order)
 
     def _merge(self, X: Any, labels: np.ndarray, order: np.ndarray) -> None:
         """Distances by tiles, then the chunk's updates at once: see `BudgetedDescent`."""
@@ -256,7 +264,7 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineEstimator):
         state, self.X_fit_ = dictionary.close()
         self._keep(state)
 
-    def _settled(self) -> Self:
+    def _settled(self, shape: tuple[int, ...] = ()) -> Self:
         """Set the coefficients and the report from the current state."""
         learner, report = self._learner(int(self.budget)), self.report_
         state: Any = type(learner.start(len(self.classes_))).from_arrays(self._state)
@@ -286,7 +294,7 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineEstimator):
         if self.strategy == "forget":
             self._refuse("strategy", 'this strategy was removed: use "project"')
         self._checked_choice("strategy", "auto", "merge", "project")
-        self._checked_count("budget")
+        self._check_counts("budget")
         self._count_or_none("n_passes")
         for name in ("alpha", "eta"):
             self._checked_number(name)
@@ -298,6 +306,20 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineEstimator):
         """f(x): of shape (m,) for two classes (positive: the second), of shape (m, c) otherwise."""
         scores = self._decide(X)
         return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
+        """f(x) for each f that `keep_history` kept, one after the other: what was learned when.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (m, d)
+
+        Yields
+        ------
+        array of shape (m,) for two classes, (m, c) otherwise
+        """
+        for scores in self._stages(X, "staged_decision_function"):
+            yield scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of the largest f(x)."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from functools import reduce
+from numbers import Integral
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -35,6 +37,10 @@ class OnlineEstimator(KernelEstimator):
         Count("n_seen_"),
         Value("_state", dict),
         Check("_state is not one of the learner for these rows", lambda model: model._state_fits()),
+        Rows("history_rows_", "kept", optional=True),
+        Array("history_", "kept *targets", optional=True),
+        Array("history_ends_", "frames", np.integer, optional=True),
+        Check("history_ends_ are not the ends of parts of history_", lambda model: _ends_fit(model)),
     )
 
     budget: int
@@ -42,8 +48,13 @@ class OnlineEstimator(KernelEstimator):
     n_passes: Any
     shuffle: bool
     random_state: Any
+    keep_history: int | bool
     dual_coef_: np.ndarray
     X_fit_: Any
+    classes_: np.ndarray
+    history_rows_: Any
+    history_: np.ndarray
+    history_ends_: np.ndarray
     report_: Report
     _rows_at_once = CHUNK
 
@@ -53,12 +64,23 @@ class OnlineEstimator(KernelEstimator):
         """The learner, with a dictionary of at most so many rows."""
         raise NotImplementedError
 
+    def _meet(self, X: Any, targets: np.ndarray, order: np.ndarray) -> None:
+        """Learn from the rows in this order."""
+        raise NotImplementedError
+
+    def _settled(self, shape: tuple[int, ...]) -> Self:
+        """Set the coefficients, for targets of this shape, and the report from the current state."""
+        raise NotImplementedError
+
     def _known(self) -> bool:
         """Whether an earlier call was completed."""
         return hasattr(self, "dual_coef_")
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._known()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({"keep_history": False} | state)  # a parameter that earlier versions do not have
 
     def _begin_stream(self, X: Any, outputs: int) -> None:
         """The kernel resolved on the first rows, an empty dictionary, and the learner's first state."""
@@ -105,6 +127,43 @@ class OnlineEstimator(KernelEstimator):
     def _room(self, n: int) -> int:
         """Rows that the dictionary may have after n more."""
         return min(int(self.budget), count(self.X_fit_) + n)
+
+    # ---- history ----------------------------------------------------------------------------------------------------
+
+    def _learn(self, X: Any, targets: np.ndarray, order: np.ndarray, shape: tuple[int, ...] = ()) -> Self:
+        """Meet the rows in this order, and keep f after each so many of them, if `keep_history` asks for it."""
+        every, frames = int(self.keep_history), list[tuple[Any, np.ndarray]]()
+        cuts = np.arange(every - self.n_seen_ % every, len(order), every) if every else np.arange(0)
+        if every:
+            most = (len(cuts) + 1) * self._room(len(order)) + len(getattr(self, "history_", ()))
+            outputs = targets[0].size if targets.ndim > 1 else len(self.classes_)
+            self.report_.memory_rows = 2 * most * (8 * outputs + points_of(X).nbytes // max(len(order), 1))
+        for part in np.split(order, cuts):
+            self._meet(X, targets, part)
+            self._settled(shape)
+            if every and self.n_seen_ % every == 0:
+                frames.append((self.X_fit_, self.dual_coef_))
+        if frames:
+            self._remember(frames)
+        return self
+
+    def _remember(self, frames: list[tuple[Any, np.ndarray]]) -> None:
+        """Append f at each of these frames to the history."""
+        ends = np.cumsum([count(one) for one, _ in frames])
+        if hasattr(self, "history_"):
+            ends = np.concatenate([self.history_ends_, self.history_ends_[-1] + ends])
+            frames = [(self.history_rows_, self.history_), *frames]
+        self.history_rows_ = reduce(joined, (rows for rows, _ in frames))
+        self.history_, self.history_ends_ = np.concatenate([b for _, b in frames]), ends
+
+    def _stages(self, X: Any, what: str) -> Iterator[np.ndarray]:
+        """f(x) of new rows at each frame of the history."""
+        self._require_history(what)
+        x, first = self._validate_new(X), 0
+        for last in self.history_ends_:
+            rows, b = take(self.history_rows_, np.arange(first, last)), self.history_[first:last]
+            first, f = last, np.zeros((count(x), *b.shape[1:]))
+            yield np.asarray(KernelOperator(self.kernel_, x, rows, dtype=np.float64) @ b) if len(b) else f
 
     # ---- chunks -----------------------------------------------------------------------------------------------------
 
@@ -183,3 +242,15 @@ class OnlineEstimator(KernelEstimator):
         if not count(self.X_fit_):  # k(x, x) = 0 for all that was seen
             return np.zeros((count(self._validate_new(X)), *self.dual_coef_.shape[1:]))
         return self._expanded(X)
+
+    def _check_counts(self, *names: str) -> None:
+        for name in names:
+            self._checked_count(name)
+        if not isinstance(self.keep_history, Integral) or int(self.keep_history) < 0:
+            self._refuse("keep_history", "give False, True for every row, or a number of rows")
+
+
+def _ends_fit(model: Any) -> bool:
+    """Whether the ends of the frames are in order, and the last one is that of the history."""
+    ends, kept = getattr(model, "history_ends_", np.zeros(1, np.int64)), len(getattr(model, "history_", ()))
+    return len(ends) > 0 and ends[0] >= 0 and bool(np.all(np.diff(ends) >= 0)) and int(ends[-1]) == kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -57,6 +58,8 @@ class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, OnlineEstimator):
         `fit` takes a new order in each pass; `partial_fit` takes rows as they come.
     random_state : int, RandomState or None, default 0
         Seed for these orders.
+    keep_history : int or bool, default False
+        Keep f after each so many rows met, or each row (1 or True), for `staged_predict`.
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free.
 
@@ -70,6 +73,10 @@ class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, OnlineEstimator):
         Rows met.
     step_size_ : float
         η as used ("qklms").
+    history_, history_rows_ : arrays of shape (k, *targets) and (k, d)
+        b and the dictionaries that `keep_history` asks for, one after the other.
+    history_ends_ : array of int of shape (frames,)
+        Where each of them ends.
     kernel_, report_
 
     Warns
@@ -117,6 +124,7 @@ class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, OnlineEstimator):
         n_passes: int = 1,
         shuffle: bool = True,
         random_state: int = 0,
+        keep_history: int | bool = False,
         memory: float | str | None = None,
     ) -> None:
         self.kernel = kernel
@@ -130,6 +138,7 @@ class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, OnlineEstimator):
         self.n_passes = n_passes
         self.shuffle = shuffle
         self.random_state = random_state
+        self.keep_history = keep_history
         self.memory = memory
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -145,8 +154,8 @@ class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, OnlineEstimator):
         Y = np.asarray(y, np.float64).reshape(len(y), -1)
         self._open(X, Y.shape[1])
         for order in self._orders(len(Y)):
-            self._follow(X, Y, order)
-        return self._settled(np.shape(y)[1:])
+            self._learn(X, Y, order, np.shape(y)[1:])
+        return self
 
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Meet these rows, in the order given, with what was learned before.
@@ -167,8 +176,10 @@ class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, OnlineEstimator):
         if not first and self.dual_coef_.shape[1:] != shape:
             given = f"targets of shape {np.shape(y)} after coefficients of shape {self.dual_coef_.shape}"
             raise InvalidInput(message("OnlineKernelRegressor", given, "give as many targets as before"))
-        self._follow(X, Y, np.arange(len(Y)))
-        return self._settled(shape)
+        return self._learn(X, Y, np.arange(len(Y)), shape)
+
+    def _meet(self, X: Any, targets: np.ndarray, order: np.ndarray) -> None:
+        self._follow(X, targets, order)
 
     def _open(self, X: Any, targets: int) -> None:
         self._begin_stream(X, targets)
@@ -218,12 +229,37 @@ class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, OnlineEstimator):
 
     def _check_parameters(self) -> None:
         self._checked_choice("method", "krls", "qklms")
-        for name in ("budget", "n_passes"):
-            self._checked_count(name)
+        self._check_counts("budget", "n_passes")
         for name in ("nu", "alpha", "epsilon"):
             self._checked_number(name, or_equal=True)
         if self.step_size != "auto":
             self._checked_number("step_size", otherwise=', or "auto"')
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """f(x) for each f that `keep_history` kept, one after the other: what was learned when.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (m, d)
+
+        Yields
+        ------
+        array of shape (m,) or (m, targets)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import OnlineKernelRegressor
+        >>> X = np.linspace(-1, 1, 40).reshape(-1, 1)
+        >>> model = OnlineKernelRegressor("linear", keep_history=10, alpha=1.0).fit(X, X[:, 0])
+        >>> [round(float(f[0]), 2) for f in model.staged_predict([[1.0]])]
+        [0.8, 0.88, 0.91, 0.93]
+        """
+        return self._stages(X, "staged_predict")
+
+    def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
+        """The same as `staged_predict`, by the name that classifiers have for it and films read."""
+        return self._stages(X, "staged_decision_function")
 
     def predict(self, X: Any) -> np.ndarray:
         """f(x) for each row, in float64."""

@@ -39,9 +39,9 @@ def film(
     Parameters
     ----------
     model : estimator
-        Fitted, with `staged_decision_function`: `KernelPerceptron`, `KernelLMS` and `KernelKMeans`, fitted with
-        ``keep_history=True``. Or one with `partial_fit`, such as the online estimators: a copy of it meets the rows of
-        X in their order, in a hundred parts, and each part is a frame.
+        Fitted with ``keep_history=``, so that it has `staged_decision_function`: `KernelPerceptron`, `KernelLMS`,
+        `KernelKMeans` and the online estimators. Or one with `partial_fit` and no history: a copy of it meets the rows
+        of X in their order, in a hundred parts, and each part is a frame.
     X : array-like or CSR matrix of shape (n, d)
         Rows to show, such as those of the fit; of more than 400 as many are shown.
     y : array-like of shape (n,), optional

@@ -49,9 +49,10 @@ class Stages:
 
 def stages_of(model: Any, at: np.ndarray, X: Any, y: np.ndarray | None, most: int) -> Stages:
     """The stages of a model, at most so many of them, the first and the last among them."""
-    if hasattr(model, "staged_decision_function"):
+    met_by_parts = hasattr(model, "partial_fit") and not getattr(model, "keep_history", False)
+    if hasattr(model, "staged_decision_function") and not met_by_parts:
         return _from_history(model, at, most)
-    if hasattr(model, "partial_fit"):
+    if met_by_parts:
         return _by_parts(model, at, X, y, most)
     given = f"{type(model).__name__}, which does not say what it was at each step"
     do = "give a KernelPerceptron, KernelLMS or KernelKMeans with keep_history=True, or one with partial_fit"
@@ -72,7 +73,9 @@ def shown_of(total: int, most: int) -> np.ndarray:
 def _from_history(model: Any, at: np.ndarray, most: int) -> Stages:
     check_is_fitted(model)
     every = int(getattr(model, "keep_history", 1)) or 1
-    total = len(model.history_) if hasattr(model, "history_") else math.inf
+    online = hasattr(model, "history_ends_")
+    frames = model.history_ends_ if online else getattr(model, "history_", None)
+    total = math.inf if frames is None else len(frames)
     wanted = None if total == math.inf else set(shown_of(int(total), most).tolist())
     values = quietly(
         lambda: [v for t, v in enumerate(model.staged_decision_function(at)) if wanted is None or t in wanted]
@@ -81,9 +84,9 @@ def _from_history(model: Any, at: np.ndarray, most: int) -> Stages:
     if wanted is None:
         kept = shown_of(len(values), most)
         values = [values[t] for t in kept]
-    points, alpha, labels = _remembered(model, kept)
-    made = len(values) if total == math.inf else int(total)
-    return Stages([np.asarray(v) for v in values], every * kept, "step", made, points, alpha, labels)
+    points, alpha, labels = _dictionaries(model, kept) if online else _remembered(model, kept)
+    made, unit = len(values) if total == math.inf else int(total), "rows met" if online else "step"
+    return Stages([np.asarray(v) for v in values], every * (kept + online), unit, made, points, alpha, labels)
 
 
 def _remembered(model: Any, kept: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray | None]:
@@ -98,6 +101,16 @@ def _remembered(model: Any, kept: np.ndarray) -> tuple[list[np.ndarray], list[np
     if alpha.shape[2] != 1 or not isinstance(rows, VectorPoints):
         return [], [], None
     return [np.asarray(rows.dense(), np.float64)], list(alpha[:, -n:, 0]), None
+
+
+def _dictionaries(model: Any, kept: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray], None]:
+    """The dictionary of an online estimator at each step, and its coefficients of one output."""
+    rows, b, ends = points_of(model.history_rows_), model.history_.reshape(len(model.history_), -1), model.history_ends_
+    if b.shape[1] != 1 or not isinstance(rows, VectorPoints):
+        return [], [], None
+    parts = [np.arange(ends[t - 1] if t else 0, ends[t]) for t in kept]
+    x = np.asarray(rows.dense(), np.float64)
+    return [x[one] for one in parts], [b[one, 0] for one in parts], None
 
 
 def _by_parts(model: Any, at: np.ndarray, X: Any, y: np.ndarray | None, most: int) -> Stages:
