@@ -15,6 +15,7 @@ __all__ = [
     "Cancel",
     "EmpiricalKernelMap",
     "Explanation",
+    "GaussianProcessClassifier",
     "GaussianProcessRegressor",
     "KernelCCA",
     "KernelDiscriminantAnalysis",

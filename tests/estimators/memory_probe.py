@@ -31,6 +31,8 @@ ESTIMATORS: dict[str, tuple[str, dict[str, Any]]] = {
     "KernelRidgeCV": ("KernelRidgeCV", {}),
     "KernelRidgeClassifierCV": ("KernelRidgeClassifierCV", {}),
     "KernelLogisticRegression": ("KernelLogisticRegression", {}),
+    "GaussianProcessRegressor": ("GaussianProcessRegressor", {"optimize": False}),
+    "GaussianProcessClassifier": ("GaussianProcessClassifier", {"optimize": False}),
     "KernelPerceptron": ("KernelPerceptron", {"max_iter": 5}),
     "KernelLMS": ("KernelLMS", {"max_iter": 20}),
     "OnlineKernelClassifier": ("OnlineKernelClassifier", {"budget": 100}),

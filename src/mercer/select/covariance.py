@@ -17,13 +17,16 @@ from mercer.kernels.base import trace_or_none
 from mercer.kernels.derivatives import ParametricKernel, positive_parameters, tunable_parameters, with_parameters
 from mercer.points import points_of, vectors_of
 
-__all__ = ["Covariance", "free_parameters"]
+__all__ = ["COARSE", "Covariance", "free_parameters"]
 
 Floats = NDArray[np.float64]
 STEP = 1e-4
 """Of central differences in log θ: their error is near STEP² of the derivative, and rounding's 1e-13/STEP."""
 ROWS = 1024
 """Rows of a block of differences."""
+COARSE = 1000
+"""Rows from which on a start is improved on a quarter of the rows first, at a 64th of the cost. For 2000 rows in five
+columns the evaluations with all rows fell from 19 to 9."""
 
 
 def free_parameters(kernel: Kernel) -> dict[str, float]:

@@ -1,5 +1,6 @@
 """Gaussian processes: distributions of functions, given rows and targets."""
 
+from mercer.estimators.gp.classifier import GaussianProcessClassifier
 from mercer.estimators.gp.regressor import GaussianProcessRegressor
 
-__all__ = ["GaussianProcessRegressor"]
+__all__ = ["GaussianProcessClassifier", "GaussianProcessRegressor"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from numbers import Integral
 from typing import Any, ClassVar, Self
 from weakref import WeakKeyDictionary
 
@@ -11,11 +10,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
+from mercer.estimators.gp.process import GaussianProcess
 from mercer.estimators.ridge.posterior import LeastSquaresRegressor, Posterior
 from mercer.gram import KernelOperator
 from mercer.points import as_seed
-from mercer.schemas import NON_NEGATIVE, POSITIVE, Array, Schema, Texts
-from mercer.select.ascent import Ascended, Ascent, bounds_of
+from mercer.schemas import NON_NEGATIVE, POSITIVE, Array, Schema
 from mercer.select.covariance import Covariance
 from mercer.select.marginal import NOISE, ExactLikelihood, likelihood_of
 
@@ -25,7 +24,7 @@ _posteriors: WeakKeyDictionary[Any, tuple[Any, Posterior]] = WeakKeyDictionary()
 """The posterior of each model, with the coefficients that it belongs to: its factor serves all later calls."""
 
 
-class GaussianProcessRegressor(LeastSquaresRegressor):
+class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
     r"""y = f(x) + ε, f ~ GP(0, k), ε ~ N(0, σ² + αᵢ): f(x) | y ~ N(kₓᵀC⁻¹y, k(x, x) − kₓᵀC⁻¹kₓ), C = K + σ²I + diag α.
 
     The parameters of the kernel and σ² maximise the log marginal likelihood
@@ -117,18 +116,17 @@ class GaussianProcessRegressor(LeastSquaresRegressor):
     (True, True, ['scale', 'kernel__gamma', 'noise'])
     """
 
-    fitted: ClassVar[Schema] = LeastSquaresRegressor.fitted + Schema(
-        Texts("parameter_names_", shape="parameters"),
-        Array("theta_", "parameters"),
-        Array("noise_", rules=(NON_NEGATIVE,)),
-        Array("y_scale_", "*targets", rules=(POSITIVE,)),
-        Array("y_fit_", "n *targets", optional=True),
-        Array("log_marginal_likelihood_value_"),
-        Array("log_marginal_likelihood_error_", rules=(NON_NEGATIVE,)),
+    fitted: ClassVar[Schema] = (
+        LeastSquaresRegressor.fitted
+        + GaussianProcess.fitted
+        + Schema(
+            Array("noise_", rules=(NON_NEGATIVE,)),
+            Array("y_scale_", "*targets", rules=(POSITIVE,)),
+            Array("y_fit_", "n *targets", optional=True),
+        )
     )
     fit_intercept = False
-    indefinite_meaning: ClassVar[str] = "it is no covariance, and the variances may be negative"
-    tuned: ClassVar[str] = ""
+    _firmer: ClassVar[str] = "raise noise= or alpha="
 
     def __init__(
         self,
@@ -189,11 +187,12 @@ class GaussianProcessRegressor(LeastSquaresRegressor):
             self.amplitude,
             self.per_column,
         )
-        with report.stage("likelihood"):
-            found = self._optimised(likelihood, first) if self.optimize else None
-            self._take(likelihood, first if found is None else found.theta, found)
-        if found is not None:
-            report.notes += [f"{found.evaluations} evaluations of the likelihood", *found.notes]
+        own, noise = likelihood.parted(self._maximise(likelihood, first))
+        self.noise_ = noise if likelihood.noise else self.noise_
+        self.kernel_ = likelihood.covariance.kernel_at(own)
+        report.kernel = repr(self.kernel_)
+        value = self.log_marginal_likelihood_value_
+        report.notes.append(f"log marginal likelihood {value:.9g}, by a Cholesky factor in float64")
         variance = self.noise_ + variances
         self.alpha_ = float(np.mean(variance))
         weights = None if np.ndim(variance) == 0 else self.alpha_ / variance
@@ -204,75 +203,16 @@ class GaussianProcessRegressor(LeastSquaresRegressor):
 
     # ---- the likelihood ----------------------------------------------------------------------------------------------
 
-    def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:
-        """log p(y) of the training rows at other parameters.
-
-        Parameters
-        ----------
-        theta : array of shape (parameters,), optional
-            log of the parameters, in the order of `parameter_names_`; by default `theta_`.
-        eval_gradient : bool
-            Whether to return the gradient in log θ, too.
-
-        Returns
-        -------
-        value : float
-            −inf if C is not positive definite.
-        gradient : array of shape (parameters,), with `eval_gradient`
-
-        Examples
-        --------
-        >>> from mercer import GaussianProcessRegressor
-        >>> model = GaussianProcessRegressor("gaussian(gamma=1.0)", noise=1.0, amplitude=False, optimize=False)
-        >>> model = model.fit([[0.0]], [1.0])  # N(1; 0, 2)
-        >>> round(model.log_marginal_likelihood(), 6), model.parameter_names_
-        (-1.515512, ['gamma', 'noise'])
-        >>> model.log_marginal_likelihood([0.0, 0.0], eval_gradient=True)[1]
-        array([ 0.   , -0.125])
-        """
-        check_is_fitted(self)
-        if theta is None and not eval_gradient:
-            return self.log_marginal_likelihood_value_
+    def _likelihood(self) -> ExactLikelihood:
         if not hasattr(self, "y_fit_"):
             given = "the likelihood of a model that was compressed, which keeps no targets"
             raise InvalidInput(message(type(self).__name__, given, "ask before compress()"))
-        at = np.asarray(self.theta_ if theta is None else theta, np.float64)
-        if at.shape != self.theta_.shape or not np.all(np.isfinite(at)):
-            do = f"give {len(self.theta_)} finite numbers, the logarithms of {', '.join(self.parameter_names_)}"
-            raise InvalidInput(message(type(self).__name__, f"theta of shape {at.shape}", do))
         names = tuple(name for name in self.parameter_names_ if name != NOISE)
         variances = self.alpha_ if self.sample_weight_ is None else self.alpha_ / self.sample_weight_
         varies = len(names) < len(self.theta_)
         rest = np.maximum(variances - self.noise_, 0.0) if varies else variances
         Z = ((self.y_fit_ - self.intercept_) / self.y_scale_).reshape(len(self.y_fit_), -1)
-        likelihood = ExactLikelihood(Covariance(self.kernel_, names, self.X_fit_), Z, rest, varies)
-        found = likelihood(np.exp(at), eval_gradient)
-        value, gradient = (-np.inf, np.zeros(len(at))) if found is None else found
-        return (value, gradient) if eval_gradient else value
-
-    def _optimised(self, likelihood: ExactLikelihood, first: np.ndarray) -> Ascended | None:
-        """The best parameters, if any varies."""
-        who, names = type(self).__name__, likelihood.names
-        low, high = bounds_of(who, names, first, self.bounds)
-        if not names:
-            return None
-        seed = self._seed()
-        ascent = Ascent(who, names, first, low, high, int(self.restarts), seed=seed)
-        return ascent.run(likelihood, likelihood.coarse(seed))
-
-    def _take(self, likelihood: ExactLikelihood, theta: np.ndarray, found: Ascended | None) -> None:
-        """Set the parameters, and the likelihood there."""
-        own, noise = likelihood.parted(theta)
-        self.kernel_ = likelihood.covariance.kernel_at(own)
-        self.noise_ = noise if likelihood.noise else self.noise_
-        self.parameter_names_, self.theta_ = list(likelihood.names), np.log(theta)
-        at = (found.value,) if found is not None else likelihood(theta, gradient=False)
-        if at is None:
-            given = f"K + σ²I with σ² = {self.noise_:.3g}, which is not positive definite in float64"
-            raise InvalidInput(message(type(self).__name__, given, "raise noise= or alpha="))
-        self.log_marginal_likelihood_value_, self.log_marginal_likelihood_error_ = float(at[0]), 0.0
-        self.report_.kernel = repr(self.kernel_)
-        self.report_.notes.append(f"log marginal likelihood {at[0]:.9g}, by a Cholesky factor in float64")
+        return ExactLikelihood(Covariance(self.kernel_, names, self.X_fit_), Z, rest, varies)
 
     def _normalisation(self, y: np.ndarray) -> tuple[Any, Any]:
         """What is subtracted from y, and what it is divided by."""
@@ -292,8 +232,7 @@ class GaussianProcessRegressor(LeastSquaresRegressor):
     def _check(self) -> None:
         if self.noise is not None:
             self._checked_number("noise", or_equal=True, otherwise=", or None")
-        if isinstance(self.restarts, bool) or not isinstance(self.restarts, Integral) or self.restarts < 0:
-            self._refuse("restarts", "give a whole number ≥ 0")
+        self._check_search()
         self._checked_number("tol", or_equal=True)
 
     # ---- predictions -------------------------------------------------------------------------------------------------
