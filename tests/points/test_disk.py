@@ -6,13 +6,23 @@ import os
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from mercer import KernelOperator, KernelPCA, KernelRidge
+from mercer import (
+    SVC,
+    SVR,
+    KernelDiscriminantAnalysis,
+    KernelKMeans,
+    KernelOperator,
+    KernelPCA,
+    KernelRidge,
+    KernelRidgeClassifier,
+)
 from mercer.errors import InvalidInput
 from mercer.gram import data
 from mercer.kernels import Chi2, Gaussian, Laplace
 from mercer.points import DensePoints, DiskPoints, FilePoints, ahead, points_of, read_points
-from mercer.points.disk import ChunkSource, NpySource
+from mercer.points.disk import ChunkSource, NpySource, scratch
 from mercer.points.disk import points as disk_points
 from mercer.testing import check_points
 
@@ -197,6 +207,57 @@ def test_rows_are_taken_in_any_order():
     np.testing.assert_array_equal(np.asarray(points), X)
 
 
+def test_some_rows_stay_in_the_file_unless_they_are_few():
+    points, index = packed(X), RNG.permutation(len(X))[:2000]
+    some = points.among(index)
+    assert isinstance(some, FilePoints)
+    assert isinstance(points.among(index[:5]), DensePoints)
+    np.testing.assert_array_equal(some.dense(), X[index])
+    np.testing.assert_array_equal(some.run(50, 400).rows, X[index[50:400]])
+    np.testing.assert_array_equal(some.among(np.arange(1500)[::-1]).take(np.array([3, 0])).rows, X[index[[1496, 1499]]])
+
+
+def test_results_are_kept_beside_the_rows(folder):
+    points = DiskPoints(ChunkSource(lambda: iter([X])), SMALL, folder).validate("test")
+    found = points.scratch((3000, 4), np.float32)
+    found[:] = 1
+    assert isinstance(found, np.memmap)
+    assert not isinstance(points_of(X).scratch((3, 4), np.float32), np.memmap)
+    with pytest.raises(InvalidInput, match=r"chunks: cannot be packed in .* are needed and .* are free; name a folder"):
+        points.scratch((10**9, 10**6), np.float64)
+
+
+LANDMARKS = {"solver": "nystroem", "n_landmarks": 40, "memory": "10MB"}
+CLASSES = (Y > 0).astype(int) + (Y > 2)
+
+
+@pytest.mark.parametrize(
+    ("make", "y", "output"),
+    [
+        (KernelPCA(3, "gaussian(gamma=0.05)", **LANDMARKS), None, "transform"),
+        (KernelPCA(3, "linear", **LANDMARKS), None, "transform"),
+        (KernelKMeans(3, "gaussian(gamma=0.05)", **LANDMARKS), None, "transform"),
+        (KernelKMeans(3, "gaussian(gamma=0.05)", batch_size=500, **LANDMARKS), None, "transform"),
+        (SVC(kernel="gaussian(gamma=0.05)", **LANDMARKS), CLASSES, "decision_function"),
+        (SVR(kernel="gaussian(gamma=0.05)", **LANDMARKS), Y, "predict"),
+        (KernelDiscriminantAnalysis("gaussian(gamma=0.05)", **LANDMARKS), CLASSES, "transform"),
+        (KernelRidgeClassifier("gaussian(gamma=0.05)", **LANDMARKS), CLASSES, "decision_function"),
+        (KernelRidge("gaussian(gamma=0.05)", alpha=0.1, solver="cg"), Y, "predict"),
+    ],
+    ids=lambda one: type(one).__name__ if hasattr(one, "fit") else "",
+)
+def test_estimators_on_windows_give_the_answers_of_arrays(make, y, output, monkeypatch):
+    monkeypatch.setattr(disk_points, "LOADED_SHARE", 10**6)
+    monkeypatch.setattr(disk_points, "LARGEST_WINDOW", 20_000)
+    chunks = DiskPoints(ChunkSource(lambda: iter(np.array_split(X, 7))))
+    weights = {} if y is None or output == "transform" else {"sample_weight": np.where(np.arange(3000) % 5, 1.0, 0.0)}
+    found, wanted = (clone(make).fit(*((rows,) if y is None else (rows, y)), **weights) for rows in (chunks, X))
+    np.testing.assert_allclose(getattr(found, output)(X), getattr(wanted, output)(X), rtol=1e-8, atol=1e-9)
+    assert found.report_.reading["rows"] > 0
+    if isinstance(make, SVC):  # the features are in a file
+        assert found.report_.memory_planned < wanted.report_.memory_planned - 4 * 2000 * 40
+
+
 def test_a_target_is_a_column_of_the_table(tmp_path):
     writer = pytest.importorskip("pyarrow.parquet")
     writer.write_table(table(X, Y), tmp_path / "x.parquet")
@@ -258,7 +319,7 @@ def test_no_space_for_the_packed_file(folder, monkeypatch):
     class Full:
         free = 1000
 
-    monkeypatch.setattr(disk_points.shutil, "disk_usage", lambda place: Full)
+    monkeypatch.setattr(scratch.shutil, "disk_usage", lambda place: Full)
     points = DiskPoints(ChunkSource(lambda: iter([X])), SMALL, folder)
     with pytest.raises(
         InvalidInput, match=r"cannot be packed in .*1.24 kB are needed and 1 kB are free; name a folder"

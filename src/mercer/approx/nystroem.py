@@ -70,19 +70,22 @@ def kmeans_landmarks(X: Any, count: int, seed: int) -> NDArray[Any]:
 
 
 def nystroem_features(
-    K: KernelOperator, root: NDArray[np.float64], dtype: Any = None, chunk: int = 1 << 22
+    K: KernelOperator, root: NDArray[np.float64], dtype: Any = None, chunk: int = 1 << 22, out: Any = None
 ) -> NDArray[Any]:
     """Φ = K root for K = k(rows, landmarks), computed in the dtype of K for a few rows at a time, stored in `dtype`.
+
+    The features are written to `out` if it is given.
 
     The root of small eigenvalues is large and multiplies the rounding of the entries; `inverse_root`'s `eps` limits it.
     """
     n, m = K.shape
-    out, right = np.empty((n, root.shape[1]), dtype or K.dtype), root.astype(K.dtype)
+    out = np.empty((n, root.shape[1]), dtype or K.dtype) if out is None else out
+    right = root.astype(K.dtype)
     step = max(1, chunk // max(m, 1))
     with one_blas_thread(2.0 * min(step, n) * right.size):
         for i in range(0, n, step):
             out[i : i + step] = K.rows(slice(i, i + step)) @ right
-    return out
+    return np.asarray(out)
 
 
 class FeatureMoments(NamedTuple):

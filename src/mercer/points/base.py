@@ -105,6 +105,10 @@ class Points(ABC):
         """What was read from a file until now: rows, bytes and seconds waited; empty for points in memory."""
         return {}
 
+    def scratch(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+        """An array without values for results about the points, kept where the points are: in memory, or in a file."""
+        return np.empty(shape, dtype)
+
     def within(self, memory: Any) -> Points:
         """The points, to be used within a memory budget (see `parse_memory`)."""
         return self

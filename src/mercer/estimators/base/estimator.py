@@ -36,7 +36,6 @@ from mercer.points import (
     require_collection,
     require_table,
     rows_of,
-    take,
 )
 from mercer.schemas import COLUMNS, Check, Schema, Value
 from mercer.shards import is_dask, local, sharded
@@ -256,7 +255,7 @@ class KernelEstimator(Atomic, Elsewhere, NamedParameters):
         if self._space().numbered:
             given = "zero sample weights with a precomputed kernel"
             raise InvalidInput(message(type(self).__name__, given, "leave these rows and columns out of the matrix"))
-        return take(X, keep), Y[keep], weights[keep]
+        return self._space().of(X).among(keep).rows, Y[keep], weights[keep]
 
     # ---- kernel ------------------------------------------------------------------------------------------------------
 

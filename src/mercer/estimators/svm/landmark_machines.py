@@ -27,6 +27,8 @@ MOST_LANDMARKS = 1000
 POOL = 4
 """Random rows for each landmark among which pivots are chosen."""
 PASSES = 1000
+CHUNK = 1 << 22
+"""Entries of the features that are made at a time."""
 GAP = 10.0
 """Tolerance of the relative duality gap, over `tol`. With 300 landmarks on letter and 500 on USPS the test errors for
 gaps of 0.1, 0.01 and 0.003 were within 0.2 points of one another: the error of the landmarks is much larger."""
@@ -70,9 +72,11 @@ class LandmarkMachine(SupportVectorMachine):
         landmarks, root, features = self._features(data, m, wide, report)
         # Slopes are of c − f(x): what all targets share goes into b before, or a small weight of it would cost much.
         centre = 0.0 if hasattr(self, "classes_") else float(np.average(data.target, weights=data.weights))
+        linear = family.linear - centre if centre else family.linear
         problem = LinearDualBatch(
-            features, family.linear - centre, family.lower, family.upper, family.rows, family.offset, family.epsilon
+            features, linear, family.lower, family.upper, family.rows, family.offset, family.epsilon
         )
+        del family  # its start, which is not used, is as large as β
         passes = PASSES if self.max_iter == -1 else int(self.max_iter)
         with report.stage("optimisation"):
             solution = solve(
@@ -105,8 +109,8 @@ class LandmarkMachine(SupportVectorMachine):
             root, rank = inverse_root(among, eps)
         with report.stage("features"):
             between = KernelOperator(self.kernel_, K.X, landmarks, dtype=dtype)
-            features = np.empty((K.shape[0], len(root) + 1), dtype)
-            features[:, :-1] = nystroem_features(between, root)
+            features = K.x.scratch((K.shape[0], len(root) + 1), dtype)
+            nystroem_features(between, root, out=features[:, :-1])
             squares = np.einsum("ij,ij->i", features[:, :-1], features[:, :-1], dtype=np.float64)
             features[:, -1] = np.sqrt(squares.mean()) or 1.0
         own = np.asarray(K.diagonal(), np.float64)
@@ -123,10 +127,11 @@ class LandmarkMachine(SupportVectorMachine):
     def _planned(self, data: Training, family: DualBatch, wide: bool, report: Report) -> int:
         """How many landmarks, and the memory that they take."""
         n, size = data.K.shape[0], 8 if wide else 4
-        rest = 8 * len(family.rows) * 12
+        rest = 8 * (12 * len(family.rows) + 3 * n)
 
         def need(m: int) -> int:
-            return rest + 2 * size * n * (m + 1) + 8 * m * (4 * m + 3 * family.problems) + 8 * POOL * m * m
+            stored = 0 if data.K.x.window else size * n * (m + 1)
+            return rest + stored + 24 * min(n * m, CHUNK) + 8 * m * (4 * m + 3 * family.problems) + 8 * POOL * m * m
 
         given = isinstance(self.n_landmarks, Integral)
         m = min(int(self.n_landmarks or MOST_LANDMARKS), n)

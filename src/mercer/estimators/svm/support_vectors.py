@@ -134,7 +134,7 @@ class SupportVectorMachine(Compressible):
         if not whole:
             X = points.among(order).rows
         K, report = self._begin(X, None if np.all(weights == 1) else weights)
-        report.memory_rows += 0 if whole else K.x.nbytes
+        report.memory_rows += 0 if whole or K.x.window else K.x.nbytes
         self.report_ = report
         return Training(K, self._matrix(K, report, target), order, target, weights)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, BinaryIO
 
@@ -15,6 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 from mercer.errors import InvalidInput, message
 from mercer.points.base import Index, VectorPoints
 from mercer.points.dense import DensePoints
+from mercer.points.disk.scratch import scratch
 from mercer.points.fingerprint import fingerprint_of_chunks
 
 __all__ = ["FilePoints", "RowFile"]
@@ -38,6 +39,8 @@ class RowFile:
     dtype : float32 or float64
     window : int
         Bytes that may be in memory at a time.
+    folder : str, optional
+        The folder of temporary files, by default the system's.
     check : callable, optional
         Raises InvalidInput if the file, the user's, has changed.
     """
@@ -50,9 +53,10 @@ class RowFile:
         shape: tuple[int, int],
         dtype: np.dtype[Any],
         window: int,
+        folder: str | None = None,
         check: Callable[[], None] | None = None,
     ) -> None:
-        self.name, self.shape, self.dtype, self.window = name, shape, dtype, window
+        self.name, self.shape, self.dtype, self.window, self.folder = name, shape, dtype, window, folder
         self.reading = {"rows": 0.0, "bytes": 0.0, "seconds waited": 0.0}
         self._handle, self._offset, self._check = handle, offset, check
         self._lock, self._thread = threading.Lock(), ThreadPoolExecutor(1, "mercer-ahead")
@@ -128,6 +132,8 @@ class FilePoints(VectorPoints):
         The largest |number|.
     names : list of str, optional
         The names of the columns.
+    index : integers of shape (n,), optional
+        The rows of the file that the points are, by default all in their order.
 
     Attributes
     ----------
@@ -147,6 +153,7 @@ class FilePoints(VectorPoints):
     kind: np.dtype[Any]
     size: float
     names: Any = None  # type: ignore[assignment]
+    index: Index | None = None
 
     @property
     def rows(self) -> FilePoints:  # type: ignore[override]
@@ -158,7 +165,7 @@ class FilePoints(VectorPoints):
     # ---- as an array ------------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return self.file.shape[0]
+        return self.file.shape[0] if self.index is None else len(self.index)
 
     def __getitem__(self, key: Any) -> NDArray[Any]:
         if isinstance(key, slice):
@@ -203,6 +210,13 @@ class FilePoints(VectorPoints):
     def take(self, index: Index, *, copy: bool = True) -> DensePoints:
         return DensePoints(self._taken(np.asarray(index)))
 
+    def among(self, index: Index, others: Index | None = None) -> VectorPoints:
+        small = len(index) * self.file.row_bytes <= self.window
+        return self.take(index) if small else replace(self, index=self._places(np.asarray(index)))
+
+    def scratch(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+        return scratch(shape, dtype, self.file.name, self.file.folder)
+
     def run(self, first: int, last: int) -> DensePoints:
         return DensePoints(self._read(first, last))
 
@@ -214,7 +228,7 @@ class FilePoints(VectorPoints):
         return self.nbytes
 
     def astype(self, dtype: DTypeLike) -> FilePoints:
-        return self if self.kind == dtype else FilePoints(self.file, np.dtype(dtype), self.size, self.names)
+        return self if self.kind == dtype else replace(self, kind=np.dtype(dtype))
 
     def widened(self, dtype: DTypeLike) -> FilePoints:
         return self.astype(dtype) if self.kind.itemsize < np.dtype(dtype).itemsize else self
@@ -237,7 +251,12 @@ class FilePoints(VectorPoints):
         return fingerprint_of_chunks((len(self), self.columns), self.kind, (part.rows for part in self.chunks()))
 
     def _read(self, first: int, last: int) -> NDArray[Any]:
+        if self.index is not None:
+            return self._taken(np.arange(first, last))
         return self.file.read(first, last).astype(self.kind, copy=False)
 
     def _taken(self, index: Index) -> NDArray[Any]:
-        return self.file.take(index).astype(self.kind, copy=False)
+        return self.file.take(self._places(index)).astype(self.kind, copy=False)
+
+    def _places(self, index: Index) -> Index:
+        return index if self.index is None else self.index[index]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -14,10 +12,11 @@ from numpy.typing import DTypeLike, NDArray
 
 from mercer.errors import InvalidInput, message
 from mercer.points.base import Index, VectorPoints
-from mercer.points.budget import human, parse_memory
+from mercer.points.budget import parse_memory
 from mercer.points.dense import DensePoints
 from mercer.points.disk.ahead import ahead
 from mercer.points.disk.packed import FilePoints, RowFile
+from mercer.points.disk.scratch import no_space, require_space, temporary
 from mercer.points.disk.sources import RowSource
 
 __all__ = ["DiskPoints"]
@@ -29,8 +28,8 @@ WINDOWS = 32
 """A window is at most this part of the budget: windows, the engine's copies and the next window are in memory at a
 time, on both sides of a kernel matrix."""
 
-LARGEST_WINDOW = 1 << 25
-"""Bytes of the largest window; larger ones are not read faster."""
+LARGEST_WINDOW = 1 << 24
+"""Bytes of the largest window. Larger ones are not read faster, and the C library frees their memory after each use."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +103,8 @@ class DiskPoints(VectorPoints):
             size = max(_size(chunk) for chunk in chunks)
             handle = open(bare[0], "rb", buffering=0)  # noqa: SIM115 - RowFile closes it
             shape, window = (count, self.source.columns), rows * self._row_bytes
-            file = RowFile(handle, self.source.name, bare[1], shape, self.source.dtype, window, self.source.check)
+            check = self.source.check
+            file = RowFile(handle, self.source.name, bare[1], shape, self.source.dtype, window, self.folder, check)
             return FilePoints(file, self.source.dtype, size, self.source.names)
         return self._packed(chunks, fits, rows)
 
@@ -113,8 +113,8 @@ class DiskPoints(VectorPoints):
         held: list[NDArray[Any]] | None = [] if self.source.count is None else None
         total, size = 0, 0.0
         if self.source.count is not None:
-            self._require_space(self.source.count * self._row_bytes)
-        handle = tempfile.TemporaryFile(prefix="mercer-", dir=self.folder, buffering=0)  # noqa: SIM115 - RowFile's
+            require_space(self.source.count * self._row_bytes, self.source.name, self.folder)
+        handle = temporary(self.folder)
         try:
             for chunk in chunks:
                 total, size = total + len(chunk), max(size, _size(chunk))
@@ -131,33 +131,20 @@ class DiskPoints(VectorPoints):
         if held is not None:
             handle.close()
             return _Loaded(_joined(iter(held), shape, self.source.dtype))
-        file = RowFile(handle, self.source.name, 0, shape, self.source.dtype, rows * self._row_bytes)
+        window = rows * self._row_bytes
+        file = RowFile(handle, self.source.name, 0, shape, self.source.dtype, window, self.folder)
         file.reading["bytes packed"] = float(total * self._row_bytes)
         return FilePoints(file, self.source.dtype, size, self.source.names)
 
     def _write(self, handle: BinaryIO, chunk: NDArray[Any]) -> None:
         if self.source.count is None:
-            self._require_space(chunk.nbytes)
+            require_space(chunk.nbytes, self.source.name, self.folder)
         left = np.ascontiguousarray(chunk).reshape(-1).view(np.uint8).data
         try:
             while len(left):
                 left = left[handle.write(left) :]
         except OSError as error:
-            raise self._no_space(f"writing failed ({error.strerror})") from error
-
-    def _require_space(self, size: int) -> None:
-        """Raise InvalidInput if the folder has less space."""
-        free = shutil.disk_usage(self._place).free
-        if size > free:
-            raise self._no_space(f"{human(size)} are needed and {human(free)} are free")
-
-    def _no_space(self, given: str) -> InvalidInput:
-        do = "name a folder with more space (folder=, or the environment's TMPDIR), or raise memory="
-        return InvalidInput(message(self.source.name, f"cannot be packed in {self._place}: {given}", do))
-
-    @property
-    def _place(self) -> str:
-        return self.folder or tempfile.gettempdir()
+            raise no_space(f"writing failed ({error.strerror})", self.source.name, self.folder) from error
 
     def _check(self, chunk: NDArray[Any], first: int, who: str) -> None:
         """Raise InvalidInput unless x and 4‖x‖² are finite."""

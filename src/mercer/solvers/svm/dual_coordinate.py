@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from mercer.engine import backend
 from mercer.errors import InvalidInput, message
@@ -24,6 +25,8 @@ CALL = 2e8
 """Multiplications per thread and call of the compiled engine: bounds the work between two interrupt checks."""
 VISITS = 20_000
 """Visits of variables per call of the reference engine."""
+CHUNK = 1 << 21
+"""Entries of the features that are in float64 at a time."""
 FIRST = 0.1
 """The first tolerance on slopes, relative to the largest |c|, as in LIBLINEAR."""
 TIGHTER = 0.1
@@ -101,59 +104,57 @@ class LinearDualBatch:
         return len(self.offset) - 1
 
     @cached_property
-    def owner(self) -> Integers:
-        """The problem of each variable."""
-        return np.repeat(np.arange(self.problems), np.diff(self.offset))
-
-    @cached_property
     def scales(self) -> Floats:
         """The largest |c| of each problem."""
-        out = np.zeros(self.problems)
-        np.maximum.at(out, self.owner, np.abs(self.linear))
-        return out
+        runs = (self.linear[first:last] for first, last in pairwise(self.offset))
+        return np.array([max(float(np.max(c, initial=0.0)), -float(np.min(c, initial=0.0))) for c in runs])
+
+    def of(self, values: NDArray[Any], which: Integers) -> NDArray[Any]:
+        """The values of the variables of the problems `which`, from those of all variables."""
+        if len(which) == self.problems:
+            return values
+        return np.concatenate([values[self.offset[q] : self.offset[q + 1]] for q in which])
 
     def part(self, which: Integers) -> LinearDualBatch:
         """The problems `which` alone; `which` is in ascending order."""
         if len(which) == self.problems:
             return self
-        own, sizes = np.isin(self.owner, which), np.diff(self.offset)[which]
-        offset = np.concatenate([[0], np.cumsum(sizes)])
-        rows, linear = self.rows[own], self.linear[own]
-        return LinearDualBatch(self.features, linear, self.lower[own], self.upper[own], rows, offset, self.epsilon)
+        offset = np.concatenate([[0], np.cumsum(np.diff(self.offset)[which])])
+        linear, lower, upper, rows = (self.of(one, which) for one in (self.linear, self.lower, self.upper, self.rows))
+        return LinearDualBatch(self.features, linear, lower, upper, rows, offset, self.epsilon)
 
     @cached_property
     def squares(self) -> Floats:
         """‖x‖² of each row."""
         return np.asarray(np.einsum("ij,ij->i", self.features, self.features, dtype=np.float64))
 
+    def _runs(self) -> Iterator[tuple[int, slice, Floats]]:
+        """Each problem, some of its variables, and the features of these in float64; few variables at a time."""
+        step = max(1, CHUNK // max(self.features.shape[1], 1))
+        for q, (start, end) in enumerate(pairwise(self.offset)):
+            for first in range(start, end, step):
+                some = slice(first, min(first + step, end))
+                rows = self.rows[some]
+                in_order = bool(np.all(np.diff(rows) == 1))
+                X = self.features[rows[0] : rows[-1] + 1] if in_order else self.features[rows]
+                yield q, some, X.astype(np.float64, copy=False)
+
     def weights(self, beta: Floats) -> Floats:
         """w = Σ βₜxₜ of each problem in float64, of shape (p, m)."""
-        n, m = self.features.shape
-        B = csr_array((beta, (self.owner, self.rows)), (self.problems, n))
-        out = np.zeros((self.problems, m))
-        for some in _chunks(n, m):
-            out += B[:, some] @ self.features[some].astype(np.float64, copy=False)
-        return out
-
-    def scores(self, w: Floats) -> Floats:
-        """wᵀx of each variable, computed for a few rows at a time."""
-        n, m = self.features.shape
-        out = np.empty(len(self.rows))
-        order = np.argsort(self.rows, kind="stable")
-        ends = np.searchsorted(self.rows[order], np.arange(n + 1))
-        for some in _chunks(n, max(m, self.problems)):
-            Z = self.features[some].astype(np.float64, copy=False) @ w.T
-            t = order[ends[some.start] : ends[some.stop]]
-            out[t] = Z[self.rows[t] - some.start, self.owner[t]]
+        out = np.zeros((self.problems, self.features.shape[1]))
+        for q, some, X in self._runs():
+            out[q] += beta[some] @ X
         return out
 
     def objectives(self, x: LinearPoint) -> tuple[Floats, Floats]:
         """The primal objective of each problem at w = Σ βₜxₜ, and the dual one at β, which is at most that."""
-        error = self.linear - self.scores(x.w)
-        best = np.maximum(self.upper * (error - self.epsilon), self.lower * (error + self.epsilon))
+        losses, gains = np.zeros(self.problems), np.zeros(self.problems)
+        for q, some, X in self._runs():
+            error = self.linear[some] - X @ x.w[q]
+            best = np.maximum(self.upper[some] * (error - self.epsilon), self.lower[some] * (error + self.epsilon))
+            losses[q] += np.maximum(best, 0.0).sum()
+            gains[q] += self.linear[some] @ x.beta[some] - self.epsilon * np.abs(x.beta[some]).sum()
         norms = np.einsum("pm,pm->p", x.w, x.w) / 2
-        losses = np.bincount(self.owner, np.maximum(best, 0.0), self.problems)
-        gains = np.bincount(self.owner, self.linear * x.beta - self.epsilon * np.abs(x.beta), self.problems)
         return norms + losses, gains - norms
 
     def gaps(self, x: LinearPoint) -> Floats:
@@ -286,7 +287,7 @@ class DualCoordinateDescent(Solver[LinearDualBatch, CoordinateState]):
             return now
         # The gap is computed when the slopes meet their tolerance, from a w without the rounding of the updates.
         part, tol, gaps = problem.part(settled), state.tol.copy(), state.gaps.copy()
-        beta = now.beta[np.isin(problem.owner, settled)]
+        beta = problem.of(now.beta, settled)
         now.w[settled] = w = part.weights(beta)
         gaps[settled] = part.gaps(LinearPoint(beta, w))
         tol[gaps > self.tol] = np.where(ended == 1, TIGHTER * tol, tol)[gaps > self.tol]
@@ -312,9 +313,3 @@ _CHANGED = ("beta", "w", "order", "place", "level", "random")
 
 def _largest(gaps: Floats) -> float:
     return float(np.max(gaps, initial=0.0)) if not np.any(np.isnan(gaps)) else float("inf")
-
-
-def _chunks(n: int, m: int, entries: int = 1 << 22) -> list[slice]:
-    """Slices of rows such that each slice of a matrix with m columns has about `entries` entries."""
-    step = max(1, entries // max(m, 1))
-    return [slice(i, min(i + step, n)) for i in range(0, n, step)]
