@@ -12,6 +12,7 @@ __all__ = [
     "CannotTrace",
     "ClusterLost",
     "ConvergenceWarning",
+    "DelegatedWarning",
     "IndefiniteKernelWarning",
     "InvalidInput",
     "MemoryExceeded",
@@ -70,6 +71,10 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
 
 class IndefiniteKernelWarning(UserWarning):
     """A fit uses a function that is not a Mercer kernel; the message shows a witness and says what the fit means."""
+
+
+class DelegatedWarning(UserWarning):
+    """A class of `mercer.sklearn` left what was asked to scikit-learn's own code; the message says why."""
 
 
 class MercerError(Exception):

@@ -1,0 +1,118 @@
+"""Kernel principal component analysis with scikit-learn's words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn import decomposition
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mercer import estimators
+from mercer.errors import InvalidInput
+from mercer.kernels import Precomputed
+from mercer.sklearn.faces import Face, gram, quietly
+
+__all__ = ["KernelPCA"]
+
+TOLERANCE = 1e-6
+"""scikit-learn's tol=0 is ARPACK's, all digits; this leaves eigenvalues twice as many."""
+NEGATIVE = 1e-9
+"""The share by which the sum of the positive eigenvalues may exceed the trace, as rounding."""
+
+
+class KernelPCA(Face, decomposition.KernelPCA):
+    """`sklearn.decomposition.KernelPCA` by `mercer.KernelPCA`.
+
+    Columns of `eigenvectors_` beyond the rank of the centred matrix are 0, as what they give is in both libraries.
+
+    Parameters
+    ----------
+    n_components, kernel, gamma, degree, coef0, kernel_params, alpha, fit_inverse_transform, eigen_solver, tol
+    remove_zero_eig, copy_X, n_jobs, max_iter, iterated_power, random_state
+        As in scikit-learn. The last three have no effect. "arpack" and "randomized" are "auto": the best
+        exact method by size.
+
+    Attributes
+    ----------
+    report_ : Report
+        What was chosen, how exact the answer is, and what it cost; the other attributes are scikit-learn's.
+
+    Examples
+    --------
+    >>> from mercer.sklearn.decomposition import KernelPCA
+    >>> KernelPCA(2, kernel="rbf").fit_transform([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]).shape
+    (3, 2)
+    """
+
+    def _get_kernel(self, X: Any, Y: Any = None) -> Any:
+        """The operator of a kernel that has a name; the matrix of others."""
+        kernel = self._named_kernel(X.shape[1], self.gamma_)
+        return super()._get_kernel(X, Y) if kernel is None else gram(kernel, X, Y)
+
+    def _fit_transform_in_place(self, K: Any) -> None:
+        stored = isinstance(K, np.ndarray)
+        kernel, rows = (Precomputed(), K) if stored else (K.kernel, K.X)
+        if stored and not np.allclose(K, K.T):  # the lower triangle is what LAPACK reads there
+            lower = np.tril(self._centerer.fit(K).transform(K))
+            rows = lower + np.tril(lower, -1).T
+        solver: Any = "dense" if self.eigen_solver == "dense" else "auto"
+        tol = max(self.tol, TOLERANCE)
+        pca = estimators.KernelPCA(self.n_components, kernel, solver=solver, tol=tol)
+        n = K.shape[0]
+        k = n if self.n_components is None else min(n, self.n_components)
+        try:
+            quietly(pca.fit, rows)
+            short = len(pca.eigenvalues_) < k and _negative(pca, rows if stored else K)
+            why = "the centred matrix has negative eigenvalues" if short else ""
+        except InvalidInput as error:
+            why = str(error)
+        if why:
+            self._delegated(why)
+            super()._fit_transform_in_place(K if stored else K.toarray())
+        else:
+            self._take(pca, n, len(pca.eigenvalues_) if self.remove_zero_eig or self.n_components is None else k)
+
+    def _take(self, pca: estimators.KernelPCA, n: int, k: int) -> None:
+        """scikit-learn's attributes, for k components."""
+        rank = len(pca.eigenvalues_)
+        self.eigenvalues_, self.eigenvectors_ = np.zeros(k), np.zeros((n, k))
+        self.eigenvalues_[:rank], self.eigenvectors_[:, :rank] = pca.eigenvalues_, pca.eigenvectors_
+        if not hasattr(self._centerer, "K_fit_rows_"):
+            self._centerer.K_fit_rows_, self._centerer.K_fit_all_ = pca.column_means_, pca.column_means_.mean()
+            self._centerer.n_features_in_ = n
+        self.report_ = pca.report_
+
+    def _fit_inverse_transform(self, X_transformed: np.ndarray, X: Any) -> None:
+        kernel = self._named_kernel(X_transformed.shape[1], self.gamma_)
+        if kernel is None or hasattr(X, "tocsr"):
+            return super()._fit_inverse_transform(X_transformed, X)
+        decoder = estimators.KernelRidge(kernel, self.alpha)
+        quietly(decoder.fit, X_transformed, X)
+        self.dual_coef_, self.X_transformed_fit_ = decoder.dual_coef_, X_transformed
+
+    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> np.ndarray:
+        """The scores of the training rows."""
+        self.fit(X, **params)
+        return self.eigenvectors_ * np.sqrt(self.eigenvalues_)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The scores of rows."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", reset=False)
+        K = self._get_kernel(X, self.X_fit_)
+        scales = np.sqrt(self.eigenvalues_)
+        alphas = np.divide(self.eigenvectors_, scales, out=np.zeros_like(self.eigenvectors_), where=scales > 0)
+        return np.asarray(K @ alphas - self._centerer.K_fit_rows_ @ alphas)
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """Rows with these scores, by ridge regression."""
+        if not self.fit_inverse_transform:
+            return super().inverse_transform(X)  # an error
+        return np.asarray(self._get_kernel(X, self.X_transformed_fit_) @ self.dual_coef_)
+
+
+def _negative(pca: estimators.KernelPCA, K: Any) -> bool:
+    """Whether K̃ has negative eigenvalues besides all of its positive ones, which have been found."""
+    trace, found = float(np.sum(K.diagonal() - pca.column_means_)), float(pca.eigenvalues_.sum())
+    return found > trace + NEGATIVE * found

@@ -1,0 +1,81 @@
+"""What all faces share: kernels by scikit-learn's words, fits without warnings of ours, and what is left to it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mercer.errors import DelegatedWarning, warn
+from mercer.gram import KernelOperator
+from mercer.kernels import Chi2, Constant, Cosine, Gaussian, Kernel, Laplace, Linear, Polynomial, Precomputed, Sigmoid
+
+__all__ = ["Face", "gram", "kernel_of", "quietly"]
+
+
+class Face:
+    """A class of scikit-learn whose computations are ours."""
+
+    kernel: Any
+    gamma: Any
+    degree: Any
+    coef0: Any
+
+    def _delegated(self, why: str) -> None:
+        """Called before scikit-learn's own code does what was asked."""
+        text = f"{type(self).__name__}: scikit-learn's own code runs, because mercer has this to say: {why}"
+        warn(text, DelegatedWarning)
+
+    def _named_kernel(self, columns: int, gamma: float | None = None) -> Kernel | None:
+        """The kernel of the parameters; None of matrices, of functions, and of those that only scikit-learn has."""
+        if callable(self.kernel) or self.kernel == "precomputed":
+            return None
+        gamma = self.gamma if gamma is None else gamma
+        if gamma is None:
+            gamma = 1.0 if self.kernel == "chi2" else 1.0 / columns
+        degree, coef0 = (3 if self.degree is None else self.degree), (1.0 if self.coef0 is None else self.coef0)
+        return kernel_of(self.kernel, gamma, degree, coef0)
+
+
+def kernel_of(name: str, gamma: float, degree: float, coef0: float) -> Kernel | None:
+    """The kernel of one of scikit-learn's names; None if only scikit-learn has it.
+
+    >>> kernel_of("poly", 0.5, 2, 1.0)
+    Polynomial(degree=2, gamma=0.5)
+    """
+    name = "poly" if name == "polynomial" else name
+    if gamma == 0 and name in ("rbf", "laplacian", "chi2"):
+        return Constant(1.0)
+    if name == "poly" and (degree == 0 or gamma == 0):
+        return Constant(float(coef0) ** degree)
+    made: dict[str, Callable[[], Kernel]] = {
+        "linear": Linear,
+        "cosine": Cosine,
+        "rbf": lambda: Gaussian(float(gamma)),
+        "laplacian": lambda: Laplace(float(gamma), 1),
+        "chi2": lambda: Chi2(float(gamma)),
+        "sigmoid": lambda: Sigmoid(float(gamma), float(coef0)),
+        "precomputed": Precomputed,
+    }
+    if int(degree) == degree:
+        made["poly"] = lambda: Polynomial(int(degree), float(gamma), float(coef0))
+    return made[name]() if name in made else None
+
+
+def gram(kernel: Kernel, X: Any, Z: Any = None) -> KernelOperator:
+    """K(X, Z) of rows that scikit-learn has checked, with entries in float64."""
+    return KernelOperator(kernel, *(_floats(one) for one in (X, Z) if one is not None), dtype=np.float64)
+
+
+def _floats(X: Any) -> Any:
+    X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
+    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+
+
+def quietly(fit: Callable[..., Any], *data: Any) -> Any:
+    """A fit of ours without its warnings: the face gives scikit-learn's, and `report_` keeps ours."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return fit(*data)
