@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import socket
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import pytest
@@ -82,3 +83,40 @@ def test_large_requests_are_refused(lab):
         head = f"POST {parts.path} HTTP/1.1\r\nHost: 127.0.0.1:{parts.port}\r\nContent-Length: {1 << 30}\r\n\r\n"
         line.sendall(head.encode())
         assert line.recv(100)[:12] in (b"HTTP/1.1 400", b"HTTP/1.1 413", b"")
+
+
+def test_a_page_that_is_loaded_again_and_again_stays_open(lab):
+    assert all(b'id="formula"' in answer(lab, urlsplit(lab).path)[1] for _ in range(20))
+
+
+@pytest.mark.parametrize(("shown", "closed", "refused", "room"), [(7, 20, 0, True), (8, 0, 0, False), (7, 0, 9, True)])
+def test_eight_pages_can_be_open_besides_those_that_were_closed_or_refused(monkeypatch, shown, closed, refused, room):
+    pytest.importorskip("bokeh")
+    from bokeh.document import Document
+
+    from mercer.lab import server
+
+    class Page:
+        def __init__(self, *made):
+            pass
+
+        def fill(self, document):
+            self.document = document
+
+    monkeypatch.setattr(server, "Page", Page)
+    lab, sessions = object.__new__(server.Lab), []
+    lab._made, lab._server, lab._pages = (), SimpleNamespace(get_sessions=lambda: sessions), set()
+    for place in range(shown + closed + refused):
+        document = Document()
+        if place < shown + closed:
+            page = Page()
+            page.fill(document)
+            lab._pages.add(page)
+        connections = 0 if shown <= place < shown + closed else 1
+        sessions.append(SimpleNamespace(connection_count=connections, document=document))
+    asked, before = Document(), len(lab._pages)
+    lab._open(asked)
+    assert (len(lab._pages) > before) is room
+    assert [one.text for one in asked.roots] == (
+        [] if room else [f"mercer lab: {server.MOST_PAGES} pages are open; close one of them and reload."]
+    )

@@ -165,6 +165,15 @@ def test_rows_of_the_gram_matrix_are_in_the_order_of_the_classes():
     assert within > 2 * gram[:50, 50:].mean()
 
 
+@pytest.mark.parametrize("method", ["ridge", "svm", "pca", "kmeans"])
+def test_a_table_of_one_column_has_it_on_both_axes(method):
+    table = bundled("helix").with_columns((2,))
+    found = last(table, Settings(method))
+    np.testing.assert_array_equal(found.surface.x, found.surface.y)
+    assert np.ptp(found.surface.values, axis=1).max() == 0 < np.ptp(found.surface.values)
+    assert found.notes == ()
+
+
 def test_the_two_columns_alone():
     data = bundled("iris")
     settings = Settings("svm", gamma=1.0, axes=(2, 3), only_axes=True)

@@ -257,8 +257,8 @@ class Page:
         self.shown = self.count
 
     def _state(self, found: Outcome) -> str:
-        n, drawn = len(self.data.y), len(self.figures.drawn)
-        rows = f"{n} rows{f' ({drawn} drawn)' * (drawn < n)}, {self.data.X.shape[1]} columns"
+        (n, d), drawn = self.data.X.shape, len(self.figures.drawn)
+        rows = f"{n} rows{f' ({drawn} drawn)' * (drawn < n)}, {d} column{'s' * (d > 1)}"
         return _state(self.count, found.stage, f"{rows}; {found.seconds * 1000:.0f} ms")
 
     def _say_error(self, error: Exception) -> None:

@@ -27,7 +27,10 @@ from mercer.lab.settings import Settings
 __all__ = ["Lab", "serve"]
 
 ADDRESS = "127.0.0.1"
-MOST_PAGES = 8
+MOST_PAGES, MOST_KEPT = 8, 32
+"""Pages that are open, and these with those that were closed a moment ago."""
+EXPIRY = {"check_unused_sessions_milliseconds": 1000, "unused_session_lifetime_milliseconds": 5000}
+"""When a page that was closed or reloaded is given up, and its computation with it."""
 MOST_BYTES = 1 << 20
 """Of one message from the page."""
 PATIENCE = 5.0
@@ -48,7 +51,7 @@ class _Guarded(BokehTornado):
     def __init__(self, make: Any, token: str, port: int) -> None:
         self._token = token.encode()
         self._hosts = {f"{ADDRESS}:{port}", f"localhost:{port}"}
-        options: dict[str, Any] = {"websocket_max_message_size_bytes": MOST_BYTES, "include_headers": []}
+        options: dict[str, Any] = {"websocket_max_message_size_bytes": MOST_BYTES, "include_headers": [], **EXPIRY}
         super().__init__({"/": make}, prefix=token, extra_websocket_origins=sorted(self._hosts), **options)
 
     def find_handler(self, request: HTTPServerRequest, **kwargs: Any) -> Any:
@@ -102,7 +105,9 @@ class Lab:
         return f"http://{ADDRESS}:{self.port}/{self.token}/"
 
     def _open(self, document: Document) -> None:
-        if len(self._server.get_sessions()) > MOST_PAGES:
+        sessions, drawn = self._server.get_sessions(), [page.document for page in self._pages]
+        shown = sum(one.connection_count > 0 and one.document in drawn for one in sessions)
+        if len(sessions) >= MOST_KEPT or shown >= MOST_PAGES:
             document.add_root(Div(text=f"mercer lab: {MOST_PAGES} pages are open; close one of them and reload."))
             return
         page = Page(*self._made)
@@ -111,8 +116,9 @@ class Lab:
 
     def run(self) -> None:
         """Serve until Ctrl-C."""
-        # Refused requests need no line each, and lines would have the token in them.
-        logging.getLogger("tornado.access").setLevel(logging.ERROR)
+        # Refused requests need no line each, and lines would have the token in them; nor do pages that were closed.
+        for name in ("tornado.access", "bokeh.server.views.ws"):
+            logging.getLogger(name).setLevel(logging.ERROR)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the page says what they say
             try:

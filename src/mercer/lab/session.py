@@ -121,7 +121,8 @@ def outcomes(data: Dataset, settings: Settings) -> Iterator[Outcome]:
     >>> first.formula, first.ratios, second.ratios.shape, second.report, last.report.verdict, round(last.score, 2)
     ('exp(−0.5·‖x − z‖²)', None, (10,), None, 'proved', 0.89)
     """
-    start = perf_counter()
+    start, last = perf_counter(), data.X.shape[1] - 1
+    settings = replace(settings, axes=(min(settings.axes[0], last), min(settings.axes[1], last)))
     if settings.only_axes:
         data = data.with_columns(settings.axes)
         settings = replace(settings, axes=(0, 1))
