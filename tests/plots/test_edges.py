@@ -233,7 +233,7 @@ def test_several_axes_are_asked_for_by_number():
 def test_pictures_need_no_display_server_and_mercer_no_matplotlib():
     code = """
 import io, sys, numpy as np, mercer
-late = {"matplotlib", "PIL", "jinja2", "bokeh", "tornado", "typer"} & sys.modules.keys()
+late = {"matplotlib", "PIL", "jinja2", "bokeh", "tornado", "typer", "dask", "distributed"} & sys.modules.keys()
 assert not late, f"import mercer imports {late}"
 from mercer.plots import ComponentsDisplay
 X = np.random.default_rng(0).normal(size=(20, 2))

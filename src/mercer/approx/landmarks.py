@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.approx.nystroem import inverse_root, kmeans_landmarks, landmark_indices, nystroem_features
+from mercer.approx.nystroem import inverse_root, kmeans_landmarks, landmark_indices
 from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
 
@@ -94,7 +94,7 @@ def landmark_features(K: KernelOperator, count: int, seed: int) -> LandmarkFeatu
     # Entries computed in float64 from float32 rows are exact to float64; given entries only to their own dtype.
     root, _ = inverse_root(K.block(index, index), float(np.finfo(K.X.dtype if given else K.dtype).eps))
     landmarks = K.x.anchors().take(index).rows
-    Phi = nystroem_features(KernelOperator(K.kernel, K.X, landmarks, dtype=K.dtype), root)
+    Phi = KernelOperator(K.kernel, K.X, landmarks, dtype=K.dtype).features(root)
     trace = float(np.sum(K.diagonal(), dtype=np.float64))
     lost = 1.0 - float(np.einsum("ij,ij->", Phi, Phi)) / trace if trace > 0 else 0.0
     return LandmarkFeatures(Phi, root, index, landmarks, max(lost, 0.0))

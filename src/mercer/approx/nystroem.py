@@ -22,7 +22,6 @@ __all__ = [
     "inverse_root",
     "kmeans_landmarks",
     "landmark_indices",
-    "nystroem_features",
     "row_chunks",
 ]
 
@@ -67,25 +66,6 @@ def kmeans_landmarks(X: Any, count: int, seed: int) -> NDArray[Any]:
         warnings.simplefilter("ignore", ConvergenceWarning)  # of fewer distinct rows than centres; centres then repeat
         model = KMeans(min(count, n), n_init=1, max_iter=ROUNDS, random_state=seed).fit(X)
     return np.unique(np.asarray(model.cluster_centers_, X.dtype), axis=0)
-
-
-def nystroem_features(
-    K: KernelOperator, root: NDArray[np.float64], dtype: Any = None, chunk: int = 1 << 22, out: Any = None
-) -> NDArray[Any]:
-    """Φ = K root for K = k(rows, landmarks), computed in the dtype of K for a few rows at a time, stored in `dtype`.
-
-    The features are written to `out` if it is given.
-
-    The root of small eigenvalues is large and multiplies the rounding of the entries; `inverse_root`'s `eps` limits it.
-    """
-    n, m = K.shape
-    out = np.empty((n, root.shape[1]), dtype or K.dtype) if out is None else out
-    right = root.astype(K.dtype)
-    step = max(1, chunk // max(m, 1))
-    with one_blas_thread(2.0 * min(step, n) * right.size):
-        for i in range(0, n, step):
-            out[i : i + step] = K.rows(slice(i, i + step)) @ right
-    return np.asarray(out)
 
 
 class FeatureMoments(NamedTuple):

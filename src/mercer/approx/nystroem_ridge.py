@@ -13,7 +13,7 @@ from mercer.factorizations.cholesky import CholeskyFactor
 from mercer.gram import KernelOperator
 from mercer.operators import Operator
 
-__all__ = ["CHUNK", "OVERSAMPLING", "NystroemRidgeSystem", "jittered_cholesky", "nystroem_ridge_factor"]
+__all__ = ["OVERSAMPLING", "NystroemRidgeSystem", "jittered_cholesky", "nystroem_ridge_factor"]
 
 Floats = NDArray[np.float64]
 
@@ -21,9 +21,6 @@ OVERSAMPLING = 8
 """Sampled rows per landmark. For independent rows with m equal eigenvalues the spectrum is within (1 ± √⅛)² (Marchenko
 and Pastur), so κ ≤ 4.4, and conjugate gradients take 7 steps for four digits. With 4 rows per landmark it would be
 κ ≤ 9 and 11 steps. Distant rows outside the sample cost more steps: 86 for 1e-10 on a table of houses."""
-
-CHUNK = 1 << 24
-"""Entries of K in float64 that are in memory at a time."""
 
 
 class NystroemRidgeSystem(Operator):
@@ -136,15 +133,8 @@ def nystroem_ridge_factor(
     n, m = K_nm.shape
     s = min(n, OVERSAMPLING * m)
     some = np.arange(n) if s == n else np.sort(np.random.default_rng([seed, 4]).choice(n, s, replace=False))
-    G = np.asfortranarray(alpha * K_mm)
-    step = max(1, CHUNK // m)
-    for i in range(0, s, step):
-        place = some[i : i + step]
-        rows = np.asarray(K_nm.block(place, np.arange(m)), np.float64)
-        scale = np.full(len(place), n / s) if weights is None else weights[place] * (n / s)
-        rows *= np.sqrt(scale)[:, None]
-        G = scipy.linalg.blas.dsyrk(1.0, rows.T, beta=1.0, c=G, overwrite_c=1)
-    return jittered_cholesky(G)
+    scale = np.full(s, n / s) if weights is None else weights[some] * (n / s)
+    return jittered_cholesky(K_nm.add_gram(some, scale, np.asfortranarray(alpha * K_mm)))
 
 
 def jittered_cholesky(G: Floats) -> tuple[Floats, float]:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.events import TilesDone, emit
+from mercer.factorizations.factor import Factor, squares
 from mercer.operators import Operator, estimate_norm
 
 __all__ = ["PivotedCholesky", "pivoted_cholesky"]
@@ -34,8 +35,8 @@ class PivotedCholesky:
 
     Attributes
     ----------
-    F : array of shape (n, r)
-        The factor, column-major.
+    F : array or Factor of shape (n, r)
+        The factor; an array is column-major.
     pivots : array of shape (r,)
         The pivots, in the order of their choice.
     left : array of shape (n,)
@@ -46,7 +47,7 @@ class PivotedCholesky:
         The number of proposed pivots, of which r were accepted.
     """
 
-    F: NDArray[Any]
+    F: Any
     pivots: NDArray[np.intp]
     left: NDArray[np.float64]
     trace: float
@@ -71,15 +72,15 @@ class PivotedCholesky:
         if not len(there):
             return 0.0
         some = np.unique(_proposals(self.left, ROWS, np.random.default_rng(seed)))
-        # With all rows of F, because a selection of them would be a copy.
-        rest = np.asarray(A.rows(some), np.float64) - self.F[some] @ self.F.T
+        near = self.F.rows(some) if isinstance(self.F, Factor) else self.F[some]
+        rest = np.asarray(A.rows(some), np.float64) - np.asarray(self.F @ near.T).T
         squares = rest[:, there] ** 2 / self.left[there] / self.left[some, None]
         return float(np.median(np.sum(squares, axis=1) - 1.0))
 
     def norm(self, s: ArrayLike = 1.0) -> float:
         """‖diag(s) F Fᵀ diag(s)‖ to its order of magnitude, by a few power iterations."""
-        s = np.broadcast_to(np.asarray(s, np.float64), len(self.F))
-        start = s * np.sqrt(np.einsum("ij,ij->i", self.F, self.F, dtype=np.float64))
+        s = np.broadcast_to(np.asarray(s, np.float64), self.F.shape[:1])
+        start = s * np.sqrt(squares(self.F))
         return estimate_norm(lambda v: s * (self.F @ (self.F.T @ (s * v).astype(self.F.dtype))), start, POWERS)
 
 

@@ -10,6 +10,7 @@ import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import InvalidInput, message
+from mercer.factorizations.factor import Factor, squares
 from mercer.factorizations.pivoted_cholesky import PivotedCholesky
 from mercer.operators import Operator, Weighted, estimate_norm
 
@@ -49,7 +50,7 @@ class LowRankInverse(Operator):
 
     Parameters
     ----------
-    F : array of shape (n, r)
+    F : array or Factor of shape (n, r)
     gram : float64 array of shape (r, r), optional
         FᵀF, if it is known; its memory is used for the factor.
 
@@ -66,8 +67,8 @@ class LowRankInverse(Operator):
            [-0.3333,  0.6667]])
     """
 
-    def __init__(self, F: NDArray[Any], gram: NDArray[np.float64] | None = None) -> None:
-        n = len(F)
+    def __init__(self, F: Any, gram: NDArray[np.float64] | None = None) -> None:
+        n = F.shape[0]
         self.F = F
         C = _gram(F) if gram is None else gram
         C[np.diag_indices_from(C)] += 1.0
@@ -95,7 +96,7 @@ class SpectralInverse(Operator):
 
     Parameters
     ----------
-    U : array of shape (n, r)
+    U : array or Factor of shape (n, r)
         Orthonormal columns.
     squares : array of shape (r,)
         s², the non-zero eigenvalues of FFᵀ.
@@ -117,7 +118,7 @@ class SpectralInverse(Operator):
            [0.  , 1.  ]])
     """
 
-    def __init__(self, U: NDArray[Any], squares: ArrayLike) -> None:
+    def __init__(self, U: Any, squares: ArrayLike) -> None:
         self.U, self.squares = U, np.asarray(squares, np.float64)
         n, r = U.shape
         if self.squares.shape != (r,):
@@ -127,9 +128,7 @@ class SpectralInverse(Operator):
         super().__init__((n, n), U.dtype, symmetric=True)
 
     @classmethod
-    def of(
-        cls, F: NDArray[Any], gram: NDArray[np.float64] | None = None, *, overwrite: bool = False
-    ) -> SpectralInverse:
+    def of(cls, F: Any, gram: NDArray[np.float64] | None = None, *, overwrite: bool = False) -> SpectralInverse:
         """(FFᵀ + I)⁻¹ by the eigenvalues of FᵀF in float64; with `overwrite`, U takes the memory of F.
 
         Examples
@@ -144,6 +143,8 @@ class SpectralInverse(Operator):
         # Smaller s² are rounding errors, for which F V/s is not orthonormal.
         kept = squares > max(r, 1) * np.finfo(np.float64).eps * float(np.max(squares, initial=0.0))
         rotation = np.asarray(V[:, kept] / np.sqrt(squares[kept]), F.dtype)
+        if isinstance(F, Factor):
+            return cls(F.turned(rotation), squares[kept])
         U = F[:, : rotation.shape[1]] if overwrite else np.empty((n, rotation.shape[1]), F.dtype, order="F")
         for some in _chunks(F):
             U[some] = F[some] @ rotation
@@ -159,12 +160,12 @@ class SpectralInverse(Operator):
         return SpectralInverse(self.U.astype(dtype), self.squares)
 
 
-def preconditioner(F: NDArray[Any], shift: ArrayLike, *, overwrite: bool = False) -> Operator:
+def preconditioner(F: Any, shift: ArrayLike, *, overwrite: bool = False) -> Operator:
     r"""(FFᵀ + D)⁻¹ = D^(−½)(D^(−½)FFᵀD^(−½) + I)⁻¹D^(−½) with D = diag(shift).
 
     Parameters
     ----------
-    F : array of shape (n, r)
+    F : array or Factor of shape (n, r)
     shift : float or array of shape (n,)
         Positive.
     overwrite : bool
@@ -183,13 +184,16 @@ def preconditioner(F: NDArray[Any], shift: ArrayLike, *, overwrite: bool = False
     array([[1., 0.],
            [0., 1.]])
     """
-    diagonal = np.broadcast_to(np.asarray(shift, np.float64), len(F))
+    diagonal = np.broadcast_to(np.asarray(shift, np.float64), F.shape[:1])
     if not (np.all(np.isfinite(diagonal)) and np.min(diagonal, initial=1.0) > 0):
         raise InvalidInput(message("preconditioner", "a shift that is not positive", "give shift > 0"))
     # A shift below the rounding of FFᵀ has no effect; the bound keeps D^(−½)F in the range of float32.
-    largest = float(np.max(np.einsum("ij,ij->i", F, F, dtype=np.float64), initial=0.0))
+    largest = float(np.max(squares(F), initial=0.0))
     root = 1 / np.sqrt(np.maximum(diagonal, np.finfo(np.float64).eps * largest))
-    scaled = np.multiply(F, root[:, None], out=F if overwrite else None, dtype=F.dtype, casting="same_kind")
+    if isinstance(F, Factor):
+        scaled: Any = F.scaled(root)
+    else:
+        scaled = np.multiply(F, root[:, None], out=F if overwrite else None, dtype=F.dtype, casting="same_kind")
     gram = _gram(scaled)
     norm = estimate_norm(gram.__matmul__, np.sqrt(np.diagonal(gram)), POWERS)
     if float(np.finfo(F.dtype).eps) * norm <= SAFE:
@@ -222,10 +226,12 @@ def _chunks(F: NDArray[Any]) -> Iterator[slice]:
     return (slice(i, i + height) for i in range(0, len(F), height))
 
 
-def _gram(F: NDArray[Any]) -> NDArray[np.float64]:
+def _gram(F: Any) -> NDArray[np.float64]:
     """FᵀF, summed in float64 if the rounding of F's dtype is not negligible against I."""
-    trace = sum(float(np.einsum("ij,ij->", F[some], F[some], dtype=np.float64)) for some in _chunks(F))
+    trace = float(np.sum(squares(F)))
     kind = F.dtype if float(np.finfo(F.dtype).eps) * trace <= EXACT else np.dtype(np.float64)
+    if isinstance(F, Factor):
+        return F.gram(kind)
     G = np.zeros((F.shape[1], F.shape[1]))
     for some in _chunks(F):
         part = F[some].astype(kind, copy=False)
@@ -233,7 +239,7 @@ def _gram(F: NDArray[Any]) -> NDArray[np.float64]:
     return G
 
 
-def _times(A: NDArray[Any], V: NDArray[np.float64]) -> NDArray[np.float64]:
+def _times(A: Any, V: NDArray[np.float64]) -> NDArray[np.float64]:
     """A V, computed in the dtype of A with columns of V that are scaled to its range."""
     largest = np.max(np.abs(V), axis=0, initial=0.0)
     scale = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)

@@ -6,11 +6,13 @@ from functools import cached_property
 from typing import Any, Self, TypeAlias
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import DTypeLike, NDArray
 
 from mercer.engine import backend
 from mercer.engine.opcodes import ROW_BLOCK
 from mercer.errors import InvalidInput, message
+from mercer.factorizations.pivoted_cholesky import PivotedCholesky, pivoted_cholesky
 from mercer.gram import tiles as sweep
 from mercer.gram.inputs import RUN, commutes, narrowed
 from mercer.gram.reach import kernel_holds, not_held
@@ -36,6 +38,9 @@ MOST_TOGETHER = 10
 1/1.85, 1/1.44, 1/1.11 of the time of two products in float32, and 1/1.23, 1/1.34, 1/1.17, 1/0.97 in float64 (40 000
 rows, 3000 columns, d = 20; busy machine). At d = 5 in float64, where entries are cheap, one took 1/0.92 and ten
 1/1.07."""
+
+FEATURES, GRAM = 1 << 22, 1 << 24
+"""Entries that are in memory at a time for features, and for Gram matrices of rows."""
 
 FEW_GROUPS = 8
 """With this many times fewer groups than features, sums by group are products with indicators of the groups: they take
@@ -250,6 +255,55 @@ class KernelOperator(TiledOperator):
             return super().principal(I)
         index = self._index(I, 0)
         return self._like(self.x.take(index), None, (len(index), len(index)), self.dtype, symmetric=True)
+
+    def features(self, R: NDArray[np.float64], dtype: DTypeLike | None = None, out: Array | None = None) -> Array:
+        """K R in `dtype`, or in `out`, for as many columns as BLAS is faster for: a few rows at a time, in K's dtype.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import KernelOperator
+        >>> KernelOperator("linear", [[1.0], [2.0]], [[1.0]]).features(np.eye(1))
+        array([[1.],
+               [2.]])
+        """
+        (n, m), right = self.shape, R.astype(self.dtype)
+        step = max(1, FEATURES // max(m, 1))
+        out = np.empty((n, R.shape[1]), dtype or self.dtype) if out is None else out
+        with backend.one_blas_thread(2.0 * min(step, n) * right.size):
+            for i in range(0, n, step):
+                out[i : i + step] = self.rows(slice(i, i + step)) @ right
+        return out
+
+    def add_gram(self, I: NDArray[np.intp], weights: NDArray[np.float64], G: Array) -> Array:
+        """G + K[I, :]ᵀ diag(w) K[I, :] in the upper triangle, a few rows at a time; it may have the memory of G.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import KernelOperator
+        >>> K = KernelOperator("linear", [[1.0], [2.0]], [[1.0]])
+        >>> K.add_gram(np.arange(2), np.ones(2), np.zeros((1, 1), order="F"))
+        array([[5.]])
+        """
+        m = self.shape[1]
+        step = max(1, GRAM // max(m, 1))
+        for i in range(0, len(I), step):
+            rows = np.asarray(self.block(I[i : i + step], np.arange(m)), np.float64)
+            rows *= np.sqrt(weights[i : i + step])[:, None]
+            G = scipy.linalg.blas.dsyrk(1.0, rows.T, beta=1.0, c=G, overwrite_c=1)
+        return G
+
+    def low_rank(self, rank: int, *, tol: float = 0.0) -> PivotedCholesky:
+        """F Fᵀ ≈ K of at most this rank, until tr(K − F Fᵀ) ≤ `tol`, by `pivoted_cholesky`.
+
+        Examples
+        --------
+        >>> from mercer import KernelOperator
+        >>> KernelOperator("linear", [[1.0], [2.0]]).low_rank(2).rank
+        1
+        """
+        return pivoted_cholesky(self, rank, tol=tol)
 
     def entries(self) -> Any:
         """The compiled engine's tiles if the kernel runs as a program, else None."""

@@ -13,16 +13,18 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
+from mercer.factorizations.pivoted_cholesky import PivotedCholesky, pivoted_cholesky
 from mercer.gram import tiles as sweep
 from mercer.gram.inputs import narrowed
 from mercer.gram.operator import KernelOperator
+from mercer.gram.sharded_factor import ShardedFactor
 from mercer.kernels import Kernel
 from mercer.operators import Operator
 from mercer.points import Points
 from mercer.shards import Cluster, ShardedPoints, Shards, is_dask, sharded
-from mercer.shards.cluster import one_thread
+from mercer.shards.cluster import held, joined, one_thread
 
 __all__ = ["ShardedOperator"]
 
@@ -37,6 +39,11 @@ FEWEST = 16
 ROWS, BLOCKS = 12_500, (4, 64)
 """Rows of a block of a symmetric matrix, and the fewest and the most such blocks. There is a task for each pair of
 blocks, of a quarter of a second at these rows and 20 columns. Four blocks are ten tasks, and 64 are 2080."""
+
+POOL = 4
+"""Rows for each pivot of a low-rank factor among which pivots are chosen, as for landmarks."""
+RUNS, FACTOR = 8, 50_000_000
+"""The fewest tasks that compute a factor, and the entries of the factor for each of more tasks."""
 
 
 class ShardedOperator(KernelOperator):
@@ -83,15 +90,15 @@ class ShardedOperator(KernelOperator):
         if self.symmetric:
             self._add_pairs(V, out)
         elif isinstance(self.x, ShardedPoints):
-            parts, held = self._parts(self.x.shards, self.shape[1]), self._hold(self._others)
-            v = self._cluster.submit(_held, V)
-            tasks = [(_product, self.kernel, self.dtype, rows, held, v) for _, _, rows in parts]
+            parts, others = self._parts(self.x.shards, self.shape[1]), self._hold(self._others)
+            v = self._cluster.submit(held, V)
+            tasks = [(_product, self.kernel, self.dtype, rows, others, v) for _, _, rows in parts]
             for (first, last, _), sums in zip(parts, self._cluster.run(tasks), strict=True):
                 out[first:last] = sums
         else:
             assert isinstance(self.z, ShardedPoints)
-            parts, held = self._parts(self.z.shards, self.shape[0]), self._hold(self.x)
-            tasks = [(_product, self.kernel, self.dtype, held, rows, V[first:last]) for first, last, rows in parts]
+            parts, others = self._parts(self.z.shards, self.shape[0]), self._hold(self.x)
+            tasks = [(_product, self.kernel, self.dtype, others, rows, V[first:last]) for first, last, rows in parts]
             for sums in self._cluster.run(tasks):
                 out += sums
 
@@ -100,7 +107,7 @@ class ShardedOperator(KernelOperator):
         shards = self._sharded.shards
         wanted = min(max(round(len(shards) / ROWS), BLOCKS[0]), BLOCKS[1])
         parts = list(_groups(shards, min(wanted, len(shards.futures))))
-        vectors = [self._cluster.submit(_held, V[first:last]) for first, last, _ in parts]
+        vectors = self._cluster.submit_all([(held, V[first:last]) for first, last, _ in parts])
         own = self.kernel, self.dtype
         pairs = [(i, j) for i in range(len(parts)) for j in range(i + 1, len(parts))]
         tasks: list[tuple[Any, ...]] = []
@@ -119,9 +126,9 @@ class ShardedOperator(KernelOperator):
             return self._here._normal_product(V, weights)
         if self.symmetric or not isinstance(self.x, ShardedPoints):
             return Operator._normal_product(self, V, weights)
-        held, v = self._hold(self._others), self._cluster.submit(_held, V)
+        others, v = self._hold(self._others), self._cluster.submit(held, V)
         tasks = [
-            (_normal_part, self.kernel, self.dtype, rows, held, v, None if weights is None else weights[first:last])
+            (_normal_part, self.kernel, self.dtype, rows, others, v, None if weights is None else weights[first:last])
             for first, last, rows in self._parts(self.x.shards, self.shape[1])
         ]
         out = np.zeros(V.shape)
@@ -144,11 +151,48 @@ class ShardedOperator(KernelOperator):
     @cached_property
     def _elsewhere(self) -> bool:
         """Whether workers compute the products."""
-        held = [
-            side for side in self._sides if isinstance(side, ShardedPoints)
-        ]  # none for dask arrays without a client
-        small = self.shape[0] * self.shape[1] <= HERE and all(side.shards.affordable for side in held)
-        return bool(held) and not small
+        there = [one for one in self._sides if isinstance(one, ShardedPoints)]  # none without a client
+        small = self.shape[0] * self.shape[1] <= HERE and all(side.shards.affordable for side in there)
+        return bool(there) and not small
+
+    def features(self, R: NDArray[np.float64], dtype: DTypeLike | None = None, out: Array | None = None) -> Array:
+        if not self._elsewhere or not isinstance(self.x, ShardedPoints):
+            return super().features(R, dtype, out)
+        out = np.empty((self.shape[0], R.shape[1]), dtype or self.dtype) if out is None else out
+        own = self.kernel, self.dtype
+        parts = self._parts(self.x.shards, R.shape[1])
+        others, right = self._hold(self._others), self._cluster.submit(held, R.astype(self.dtype))
+        tasks = [(_features, *own, rows, others, right) for _, _, rows in parts]
+        for (first, last, _), Phi in zip(parts, self._cluster.run(tasks), strict=True):
+            out[first:last] = Phi
+        return out
+
+    def add_gram(self, I: NDArray[np.intp], weights: NDArray[np.float64], G: Array) -> Array:
+        if not self._elsewhere or self.symmetric or not isinstance(self.x, ShardedPoints):
+            return super().add_gram(I, weights, G)
+        shards, others, tasks = self.x.shards, self._hold(self._others), []
+        for first, last, rows in _groups(shards, min(RUNS, len(shards.futures))):
+            own = np.flatnonzero((first <= I) & (last > I))
+            tasks.append((_gram, self.kernel, self.dtype, rows, others, I[own] - first, weights[own]))
+        G += self._cluster.total(tasks)
+        return G
+
+    def low_rank(self, rank: int, *, tol: float = 0.0) -> PivotedCholesky:
+        """F Fᵀ ≈ K with F on the workers; pivoted Cholesky of some rows, in this process, chooses the pivots."""
+        n, pool = len(self.x), POOL * rank
+        if not (self._elsewhere and self.symmetric) or pool >= n:
+            return super().low_rank(rank, tol=tol)
+        some = np.sort(np.random.default_rng(0).choice(n, pool, replace=False))
+        found = pivoted_cholesky(self.principal(some), rank, tol=tol * pool / n)
+        pivots, shards = some[found.pivots], self._sharded.shards
+        if not len(pivots):
+            return super().low_rank(0)
+        runs = list(_groups(shards, min(max(n * rank // FACTOR, RUNS), len(shards.futures))))
+        F = ShardedFactor.of(self.kernel, self.dtype, self._cluster, runs, shards.taken(pivots))
+        diagonal = np.asarray(self.diagonal(), np.float64)
+        left = np.maximum(diagonal - F.squares(), 0.0)
+        left[pivots] = 0.0
+        return PivotedCholesky(F, pivots, left, float(diagonal.sum()), found.proposed)
 
     # ---- what is computed here ---------------------------------------------------------------------------------------
 
@@ -193,7 +237,7 @@ class ShardedOperator(KernelOperator):
         """The other side's rows, as each task reads them: a future, or the futures of all shards."""
         if isinstance(side, ShardedPoints):
             return side.shards.futures
-        return self._cluster.submit(_held, side.rows)
+        return self._cluster.submit(held, side.rows)
 
     @staticmethod
     def _parts(shards: Shards, others: int) -> list[tuple[int, int, list[Any]]]:
@@ -216,19 +260,8 @@ def _fetched(side: Points) -> Points:
 # ---- what workers do: each function gets arrays, or lists of the arrays of shards ------------------------------------
 
 
-def _held(value: Any) -> Any:
-    """The value: a task, not scattered data, because the scheduler can run it again."""
-    return value
-
-
-def _joined(rows: Any) -> Any:
-    if isinstance(rows, list):
-        return rows[0] if len(rows) == 1 else np.concatenate(rows)
-    return rows
-
-
 def _block(kernel: Kernel, dtype: Any, x: Any, z: Any | None) -> KernelOperator:
-    return KernelOperator(kernel, _joined(x), None if z is None else _joined(z), dtype=dtype)
+    return KernelOperator(kernel, joined(x), None if z is None else joined(z), dtype=dtype)
 
 
 def _product(kernel: Kernel, dtype: Any, x: Any, z: Any | None, V: Array) -> Array:
@@ -245,6 +278,21 @@ def _pair(kernel: Kernel, dtype: Any, x: Any, z: Any, V: Array, U: Array) -> tup
         K = _block(kernel, dtype, [*x, *z], None)
         out = sweep.multiply_across(K._tiles(), np.concatenate([V, U]), split, K._work(V.shape[1]))
         return out[:split], out[split:]
+
+
+def _features(kernel: Kernel, dtype: Any, x: Any, z: Any, R: Array) -> Array:
+    """K(x, z) R by BLAS."""
+    with one_thread():
+        return _block(kernel, dtype, x, z).features(R)
+
+
+def _gram(
+    kernel: Kernel, dtype: Any, x: Any, z: Any, some: NDArray[np.intp], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The upper triangle of K(xₛ, z)ᵀ diag(w) K(xₛ, z) for some rows xₛ."""
+    with one_thread():
+        K = _block(kernel, dtype, joined(x)[some], z)
+        return np.asarray(K.add_gram(np.arange(len(some)), weights, np.zeros((K.shape[1],) * 2, order="F")))
 
 
 def _normal_part(kernel: Kernel, dtype: Any, x: Any, z: Any, V: Array, weights: Array | None) -> Array:

@@ -5,15 +5,21 @@ from __future__ import annotations
 from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import groupby
+from operator import add, itemgetter
 from typing import Any
 
+import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from mercer.engine import backend
 from mercer.errors import ClusterLost, message
 from mercer.events import TilesDone, emit
 
-__all__ = ["Cluster", "one_thread"]
+__all__ = ["Cluster", "held", "joined", "one_thread"]
+
+TOGETHER = 16
+"""The results that one message fetches: 14 small ones took this process two thirds of the time of as many messages."""
 
 
 class Cluster:
@@ -36,23 +42,42 @@ class Cluster:
         with _lost():
             return self.client.submit(function, *args, pure=False)
 
+    def submit_all(self, tasks: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """The futures of the tasks (function, arguments, …), with one message for each run of the same function."""
+        futures: list[Any] = []
+        for function, some in groupby(tasks, key=itemgetter(0)):
+            arguments = zip(*(arguments for _, *arguments in some), strict=True)
+            with _lost():
+                futures += self.client.map(function, *map(list, arguments), pure=False)
+        return futures
+
     def results(self, futures: Sequence[Any]) -> Iterator[Any]:
-        """The results in the order of the futures; each future is released as soon as its result is here."""
-        waiting = list(futures)[::-1]
+        """The results in the order of the futures, some at a time; a future is released when its result is here."""
+        waiting, done = list(futures), 0
         try:
-            for done in range(len(futures)):
+            while waiting:
                 with _lost():
-                    result = waiting[-1].result()
-                waiting.pop()
-                yield result
-                emit(TilesDone("shards", done + 1, len(futures)))
+                    results = self.client.gather(waiting[:TOGETHER])
+                del waiting[:TOGETHER]
+                for result in results:
+                    yield result
+                    done += 1
+                    emit(TilesDone("shards", done, len(futures)))
         finally:  # after an error, Ctrl-C or an observer's stop, the rest is not computed
             if waiting and self.client.status == "running":
                 self.client.cancel(waiting)
 
     def run(self, tasks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
         """The results of the tasks (function, arguments, …), in this order."""
-        return self.results([self.submit(*task) for task in tasks])
+        return self.results(self.submit_all(tasks))
+
+    def total(self, tasks: Sequence[tuple[Any, ...]]) -> Any:
+        """The sum of the tasks' results, added in pairs by the workers: for large arrays, of which one comes here."""
+        futures = self.submit_all(tasks)
+        while len(futures) > 1:
+            pairs = [(add, *two) for two in zip(futures[::2], futures[1::2], strict=False)]
+            futures = self.submit_all(pairs) + futures[2 * len(pairs) :]
+        return next(self.results(futures))
 
 
 GONE = ("CancelledError", "ClosedClientError", "CommClosedError", "FutureCancelledError")
@@ -99,3 +124,15 @@ def one_thread() -> Iterator[None]:
         finally:
             for library, number in zip(libraries, before, strict=True):
                 library.set_num_threads(number)
+
+
+def held(value: Any) -> Any:
+    """The value: a task, not scattered data, because the scheduler can run it again."""
+    return value
+
+
+def joined(rows: Any) -> Any:
+    """The rows of several shards as one array."""
+    if isinstance(rows, list):
+        return rows[0] if len(rows) == 1 else np.concatenate(rows)
+    return rows

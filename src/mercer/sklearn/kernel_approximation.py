@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.approx.nystroem import inverse_root, nystroem_features
+from mercer.approx.nystroem import inverse_root
 from mercer.sklearn.faces import Face, gram
 
 __all__ = ["AdditiveChi2Sampler", "Nystroem", "PolynomialCountSketch", "RBFSampler", "SkewedChi2Sampler"]
@@ -69,7 +69,7 @@ class Nystroem(Face, kernel_approximation.Nystroem):
         K = self._values(X, self.components_)
         if isinstance(K, np.ndarray):
             return K @ self.normalization_.T
-        return nystroem_features(K, self.normalization_, np.float32 if X.dtype == np.float32 else np.float64)
+        return K.features(self.normalization_, np.float32 if X.dtype == np.float32 else np.float64)
 
     def _values(self, X: Any, Z: Any = None) -> Any:
         """The operator of a kernel that has a name; the matrix of others."""

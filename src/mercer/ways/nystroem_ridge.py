@@ -10,7 +10,6 @@ import scipy.linalg
 
 from mercer.approx.landmarks import choose_landmarks
 from mercer.approx.nystroem_ridge import (
-    CHUNK,
     OVERSAMPLING,
     NystroemRidgeSystem,
     jittered_cholesky,
@@ -19,6 +18,7 @@ from mercer.approx.nystroem_ridge import (
 from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
+from mercer.gram.operator import GRAM
 from mercer.kernels import Kernel
 from mercer.points import human
 from mercer.solvers import LinearSystem, RefinedConjugateGradients, Solution, solve
@@ -170,7 +170,7 @@ class NystroemRidge:
         """Bytes of K_mm, C and its workspace, the factor of the pivots, one chunk of entries, and the vectors."""
         (n, r), size = self.Y.shape, 4 if self.low_precision else 8
         pool = size * min(n, POOL * m) * m
-        chunk = 8 * min(min(n, OVERSAMPLING * m) * m, CHUNK) * 2
+        chunk = 8 * min(min(n, OVERSAMPLING * m) * m, GRAM) * 2
         return max(8 * m * m * 4 + chunk, pool + 8 * m * m) + 8 * n * (r + 1) * 2
 
     def _between(self, landmarks: Any) -> np.ndarray:

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from mercer.engine.backend import one_blas_thread
-from mercer.factorizations.pivoted_cholesky import PivotedCholesky, pivoted_cholesky
+from mercer.factorizations.pivoted_cholesky import PivotedCholesky
 from mercer.factorizations.preconditioner import preconditioner, rest
 from mercer.gram import KernelOperator, rates
 from mercer.operators import Dense, Operator, Quantised
@@ -170,7 +170,7 @@ class RegularisedSolve:
             return self._direct("as requested" if self.solver == "cholesky" else self._choice.reason)
         if self.solver == "cg" or not fits:
             reason = "as requested" if self.solver == "cg" else self._choice.reason
-            return self._iterative(reason, None)
+            return self._iterative(reason, *(self._planned() if self._most_rank() > PROBE and self.K.native else ()))
         return self._contest()
 
     def _contest(self) -> Solution[Any]:
@@ -182,11 +182,7 @@ class RegularisedSolve:
         if direct <= least or look > PROBE_SHARE * direct:
             figures = f"at least {least:.2g} s, Cholesky {direct:.2g} s"
             return self._direct(f"{self._choice.reason}; conjugate gradients would take {figures}")
-        with self.report.stage("probe"):
-            probe = pivoted_cholesky(self._entries(), min(PROBE, most))
-        trace, rounding = probe.residual_trace, self._rounding(probe) if self._mixed else np.inf
-        stored = self._may_store(0) and rounding <= MOST_ROUNDING and self._store_is_exact()
-        found = plan(machine, n, d, trace, self._mean_shift(), self.tol, most, stored, columns, probe.rank, rounding)
+        found, probe = self._planned()
         figures = f"{found.seconds:.2g} s ({found.steps:.0f} steps), Cholesky {direct:.2g} s"
         if found.seconds >= direct:
             return self._direct(f"{self._choice.reason}; conjugate gradients would take {figures}")
@@ -198,6 +194,16 @@ class RegularisedSolve:
         ended = solution.status.name.lower()
         self.report.notes.append(f'conjugate gradients ended with status "{ended}", so Cholesky was used')
         return self._direct("conjugate gradients did not converge")
+
+    def _planned(self) -> tuple[Plan, PivotedCholesky]:
+        """The rank of the preconditioner, predicted from an approximation of small rank."""
+        (n, columns), most = self.B.shape, self._most_rank()
+        with self.report.stage("probe"):
+            probe = self._entries().low_rank(min(PROBE, most))
+        rounding = self._rounding(probe) if self._mixed else np.inf
+        stored = self._may_store(0) and rounding <= MOST_ROUNDING and self._store_is_exact()
+        own = self._machine, n, self._d, probe.residual_trace, self._mean_shift(), self.tol
+        return plan(*own, most, stored, columns, probe.rank, rounding), probe
 
     @cached_property
     def _machine(self) -> Machine:
@@ -246,7 +252,7 @@ class RegularisedSolve:
         return 8 * n * n if n <= SMALL else self.K.packed_bytes
 
     def _iterative(
-        self, reason: str, found: Plan | None, probe: PivotedCholesky | None = None, max_steps: int | None = None
+        self, reason: str, found: Plan | None = None, probe: PivotedCholesky | None = None, max_steps: int | None = None
     ) -> Solution[Any]:
         report, rank = self.report, self._most_rank() if found is None else found.rank
         if found is not None:
@@ -259,7 +265,7 @@ class RegularisedSolve:
             with report.stage("preconditioner"), one_blas_thread(2.0 * len(self.B) * rank**2):
                 low_rank = probe
                 if low_rank is None or low_rank.rank != rank:
-                    low_rank = pivoted_cholesky(self._entries(), rank, tol=float(np.min(self.shift)))
+                    low_rank = self._entries().low_rank(rank, tol=float(np.min(self.shift)))
                 rounding = self._rounding(low_rank)
                 shift = self.shift + rest(self._entries(), low_rank)
                 helpers["preconditioner"] = preconditioner(low_rank.F, shift, overwrite=True)

@@ -35,16 +35,14 @@ class LandmarkFeatureMap:
 
     def __call__(self, rows: Any) -> np.ndarray:
         """φ̂ of some rows."""
-        return np.asarray(
-            KernelOperator(self.kernel, rows, self.span.landmarks, dtype=np.float64).toarray() @ self.span.root
-        )
+        return np.asarray(self._operator(rows).toarray() @ self.span.root)
 
     def of_all(self, X: Any) -> np.ndarray:
         """φ̂ of all rows, (n, m), a few at a time."""
-        Phi = np.empty((count(X), len(self.span.root)))
-        for place, rows in row_chunks(X, Phi.shape[1]):
-            Phi[place] = self(rows)
-        return Phi
+        return np.asarray(self._operator(X).features(self.span.root))
+
+    def _operator(self, rows: Any) -> KernelOperator:
+        return KernelOperator(self.kernel, rows, self.span.landmarks, dtype=np.float64)
 
 
 def plan_batches(K: KernelOperator, k: int, m: int, asked: int | None, report: Report) -> int:

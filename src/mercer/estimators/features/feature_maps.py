@@ -9,7 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from mercer.approx.fourier import draw_frequencies, fourier_features
 from mercer.approx.landmarks import choose_landmarks
-from mercer.approx.nystroem import inverse_root, nystroem_features
+from mercer.approx.nystroem import inverse_root
 from mercer.estimators.base.estimator import KernelEstimator
 from mercer.gram import KernelOperator
 from mercer.points import count, parse_memory, points_of, require, take
@@ -184,7 +184,7 @@ class Nystroem(_FeatureMap):
     def _map(self, X: Any) -> np.ndarray:
         K = KernelOperator(self.kernel_, X, self.components_, dtype=np.float64)
         low_precision = K.x.dtype == np.float32 and K.fits_float32
-        return nystroem_features(K, self.normalization_, np.float32 if low_precision else np.float64)
+        return K.features(self.normalization_, np.float32 if low_precision else np.float64)
 
     @property
     def _n_features_out(self) -> int:

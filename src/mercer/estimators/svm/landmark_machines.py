@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.approx.landmarks import choose_landmarks
-from mercer.approx.nystroem import inverse_root, nystroem_features
+from mercer.approx.nystroem import inverse_root
 from mercer.errors import ConvergenceWarning, message, warn
 from mercer.estimators.svm.support_vectors import LEAST_SET, SupportVectorMachine, Training
 from mercer.gram import KernelOperator
@@ -110,7 +110,7 @@ class LandmarkMachine(SupportVectorMachine):
         with report.stage("features"):
             between = KernelOperator(self.kernel_, K.X, landmarks, dtype=dtype)
             features = K.x.scratch((K.shape[0], len(root) + 1), dtype)
-            nystroem_features(between, root, out=features[:, :-1])
+            between.features(root, out=features[:, :-1])
             squares = np.einsum("ij,ij->i", features[:, :-1], features[:, :-1], dtype=np.float64)
             features[:, -1] = np.sqrt(squares.mean()) or 1.0
         own = np.asarray(K.diagonal(), np.float64)
