@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from time import perf_counter
 from typing import Any, BinaryIO
 
@@ -69,22 +71,37 @@ class RowFile:
 
     def read(self, first: int, last: int) -> NDArray[Any]:
         """The rows from `first` up to but not including `last`; if they follow the last ones, then the next as well."""
-        if self._check is not None:
-            self._check()
-        start, coming, self._coming = perf_counter(), self._coming, None
-        ready = coming is not None and coming[0] == (first, last)
-        rows = coming[1].result() if coming is not None and ready else self._read(first, last)
-        self.reading["rows"] += last - first
-        self.reading["bytes"] += rows.nbytes
-        self.reading["seconds waited"] += perf_counter() - start
+        with self._watched():
+            coming, self._coming = self._coming, None
+            ready = coming is not None and coming[0] == (first, last)
+            rows = coming[1].result() if coming is not None and ready else self._read(first, last)
+        self._count(rows)
         end = min(2 * last - first, self.shape[0])
         if first == self._last and last < end and rows.nbytes <= self.window:
             self._coming = (last, end), self._thread.submit(self._read, last, end)
         self._last = last
         return rows
 
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Check that the file is the same, and count the seconds of reading."""
+        if self._check is not None:
+            self._check()
+        start = perf_counter()
+        yield
+        self.reading["seconds waited"] += perf_counter() - start
+
+    def _count(self, rows: NDArray[Any]) -> None:
+        self.reading["rows"] += len(rows)
+        self.reading["bytes"] += rows.nbytes
+
     def _read(self, first: int, last: int) -> NDArray[Any]:
         rows = np.empty((last - first, self.shape[1]), self.dtype)
+        self._fill(rows, first)
+        return rows
+
+    def _fill(self, rows: NDArray[Any], first: int) -> None:
+        """Read the rows from `first` on into an array."""
         wanted = rows.reshape(-1).view(np.uint8).data
         with self._lock:
             self._handle.seek(self._offset + first * self.row_bytes)
@@ -92,9 +109,8 @@ class RowFile:
             while done < len(wanted):
                 more = self._handle.readinto(wanted[done:])  # type: ignore[attr-defined]
                 if not more:
-                    raise InvalidInput(message(self.name, f"ends before row {last - 1}", "write it again"))
+                    raise InvalidInput(message(self.name, f"ends before row {first + len(rows) - 1}", "write it again"))
                 done += more
-        return rows
 
     @property
     def row_bytes(self) -> int:
@@ -103,20 +119,30 @@ class RowFile:
 
     def take(self, index: Index) -> NDArray[Any]:
         """The rows with these indices; those that are close together are read together."""
-        out = np.empty((len(index), self.shape[1]), self.dtype)
         order = np.argsort(index, kind="stable")
-        near, most = GAP // self.row_bytes + 1, max(self.window // self.row_bytes, 1)
         wanted = np.asarray(index)[order]
-        first = 0
-        while first < len(wanted):
-            some = wanted[first : first + most]
-            far = np.flatnonzero((np.diff(some) > near) | (some[1:] - some[0] >= most))
-            last = first + (int(far[0]) + 1 if len(far) else len(some))
-            low = int(wanted[first])
-            rows = self.read(low, int(wanted[last - 1]) + 1)
-            out[order[first:last]] = rows[wanted[first:last] - low]
-            first = last
+        rows, out = (np.empty((len(wanted), self.shape[1]), self.dtype) for _ in range(2))
+        with self._watched():
+            for first, last in self._near(wanted):
+                low, high = int(wanted[first]), int(wanted[last - 1]) + 1
+                if last - first == 1:
+                    self._fill(rows[first:last], low)
+                else:
+                    rows[first:last] = self._read(low, high)[wanted[first:last] - low]
+        self._count(rows)
+        out[order] = rows
         return out
+
+    def _near(self, wanted: Index) -> Iterator[tuple[int, int]]:
+        """The runs of sorted indices whose rows are close together, and fit in a window."""
+        near, most = GAP // self.row_bytes + 1, max(self.window // self.row_bytes, 1)
+        ends = [0, *(np.flatnonzero(np.diff(wanted) > near) + 1).tolist(), len(wanted)]
+        for start, end in pairwise(ends):
+            first = start
+            while first < end:
+                within = int(np.searchsorted(wanted[first:end], wanted[first] + most)) if end - first > 1 else 1
+                yield first, first + within
+                first += within
 
 
 @dataclass(frozen=True, eq=False)
