@@ -13,6 +13,8 @@ testing = pytest.importorskip("typer.testing")
 
 from mercer.cli import app as commands  # noqa: E402
 from mercer.cli import predicting  # noqa: E402
+from mercer.io import load  # noqa: E402
+from mercer.tables import beyond  # noqa: E402
 
 runner = testing.CliRunner()
 RNG = np.random.default_rng(0)
@@ -65,7 +67,31 @@ def test_a_file_of_another_kind_and_one_that_is_cut_off(folder):
     assert "cannot be read as Parquet" in done.output.replace("\n", " ")
 
 
-def test_a_table_beyond_the_budget(folder):
-    done = mercer("fit", folder / "houses.parquet", "--target", "kind", "--memory", "5kB")
+def test_a_table_beyond_the_budget_is_fitted_by_chunks(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(beyond, "CHUNK", 500)
+    rows = RNG.normal(size=(20_000, 12))
+    frame = pd.DataFrame(rows, columns=list("abcdefghijkl")).assign(y=rows[:, 0] + np.sin(rows[:, 1]) / 4)
+    frame["town"] = np.where(frame["a"] > 0, "A", "B")
+    frame.loc[[3, 19_999], "y"] = np.nan
+    frame.to_parquet(tmp_path / "big.parquet", index=False, row_group_size=700)
+    quick = ["--kernel", "gaussian(gamma=0.02)", "--alpha", "0.1", "--memory", "3MB", "--out", tmp_path / "big.mercer"]
+    done = mercer("fit", tmp_path / "big.parquet", "--target", "y", *quick)
+    assert done.exit_code == 0, done.output
+    assert "20000 rows do not fit in memory: the kernel is chosen" in done.output.replace("\n", " ")
+    model = load(tmp_path / "big.mercer")
+    assert model.n_rows_ == 19_998
+    assert model.estimator.report_.reading["rows"] > 19_998
+    assert model.score(frame.dropna()) > 0.9
+    done = mercer("fit", tmp_path / "big.parquet", "--target", "town", "--no-holdout", *quick)
+    assert done.exit_code == 0, done.output
+    assert load(tmp_path / "big.mercer").n_rows_ == 20_000
+    assert load(tmp_path / "big.mercer").score(frame) > 0.9
+
+
+def test_what_cannot_be_fitted_by_chunks_is_refused(folder):
+    done = mercer("fit", folder / "houses.csv", "--target", "kind", "--memory", "5kB")
+    assert done.exit_code != 0
+    assert "give fewer rows or columns, or raise" in done.output.replace("\n", " ")
+    done = mercer("tune", folder / "houses.parquet", "--target", "kind", "--memory", "5kB")
     assert done.exit_code != 0
     assert "read_points" in done.output

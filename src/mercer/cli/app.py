@@ -135,7 +135,7 @@ def fit(
 
     It chooses a kernel and the regularisation α, and scores the model on held-out rows.
     """
-    from mercer import io, points
+    from mercer import points
     from mercer.cli import fitting, places, reporting, results, show
     from mercer.shards import workers as clients
 
@@ -143,8 +143,8 @@ def fit(
     places.check_report_place(report, [table, out], holdout=holdout)
     points.parse_memory(memory)
     with _working(threads), clients.workers(dask, workers), show.sections(silent=as_json, saves=out is not None):
-        rows = io.read_table(table, memory=memory)
-        data = fitting.prepare(rows, target, task, seed, holdout, columns=columns, drop=drop, text=text)
+        rows, whole = fitting.table_or_sample(table, memory, seed)
+        data = fitting.prepare(rows, target, task, seed, holdout, columns=columns, drop=drop, text=text, whole=whole)
         show.show_data(data)
         choice = fitting.choose(data, kernel, alpha, seed)
         show.show_choice(choice)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,13 @@ from mercer.select import (
     default_sequence_kernels,
 )
 from mercer.shards.workers import on_workers
+from mercer.tables.beyond import all_rows, table_or_sample
 from mercer.tables.targets import Task, as_target, holdout_rows, infer_task
 
-__all__ = ["KernelChoice", "Outcome", "TrainingTable", "choose", "fit", "fitted_encoder", "given_kernel", "prepare"]
+__all__ = [
+    "KernelChoice", "Outcome", "TrainingTable", "choose", "fit", "fitted_encoder", "given_kernel", "prepare",
+    "table_or_sample",
+]  # fmt: skip
 
 SAMPLE, SCREEN, FOLDS = 3000, 1000, 5
 FEWEST = 20
@@ -48,6 +53,8 @@ class TrainingTable:
     """Sentences that say which columns were left out, and why."""
     encoder: TableEncoder | SequenceEncoder
     """Fitted once, on the rows that are not held out. The choice, the fits and the model file share it."""
+    whole: Path | None = None
+    """The file of all rows, if the table is a sample of these."""
 
     @property
     def frame(self) -> Any:
@@ -120,6 +127,7 @@ def prepare(
     columns: str | None = None,
     drop: str | None = None,
     text: str | None = None,
+    whole: Path | None = None,
 ) -> TrainingTable:
     """Split the target off, choose the columns, find the task, and hold a quarter of the rows out."""
     rest, column = table.split(target)
@@ -133,7 +141,7 @@ def prepare(
     y = as_target(table.path, column, found)
     held = holdout_rows(y, found, seed) if holdout else np.zeros(len(y), bool)
     encoder = fitted_encoder(rest, rest.frame[~held], columns is not None, text)
-    return TrainingTable(rest, name, y, found, why, held, tuple(chosen.said), encoder)
+    return TrainingTable(rest, name, y, found, why, held, tuple(chosen.said), encoder, whole)
 
 
 def fitted_encoder(table: Table, rows: Any, named: bool, text: str | None) -> TableEncoder | SequenceEncoder:
@@ -237,7 +245,7 @@ def fit(
     train = ~data.held
     model = _fitted(data, choice, memory, train)
     if not data.held.any():
-        return Outcome(model, None, None)
+        return Outcome(_fitted_to_all(data, choice, memory) if refit and data.whole else model, None, None)
     held = data.frame[data.held]
     predicted, y = model.predict(held), data.y[data.held]
     classes = data.task == "classification"
@@ -249,7 +257,7 @@ def fit(
         scored(model)
     if refit:
         del model  # frees its rows before the next fit copies its own
-        model = _fitted(data, choice, memory, np.ones(len(data.y), bool))
+        model = _fitted_to_all(data, choice, memory)
     if temperature is not None:
         model = model.with_temperature(temperature)
     told = f"on a quarter of the rows, held out before the fit: {held_out}; guessing: {guessing}"
@@ -257,9 +265,23 @@ def fit(
     return Outcome(model, held_out, guessing, Confusion.of(y, predicted) if classes else None)
 
 
+def _fitted_to_all(data: TrainingTable, choice: KernelChoice, memory: str | None) -> TableModel:
+    """The model of all rows: on landmarks, by chunks, if the table is a sample."""
+    if data.whole is None:
+        return _fitted(data, choice, memory, np.ones(len(data.y), bool))
+    rows, present, column = all_rows(data.whole, data.target, choice.encoder)
+    y = as_target(data.table.path, column[present], data.task)
+    model = _estimator(data, choice, memory).set_params(solver="nystroem").fit(rows, y)
+    return TableModel.of(choice.encoder, model, data.target, len(y)).set_params(notes=data.left_out)
+
+
 def _fitted(data: TrainingTable, choice: KernelChoice, memory: str | None, rows: NDArray[np.bool_]) -> TableModel:
-    estimator = KernelRidgeClassifier if data.task == "classification" else KernelRidge
-    ridge = estimator(choice.kernel, choice.alpha, fit_intercept=True, memory=memory)
+    ridge = _estimator(data, choice, memory)
     encoded = choice.encoder.transform(data.frame[rows])
     model = TableModel.of(choice.encoder, ridge.fit(on_workers(encoded), data.y[rows]), data.target, int(rows.sum()))
     return model.set_params(notes=data.left_out)
+
+
+def _estimator(data: TrainingTable, choice: KernelChoice, memory: str | None) -> KernelRidge | KernelRidgeClassifier:
+    estimator = KernelRidgeClassifier if data.task == "classification" else KernelRidge
+    return estimator(choice.kernel, choice.alpha, fit_intercept=True, memory=memory)

@@ -66,6 +66,11 @@ class TableSource(FileSource):
         return list(cls._any(path).schema.names)
 
     @classmethod
+    def column(cls, path: Path, name: str) -> NDArray[Any]:
+        """A column of a file, of any type."""
+        return cls._any(path).target(name)
+
+    @classmethod
     def frames(cls, path: Path, rows: int) -> Iterator[Any]:
         """The table as pandas data frames of about `rows` rows, with columns of all types, in order."""
         source = cls._any(path)
