@@ -23,12 +23,14 @@ from mercer.solvers import (
     LinearDualBatch,
     LinearSystem,
     Lloyd,
+    LogDeterminant,
     Logistic,
     NewtonLogistic,
     PerceptronRule,
     RefinedConjugateGradients,
     ScoreProblem,
     Status,
+    StochasticLanczos,
     SubsetGradients,
     SubsetSystems,
     WorkingSet,
@@ -53,6 +55,11 @@ def linear(**options):
 def with_matrix():
     A = spd(dtype=np.float32)
     return LinearSystem(Dense(spd()), right_hand_sides(), shift=0.1, matrix=A)
+
+
+def log_determinant(**options):
+    Z = np.random.default_rng(4).standard_normal((60, 5))
+    return lambda: LogDeterminant(Dense(spd()), Z, 0.1, right_hand_sides(), **options)
 
 
 def eigen(k=4):
@@ -135,6 +142,8 @@ SOLVERS = {
     "cg, preconditioned": (ConjugateGradients(), linear(preconditioner=Diagonal(np.linspace(1, 2, 60)))),
     "cg, shift by row": (ConjugateGradients(), linear(shift=np.linspace(0.1, 1, 60))),
     "cg, low rank": (ConjugateGradients(), lambda: LinearSystem(LowRank(right_hand_sides()), np.ones(60), shift=1.0)),
+    "lanczos": (StochasticLanczos(1e-9), log_determinant()),
+    "lanczos, preconditioned": (StochasticLanczos(), log_determinant(preconditioner=Diagonal(np.linspace(1, 2, 60)))),
     "refined cg": (RefinedConjugateGradients(tol=1e-10), linear(low_precision=Dense(spd()).astype(np.float32))),
     "refined cg, beyond float32": (
         RefinedConjugateGradients(tol=1e-9),

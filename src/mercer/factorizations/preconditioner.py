@@ -87,6 +87,24 @@ class LowRankInverse(Operator):
     def _astype(self, dtype: np.dtype[Any]) -> Operator:
         return LowRankInverse(self.F.astype(dtype))
 
+    @property
+    def log_determinant(self) -> float:
+        """log det(FFᵀ + I)."""
+        return float(2 * np.sum(np.log(np.diagonal(self._factor))))
+
+    @property
+    def half(self) -> NDArray[Any]:
+        """H of shape (n, r) with (FFᵀ + I)⁻¹ = I − HHᵀ."""
+        if not self.F.shape[1]:
+            return self.F
+        inverse = scipy.linalg.solve_triangular(self._factor, np.eye(len(self._factor)), lower=True)
+        return np.asarray(self.F @ inverse.T.astype(self.F.dtype))
+
+    def draws(self, rng: np.random.Generator, count: int) -> NDArray[np.float64]:
+        """Columns drawn from N(0, FFᵀ + I)."""
+        n, r = self.F.shape
+        return rng.standard_normal((n, count)) + _times(self.F, rng.standard_normal((r, count)))
+
 
 class SpectralInverse(Operator):
     r"""V ↦ (FFᵀ + I)⁻¹ V = (I − U c Uᵀ)² V, 1 − c = (s² + 1)^(−½), with singular values s and left vectors U of F.
@@ -158,6 +176,22 @@ class SpectralInverse(Operator):
 
     def _astype(self, dtype: np.dtype[Any]) -> Operator:
         return SpectralInverse(self.U.astype(dtype), self.squares)
+
+    @property
+    def log_determinant(self) -> float:
+        """log det(FFᵀ + I)."""
+        return float(np.sum(np.log1p(self.squares)))
+
+    @property
+    def half(self) -> NDArray[Any]:
+        """H of shape (n, r) with (FFᵀ + I)⁻¹ = I − HHᵀ."""
+        return np.asarray(self.U * np.sqrt(self.squares / (self.squares + 1)).astype(self.U.dtype))
+
+    def draws(self, rng: np.random.Generator, count: int) -> NDArray[np.float64]:
+        """Columns drawn from N(0, FFᵀ + I)."""
+        n, r = self.U.shape
+        scaled = np.sqrt(self.squares)[:, None] * rng.standard_normal((r, count))
+        return rng.standard_normal((n, count)) + _times(self.U, scaled)
 
 
 def preconditioner(F: Any, shift: ArrayLike, *, overwrite: bool = False) -> Operator:

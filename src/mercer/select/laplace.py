@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,10 +72,16 @@ class LaplaceLikelihood:
     covariance: Covariance
     Y: Floats
 
+    how: ClassVar[str] = "by Laplace's approximation, in float64"
+
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the parameters θ."""
         return self.covariance.names
+
+    def error(self, theta: Floats) -> float:
+        """The standard error of log q: 0."""
+        return 0.0
 
     def coarse(self, seed: int) -> LaplaceLikelihood | None:
         """The likelihood of a quarter of the rows, drawn at random; None if there are so few that it saves nothing."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -259,6 +259,8 @@ class ExactLikelihood:
     variances: Any = 0.0
     noise: bool = True
 
+    how: ClassVar[str] = "by a Cholesky factor in float64"
+
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the parameters θ."""
@@ -270,10 +272,17 @@ class ExactLikelihood:
 
     def coarse(self, seed: int) -> ExactLikelihood | None:
         """The likelihood of a quarter of the rows, drawn at random; None if there are so few that it saves nothing."""
-        n = len(self.Y)
-        if n < COARSE or self.covariance.kernel.space.numbered:
+        return self.part(len(self.Y) // 4, seed) if len(self.Y) >= COARSE else None
+
+    def error(self, theta: Floats) -> float:
+        """The standard error of log p: 0."""
+        return 0.0
+
+    def part(self, rows: int, seed: int) -> ExactLikelihood | None:
+        """The exact likelihood of so many rows, drawn at random; None for a precomputed kernel."""
+        if self.covariance.kernel.space.numbered:
             return None
-        some = np.sort(np.random.default_rng(seed).choice(n, n // 4, replace=False))
+        some = np.sort(np.random.default_rng(seed).choice(len(self.Y), rows, replace=False))
         variances = self.variances if np.ndim(self.variances) == 0 else self.variances[some]
         return ExactLikelihood(self.covariance.taken(some), self.Y[some], variances, self.noise)
 

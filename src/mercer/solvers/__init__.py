@@ -22,6 +22,7 @@ from mercer.solvers.eigen.nipals import KernelNipals, LatentScores, NipalsState,
 from mercer.solvers.eigen.pencil import DensePencil, DensePencilState, Pencil
 from mercer.solvers.linear.cg import CGState, ConjugateGradients
 from mercer.solvers.linear.cholesky import Cholesky, CholeskyState
+from mercer.solvers.linear.lanczos import LanczosState, LogDeterminant, LogDeterminantEstimate, StochasticLanczos
 from mercer.solvers.linear.refinement import RefinedConjugateGradients, RefinedState
 from mercer.solvers.linear.subsets import SubsetGradients, SubsetPreconditioner, SubsetState, SubsetSystems
 from mercer.solvers.linear.system import LinearSystem
@@ -62,6 +63,7 @@ __all__ = [
     "KernelNipals",
     "KrylovState",
     "LMSState",
+    "LanczosState",
     "LatentScores",
     "Learner",
     "LeastSquares",
@@ -70,6 +72,8 @@ __all__ = [
     "LinearSystem",
     "Lloyd",
     "LloydState",
+    "LogDeterminant",
+    "LogDeterminantEstimate",
     "Logistic",
     "LogisticFit",
     "LogisticState",
@@ -96,6 +100,7 @@ __all__ = [
     "State",
     "Status",
     "StochasticLMS",
+    "StochasticLanczos",
     "SubsetGradients",
     "SubsetPreconditioner",
     "SubsetState",

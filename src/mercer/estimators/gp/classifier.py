@@ -176,8 +176,6 @@ class GaussianProcessClassifier(GaussianProcess, ScoreClassifier):
         report.kernel, report.method = repr(self.kernel_), "Laplace's approximation at the mode, by Newton's method"
         report.reason, report.precision, report.steps = "the likelihood is logistic", "float64", 1
         report.residual, report.tolerance, report.status = gap, float("nan"), "relative duality gap of the mode"
-        value = self.log_marginal_likelihood_value_
-        report.notes.append(f"log marginal likelihood {value:.9g}, by Laplace's approximation, in float64")
         return self
 
     def _likelihood(self) -> LaplaceLikelihood:

@@ -86,20 +86,29 @@ class GaussianProcess(KernelEstimator):
         low, high = bounds_of(who, names, first, self.bounds)
         found: Ascended | None = None
         with report.stage("likelihood"):
+            on = self._searched(likelihood)
             if self.optimize and names:
                 seed = self._seed()
                 ascent = Ascent(who, names, first, low, high, int(self.restarts), seed=seed)
-                found = ascent.run(likelihood, likelihood.coarse(seed))
+                found = ascent.run(on, on.coarse(seed))
             theta = first if found is None else found.theta
-            at = likelihood(theta, gradient=False) if found is None else (found.value,)
+            at = likelihood(theta, gradient=False) if found is None or on is not likelihood else (found.value,)
+            error = likelihood.error(theta) if at is not None else np.inf
         if at is None:
             given = f"{likelihood.covariance.kernel!r}, whose matrix is not positive definite in float64 on these rows"
             raise InvalidInput(message(who, given, self._firmer))
         self.parameter_names_, self.theta_ = list(names), np.log(theta)
-        self.log_marginal_likelihood_value_, self.log_marginal_likelihood_error_ = float(at[0]), 0.0
+        self.log_marginal_likelihood_value_, self.log_marginal_likelihood_error_ = float(at[0]), float(error)
         if found is not None:
-            report.notes += [f"{found.evaluations} evaluations of the likelihood", *found.notes]
+            rows = f" of {len(on.Y)} rows" if on is not likelihood else ""
+            report.notes += [f"{found.evaluations} evaluations of the likelihood{rows}", *found.notes]
+        sure = f" ± {error:.2g} (standard error)" if error else ""
+        report.notes.append(f"log marginal likelihood {at[0]:.9g}{sure}, {likelihood.how}")
         return theta
+
+    def _searched(self, likelihood: Any) -> Any:
+        """The likelihood that is maximised."""
+        return likelihood
 
     _firmer: ClassVar[str] = "choose another kernel"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,9 +17,14 @@ from mercer.points import as_seed
 from mercer.schemas import NON_NEGATIVE, POSITIVE, Array, Schema
 from mercer.select.covariance import Covariance
 from mercer.select.marginal import NOISE, ExactLikelihood, likelihood_of
+from mercer.select.stochastic import StochasticLikelihood
+from mercer.solvers.choose import STORED_SHARE
+from mercer.ways.report import Report
 
 __all__ = ["GaussianProcessRegressor"]
 
+MOST_EXACT = 10_000
+"""Rows up to which the likelihood is exact: an evaluation takes n³ operations, a trillion."""
 _posteriors: WeakKeyDictionary[Any, tuple[Any, Posterior]] = WeakKeyDictionary()
 """The posterior of each model, with the coefficients that it belongs to: its factor serves all later calls."""
 
@@ -62,10 +67,19 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
         Subtract the mean of y and divide by its standard deviation. The prior has mean 0, so do this if y has not.
         The kernel, σ², α and the likelihood are those of the normalised targets, as in scikit-learn; predictions,
         deviations and samples are in the units of y.
+    solver : {"auto", "cholesky", "cg"}, default "auto"
+        "cholesky": the likelihood is exact, in n³ operations and 8n² bytes. "cg": conjugate gradients with a randomly
+        pivoted Cholesky preconditioner, and stochastic Lanczos quadrature for the log-determinant, in n² operations a
+        step; `log_marginal_likelihood_error_` is its standard error. "auto" takes "cg" for more than 10 000 rows, and
+        if the matrix does not fit in 40 % of the budget.
+    sample : int or None, default None
+        Rows, drawn at random, on which the parameters are optimised; None is all. The rest of the fit is on all rows.
+    n_probes : int, default 30
+        Random vectors of "cg".
     tol, memory
         As for `KernelRidge`.
     random_state : int, RandomState or None, default 0
-        Seed for the further starts.
+        Seed for the further starts, the sample, and the random vectors.
 
     Attributes
     ----------
@@ -80,7 +94,7 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
     log_marginal_likelihood_value_ : float
         log p(y) there.
     log_marginal_likelihood_error_ : float
-        Its standard error: 0 if it is exact.
+        Its standard error: 0 if it is exact, as by Cholesky.
     dual_coef_ : array of shape (n,) or (n, targets)
         C⁻¹y in the units of y: the mean of f(x) is Σᵢ dual_coefᵢ k(x, xᵢ) + intercept.
     intercept_, y_scale_ : float or array of shape (targets,)
@@ -141,6 +155,9 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
         amplitude: bool = True,
         per_column: bool = False,
         normalize_y: bool = False,
+        solver: Literal["auto", "cholesky", "cg"] = "auto",
+        sample: int | None = None,
+        n_probes: int = 30,
         tol: float = 1e-10,
         memory: float | str | None = None,
         random_state: Any = 0,
@@ -155,6 +172,9 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
         self.amplitude = amplitude
         self.per_column = per_column
         self.normalize_y = normalize_y
+        self.solver = solver
+        self.sample = sample
+        self.n_probes = n_probes
         self.tol = tol
         self.memory = memory
         self.random_state = random_state
@@ -174,7 +194,13 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
         Z = ((y - mean) / self.y_scale_).reshape(len(y), -1)
         _, report = self._begin(X)
         self.report_ = report
-        report.plan(8 * len(y) * (len(y) + 4 * Z.shape[1]), f"the likelihood of {len(y)} rows", "fewer rows")
+        iterative = self._iterative(len(y), report)
+        need = 8 * len(y) * (len(y) + 4 * Z.shape[1])
+        if iterative:
+            need = StochasticLikelihood.bytes(len(y), self.n_probes + Z.shape[1])
+        report.plan(
+            need, f"the likelihood of {len(y)} rows", ["fewer rows"] if iterative else ['solver="cg"', "fewer rows"]
+        )
         variances = self._row_variances(len(y))
         likelihood, first, self.noise_ = likelihood_of(
             type(self).__name__,
@@ -187,12 +213,12 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
             self.amplitude,
             self.per_column,
         )
+        if iterative:
+            likelihood = self._stochastic(likelihood)
         own, noise = likelihood.parted(self._maximise(likelihood, first))
         self.noise_ = noise if likelihood.noise else self.noise_
         self.kernel_ = likelihood.covariance.kernel_at(own)
         report.kernel = repr(self.kernel_)
-        value = self.log_marginal_likelihood_value_
-        report.notes.append(f"log marginal likelihood {value:.9g}, by a Cholesky factor in float64")
         variance = self.noise_ + variances
         self.alpha_ = float(np.mean(variance))
         weights = None if np.ndim(variance) == 0 else self.alpha_ / variance
@@ -212,7 +238,23 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
         varies = len(names) < len(self.theta_)
         rest = np.maximum(variances - self.noise_, 0.0) if varies else variances
         Z = ((self.y_fit_ - self.intercept_) / self.y_scale_).reshape(len(self.y_fit_), -1)
-        return ExactLikelihood(Covariance(self.kernel_, names, self.X_fit_), Z, rest, varies)
+        likelihood = ExactLikelihood(Covariance(self.kernel_, names, self.X_fit_), Z, rest, varies)
+        return self._stochastic(likelihood) if self.log_marginal_likelihood_error_ else likelihood
+
+    def _stochastic(self, exact: ExactLikelihood) -> StochasticLikelihood:
+        own = exact.covariance, exact.Y, exact.variances, exact.noise
+        return StochasticLikelihood(*own, probes=self.n_probes, seed=self._seed())
+
+    def _iterative(self, n: int, report: Report) -> bool:
+        """Whether the likelihood is estimated by conjugate gradients."""
+        if self.solver != "auto":
+            return self.solver == "cg"
+        return n > MOST_EXACT or 8 * n * n > STORED_SHARE * report.room
+
+    def _searched(self, likelihood: ExactLikelihood) -> ExactLikelihood:
+        if self.sample is None or int(self.sample) >= len(likelihood.Y):
+            return likelihood
+        return likelihood.part(int(self.sample), self._seed()) or likelihood
 
     def _normalisation(self, y: np.ndarray) -> tuple[Any, Any]:
         """What is subtracted from y, and what it is divided by."""
@@ -232,6 +274,10 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
     def _check(self) -> None:
         if self.noise is not None:
             self._checked_number("noise", or_equal=True, otherwise=", or None")
+        self._checked_choice("solver", "auto", "cholesky", "cg")
+        self._count_or_none("sample")
+        if self._checked_count("n_probes") < 2:
+            self._refuse("n_probes", "give at least 2, so that their spread is known")
         self._check_search()
         self._checked_number("tol", or_equal=True)
 
