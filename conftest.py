@@ -2,6 +2,10 @@
 
 import importlib.util
 import os
+import shutil
+from importlib import resources
+
+import pytest
 
 os.environ["MERCER_MACHINE"] = "off"
 os.environ.setdefault("MPLBACKEND", "Agg")  # pictures are drawn, not shown
@@ -12,3 +16,36 @@ if not importlib.util.find_spec("matplotlib"):
     collect_ignore += [f"docs/how-to/{name}.md" for name in ("gaussian-processes", "large-data", "process-monitoring")]
 if not importlib.util.find_spec("jinja2"):
     collect_ignore += ["src/mercer/report", "docs/how-to/reading-a-report.md"]
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A headless Chromium, whose logs tell what a page requests and what it complains of."""
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: no page is tried")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    driver = shutil.which("chromedriver")
+    if chromium is None or driver is None:
+        pytest.skip("chromium or chromedriver is not installed: no page is tried")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for one in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1600,1200"):
+        options.add_argument(one)
+    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
+    started = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    started.set_script_timeout(30)
+    yield started
+    started.quit()
+
+
+@pytest.fixture(scope="session")
+def barriers(browser):
+    """What axe-core finds on the page that the browser shows: rules for access that it breaks, and where."""
+    axe = resources.files(pytest.importorskip("axe_core_python")).joinpath("axe.min.js").read_text(encoding="utf-8")
+
+    def found():
+        browser.execute_script(axe)
+        said = browser.execute_async_script("axe.run().then(arguments[0])")
+        assert said["passes"]
+        return [(one["id"], one["nodes"][0]["html"]) for one in said["violations"]]
+
+    return found

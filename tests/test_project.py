@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import tokenize
 import tomllib
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,14 @@ def test_floors_hold(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     failed = cli.lint_imports(config_filename="pyproject.toml", no_cache=True)
     assert not failed, capsys.readouterr().out
+
+
+def test_the_installed_package_has_its_pages():
+    pages = [file for file in SOURCE.rglob("*") if file.suffix in {".html", ".css", ".js", ".typed"}]
+    assert {file.name for file in pages} >= {"page.html", "py.typed"}
+    for file in pages:
+        installed = resources.files("mercer").joinpath(*file.relative_to(SOURCE).parts)
+        assert installed.read_bytes() == file.read_bytes(), file
 
 
 def tracked_files() -> list[Path]:

@@ -199,6 +199,8 @@ def test_learning_curves_of_few_and_many_rows(monkeypatch):
     for rows in (slice(0, 3), y == 0):
         with pytest.raises(InvalidInput, match="give more rows"):
             draw(svc(), X[rows], y[rows])
+    with pytest.raises(InvalidInput, match="not numbers, as R² of one row; give more rows"):
+        draw(mercer.KernelRidge(), X[:3], X[:3, 0], cv=3)
     rows = np.random.default_rng(0).integers(300, size=MILLION)
     monkeypatch.setattr("mercer.plots.learning.MOST_ROWS", 200)
     many = shown(draw(svc(), X[rows], y[rows], sizes=[1.0], cv=2))

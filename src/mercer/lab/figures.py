@@ -119,7 +119,8 @@ class Figures:
             shares = outcome.ratios
             self._bars.data = {"x": np.arange(1, len(shares) + 1), "top": shares}
             _see(self.variances, (0.4, len(shares) + 0.6, 0.0), (0.0, 1.05 * float(shares.max(initial=1e-9)), 0.0))
-            self.variances.title.text = f"Variances: two have {shares[:2].sum():.1%}"
+            two = float(shares[:2].sum())
+            self.variances.title.text = f"Variances: two have {two:.1%}{'; others are negative' * (two > 1.001)}"
 
     def _show_surface(self, surface: Surface, outcome: Outcome) -> None:
         values, (x, y) = surface.values, (surface.x, surface.y)

@@ -103,7 +103,7 @@ class LearningCurveDisplay(Display):
         Raises
         ------
         InvalidInput
-            If no fit succeeds, as where there are fewer rows than folds, or one class.
+            If no fit succeeds, as where there are fewer rows than folds, or one class, or no fold has a score.
         """
         n = count(X)
         drawn = places_drawn(n, MOST_ROWS)
@@ -114,6 +114,9 @@ class LearningCurveDisplay(Display):
         except ValueError as error:
             given = f"fits of {type(estimator).__name__} on parts of {n:,} rows, which failed ({error})"
             raise InvalidInput(message(cls.__name__, given, "give more rows, larger sizes= or fewer folds")) from error
+        if not np.any(np.isfinite(found[2])):
+            given = f"folds of {n:,} rows whose held-out scores are not numbers, as R² of one row"
+            raise InvalidInput(message(cls.__name__, given, "give more rows, fewer folds or another scoring="))
         return cls(*found[:4], notes=(drawn_of(len(drawn), n),)).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
@@ -126,6 +129,8 @@ class LearningCurveDisplay(Display):
         self._draw(right, self.seconds, POSITIVE, "o", "fit")
         left.set(xlabel="rows of the fit", ylabel="score")
         right.set(xlabel="rows of the fit", ylabel="seconds of a fit", ylim=(0, None))
+        for one in (left, right):
+            one.locator_params(axis="x", nbins=5)  # numbers of rows are long
         left.legend(fontsize="small")
         self._note(right, *self.notes)
         return self
