@@ -1,0 +1,91 @@
+"""What ran where: calls, seconds and reasons, of this process and of the workers that it starts."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["Call", "begin", "note", "strict", "summary"]
+
+VARIABLE = "MERCER_ACCELERATE"
+"""The process that counts, 1 if nothing may be left to scikit-learn, and the file to which its workers write."""
+
+
+class Call(NamedTuple):
+    """One call, by mercer if `why` is empty, else by scikit-learn for this reason."""
+
+    what: str
+    seconds: float
+    why: str = ""
+
+
+_calls: list[Call] = []
+
+
+def begin(strict: bool) -> None:
+    """Count from here on."""
+    _calls.clear()
+    handle, path = tempfile.mkstemp(prefix="mercer-", suffix=".jsonl")
+    os.close(handle)
+    atexit.register(Path(path).unlink, missing_ok=True)
+    os.environ[VARIABLE] = f"{os.getpid()}:{int(strict)}:{path}"
+
+
+def _setting() -> tuple[int, bool, str]:
+    owner, strict, path = os.environ.get(VARIABLE, f"{os.getpid()}:0:").split(":", 2)
+    return int(owner), strict == "1", path
+
+
+def strict() -> bool:
+    """Whether what mercer does not cover is an error."""
+    return _setting()[1]
+
+
+def note(call: Call) -> None:
+    """Count a call; in a worker write it to the file."""
+    owner, _, path = _setting()
+    if owner == os.getpid():
+        _calls.append(call)
+    else:
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(json.dumps(call) + "\n")
+
+
+def _all() -> Iterator[Call]:
+    yield from _calls
+    path = Path(_setting()[2] or os.devnull)
+    if path.is_file():
+        yield from (Call(*json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines())
+
+
+def summary() -> str:
+    """What ran in mercer and what in scikit-learn: calls, seconds, and why not in mercer.
+
+    Examples
+    --------
+    >>> import mercer.accelerate
+    >>> mercer.accelerate.install()
+    >>> mercer.accelerate.summary()
+    'mercer.accelerate: nothing of what mercer covers was called.'
+    >>> mercer.accelerate.uninstall()
+    """
+    found: dict[tuple[str, bool], list[Call]] = defaultdict(list)
+    for call in _all():
+        found[call.what, not call.why].append(call)
+    if not found:
+        return "mercer.accelerate: nothing of what mercer covers was called."
+    lines = ["mercer.accelerate:"]
+    for (what, ours), calls in sorted(found.items(), key=lambda one: -sum(call.seconds for call in one[1])):
+        where = "mercer" if ours else "scikit-learn"
+        seconds = sum(call.seconds for call in calls)
+        lines.append(f"  {what:36} {len(calls):6} × in {where:12} {seconds:9.3f} s")
+        lines += [
+            f"    {count} ×: {why}" for why, count in Counter(call.why for call in calls if call.why).most_common()
+        ]
+    return "\n".join(lines)
