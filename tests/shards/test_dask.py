@@ -99,7 +99,7 @@ def test_each_pair_is_computed_once(elsewhere, monkeypatch):
     tasks.clear()
     K @ V
     names = [function.__name__ for function, *_ in tasks]
-    assert (names.count("held"), names.count("_pair"), names.count("_product")) == (3, 3, 3)
+    assert (names.count("_pair"), names.count("_product")) == (3, 3)
 
 
 def test_operators_keep_their_contract(elsewhere):
@@ -203,7 +203,7 @@ def test_partitions_of_unknown_or_no_rows(cluster):
 @pytest.mark.parametrize(
     ("table", "says"),
     [
-        (lambda: dask(np.where(np.arange(N)[:, None] == 900, np.nan, X)), "rows 576 to 1151: row 324, column 0 is nan"),
+        (lambda: dask(np.where(np.arange(N)[:, None] == 900, np.nan, X)), "rows 384 to 959: row 516, column 0 is nan"),
         (lambda: da.from_array(X[:0]), "shape (0, 4)"),
         (lambda: da.from_array(Y), "a dask array of 1 dimension;"),
         (lambda: dd.from_pandas(pd.DataFrame({"a": ["x", "y"]}), npartitions=1), "data frame of dtype"),
@@ -271,7 +271,8 @@ class AtFirstShard:
             call()
 
 
-def test_a_cluster_that_grows_is_used(elsewhere):
+def test_a_cluster_that_grows_is_used(elsewhere, monkeypatch):
+    monkeypatch.setattr(sharded, "SENT", 0)  # vectors are tasks, which a worker without rows gets, too
     table = dask(X, 200)
     wanted, client = QUICK.fit(table, Y).dual_coef_, elsewhere.get_client()
 

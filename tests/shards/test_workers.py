@@ -27,9 +27,10 @@ MODELS = {
 }
 
 
-@pytest.fixture(scope="module")
-def started():
-    """Two workers of one thread each, in processes of their own."""
+@pytest.fixture
+def cluster(monkeypatch):
+    """Two workers of one thread each, in processes of their own, which compute also the products of small matrices."""
+    monkeypatch.setattr(sharded, "HERE", 0)
     with (
         warnings.catch_warnings(),
         # By default a worker tries for half a minute to reach one that is gone.
@@ -38,14 +39,6 @@ def started():
         distributed.Client(one),
     ):
         yield one
-
-
-@pytest.fixture
-def cluster(started, monkeypatch):
-    """Workers compute also the products of small matrices."""
-    monkeypatch.setattr(sharded, "HERE", 0)
-    started.get_client().wait_for_workers(2, timeout=120)
-    return started
 
 
 def fitted(name, table):

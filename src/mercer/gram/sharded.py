@@ -7,7 +7,9 @@ on every cluster, and when a block is computed again because a worker died.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -22,7 +24,7 @@ from mercer.gram.operator import KernelOperator
 from mercer.gram.sharded_factor import ShardedFactor
 from mercer.kernels import Kernel
 from mercer.operators import Operator
-from mercer.points import Points
+from mercer.points import Points, available_memory
 from mercer.shards import Cluster, ShardedPoints, Shards, is_dask, sharded
 from mercer.shards.cluster import held, joined, one_thread
 
@@ -44,6 +46,10 @@ POOL = 4
 """Rows for each pivot of a low-rank factor among which pivots are chosen, as for landmarks."""
 RUNS, FACTOR = 8, 50_000_000
 """The fewest tasks that compute a factor, and the entries of the factor for each of more tasks."""
+KEPT = 0.125
+"""The share of a worker's free memory for blocks that are kept for the next product."""
+SENT = 1 << 22
+"""Bytes of vectors up to which each task gets its own copy: more are sent once, and from worker to worker."""
 
 
 class ShardedOperator(KernelOperator):
@@ -90,7 +96,7 @@ class ShardedOperator(KernelOperator):
         if self.symmetric:
             self._add_pairs(V, out)
         elif isinstance(self.x, ShardedPoints):
-            parts, others = self._parts(self.x.shards, self.shape[1]), self._hold(self._others)
+            parts, others = self._parts(self.x.shards, self.shape[1]), self._others_held
             v = self._cluster.submit(held, V)
             tasks = [(_product, self.kernel, self.dtype, rows, others, v) for _, _, rows in parts]
             for (first, last, _), sums in zip(parts, self._cluster.run(tasks), strict=True):
@@ -107,7 +113,9 @@ class ShardedOperator(KernelOperator):
         shards = self._sharded.shards
         wanted = min(max(round(len(shards) / ROWS), BLOCKS[0]), BLOCKS[1])
         parts = list(_groups(shards, min(wanted, len(shards.futures))))
-        vectors = self._cluster.submit_all([(held, V[first:last]) for first, last, _ in parts])
+        vectors = [V[first:last] for first, last, _ in parts]
+        if len(parts) * V.nbytes > SENT:
+            vectors = self._cluster.submit_all([(held, v) for v in vectors])
         own = self.kernel, self.dtype
         pairs = [(i, j) for i in range(len(parts)) for j in range(i + 1, len(parts))]
         tasks: list[tuple[Any, ...]] = []
@@ -126,7 +134,7 @@ class ShardedOperator(KernelOperator):
             return self._here._normal_product(V, weights)
         if self.symmetric or not isinstance(self.x, ShardedPoints):
             return Operator._normal_product(self, V, weights)
-        others, v = self._hold(self._others), self._cluster.submit(held, V)
+        others, v = self._others_held, self._cluster.submit(held, V)
         tasks = [
             (_normal_part, self.kernel, self.dtype, rows, others, v, None if weights is None else weights[first:last])
             for first, last, rows in self._parts(self.x.shards, self.shape[1])
@@ -161,7 +169,7 @@ class ShardedOperator(KernelOperator):
         out = np.empty((self.shape[0], R.shape[1]), dtype or self.dtype) if out is None else out
         own = self.kernel, self.dtype
         parts = self._parts(self.x.shards, R.shape[1])
-        others, right = self._hold(self._others), self._cluster.submit(held, R.astype(self.dtype))
+        others, right = self._others_held, self._cluster.submit(held, R.astype(self.dtype))
         tasks = [(_features, *own, rows, others, right) for _, _, rows in parts]
         for (first, last, _), Phi in zip(parts, self._cluster.run(tasks), strict=True):
             out[first:last] = Phi
@@ -170,7 +178,7 @@ class ShardedOperator(KernelOperator):
     def add_gram(self, I: NDArray[np.intp], weights: NDArray[np.float64], G: Array) -> Array:
         if not self._elsewhere or self.symmetric or not isinstance(self.x, ShardedPoints):
             return super().add_gram(I, weights, G)
-        shards, others, tasks = self.x.shards, self._hold(self._others), []
+        shards, others, tasks = self.x.shards, self._others_held, []
         for first, last, rows in _groups(shards, min(RUNS, len(shards.futures))):
             own = np.flatnonzero((first <= I) & (last > I))
             tasks.append((_gram, self.kernel, self.dtype, rows, others, I[own] - first, weights[own]))
@@ -216,7 +224,8 @@ class ShardedOperator(KernelOperator):
 
     def release(self) -> None:
         self._plan = None
-        self.__dict__.pop("_here", None)
+        for name in ("_here", "_others_held"):
+            self.__dict__.pop(name, None)
 
     @cached_property
     def copies(self) -> int:
@@ -232,6 +241,11 @@ class ShardedOperator(KernelOperator):
     @property
     def _cluster(self) -> Cluster:
         return self._sharded.shards.cluster
+
+    @cached_property
+    def _others_held(self) -> Any:
+        """The points of the columns, held once for all products, because workers know blocks by their arrays."""
+        return self._hold(self._others)
 
     def _hold(self, side: Points) -> Any:
         """The other side's rows, as each task reads them: a future, or the futures of all shards."""
@@ -264,18 +278,41 @@ def _block(kernel: Kernel, dtype: Any, x: Any, z: Any | None) -> KernelOperator:
     return KernelOperator(kernel, joined(x), None if z is None else joined(z), dtype=dtype)
 
 
+_kept: OrderedDict[Any, tuple[Any, KernelOperator]] = OrderedDict()
+"""The blocks of this worker's last products, with their arrays, by the identities of these; the latest is the last."""
+
+
+@contextmanager
+def _kept_block(kernel: Kernel, dtype: Any, x: Any, z: Any | None) -> Iterator[KernelOperator]:
+    """The block with the copies of rows from the last product, as far as an eighth of the free memory holds them.
+
+    A block that is in use is not among the kept ones, so that no two threads use the same.
+    """
+    arrays = [side if isinstance(side, list) else [side] for side in (x, z)]
+    key = kernel, np.dtype(dtype), *(tuple(map(id, side)) for side in arrays)
+    try:
+        found = _kept.pop(key, None)
+    except TypeError:  # a kernel that cannot be hashed
+        yield _block(kernel, dtype, x, z)
+        return
+    block = _block(kernel, dtype, x, z) if found is None else found[1]
+    yield block
+    _kept[key] = arrays, block
+    room = KEPT * available_memory()
+    while len(_kept) and sum(2 * one.x.nbytes + one.copies for _, one in list(_kept.values())) > room:
+        _kept.popitem(last=False)
+
+
 def _product(kernel: Kernel, dtype: Any, x: Any, z: Any | None, V: Array) -> Array:
     """K(x, z) V, in float64."""
-    with one_thread():
-        K = _block(kernel, dtype, x, z)
+    with one_thread(), _kept_block(kernel, dtype, x, z) as K:
         return sweep.multiply(K._tiles(), V, K.shape[0], K._work(V.shape[1]), K.symmetric)
 
 
 def _pair(kernel: Kernel, dtype: Any, x: Any, z: Any, V: Array, U: Array) -> tuple[Array, Array]:
     """K(x, z) U and K(z, x) V with each entry computed once."""
-    with one_thread():
+    with one_thread(), _kept_block(kernel, dtype, [*x, *z], None) as K:
         split = sum(map(len, x))
-        K = _block(kernel, dtype, [*x, *z], None)
         out = sweep.multiply_across(K._tiles(), np.concatenate([V, U]), split, K._work(V.shape[1]))
         return out[:split], out[split:]
 
@@ -297,5 +334,5 @@ def _gram(
 
 def _normal_part(kernel: Kernel, dtype: Any, x: Any, z: Any, V: Array, weights: Array | None) -> Array:
     """K(x, z)ᵀ diag(w) K(x, z) V."""
-    with one_thread():
-        return _block(kernel, dtype, x, z)._normal_product(V, weights)
+    with one_thread(), _kept_block(kernel, dtype, x, z) as K:
+        return K._normal_product(V, weights)

@@ -15,9 +15,10 @@ from mercer.shards.points import ShardedPoints, Shards, kind_of
 __all__ = ["current_client", "is_dask", "local", "sharded"]
 
 SHARD = 32 * ROW_BLOCK
-"""Rows of a shard. Tasks take runs of shards."""
-MOST = 1024
-"""The most shards: those of more rows are larger."""
+"""Rows of a shard up to `SOME` shards. Tasks take runs of shards."""
+SOME, EVEN, LARGE, MOST = 64, 8, 50_000, 1024
+"""More rows make these shards larger, up to `LARGE` rows; then there are more of them, up to `MOST`, and then they are
+larger again. More than `EVEN` shards are a multiple of it, so that runs of shards have the same number of rows."""
 
 
 def is_dask(X: object) -> bool:
@@ -78,12 +79,13 @@ def boundaries(n: int, chunks: int) -> Any:
 
     They depend on the data alone and not on the cluster, and so do the bits of what is computed.
 
-    >>> boundaries(50_000, 1).tolist()
+    >>> np.diff(boundaries(50_000, 1)).tolist()
     [0, 5568, 11136, 16704, 22272, 27840, 33408, 38976, 44544, 50000]
     """
-    count = min(max(-(-n // SHARD), min(chunks, -(-n // ROW_BLOCK))), MOST)
-    rows = -(-n // (count * ROW_BLOCK)) * ROW_BLOCK
-    return np.append(np.arange(0, n, rows), n)
+    count = max(min(-(-n // SHARD), SOME), -(-n // LARGE), min(chunks, -(-n // ROW_BLOCK)))
+    count = min(count if count <= EVEN else -(-count // EVEN) * EVEN, MOST)
+    edges = np.linspace(0, -(-n // ROW_BLOCK), count + 1).astype(int) * ROW_BLOCK
+    return np.minimum(edges, n)
 
 
 def current_client() -> Any:
