@@ -327,6 +327,21 @@ def test_no_space_for_the_packed_file(folder, monkeypatch):
         points.validate("test")
 
 
+def test_a_disk_that_is_full_while_rows_are_packed(folder, monkeypatch):
+    class Full:
+        def write(self, data):
+            raise OSError(28, "No space left on device")
+
+        def close(self):
+            closed.append(True)
+
+    closed = []
+    monkeypatch.setattr(disk_points, "temporary", lambda place: Full())
+    with pytest.raises(InvalidInput, match=r"cannot be packed in .* writing failed \(No space left on device\); name"):
+        DiskPoints(ChunkSource(lambda: iter([X])), SMALL, folder).validate("test")
+    assert closed == [True]
+
+
 def test_an_error_of_the_iterator_is_the_callers(folder):
     def broken():
         yield X
