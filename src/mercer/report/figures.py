@@ -124,6 +124,7 @@ def bars(names: Sequence[str], values: NDArray[Any], spread: NDArray[Any] | None
     ax.set_yticks(at, [_short(names[j]) for j in order])
     ax.axvline(0.0, color=FAINT, linewidth=1)
     ax.set_xlabel(label)
+    ax.locator_params(axis="x", nbins=5)  # long names leave little room for numbers
     first = ", ".join(f"{names[j]} {values[j]:.3g}" for j in order[:3]).replace("\\$", "$")
     return _picture(figure, title, f"{title}, {label}. The largest: {first}.")
 
