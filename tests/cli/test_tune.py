@@ -14,6 +14,7 @@ from mercer.cli import app as commands  # noqa: E402
 from mercer.cli import fitting, tuning  # noqa: E402
 from mercer.io import load, read_table  # noqa: E402
 from mercer.kernels import Gaussian, Laplace  # noqa: E402
+from mercer.tables.targets import random_folds  # noqa: E402
 
 runner = testing.CliRunner()
 
@@ -42,7 +43,7 @@ def test_folds_are_drawn_at_random_by_the_seed(sorted_by_entry):
     assert done.exit_code == 0, done.output
     assert best_score(done.output) > 0.95
     y = np.linspace(0, 1, 53)
-    folds = [tuning._folds(y, "regression", seed) for seed in (0, 0, 1)]
+    folds = [random_folds(y, "regression", seed, 5) for seed in (0, 0, 1)]
     assert all(np.array_equal(one[1], same[1]) for one, same in zip(folds[0], folds[1], strict=True))
     assert any(not np.array_equal(one[1], other[1]) for one, other in zip(folds[0], folds[2], strict=True))
     assert sorted(np.concatenate([test for _, test in folds[0]])) == list(range(53))
@@ -51,7 +52,7 @@ def test_folds_are_drawn_at_random_by_the_seed(sorted_by_entry):
 
 def test_folds_have_the_classes_in_their_proportions():
     y = np.repeat(["a", "b", "c"], [50, 25, 5])  # sorted by class, as exported tables are
-    for train, test in tuning._folds(y, "classification", 0):
+    for train, test in random_folds(y, "classification", 0, 5):
         assert [int(np.sum(y[test] == one)) for one in "abc"] == [10, 5, 1]
         assert [int(np.sum(y[train] == one)) for one in "abc"] == [40, 20, 4]
     many = np.repeat(["a", "b"], [9000, 1000])

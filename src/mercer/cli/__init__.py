@@ -1,4 +1,4 @@
-"""The command line: ``mercer fit``, ``predict``, ``evaluate``, ``inspect``, ``check``, ``demo`` and ``lab``."""
+"""The command line: ``mercer fit``, ``tune``, ``compare``, ``predict``, ``evaluate`` and more."""
 
 from __future__ import annotations
 

@@ -20,13 +20,17 @@ from mercer.cli.options import (
     Debug,
     Drop,
     FitKernel,
+    Folds,
     Halving,
     Holdout,
     LabPort,
     LabRows,
     LabTable,
     LeftOut,
+    ManyKernels,
     Memory,
+    MethodName,
+    Methods,
     ModelFile,
     ModelOut,
     OtherTarget,
@@ -34,9 +38,11 @@ from mercer.cli.options import (
     PredictionsOut,
     Proba,
     ReadText,
+    Repeats,
     ReportOut,
     Resume,
     Seed,
+    SomeRows,
     SomeTable,
     TableFile,
     Target,
@@ -114,6 +120,7 @@ def _main(
 def fit(
     table: TableFile,
     target: Target = None,
+    method: MethodName = "ridge",
     kernel: FitKernel = None,
     alpha: Alpha = None,
     columns: Columns = None,
@@ -146,10 +153,9 @@ def fit(
         rows, whole = fitting.table_or_sample(table, memory, seed)
         data = fitting.prepare(rows, target, task, seed, holdout, columns=columns, drop=drop, text=text, whole=whole)
         show.show_data(data)
-        choice = fitting.choose(data, kernel, alpha, seed)
+        choice = fitting.chosen(data, kernel, alpha, method, seed)
         show.show_choice(choice)
-        again = reporting.command(table, data, choice, seed, columns=columns, drop=drop, text=text)
-        scored = None if report is None else lambda model: reporting.write_report(report, model, data, again, choice)
+        scored = reporting.writer(report, table, data, choice, seed, columns=columns, drop=drop, text=text)
         outcome = fitting.fit(data, choice, memory, refit=out is not None, scored=scored)
     with show.sections(silent=as_json, saves=out is not None):
         _told(data, choice, outcome, out, report, searched=choice.search is not None)
@@ -199,6 +205,44 @@ def tune(
         _told(data, found.choice, outcome, out, searched=True, details=False)
     if as_json:
         typer.echo(results.as_json(results.of_tuning(data, found, outcome, out)))
+
+
+@app.command()
+@guarded
+def compare(
+    table: TableFile,
+    target: Target = None,
+    methods: Methods = None,
+    kernel: ManyKernels = None,
+    columns: Columns = None,
+    drop: Drop = None,
+    text: ReadText = None,
+    task: Task = "auto",
+    rows: SomeRows = 2000,
+    folds: Folds = 5,
+    repeats: Repeats = 2,
+    resume: Resume = None,
+    out: ModelOut = None,
+    seed: Seed = 0,
+    memory: Memory = None,
+    as_json: AsJson = False,
+    threads: Threads = None,
+    debug: Debug = False,
+) -> None:
+    """Compare methods and kernels on a table by nested cross-validation.
+
+    Each choice is made on the training rows of a fold alone. The leaderboard has confidence intervals and costs.
+    """
+    from mercer.cli import results, show
+    from mercer.cli.compare import command
+
+    prepared = {"target": target, "task": task, "columns": columns, "drop": drop, "text": text}
+    plan = command.Plan(methods, kernel or [], rows, folds, repeats, resume, out, seed, memory)
+    plan.check_places(table)
+    with _working(threads), show.sections(silent=as_json, saves=out is not None):
+        found = command.compare(table, prepared, plan)
+    if as_json:
+        typer.echo(results.as_json(found))
 
 
 @app.command()
@@ -282,6 +326,7 @@ def evaluate(
 def inspect(model: ModelFile, debug: Debug = False) -> None:
     """Show what is in a model file."""
     from mercer.cli import show
+    from mercer.cli.methods.supervised import regularisation
     from mercer.io import TableModel, load
 
     fitted = load(model)
@@ -295,7 +340,7 @@ def inspect(model: ModelFile, debug: Debug = False) -> None:
         lines.append(f"classes: {', '.join(map(str, fitted.estimator.classes_[:30]))}")
     assert fitted.encoder is not None
     lines.append(f"needs the columns {', '.join(fitted.encoder.columns_)}")
-    lines.append(f"α = {fitted.estimator.alpha:.4g}")
+    lines.append(regularisation(fitted.estimator))
     show.section(model.name, lines)
     show.show_model(fitted)
 

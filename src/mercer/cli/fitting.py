@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.cli.columns import chosen_columns, named_columns
+from mercer.cli.methods.supervised import RIDGE, Method, best_alpha, method_named
 from mercer.cli.mixed import Joined, best_parts, joined, placed
 from mercer.cli.scores import Confusion, Score, guess, score
 from mercer.errors import InvalidInput, message
-from mercer.estimators import KernelRidge, KernelRidgeClassifier
 from mercer.io import SequenceEncoder, Table, TableEncoder, TableModel
 from mercer.kernels import Kernel, as_kernel
 from mercer.select import (
@@ -30,8 +30,8 @@ from mercer.tables.beyond import all_rows, table_or_sample
 from mercer.tables.targets import Task, as_target, holdout_rows, infer_task
 
 __all__ = [
-    "KernelChoice", "Outcome", "TrainingTable", "choose", "fit", "fitted_encoder", "given_kernel", "prepare",
-    "table_or_sample",
+    "KernelChoice", "Outcome", "TrainingTable", "by_method", "choose", "chosen", "fit", "fitted_encoder",
+    "fitted_model", "given_kernel", "prepare", "table_or_sample",
 ]  # fmt: skip
 
 SAMPLE, SCREEN, FOLDS = 3000, 1000, 5
@@ -92,7 +92,8 @@ class KernelChoice:
     """The kernel, α, the encoder of the rows, and the search that found them, if there was one."""
 
     kernel: Kernel
-    alpha: float
+    alpha: float | None
+    """None if the method chooses its regularisation in the fit."""
     encoder: TableEncoder | SequenceEncoder
     search: RidgeSearch | None = None
     way: Joined | None = None
@@ -100,6 +101,12 @@ class KernelChoice:
     given: Kernel | None = None
     """The kernel as the user gave it, for a table with texts."""
     notes: tuple[str, ...] = ()
+    method: Method = RIDGE
+
+    @property
+    def said(self) -> str:
+        """The kernel, and α if it is known."""
+        return f"{self.kernel!r}" + ("" if self.alpha is None else f", α = {self.alpha:.4g}")
 
     @property
     def named(self) -> Kernel:
@@ -159,8 +166,6 @@ def fitted_encoder(table: Table, rows: Any, named: bool, text: str | None) -> Ta
 
 def choose(data: TrainingTable, kernel: str | None, alpha: float | None, seed: int) -> KernelChoice:
     """Choose the kernel and α by cross-validation on the training rows, unless they are given."""
-    if alpha is not None and not (np.isfinite(alpha) and alpha > 0):
-        raise InvalidInput(message("--alpha", f"{alpha}", "give a positive number"))
     if kernel is not None:
         given, encoder = given_kernel(kernel, data)
         as_given = as_kernel(kernel) if data.has_texts else None
@@ -197,6 +202,37 @@ def _choose_joined(data: TrainingTable, encoder: TableEncoder, alpha: float | No
     notes = tuple(part.said for part in parts)
     search = replace(search, table=(search.table[0], *(row for row in table if row != search.table[0])))
     return KernelChoice(way.kernel(own), search.best_alpha, own, search, way, None, notes)
+
+
+def chosen(data: TrainingTable, kernel: str | None, alpha: float | None, name: str, seed: int) -> KernelChoice:
+    """Choose what is not given of the kernel and α, for the method of a name."""
+    method = method_named(name, data.task)
+    if alpha is not None and not (np.isfinite(alpha) and alpha > 0):
+        raise InvalidInput(message("--alpha", f"{alpha}", "give a positive number"))
+    if method.shares_alpha:
+        return replace(choose(data, kernel, alpha, seed), method=method)
+    if data.whole is not None:
+        given = f"{name} for a table that is read by chunks"
+        raise InvalidInput(message("--method", given, "leave it out: ridge regression is fitted by chunks"))
+    # The search over kernels is by ridge regression: it is quick, and bandwidths that suit it suit others.
+    start = choose(data, kernel, None if kernel is None else 1.0, seed)
+    return by_method(start, method, data, alpha, seed)
+
+
+def by_method(
+    choice: KernelChoice, method: Method, data: TrainingTable, given: float | None, seed: int
+) -> KernelChoice:
+    """The same kernel for another method, with the α given, or its own."""
+    if method.shares_alpha:
+        return replace(choice, method=method)
+    if given is not None:
+        return replace(choice, method=method, alpha=given)
+    X, y = choice.encoder.transform(data.training_frame), data.y[~data.held]
+    found = best_alpha(method, data.task, choice.kernel, X, y, seed)
+    if found is None:
+        return replace(choice, method=method, alpha=None)
+    told = f"{method.name} with {found}"
+    return replace(choice, method=method, alpha=found.alpha, notes=(*choice.notes, told))
 
 
 def _searched(
@@ -243,7 +279,7 @@ def fit(
 ) -> Outcome:
     """Fit the training rows, score those held out, and pass the model to `scored`; with `refit`, then fit all rows."""
     train = ~data.held
-    model = _fitted(data, choice, memory, train)
+    model = fitted_model(data, choice, memory, train)
     if not data.held.any():
         return Outcome(_fitted_to_all(data, choice, memory) if refit and data.whole else model, None, None)
     held = data.frame[data.held]
@@ -252,7 +288,8 @@ def fit(
     scores = model.decision_function(held) if classes else None
     held_out = score(y, predicted, data.task, scores)
     guessing = guess(data.y[train], y, data.task)
-    temperature = None if scores is None else model.fitted_temperature(scores, y)
+    own = hasattr(model.estimator, "predict_proba")
+    temperature = None if scores is None or own else model.fitted_temperature(scores, y)
     if scored is not None:
         scored(model)
     if refit:
@@ -268,20 +305,18 @@ def fit(
 def _fitted_to_all(data: TrainingTable, choice: KernelChoice, memory: str | None) -> TableModel:
     """The model of all rows: on landmarks, by chunks, if the table is a sample."""
     if data.whole is None:
-        return _fitted(data, choice, memory, np.ones(len(data.y), bool))
+        return fitted_model(data, choice, memory, np.ones(len(data.y), bool))
     rows, present, column = all_rows(data.whole, data.target, choice.encoder)
     y = as_target(data.table.path, column[present], data.task)
-    model = _estimator(data, choice, memory).set_params(solver="nystroem").fit(rows, y)
+    estimator = choice.method.estimator(data.task, choice.kernel, choice.alpha, y, memory)
+    model = estimator.set_params(solver="nystroem").fit(rows, y)
     return TableModel.of(choice.encoder, model, data.target, len(y)).set_params(notes=data.left_out)
 
 
-def _fitted(data: TrainingTable, choice: KernelChoice, memory: str | None, rows: NDArray[np.bool_]) -> TableModel:
-    ridge = _estimator(data, choice, memory)
+def fitted_model(data: TrainingTable, choice: KernelChoice, memory: str | None, rows: NDArray[np.bool_]) -> TableModel:
+    """The model of some rows."""
+    y = data.y[rows]
+    estimator = choice.method.estimator(data.task, choice.kernel, choice.alpha, y, memory)
     encoded = choice.encoder.transform(data.frame[rows])
-    model = TableModel.of(choice.encoder, ridge.fit(on_workers(encoded), data.y[rows]), data.target, int(rows.sum()))
+    model = TableModel.of(choice.encoder, estimator.fit(on_workers(encoded), y), data.target, int(rows.sum()))
     return model.set_params(notes=data.left_out)
-
-
-def _estimator(data: TrainingTable, choice: KernelChoice, memory: str | None) -> KernelRidge | KernelRidgeClassifier:
-    estimator = KernelRidgeClassifier if data.task == "classification" else KernelRidge
-    return estimator(choice.kernel, choice.alpha, fit_intercept=True, memory=memory)

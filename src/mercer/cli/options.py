@@ -17,13 +17,17 @@ __all__ = [
     "Debug",
     "Drop",
     "FitKernel",
+    "Folds",
     "Halving",
     "Holdout",
     "LabPort",
     "LabRows",
     "LabTable",
     "LeftOut",
+    "ManyKernels",
     "Memory",
+    "MethodName",
+    "Methods",
     "ModelFile",
     "ModelOut",
     "OtherTarget",
@@ -31,9 +35,11 @@ __all__ = [
     "PredictionsOut",
     "Proba",
     "ReadText",
+    "Repeats",
     "ReportOut",
     "Resume",
     "Seed",
+    "SomeRows",
     "SomeTable",
     "TableFile",
     "Target",
@@ -199,3 +205,30 @@ LabRows = Annotated[
 LabPort = Annotated[
     int, typer.Option(metavar="PORT", help="Listen on this port. By default on a free one.", min=0, max=65535)
 ]
+MethodName = Annotated[
+    str,
+    typer.Option(
+        metavar="METHOD",
+        help="Fit by ridge (regression or classification), svm, logistic or discriminant (classes), or gp (numbers).",
+    ),
+]
+Methods = Annotated[
+    Text,
+    typer.Option(
+        metavar="METHODS",
+        help="Compare these methods; separate them by commas. By default all for the task but gp, which takes long.",
+    ),
+]
+ManyKernels = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option(
+        "--kernel",
+        metavar="KERNEL",
+        help="Compare each method with this kernel; give it again for more kernels. By default each fold chooses one.",
+    ),
+]
+SomeRows = Annotated[
+    int, typer.Option(metavar="N", help="Compare on at most N rows of the table, drawn at random.", min=40)
+]
+Folds = Annotated[int, typer.Option(metavar="N", help="Divide the rows into N folds.", min=2, max=20)]
+Repeats = Annotated[int, typer.Option(metavar="N", help="Divide the rows anew so many times.", min=1, max=100)]

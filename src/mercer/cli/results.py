@@ -17,7 +17,7 @@ from mercer.io import TableModel
 from mercer.kernels import Kernel
 from mercer.validity import KernelReport
 
-__all__ = ["as_json", "of_check", "of_evaluation", "of_fit", "of_predictions", "of_tuning"]
+__all__ = ["as_json", "of_check", "of_data", "of_evaluation", "of_fit", "of_predictions", "of_tuning"]
 
 
 def as_json(found: Any) -> str:
@@ -43,7 +43,7 @@ def _plain(value: Any) -> Any:
 
 def of_fit(data: TrainingTable, choice: KernelChoice, outcome: Outcome, out: Any) -> dict[str, Any]:
     """The result of ``mercer fit``."""
-    return {"command": "fit", **_of_data(data), **_of_choice(choice), "search": _of_search(choice), **_of(outcome, out)}
+    return {"command": "fit", **of_data(data), **_of_choice(choice), "search": _of_search(choice), **_of(outcome, out)}
 
 
 def of_tuning(data: TrainingTable, found: Tuned, outcome: Outcome, out: Any) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def of_tuning(data: TrainingTable, found: Tuned, outcome: Outcome, out: Any) -> 
     searched: dict[str, Any] = {"shortlist": shortlist, "candidates": _of_candidates(found), "notes": found.notes}
     if found.likelihood is not None:
         searched["log_marginal_likelihood"] = found.likelihood.value
-    return {"command": "tune", **_of_data(data), **_of_choice(found.choice), "search": searched, **_of(outcome, out)}
+    return {"command": "tune", **of_data(data), **_of_choice(found.choice), "search": searched, **_of(outcome, out)}
 
 
 def of_predictions(model: TableModel, table: str, frame: Any, notes: list[str], out: Any) -> dict[str, Any]:
@@ -86,7 +86,8 @@ def of_check(report: KernelReport) -> dict[str, Any]:
     }
 
 
-def _of_data(data: TrainingTable) -> dict[str, Any]:
+def of_data(data: TrainingTable) -> dict[str, Any]:
+    """The table, its target and its task."""
     return {
         "table": data.table.path,
         "rows": len(data.y),
@@ -108,6 +109,7 @@ def _of_choice(choice: KernelChoice) -> dict[str, Any]:
         "kernel": repr(choice.kernel),
         "option": as_option(choice.named).strip() or None,
         "alpha": choice.alpha,
+        "method": choice.method.name,
         "columns": choice.encoder.columns_,
     }
 

@@ -104,10 +104,11 @@ def choice_lines(choice: KernelChoice) -> list[str]:
     """The kernel and α, how they were chosen, and the runners-up."""
     search = choice.search
     if search is None:
-        return [f"{choice.kernel!r}, α = {choice.alpha:.4g}: as given"]
+        return [f"{choice.said if not choice.notes else repr(choice.kernel)}: as given", *choice.notes]
     best = search.table[0]
+    shared = "" if choice.method.shares_alpha else "by ridge regression "
     lines = [
-        f"{choice.kernel!r}, α = {choice.alpha:.4g}: {search.metric} {_spread(best.mean, best.std)}",
+        f"{choice.kernel!r}, α = {best.alpha:.4g}: {shared}{search.metric} {_spread(best.mean, best.std)}",
         f"by {search.folds}-fold cross-validation on {search.sample_size} of the training rows",
     ]
     others = [row for row in search.best_of_each_kernel()[1:] if row.rows == search.sample_size]
@@ -139,7 +140,7 @@ def show_tuned(tuned: Tuned) -> None:
         section(f"Shortlist: {title}", lines)
     if tuned.families is not None:
         section("Before the search, by cross-validation", _best_of_each(tuned.families))
-    lines = [f"{tuned.choice.kernel!r}, α = {tuned.choice.alpha:.4g}"]
+    lines = [tuned.choice.said]
     if tuned.search is not None:
         table = tuned.search.cv_results_
         order = np.argsort(table["rank_test_score"], kind="stable")[:RUNNERS_UP]
@@ -240,12 +241,15 @@ def show_next(data: TrainingTable, choice: KernelChoice, outcome: Outcome, out: 
         and outcome.held_out.main < outcome.guessing.main + 0.02
     ):
         lines.append("this is hardly better than guessing: check whether the columns say anything about the target")
-    search, typed = choice.search, as_option(choice.named)
-    if search is not None and any("smallest" in note or "largest" in note for note in search.notes):
-        way, factor = ("smaller", 0.1) if any("smallest" in note for note in search.notes) else ("larger", 10)
-        lines.append(f"a {way} α: {typed}--alpha {choice.alpha * factor:g}")
+    search, typed, alpha = choice.search, as_option(choice.named), choice.alpha
+    own = "" if choice.method.name == "ridge" else f"--method {choice.method.name} "
+    notes = search.notes if search is not None and not own else ()
+    if alpha is not None and any("smallest" in note or "largest" in note for note in notes):
+        way, factor = ("smaller", 0.1) if any("smallest" in note for note in notes) else ("larger", 10)
+        lines.append(f"a {way} α: {typed}--alpha {alpha * factor:g}")
     if searched and typed:
-        lines.append(f"the same again without the search, by mercer fit: {typed}--alpha {choice.alpha:g}")
+        again = own + typed + ("" if alpha is None else f"--alpha {alpha:g}")
+        lines.append(f"the same again without the search, by mercer fit: {again.rstrip()}")
     if out is None:
         lines.append("keep the model: --out model.mercer; then: mercer predict model.mercer TABLE")
     else:

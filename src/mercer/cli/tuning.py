@@ -24,7 +24,7 @@ from mercer.select import (
     maximise_marginal_likelihood,
     suggest,
 )
-from mercer.tables.targets import Task, stratified_order
+from mercer.tables.targets import Task, random_folds, stratified_order
 
 __all__ = ["Tuned", "refuse_contradictions", "tune"]
 
@@ -160,7 +160,7 @@ def _near_the_best(search: KernelSearchCV) -> list[Kernel]:
 def _search(data: TrainingTable, X: Any, y: NDArray[Any], grid: list[dict[str, Any]], seed: int, **options: Any) -> Any:
     """The scores of a grid on folds drawn by the seed."""
     estimator = KernelRidgeClassifier if data.task == "classification" else KernelRidge
-    folds = _folds(y, data.task, seed)
+    folds = random_folds(y, data.task, seed + 1, FOLDS)
     ridge = estimator(fit_intercept=True)
     return KernelSearchCV(ridge, grid, cv=folds, random_state=seed, refit=False, **options).fit(X, y)
 
@@ -192,13 +192,6 @@ def _sampled(y: NDArray[Any], task: Task, seed: int, most: int = SAMPLE) -> NDAr
     order = stratified_order(y, task, seed)
     places = np.linspace(0, len(y) - 1, min(len(y), most)).round().astype(np.intp)
     return np.sort(order[places])
-
-
-def _folds(y: NDArray[Any], task: Task, seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """(training rows, test rows), drawn at random: tables are often sorted, and blocks of rows are then unlike."""
-    order = stratified_order(y, task, seed + 1)
-    tests = [np.sort(order[start::FOLDS]) for start in range(FOLDS)]
-    return [(np.setdiff1d(np.arange(len(y)), test), test) for test in tests]
 
 
 def _around(kernel: Kernel) -> list[Kernel]:

@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.atomic import Atomic
 from mercer.errors import InvalidInput, message
-from mercer.estimators import KernelRidge, KernelRidgeClassifier
+from mercer.estimators import KernelRidge
 from mercer.estimators.base.calibration import fit_temperature, probabilities
 from mercer.schemas import POSITIVE, Array, Check, Count, Schema, SchemaError
 from mercer.tables.columns import as_text
@@ -30,7 +30,7 @@ class TableModel(Atomic, BaseEstimator):
     Parameters
     ----------
     encoder : TableEncoder or SequenceEncoder
-    estimator : KernelRidge or KernelRidgeClassifier
+    estimator : a regressor or classifier of mercer, by default KernelRidge
     target : str
         The name of the target column.
     notes : tuple of str
@@ -65,7 +65,7 @@ class TableModel(Atomic, BaseEstimator):
     def __init__(
         self,
         encoder: TableEncoder | SequenceEncoder | None = None,
-        estimator: KernelRidge | KernelRidgeClassifier | None = None,
+        estimator: Any = None,
         target: str = "target",
         notes: tuple[str, ...] = (),
     ) -> None:
@@ -93,7 +93,7 @@ class TableModel(Atomic, BaseEstimator):
     @property
     def task(self) -> str:
         """The kind of the target: "regression" or "classification"."""
-        return "classification" if isinstance(self.estimator, KernelRidgeClassifier) else "regression"
+        return "classification" if is_classifier(self.estimator) else "regression"
 
     def predict(self, frame: Any) -> NDArray[Any]:
         """The target of each row of a data frame or `Table`."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mercer.errors import InvalidInput, message
 from mercer.tables.columns import as_text
 
-__all__ = ["Task", "as_target", "holdout_rows", "infer_task", "stratified_order"]
+__all__ = ["Task", "as_target", "holdout_rows", "infer_task", "random_folds", "stratified_order"]
 
 Task = Literal["regression", "classification"]
 FEW = 20
@@ -108,3 +108,14 @@ def holdout_rows(y: NDArray[Any], task: Task, seed: int) -> NDArray[np.bool_]:
     held = np.zeros(len(y), bool)
     held[stratified_order(y, task, seed)[3::4]] = True
     return held
+
+
+def random_folds(y: NDArray[Any], task: Task, seed: int, folds: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """(training rows, test rows), drawn at random: tables are often sorted, and blocks of rows are then unlike.
+
+    >>> [test.tolist() for _, test in random_folds(np.array(["a", "a", "b", "b"]), "classification", 0, 2)]
+    [[0, 2], [1, 3]]
+    """
+    order = stratified_order(y, task, seed)
+    tests = [np.sort(order[start::folds]) for start in range(folds)]
+    return [(np.setdiff1d(np.arange(len(y)), test), test) for test in tests]

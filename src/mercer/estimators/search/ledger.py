@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,8 @@ class Ledger:
     path : str or Path, optional
     key : str
         The fingerprint of the search: a file of another search is refused, not overwritten.
+    who : str
+        Whose scores they are, in messages.
 
     Examples
     --------
@@ -44,9 +47,9 @@ class Ledger:
     ({'test_score': [0.5]}, None)
     """
 
-    def __init__(self, path: Any, key: str) -> None:
-        self.path, self.key = None if path is None else Path(path), key
-        self.found: dict[str, dict[str, list[float]]] = {}
+    def __init__(self, path: Any, key: str, who: str = "KernelSearchCV") -> None:
+        self.path, self.key, self.who = None if path is None else Path(path), key, who
+        self.found: dict[str, dict[str, list[Any]]] = {}
         if self.path is not None and self.path.exists():
             self._read(self.path)
 
@@ -56,24 +59,33 @@ class Ledger:
             key, found = kept["search"], kept["found"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             given = f"resume={str(path)!r} is no file of a search ({type(error).__name__})"
-            raise InvalidInput(message("KernelSearchCV", given, "name another file, or delete it")) from error
+            raise InvalidInput(message(self.who, given, "name another file, or delete it")) from error
         if key != self.key:
             given = f"resume={str(path)!r} is of other data, weights, folds, candidates or settings, or another version"
-            raise InvalidInput(message("KernelSearchCV", given, "name another file, or delete it"))
+            raise InvalidInput(message(self.who, given, "name another file, or delete it"))
         self.found = found
 
-    def get(self, name: str) -> dict[str, list[float]] | None:
+    def get(self, name: str) -> dict[str, list[Any]] | None:
         """The scores of a candidate, or None."""
         return self.found.get(name)
 
     def put(self, name: str, scores: dict[str, Any]) -> None:
-        """Keep what was found."""
-        self.found[name] = {key: [float(value) for value in values] for key, values in scores.items()}
+        """Keep what was found: lists of numbers or texts."""
+        self.found[name] = {
+            key: [value if isinstance(value, str) else float(value) for value in values]
+            for key, values in scores.items()
+        }
 
     def save(self) -> None:
         """Write the file, if there is one, as a whole."""
         if self.path is None:
             return
         beside = self.path.with_name(self.path.name + ".part")
-        beside.write_text(json.dumps({"search": self.key, "found": self.found}), encoding="utf-8")
-        os.replace(beside, self.path)
+        try:
+            beside.write_text(json.dumps({"search": self.key, "found": self.found}), encoding="utf-8")
+            os.replace(beside, self.path)
+        except OSError as error:
+            with suppress(OSError):
+                beside.unlink()
+            given = f"resume={str(self.path)!r} cannot be written ({error.strerror})"
+            raise InvalidInput(message(self.who, given, "choose another place, or make room")) from error

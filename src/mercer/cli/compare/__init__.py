@@ -1,0 +1,1 @@
+"""``mercer compare``: methods and kernels on one table, by nested cross-validation."""

@@ -1,0 +1,1 @@
+"""The methods that ``--method`` names: how each is made, and how its regularisation is chosen."""

@@ -1,0 +1,110 @@
+"""`mercer fit --method`: each method goes through files, and is refused where it must be."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("rich")
+pytest.importorskip("safetensors")
+testing = pytest.importorskip("typer.testing")
+
+from sklearn.datasets import load_breast_cancer, load_diabetes  # noqa: E402
+from sklearn.svm import SVC  # noqa: E402
+
+from mercer.cli import app as commands  # noqa: E402
+from mercer.cli.methods.supervised import METHODS, best_alpha, regularisation  # noqa: E402
+from mercer.io import load  # noqa: E402
+from mercer.kernels import Gaussian  # noqa: E402
+
+KERNEL = ["--kernel", "gaussian(gamma=0.03)"]
+
+
+def mercer(*args):
+    return testing.CliRunner().invoke(commands.app, [str(arg) for arg in args])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("methods")
+    frame = load_breast_cancer(as_frame=True).frame.iloc[:240]
+    frame.assign(kind=np.where(frame.pop("target") == 1, "benign", "malign")).to_csv(folder / "kinds.csv", index=False)
+    load_diabetes(as_frame=True).frame.iloc[:200].to_csv(folder / "numbers.csv", index=False)
+    return folder
+
+
+@pytest.mark.parametrize("method", [name for name, one in METHODS.items() if "classification" in one.make])
+def test_a_classification_goes_through_file_prediction_and_evaluation(folder, tmp_path, method):
+    out = tmp_path / "m.mercer"
+    done = mercer("fit", folder / "kinds.csv", "--target", "kind", "--method", method, *KERNEL, "--out", out, "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["method"] == method
+    assert found["score"]["accuracy"] > 0.88 > found["guessing"]["accuracy"]
+    predicted = mercer("predict", out, folder / "kinds.csv", "--proba", "--json")
+    columns = json.loads(predicted.stdout)["predictions"]
+    P = np.column_stack([columns["P(benign)"], columns["P(malign)"]])
+    np.testing.assert_allclose(P.sum(axis=1), 1)
+    assert np.array_equal(np.array(["benign", "malign"])[P.argmax(axis=1)], columns["kind"])
+    evaluated = json.loads(mercer("evaluate", out, folder / "kinds.csv", "--json").stdout)
+    assert evaluated["score"]["accuracy"] > 0.9
+    shown = mercer("inspect", out)
+    assert shown.exit_code == 0, shown.output
+    assert regularisation(load(out).estimator) in shown.stdout
+
+
+@pytest.mark.parametrize("method", ["svm", "gp"])
+def test_a_regression_goes_through_a_file_and_its_line_can_be_given_again(folder, tmp_path, method):
+    out = tmp_path / "m.mercer"
+    given = ["fit", folder / "numbers.csv", "--target", "target", *KERNEL, "--method", method]
+    done = mercer(*given, "--out", out, "--report", tmp_path / "r.html")
+    assert done.exit_code == 0, done.output
+    model = load(out)
+    assert model.score(pd.read_csv(folder / "numbers.csv")) > 0.4
+    assert f"--method {method}" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def test_a_machine_has_the_optimum_of_the_cost_that_alpha_says(folder, tmp_path):
+    out = tmp_path / "m.mercer"
+    done = mercer("fit", folder / "kinds.csv", "--target", "kind", "--method", "svm", *KERNEL, "--alpha", "0.25",
+                  "--out", out)  # fmt: skip
+    assert done.exit_code == 0, done.output
+    model, frame = load(out), pd.read_csv(folder / "kinds.csv")
+    assert model.estimator.C == 2.0
+    X = model.encoder.transform(frame)
+    theirs = SVC(C=2.0, gamma=0.03, tol=1e-6).fit(X, frame["kind"])
+    np.testing.assert_allclose(model.decision_function(frame), theirs.decision_function(X), atol=2e-3)
+
+
+def test_alpha_is_the_one_of_the_best_mean_score(folder):
+    frame = pd.read_csv(folder / "numbers.csv")
+    X, y = frame.drop(columns="target").to_numpy(), frame["target"].to_numpy()
+    kernel = Gaussian(gamma=30.0)
+    found = best_alpha(METHODS["svm"], "regression", kernel, X, y, 0)
+    alone = [best_alpha(_only(METHODS["svm"], alpha), "regression", kernel, X, y, 0) for alpha in METHODS["svm"].alphas]
+    assert found.score == max(one.score for one in alone)
+    assert len({one.score for one in alone}) > 1
+    assert best_alpha(METHODS["discriminant"], "classification", kernel, X, y, 0) is None
+
+
+def _only(method, alpha):
+    from dataclasses import replace
+
+    return replace(method, alphas=(alpha,))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--method", "forest"], "'forest' is not a method; for a regression choose ridge, svm or gp"),
+        (["--method", "logistic"], "logistic is not for a regression"),
+        (["--method", "svm", "--alpha", "-1"], "--alpha: -1"),
+    ],
+)
+def test_what_is_wrong_is_one_line(folder, options, words):
+    done = mercer("fit", folder / "numbers.csv", "--target", "target", *options)
+    assert done.exit_code == 2
+    assert words in done.stderr
