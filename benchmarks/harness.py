@@ -25,6 +25,7 @@ ROWS = (
     "rows_estimators",
     "rows_ridge",
     "rows_select",
+    "rows_processes",
     "rows_discriminant",
     "rows_clusters",
     "rows_online",

