@@ -9,6 +9,7 @@ from abc import ABC
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,7 +22,8 @@ from mercer.kernels import Kernel
 from mercer.solvers import State
 
 REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "api.md"
-ROOMS = ("mercer", *re.findall(r"mercer\.\w+", REFERENCE.read_text(encoding="utf-8")))
+NAMED = re.findall(r"mercer\.\w+", REFERENCE.read_text(encoding="utf-8"))
+ROOMS = ("mercer", *(name for name in NAMED if find_spec(name)))
 ORDER = (
     "Parameters", "Attributes", "Returns", "Yields", "Raises", "Warns", "See Also", "Notes", "References",
     "Examples",

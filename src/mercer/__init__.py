@@ -60,6 +60,7 @@ __all__ = [
     "save",
     "table_kernel",
     "thin",
+    "use",
 ]  # fmt: skip
 
 PACKAGES = (
@@ -81,6 +82,7 @@ PACKAGES = (
 
 _NOT_ESTIMATORS = {
     "approx": ("MonomialFeatures",),
+    "engine": ("use",),
     "events": ("Cancel", "Log", "Progress", "observe"),
     "gram": ("KernelOperator",),
     "hypotheses": ("herd", "hsic_test", "mmd_test", "thin"),
@@ -109,6 +111,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from mercer import testing as testing
     from mercer import validity as validity
     from mercer.approx import MonomialFeatures
+    from mercer.engine import use
     from mercer.estimators import *
     from mercer.events import Cancel, Log, Progress, observe
     from mercer.gram import KernelOperator

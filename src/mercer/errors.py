@@ -13,6 +13,7 @@ __all__ = [
     "ClusterLost",
     "ConvergenceWarning",
     "DelegatedWarning",
+    "DeviceError",
     "IndefiniteKernelWarning",
     "InvalidInput",
     "MemoryExceeded",
@@ -79,6 +80,10 @@ class DelegatedWarning(UserWarning):
 
 class MercerError(Exception):
     """Any error that mercer raises on purpose."""
+
+
+class DeviceError(MercerError, RuntimeError):
+    """A GPU was requested that is not there, or it failed; nothing is computed elsewhere in its place."""
 
 
 class InvalidInput(MercerError, ValueError):

@@ -1,4 +1,4 @@
-"""Selects the compiled module or its NumPy reference, and limits BLAS threads while the engine runs."""
+"""Selects the engine, and limits BLAS threads while the engine runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,16 @@ from mercer.errors import InvalidInput, message
 from mercer.planning.costs import least_for_threads
 from mercer.planning.machine import Machine
 
-__all__ = ["engine", "engines", "fixed_threads", "instruction_set", "is_native", "one_blas_thread", "spare_threads"]
+__all__ = [
+    "engine",
+    "engines",
+    "fixed_threads",
+    "instruction_set",
+    "is_native",
+    "one_blas_thread",
+    "spare_threads",
+    "use",
+]
 
 MOST_THREADS = 1024
 WORTH_WAKING = least_for_threads(Machine.documented())
@@ -52,6 +61,7 @@ _compiled: tuple[Engine, ...] = (
     tuple(NativeEngine(_native, name) for name in _native.instruction_sets()) if _native else ()
 )
 _reference = ReferenceEngine()
+_used: str | None = None
 
 
 def engines() -> tuple[Engine, ...]:
@@ -62,14 +72,75 @@ def engines() -> tuple[Engine, ...]:
 def engine() -> Engine:
     """The engine in use.
 
-    It is the compiled module with the machine's best instruction set, or with the one that ``MERCER_ISA`` names. If the
-    module was not built, or the environment has ``MERCER_CORE=off``, it is the reference.
+    `use` or ``MERCER_ENGINE`` names it. By default it is the compiled module with the machine's best instruction set,
+    or with the one that ``MERCER_ISA`` names. It is the reference if the module was not built, or if the environment
+    has ``MERCER_CORE=off``.
 
     Raises
     ------
     InvalidInput
-        If ``MERCER_ISA`` names an instruction set that this machine does not have.
+        If ``MERCER_ENGINE`` names no engine, or ``MERCER_ISA`` an instruction set that this machine does not have.
+    DeviceError
+        If the CUDA engine is requested, and no device can be used.
     """
+    name = _used or os.environ.get("MERCER_ENGINE", "native")
+    if name == "native":
+        return _host()
+    if name == "numpy":
+        return _reference
+    if name == "cuda":
+        return _cuda()
+    raise _unknown(name)
+
+
+def use(name: str | None) -> None:
+    """Choose the engine that computes entries from now on, in this process.
+
+    "native" is the compiled module, or its NumPy reference if that was not built; "numpy" is the reference; "cuda" an
+    NVIDIA device (``pip install "mercer[cuda]"``). The environment variable ``MERCER_ENGINE`` has the same names, and
+    counts if `use` was not called. Rows, vectors and results stay arrays of NumPy. Model files and pickles do not
+    depend on the engine.
+
+    Parameters
+    ----------
+    name : {"native", "numpy", "cuda"} or None
+        None goes back to ``MERCER_ENGINE``, or to "native".
+
+    Raises
+    ------
+    InvalidInput
+        If no engine has this name.
+    DeviceError
+        If "cuda" is requested, and cuda.core is not installed or no device can be used.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> mercer.use("numpy")
+    >>> mercer.use(None)
+    """
+    global _used
+    if name not in (None, "native", "numpy", "cuda"):
+        raise _unknown(name)
+    if name == "cuda":
+        _cuda()  # fails here and not in the next fit
+    _used = name
+
+
+def _unknown(name: object) -> InvalidInput:
+    return InvalidInput(message("use", f"there is no engine {name!r}", 'choose "native", "numpy" or "cuda"'))
+
+
+@lru_cache(maxsize=1)
+def _cuda() -> Engine:
+    from mercer.engine.cuda.engine import CudaEngine
+    from mercer.engine.cuda.nvidia import NvidiaDevice
+
+    return CudaEngine(NvidiaDevice(), _host())
+
+
+def _host() -> Engine:
+    """The engine of the processor."""
     if not _compiled or os.environ.get("MERCER_CORE", "").lower() == "off":
         return _reference
     wanted = os.environ.get("MERCER_ISA", "")

@@ -1,0 +1,187 @@
+"""A program as CUDA C++: its shape is the text, its numbers are arguments, so that new parameters compile nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.resources import files
+
+import numpy as np
+
+from mercer.engine.contract import Code, TileProgram
+from mercer.engine.opcodes import CHUNK_OF_DOUBLES, CHUNK_OF_FLOATS, OperandKind, Operation, Pairing
+
+__all__ = ["DEEP", "Source"]
+
+DEEP = 16
+"""Features of a slice in shared memory: 16 kB for a tile of 128 float32 rows and columns."""
+WIDE, NARROW = 8, 4
+"""Pairs of a thread are WIDE × WIDE if their sums and the entries fit in its registers, else NARROW × NARROW."""
+
+EXPRESSIONS: dict[int, str] = {
+    Operation.ADD: "{a} + {b}",
+    Operation.SUB: "{a} - {b}",
+    Operation.MUL: "{a} * {b}",
+    Operation.DIV: "{a} / {b}",
+    Operation.MINIMUM: "least({a}, {b})",
+    Operation.MAXIMUM: "most({a}, {b})",
+    Operation.LESS: "{a} < {b} ? REAL(1) : REAL(0)",
+    Operation.LESS_EQUAL: "{a} <= {b} ? REAL(1) : REAL(0)",
+    Operation.WHERE: "{a} != 0 ? {b} : {c}",
+    Operation.NEG: "-{a}",
+    Operation.ABS: "fabs({a})",
+    Operation.EXP: "exp({a})",
+    Operation.LOG: "log({a})",
+    Operation.SQRT: "sqrt({a})",
+    Operation.TANH: "tanh({a})",
+    Operation.SIN: "sin({a})",
+    Operation.COS: "cos({a})",
+    Operation.POW: "pow({a}, {k0})",
+    Operation.AFFINE: "{k0} * {a} + {k1}",
+    Operation.EXP_AFFINE: "exp({k0} * {a} + {k1})",
+    Operation.GAUSS_FROM_SQDIST: "exp2({k0} * {a})",
+}
+"""What each operation is in C++; the power with an integer exponent is written out."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """The CUDA C++ of a program for pairs of rows.
+
+    Parameters
+    ----------
+    program : TileProgram
+    slices : tuple of int
+        For each pairing, the number of slices of `DEEP` features.
+    by_norms : tuple of bool
+        For each pairing, whether it is a squared distance by norms.
+    row_values, column_values : int
+        How many arrays of values of rows and columns there are.
+    side : int
+        Threads on each side of a block.
+    same : bool
+        Whether some pairs are one point, at distance 0.
+    transposed : bool
+        Whether the rows of this kernel are the columns of the program.
+    """
+
+    program: TileProgram
+    slices: tuple[int, ...]
+    by_norms: tuple[bool, ...]
+    row_values: int
+    column_values: int
+    side: int
+    same: bool = False
+    transposed: bool = False
+
+    @property
+    def chunk(self) -> int:
+        """The most features that are summed one after the other."""
+        return CHUNK_OF_FLOATS if self.program.dtype == np.float32 else CHUNK_OF_DOUBLES
+
+    @property
+    def wide(self) -> int:
+        """Pairs of a thread, on each side."""
+        light = len(self.slices) <= 1 and not any(self._deep(p) for p in range(len(self.slices)))
+        return WIDE if light and self.program.dtype == np.float32 else NARROW
+
+    @property
+    def tile(self) -> int:
+        """Rows and columns of a tile."""
+        return self.side * self.wide
+
+    @cached_property
+    def text(self) -> str:
+        """The program, and the kernels that use it."""
+        pairings = self.program.pairings
+        sizes = {
+            "SIDE": self.side, "WIDE": self.wide, "TILE": self.tile, "DEEP": DEEP, "CHUNK": self.chunk,
+            "PAIRINGS": len(pairings), "ROW_VALUES": self.row_values, "COLUMN_VALUES": self.column_values,
+            **{kind.name: kind.value for kind in Pairing},
+        }  # fmt: skip
+        lines = [f"typedef {'float' if self.program.dtype == np.float32 else 'double'} REAL;"]
+        lines += [f"constexpr int {name} = {value};" for name, value in sizes.items()]
+        lines += [_macro("PAIR_ALL(plan, own, i, j, own_i, own_j, sums)", self._pairings() or ["do { } while (0)"])]
+        lines += ["#define EVALUATE evaluate"]
+        kernels = files("mercer.engine.cuda").joinpath("tiles.cu").read_text(encoding="utf-8")
+        before, after = kernels.split("// PAIR_ALL, EVALUATE", 1)
+        return "\n".join([*lines, before, self._evaluate(), "// PAIR_ALL, EVALUATE" + after])
+
+    @property
+    def numbers(self) -> list[float]:
+        """What `evaluate` reads: the constants, and k0 and k1 of each operation."""
+        return [*self.program.constants, *(k for code in self.program.code for k in code[-2:])] or [0.0]
+
+    def _deep(self, p: int) -> bool:
+        return self.slices[p] * DEEP > self.chunk
+
+    def _pairings(self) -> list[str]:
+        lines = []
+        for p, pairing in enumerate(self.program.pairings):
+            kind = Pairing.DOT if self.by_norms[p] else pairing.kind
+            lines.append(f"paired<{kind.name}, {str(self._deep(p)).lower()}>(plan, own, {p}, i, j, sums[{p}])")
+            if self.by_norms[p]:
+                lines.append(f"by_norms(plan, {p}, own_i, own_j, sums[{p}])")
+        return lines
+
+    def _evaluate(self) -> str:
+        """The entry of a pair of rows: registers are variables, the first hold the pairings."""
+        first, last = ("j", "i") if self.transposed else ("i", "j")
+        body = [f"REAL r{p} = sums[{p}][m][c];" for p in range(len(self.program.pairings))]
+        body += [f"REAL r{k} = 0;" for k in range(len(self.program.pairings), self.program.registers)]
+        if self.same:
+            zero = [f"r{p} = 0;" for p, norms in enumerate(self.by_norms_or_not) if norms]
+            body.append(f"if (plan.same()[{first}] == {last}) {{ {' '.join(zero)} }}")
+        at = len(self.program.constants)
+        for code in self.program.code:
+            body.append(f"r{code[1]} = {self._expression(code, at)};")
+            at += 2
+        head = "__device__ inline REAL evaluate(const Plan& plan, Index i, Index j, int m, int c, "
+        return "\n".join([
+            f"{head}const REAL (&sums)[PAIRINGS ? PAIRINGS : 1][WIDE][WIDE]) {{",
+            *(f"    {line}" for line in body),
+            f"    return r{self.program.result};",
+            "}",
+        ])  # fmt: skip
+
+    @property
+    def by_norms_or_not(self) -> tuple[bool, ...]:
+        """For each pairing, whether it is a distance that may be computed by norms, and is 0 of a point with itself."""
+        return tuple(one.norms is not None for one in self.program.pairings)
+
+    def _expression(self, code: Code, at: int) -> str:
+        operation, _, *operands, k0, _ = code
+        if operation == Operation.POW_INTEGER:
+            return _power(self._operand(operands[0]), int(k0))
+        a, b, c = (self._operand(one) for one in operands)
+        return EXPRESSIONS[operation].format(a=a, b=b, c=c, k0=f"plan.numbers[{at}]", k1=f"plan.numbers[{at + 1}]")
+
+    def _operand(self, operand: tuple[int, int]) -> str:
+        kind, index = operand
+        i, j = ("j", "i") if self.transposed else ("i", "j")
+        return {
+            OperandKind.REGISTER: f"r{index}",
+            OperandKind.ROW: f"plan.row_values({index})[{i}]",
+            OperandKind.COLUMN: f"plan.column_values({index})[{j}]",
+            OperandKind.CONSTANT: f"plan.numbers[{index}]",
+        }.get(OperandKind(kind), "")
+
+
+def _power(base: str, exponent: int) -> str:
+    """The product of so many factors, by squares.
+
+    >>> _power("x", 5)
+    'x * (((x) * (x)) * ((x) * (x)))'
+    >>> _power("x", -1)
+    'REAL(1) / (x)'
+    """
+    if exponent < 0:
+        return f"REAL(1) / ({_power(base, -exponent)})"
+    if exponent <= 1:
+        return base if exponent else "REAL(1)"
+    half = f"({_power(base, exponent // 2)})"
+    return f"{base} * ({half} * {half})" if exponent % 2 else f"{half} * {half}"
+
+
+def _macro(head: str, lines: list[str]) -> str:
+    return f"#define {head} " + "; ".join(lines)

@@ -1,0 +1,88 @@
+"""A device on the host: the sources of the CUDA engine, compiled by the C++ compiler that is there."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+SHIM = Path(__file__).with_name("host_device.hpp")
+COMPILER = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
+HEAD = ["const Index* at", "const REAL* numbers", "Index rows", "Index columns", "Index i0", "Index i1"]
+SIGNATURES = {
+    "entries": [*HEAD, "Index j0", "Index j1", "REAL* out"],
+    **{f"multiply{r}": [*HEAD, "const Index* bounds", "const REAL* v", "double* out"] for r in (1, 4)},
+}
+
+
+@dataclass
+class HostBuffer:
+    array: np.ndarray
+
+    @property
+    def address(self):
+        return self.array.ctypes.data
+
+
+class HostKernels:
+    def __init__(self, library):
+        self.library = library
+
+    def launch(self, name, grid, threads, arguments):
+        values = [one if isinstance(one, int) else one.address for one in arguments]
+        numbers = [ctypes.c_longlong(int(value)) for value in (*grid, threads, *values)]
+        getattr(self.library, f"run_{name}")(*numbers)
+
+
+@dataclass
+class HostDevice:
+    folder: Path
+    side: int = 4
+    blocks: int = 3
+    known: dict = field(default_factory=dict)
+
+    def name(self):
+        return "host"
+
+    def send(self, array):
+        return HostBuffer(np.ascontiguousarray(array).copy())
+
+    def empty(self, size):
+        return HostBuffer(np.full(size, 0xFF, np.uint8))
+
+    def fetch(self, buffer, dtype, shape):
+        return buffer.array.view(dtype).reshape(shape).copy()
+
+    def compiled(self, source):
+        if source not in self.known:
+            self.known[source] = HostKernels(ctypes.CDLL(str(self._built(source))))
+        return self.known[source]
+
+    def _built(self, source):
+        name = hashlib.sha256(source.encode()).hexdigest()[:16]
+        text, library = self.folder / f"{name}.cpp", self.folder / f"{name}.so"
+        entry = [_entry(kernel, parameters) for kernel, parameters in SIGNATURES.items()]
+        text.write_text("\n".join([f'#include "{SHIM}"', source, *entry]))
+        command = [COMPILER, "-std=c++17", "-O0", "-w", "-fPIC", "-shared", str(text), "-o", str(library)]
+        subprocess.run(command, check=True, capture_output=True, text=True)
+        return library
+
+
+def _entry(kernel, parameters):
+    """A function that runs a kernel on a grid; its arguments wait in static variables, for all threads."""
+    kept = [f"static Index kept_{kernel}_{k};" for k in range(len(parameters))]
+    taken = ", ".join(f"({one.rsplit(' ', 1)[0]})kept_{kernel}_{k}" for k, one in enumerate(parameters))
+    given = ", ".join(f"Index a{k}" for k in range(len(parameters)))
+    body = " ".join(f"kept_{kernel}_{k} = a{k};" for k in range(len(parameters)))
+    return "\n".join([
+        *kept,
+        f"static void go_{kernel}() {{ {kernel}({taken}); }}",
+        f'extern "C" void run_{kernel}(Index gx, Index gy, Index threads, {given}) {{',
+        f"    {body} run(int(gx), int(gy), int(threads), go_{kernel});",
+        "}",
+    ])  # fmt: skip

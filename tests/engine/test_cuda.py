@@ -1,0 +1,186 @@
+"""The CUDA engine without a device: its sources run on the host, and compile for three architectures."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import mercer
+from mercer import SVC, KernelKMeans, KernelOperator, KernelPCA, KernelRidge
+from mercer.engine import backend
+from mercer.engine.contract import NOTHING, TilePairing, TileProgram, TileRows
+from mercer.engine.cuda import source as sources
+from mercer.engine.cuda.engine import CudaEngine
+from mercer.engine.cuda.nvidia import cubin
+from mercer.engine.cuda.source import DEEP, Source
+from mercer.engine.cuda.tiles import _symmetric_parts
+from mercer.engine.opcodes import OperandKind, Operation, Pairing
+from mercer.errors import DeviceError, InvalidInput
+from mercer.testing.engines import ENGINE_CHECKS
+
+sys.path.insert(0, str(Path(__file__).parent))
+from host_device import COMPILER, HostDevice
+
+DTYPES = [np.dtype(np.float32), np.dtype(np.float64)]
+compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler on this machine")
+nvrtc = pytest.mark.skipif(
+    not importlib.util.find_spec("cuda") or not importlib.util.find_spec("cuda.core"), reason="cuda.core not installed"
+)
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory):
+    return CudaEngine(HostDevice(tmp_path_factory.mktemp("cuda")), backend.engines()[0])
+
+
+@compiler
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("check", ENGINE_CHECKS, ids=lambda check: check.__name__)
+def test_the_engine_keeps_the_contract(engine, check, dtype):
+    check(engine, dtype)
+
+
+@compiler
+def test_a_wrong_operation_is_found(engine, monkeypatch):
+    monkeypatch.setitem(sources.EXPRESSIONS, Operation.TANH, "tanh({a}) * REAL(1.001)")
+    with pytest.raises(AssertionError, match="TANH"):
+        ENGINE_CHECKS[2](engine, DTYPES[0])
+
+
+@compiler
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        KernelRidge("gaussian(gamma=0.3)"),
+        SVC(),
+        KernelKMeans(2, random_state=0),
+        KernelPCA(2, "exp(-sqrt(sqdist)) + 1"),
+    ],
+    ids=repr,
+)
+def test_whole_fits_are_those_of_the_reference(engine, monkeypatch, estimator):
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    y = np.where(X[:, 0] > 0, 1, 0)
+
+    def outputs(one):
+        monkeypatch.setattr(backend, "engine", lambda: one)
+        model = clone(estimator).fit(X, y)
+        return np.asarray(model.transform(X) if hasattr(model, "transform") else model.decision_function(X)
+                          if hasattr(model, "decision_function") else model.predict(X))  # fmt: skip
+
+    found, expected = outputs(engine), outputs(backend.engines()[0])
+    np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
+
+
+@compiler
+def test_distances_to_the_same_point_are_zero_in_transposed_products_too(engine, monkeypatch):
+    monkeypatch.setattr(backend, "engine", lambda: engine)
+    X = np.random.default_rng(0).standard_normal((40, 30)).astype(np.float32) + 3
+    K = KernelOperator("gaussian(gamma=1e4)", X, X.copy())
+    v = np.arange(40.0)[:, None]
+    np.testing.assert_allclose(K.normal_product(v), v, rtol=1e-6)
+
+
+@pytest.mark.parametrize("rows", [(0, 12), (4, 8), (0, 4), (8, 11)])
+@pytest.mark.parametrize("columns", [(0, 12), (4, 8), (8, 12), (0, 4), (8, 11)])
+def test_symmetric_parts_hold_each_pair_once(rows, columns):
+    height, n = 4, 12
+    seen, expected = np.zeros((n, n), int), np.zeros((n, n), int)
+    for (a, b), (c, d) in _symmetric_parts(*rows, max(rows[0], columns[0]), columns[1], height):
+        seen[a:b, c:d] += 1
+        if a != c:
+            seen[c:d, a:b] += 1
+    for top in range(*rows, height):
+        bottom = min(top + height, rows[1])
+        if columns[0] <= top < columns[1]:
+            expected[top:bottom, top:bottom] += 1
+        right = slice(max(bottom, columns[0]), max(columns[1], bottom, columns[0]))
+        expected[top:bottom, right] += 1
+        expected[right, top:bottom] += 1
+    np.testing.assert_array_equal(seen, expected)
+
+
+def everything(dtype, depth):
+    """A program with all pairings and operations, so that one source holds them."""
+    pairings = tuple(TilePairing(kind) for kind in Pairing)
+    register, row, column = int(OperandKind.REGISTER), int(OperandKind.ROW), int(OperandKind.COLUMN)
+    code = []
+    for at, op in enumerate(Operation):
+        operands = [(register, at % len(pairings)), (row, 0), (column, 0)][: op.operands]
+        code.append((int(op), 0, *operands, *[NOTHING] * (3 - op.operands), 3.0, 0.25))
+    program = TileProgram(dtype, pairings, (), tuple(code), len(pairings), 0)
+    return Source(program, (-(-depth // DEEP),) * len(pairings), (False, True, *[False] * 4), 1, 1, 16, True)
+
+
+@nvrtc
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_all_pairings_operations_and_consumers_compile(dtype, architecture):
+    code = cubin(everything(dtype, 300).text, architecture, keep=False)
+    for kernel in ("entries", "multiply1", "multiply4"):
+        assert kernel.encode() in code.code
+
+
+@nvrtc
+def test_what_does_not_compile_is_one_clear_error():
+    with pytest.raises(DeviceError, match="compiling for sm_90 failed"):
+        cubin("this is no program", "sm_90", keep=False)
+
+
+def test_an_engine_that_is_not_there_is_refused(monkeypatch):
+    with pytest.raises(InvalidInput, match="no engine 'tpu'"):
+        mercer.use("tpu")
+    monkeypatch.setitem(sys.modules, "cuda.core", None)
+    backend._cuda.cache_clear()
+    with pytest.raises(DeviceError, match=r"pip install .mercer\[cuda\]"):
+        mercer.use("cuda")
+    monkeypatch.setenv("MERCER_ENGINE", "cuda")
+    with pytest.raises(DeviceError, match="is not installed"):
+        KernelRidge().fit(np.eye(3), np.arange(3.0))
+
+
+@nvrtc
+def test_without_a_driver_the_error_says_so():
+    if Path("/dev/nvidiactl").exists():
+        pytest.skip("this machine has a device")
+    backend._cuda.cache_clear()
+    with pytest.raises(DeviceError, match=r"opening device 0 failed.*nvidia-smi"):
+        mercer.use("cuda")
+
+
+def test_the_reference_can_be_chosen_and_given_up():
+    mercer.use("numpy")
+    try:
+        assert backend.engine() is backend.engines()[0]
+    finally:
+        mercer.use(None)
+
+
+def test_new_numbers_compile_nothing():
+    def text(gamma):
+        code = ((int(Operation.GAUSS_FROM_SQDIST), 0, (0, 0), NOTHING, NOTHING, -gamma, 0.0),)
+        program = TileProgram(DTYPES[0], (TilePairing(Pairing.SQDIST),), (gamma,), code)
+        return Source(program, (2,), (False,), 0, 0, 16).text
+
+    assert text(1.0) == text(2.5)
+
+
+@compiler
+def test_no_rows_or_columns(engine):
+    rows = np.ones((0, 3), np.float32)
+    tiles = engine.plan(
+        TileProgram(DTYPES[0], (TilePairing(Pairing.DOT),)),
+        TileRows(0, (rows,)),
+        TileRows(2, (np.ones((2, 3), np.float32),)),
+    )
+    out = np.empty((0, 2), np.float32)
+    tiles.block(0, 0, 0, 2, out=out)
+    product = np.ones((2, 1))
+    tiles.block(np.int64(0), np.int64(0), 0, 2, out=out)
+    tiles.normal_product(0, 0, v=np.ones((2, 1)), weights=None, out=product)
+    np.testing.assert_array_equal(product, 1)
