@@ -93,6 +93,8 @@ class GaussianProcessClassifier(GaussianProcess, ScoreClassifier):
         0.
     X_fit_, report_
         The training rows, and the report on method and accuracy.
+    compression_loss_ : float
+        ‖f − f̃‖/‖f‖, of what `compress` returned.
 
     Raises
     ------
