@@ -287,6 +287,16 @@ def test_a_real_process(folder, tmp_path):
     assert run("--help").returncode == 0
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device without room")
+def test_an_output_without_room_is_one_line(folder):
+    args = [sys.executable, "-m", "mercer", "predict", str(folder / "price.mercer"), str(folder / "houses.csv")]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(args, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert "output: it cannot be written" in done.stderr.splitlines()[-1]
+    assert "Exception" not in done.stderr
+
+
 def test_importing_mercer_needs_no_extra():
     extras = ["pandas", "typer", "rich", "safetensors", "safetensors.numpy", "polars"]
     code = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import sys
@@ -45,6 +46,8 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
         except (Exception, KeyboardInterrupt, Cancelled) as error:
             if kwargs.get("debug"):
                 raise
+            if _full(error):
+                discard_output()
             status, text = _line(error)
             typer.echo(f"mercer: {text}", err=True)
             raise typer.Exit(status) from None
@@ -60,6 +63,11 @@ def discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _full(error: BaseException) -> bool:
+    """Whether the device that was written to has no room."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
+
+
 def _line(error: BaseException) -> tuple[int, str]:
     from mercer.errors import Cancelled, MercerError, message
 
@@ -71,6 +79,8 @@ def _line(error: BaseException) -> tuple[int, str]:
         return (BAD_INPUT if bad else FAILED), text
     if isinstance(error, ModuleNotFoundError) and 'pip install "mercer[' in text:
         return BAD_INPUT, text  # an option that needs an extra
+    if _full(error):
+        return FAILED, message("output", f"it cannot be written ({os.strerror(errno.ENOSPC)})", "make room")
     if isinstance(error, MemoryError):
         return FAILED, message("memory", text or "there is not enough of it", "give fewer rows, or --memory")
     return FAILED, message("an unexpected error", f"{type(error).__name__}: {text}", "--debug shows where it came from")
