@@ -80,7 +80,7 @@ def boundaries(n: int, chunks: int) -> Any:
     They depend on the data alone and not on the cluster, and so do the bits of what is computed.
 
     >>> np.diff(boundaries(50_000, 1)).tolist()
-    [0, 5568, 11136, 16704, 22272, 27840, 33408, 38976, 44544, 50000]
+    [3072, 3072, 3072, 3264, 3072, 3072, 3264, 3072, 3072, 3264, 3072, 3072, 3264, 3072, 3072, 3152]
     """
     count = max(min(-(-n // SHARD), SOME), -(-n // LARGE), min(chunks, -(-n // ROW_BLOCK)))
     count = min(count if count <= EVEN else -(-count // EVEN) * EVEN, MOST)
