@@ -24,7 +24,7 @@ from mercer.kernels import Chi2, Gaussian, Laplace
 from mercer.points import DensePoints, DiskPoints, FilePoints, ahead, points_of, read_points
 from mercer.points.disk import ChunkSource, NpySource, scratch
 from mercer.points.disk import points as disk_points
-from mercer.testing import check_points
+from mercer.testing import assert_close, check_points
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((3000, 5))
@@ -256,6 +256,16 @@ def test_estimators_on_windows_give_the_answers_of_arrays(make, y, output, monke
     assert found.report_.reading["rows"] > 0
     if isinstance(make, SVC):  # the features are in a file
         assert found.report_.memory_planned < wanted.report_.memory_planned - 4 * 2000 * 40
+
+
+def test_features_of_discriminant_analysis_are_in_a_file(monkeypatch):
+    monkeypatch.setattr(disk_points, "LOADED_SHARE", 10**6)
+    model = KernelDiscriminantAnalysis("gaussian(gamma=0.05)", delta=1.0, **LANDMARKS)
+    asked = []
+    monkeypatch.setattr(FilePoints, "scratch", lambda self, *shape: asked.append(shape) or np.empty(*shape))
+    found = clone(model).fit(DiskPoints(ChunkSource(lambda: iter(np.array_split(X, 7)))), CLASSES)
+    assert asked == [((3000, 40), np.float64)]
+    assert_close(found.transform(X), clone(model).fit(X, CLASSES).transform(X), rtol=1e-8)
 
 
 def test_a_target_is_a_column_of_the_table(tmp_path):

@@ -79,22 +79,25 @@ class LandmarkFeatures(NamedTuple):
     lost: float
 
 
-def landmark_features(K: KernelOperator, count: int, seed: int) -> LandmarkFeatures:
+def landmark_features(K: KernelOperator, count: int, seed: int, pool: int | None = None) -> LandmarkFeatures:
     """The features of all rows of K from up to `count` landmarks that randomly pivoted Cholesky chooses.
 
-    It needs n × count numbers of memory at a time.
+    It chooses among `pool` random rows, by default among all, which takes n × count numbers of memory. So do the
+    features, which are in a file if the rows are.
 
     >>> from mercer.kernels import Gaussian
     >>> found = landmark_features(KernelOperator(Gaussian(1.0), np.linspace(0, 1, 50)[:, None]), 8, 0)
     >>> found.Phi.shape, bool(found.lost < 1e-9)
     ((50, 8), True)
     """
-    index = landmark_indices(K, count, "pivoted", seed)
+    few = pool is not None and pool < K.shape[0]
+    index = _pivots(K, K.X, count, seed, pool) if few else landmark_indices(K, count, "pivoted", seed)
     given = K.kernel.space.numbered
     # Entries computed in float64 from float32 rows are exact to float64; given entries only to their own dtype.
     root, _ = inverse_root(K.block(index, index), float(np.finfo(K.X.dtype if given else K.dtype).eps))
     landmarks = K.x.anchors().take(index).rows
-    Phi = KernelOperator(K.kernel, K.X, landmarks, dtype=K.dtype).features(root)
+    Phi = K.x.scratch((K.shape[0], len(root)), K.dtype)
+    KernelOperator(K.kernel, K.X, landmarks, dtype=K.dtype).features(root, out=Phi)
     trace = float(np.sum(K.diagonal(), dtype=np.float64))
     lost = 1.0 - float(np.einsum("ij,ij->", Phi, Phi)) / trace if trace > 0 else 0.0
     return LandmarkFeatures(Phi, root, index, landmarks, max(lost, 0.0))

@@ -17,6 +17,7 @@ from mercer.estimators.base.compression import Compressible
 from mercer.estimators.base.expansion import Expansion, expansion_of
 from mercer.estimators.discriminant.delta import choose_delta
 from mercer.estimators.discriminant.fisher import (
+    RUN,
     ClassScatter,
     Directions,
     class_targets,
@@ -45,6 +46,9 @@ LANDMARK_RESIDUAL = 1e-8
 
 MOST_LANDMARKS = 1000
 """Landmarks unless told otherwise."""
+
+POOL = 10
+"""Rows for each landmark among which pivoted Cholesky chooses."""
 
 
 def _has_inverse_covariance(model: Any) -> bool:
@@ -252,15 +256,22 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         self, K: KernelOperator, Y: np.ndarray, weights: np.ndarray, report: Report
     ) -> tuple[Directions, np.ndarray]:
         """The directions within the span of the landmarks, and the features of the rows in it."""
-        n, budget = len(Y), report.room
-        room = int((np.sqrt(n * n + budget / 6) - n) / 2) if self.n_landmarks is None else n
-        m = max(min(self.n_landmarks or MOST_LANDMARKS, n, room), 1)
+        n, stored = len(Y), not K.x.window
+
+        def need(m: int) -> int:
+            work = max(min(n, POOL * m) * m, 3 * min(n * m, RUN))  # the pivots, or some rows of the features
+            return 8 * (n * m * stored + work + 4 * m * m + 4 * Y.size)
+
+        m = min(self.n_landmarks or MOST_LANDMARKS, n)
+        while self.n_landmarks is None and m > 1 and need(m) > report.room:
+            m = int(0.8 * m)
         K.release()  # what δ was chosen with
-        report.memory_rows = K.copies_of(n, m) + K.x.nbytes * m // n
+        pool = min(n, POOL * m)
+        report.memory_rows = max(K.copies_of(n, m), K.copies_of(pool, pool)) + K.x.nbytes * (m + pool) // n
         report.method, report.precision = f"regression in the features of {m} landmarks", "float64"
-        self._require(3 * 8 * m * (n + m), "fewer landmarks", report)
+        self._require(need(m), "fewer landmarks", report)
         with report.stage("landmarks"):
-            found = landmark_features(K, m, self._seed())
+            found = landmark_features(K, m, self._seed(), POOL * m)
         self.X_fit_ = found.landmarks
         report.notes.append(f"the landmarks leave out {found.lost:.1e} of the trace of K")
         with report.stage("directions"):

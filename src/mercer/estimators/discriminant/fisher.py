@@ -13,6 +13,7 @@ from mercer.operators import row_blocks
 from mercer.solvers import DensePencil, Pencil, Solution, solve
 
 __all__ = [
+    "RUN",
     "ClassScatter",
     "Directions",
     "class_targets",
@@ -163,9 +164,10 @@ def landmark_directions(
     the residual of Φ̃ᵀD(UUᵀDz/ν − z̃) = δw for the scores z = Φw, relative to the first term.
     """
     mean = weights @ Phi / weights.sum()
-    B = np.sqrt(weights)[:, None] * (Phi - mean)
-    S = B.T @ B
-    np.einsum("ii->i", S)[...] += delta
+    S = delta * np.eye(Phi.shape[1])
+    for some in row_blocks(len(Phi), Phi.shape[1], RUN):
+        B = np.sqrt(weights[some])[:, None] * (Phi[some] - mean)
+        S += B.T @ B
     D = weights[:, None] * targets
     b = scipy.linalg.cho_solve(scipy.linalg.cho_factor(S, overwrite_a=True), Phi.T @ D)
     G = D.T @ (Phi @ b)
