@@ -59,7 +59,7 @@ def test_predictions_stream_and_are_those_of_text(folder, monkeypatch):
 def test_a_file_of_another_kind_and_one_that_is_cut_off(folder):
     done = mercer("predict", folder / "csv.mercer", folder / "houses.csv", "--out", folder / "houses.parquet")
     assert done.exit_code != 0
-    assert "is not a table of predictions" in done.output.replace("\n", " ")
+    assert "is not a table of these outputs" in done.output.replace("\n", " ")
     data = (folder / "houses.parquet").read_bytes()
     (folder / "cut.parquet").write_bytes(data[: len(data) // 2])
     done = mercer("fit", folder / "cut.parquet")

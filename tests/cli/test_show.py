@@ -13,7 +13,7 @@ pytest.importorskip("safetensors")
 testing = pytest.importorskip("typer.testing")
 
 from mercer.cli import app as commands  # noqa: E402
-from mercer.cli.show import as_option  # noqa: E402
+from mercer.cli.output.show import as_option  # noqa: E402
 from mercer.kernels import Formula, Function, Gaussian, Laplace, Linear, Mismatch, as_kernel  # noqa: E402
 
 KERNELS = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,8 +15,10 @@ from mercer.cli.options import (
     Alpha,
     AnyKernel,
     AsJson,
+    Clusters,
     Columns,
     ColumnsOrWidth,
+    Components,
     DaskScheduler,
     Debug,
     Drop,
@@ -34,8 +37,8 @@ from mercer.cli.options import (
     ModelFile,
     ModelOut,
     OtherTarget,
+    Outliers,
     PerColumn,
-    PredictionsOut,
     Proba,
     ReadText,
     Repeats,
@@ -45,6 +48,7 @@ from mercer.cli.options import (
     SomeRows,
     SomeTable,
     TableFile,
+    TableOut,
     Target,
     Task,
     Threads,
@@ -123,6 +127,9 @@ def fit(
     method: MethodName = "ridge",
     kernel: FitKernel = None,
     alpha: Alpha = None,
+    components: Components = None,
+    clusters: Clusters = None,
+    outliers: Outliers = None,
     columns: Columns = None,
     drop: Drop = None,
     text: ReadText = None,
@@ -140,27 +147,18 @@ def fit(
 ) -> None:
     """Fit a model that predicts one column of a table from the others.
 
-    It chooses a kernel and the regularisation α, and scores the model on held-out rows.
+    It chooses a kernel and the regularisation α, and scores the model on held-out rows. Models of components, clusters
+    or outliers (--method pca, kmeans, spectral, oneclass) need no target.
     """
-    from mercer import points
-    from mercer.cli import fitting, places, reporting, results, show
-    from mercer.shards import workers as clients
+    given = SimpleNamespace(**locals())
+    from mercer.cli import unsupervised
 
-    places.check_model_place(out, [table])
-    places.check_report_place(report, [table, out], holdout=holdout)
-    points.parse_memory(memory)
-    with _working(threads), clients.workers(dask, workers), show.sections(silent=as_json, saves=out is not None):
-        rows, whole = fitting.table_or_sample(table, memory, seed)
-        data = fitting.prepare(rows, target, task, seed, holdout, columns=columns, drop=drop, text=text, whole=whole)
-        show.show_data(data)
-        choice = fitting.chosen(data, kernel, alpha, method, seed)
-        show.show_choice(choice)
-        scored = reporting.writer(report, table, data, choice, seed, columns=columns, drop=drop, text=text)
-        outcome = fitting.fit(data, choice, memory, refit=out is not None, scored=scored)
-    with show.sections(silent=as_json, saves=out is not None):
-        _told(data, choice, outcome, out, report, searched=choice.search is not None)
-    if as_json:
-        typer.echo(results.as_json(results.of_fit(data, choice, outcome, out)))
+    given.numbers = {"--components": components, "--clusters": clusters, "--outliers": outliers}
+    if unsupervised.is_unsupervised(method):
+        _fit_without_target(given)
+    else:
+        unsupervised.refuse_numbers(given.numbers, method)
+        _fit_for_a_target(given)
 
 
 @app.command()
@@ -188,7 +186,8 @@ def tune(
     It makes a shortlist of kernels, searches around the best one, and scores the model on held-out rows.
     """
     from mercer import io, points
-    from mercer.cli import fitting, places, results, show, tuning
+    from mercer.cli import fitting, places, tuning
+    from mercer.cli.output import results, show
 
     tuning.refuse_contradictions(per_column, halving, resume)
     places.check_model_place(out, [table])
@@ -233,8 +232,8 @@ def compare(
 
     Each choice is made on the training rows of a fold alone. The leaderboard has confidence intervals and costs.
     """
-    from mercer.cli import results, show
     from mercer.cli.compare import command
+    from mercer.cli.output import results, show
 
     prepared = {"target": target, "task": task, "columns": columns, "drop": drop, "text": text}
     plan = command.Plan(methods, kernel or [], rows, folds, repeats, resume, out, seed, memory)
@@ -250,7 +249,7 @@ def compare(
 def predict(
     model: ModelFile,
     table: TableFile,
-    out: PredictionsOut = None,
+    out: TableOut = None,
     memory: Memory = None,
     proba: Proba = False,
     as_json: AsJson = False,
@@ -259,34 +258,30 @@ def predict(
 ) -> None:
     """Predict the target of each row of a table.
 
-    The predictions are one column of a CSV file, in the order of the rows. Those of a Parquet or Arrow table are
-    written while it is read, to a CSV or Parquet file.
+    The predictions are one column, in the order of the rows. Those of a Parquet or Arrow table are written while it is
+    read, to a CSV or Parquet file.
     """
-    from mercer.cli import places, predicting, results
-    from mercer.io import read_table
-
-    fitted = predicting.loaded(model, memory)
-    predicting.require_probabilities(fitted, model.name, proba)
-    places.check_predictions_place(out, [model, table], predicting.names(fitted, proba))
-    if predicting.streams(table, out, as_json):
-        assert out is not None
-        with _working(threads):
-            count = predicting.streamed(fitted, table, out, proba)
-        typer.echo(f"{count} predictions of {fitted.target} in {out}", err=True)
-        return
-    rows = read_table(table, memory=memory)
     with _working(threads):
-        frame = predicting.predicted(fitted, rows, proba)
-    notes = predicting.notes(rows, fitted)
-    for note in notes:
-        typer.echo(f"note: {note}", err=True)
-    if out is not None:
-        places.write_predictions(frame, out)
-        typer.echo(f"{len(frame)} predictions of {fitted.target} in {out}", err=True)
-    if as_json:
-        typer.echo(results.as_json(results.of_predictions(fitted, rows.path, frame, notes, out)))
-    elif out is None:
-        typer.echo(frame.to_csv(index=False), nl=False)
+        _written_outputs("predict", model, table, out, memory, as_json, proba)
+
+
+@app.command()
+@guarded
+def transform(
+    model: ModelFile,
+    table: TableFile,
+    out: TableOut = None,
+    memory: Memory = None,
+    as_json: AsJson = False,
+    threads: Threads = None,
+    debug: Debug = False,
+) -> None:
+    """Write the scores of each row of a table on the components of a model.
+
+    Models of pca, spectral and discriminant have components; of kmeans, the distances from the clusters are written.
+    """
+    with _working(threads):
+        _written_outputs("transform", model, table, out, memory, as_json)
 
 
 @app.command()
@@ -301,10 +296,12 @@ def evaluate(
     debug: Debug = False,
 ) -> None:
     """Score a model on a table that has the target column."""
-    from mercer.cli import predicting, results, show
+    from mercer.cli import predicting
+    from mercer.cli.output import results, show
     from mercer.io import read_table
 
     fitted = predicting.loaded(model, memory)
+    predicting.require_target(fitted, model.name)
     rows, column = read_table(table, memory=memory).split(target or fitted.target)
     with _working(threads):
         found = predicting.evaluated(fitted, rows, column)
@@ -325,8 +322,8 @@ def evaluate(
 @guarded
 def inspect(model: ModelFile, debug: Debug = False) -> None:
     """Show what is in a model file."""
-    from mercer.cli import show
     from mercer.cli.methods.supervised import regularisation
+    from mercer.cli.output import show
     from mercer.io import TableModel, load
 
     fitted = load(model)
@@ -334,14 +331,15 @@ def inspect(model: ModelFile, debug: Debug = False) -> None:
         report = getattr(fitted, "report_", "not fitted")
         show.section(model.name, [repr(fitted), *str(report).splitlines()])
         return
-    lines = [f"{fitted.task} of {fitted.target}, fitted on {fitted.n_rows_} rows", *fitted.notes]
+    aim = f"{fitted.task} of {fitted.target}" if fitted.task in ("regression", "classification") else fitted.task
+    lines = [f"{aim}, fitted on {fitted.n_rows_} rows", *fitted.notes]
     assert fitted.estimator is not None
     if fitted.task == "classification":
         lines.append(f"classes: {', '.join(map(str, fitted.estimator.classes_[:30]))}")
     assert fitted.encoder is not None
     lines.append(f"needs the columns {', '.join(fitted.encoder.columns_)}")
     lines.append(regularisation(fitted.estimator))
-    show.section(model.name, lines)
+    show.section(model.name, filter(None, lines))
     show.show_model(fitted)
 
 
@@ -363,8 +361,8 @@ def check(
 
     It finds a proof, or points that refute it. The exit status is 1 if it is refuted.
     """
-    from mercer.cli import results, show
     from mercer.cli.checking import examined
+    from mercer.cli.output import results, show
 
     with _working(threads):
         report = examined(kernel, table, target, columns, vary, drop, text)
@@ -414,6 +412,75 @@ def lab(
 # ---- help for the commands -------------------------------------------------------------------------------------------
 
 
+def _fit_without_target(given: SimpleNamespace) -> None:
+    from mercer.cli import unsupervised
+    from mercer.cli.output import results, show
+
+    plan = unsupervised.Plan(**{name: getattr(given, name) for name in unsupervised.Plan.__dataclass_fields__})
+    plan.refuse(given.alpha, given.task, given.report, given.holdout, given.dask, given.workers)
+    with _working(given.threads), show.sections(silent=given.as_json, saves=plan.out is not None):
+        found = unsupervised.fit_unsupervised(given.table, plan)
+    if given.as_json:
+        typer.echo(results.as_json(found))
+
+
+def _fit_for_a_target(given: SimpleNamespace) -> None:
+    from mercer import points
+    from mercer.cli import fitting, places
+    from mercer.cli.output import reporting, results, show
+    from mercer.shards import workers as clients
+
+    table, seed, out, report = given.table, given.seed, given.out, given.report
+    named = {"columns": given.columns, "drop": given.drop, "text": given.text}
+    places.check_model_place(out, [table])
+    places.check_report_place(report, [table, out], holdout=given.holdout)
+    points.parse_memory(given.memory)
+    quiet = {"silent": given.as_json, "saves": out is not None}
+    with _working(given.threads), clients.workers(given.dask, given.workers), show.sections(**quiet):
+        rows, whole = fitting.table_or_sample(table, given.memory, seed)
+        data = fitting.prepare(rows, given.target, given.task, seed, given.holdout, whole=whole, **named)
+        show.show_data(data)
+        choice = fitting.chosen(data, given.kernel, given.alpha, given.method, seed)
+        show.show_choice(choice)
+        scored = reporting.writer(report, table, data, choice, seed, **named)
+        outcome = fitting.fit(data, choice, given.memory, refit=out is not None, scored=scored)
+    with show.sections(**quiet):
+        _told(data, choice, outcome, out, report, searched=choice.search is not None)
+    if given.as_json:
+        typer.echo(results.as_json(results.of_fit(data, choice, outcome, out)))
+
+
+def _written_outputs(
+    does: str, model: Path, table: Path, out: Path | None, memory: str | None, as_json: bool, proba: bool = False
+) -> None:
+    """Write the predictions or the scores of a table to a file or to standard output."""
+    from mercer.cli import predicting
+    from mercer.cli.output import results, tables
+    from mercer.io import read_table
+
+    fitted = predicting.loaded(model, memory)
+    columns = predicting.outputs(fitted, model.name, does, proba)
+    tables.check_table_place(out, [model, table], columns)
+    what = f"predictions of {fitted.target}" if does == "predict" else "rows of scores"
+    if predicting.streams(table, out, as_json):
+        assert out is not None
+        count = predicting.streamed(fitted, table, out, does, columns)
+        typer.echo(f"{count} {what} in {out}", err=True)
+        return
+    rows = read_table(table, memory=memory)
+    frame = predicting.made(fitted, rows, does, columns)
+    notes = predicting.notes(rows, fitted)
+    for note in notes:
+        typer.echo(f"note: {note}", err=True)
+    if out is not None:
+        tables.write_table(frame, out)
+        typer.echo(f"{len(frame)} {what} in {out}", err=True)
+    if as_json:
+        typer.echo(results.as_json(results.of_outputs(does, fitted, rows.path, frame, notes, out)))
+    elif out is None:
+        typer.echo(frame.to_csv(index=False), nl=False)
+
+
 @contextmanager
 def _working(threads: int | None) -> Iterator[None]:
     """Show progress on terminals, and use the given number of threads, or as many as other programs leave free."""
@@ -437,7 +504,7 @@ def _told(
     details: bool = True,
 ) -> None:
     """Show the model and its score, save it, and show what can be done next."""
-    from mercer.cli import show
+    from mercer.cli.output import show
     from mercer.io import save
 
     show.show_model(outcome.model, report=details)

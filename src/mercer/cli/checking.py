@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mercer import KernelReport, check_kernel
-from mercer.cli.columns import chosen_columns
+from mercer.cli.columns import chosen_columns, left_out_target
 from mercer.cli.fitting import fitted_encoder
 from mercer.cli.mixed import placed
 from mercer.errors import InvalidInput, message
@@ -36,10 +36,7 @@ def examined(
     if table is None:
         return check_kernel(kernel, n_features=_width(columns, drop), vary=_choices(vary))
     found = read_table(table)
-    if target is not None and target not in found.columns:
-        given = f"no column {target!r} in {table.name}"
-        raise InvalidInput(message("--target", given, f"the columns are {', '.join(found.columns[:12])}"))
-    without = target or found.default_target
+    without = left_out_target(found, target)
     rest = replace(
         found, frame=found.frame[chosen_columns(found.path, found.frame, columns, drop, without, read_text).names]
     )

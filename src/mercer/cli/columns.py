@@ -10,7 +10,7 @@ from typing import Any
 from mercer.errors import InvalidInput, message
 from mercer.tables.identifiers import identifying_columns
 
-__all__ = ["Columns", "chosen_columns", "named_columns"]
+__all__ = ["Columns", "chosen_columns", "left_out_target", "named_columns"]
 
 MOST = 8
 """The most names that a message lists."""
@@ -79,6 +79,15 @@ def chosen_columns(
     if len(found) < len(kept):
         gone |= {name: f"{why}; name it by --columns to use it" for name, why in found.items()}
     return Columns([name for name in kept if name not in gone], gone)
+
+
+def left_out_target(table: Any, target: str | None) -> str | None:
+    """The column of a `Table` that is not looked at, because others predict it: the one given, or its format's."""
+    if target is not None and target not in table.columns:
+        near = get_close_matches(target, table.columns, n=1)
+        do = f"did you mean {near[0]!r}" if near else f"the columns are {listed(table.columns)}"
+        raise InvalidInput(message("--target", f"no column {target!r} in {table.path}", do))
+    return target or table.default_target
 
 
 def named_columns(option: str, text: str, table: str, there: list[str], target: str | None = None) -> list[str]:

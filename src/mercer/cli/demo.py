@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.cli.output.show import section, table_lines
 from mercer.cli.scores import digits, guess, score
-from mercer.cli.show import section, table_lines
 from mercer.estimators import KernelPCA, KernelRidge, KernelRidgeClassifier
 from mercer.kernels import Gaussian, Polynomial
 from mercer.select import cross_validate_ridge, default_alphas, default_kernels

@@ -11,8 +11,10 @@ __all__ = [
     "Alpha",
     "AnyKernel",
     "AsJson",
+    "Clusters",
     "Columns",
     "ColumnsOrWidth",
+    "Components",
     "DaskScheduler",
     "Debug",
     "Drop",
@@ -31,8 +33,8 @@ __all__ = [
     "ModelFile",
     "ModelOut",
     "OtherTarget",
+    "Outliers",
     "PerColumn",
-    "PredictionsOut",
     "Proba",
     "ReadText",
     "Repeats",
@@ -42,6 +44,7 @@ __all__ = [
     "SomeRows",
     "SomeTable",
     "TableFile",
+    "TableOut",
     "Target",
     "Task",
     "Text",
@@ -50,6 +53,9 @@ __all__ = [
     "Vary",
     "Workers",
 ]
+
+METHODS = ("ridge", "svm", "logistic", "discriminant", "gp", "pca", "kmeans", "spectral", "oneclass")
+"""For the completion of shells, which must not import the methods."""
 
 Text = Optional[str]  # noqa: UP045  (typer reads the annotations)
 
@@ -159,10 +165,32 @@ Resume = Annotated[
     Optional[Path],  # noqa: UP045
     typer.Option(metavar="FILE", help="Keep the scores in this file, so that a search can go on from there."),
 ]
-PredictionsOut = Annotated[
+
+
+def _unless_standard_output(path: Path | None) -> Path | None:
+    return None if path == Path("-") else path
+
+
+TableOut = Annotated[
     Optional[Path],  # noqa: UP045
     typer.Option(
-        metavar="FILE", help="Write the predictions to this CSV or Parquet file. By default to standard output."
+        metavar="FILE",
+        callback=_unless_standard_output,
+        help="Write to this CSV, TSV, Parquet or NumPy file. By default, and by -, to standard output as CSV.",
+    ),
+]
+Components = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option(metavar="N", help="Keep N components, by pca. By default 10.", min=1),
+]
+Clusters = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option(metavar="N", help="Find N clusters, by kmeans or spectral. By default silhouettes choose N.", min=2),
+]
+Outliers = Annotated[
+    Optional[float],  # noqa: UP045
+    typer.Option(
+        metavar="SHARE", help="Leave at most this share of the rows outside, by oneclass. By default 0.05.", max=1.0
     ),
 ]
 OtherTarget = Annotated[
@@ -209,7 +237,9 @@ MethodName = Annotated[
     str,
     typer.Option(
         metavar="METHOD",
-        help="Fit by ridge (regression or classification), svm, logistic or discriminant (classes), or gp (numbers).",
+        autocompletion=lambda: list(METHODS),
+        help="Fit by ridge or svm (numbers or classes), gp (numbers), logistic or discriminant (classes); "
+        "without a target by pca, kmeans, spectral or oneclass.",
     ),
 ]
 Methods = Annotated[

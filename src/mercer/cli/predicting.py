@@ -1,4 +1,4 @@
-"""The work of ``mercer predict`` and ``mercer evaluate``. It prints nothing."""
+"""The work of ``mercer predict``, ``transform`` and ``evaluate``. It prints nothing."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 from mercer.cli.columns import listed
 from mercer.cli.scores import Confusion, Score, guess, score
 from mercer.errors import InvalidInput, message
+from mercer.estimators import KernelKMeans
 from mercer.io import Table, TableModel, load
-from mercer.io.streams import WRITERS, written
+from mercer.io.streams import written
 from mercer.points import ahead, parse_memory
 from mercer.tables.columns import as_text
 from mercer.tables.reader import COLUMNAR
 from mercer.tables.targets import Task
 
-__all__ = [
-    "Evaluation", "evaluated", "loaded", "names", "notes", "predicted", "require_probabilities", "streamed", "streams",
-]  # fmt: skip
+__all__ = ["Evaluation", "evaluated", "loaded", "made", "notes", "outputs", "require_target", "streamed", "streams"]
 
+STREAMED = (".csv", ".parquet")
 CHUNK = 1 << 15
 """Rows of a chunk: its table and its kernel values take some tens of megabytes."""
 
@@ -50,51 +50,78 @@ def loaded(path: Path, memory: str | None = None) -> TableModel:
     return model
 
 
-def require_probabilities(model: TableModel, name: str, wanted: bool) -> None:
-    """Raise InvalidInput if probabilities are wanted that the model does not have."""
-    if not wanted or (model.task == "classification" and model.has_probabilities):
-        return
+def outputs(model: TableModel, name: str, does: str = "predict", proba: bool = False) -> list[str]:
+    """The columns that a command writes; raises InvalidInput if the model does not have them."""
+    if does == "transform":
+        return _components(model, name)
+    if model.task == "components":
+        given = f"{name} has components and predicts nothing"
+        raise InvalidInput(message("predict", given, f"mercer transform {name} writes the scores"))
+    if not proba:
+        return [model.target, "score"] if model.task == "outliers" else [model.target]
+    if model.task == "classification" and model.has_probabilities:
+        return [model.target, *(f"P({one})" for one in model.classes_)]
     if model.task == "regression":
         given = f"{name} predicts the number {model.target}, and numbers have no class probabilities"
         raise InvalidInput(message("--proba", given, "leave --proba out, or fit with --task classification"))
+    if model.task != "classification":
+        raise InvalidInput(message("--proba", f"{name} predicts {model.task}, not classes", "leave --proba out"))
     given = f"{name} has no probabilities, because no rows were held out to calibrate them"
     raise InvalidInput(message("--proba", given, "fit the model again without --no-holdout"))
 
 
-def names(model: TableModel, proba: bool) -> list[str]:
-    """The columns of the predictions."""
-    return [model.target, *(f"P({one})" for one in model.classes_)] if proba else [model.target]
+def _components(model: TableModel, name: str) -> list[str]:
+    estimator: Any = model.estimator
+    if not hasattr(estimator, "transform"):
+        given = f"{name} holds a {type(estimator).__name__}, which has no components"
+        raise InvalidInput(message("transform", given, f"mercer predict {name} predicts {model.target}"))
+    width = estimator._n_features_out
+    if isinstance(estimator, KernelKMeans):
+        return [f"distance{place}" for place in range(width)]  # numbered as the clusters are
+    return [f"component{place}" for place in range(1, width + 1)]
 
 
-def predicted(model: TableModel, rows: Table, proba: bool) -> Any:
-    """The predictions as a data frame, with a column of probabilities for each class if they are wanted."""
+def made(model: TableModel, rows: Table, does: str, columns: list[str]) -> Any:
+    """The outputs of a model as a data frame with these columns."""
     import pandas as pd
 
-    columns = [model.predict(rows), *(model.predict_proba(rows).T if proba else [])]
-    return pd.DataFrame(dict(zip(names(model, proba), columns, strict=True)))
+    if does == "transform":
+        return pd.DataFrame(model.transform(rows), columns=columns)
+    if model.task == "outliers":
+        values = model.decision_function(rows)
+        return pd.DataFrame(dict(zip(columns, ((values < 0).astype(np.int64), values), strict=True)))
+    found = [model.predict(rows), *(model.predict_proba(rows).T if columns[1:] else [])]
+    return pd.DataFrame(dict(zip(columns, found, strict=True)))
 
 
 def streams(table: Path, out: Path | None, as_json: bool) -> bool:
-    """Whether the predictions of a table go to their file a chunk of rows at a time."""
-    return table.suffix.lower() in COLUMNAR and out is not None and out.suffix.lower() in WRITERS and not as_json
+    """Whether the outputs for a table go to their file a chunk of rows at a time."""
+    return table.suffix.lower() in COLUMNAR and out is not None and out.suffix.lower() in STREAMED and not as_json
 
 
-def streamed(model: TableModel, table: Path, out: Path, proba: bool) -> int:
-    """Write the predictions of a table of Parquet or Arrow, of which a chunk is in memory; the number of rows."""
+def streamed(model: TableModel, table: Path, out: Path, does: str, columns: list[str]) -> int:
+    """Write the outputs for a table of Parquet or Arrow, of which a chunk is in memory; the number of rows."""
     count = 0
     with written(out, model.target) as write:
         for frame in ahead(COLUMNAR[table.suffix.lower()].frames(table, CHUNK)):
-            found = predicted(model, Table(frame, table.name, "columnar"), proba)
+            found = made(model, Table(frame, table.name, "columnar"), does, columns)
             write({name: found[name].to_numpy() for name in found})
             count += len(frame)
     return count
 
 
 def notes(rows: Table, model: TableModel) -> list[str]:
-    """Notes on the table, for a reader of the predictions."""
+    """Notes on the table, for a reader of the outputs."""
     ignored = model.ignored(rows)
     unused = [f"columns that the model does not use: {listed(ignored)}"] if ignored else []
     return [*rows.notes, *unused, *model.unlike_the_fit(rows)]
+
+
+def require_target(model: TableModel, name: str) -> None:
+    """Raise InvalidInput if the model predicts no column that predictions could be compared with."""
+    if model.task not in ("regression", "classification"):
+        given = f"{name} was fitted without a target ({model.task})"
+        raise InvalidInput(message("evaluate", given, f"mercer inspect {name} shows what it found"))
 
 
 def evaluated(model: TableModel, rows: Table, column: Any) -> Evaluation:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import BaseEstimator, is_classifier, is_clusterer, is_outlier_detector
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.atomic import Atomic
@@ -92,8 +92,21 @@ class TableModel(Atomic, BaseEstimator):
 
     @property
     def task(self) -> str:
-        """The kind of the target: "regression" or "classification"."""
-        return "classification" if is_classifier(self.estimator) else "regression"
+        """What the model does: "regression" or "classification"; without a target "components", "clusters", "outliers".
+
+        "components" are scores by `transform`, with nothing to predict.
+        """
+        if is_classifier(self.estimator):
+            return "classification"
+        if is_clusterer(self.estimator):
+            return "clusters"
+        if is_outlier_detector(self.estimator):
+            return "outliers"
+        return "regression" if hasattr(self.estimator, "predict") else "components"
+
+    def transform(self, frame: Any) -> NDArray[np.float64]:
+        """The scores of each row on the components, or its distances from the clusters."""
+        return np.asarray(self._of_estimator("transform")(self._rows(frame)))
 
     def predict(self, frame: Any) -> NDArray[Any]:
         """The target of each row of a data frame or `Table`."""
@@ -130,16 +143,16 @@ class TableModel(Atomic, BaseEstimator):
         """
         if hasattr(self, "temperature_"):
             return probabilities(self.decision_function(frame) / self.temperature_)
-        return np.asarray(self._of_classifier("predict_proba")(self._rows(frame)))
+        return np.asarray(self._of_estimator("predict_proba")(self._rows(frame)))
 
     def decision_function(self, frame: Any) -> NDArray[np.float64]:
         """The score of each of `classes_` for each row; for two classes the score of the second one."""
-        return np.asarray(self._of_classifier("decision_function")(self._rows(frame)))
+        return np.asarray(self._of_estimator("decision_function")(self._rows(frame)))
 
     @property
     def classes_(self) -> NDArray[Any]:
         """The classes of the target."""
-        return np.asarray(self._of_classifier("classes_"))
+        return np.asarray(self._of_estimator("classes_"))
 
     def score(self, frame: Any, y: Any = None, sample_weight: Any = None) -> float:
         """R² or the accuracy of the predictions; by default `y` is the target column of the frame.
@@ -180,10 +193,10 @@ class TableModel(Atomic, BaseEstimator):
             raise SchemaError(f"the encoder makes {made} columns and the estimator takes {taken}")
         return True
 
-    def _of_classifier(self, name: str) -> Any:
+    def _of_estimator(self, name: str) -> Any:
         if not hasattr(self.estimator, name):
             given = f"a {type(self.estimator).__name__} has no {name}"
-            raise AttributeError(message("TableModel", given, "fit a classifier, or use predict"))
+            raise AttributeError(message("TableModel", given, "fit a model of another kind"))
         return getattr(self.estimator, name)
 
     def _rows(self, frame: Any) -> Any:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mercer.cli import fitting, places, results, show
+from mercer.cli import fitting, places
 from mercer.cli.compare.leaderboard import LEVEL, Leaderboard, Row, as_result, leaderboard
 from mercer.cli.compare.trials import candidates, final_model, sampled, trials
+from mercer.cli.output import results, show
 from mercer.errors import InvalidInput, message
 from mercer.io import TableModel, read_table, save
 from mercer.points import parse_memory

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from mercer.cli.fitting import KernelChoice, Outcome, TrainingTable
+from mercer.cli.output.show import as_option
 from mercer.cli.predicting import Evaluation
 from mercer.cli.scores import Confusion
-from mercer.cli.show import as_option
 from mercer.cli.tuning import Tuned
 from mercer.io import TableModel
 from mercer.kernels import Kernel
 from mercer.validity import KernelReport
 
-__all__ = ["as_json", "of_check", "of_data", "of_evaluation", "of_fit", "of_predictions", "of_tuning"]
+__all__ = ["as_json", "of_check", "of_data", "of_evaluation", "of_fit", "of_outputs", "of_tuning"]
 
 
 def as_json(found: Any) -> str:
@@ -43,7 +43,14 @@ def _plain(value: Any) -> Any:
 
 def of_fit(data: TrainingTable, choice: KernelChoice, outcome: Outcome, out: Any) -> dict[str, Any]:
     """The result of ``mercer fit``."""
-    return {"command": "fit", **of_data(data), **_of_choice(choice), "search": _of_search(choice), **_of(outcome, out)}
+    return {
+        "command": "fit",
+        **of_data(data),
+        **_of_choice(choice),
+        "search": _of_search(choice),
+        **_of(outcome, out),
+        "unsupervised": None,
+    }
 
 
 def of_tuning(data: TrainingTable, found: Tuned, outcome: Outcome, out: Any) -> dict[str, Any]:
@@ -58,11 +65,12 @@ def of_tuning(data: TrainingTable, found: Tuned, outcome: Outcome, out: Any) -> 
     return {"command": "tune", **of_data(data), **_of_choice(found.choice), "search": searched, **_of(outcome, out)}
 
 
-def of_predictions(model: TableModel, table: str, frame: Any, notes: list[str], out: Any) -> dict[str, Any]:
-    """The result of ``mercer predict``, with the predictions only if they are not in a file."""
-    found = {"command": "predict", "table": table, "target": model.target, "task": model.task, "rows": len(frame)}
+def of_outputs(command: str, model: TableModel, table: str, frame: Any, notes: list[str], out: Any) -> dict[str, Any]:
+    """The result of ``mercer predict`` or ``transform``, with the outputs only if they are not in a file."""
+    found = {"command": command, "table": table, "target": model.target, "task": model.task, "rows": len(frame)}
     columns = {} if out is not None else {str(name): frame[name].tolist() for name in frame.columns}
-    return {**found, "notes": notes, "out": None if out is None else str(out), "predictions": columns}
+    kind = "predictions" if command == "predict" else "scores"
+    return {**found, "notes": notes, "out": None if out is None else str(out), kind: columns}
 
 
 def of_evaluation(model: TableModel, table: str, found: Evaluation) -> dict[str, Any]:

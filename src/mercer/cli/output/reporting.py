@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mercer.cli.fitting import KernelChoice, TrainingTable
-from mercer.cli.show import choice_lines
+from mercer.cli.output.show import choice_lines
 from mercer.io import TableModel
 
 __all__ = ["command", "write_report", "writer"]

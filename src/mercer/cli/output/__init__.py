@@ -1,0 +1,1 @@
+"""What commands show and write: sections of text, JSON objects, and reports."""
