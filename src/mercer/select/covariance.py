@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -38,6 +38,20 @@ def free_parameters(kernel: Kernel) -> dict[str, float]:
     {'scale': 2.0, 'kernel__decay': 0.5}
     """
     return tunable_parameters(kernel) if trace_or_none(kernel) is not None else positive_parameters(kernel)
+
+
+def upper_limits(kernel: Kernel, before: str = "") -> dict[str, float]:
+    """The largest values of the parameters that have one, by name.
+
+    >>> from mercer.kernels import Gaussian, Subsequence
+    >>> upper_limits(2.0 * Subsequence(length=2)), upper_limits(Gaussian(0.5))
+    ({'kernel__decay': 1.0}, {})
+    """
+    found = {before + one.name: float(one.metadata["at_most"]) for one in fields(kernel) if "at_most" in one.metadata}
+    for name, value in kernel._params().items():
+        if isinstance(value, Kernel):
+            found |= upper_limits(value, f"{before}{name}__")
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +90,11 @@ class Covariance:
         """The values of θ in `kernel`."""
         known = positive_parameters(self.kernel)
         return np.array([known[name] for name in self.names])
+
+    def most(self, names: tuple[str, ...]) -> Floats:
+        """The largest values of these parameters, so that a central difference stays within the kernel's limits."""
+        limits = upper_limits(self.kernel)
+        return np.array([limits.get(name, np.inf) * np.exp(-STEP) for name in names])
 
     def taken(self, index: NDArray[np.intp]) -> Covariance:
         """The same on some of the rows."""

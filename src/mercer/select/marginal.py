@@ -213,7 +213,8 @@ def maximise_marginal_likelihood(
     if not likelihood.covariance.names and not free_parameters(likelihood.covariance.kernel):
         given = f"{own!r}, which has no tunable parameter"
         raise InvalidInput(message(WHO, given, "multiply it by a number, or compare kernels by cross-validation"))
-    low, high = bounds_of(WHO, likelihood.names, first, bounds)
+    most = likelihood.covariance.most(likelihood.names)
+    low, high = (np.minimum(bound, most) for bound in bounds_of(WHO, likelihood.names, first, bounds))
     ascent = Ascent(WHO, likelihood.names, first, low, high, restarts, max_steps, seed)
     found = ascent.run(likelihood, likelihood.coarse(seed))
     emit(StageDone(f"marginal likelihood of {own!r}", perf_counter() - start))

@@ -112,6 +112,14 @@ def test_a_kernel_of_sequences_is_differentiated_by_differences():
         assert gradient[i] == pytest.approx((up - down) / 2e-4, rel=1e-5)
 
 
+@pytest.mark.parametrize("low", [1e-5, 0.9, 2.0])
+def test_a_decay_stays_at_most_one(low):
+    words = ["bbba", "abaa", "bbab", "aabb", "abab", "baba"]
+    bounds = {"kernel__decay": (low, 1e5)}
+    model = GaussianProcessRegressor("subsequence(length=2)", bounds=bounds).fit(words, [0, 1, 0, 1, 0, 1])
+    assert min(low, 0.99) <= np.exp(model.theta_[1]) <= 1
+
+
 def test_the_optimum_is_one_and_lies_within_bounds(data):
     X, y, _ = data
     model = GaussianProcessRegressor(restarts=1).fit(X, y)

@@ -83,7 +83,8 @@ class GaussianProcess(KernelEstimator):
     def _maximise(self, likelihood: Any, first: np.ndarray) -> np.ndarray:
         """The best θ, or the first one; sets the parameters and the likelihood there."""
         who, names, report = type(self).__name__, likelihood.names, self.report_
-        low, high = bounds_of(who, names, first, self.bounds)
+        most = likelihood.covariance.most(names)
+        low, high = (np.minimum(bound, most) for bound in bounds_of(who, names, first, self.bounds))
         found: Ascended | None = None
         with report.stage("likelihood"):
             on = self._searched(likelihood)

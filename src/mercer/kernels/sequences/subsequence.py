@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +67,7 @@ class Subsequence(SequenceKernel):
     """
 
     length: int = 3
-    decay: float = 0.5
+    decay: float = field(default=0.5, metadata={"at_most": 1.0})
     unit: str = "character"
     exact: bool = False
 
