@@ -1,4 +1,7 @@
-"""One table of all estimators: `example` in a test's arguments is each of them, with two sets of rows to fit to."""
+"""One table of all estimators: `example` in a test's arguments is each of them, with two sets of rows to fit to.
+
+`FIXTURES` has further arguments, which are some of them.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
 
 from mercer import (
     SVC,
@@ -113,7 +118,12 @@ class Example:
 
     @property
     def vectors(self) -> bool:
-        return self.data in (regression, classes, two_views, sparse)
+        return self.table or self.data is sparse
+
+    @property
+    def table(self) -> bool:
+        """An array, for which the estimator has a kernel of vectors."""
+        return self.data in (regression, classes, two_views)
 
 
 EXAMPLES = {
@@ -173,7 +183,35 @@ EXAMPLES = {
 }
 
 
+def one_of_each() -> list[Example]:
+    """The first example of each class."""
+    first = {type(example.estimator): example for example in reversed(examples())}
+    return list(first.values())[::-1]
+
+
+def examples() -> list[Example]:
+    return [Example(name, *row) for name, row in EXAMPLES.items()]
+
+
+def tables() -> list[Example]:
+    return [one for one in one_of_each() if one.table]
+
+
+FIXTURES = {
+    "example": examples,
+    "of_each_class": one_of_each,
+    "each_transformer": lambda: [one for one in tables() if hasattr(one.estimator, "set_output")],
+    "each_weighted": lambda: [one for one in tables() if has_fit_parameter(one.estimator, "sample_weight")],
+}
+"""Arguments of tests, and the examples that they are."""
+
+
+@pytest.fixture
+def each_class() -> list[Example]:
+    return one_of_each()
+
+
 def pytest_generate_tests(metafunc):
-    if "example" in metafunc.fixturenames:
-        examples = [Example(name, *row) for name, row in EXAMPLES.items()]
-        metafunc.parametrize("example", examples, ids=lambda one: one.name)
+    for name, chosen in FIXTURES.items():
+        if name in metafunc.fixturenames:
+            metafunc.parametrize(name, chosen(), ids=lambda one: one.name)
