@@ -58,6 +58,7 @@ __all__ = [
     "position_weights",
     "repair_kernel",
     "save",
+    "show_versions",
     "table_kernel",
     "thin",
     "use",
@@ -82,7 +83,7 @@ PACKAGES = (
 
 _NOT_ESTIMATORS = {
     "approx": ("MonomialFeatures",),
-    "engine": ("use",),
+    "engine": ("show_versions", "use"),
     "events": ("Cancel", "Log", "Progress", "observe"),
     "gram": ("KernelOperator",),
     "hypotheses": ("herd", "hsic_test", "mmd_test", "thin"),
@@ -111,7 +112,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from mercer import testing as testing
     from mercer import validity as validity
     from mercer.approx import MonomialFeatures
-    from mercer.engine import use
+    from mercer.engine import show_versions, use
     from mercer.estimators import *
     from mercer.events import Cancel, Log, Progress, observe
     from mercer.gram import KernelOperator

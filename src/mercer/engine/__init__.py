@@ -2,8 +2,9 @@
 
 from mercer.engine import backend, processors, reference
 from mercer.engine.backend import use
+from mercer.engine.versions import show_versions
 
-__all__ = ["backend", "processors", "reference", "use"]
+__all__ = ["backend", "processors", "reference", "show_versions", "use"]
 
 
 def __dir__() -> list[str]:
