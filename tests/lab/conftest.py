@@ -38,6 +38,9 @@ def lab(table):
         assert lines[1].startswith("http://127.0.0.1:"), (lines, process.stderr.read() if process.poll() else "")
         yield lines[1].strip()
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
+        try:
+            assert process.wait(20) == 130
+        finally:
+            process.kill()  # or the tests would wait for it without end
         said = process.stderr.read()
         assert said.strip() == "mercer: stopped.", said

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import http.client
+import signal
 import socket
+import subprocess
+import sys
 from types import SimpleNamespace
 from urllib.parse import urlsplit
 
@@ -120,3 +123,35 @@ def test_eight_pages_can_be_open_besides_those_that_were_closed_or_refused(monke
     assert [one.text for one in asked.roots] == (
         [] if room else [f"mercer lab: {server.MOST_PAGES} pages are open; close one of them and reload."]
     )
+
+
+DEAF = """
+import time
+from mercer.lab.server import Lab
+from mercer.lab.settings import Settings
+
+def deaf():
+    print("deaf", flush=True)
+    try:
+        time.sleep(1)
+    except BaseException:
+        pass
+
+lab = Lab({}, "", Settings())
+lab._server.io_loop.add_callback(deaf)
+try:
+    lab.run()
+except KeyboardInterrupt:
+    print("ended")
+"""
+
+
+def test_ctrl_c_ends_it_also_in_code_that_drops_what_is_raised():
+    pytest.importorskip("bokeh")
+    with subprocess.Popen([sys.executable, "-c", DEAF], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "deaf\n"
+        process.send_signal(signal.SIGINT)
+        try:
+            assert process.communicate(timeout=20)[0] == "ended\n"
+        finally:
+            process.kill()

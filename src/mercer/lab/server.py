@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import logging
 import secrets
+import signal
 import warnings
 import weakref
 from collections.abc import Mapping
@@ -18,6 +20,7 @@ from bokeh.server.util import bind_sockets
 from tornado.httpserver import HTTPServer
 from tornado.httputil import HTTPServerRequest
 from tornado.ioloop import IOLoop
+from tornado.platform.asyncio import BaseAsyncIOLoop
 from tornado.web import RequestHandler
 
 from mercer.errors import InvalidInput, message
@@ -122,11 +125,26 @@ class Lab:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the page says what they say
             try:
-                self._server.io_loop.start()
+                self._loop()
             finally:
                 self._server.stop()
                 for page in self._pages:  # a thread that computes while Python ends would keep what it holds
                     page.worker.close(wait=PATIENCE)
+
+    def _loop(self) -> None:
+        """The server's loop until Ctrl-C, which would be lost if it came in code that drops what is raised."""
+        loop, ended = self._server.io_loop, list[bool]()
+        assert isinstance(loop, BaseAsyncIOLoop)
+
+        def end() -> None:
+            ended.append(True)
+            loop.stop()
+
+        with contextlib.suppress(NotImplementedError, RuntimeError):  # on Windows, and beside the main thread
+            loop.asyncio_loop.add_signal_handler(signal.SIGINT, end)
+        loop.start()
+        if ended:
+            raise KeyboardInterrupt
 
 
 def serve(tables: Mapping[str, Any], first: str, settings: Settings, port: int = 0, told: Any = print) -> None:
