@@ -111,7 +111,7 @@ def process_likelihood_of_many_rows(setting: Setting) -> Row:
 
     X, y = problem(setting.size(100_000, 1500), 20, 0.3)
     covariance = Covariance.of("benchmark", 1.0 * Gaussian(GAMMA), X)
-    ours = StochasticLikelihood(covariance, y[:, None], rank=setting.size(2000, 300))
+    ours = StochasticLikelihood(covariance, y[:, None], rank=setting.size(2000, 600))
     return Row(
         f"log-likelihood, n = {len(X)}, d = 20, estimated",
         ours=lambda: ours.estimate(np.append(covariance.values, NOISE)),

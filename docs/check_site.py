@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import re
 import sys
 from collections.abc import Iterator
@@ -67,12 +67,14 @@ def wrong(link: str, page: Path, pages: dict[Path, Page]) -> str:
 def public_names() -> Iterator[str]:
     """The names that users import, with their modules: of `mercer` itself and of the packages in the reference."""
     text = (Path(__file__).parent / "api.md").read_text(encoding="utf-8")
-    documented = [importlib.import_module(name) for name in re.findall(r"^ +(mercer\.\w+)$", text, re.MULTILINE)]
+    named = re.findall(r"^ +(mercer\.\w+)$", text, re.MULTILINE)
+    modules = [name for name in named if importlib.util.find_spec(name)]  # `mercer.use` is a function
+    documented = [importlib.import_module(name) for name in modules]
     seen = {name for module in documented for name in module.__all__}
     yield from (f"{module.__name__}.{name}" for module in documented for name in module.__all__)
     top = importlib.import_module("mercer")
-    modules = {module.__name__.removeprefix("mercer.") for module in documented}
-    yield from (f"mercer.{name}" for name in {*top.__all__, *top.PACKAGES} - seen - modules)
+    known = {name.removeprefix("mercer.") for name in modules}
+    yield from (f"mercer.{name}" for name in {*top.__all__, *top.PACKAGES} - seen - known)
 
 
 def undocumented(root: Path, names: set[str]) -> set[str]:
