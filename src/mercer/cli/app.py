@@ -456,7 +456,6 @@ def _written_outputs(
     """Write the predictions or the scores of a table to a file or to standard output."""
     from mercer.cli import predicting
     from mercer.cli.output import results, tables
-    from mercer.io import read_table
 
     fitted = predicting.loaded(model, memory)
     columns = predicting.outputs(fitted, model.name, does, proba)
@@ -467,7 +466,7 @@ def _written_outputs(
         count = predicting.streamed(fitted, table, out, does, columns)
         typer.echo(f"{count} {what} in {out}", err=True)
         return
-    rows = read_table(table, memory=memory)
+    rows = predicting.rows_for(fitted, table, memory)
     frame = predicting.made(fitted, rows, does, columns)
     notes = predicting.notes(rows, fitted)
     for note in notes:

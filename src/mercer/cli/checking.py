@@ -40,7 +40,7 @@ def examined(
     rest = replace(
         found, frame=found.frame[chosen_columns(found.path, found.frame, columns, drop, without, read_text).names]
     )
-    if found.format == "fasta":
+    if found.of_sequences:
         X = SequenceEncoder().fit_transform(rest.frame)
         return check_kernel(_of_sequences(kernel, text), X, vary=_choices(vary))
     encoder = fitted_encoder(rest, rest.frame, columns is not None, read_text)

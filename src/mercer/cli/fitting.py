@@ -64,7 +64,7 @@ class TrainingTable:
     @property
     def of_sequences(self) -> bool:
         """Whether the rows are sequences, not columns."""
-        return self.table.format == "fasta"
+        return self.table.of_sequences
 
     @property
     def texts(self) -> list[str]:
@@ -153,7 +153,7 @@ def prepare(
 
 def fitted_encoder(table: Table, rows: Any, named: bool, text: str | None) -> TableEncoder | SequenceEncoder:
     """The encoder of the rows. It keeps sequences, and keeps text if it is named or if there are no other columns."""
-    if table.format == "fasta":
+    if table.of_sequences:
         return SequenceEncoder().fit(rows)
     wanted = () if text is None else tuple(named_columns("--text", text, table.path, table.columns))
     encoder = TableEncoder(keep_text=True, text=wanted).fit(rows)

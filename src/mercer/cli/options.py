@@ -63,8 +63,8 @@ TableFile = Annotated[
     Path,
     typer.Argument(
         metavar="TABLE",
-        help="The file of the table: CSV, TSV, svmlight or FASTA, gzipped or not, Parquet or Arrow. "
-        "- means standard input.",
+        help="The file of the table: CSV, TSV, svmlight, FASTA or plain text, gzipped or not, .npy, .npz, Parquet, "
+        "Arrow or a spreadsheet. - means standard input.",
     ),
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that mercer fit or mercer tune saved.")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +13,25 @@ from mercer.cli.columns import listed
 from mercer.cli.scores import Confusion, Score, guess, score
 from mercer.errors import InvalidInput, message
 from mercer.estimators import KernelKMeans
-from mercer.io import Table, TableModel, load
+from mercer.io import SequenceEncoder, Table, TableModel, load, read_table
 from mercer.io.streams import written
 from mercer.points import ahead, parse_memory
 from mercer.tables.columns import as_text
 from mercer.tables.reader import COLUMNAR
 from mercer.tables.targets import Task
 
-__all__ = ["Evaluation", "evaluated", "loaded", "made", "notes", "outputs", "require_target", "streamed", "streams"]
+__all__ = [
+    "Evaluation",
+    "evaluated",
+    "loaded",
+    "made",
+    "notes",
+    "outputs",
+    "require_target",
+    "rows_for",
+    "streamed",
+    "streams",
+]
 
 STREAMED = (".csv", ".parquet")
 CHUNK = 1 << 15
@@ -48,6 +59,19 @@ def loaded(path: Path, memory: str | None = None) -> TableModel:
     if memory is not None and model.estimator is not None:
         model.estimator.set_params(memory=memory)
     return model
+
+
+def rows_for(model: TableModel, path: Path, memory: str | None = None) -> Table:
+    """The table in a file; for a model of one column of texts, plain text with a text in each line is one too."""
+    encoder: Any = model.encoder
+    of_sequences = isinstance(encoder, SequenceEncoder)
+    named = ["sequence"] if of_sequences else encoder.text_columns_
+    rows = read_table(path, memory=memory, texts=named[0] if list(encoder.columns_) == named else None)
+    seen = getattr(model.estimator, "X_fit_", ()) if of_sequences and rows.format == "lines" else ()
+    if not len(seen) or any(one != one.upper() for one in seen):
+        return rows
+    upper = rows.frame.assign(sequence=rows.frame["sequence"].str.upper())
+    return replace(rows, frame=upper, notes=(*rows.notes, "made upper case, as the texts of the fit are"))
 
 
 def outputs(model: TableModel, name: str, does: str = "predict", proba: bool = False) -> list[str]:

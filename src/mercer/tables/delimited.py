@@ -14,7 +14,7 @@ from typing import Any
 from mercer.errors import InvalidInput, message
 from mercer.tables.decimals import is_number, with_points
 
-__all__ = ["parse_delimited"]
+__all__ = ["looks_like_lines", "parse_delimited"]
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
 MISSING = ("?",)
@@ -22,8 +22,21 @@ MISSING = ("?",)
 _LOOK = 50
 
 
-def parse_delimited(text: str, name: str) -> tuple[Any, tuple[str, ...]]:
-    """A data frame of the text, and notes.
+def looks_like_lines(text: str) -> bool:
+    """Whether no delimiter divides the first lines alike, and they are not numbers under a name.
+
+    >>> looks_like_lines("to be\\nor not to be\\n"), looks_like_lines("a b\\n1 2\\n"), looks_like_lines("a\\n1\\n")
+    (True, False, False)
+    """
+    lines = list(islice((line for line in io.StringIO(text) if line.strip()), _LOOK))
+    widths = [{len(fields) for fields in _split(lines, delimiter)} for delimiter in DELIMITERS]
+    return not any(len(one) == 1 and max(one) > 1 for one in widths) and not all(
+        is_number(line.strip(), commas=True) for line in lines[1:] or lines
+    )
+
+
+def parse_delimited(text: str, name: str, delimiter: str | None = None) -> tuple[Any, tuple[str, ...]]:
+    """A data frame of the text, and notes; it is split by the delimiter, or by the one that fits.
 
     >>> frame, notes = parse_delimited("1 2\\n3 4\\n", "numbers.txt")
     >>> list(frame.columns), notes
@@ -31,7 +44,7 @@ def parse_delimited(text: str, name: str) -> tuple[Any, tuple[str, ...]]:
     """
     import pandas as pd
 
-    delimiter = _delimiter(text)
+    delimiter = delimiter or _delimiter(text)
     if delimiter == " ":
         text = "\n".join(" ".join(line.split()) for line in text.splitlines())
     _, header = next(_rows(text, delimiter, name), (0, []))

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, cast
 from mercer.errors import InvalidInput, MemoryExceeded, message
 from mercer.points import human, parse_memory
 
-__all__ = ["STANDARD_INPUT", "read_text", "shown_name"]
+__all__ = ["STANDARD_INPUT", "decoded", "read_bytes", "read_text", "shown_name"]
 
 STANDARD_INPUT = Path("-")
 CHUNK = 1 << 20
@@ -20,12 +20,13 @@ COPIES = 4
 """The memory to read a table, relative to its text."""
 _GZIP = b"\x1f\x8b"
 _KNOWN = {
-    b"PK\x03\x04": ("a zip archive or a spreadsheet (xlsx)", "export it as CSV"),
-    b"PAR1": ("a Parquet file", "export it as CSV"),
-    b"ARROW1": ("an Arrow file", "export it as CSV"),
+    b"PK\x03\x04": ("a zip archive or a spreadsheet", "end its name in .xlsx, .ods or .npz if it is such a file"),
+    b"PAR1": ("a Parquet file", "end its name in .parquet"),
+    b"ARROW1": ("an Arrow file", "end its name in .arrow"),
+    b"\x93NUMPY": ("a NumPy file", "end its name in .npy"),
     b"\x89HDF": ("an HDF5 file", "export it as CSV"),
     b"%PDF": ("a PDF", "give the table itself, as CSV"),
-    b"\xd0\xcf\x11\xe0": ("an old spreadsheet (xls)", "export it as CSV"),
+    b"\xd0\xcf\x11\xe0": ("an old spreadsheet", "end its name in .xls"),
     b"\xfd7zXZ": ("compressed by xz", "decompress it, or compress it by gzip"),
     b"BZh": ("compressed by bzip2", "decompress it, or compress it by gzip"),
     b"\x28\xb5\x2f\xfd": ("compressed by zstd", "decompress it, or compress it by gzip"),
@@ -53,12 +54,22 @@ def read_text(path: Path, memory: Any = None) -> tuple[str, tuple[str, ...]]:
         ...
     mercer.errors.InvalidInput: nowhere.csv: there is no such file; check the name and the folder.
     """
+    return decoded(read_bytes(path, memory), shown_name(path))
+
+
+def read_bytes(path: Path, memory: Any = None) -> bytes:
+    """The contents of a file, or of standard input, unpacked if it is gzipped; raises as `read_text` does."""
     name = shown_name(path)
     data, zipped = _bytes(path, name, parse_memory(memory))
     if not zipped and path.suffix.lower() in (".gz", ".gzip"):
         given = "is named like a gzip file but is not one"
         raise InvalidInput(message(name, given, "rename it, or compress it again"))
     _require_text(data, name)
+    return data
+
+
+def decoded(data: bytes, name: str) -> tuple[str, tuple[str, ...]]:
+    """The contents of a file as text, and notes; raises InvalidInput for what is not text."""
     for magic, (what, do) in _KNOWN.items():
         if data.startswith(magic):
             raise InvalidInput(message(name, f"is {what}", do))

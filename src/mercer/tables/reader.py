@@ -1,7 +1,8 @@
-"""Reads tables from files: CSV and TSV, svmlight and FASTA, gzipped or not, Parquet and Arrow."""
+"""Reads tables from files: delimited text, svmlight, FASTA, texts, NumPy, Parquet, Arrow and spreadsheets."""
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -12,9 +13,11 @@ import numpy as np
 from mercer.errors import InvalidInput, message
 from mercer.points import parse_memory, require
 from mercer.points.disk import ArrowSource, ParquetSource
-from mercer.tables.delimited import parse_delimited
-from mercer.tables.raw import read_text, shown_name
+from mercer.tables.arrays import ARRAYS, parse_arrays
+from mercer.tables.delimited import looks_like_lines, parse_delimited
+from mercer.tables.raw import STANDARD_INPUT, decoded, read_bytes, shown_name
 from mercer.tables.sequences import looks_like_fasta, parse_fasta
+from mercer.tables.sheets import SHEETS, sheet_as_csv
 from mercer.tables.svmlight import looks_like_svmlight, parse_svmlight
 
 __all__ = ["COLUMNAR", "Table", "read_table"]
@@ -34,7 +37,7 @@ class Table:
     frame : pandas.DataFrame
         Columns have distinct names.
     path : str
-    format : "delimited", "columnar", "svmlight" or "fasta"
+    format : "delimited", "columnar", "array", "svmlight", "fasta" or "lines"
     notes : tuple of str
         Notes on how the file was read.
 
@@ -58,13 +61,24 @@ class Table:
         return [str(name) for name in self.frame.columns]
 
     @property
+    def of_sequences(self) -> bool:
+        """Whether the rows are sequences or texts, not columns."""
+        return self.format in ("fasta", "lines")
+
+    @property
     def default_target(self) -> str | None:
         """The name of the target if the format defines one; otherwise None."""
+        if self.format == "array" and "y" in self.columns:
+            return "y"
         return "label" if self.format in ("svmlight", "fasta") else None
 
     def split(self, target: str | None) -> tuple[Table, Any]:
         """The table without its target, and the target. Rows without a target are left out, with a note."""
         target = target or self.default_target
+        if target is None and self.format == "lines":
+            given = "texts, one in each line, without a target"
+            do = "give a FASTA file, whose header lines are the target, or a table with a column of texts"
+            raise InvalidInput(message(self.path, given, do))
         if target is None:
             given = f"no target; the columns are {_named(self.columns)}"
             raise InvalidInput(message(self.path, given, "name one of them, --target NAME"))
@@ -90,20 +104,26 @@ class Table:
         return replace(self, frame=rest[present], notes=(*self.notes, note)), self.frame[target][present]
 
 
-def read_table(path: str | Path, *, memory: Any = None) -> Table:
-    """Read a CSV, TSV, svmlight or FASTA file, gzipped or not, Parquet or Arrow, or standard input as "-".
+def read_table(path: str | Path, *, memory: Any = None, texts: str | None = None) -> Table:
+    """Read CSV, TSV, svmlight, FASTA or plain text, gzipped or not, .npy or .npz, Parquet, Arrow, or a spreadsheet.
+
+    "-" is standard input. The first sheet of .xlsx, .xlsb, .xls and .ods is read (`pip install "mercer[excel]"`).
 
     The delimiter is the comma, semicolon, tab, bar or space that splits all lines into equally many fields. If it is
     neither a comma nor a space, numbers may have decimal commas, with a note. A first line of numbers only is not a
     header; the columns are then c1, c2, .... Empty fields, NA, NaN, null, None, N/A and ? are missing. Infinite numbers
     are missing too, with a note. In svmlight files the target is `label`, and the features are named by their indices,
-    f1, f2, .... In FASTA files the header line is `label`, and the other column is `sequence`.
+    f1, f2, .... In FASTA files the header line is `label`, and the other column is `sequence`. A file that ends in
+    .txt, and whose lines no delimiter divides alike, has a text in each line; its only column is `sequence`. Arrays of
+    .npy have the columns c1, c2, ..., those of .npz the names of its arrays; there the target is `y`.
 
     Parameters
     ----------
     path : path-like
     memory : int or str, optional
         Memory budget, such as "2GB"; by default half of the free memory.
+    texts : str, optional
+        The name of a column of texts. Plain text without this name in its first line then has a text in each line.
 
     Returns
     -------
@@ -127,21 +147,58 @@ def read_table(path: str | Path, *, memory: Any = None) -> Table:
     1      5    NaN
     """
     _require_pandas()
-    name = shown_name(Path(path))
-    if Path(path).suffix.lower() in COLUMNAR:
-        return _columnar_table(Path(path), name, memory)
-    text, notes = read_text(Path(path), memory)
+    path = Path(path)
+    name, ending = shown_name(path), _ending(path)
+    if ending in COLUMNAR:
+        return _columnar_table(path, name, memory)
+    data = read_bytes(path, memory)
+    if path == STANDARD_INPUT:
+        ending = next((one for magic, one in MAGIC.items() if data.startswith(magic)), "")
+        if ending in COLUMNAR:
+            return _standard_columnar(data, name)
+        ending = ".npz" if ending == ".xlsx" and b".npy" in data[:200] else ending
+    if ending in ARRAYS:
+        return _checked(*parse_arrays(data, name), name, "array")
+    if ending in SHEETS:
+        text, notes = sheet_as_csv(data, name)
+        return _checked(*parse_delimited(text, name, ","), name, "delimited", notes)
+    text, notes = decoded(data, name)
     if looks_like_fasta(text):
         return _fasta_table(text, name, notes)
+    if texts is not None and texts not in text.partition("\n")[0] and ending in ("", ".txt"):
+        return _of_lines(text, name, notes, texts)
+    if ending == ".txt" and looks_like_lines(text):
+        return _of_lines(text, name, notes, texts or "sequence")
     if looks_like_svmlight(text):
-        frame, more = parse_svmlight(text, name)
-        return Table(frame, name, "svmlight", (*notes, *more, *_infinite(frame)))
-    frame, more = parse_delimited(text, name)
-    if len(frame) == 0:
+        return _checked(*parse_svmlight(text, name), name, "svmlight", notes)
+    return _checked(*parse_delimited(text, name), name, "delimited", notes)
+
+
+def _checked(frame: Any, more: Any, name: str, form: str, notes: tuple[str, ...] = ()) -> Table:
+    """The table of a data frame that has rows, with notes on infinite numbers."""
+    if len(frame) == 0 or len(frame.columns) == 0:
         raise InvalidInput(message(name, "has a header and no rows", "give a table with rows"))
-    return Table(frame, name, "delimited", (*notes, *more, *_infinite(frame)))
+    return Table(frame, name, form, (*notes, *more, *_infinite(frame)))
 
 
+def _ending(path: Path) -> str:
+    """The ending of a name, in lower case, without that of gzip."""
+    ending = path.suffix.lower()
+    return Path(path.stem).suffix.lower() if ending in (".gz", ".gzip") else ending
+
+
+def _of_lines(text: str, name: str, notes: tuple[str, ...], column: str = "sequence") -> Table:
+    import pandas as pd
+
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = lines[1:] if lines[0] == column else lines
+    return Table(pd.DataFrame({column: lines}), name, "lines", (*notes, "plain text: one text in each line"))
+
+
+MAGIC = {
+    b"\x93NUMPY": ".npy", b"PK\x03\x04": ".xlsx", b"\xd0\xcf\x11\xe0": ".xls", b"PAR1": ".parquet", b"ARROW1": ".arrow",
+}  # fmt: skip
+"""How files begin that are not text, for standard input, which has no name."""
 COLUMNAR = {".parquet": ParquetSource, ".arrow": ArrowSource, ".feather": ArrowSource}
 """The sources of tables that are stored by columns, by the endings of their files."""
 
@@ -159,6 +216,14 @@ def _columnar_table(path: Path, name: str, memory: Any) -> Table:
 
     frame = pd.concat(frames, ignore_index=True)
     return Table(frame, name, "columnar", tuple(_infinite(frame)))
+
+
+def _standard_columnar(data: bytes, name: str) -> Table:
+    """A table of Parquet or Arrow from standard input."""
+    import pandas as pd
+
+    frame = (pd.read_parquet if data.startswith(b"PAR1") else pd.read_feather)(io.BytesIO(data))
+    return _checked(frame, (), name, "columnar")
 
 
 def _beyond(column: Any, limit: float) -> Any:

@@ -1,0 +1,190 @@
+"""NumPy files, spreadsheets and plain text as tables, from files and from standard input."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+import zipfile
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pd = pytest.importorskip("pandas")
+
+from mercer.errors import InvalidInput  # noqa: E402
+from mercer.tables import read_table  # noqa: E402
+
+MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+SHEET = f'<worksheet xmlns="{MAIN}"><sheetData>%s</sheetData></worksheet>'
+
+
+def related(**targets):
+    lines = [
+        f'<Relationship Id="{name}" Type="{OFFICE}/{kind}" Target="{file}"/>' for name, (kind, file) in targets.items()
+    ]
+    return f'<Relationships xmlns="{PACKAGE}/relationships">{"".join(lines)}</Relationships>'
+
+
+PARTS = {
+    "[Content_Types].xml": f'<Types xmlns="{PACKAGE}/content-types"></Types>',
+    "_rels/.rels": related(r1=("officeDocument", "xl/workbook.xml")),
+    "xl/workbook.xml": f'<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}"><sheets>'
+    '<sheet name="Houses" sheetId="1" r:id="r1"/><sheet name="Other" sheetId="2" r:id="r2"/></sheets></workbook>',
+    "xl/_rels/workbook.xml.rels": related(
+        r1=("worksheet", "worksheets/sheet1.xml"), r2=("worksheet", "worksheets/sheet2.xml")
+    ),
+}
+
+
+def workbook(rows):
+    """A workbook whose first sheet has these rows, and whose second is empty."""
+
+    def cell(i, j, value):
+        place = f'r="{chr(65 + j)}{i + 1}"'
+        if value is None:
+            return ""
+        if isinstance(value, bool):
+            return f'<c {place} t="b"><v>{int(value)}</v></c>'
+        if isinstance(value, str):
+            return f'<c {place} t="inlineStr"><is><t>{value}</t></is></c>'
+        return f"<c {place}><v>{value}</v></c>"
+
+    lines = [
+        f'<row r="{i + 1}">{"".join(cell(i, j, v) for j, v in enumerate(row))}</row>' for i, row in enumerate(rows)
+    ]
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as file:
+        for name, text in PARTS.items():
+            file.writestr(name, text)
+        file.writestr("xl/worksheets/sheet1.xml", SHEET % "".join(lines))
+        file.writestr("xl/worksheets/sheet2.xml", SHEET % "")
+    return out.getvalue()
+
+
+def saved(*arrays, **named):
+    out = io.BytesIO()
+    (np.savez if named else np.save)(out, *arrays, **named)
+    return out.getvalue()
+
+
+def from_standard_input(data, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(data)))
+    return read_table("-")
+
+
+ROWS = [["size", "town", "note"], [1, "A; b", None], [2.5, "B, c", None], [None, "C\nd", None], [None, None, None]]
+
+
+@pytest.mark.parametrize("standard", [False, True])
+def test_a_spreadsheet_is_its_first_sheet(tmp_path, monkeypatch, standard):
+    pytest.importorskip("python_calamine")
+    data = workbook([*ROWS[:1], *ROWS[1:]])
+    (tmp_path / "houses.xlsx").write_bytes(data)
+    table = from_standard_input(data, monkeypatch) if standard else read_table(tmp_path / "houses.xlsx")
+    assert table.columns == ["size", "town", "note"]
+    np.testing.assert_array_equal(table.frame["size"], [1, 2.5, np.nan])
+    assert table.frame["town"].tolist() == ["A; b", "B, c", "C\nd"]
+    assert table.notes[0] == "the first of 2 sheets, 'Houses'"
+
+
+def test_whole_numbers_of_a_sheet_stay_whole(tmp_path):
+    pytest.importorskip("python_calamine")
+    (tmp_path / "n.xlsx").write_bytes(workbook([["count", "yes"], [1, True], [2**40, False]]))
+    frame = read_table(tmp_path / "n.xlsx").frame
+    assert frame["count"].dtype.kind == "i"
+    assert frame["count"].tolist() == [1, 2**40]
+    assert frame["yes"].tolist() == [True, False]
+
+
+@pytest.mark.parametrize("standard", [False, True])
+def test_arrays_have_columns(tmp_path, monkeypatch, standard):
+    X = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
+
+    def read(data, ending):
+        (tmp_path / f"a{ending}").write_bytes(data)
+        return from_standard_input(data, monkeypatch) if standard else read_table(tmp_path / f"a{ending}")
+
+    table = read(saved(X), ".npy")
+    assert (table.columns, table.default_target) == (["c1", "c2", "c3"], None)
+    np.testing.assert_array_equal(table.frame.to_numpy(), X)
+    assert read(saved(X[:, 0]), ".npy").columns == ["c1"]
+    both = read(saved(X=X, y=np.array(["a", "b", "a", "b", "a"])), ".npz")
+    assert (both.columns, both.default_target) == (["X1", "X2", "X3", "y"], "y")
+    assert both.split(None)[1].tolist() == ["a", "b", "a", "b", "a"]
+    fields = read(saved(np.array([(1, 2.5, b"x")], [("a", "i4"), ("b", "f8"), ("c", "S1")])), ".npy")
+    assert fields.frame.to_dict("list") == {"a": [1], "b": [2.5], "c": ["x"]}
+    dates = read(saved(np.array(["2024-05-01", "2024-05-02"], "M8[D]")), ".npy")
+    assert dates.frame["c1"].dtype.kind == "M"
+
+
+@pytest.mark.parametrize("standard", [False, True])
+def test_columns_of_parquet_come_from_standard_input_too(monkeypatch, standard):
+    pytest.importorskip("pyarrow")
+    frame, out = pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}), io.BytesIO()
+    (frame.to_parquet if standard else frame.to_feather)(out)
+    assert from_standard_input(out.getvalue(), monkeypatch).frame["b"].tolist() == ["x", "y"]
+
+
+def test_plain_text_has_a_text_in_each_line(tmp_path):
+    lines = "to be, or not to be\n\nthat is the question\nwhether 'tis nobler\n"
+    (tmp_path / "a.txt").write_text(lines)
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(lines.encode()))
+    for name in ("a.txt", "a.txt.gz"):
+        table = read_table(tmp_path / name)
+        assert (table.format, table.of_sequences) == ("lines", True)
+        assert table.frame["sequence"].tolist() == [one for one in lines.splitlines() if one]
+    with pytest.raises(InvalidInput, match="without a target; give a FASTA file"):
+        table.split(None)
+
+
+@pytest.mark.parametrize(
+    "text", ["a b\n1 2\n3 4\n", "1 2\n3 4\n", "x\n1\n2.5\n", "1\n2\n", "a;b\n1,5;2\n", "1 3:1\n-1 2:1\n"]
+)
+def test_tables_that_end_in_txt_stay_tables(tmp_path, text):
+    (tmp_path / "a.txt").write_text(text)
+    assert read_table(tmp_path / "a.txt").format in ("delimited", "svmlight")
+
+
+def test_texts_of_a_named_column_need_no_header(tmp_path, monkeypatch):
+    data = "a fine film, really\na bad one\n"
+    for name in ("a.txt", "a"):
+        (tmp_path / name).write_text(data)
+        assert read_table(tmp_path / name, texts="review").frame["review"].tolist() == data.splitlines()
+    (tmp_path / "b.txt").write_text("review\n" + data.replace(",", ""))
+    assert read_table(tmp_path / "b.txt", texts="review").frame["review"].tolist()[1] == "a bad one"
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "words"),
+    [
+        ("a.npy", b"1,2\n", "not a NumPy file"),
+        ("a.npz", b"PK\x03\x04nonsense", "not a NumPy file"),
+        ("a.npy", saved(np.array([{}], object)), "holds Python objects"),
+        ("a.npy", saved(np.zeros((2, 2, 2))), "3 dimensions"),
+        ("a.npy", saved(np.zeros((0, 2))), "no rows"),
+        ("a.npz", saved(X=np.zeros((3, 2)), y=np.zeros(2)), "X 3, y 2 rows"),
+        ("a.npy", b"", "empty"),
+        ("a.xlsx", b"", "empty"),
+        ("a.xlsx", b"PK\x03\x04nonsense", "cannot be read as a spreadsheet"),
+        ("a.xlsx", workbook([]), "first sheet is empty"),
+        ("a.csv", saved(np.zeros(3)), "end its name in .npy"),
+        ("a.csv", workbook(ROWS), "end its name in .xlsx"),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path, name, data, words):
+    if name.endswith("xlsx"):
+        pytest.importorskip("python_calamine")
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(InvalidInput, match=words):
+        read_table(tmp_path / name)
+
+
+def test_without_the_extra_it_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "python_calamine", None)
+    (tmp_path / "a.xlsx").write_bytes(workbook(ROWS))
+    with pytest.raises(InvalidInput, match=r'pip install "mercer\[excel\]", or export it as CSV'):
+        read_table(tmp_path / "a.xlsx")
