@@ -68,7 +68,7 @@ def public_names() -> Iterator[str]:
     """The names that users import, with their modules: of `mercer` itself and of the packages in the reference."""
     text = (Path(__file__).parent / "api.md").read_text(encoding="utf-8")
     named = re.findall(r"^ +(mercer\.\w+)$", text, re.MULTILINE)
-    modules = [name for name in named if importlib.util.find_spec(name)]  # `mercer.use` is a function
+    modules = [name for name in named if importlib.util.find_spec(name)]  # others are functions
     documented = [importlib.import_module(name) for name in modules]
     seen = {name for module in documented for name in module.__all__}
     yield from (f"{module.__name__}.{name}" for module in documented for name in module.__all__)
