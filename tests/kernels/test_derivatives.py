@@ -60,7 +60,9 @@ def test_every_parameter_against_differences(kernel, monkeypatch):
 
 def test_which_parameters_there_are():
     assert set(tunable_parameters(Polynomial(3, 0.5, 0.0))) == {"gamma"}  # an offset of 0 has no logarithm
-    assert tunable_parameters(Periodic(2.0, 0.5)) == {"length_scale": 0.5}
+    assert tunable_parameters(Periodic(2.0, 0.5)) == {"period": 2.0, "length_scale": 0.5}
+    rescaled = tunable_parameters(Periodic(2.0, 0.5).with_length_scales([1.0]))  # not the scales before a circle
+    assert rescaled == {"kernel__period": 2.0, "kernel__length_scale": 0.5}
     assert tunable_parameters(Function(lambda X, Z: X @ Z.T)) == {}
     with pytest.raises(InvalidInput, match="its tunable parameters are gamma"):
         ParametricKernel(Gaussian(1.0), ("nu",))

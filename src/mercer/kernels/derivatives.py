@@ -17,7 +17,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.symbolic.expression import Expression
 from mercer.kernels.symbolic.pairing import ArrayPair, trace
 from mercer.kernels.symbolic.values import evaluate
-from mercer.kernels.symbolic.views import Columns, LengthScales
+from mercer.kernels.symbolic.views import Circle, Columns, LengthScales
 
 __all__ = [
     "ParametricKernel",
@@ -100,13 +100,18 @@ def _traced(kernel: Kernel, names: set[str]) -> Expression:
 
 
 def _parameters_in(expression: Expression) -> None:
-    """Raise CannotTrace for symbols in views other than length-scales, and for length-scales before such a view."""
+    """Raise CannotTrace for symbols in views other than length-scales, and for length-scales before such a view.
+
+    The period of a circle on which squared distances are taken is the exception.
+    """
     for leaf in leaves_of(expression):
         views = leaf.value[1] if leaf.op in ("pairing", "self_x", "self_z") else ()
         seen = False
         for view in views:
             if isinstance(view, LengthScales):
                 seen |= any(isinstance(scale, Expression) for scale in view.scales)
+            elif view is views[-1] and isinstance(view, Circle) and leaf.value[0] == "sqdist" and not seen:
+                continue
             elif not isinstance(view, Columns) and (seen or _has_symbols(view)):
                 advice = "hold this parameter fixed"
                 raise CannotTrace(message("derivative", f"a parameter within {type(view).__name__}", advice))
@@ -276,6 +281,8 @@ class _Tape:
         return self.pairs[views]
 
     def _numeric(self, view: Any) -> Any:
+        if isinstance(view, Circle):
+            return Circle(self.given[view.period.value]) if isinstance(view.period, Expression) else view
         if not isinstance(view, LengthScales):
             return view
         return LengthScales(tuple(self.given[s.value] if isinstance(s, Expression) else s for s in view.scales))
@@ -288,6 +295,7 @@ class _Tape:
                 totals[leaf.value] += float(np.sum(adjoint)) * self.given[leaf.value]
             else:
                 self._length_scales(leaf, adjoint, totals)
+                self._period(leaf, adjoint, totals)
         return np.array([totals[name] for name in names])
 
     def _length_scales(self, leaf: Expression, G: Any, totals: dict[str, float]) -> None:
@@ -305,6 +313,21 @@ class _Tape:
                 scale = views[i].scales[column]
                 if isinstance(scale, Expression):
                     totals[scale.value] += float(share)
+
+    def _period(self, leaf: Expression, G: Any, totals: dict[str, float]) -> None:
+        """Add −2 Σ G · Σ a sin a, a = 2π(x − z)/p in each column, for the squared distance on circles of period p."""
+        name = getattr(leaf.value[1][-1].period, "value", None) if _on_circles(leaf) else None
+        if name is None:
+            return
+        before = self._pair(leaf.value[1][:-1])
+        for v, w in zip(before.X.T, before.Z.T, strict=True):
+            angle = 2 * np.pi * (v[:, None] - w) / self.given[name]
+            totals[name] -= 2 * float(np.sum(G * angle * np.sin(angle)))
+
+
+def _on_circles(leaf: Expression) -> bool:
+    views = leaf.value[1]
+    return leaf.op == "pairing" and bool(views) and isinstance(views[-1], Circle)
 
 
 def _shares(kind: str, op: str, pair: ArrayPair, G: Any) -> Floats:
