@@ -111,8 +111,8 @@ def test_errors_are_scikit_learns(installed):
 
 def test_little_work_is_scikit_learns_until_importing_pays(installed, monkeypatch):
     monkeypatch.setattr(work, "WORTH", 1000.0)
-    monkeypatch.setattr(work, "IMPORT", 6000.0)
-    monkeypatch.setattr(work, "_done", 0.0)
+    monkeypatch.setattr(work, "IMPORT", 6000 * work.RATE)
+    monkeypatch.setattr(work, "_spent", 0.0)
     sklearn.svm.SVC().fit(X[:10], y[:10])  # 10² values of 3 columns
     sklearn.svm.SVC().fit(X, y)  # 40²
     sklearn.svm.SVC().fit(X, y)
@@ -122,6 +122,20 @@ def test_little_work_is_scikit_learns_until_importing_pays(installed, monkeypatc
     assert [line.split()[1:5] for line in lines if line.startswith("SVC.fit") and line.split()[4] == "mercer"] == [
         ["1", "×", "in", "mercer"]
     ]
+
+
+def test_a_search_of_a_process_is_ours(installed, monkeypatch):
+    from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+
+    monkeypatch.setattr(work, "PROCESS", (40, 1.0))
+    monkeypatch.setattr(work, "WORTH", 1.0)
+    GaussianProcessRegressor().fit(X[:39], X[:39, 0])
+    for model in (GaussianProcessRegressor().fit(X, X[:, 0]), GaussianProcessClassifier().fit(X, y)):
+        assert b"mercer" not in pickle.dumps(model)
+    assert np.isfinite(model.predict_proba(X)).all()
+    said = {(line.split()[0], line.split()[4]) for line in accelerate.summary().splitlines()[1:] if ".fit" in line}
+    fit = "GaussianProcessRegressor.fit"
+    assert said == {(fit, "mercer"), (fit, "scikit-learn"), ("GaussianProcessClassifier.fit", "mercer")}
 
 
 SCRIPT = """

@@ -16,6 +16,7 @@ DIFFER = {"test_svm::test_svr_errors", "test_kernel_pca::test_precomputed_kernel
 
 SHORT = ["svm.tests.test_svm", "decomposition.tests.test_kernel_pca", "tests.test_kernel_ridge"]
 SHORT += ["tests.test_kernel_approximation"]
+LONG = ["svm.tests.test_sparse", "gaussian_process.tests.test_gpr", "gaussian_process.tests.test_gpc"]
 LEFT_OUT = "not array_api and not polynomial_count_sketch and not solvers_equivalence and not gridsearch"
 """Of arrays that are not NumPy's, of classes that are scikit-learn's own, and slow ones."""
 
@@ -46,8 +47,8 @@ def test_their_tests(tmp_path):
 @pytest.mark.soak
 def test_all_their_tests(tmp_path):
     pytest.importorskip("sklearn.svm.tests")
-    found = outcomes(tmp_path, [*SHORT, "svm.tests.test_sparse"])
-    assert len(found) > 300
+    found = outcomes(tmp_path, [*SHORT, *LONG])
+    assert len(found) > 600
     assert failed(found) == DIFFER
 
 

@@ -20,6 +20,7 @@ ANSWERED = {
     "sklearn.decomposition": ("KernelPCA",),
     "sklearn.kernel_ridge": ("KernelRidge",),
     "sklearn.kernel_approximation": ("Nystroem",),
+    "sklearn.gaussian_process": ("GaussianProcessRegressor", "GaussianProcessClassifier"),
     "sklearn.metrics.pairwise": _KERNELS,
     "sklearn.metrics": ("pairwise_kernels",),
 }

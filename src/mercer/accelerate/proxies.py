@@ -93,7 +93,8 @@ def _counted(what: str, theirs: Callable[..., Any], ours: Callable[..., Any], si
     def call(*args: Any, **params: Any) -> Any:
         if getattr(_call, "running", False):
             return theirs(*args, **params)
-        _call.running, _call.why = True, "" if strict() else work.too_little(size(*args, **params))
+        much = 0.0 if strict() else size(*args, **params)
+        _call.running, _call.why = True, "" if strict() else work.too_little(much)
         try:
             start, done = perf_counter(), None
             if not _call.why:
@@ -106,7 +107,9 @@ def _counted(what: str, theirs: Callable[..., Any], ours: Callable[..., Any], si
                         raise
                     _call.why, start = str(error), perf_counter()
             done = theirs(*args, **params)
-            note(Call(what, perf_counter() - start, _call.why))
+            seconds = perf_counter() - start
+            work.took(much, seconds)
+            note(Call(what, seconds, _call.why))
             return done
         finally:
             _call.running = False

@@ -9,39 +9,51 @@ __all__ = ["of_call", "of_matrix", "too_little"]
 
 WORTH = 3e6
 """Kernel values times columns of a call from which mercer is faster: of a fit of 550 rows with 10 columns."""
-IMPORT = 2e8
-"""The same of all calls, from which importing our estimators pays: what scikit-learn does in that time."""
-PREDICTED = 4.0
-"""A kernel value of a prediction counts for so many of a fit, which does not need all of them."""
+RATE = 5e-9
+"""Seconds that scikit-learn takes for one of them."""
+IMPORT = 1.0
+"""Seconds of scikit-learn's in worthwhile calls from which importing our estimators pays, which takes 0.7."""
+PROCESS = 250, 300.0
+"""Rows of a Gaussian process from which mercer is faster, and kernel values times columns of its search by row²."""
 
-_done = 0.0
+KEPT = "support_", "X_fit_", "X_train_", "components_"
+"""The attributes with the rows of a model."""
+
+_spent = 0.0
 _lock = threading.Lock()
 
 
 def too_little(size: float) -> str:
     """Why a call of this size is scikit-learn's, or "" if it is worth it."""
-    global _done
-    with _lock:
-        _done += size
     if size < WORTH:
         return "too few kernel values to be faster"
-    return "" if _done >= IMPORT else "too few kernel values so far to pay for importing mercer"
+    return "" if _spent + RATE * size >= IMPORT else "too few kernel values so far to pay for importing mercer"
+
+
+def took(size: float, seconds: float) -> None:
+    """Count the seconds that scikit-learn took for a call of this size, if it was worth it."""
+    global _spent
+    with _lock:
+        _spent += seconds if size >= WORTH else 0.0
 
 
 def of_call(method: str, model: Any, X: Any = None, *_: Any, **named: Any) -> float:
     """The size of a call of this method: kernel values times columns."""
     rows, columns = _shape(named.get("X", X))
     if method.startswith("fit"):
+        if type(model).__name__.startswith("GaussianProcess"):
+            fewest, each = PROCESS
+            return each * float(rows) ** 2 if rows >= fewest and model.optimizer is not None else 0.0
         others = model.n_components if type(model).__name__ == "Nystroem" else rows
         return float(rows) * others * columns
-    kept = next((vars(model)[name] for name in ("support_", "X_fit_", "components_") if name in vars(model)), ())
-    return PREDICTED * rows * _shape(kept)[0] * columns
+    kept = next((vars(model)[name] for name in KEPT if name in vars(model)), ())
+    return float(rows) * _shape(kept)[0] * columns
 
 
 def of_matrix(X: Any = None, Y: Any = None, *_: Any, **__: Any) -> float:
     """The size of a kernel matrix."""
     rows, columns = _shape(X)
-    return PREDICTED * rows * (rows if Y is None else _shape(Y)[0]) * columns
+    return float(rows) * (rows if Y is None else _shape(Y)[0]) * columns
 
 
 def _shape(X: Any) -> tuple[int, int]:

@@ -17,11 +17,13 @@ from mercer.kernels.base import trace_or_none
 from mercer.kernels.derivatives import ParametricKernel, positive_parameters, tunable_parameters, with_parameters
 from mercer.points import points_of, vectors_of
 
-__all__ = ["COARSE", "Covariance", "free_parameters"]
+__all__ = ["COARSE", "NOISE", "Covariance", "free_parameters"]
 
 Floats = NDArray[np.float64]
 STEP = 1e-4
 """Of central differences in log θ: their error is near STEP² of the derivative, and rounding's 1e-13/STEP."""
+NOISE = "noise"
+"""The name of σ² among the parameters of a likelihood."""
 ROWS = 1024
 """Rows of a block of differences."""
 COARSE = 1000

@@ -16,7 +16,7 @@ from mercer.factorizations.cholesky import CholeskyFactor
 from mercer.factorizations.pivoted_cholesky import pivoted_cholesky
 from mercer.operators import Dense
 from mercer.points import count
-from mercer.select.covariance import COARSE, Covariance
+from mercer.select.covariance import COARSE, NOISE, Covariance
 from mercer.solvers import Logistic, NewtonLogistic, solve
 
 __all__ = ["LaplaceLikelihood", "modes"]
@@ -63,6 +63,8 @@ class LaplaceLikelihood:
     covariance : Covariance
     Y : array of shape (n, columns)
         Of 0 and 1.
+    noise : bool, default False
+        Whether f has noise of its own in each row, whose variance is the last of θ: K is K(θ) + σ²I.
 
     References
     ----------
@@ -71,13 +73,14 @@ class LaplaceLikelihood:
 
     covariance: Covariance
     Y: Floats
+    noise: bool = False
 
     how: ClassVar[str] = "by Laplace's approximation, in float64"
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the parameters θ."""
-        return self.covariance.names
+        return (*self.covariance.names, NOISE) if self.noise else self.covariance.names
 
     def error(self, theta: Floats) -> float:
         """The standard error of log q: 0."""
@@ -90,15 +93,17 @@ class LaplaceLikelihood:
             return None
         some = np.sort(np.random.default_rng(seed).choice(n, n // 4, replace=False))
         there = np.all((self.Y[some].min(axis=0) == 0) & (self.Y[some].max(axis=0) == 1))
-        return LaplaceLikelihood(self.covariance.taken(some), self.Y[some]) if there else None
+        return LaplaceLikelihood(self.covariance.taken(some), self.Y[some], self.noise) if there else None
 
     def __call__(self, theta: Floats, gradient: bool = True) -> tuple[float, Floats] | None:
         """Σ log q and its gradient, empty unless asked for; None if K has no values, or is not positive definite."""
-        n = count(self.covariance.X)
+        n, own = count(self.covariance.X), theta[: len(self.covariance.names)]
         try:
-            K = self.covariance.operator(theta).fill(np.empty((n, n)))
+            K = self.covariance.operator(own).fill(np.empty((n, n)))
         except InvalidInput:
             return None
+        if self.noise:
+            np.einsum("ii->i", K)[...] += theta[-1]
         alpha, f, _ = modes(K, self.Y)
         value, slopes = 0.0, np.zeros(len(self.names) if gradient else 0)
         for column in range(self.Y.shape[1]):
@@ -128,4 +133,7 @@ class LaplaceLikelihood:
             pulls = np.outer(a[rows], a[columns] + q[columns]) + np.outer(q[rows], a[columns])
             return 0.5 * (pulls - root[rows, None] * block * root[columns])
 
-        return self.covariance.contracted(theta, weights)
+        slopes = self.covariance.contracted(theta[: len(self.covariance.names)], weights)
+        if not self.noise:
+            return slopes
+        return np.append(slopes, theta[-1] * (a @ (0.5 * a + q) - 0.5 * root**2 @ np.diagonal(inverse)))

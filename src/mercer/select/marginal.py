@@ -18,7 +18,7 @@ from mercer.factorizations.cholesky import CholeskyFactor
 from mercer.kernels import Kernel, Scaled, as_kernel
 from mercer.points import as_rows, as_seed, available_memory, points_of, require, vectors_of
 from mercer.select.ascent import Ascended, Ascent, bounds_of
-from mercer.select.covariance import COARSE, Covariance, free_parameters
+from mercer.select.covariance import COARSE, NOISE, Covariance, free_parameters
 
 __all__ = [
     "NOISE",
@@ -31,7 +31,6 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 WHO = "maximise_marginal_likelihood"
-NOISE = "noise"
 LOG_TWO_PI = float(np.log(2 * np.pi))
 
 

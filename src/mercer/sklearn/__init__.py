@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from mercer.sklearn.decomposition import KernelPCA
+from mercer.sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from mercer.sklearn.kernel_approximation import Nystroem
 from mercer.sklearn.kernel_ridge import KernelRidge
 from mercer.sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
-__all__ = ["SVC", "SVR", "KernelPCA", "KernelRidge", "NuSVC", "NuSVR", "Nystroem", "OneClassSVM"]
+__all__ = [
+    "SVC",
+    "SVR",
+    "GaussianProcessClassifier",
+    "GaussianProcessRegressor",
+    "KernelPCA",
+    "KernelRidge",
+    "NuSVC",
+    "NuSVR",
+    "Nystroem",
+    "OneClassSVM",
+]
 
-FACES: tuple[type, ...] = (SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelPCA, KernelRidge, Nystroem)
+FACES: tuple[type, ...] = (
+    *(SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelPCA, KernelRidge, Nystroem),
+    *(GaussianProcessClassifier, GaussianProcessRegressor),
+)
 """All faces."""
 
 

@@ -1,0 +1,162 @@
+"""Gaussian processes with scikit-learn's words."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn import gaussian_process
+from sklearn.base import _fit_context
+from sklearn.gaussian_process._gpc import _BinaryGaussianProcessClassifierLaplace as TheirLaplace
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.utils.validation import validate_data
+
+from mercer.errors import InvalidInput
+from mercer.select.laplace import LaplaceLikelihood
+from mercer.select.marginal import ExactLikelihood
+from mercer.sklearn.covariances import Translated, translated
+from mercer.sklearn.faces import Face
+
+__all__ = ["GaussianProcessClassifier", "GaussianProcessRegressor"]
+
+
+def _of(kernel: Any, X: Any) -> Translated | None:
+    """Our kernel for scikit-learn's on these rows, or None."""
+    try:
+        return translated(kernel, _columns(X))
+    except InvalidInput:
+        return None
+
+
+def _columns(X: Any) -> int:
+    shape = np.shape(X)
+    return shape[1] if len(shape) > 1 else 1
+
+
+def _at(kernel: Any, theta: Any, clone_kernel: bool) -> Any:
+    """The kernel with these parameters: a copy, or itself."""
+    if clone_kernel:
+        return kernel.clone_with_theta(theta)
+    kernel.theta = theta
+    return kernel
+
+
+class Covered(Face):
+    """A class of scikit-learn that takes its kernels."""
+
+    kernel: Any
+
+    def _covered(self, X: Any) -> bool:
+        """Whether the kernel is one of ours; says why if it is not."""
+        try:
+            return self.kernel is None or bool(translated(self.kernel, _columns(X)))
+        except InvalidInput as error:
+            self._delegated(str(error))
+            return False
+
+
+class Process:
+    """A Gaussian process of scikit-learn's, with our likelihood."""
+
+    kernel_: Any
+    X_train_: Any
+
+    def _likelihood(self, found: Translated) -> Any:
+        """Our likelihood of the training rows."""
+        raise NotImplementedError
+
+    def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False, clone_kernel: bool = True) -> Any:
+        """log p(y), and on request its gradient in θ."""
+        found = None if theta is None else _of(_at(self.kernel_, theta, clone_kernel), self.X_train_)
+        if found is None:
+            return super().log_marginal_likelihood(theta, eval_gradient, clone_kernel)  # type: ignore[misc]
+        likelihood = self._likelihood(found)
+        own = likelihood.covariance.values
+        at = likelihood(np.append(own, found.noise) if likelihood.noise else own, eval_gradient)
+        value, gradient = (-np.inf, np.zeros(len(likelihood.names))) if at is None else at
+        value = np.float64(value)
+        return (value, found.slopes(likelihood.names, gradient)) if eval_gradient else value
+
+
+class GaussianProcessRegressor(Covered, Process, gaussian_process.GaussianProcessRegressor):
+    """`sklearn.gaussian_process.GaussianProcessRegressor` by the likelihood of `mercer.GaussianProcessRegressor`.
+
+    Parameters
+    ----------
+    kernel, alpha, optimizer, n_restarts_optimizer, normalize_y, copy_X_train, n_targets, random_state
+        As in scikit-learn. Kernels that `mercer` does not have are left to it.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> from mercer.sklearn.gaussian_process import GaussianProcessRegressor
+    >>> X = np.linspace(0, 6, 40).reshape(-1, 1)
+    >>> model = GaussianProcessRegressor(RBF() + WhiteKernel()).fit(X, np.sin(X[:, 0]) + 0.1 * np.cos(40 * X[:, 0]))
+    >>> bool(abs(model.predict([[1.5]])[0] - 1) < 0.1), model.kernel_.theta.shape
+    (True, (2,))
+    """
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Maximise the likelihood, by scikit-learn's search."""
+        self._covered(X)
+        return super().fit(X, y)
+
+    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
+        """The mean, and on request the deviation or the covariance; those of the prior before a fit."""
+        found = _of(self.kernel_, self.X_train_) if hasattr(self, "X_train_") else None
+        if found is None:
+            return super().predict(X, return_std, return_cov)
+        twin = gaussian_process.GaussianProcessRegressor()
+        twin.__dict__ = self.__dict__ | {"kernel_": found if return_std or return_cov else found.operator}
+        return twin.predict(X, return_std, return_cov)
+
+    def _likelihood(self, found: Translated) -> ExactLikelihood:
+        Y = np.asarray(self.y_train_, np.float64).reshape(len(self.y_train_), -1)
+        return ExactLikelihood(found.covariance(self.X_train_), Y, self.alpha, found.noise > 0)
+
+
+class Laplace(Process, TheirLaplace):
+    """scikit-learn's binary machine while it is fitted."""
+
+    def _likelihood(self, found: Translated) -> LaplaceLikelihood:
+        Y = np.asarray(self.y_train_, np.float64)[:, None]
+        return LaplaceLikelihood(found.covariance(self.X_train_), Y, found.noise > 0)
+
+
+class GaussianProcessClassifier(Covered, gaussian_process.GaussianProcessClassifier):
+    """`sklearn.gaussian_process.GaussianProcessClassifier` by the likelihood of `mercer.GaussianProcessClassifier`.
+
+    Parameters
+    ----------
+    kernel, optimizer, n_restarts_optimizer, max_iter_predict, warm_start, copy_X_train, random_state, multi_class
+    n_jobs
+        As in scikit-learn. Kernels that `mercer` does not have are left to it, and so are predictions, which take one
+        product and one factor of a matrix.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from mercer.sklearn.gaussian_process import GaussianProcessClassifier
+    >>> model = GaussianProcessClassifier(RBF()).fit([[0.0], [1.0], [5.0], [6.0]], [0, 0, 1, 1])
+    >>> model.predict([[0.5], [5.5]])
+    array([0, 1])
+    """
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any) -> Self:
+        """Maximise the likelihoods, by scikit-learn's search."""
+        if not self._covered(X) or len(np.unique(y)) == 1:
+            return super().fit(X, y)
+        X, y = validate_data(self, X, y, multi_output=False, ensure_2d=True, dtype="numeric")
+        self.classes_ = np.unique(y)
+        self.n_classes_ = len(self.classes_)
+        own = machine = Laplace(**{name: getattr(self, name) for name in Laplace._get_param_names()})
+        if self.n_classes_ > 2:
+            pairs = self.multi_class == "one_vs_one"
+            machine = (OneVsOneClassifier if pairs else OneVsRestClassifier)(own, n_jobs=self.n_jobs)
+        self.base_estimator_ = machine.fit(X, y)
+        machines = getattr(machine, "estimators_", [machine])
+        for one in (own, *machines):  # what is kept, copied and pickled is scikit-learn's
+            one.__class__ = TheirLaplace
+        self.log_marginal_likelihood_value_ = np.mean([one.log_marginal_likelihood_value_ for one in machines])
+        return self
