@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import pickle
+import pkgutil
 import subprocess
 import sys
 from importlib import import_module
@@ -47,6 +48,9 @@ def test_the_table_of_names_is_that_of_the_packages():
             assert name in package.__all__
             assert getattr(mercer, name) is getattr(package, name)
     assert set(mercer.estimators.__all__) <= set(mercer.__all__)
+    folders = [one.name for one in pkgutil.iter_modules(mercer.estimators.__path__) if one.ispkg and one.name != "base"]
+    families = [name for one in folders for name in import_module(f"mercer.estimators.{one}").__all__]
+    assert set(families) < set(mercer.estimators.__all__)
     assert {one for names in mercer._NOT_ESTIMATORS.values() for one in names} <= set(mercer.__all__)
 
 

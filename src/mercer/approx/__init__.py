@@ -1,5 +1,7 @@
 """Approximations of kernel matrices and of feature spaces, and their applications."""
 
+from typing import TYPE_CHECKING
+
 from mercer.approx.monomials import MonomialFeatures
 from mercer.approx.nystroem_ridge import NystroemRidgeSystem, nystroem_ridge_factor
 from mercer.factorizations.pivoted_cholesky import PivotedCholesky, pivoted_cholesky
@@ -22,4 +24,5 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-__getattr__ = deprecated_names(__name__)
+if not TYPE_CHECKING:  # it would hide misspelt names from type checkers
+    __getattr__ = deprecated_names(__name__)

@@ -8,11 +8,11 @@ from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from mercer.atomic import Atomic
 from mercer.errors import InvalidInput, message
+from mercer.mixins import BaseEstimator, TransformerMixin
 from mercer.points import parse_memory, require, require_table
 from mercer.schemas import COLUMNS, Count, Schema
 

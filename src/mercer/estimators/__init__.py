@@ -1,18 +1,5 @@
 """One textbook chapter per file: an estimator states its problem and never iterates."""
 
-from mercer.estimators import (
-    clustering,
-    correlation,
-    descent,
-    discriminant,
-    features,
-    gp,
-    online,
-    pca,
-    ridge,
-    search,
-    svm,
-)
 from mercer.estimators.clustering import *
 from mercer.estimators.correlation import *
 from mercer.estimators.descent import *
@@ -28,18 +15,39 @@ from mercer.estimators.search import *
 from mercer.estimators.svm import *
 from mercer.ways.report import Report
 
-__all__ = ["Explanation", "KernelLogisticRegression", "Report", "explain", "position_weights"]
-__all__ += clustering.__all__
-__all__ += correlation.__all__
-__all__ += descent.__all__
-__all__ += discriminant.__all__
-__all__ += features.__all__
-__all__ += gp.__all__
-__all__ += online.__all__
-__all__ += pca.__all__
-__all__ += ridge.__all__
-__all__ += search.__all__
-__all__ += svm.__all__
+__all__ = [
+    "SVC",
+    "SVR",
+    "EmpiricalKernelMap",
+    "Explanation",
+    "GaussianProcessClassifier",
+    "GaussianProcessRegressor",
+    "KernelCCA",
+    "KernelDiscriminantAnalysis",
+    "KernelKMeans",
+    "KernelLMS",
+    "KernelLogisticRegression",
+    "KernelPCA",
+    "KernelPLS",
+    "KernelPerceptron",
+    "KernelRidge",
+    "KernelRidgeCV",
+    "KernelRidgeClassifier",
+    "KernelRidgeClassifierCV",
+    "KernelSearchCV",
+    "KernelSpectralClustering",
+    "NuSVC",
+    "NuSVR",
+    "Nystroem",
+    "OneClassSVM",
+    "OnlineKernelClassifier",
+    "OnlineKernelRegressor",
+    "PolynomialSketch",
+    "RandomFourierFeatures",
+    "Report",
+    "explain",
+    "position_weights",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -1,5 +1,7 @@
 """Solvers: one file each, one loop for all. They see operators only, never a kernel."""
 
+from typing import TYPE_CHECKING
+
 from mercer.factorizations.cholesky import CholeskyFactor
 from mercer.former_names import deprecated_names
 from mercer.solvers.base import Problem, Solution, Solver, State, Status, solve
@@ -126,4 +128,5 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-__getattr__ = deprecated_names(__name__)
+if not TYPE_CHECKING:  # it would hide misspelt names from type checkers
+    __getattr__ = deprecated_names(__name__)

@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.atomic import Atomic
 from mercer.errors import InvalidInput, message
+from mercer.mixins import BaseEstimator, TransformerMixin
 from mercer.schemas import Array, Check, Count, Schema, Texts
 from mercer.tables.columns import OBJECTS, ColumnPlan, as_frame, as_numbers, as_text, dropped, plan_column, plan_text
 

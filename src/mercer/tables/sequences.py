@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.atomic import Atomic
 from mercer.errors import InvalidInput, message
+from mercer.mixins import BaseEstimator, TransformerMixin
 from mercer.points.sequences import as_sequences
 from mercer.schemas import Count, Schema, Texts
 from mercer.tables.raw import read_text, shown_name

@@ -7,11 +7,11 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base.compression import OUTPUTS, Compressible
+from mercer.mixins import ClassifierMixin
 from mercer.schemas import SORTED, Array, Schema, Size
 
 __all__ = ["CLASSES", "ScoreClassifier", "class_factors", "require_classes", "top_class"]

@@ -8,7 +8,7 @@ import re
 import sys
 from typing import Any
 
-from sklearn.base import BaseEstimator
+from mercer.mixins import BaseEstimator
 
 __all__ = ["Described", "description"]
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClusterMixin
 
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.base.estimator import KernelEstimator
+from mercer.mixins import ClusterMixin
 from mercer.schemas import NON_NEGATIVE, Array, Count, Indices, Rows, Schema
 from mercer.solvers import Clustering, Lloyd, Partition, Solution, best_of_starts, drawn_starts
 from mercer.ways.report import Report

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
@@ -20,6 +19,7 @@ from mercer.estimators.clustering.landmark_clusters import (
 )
 from mercer.gram import KernelOperator, rates
 from mercer.kernels import Linear
+from mercer.mixins import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from mercer.operators import Dense, LowRank, Operator
 from mercer.planning.costs import lloyd
 from mercer.points import human

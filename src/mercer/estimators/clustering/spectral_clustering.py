@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from mercer.errors import InvalidInput, message
 from mercer.estimators.clustering.clusterer import Clusterer
 from mercer.gram import KernelOperator
 from mercer.kernels.conventions import AFFINITIES, Names
+from mercer.mixins import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from mercer.operators import Dense, LowRank, Operator, Weighted
 from mercer.schemas import Array, Schema, Size
 from mercer.solvers import BlockKrylov, Clustering, Eigenpairs, Eigenproblem, Solution, rayleigh_ritz, solve

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags, check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,6 +16,7 @@ from mercer.estimators.base.indefinite import warn_if_indefinite
 from mercer.estimators.correlation.canonical import CanonicalView, canonical_pairs, landmark_view, spectral_view
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel
+from mercer.mixins import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from mercer.points import points_of, require_table
 from mercer.schemas import NON_NEGATIVE, Array, Count, Rows, Schema, Value
 from mercer.solvers import Solution, Status

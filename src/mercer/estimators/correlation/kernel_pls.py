@@ -7,13 +7,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.linalg
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, MultiOutputMixin, RegressorMixin, TransformerMixin
+from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.engine.backend import one_blas_thread
 from mercer.estimators.base.estimator import KernelEstimator
 from mercer.estimators.base.expansion import Expansion, expansion_of
 from mercer.gram import KernelOperator
+from mercer.mixins import ClassNamePrefixFeaturesOutMixin, RegressorMixin, TransformerMixin
 from mercer.operators import Centered, Operator, Weighted
 from mercer.schemas import Array, Rows, Schema
 from mercer.solvers import KernelNipals, LatentScores, ScoreProblem, solve

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin
 
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.base.compression import Compressible
 from mercer.estimators.descent.learning import EARLY, check_descent, frames_kept, largest_eigenvalue, made_all_steps
 from mercer.gram import KernelOperator
+from mercer.mixins import RegressorMixin
 from mercer.operators import Operator
 from mercer.points import joined
 from mercer.schemas import Array, Count, Schema

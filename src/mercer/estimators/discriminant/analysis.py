@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,6 +26,7 @@ from mercer.estimators.discriminant.fisher import (
 from mercer.estimators.discriminant.gaussian_classes import GaussianClasses, left_out_classes
 from mercer.estimators.ridge.least_squares import RidgeEstimator
 from mercer.gram import KernelOperator
+from mercer.mixins import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from mercer.points import human
 from mercer.schemas import POSITIVE, SORTED, Array, Check, Schema
 from mercer.solvers import Solution, Status

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from mercer.approx.fourier import draw_frequencies, fourier_features
 from mercer.approx.landmarks import choose_landmarks
 from mercer.approx.nystroem import inverse_root
 from mercer.estimators.base.estimator import KernelEstimator
 from mercer.gram import KernelOperator
+from mercer.mixins import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from mercer.points import count, parse_memory, points_of, require, take
 from mercer.schemas import NON_NEGATIVE, Array, Rows, Schema
 from mercer.ways.report import Report

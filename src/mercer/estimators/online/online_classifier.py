@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.errors import InvalidInput, message
@@ -15,6 +14,7 @@ from mercer.estimators.base.classifier import CLASSES, require_classes, top_clas
 from mercer.estimators.online.online_estimator import CHUNK, OnlineEstimator
 from mercer.gram import KernelOperator
 from mercer.kernels import Gaussian, Kernel
+from mercer.mixins import ClassifierMixin
 from mercer.points import count, points_of, take, vectors_of
 from mercer.schemas import Count, Schema
 from mercer.solvers import BudgetedDescent, BudgetedState, Learner, Projectron

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin
 
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.online.online_estimator import OnlineEstimator
 from mercer.gram import KernelOperator
+from mercer.mixins import RegressorMixin
 from mercer.schemas import POSITIVE, Array, Schema
 from mercer.solvers import Learner, QuantisedLMS, QuantisedState, RecursiveLeastSquares, RecursiveState, Status
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted
 
@@ -28,6 +27,7 @@ from mercer.estimators.pca.monitoring import ControlLimits, spe_limit, t2_limit
 from mercer.estimators.pca.preimages import DECODER, METHODS, Decoder, PreImages, dense, fit_decoder, is_closed_form
 from mercer.estimators.pca.subspace import Components, FeatureSubspace
 from mercer.gram import KernelOperator
+from mercer.mixins import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from mercer.points import human, require_table
 from mercer.schemas import POSITIVE, Array, Count, Part, Record, Rows, Schema
 from mercer.solvers import BlockKrylov

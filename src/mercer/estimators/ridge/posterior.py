@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
 from mercer.estimators.ridge.least_squares import RidgeEstimator
 from mercer.factorizations.cholesky import CholeskyFactor
 from mercer.gram import KernelOperator
+from mercer.mixins import RegressorMixin
 from mercer.points import human, parse_memory, require
 from mercer.solvers import Status
 from mercer.solvers.choose import STORED_SHARE

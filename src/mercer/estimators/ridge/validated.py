@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
 
@@ -14,6 +14,7 @@ from mercer.errors import InvalidInput, message
 from mercer.estimators.ridge.least_squares import RidgeEstimator, duals
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel
+from mercer.mixins import ClassifierMixin, RegressorMixin
 from mercer.points import Space, count, rows_of, take
 from mercer.schemas import NON_NEGATIVE, Array, Record, Schema, Texts
 from mercer.select import RidgeInverse, RidgeSpectrum, Scorer, default_alphas

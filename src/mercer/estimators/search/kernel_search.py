@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from time import perf_counter
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -109,6 +109,12 @@ class KernelSearchCV(Atomic, NamedParameters, GridSearchCV):
         Array("refit_time_", optional=True, varies=True),
     )
     n_jobs, verbose, pre_dispatch, return_train_score = None, 0, "2*n_jobs", False
+    if TYPE_CHECKING:  # which `GridSearchCV` does not annotate
+        best_estimator_: Any
+
+        def predict(self, X: Any) -> np.ndarray: ...
+
+        def score(self, X: Any, y: Any = None, **params: Any) -> float: ...
 
     def __init__(
         self,

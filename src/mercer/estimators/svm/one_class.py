@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import OutlierMixin
 
 from mercer.estimators.svm.support_vectors import ONE_OUTPUT, SupportVectorMachine, Training, filled, kernel_unit
+from mercer.mixins import OutlierMixin
 from mercer.points import count
 from mercer.schemas import Array, Schema
 from mercer.solvers import DualBatch, DualPoint

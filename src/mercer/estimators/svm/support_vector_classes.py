@@ -6,7 +6,7 @@ import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -17,6 +17,7 @@ from mercer.estimators.base.expansion import Expansion
 from mercer.estimators.base.pairwise import class_pairs, class_scores, votes
 from mercer.estimators.svm.support_vectors import SupportVectorMachine, Training
 from mercer.gram import KernelOperator
+from mercer.mixins import ClassifierMixin
 from mercer.points import count, take
 from mercer.schemas import NON_NEGATIVE, SORTED, Array, Schema, Size
 from mercer.solvers import DualBatch

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import RegressorMixin
 
 from mercer.errors import ConvergenceWarning, message, warn
 from mercer.estimators.svm.landmark_machines import LandmarkMachine
 from mercer.estimators.svm.support_vectors import ONE_OUTPUT, SMALL, SupportVectorMachine, Training, filled
+from mercer.mixins import RegressorMixin
 from mercer.schemas import NON_NEGATIVE, Array, Schema
 from mercer.solvers import DualBatch, DualPoint
 

@@ -1,0 +1,29 @@
+# mypy: ignore-errors
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn import base
+
+class BaseEstimator(base.BaseEstimator):
+    def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+    def set_params(self, **params: Any) -> Self: ...
+
+class ClassifierMixin(base.ClassifierMixin):
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float: ...
+
+class RegressorMixin(base.RegressorMixin):
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float: ...
+
+class ClusterMixin(base.ClusterMixin):
+    def fit_predict(self, X: Any, *args: Any, **options: Any) -> np.ndarray: ...
+
+class OutlierMixin(base.OutlierMixin):
+    def fit_predict(self, X: Any, *args: Any, **options: Any) -> np.ndarray: ...
+
+class TransformerMixin(base.TransformerMixin):
+    def fit_transform(self, X: Any, *args: Any, **options: Any) -> Any: ...
+    def set_output(self, *, transform: str | None = None) -> Self: ...
+
+class ClassNamePrefixFeaturesOutMixin(base.ClassNamePrefixFeaturesOutMixin):
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
