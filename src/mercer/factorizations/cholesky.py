@@ -46,13 +46,16 @@ class CholeskyFactor:
     buffer: NDArray[Any]
 
     @classmethod
-    def of(cls, matrix: NDArray[Any], shift: ArrayLike = 0.0) -> CholeskyFactor | None:
-        """Factor a float32 or float64 matrix plus diag(shift) in its memory; None if it is not positive definite."""
+    def of(cls, matrix: NDArray[Any], shift: ArrayLike = 0.0, following: float = 0.0) -> CholeskyFactor | None:
+        """Factor a float32 or float64 matrix plus diag(shift) in its memory; None if it is not positive definite.
+
+        `following` operations of BLAS come next, which count for its threads.
+        """
         buffer = matrix.T if matrix.flags.f_contiguous and not matrix.flags.c_contiguous else matrix
         if not buffer.flags.c_contiguous:
             raise InvalidInput(message("CholeskyFactor", "a matrix that is not contiguous", "give a contiguous buffer"))
         np.einsum("ii->i", buffer)[...] += np.asarray(shift)
-        with one_blas_thread(len(buffer) ** 3 / 3):
+        with one_blas_thread(len(buffer) ** 3 / 3 + following):
             definite = _factor_blocks(buffer) if len(buffer) > LARGEST_LAPACK // buffer.itemsize else _factor(buffer)
         return cls(buffer) if definite and np.all(np.isfinite(np.diagonal(buffer))) else None
 

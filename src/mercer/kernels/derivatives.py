@@ -105,7 +105,7 @@ def _parameters_in(expression: Expression) -> None:
     The period of a circle on which squared distances are taken is the exception.
     """
     for leaf in leaves_of(expression):
-        views = leaf.value[1] if leaf.op in ("pairing", "self_x", "self_z") else ()
+        views: Any = leaf.value[1] if leaf.op in ("pairing", "self_x", "self_z") else ()
         seen = False
         for view in views:
             if isinstance(view, LengthScales):

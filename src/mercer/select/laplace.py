@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 from scipy.special import expit
 
-from mercer.engine.backend import spare_threads
+from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput
 from mercer.factorizations.cholesky import CholeskyFactor
 from mercer.factorizations.pivoted_cholesky import pivoted_cholesky
@@ -120,7 +120,7 @@ class LaplaceLikelihood:
         return value, slopes
 
     def _slopes(self, theta: Floats, K: Floats, a: Floats, p: Floats, root: Floats, factor: CholeskyFactor) -> Floats:
-        with spare_threads():
+        with one_blas_thread(2 * len(a) ** 3 / 3):
             inverse, _ = lapack.dpotri(factor.buffer.T, lower=True, overwrite_c=True)
         # Σ = W^(−½)(I − B⁻¹)W^(−½), so that s needs no division by W.
         s = -0.5 * (1 - np.diagonal(inverse)) * (1 - 2 * p)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import lapack
 
-from mercer.engine.backend import spare_threads
+from mercer.engine.backend import one_blas_thread, spare_threads
 from mercer.errors import InvalidInput, message
 from mercer.events import StageDone, emit
 from mercer.factorizations.cholesky import CholeskyFactor
@@ -289,8 +289,10 @@ class ExactLikelihood:
     def __call__(self, theta: Floats, gradient: bool = True) -> tuple[float, Floats] | None:
         """log p and its gradient, empty unless asked for; None if C is not positive definite, or not defined."""
         (n, targets), (own, noise) = self.Y.shape, self.parted(theta)
+        inverting = 2 * n**3 / 3 if gradient else 0.0
         try:
-            factor = CholeskyFactor.of(self.covariance.operator(own).fill(np.empty((n, n))), self.variances + noise)
+            K = self.covariance.operator(own).fill(np.empty((n, n)))
+            factor = CholeskyFactor.of(K, self.variances + noise, inverting)
         except InvalidInput:  # a parameter out of the kernel's range, or a value beyond float64's
             return None
         if factor is None:
@@ -299,7 +301,7 @@ class ExactLikelihood:
         value = -0.5 * (float(np.sum(self.Y * A)) + targets * (factor.log_determinant + n * LOG_TWO_PI))
         if not gradient:
             return value, np.empty(0)
-        with spare_threads():
+        with one_blas_thread(inverting):
             inverse, _ = lapack.dpotri(factor.buffer.T, lower=True, overwrite_c=True)
 
         def weights(rows: slice, columns: slice) -> Floats:

@@ -1,0 +1,59 @@
+"""A likelihood of a quarter of the rows gives a start and a curvature, but not the answer."""
+
+import numpy as np
+import pytest
+
+from mercer.errors import InvalidInput
+from mercer.select.ascent import NEAR, Ascent
+
+H = np.array([[900.0, 850.0, 5.0], [850.0, 1000.0, 20.0], [5.0, 20.0, 3.0]])
+PEAK = np.array([0.4, -0.7, 1.2])
+
+
+def hill(peak, curvature=H):
+    """log p = −½ (u − peak)ᵀ H (u − peak), u = log θ."""
+
+    def of(theta):
+        v = np.log(theta) - peak
+        return -0.5 * float(v @ curvature @ v), -curvature @ v
+
+    return of
+
+
+def search(low=1e-3, high=1e3):
+    ones = np.ones(3)
+    return Ascent("test", ("a", "b", "c"), ones, low * ones, high * ones)
+
+
+def test_the_curvature_saves_evaluations():
+    plain = search().run(hill(PEAK))
+    found = search().run(hill(PEAK), hill(PEAK + np.array([0.02, -0.05, 0.1]), H / 4))
+    assert found.evaluations <= 3 < plain.evaluations
+    scaled = np.linalg.cholesky(H).T @ (np.log(found.theta) - PEAK)
+    assert np.abs(scaled).max() <= NEAR
+    np.testing.assert_allclose(found.gradient, hill(PEAK)(found.theta)[1], atol=1e-6)
+
+
+@pytest.mark.parametrize("shift", [0.0, 2.0, -2.0])
+def test_a_maximum_on_a_bound_is_found(shift):
+    """The bounds cut off the peak, that of the quarter (shift 2) or not."""
+    bounded = search(high=2.0)
+    plain = bounded.run(hill(PEAK))
+    found = bounded.run(hill(PEAK), hill(PEAK - (shift + 0.8) * np.eye(3)[2], H / 4))
+    assert plain.notes
+    np.testing.assert_allclose(found.theta, plain.theta, rtol=1e-4)
+    assert found.value == pytest.approx(plain.value, rel=1e-6)
+
+
+@pytest.mark.parametrize("curvature", [-H, np.zeros((3, 3)), np.diag([1.0, 1.0, 0.0])])
+def test_a_quarter_without_a_maximum_is_no_guide(curvature):
+    found = search().run(hill(PEAK), hill(PEAK, curvature))
+    np.testing.assert_allclose(np.log(found.theta), PEAK, atol=1e-3)
+
+
+def test_where_the_likelihood_has_no_value_the_first_start_is_taken():
+    own = hill(PEAK)
+    found = search().run(lambda theta: own(theta) if theta[2] < 5 else None, hill(PEAK + 3 * np.eye(3)[2], H / 4))
+    np.testing.assert_allclose(np.log(found.theta), PEAK, atol=0.05)
+    with pytest.raises(InvalidInput, match="larger initial noise"):
+        search().run(lambda theta: None, own)
