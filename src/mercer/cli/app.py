@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mercer.cli.guard import BAD_INPUT, FAILED, INTERRUPTED, guarded
+from mercer.cli.guard import BAD_INPUT, FAILED, INTERRUPTED, guarded, tell
 from mercer.cli.options import (
     Alpha,
     AnyKernel,
@@ -83,7 +83,7 @@ def run(args: list[str]) -> int:
     try:
         return int(app(args, prog_name="mercer", standalone_mode=False) or 0)
     except typer.Abort:
-        typer.echo("mercer: stopped.", err=True)
+        tell("mercer: stopped.")
         return INTERRUPTED
     except Exception as error:
         # A mistake in the options. What commands raise is caught by `guarded`, unless --debug is set.
@@ -92,7 +92,7 @@ def run(args: list[str]) -> int:
         from mercer.errors import message
 
         advice = "mercer --help shows the commands, mercer fit --help their options"
-        typer.echo(f"mercer: {message('options', error.format_message().rstrip('.'), advice)}", err=True)
+        tell(f"mercer: {message('options', error.format_message().rstrip('.'), advice)}")
         return BAD_INPUT
 
 
@@ -202,8 +202,8 @@ def tune(
         outcome = fitting.fit(data, found.choice, memory, refit=out is not None)
     with show.sections(silent=as_json, saves=out is not None):
         _told(data, found.choice, outcome, out, searched=True, details=False)
-    if as_json:
-        typer.echo(results.as_json(results.of_tuning(data, found, outcome, out)))
+        if as_json:
+            show.printed(results.as_json(results.of_tuning(data, found, outcome, out)))
 
 
 @app.command()
@@ -240,8 +240,8 @@ def compare(
     plan.check_places(table)
     with _working(threads), show.sections(silent=as_json, saves=out is not None):
         found = command.compare(table, prepared, plan)
-    if as_json:
-        typer.echo(results.as_json(found))
+        if as_json:
+            show.printed(results.as_json(found))
 
 
 @app.command()
@@ -306,7 +306,7 @@ def evaluate(
     with _working(threads):
         found = predicting.evaluated(fitted, rows, column)
     for note in predicting.notes(rows, fitted):
-        typer.echo(f"note: {note}", err=True)
+        tell(f"note: {note}")
     if as_json:
         typer.echo(results.as_json(results.of_evaluation(fitted, rows.path, found)))
         return
@@ -322,6 +322,7 @@ def evaluate(
 @guarded
 def inspect(model: ModelFile, debug: Debug = False) -> None:
     """Show what is in a model file."""
+    from mercer.cli.columns import listed
     from mercer.cli.methods.supervised import regularisation
     from mercer.cli.output import show
     from mercer.io import TableModel, load
@@ -335,9 +336,9 @@ def inspect(model: ModelFile, debug: Debug = False) -> None:
     lines = [f"{aim}, fitted on {fitted.n_rows_} rows", *fitted.notes]
     assert fitted.estimator is not None
     if fitted.task == "classification":
-        lines.append(f"classes: {', '.join(map(str, fitted.estimator.classes_[:30]))}")
+        lines.append(f"classes: {listed([str(one) for one in fitted.estimator.classes_], 30)}")
     assert fitted.encoder is not None
-    lines.append(f"needs the columns {', '.join(fitted.encoder.columns_)}")
+    lines.append(f"needs the columns {listed(fitted.encoder.columns_, 50)}")
     lines.append(regularisation(fitted.estimator))
     show.section(model.name, filter(None, lines))
     show.show_model(fitted)
@@ -420,8 +421,8 @@ def _fit_without_target(given: SimpleNamespace) -> None:
     plan.refuse(given.alpha, given.task, given.report, given.holdout, given.dask, given.workers)
     with _working(given.threads), show.sections(silent=given.as_json, saves=plan.out is not None):
         found = unsupervised.fit_unsupervised(given.table, plan)
-    if given.as_json:
-        typer.echo(results.as_json(found))
+        if given.as_json:
+            show.printed(results.as_json(found))
 
 
 def _fit_for_a_target(given: SimpleNamespace) -> None:
@@ -435,7 +436,7 @@ def _fit_for_a_target(given: SimpleNamespace) -> None:
     places.check_model_place(out, [table])
     places.check_report_place(report, [table, out], holdout=given.holdout)
     points.parse_memory(given.memory)
-    quiet = {"silent": given.as_json, "saves": out is not None}
+    quiet = {"silent": given.as_json, "saves": out is not None or report is not None}
     with _working(given.threads), clients.workers(given.dask, given.workers), show.sections(**quiet):
         rows, whole = fitting.table_or_sample(table, given.memory, seed)
         data = fitting.prepare(rows, given.target, given.task, seed, given.holdout, whole=whole, **named)
@@ -446,8 +447,8 @@ def _fit_for_a_target(given: SimpleNamespace) -> None:
         outcome = fitting.fit(data, choice, given.memory, refit=out is not None, scored=scored)
     with show.sections(**quiet):
         _told(data, choice, outcome, out, report, searched=choice.search is not None)
-    if given.as_json:
-        typer.echo(results.as_json(results.of_fit(data, choice, outcome, out)))
+        if given.as_json:
+            show.printed(results.as_json(results.of_fit(data, choice, outcome, out)))
 
 
 def _written_outputs(
@@ -455,7 +456,7 @@ def _written_outputs(
 ) -> None:
     """Write the predictions or the scores of a table to a file or to standard output."""
     from mercer.cli import predicting
-    from mercer.cli.output import results, tables
+    from mercer.cli.output import results, show, tables
 
     fitted = predicting.loaded(model, memory)
     columns = predicting.outputs(fitted, model.name, does, proba)
@@ -464,18 +465,19 @@ def _written_outputs(
     if predicting.streams(table, out, as_json):
         assert out is not None
         count = predicting.streamed(fitted, table, out, does, columns)
-        typer.echo(f"{count} {what} in {out}", err=True)
+        tell(f"{count} {what} in {out}")
         return
     rows = predicting.rows_for(fitted, table, memory)
     frame = predicting.made(fitted, rows, does, columns)
     notes = predicting.notes(rows, fitted)
     for note in notes:
-        typer.echo(f"note: {note}", err=True)
+        tell(f"note: {note}")
     if out is not None:
         tables.write_table(frame, out)
-        typer.echo(f"{len(frame)} {what} in {out}", err=True)
+        tell(f"{len(frame)} {what} in {out}")
     if as_json:
-        typer.echo(results.as_json(results.of_outputs(does, fitted, rows.path, frame, notes, out)))
+        with show.sections(silent=False, saves=out is not None):
+            show.printed(results.as_json(results.of_outputs(does, fitted, rows.path, frame, notes, out)))
     elif out is None:
         typer.echo(frame.to_csv(index=False), nl=False)
 

@@ -36,9 +36,9 @@ def _be(names: list[str]) -> str:
     return "is" if len(names) == 1 else "are"
 
 
-def listed(names: list[str]) -> str:
+def listed(names: list[str], most: int = MOST) -> str:
     """Some names, and how many more there are."""
-    return ", ".join(names[:MOST]) + (f" and {len(names) - MOST} more" if names[MOST:] else "")
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if names[most:] else "")
 
 
 def chosen_columns(

@@ -9,13 +9,14 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TextIO
 
 import typer
 
-__all__ = ["BAD_INPUT", "FAILED", "INTERRUPTED", "discard_output", "guarded", "told_warnings"]
+__all__ = ["BAD_INPUT", "FAILED", "INTERRUPTED", "discard_output", "guarded", "tell", "told_warnings"]
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+NO_ROOM = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
@@ -49,7 +50,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             if _full(error):
                 discard_output()
             status, text = _line(error)
-            typer.echo(f"mercer: {text}", err=True)
+            tell(f"mercer: {text}")
             raise typer.Exit(status) from None
 
     return wrapper
@@ -60,12 +61,27 @@ def discard_output() -> None:
 
     Without this, Python would complain about the pipe when it exits.
     """
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _discard(sys.stdout)
 
 
-def _full(error: BaseException) -> bool:
-    """Whether the device that was written to has no room."""
-    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
+def _discard(stream: TextIO) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def tell(line: str) -> None:
+    """Print a line on standard error; if nobody reads it, go on without it.
+
+    >>> tell("note: 3 rows have no target")
+    """
+    try:
+        typer.echo(line, err=True)
+    except OSError:
+        _discard(sys.stderr)
+
+
+def _full(error: BaseException | None) -> bool:
+    """Whether there is no room for what was written: on the device, or for its owner."""
+    return isinstance(error, OSError) and error.errno in NO_ROOM
 
 
 def _line(error: BaseException) -> tuple[int, str]:
@@ -75,7 +91,7 @@ def _line(error: BaseException) -> tuple[int, str]:
         return INTERRUPTED, "stopped."
     text = " ".join(str(error).split())
     if isinstance(error, MercerError | Cancelled):
-        bad = isinstance(error, ValueError | TypeError)
+        bad = isinstance(error, ValueError | TypeError) and not _full(error.__cause__)
         return (BAD_INPUT if bad else FAILED), text
     if isinstance(error, ModuleNotFoundError) and 'pip install "mercer[' in text:
         return BAD_INPUT, text  # an option that needs an extra
@@ -99,4 +115,4 @@ def told_warnings() -> Iterator[None]:
             yield
         finally:
             for text in dict.fromkeys(" ".join(str(one.message).split()) for one in heard):
-                typer.echo(f"warning: {text}", err=True)
+                tell(f"warning: {text}")

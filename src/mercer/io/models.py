@@ -169,6 +169,11 @@ def _read(file: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
     if not file.exists():
         raise ModelFileError(message(file.name, "there is no such file", "check the name and the folder"))
     try:
+        file.open("rb").close()  # safetensors says of a file without permission that there is none
+    except OSError as error:
+        given = f"may not be read ({error.strerror})"
+        raise ModelFileError(message(file.name, given, "change its permissions")) from error
+    try:
         with safe_open(file, framework="numpy") as opened:
             header = opened.metadata() or {}
             arrays = {name: opened.get_tensor(name) for name in list(opened.keys())} if _is_ours(header) else {}

@@ -42,6 +42,8 @@ def check_output(
         raise InvalidInput(message(who, f"{path} is a folder", "name a file in it"))
     if not path.parent.is_dir():
         raise InvalidInput(message(who, f"there is no folder {path.parent}", "make it, or choose another"))
+    if not _writable(path.parent, os.W_OK | os.X_OK):
+        raise InvalidInput(message(who, f"the folder {path.parent} may not be written", "choose another"))
     for given in inputs:
         if _same(path, given):
             raise InvalidInput(message(who, f"{path} is also the file {given} of this command", "name another file"))
@@ -61,6 +63,14 @@ def refuse_other_kind(
     if path.stat().st_size and not is_such(path):
         given = f"{path.name} exists and is not {what}: it would be lost"
         raise InvalidInput(message(who, given, "name another file, or remove this one"))
+    if not _writable(path, os.W_OK):
+        do = "name another file, or change the permissions of this one"
+        raise InvalidInput(message(who, f"{path.name} is write-protected", do))
+
+
+def _writable(path: Path, mode: int) -> bool:
+    """Whether this process, as the user that it acts for, may do this with a file or a folder."""
+    return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
 
 
 def _same(path: Path, other: Path) -> bool:

@@ -205,7 +205,9 @@ def as_numbers(values: Any, form: str = "") -> Floats:
     import pandas as pd
 
     series = values if isinstance(values, pd.Series) else pd.Series(values)
-    if series.dtype.kind == "M":
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
+        x = series.array.to_numpy()  # for wide tables: pandas would look for missing values first
+    elif series.dtype.kind == "M":
         plain = series.dt.tz_localize(None) if series.dt.tz is not None else series
         x = ((plain - pd.Timestamp(0)) / pd.Timedelta(days=1)).to_numpy(np.float64, na_value=np.nan)
     elif series.dtype.kind == "m":

@@ -110,10 +110,10 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
             raise InvalidInput(message("TableEncoder", f"max_categories={self.max_categories}", "give 2 or more"))
         frame = as_frame(frame, "TableEncoder")
         plans = [
-            plan_text(str(name), frame[name])
-            if str(name) in self.text
-            else plan_column(str(name), frame[name], self.max_categories, self.missing_indicator, self.log_skewed)
-            for name in frame.columns
+            plan_text(name, values)
+            if name in self.text
+            else plan_column(name, values, self.max_categories, self.missing_indicator, self.log_skewed)
+            for name, values in frame.items()
         ]
         plans = [dropped(plan) if plan.of_objects and not self.keep_text else plan for plan in plans]
         kept = sorted((plan for plan in plans if plan.kind != "dropped"), key=lambda plan: plan.of_objects)
@@ -159,7 +159,8 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         frame = as_frame(frame, "TableEncoder")
         self._refuse_missing_columns(frame)
-        parts = [plan.encode(frame[plan.name]) for plan in self._plans()]
+        columns = dict(frame.items())  # quicker for wide tables than to look each one up
+        parts = [plan.encode(columns[plan.name]) for plan in self._plans()]
         return np.ascontiguousarray(np.hstack(parts)) if parts else np.empty((len(frame), 0))
 
     def unlike_the_fit(self, frame: Any) -> list[str]:

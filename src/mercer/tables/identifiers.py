@@ -29,7 +29,7 @@ def identifying_columns(frame: Any) -> dict[str, str]:
     >>> identifying_columns(pd.DataFrame({"Unnamed: 0": range(30), "age": [40, 60, 41] * 10}))
     {'Unnamed: 0': 'a counter of the rows, 0 to 29'}
     """
-    found = {str(name): _reason(str(name), frame[name]) for name in frame.columns}
+    found = {str(name): _reason(str(name), values) for name, values in frame.items()}
     return {name: why for name, why in found.items() if why}
 
 

@@ -24,6 +24,7 @@ from mercer.select import RidgeSearch
 __all__ = [
     "as_option",
     "choice_lines",
+    "printed",
     "section",
     "sections",
     "show_choice",
@@ -56,12 +57,14 @@ def sections(*, silent: bool, saves: bool) -> Iterator[None]:
 
 def section(title: str, lines: Iterable[str]) -> None:
     """A heading and its lines, indented."""
-    if _quiet.get():
-        return
+    if not _quiet.get():
+        printed("\n".join([typer.style(title, bold=True), *(f"  {line}" for line in lines)]))
+
+
+def printed(text: str) -> None:
+    """Print on standard output; in a command that saves something, go on if nobody reads it."""
     try:
-        typer.echo(typer.style(title, bold=True))
-        for line in lines:
-            typer.echo(f"  {line}")
+        typer.echo(text)
     except BrokenPipeError:
         if not _saves.get():
             raise

@@ -85,7 +85,8 @@ class Ledger:
             beside.write_text(json.dumps({"search": self.key, "found": self.found}), encoding="utf-8")
             os.replace(beside, self.path)
         except OSError as error:
-            with suppress(OSError):
-                beside.unlink()
             given = f"resume={str(self.path)!r} cannot be written ({error.strerror})"
             raise InvalidInput(message(self.who, given, "choose another place, or make room")) from error
+        finally:
+            with suppress(OSError):
+                beside.unlink()
