@@ -84,7 +84,7 @@ def test_the_budget_holds_and_the_plan_is_near(n, d, dtype, budget):
             off.append((name, peak, planned))
     assert not beyond
     assert not off
-    assert len(refused) <= 4, refused
+    assert len(refused) <= 5, refused
 
 
 @linux

@@ -72,7 +72,7 @@ def test_scores_and_explanations(frame):
         model.score(frame)
     found = explain(model, frame[:3])
     np.testing.assert_allclose(found.prediction, model.predict(frame[:3]), rtol=1e-9)
-    with pytest.raises(AttributeError, match="has no decision_function"):
+    with pytest.raises(AttributeError, match="no attribute 'decision_function'"):
         model.decision_function(frame)
 
 

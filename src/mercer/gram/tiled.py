@@ -72,7 +72,7 @@ class TiledOperator(Operator):
     def _cross(self, rows: NDArray[np.intp], columns: NDArray[np.intp] | None) -> Array:
         m = self.shape[1] if columns is None else len(columns)
         out = np.empty((len(rows), m), self.dtype)
-        step = max(ACROSS * len(rows), CHUNK // (self.dtype.itemsize * self._width))
+        step = self._columns_at_a_time(len(rows))
         if m <= step or not self._runs_as_program:
             return self._block_of(rows, columns, out)
         # Some columns at a time, because a plan copies the points of its columns.
@@ -81,6 +81,9 @@ class TiledOperator(Operator):
             some = every[j : j + step]
             out[:, j : j + step] = self._block_of(rows, some, np.empty((len(rows), len(some)), self.dtype))
         return out
+
+    def _columns_at_a_time(self, rows: int) -> int:
+        return max(ACROSS * rows, CHUNK // (self.dtype.itemsize * self._width))
 
     def _block_of(self, rows: NDArray[np.intp], columns: NDArray[np.intp] | None, out: Array) -> Array:
         if out.size:
@@ -135,6 +138,10 @@ class TiledOperator(Operator):
     def copies_of(self, rows: int, columns: int) -> int:
         """Bytes of the copies for a part of K with these numbers of rows and columns."""
         return self.copies * (rows + columns) // sum(self.shape)
+
+    def copies_of_few(self, rows: int, columns: int) -> int:
+        """Bytes of the copies for ``block`` of so many rows, which takes some of the columns at a time."""
+        return self.copies_of(rows, min(columns, self._columns_at_a_time(rows)))
 
     @cached_property
     def _data(self) -> Data:

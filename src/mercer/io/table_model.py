@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier, is_clusterer, is_outlier_detector
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.atomic import Atomic
@@ -22,6 +24,11 @@ from mercer.tables.reader import Table
 from mercer.tables.sequences import SequenceEncoder
 
 __all__ = ["TableModel"]
+
+
+def _has(name: str) -> Callable[[TableModel], bool]:
+    """Whether the estimator of a model has this method, without which the model has none either."""
+    return lambda model: hasattr(model.estimator, name)
 
 
 class TableModel(Atomic, BaseEstimator):
@@ -104,9 +111,10 @@ class TableModel(Atomic, BaseEstimator):
             return "outliers"
         return "regression" if hasattr(self.estimator, "predict") else "components"
 
+    @available_if(_has("transform"))
     def transform(self, frame: Any) -> NDArray[np.float64]:
         """The scores of each row on the components, or its distances from the clusters."""
-        return np.asarray(self._of_estimator("transform")(self._rows(frame)))
+        return np.asarray(self.estimator.transform(self._rows(frame)))
 
     def predict(self, frame: Any) -> NDArray[Any]:
         """The target of each row of a data frame or `Table`."""
@@ -136,6 +144,7 @@ class TableModel(Atomic, BaseEstimator):
         """Whether `predict_proba` is available."""
         return hasattr(self, "temperature_") or hasattr(self.estimator, "predict_proba")
 
+    @available_if(lambda model: model.has_probabilities)
     def predict_proba(self, frame: Any) -> NDArray[np.float64]:
         """The probability of each of `classes_` for each row.
 
@@ -143,16 +152,17 @@ class TableModel(Atomic, BaseEstimator):
         """
         if hasattr(self, "temperature_"):
             return probabilities(self.decision_function(frame) / self.temperature_)
-        return np.asarray(self._of_estimator("predict_proba")(self._rows(frame)))
+        return np.asarray(self.estimator.predict_proba(self._rows(frame)))
 
+    @available_if(_has("decision_function"))
     def decision_function(self, frame: Any) -> NDArray[np.float64]:
         """The score of each of `classes_` for each row; for two classes the score of the second one."""
-        return np.asarray(self._of_estimator("decision_function")(self._rows(frame)))
+        return np.asarray(self.estimator.decision_function(self._rows(frame)))
 
     @property
     def classes_(self) -> NDArray[Any]:
         """The classes of the target."""
-        return np.asarray(self._of_estimator("classes_"))
+        return np.asarray(self.estimator.classes_)
 
     def score(self, frame: Any, y: Any = None, sample_weight: Any = None) -> float:
         """R² or the accuracy of the predictions; by default `y` is the target column of the frame.
@@ -192,12 +202,6 @@ class TableModel(Atomic, BaseEstimator):
         if taken != (made,):
             raise SchemaError(f"the encoder makes {made} columns and the estimator takes {taken}")
         return True
-
-    def _of_estimator(self, name: str) -> Any:
-        if not hasattr(self.estimator, name):
-            given = f"a {type(self.estimator).__name__} has no {name}"
-            raise AttributeError(message("TableModel", given, "fit a model of another kind"))
-        return getattr(self.estimator, name)
 
     def _rows(self, frame: Any) -> Any:
         check_is_fitted(self, "n_rows_")

@@ -8,7 +8,7 @@ linear         otherwise                                                   conju
 eigen          n ≤ 500 or LAPACK is predicted to be the fastest, and a     LAPACK subset
                float64 copy fits in the budget
 eigen          storing entries is not predicted to be 1.2 times as fast    block Krylov
-eigen          a copy of A fits in 40 % of the budget                      block Krylov, stored
+eigen          a copy of A fits in 40 % of the budget, beside vectors      block Krylov, stored
 eigen          otherwise                                                   block Krylov
 =============  ==========================================================  ===================
 """
@@ -140,13 +140,16 @@ def choose_eigen(
         many = known["dense"] <= min(known["stored"], known["matrix-free"])
         made = known["matrix-free"] < FROM_STORING * known["stored"]
     small = n <= DENSE_BELOW
-    if (small or many) and 8 * n * (n + k) <= budget_bytes:
+    if (small or many) and 8 * n * (n * (1 + small) + k) <= budget_bytes:  # few rows: beside what LAPACK overwrites
         why = f"n = {n} is at most {DENSE_BELOW}" if small else f"k = {k} of n = {n} eigenpairs are many"
         return Choice(DenseEigen(), why, True)
     need, room = itemsize * n * n, STORED_SHARE * budget_bytes
     few = f"k = {k} of n = {n} eigenpairs" + ("; LAPACK would exceed the memory budget" if small or many else "")
     if made:
         return Choice(BlockKrylov(tol=tol), f"{few}; a stored matrix would not be 1.2 times as fast", False)
-    stored = need <= room
+    vectors = BlockKrylov().memory(n, k, 4 if tol >= 1e-6 else 8)
+    stored = need <= room and need + vectors <= budget_bytes
     needs = f"the matrix {'needs' if stored else 'would need'} {human(need)}; one matrix may use up to {human(room)}"
+    if need <= room and not stored:
+        needs = f"the matrix of {human(need)} would leave no room for vectors of {human(vectors)}"
     return Choice(BlockKrylov(tol=tol), f"{few}; {needs}", stored)

@@ -138,7 +138,7 @@ def test_stored_matrix_free_precomputed_sparse_and_float32_agree(rings, method):
     model = KernelPerceptron(Gaussian(2.0), **options).fit(X, y)
     scores = model.decision_function(X)
     assert "stored" in model.report_.method
-    free = KernelPerceptron(Gaussian(2.0), memory=5_000_000, **options).fit(np.vstack([X] * 12), np.tile(y, 12))
+    free = KernelPerceptron(Gaussian(2.0), memory=7_000_000, **options).fit(np.vstack([X] * 12), np.tile(y, 12))
     assert "matrix-free" in free.report_.method
     K = Gaussian(2.0)(X)
     precomputed = KernelPerceptron(Precomputed(), **options).fit(K, y)

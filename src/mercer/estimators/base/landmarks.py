@@ -9,9 +9,18 @@ import numpy as np
 from mercer.approx.landmarks import choose_landmarks
 from mercer.approx.nystroem import inverse_root
 from mercer.errors import InvalidInput, message
+from mercer.factorizations.pivoted_cholesky import BLOCK
 from mercer.gram import KernelOperator
 
-__all__ = ["LandmarkSpan", "count_landmarks", "fewest_landmarks", "given_count", "landmark_bytes", "landmark_rows"]
+__all__ = [
+    "LandmarkSpan",
+    "count_landmarks",
+    "fewest_landmarks",
+    "given_count",
+    "landmark_bytes",
+    "landmark_rows",
+    "pool_rows",
+]
 
 POOL = 10
 """Rows for each landmark among which pivoted Cholesky chooses; more of them, drawn at random, add little but cost."""
@@ -60,14 +69,19 @@ def landmark_bytes(n: int, m: int) -> int:
     return 8 * (4 * m * m + min(n, POOL * m) * (m + 120) + 2 * min(n * m, CHUNK))
 
 
+def pool_rows(K: KernelOperator, pool: int) -> int:
+    """Bytes for so many rows among which landmarks are chosen, and for the engine's copies of them."""
+    n, pool = K.shape[0], min(K.shape[0], pool)
+    return (K.x.nbytes * pool // n if pool < n else 0) + K.copies_of_few(BLOCK, pool)
+
+
 def landmark_rows(K: KernelOperator, m: int) -> int:
     """Bytes for the landmarks and for copies of rows: of the pool, or of a chunk of features or residuals."""
     n = K.shape[0]
-    pool, some, chunk = min(n, POOL * m), n if n <= CHECKED_WHOLE else CHECKED_ROWS, min(n, -(-CHUNK // m))
+    some, chunk = n if n <= CHECKED_WHOLE else CHECKED_ROWS, min(n, -(-CHUNK // m))
     one = K.x.nbytes / max(n, 1)
-    chosen = one * (pool if pool < n else 0) + K.copies_of(pool, pool)
     checked = one * (some if some < n else 0) + K.copies_of(some, min(n, max(1, CHUNK // max(m, some))))
-    return int(max(chosen, checked, K.copies_of(chunk, m)) + one * m)
+    return int(max(pool_rows(K, POOL * m), checked, K.copies_of(chunk, m)) + one * m)
 
 
 class LandmarkSpan(NamedTuple):

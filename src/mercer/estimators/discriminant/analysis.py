@@ -14,6 +14,7 @@ from mercer.estimators.base.calibration import probabilities
 from mercer.estimators.base.classifier import require_classes, top_class
 from mercer.estimators.base.compression import Compressible
 from mercer.estimators.base.expansion import Expansion, expansion_of
+from mercer.estimators.base.landmarks import pool_rows
 from mercer.estimators.discriminant.delta import choose_delta
 from mercer.estimators.discriminant.fisher import (
     RUN,
@@ -26,6 +27,7 @@ from mercer.estimators.discriminant.fisher import (
 from mercer.estimators.discriminant.gaussian_classes import GaussianClasses, left_out_classes
 from mercer.estimators.ridge.least_squares import RidgeEstimator
 from mercer.gram import KernelOperator
+from mercer.gram.operator import FEATURES
 from mercer.mixins import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from mercer.points import human
 from mercer.schemas import POSITIVE, SORTED, Array, Check, Schema
@@ -266,8 +268,8 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         while self.n_landmarks is None and m > 1 and need(m) > report.room:
             m = int(0.8 * m)
         K.release()  # what δ was chosen with
-        pool = min(n, POOL * m)
-        report.memory_rows = max(K.copies_of(n, m), K.copies_of(pool, pool)) + K.x.nbytes * (m + pool) // n
+        features = K.copies_of(min(n, FEATURES // m), m)
+        report.memory_rows = max(features, pool_rows(K, POOL * m)) + K.x.nbytes * m // n
         report.method, report.precision = f"regression in the features of {m} landmarks", "float64"
         self._require(need(m), "fewer landmarks", report)
         with report.stage("landmarks"):

@@ -72,8 +72,12 @@ def choose_delta(
     if len(found) < 2:
         report.notes.append(f"δ is {DELTA_SHARE:g}·tr(K)/n: {len(rows)} rows drawn to choose it are of one class")
         return DELTA_SHARE * size, None
-    part = K if len(rows) == len(labels) else Submatrix(K, rows)
-    return _by_leaving_out(part, some, weights[rows], size, report, near=NEAR_BEST)
+    if len(rows) == len(labels):
+        return _by_leaving_out(K, some, weights, size, report, near=NEAR_BEST)
+    copies, report.memory_rows = report.memory_rows, K.copies_of(len(rows), len(rows))
+    chosen = _by_leaving_out(Submatrix(K, rows), some, weights[rows], size, report, near=NEAR_BEST)
+    report.memory_rows = copies
+    return chosen
 
 
 def _by_leaving_out(

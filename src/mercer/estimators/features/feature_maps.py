@@ -8,8 +8,9 @@ import numpy as np
 
 from mercer.approx.fourier import draw_frequencies, fourier_features
 from mercer.approx.landmarks import choose_landmarks
-from mercer.approx.nystroem import inverse_root
+from mercer.approx.nystroem import SAMPLE, inverse_root
 from mercer.estimators.base.estimator import KernelEstimator
+from mercer.factorizations.pivoted_cholesky import BLOCK
 from mercer.gram import KernelOperator
 from mercer.mixins import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from mercer.points import count, parse_memory, points_of, require, take
@@ -156,12 +157,8 @@ class Nystroem(_FeatureMap):
         K, report = self._begin(X)
         del self.X_fit_  # a feature map keeps no training rows
         self._kernel_size(K)
-        n, m, seed = K.shape[0], min(self._checked_count("n_components"), K.shape[0]), self._seed()
-        pivoted = isinstance(self.landmarks, str) and self.landmarks == "pivoted"
-        report.memory_rows = max(K.copies, self._measured_bytes(K)) + K.x.nbytes * m // n
-        need = 4 * 8 * m * m + (8 * n * (m + 120) if pivoted else 0)
-        alternatives = ["fewer components", 'landmarks="uniform"']
-        report.plan(need, f"Nystroem with {m} landmarks of {n} rows", alternatives)
+        m, seed = min(self._checked_count("n_components"), K.shape[0]), self._seed()
+        self._plan(K, m, report)
         with report.stage("landmarks"):
             self.component_indices_, self.components_ = choose_landmarks("Nystroem", self.landmarks, K, X, m, seed)
         with report.stage("root"):
@@ -174,6 +171,20 @@ class Nystroem(_FeatureMap):
         self.report_ = report
         self._measure(K, X, seed, report)
         return self
+
+    def _plan(self, K: KernelOperator, m: int, report: Report) -> None:
+        """Plan the choice of the landmarks, and then the root and the measurement."""
+        n, one = K.shape[0], K.x.nbytes / K.shape[0]
+        what, alternatives = f"Nystroem with {m} landmarks of {n} rows", ["fewer components", 'landmarks="uniform"']
+        if isinstance(self.landmarks, str) and self.landmarks == "pivoted":
+            size = K.x.dtype.itemsize if K.kernel.space.vectors else 8
+            report.memory_rows = K.copies_of_few(BLOCK, n)
+            report.plan(size * n * (m + BLOCK), what, alternatives)
+        elif isinstance(self.landmarks, str) and self.landmarks == "kmeans":
+            report.memory_rows = int(2 * one * min(n, SAMPLE * m))  # the sample, and the copy of it that is centred
+            report.plan(8 * n, what, alternatives)
+        report.memory_rows = int(max(K.copies_of(m, m), self._measured_bytes(K)) + one * m)
+        report.plan(4 * 8 * m * m, what, alternatives)
 
     def _between_landmarks(self, K: KernelOperator) -> np.ndarray:
         """K_mm in float64."""

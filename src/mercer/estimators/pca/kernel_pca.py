@@ -14,7 +14,7 @@ from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.base.estimator import KernelEstimator
 from mercer.estimators.base.expansion import Expansion, expansion_of
 from mercer.estimators.base.landmarks import LandmarkSpan, fewest_landmarks, landmark_bytes
-from mercer.estimators.pca.exact import ALTERNATIVES, CentredEigenproblem, exact_components
+from mercer.estimators.pca.exact import ALTERNATIVES, WITNESSES, CentredEigenproblem, exact_components
 from mercer.estimators.pca.landmarks import (
     LEFT_OUT,
     landmark_components,
@@ -219,7 +219,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         n, size = K.shape[0], self._kernel_size(K)
         low_precision = self.tol >= 1e-6 and size.fits_float32
         k = n if self.n_components is None else self._checked_components(n)
-        rows = K.astype(np.float32).copies + (K.copies if K.cheap else 0) if low_precision else K.copies
+        narrow = K.astype(np.float32)
+        compared = K.copies if K.cheap else narrow.copies_of_few(WITNESSES, n)  # for the check of float32 products
+        rows = narrow.copies + compared if low_precision else K.copies
         name = self._choose(n, k, report, eigen_seconds(K, report.d, k), rows)
         if name == "nystroem":
             self._fit_landmarks(K, X, report)

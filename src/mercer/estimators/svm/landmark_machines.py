@@ -10,6 +10,7 @@ import numpy as np
 from mercer.approx.landmarks import choose_landmarks
 from mercer.approx.nystroem import inverse_root
 from mercer.errors import ConvergenceWarning, message, warn
+from mercer.estimators.base.landmarks import pool_rows
 from mercer.estimators.svm.support_vectors import LEAST_SET, SupportVectorMachine, Training
 from mercer.gram import KernelOperator
 from mercer.operators import Operator
@@ -140,10 +141,9 @@ class LandmarkMachine(SupportVectorMachine):
         while not given and m > 100 and need(m) > report.room:
             m = int(0.8 * m)
         do = "lower n_landmarks=" if given else "fewer rows"
-        pool, one = min(n, POOL * m), data.K.x.nbytes / n
-        chosen = one * pool * (pool < n) + data.K.astype(data.K.x.dtype).copies_of(pool, pool)
+        chosen = pool_rows(data.K.astype(data.K.x.dtype), POOL * m)
         features = data.K.astype(np.float64 if wide else np.float32).copies_of(n, m)
-        report.memory_rows += int(max(chosen, features) + one * m) - data.K.copies
+        report.memory_rows += max(chosen, features) + data.K.x.nbytes * m // n - data.K.copies
         report.plan(need(m), f"{type(self).__name__} on {n} rows with {m} landmarks", do)
         return m
 
