@@ -18,7 +18,7 @@ pytest.importorskip("safetensors")
 pytest.importorskip("typer")
 
 from mercer.cli import app as commands  # noqa: E402
-from mercer.cli import demo  # noqa: E402
+from mercer.cli import demo, scores  # noqa: E402
 
 QUICK = "--kernel gaussian(gamma=0.5) --alpha 0.1 --threads 1"
 COMMANDS = {
@@ -40,6 +40,7 @@ COMMANDS = {
     "evaluate, classes": "evaluate kind.mercer TABLE --json",
     "inspect": "inspect price.mercer",
     "check": "check gaussian TABLE --target price",
+    "schema": "schema fit",
     "lab": "lab TABLE --target price",
     "demo": "demo --threads 1",
 }
@@ -81,7 +82,7 @@ def folder(made, tmp_path, monkeypatch):
     """Copies of the tables and models in a folder of their own, and a demo that takes no time."""
     for one in made.iterdir():
         shutil.copy(one, tmp_path)
-    monkeypatch.setattr(demo, "_digits", lambda: None)
+    monkeypatch.setattr(demo, "_digits", lambda: scores.Score({"accuracy": 1.0}))
     monkeypatch.setattr(demo, "_pca_race", lambda: demo.Race("a", 1.0, 1.0, 0.0))
     monkeypatch.setattr(demo, "_ridge_race", lambda: demo.Race("b", 1.0, 1.0, 0.0))
     return tmp_path
@@ -95,7 +96,7 @@ def command(name, table="good.csv", new="NEW"):
 
 def run(text, folder, descriptor=None):
     """(status, standard output, standard error) of a command in a folder; standard output may be a descriptor."""
-    out = io.StringIO() if descriptor is None else open(descriptor, "w", closefd=False)
+    out = io.StringIO() if descriptor is None else open(descriptor, "w", closefd=False)  # noqa: SIM115
     with contextlib.chdir(folder), contextlib.redirect_stderr(io.StringIO()) as err:
         with contextlib.redirect_stdout(out):
             status = commands.run(text.split())
@@ -340,9 +341,15 @@ def test_a_pipe_of_messages_that_broke_loses_nothing(folder, name):
     """As in ``mercer predict ... 2>&1 | head -1``."""
     reading, writing = os.pipe()
     os.close(reading)
-    with open(writing, "w") as broken, contextlib.chdir(folder):
-        with contextlib.redirect_stderr(broken), contextlib.redirect_stdout(broken):
-            status = commands.run(command(name).split())
+    with contextlib.ExitStack() as stack:
+        broken = stack.enter_context(open(writing, "w"))
+        for entered in (
+            contextlib.chdir(folder),
+            contextlib.redirect_stderr(broken),
+            contextlib.redirect_stdout(broken),
+        ):
+            stack.enter_context(entered)
+        status = commands.run(command(name).split())
     assert status == 0
     assert len(list(folder.glob("NEW*"))) == COMMANDS[name].count("NEW")
 

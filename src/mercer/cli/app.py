@@ -13,6 +13,7 @@ import typer
 from mercer.cli.guard import BAD_INPUT, FAILED, INTERRUPTED, guarded, tell
 from mercer.cli.options import (
     Alpha,
+    AnyCommand,
     AnyKernel,
     AsJson,
     Clusters,
@@ -305,10 +306,11 @@ def evaluate(
     rows, column = read_table(table, memory=memory).split(target or fitted.target)
     with _working(threads):
         found = predicting.evaluated(fitted, rows, column)
-    for note in predicting.notes(rows, fitted):
+    notes = predicting.notes(rows, fitted)
+    for note in notes:
         tell(f"note: {note}")
     if as_json:
-        typer.echo(results.as_json(results.of_evaluation(fitted, rows.path, found)))
+        typer.echo(results.as_json(results.of_evaluation(fitted, rows.path, found, notes)))
         return
     dummy = "most frequent class" if fitted.task == "classification" else "mean"
     lines = [f"mercer    {found.score}", f"guessing  {found.guessing}  (the {dummy} of these very rows)"]
@@ -320,14 +322,17 @@ def evaluate(
 
 @app.command()
 @guarded
-def inspect(model: ModelFile, debug: Debug = False) -> None:
+def inspect(model: ModelFile, as_json: AsJson = False, debug: Debug = False) -> None:
     """Show what is in a model file."""
     from mercer.cli.columns import listed
     from mercer.cli.methods.supervised import regularisation
-    from mercer.cli.output import show
+    from mercer.cli.output import results, show
     from mercer.io import TableModel, load
 
     fitted = load(model)
+    if as_json:
+        typer.echo(results.as_json(results.of_inspection(model, fitted)))
+        return
     if not isinstance(fitted, TableModel):
         report = getattr(fitted, "report_", "not fitted")
         show.section(model.name, [repr(fitted), *str(report).splitlines()])
@@ -378,12 +383,25 @@ def check(
 
 @app.command()
 @guarded
-def demo(threads: Threads = None, debug: Debug = False) -> None:
+def demo(as_json: AsJson = False, threads: Threads = None, debug: Debug = False) -> None:
     """Fit a model of handwritten digits, then compare speed and results with scikit-learn."""
     from mercer.cli.demo import run_demo
+    from mercer.cli.output import results, show
 
-    with _working(threads):
-        run_demo()
+    with _working(threads), show.sections(silent=as_json, saves=False):
+        found = run_demo()
+    if as_json:
+        typer.echo(results.as_json(found))
+
+
+@app.command()
+@guarded
+def schema(command: AnyCommand, debug: Debug = False) -> None:
+    """Print the JSON Schema of what a command prints with --json."""
+    from mercer.cli.output import results
+    from mercer.cli.output.schema import described
+
+    typer.echo(results.as_json(described(command)))
 
 
 @app.command()
@@ -396,6 +414,7 @@ def lab(
     task: Task = "auto",
     rows: LabRows = 2000,
     port: LabPort = 0,
+    as_json: AsJson = False,
     threads: Threads = None,
     debug: Debug = False,
 ) -> None:
@@ -407,7 +426,7 @@ def lab(
     from mercer.engine.backend import fixed_threads
 
     with nullcontext() if threads is None else fixed_threads(threads):
-        run_lab(table, target, columns, drop, task, rows, port)
+        run_lab(table, target, columns, drop, task, rows, port, as_json)
 
 
 # ---- help for the commands -------------------------------------------------------------------------------------------
@@ -448,7 +467,7 @@ def _fit_for_a_target(given: SimpleNamespace) -> None:
     with show.sections(**quiet):
         _told(data, choice, outcome, out, report, searched=choice.search is not None)
         if given.as_json:
-            show.printed(results.as_json(results.of_fit(data, choice, outcome, out)))
+            show.printed(results.as_json(results.of_fit(data, choice, outcome, out, report)))
 
 
 def _written_outputs(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -20,7 +21,14 @@ MOST_ROWS, MOST_COLUMNS = 10_000, 500
 
 
 def run_lab(
-    table: str | None, target: str | None, columns: str | None, drop: str | None, task: str, rows: int, port: int
+    table: str | None,
+    target: str | None,
+    columns: str | None,
+    drop: str | None,
+    task: str,
+    rows: int,
+    port: int,
+    as_json: bool = False,
 ) -> None:
     """Open the table, then serve the page until Ctrl-C."""
     try:
@@ -37,8 +45,14 @@ def run_lab(
         raise InvalidInput(
             message("lab", f"{first} has its columns chosen", "leave --target, --columns and --drop out")
         )
-    print("mercer lab: open this address; Ctrl-C ends it.", flush=True)
-    serve(tables, first, Settings(), port, lambda address: print(address, flush=True))
+    if not as_json:
+        print("mercer lab: open this address; Ctrl-C ends it.", flush=True)
+    serve(tables, first, Settings(), port, partial(_told, as_json))
+
+
+def _told(as_json: bool, address: str) -> None:
+    """Print the address of the page, which has its token."""
+    print(json.dumps({"command": "lab", "address": address}) if as_json else address, flush=True)
 
 
 def opened(path: Path, target: str | None, columns: str | None, drop: str | None, task: str, rows: int) -> Dataset:

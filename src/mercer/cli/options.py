@@ -9,6 +9,7 @@ import typer
 
 __all__ = [
     "Alpha",
+    "AnyCommand",
     "AnyKernel",
     "AsJson",
     "Clusters",
@@ -55,7 +56,8 @@ __all__ = [
 ]
 
 METHODS = ("ridge", "svm", "logistic", "discriminant", "gp", "pca", "kmeans", "spectral", "oneclass")
-"""For the completion of shells, which must not import the methods."""
+COMMANDS = ("fit", "tune", "compare", "predict", "transform", "evaluate", "inspect", "check", "demo", "lab")
+"""For the completion of shells, which must not import the methods or the schemas."""
 
 Text = Optional[str]  # noqa: UP045  (typer reads the annotations)
 
@@ -201,6 +203,14 @@ AnyKernel = Annotated[
     str,
     typer.Argument(
         metavar="KERNEL", help="A kernel, such as 'gaussian(gamma=0.1)', or a formula, such as 'exp(-sqdist**1.5)'."
+    ),
+]
+AnyCommand = Annotated[
+    str,
+    typer.Argument(
+        metavar="COMMAND",
+        autocompletion=lambda: list(COMMANDS),
+        help="A command that has --json, such as fit.",
     ),
 ]
 SomeTable = Annotated[

@@ -192,7 +192,7 @@ def _next(method: Unsupervised, out: Path | None) -> str:
 
 def _as_result(rows: Rows, plan: Plan, kernel: Kernel, n: int) -> dict[str, Any]:
     """The keys of every fit; those of a target are null."""
-    nothing = dict.fromkeys(("target", "why_task", "alpha", "search", "score", "guessing", "confusion"))
+    nothing = dict.fromkeys(("target", "why_task", "alpha", "search", "score", "guessing", "confusion", "report"))
     return {
         "command": "fit",
         "table": rows.table.path,

@@ -17,7 +17,7 @@ from mercer.io import TableModel
 from mercer.kernels import Kernel
 from mercer.validity import KernelReport
 
-__all__ = ["as_json", "of_check", "of_data", "of_evaluation", "of_fit", "of_outputs", "of_tuning"]
+__all__ = ["as_json", "of_check", "of_data", "of_evaluation", "of_fit", "of_inspection", "of_outputs", "of_tuning"]
 
 
 def as_json(found: Any) -> str:
@@ -41,7 +41,7 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int) else str(value)
 
 
-def of_fit(data: TrainingTable, choice: KernelChoice, outcome: Outcome, out: Any) -> dict[str, Any]:
+def of_fit(data: TrainingTable, choice: KernelChoice, outcome: Outcome, out: Any, report: Any) -> dict[str, Any]:
     """The result of ``mercer fit``."""
     return {
         "command": "fit",
@@ -49,6 +49,7 @@ def of_fit(data: TrainingTable, choice: KernelChoice, outcome: Outcome, out: Any
         **_of_choice(choice),
         "search": _of_search(choice),
         **_of(outcome, out),
+        "report": None if report is None else str(report),
         "unsupervised": None,
     }
 
@@ -60,8 +61,7 @@ def of_tuning(data: TrainingTable, found: Tuned, outcome: Outcome, out: Any) -> 
         for one in (found.shortlist.ranked if found.shortlist is not None else ())
     ]
     searched: dict[str, Any] = {"shortlist": shortlist, "candidates": _of_candidates(found), "notes": found.notes}
-    if found.likelihood is not None:
-        searched["log_marginal_likelihood"] = found.likelihood.value
+    searched["log_marginal_likelihood"] = None if found.likelihood is None else found.likelihood.value
     return {"command": "tune", **of_data(data), **_of_choice(found.choice), "search": searched, **_of(outcome, out)}
 
 
@@ -73,11 +73,36 @@ def of_outputs(command: str, model: TableModel, table: str, frame: Any, notes: l
     return {**found, "notes": notes, "out": None if out is None else str(out), kind: columns}
 
 
-def of_evaluation(model: TableModel, table: str, found: Evaluation) -> dict[str, Any]:
+def of_evaluation(model: TableModel, table: str, found: Evaluation, notes: list[str]) -> dict[str, Any]:
     """The result of ``mercer evaluate``."""
     told = {"command": "evaluate", "table": table, "target": model.target, "task": model.task, "rows": found.rows}
-    scores = {"score": found.score.values, "guessing": found.guessing.values}
+    scores = {"notes": notes, "score": found.score.values, "guessing": found.guessing.values}
     return {**told, **scores, "unknown_classes": found.unknown, "confusion": _of_confusion(found.confusion)}
+
+
+def of_inspection(path: Any, model: Any) -> dict[str, Any]:
+    """The result of ``mercer inspect``, for a model of a table or another estimator."""
+    table = model if isinstance(model, TableModel) else None
+    estimator = model if table is None else table.estimator
+    kernel = getattr(estimator, "kernel_", None)
+    parameters = {name: value for name, value in estimator.get_params(deep=False).items() if name != "kernel"}
+    encoder: Any = None if table is None else table.encoder
+    classes = getattr(estimator, "classes_", None)
+    return {
+        "command": "inspect",
+        "model": str(path),
+        "estimator": type(estimator).__name__,
+        "kernel": None if kernel is None else repr(kernel),
+        "parameters": parameters,
+        "task": table and table.task,
+        "target": table and table.target,
+        "rows": table and table.n_rows_,
+        "columns": encoder and encoder.columns_,
+        "classes": classes,
+        "encoding": encoder.summary_ if encoder else [],
+        "notes": table.notes if table else [],
+        "report": str(getattr(estimator, "report_", "not fitted")).splitlines(),
+    }
 
 
 def of_check(report: KernelReport) -> dict[str, Any]:
