@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.engine.backend import one_blas_thread
+from mercer.engine.backend import one_blas_thread, one_thread_after_fork
 from mercer.factorizations.pivoted_cholesky import pivoted_cholesky
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel
@@ -53,6 +53,7 @@ def landmark_indices(K: Operator, count: int, how: str, seed: int) -> NDArray[np
     return np.sort(np.random.default_rng(seed).choice(K.shape[0], min(count, K.shape[0]), replace=False))
 
 
+@one_thread_after_fork()
 def kmeans_landmarks(X: Any, count: int, seed: int) -> NDArray[Any]:
     """The distinct centres of k-means on a sample of the rows (Zhang, Tsang & Kwok 2008)."""
     from sklearn.cluster import KMeans

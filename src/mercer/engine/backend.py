@@ -7,7 +7,7 @@ import math
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from types import ModuleType
 from typing import Any
@@ -28,6 +28,7 @@ __all__ = [
     "instruction_set",
     "is_native",
     "one_blas_thread",
+    "one_thread_after_fork",
     "spare_threads",
     "use",
 ]
@@ -199,6 +200,19 @@ def fixed_threads(number: int) -> Iterator[None]:
             yield
         finally:
             _native.bound_threads(_most_threads())
+
+
+@contextmanager
+def one_thread_after_fork() -> Iterator[None]:
+    """In a process that was forked from one with this module, limit other libraries' OpenMP to one thread.
+
+    GNU's OpenMP waits for its threads, and a fork has none of them: scikit-learn's k-means then never ends.
+    """
+    with threadpool_limits(1, user_api="openmp") if os.getpid() != _loaded_by else nullcontext():
+        yield
+
+
+_loaded_by = os.getpid()
 
 
 class _Limits:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.approx.nystroem import row_chunks
+from mercer.engine.backend import one_thread_after_fork
 from mercer.estimators.base.landmarks import LandmarkSpan, landmark_bytes, landmark_rows
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel
@@ -59,6 +60,7 @@ def plan_batches(K: KernelOperator, k: int, m: int, asked: int | None, report: R
     return batch
 
 
+@one_thread_after_fork()
 def by_batches(
     features: LandmarkFeatureMap,
     X: Any,

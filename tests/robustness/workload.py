@@ -1,0 +1,177 @@
+"""Fits of all estimators beside each other, or in one process for a long time: run by test_side_by_side.py.
+
+``python tests/robustness/workload.py threads 1000``: two threads fit at once, each estimator so many times over.
+``… fork 200`` and ``… spawn 200``: processes that are started after use of the threads fit one of them.
+``… soak 3600``: fits, predictions and cancels at random for so many seconds, and what the process holds.
+A line of JSON says what was done and what went wrong.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import itertools
+import json
+import multiprocessing
+import os
+import pickle
+import runpy
+import sys
+import threading
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.errors import Cancelled
+from mercer.events import Cancel, observe
+
+TABLE = runpy.run_path(str(Path(__file__).parents[1] / "estimators" / "conftest.py"))
+TABLE["rows"].__defaults__ = (150,)  # more rows than its tests have, so that fits last and the threads share them
+EXAMPLES = {one.name: one for one in TABLE["examples"]()}
+UNKEPT = "report_"
+"""What a fit leaves that has times in it."""
+
+
+def digest(value: Any) -> bytes:
+    """A digest of all numbers in the attributes of a fitted model, to the bit."""
+    found = hashlib.sha256()
+
+    def add(one: Any) -> None:
+        if isinstance(one, np.ndarray) and one.dtype != object:
+            found.update(str((one.dtype, one.shape)).encode() + one.tobytes())
+        elif sp.issparse(one):
+            add(one.toarray())
+        elif isinstance(one, dict):
+            for name in sorted(one, key=str):
+                found.update(str(name).encode())
+                add(one[name] if "time" not in str(name) else 0)
+        elif isinstance(one, list | tuple | np.ndarray):
+            for each in one:
+                add(each)
+        elif isinstance(one, bool | int | float | str | np.generic):
+            found.update(repr(one).encode())
+
+    add({name: one for name, one in vars(value).items() if name.endswith("_") and name != UNKEPT})
+    return found.digest()
+
+
+def fit(name: str) -> bytes:
+    """The digest of this estimator, fitted; an estimator in the attributes is digested, too."""
+    example = EXAMPLES[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = example.new.fit(*example.first)
+    inner = getattr(model, "best_estimator_", getattr(model, "estimator", None))
+    return digest(model) + (digest(inner) if hasattr(inner, "n_features_in_") else b"")
+
+
+def alone() -> dict[str, bytes]:
+    """The digests of fits that nothing disturbs."""
+    return {name: fit(name) for name in EXAMPLES}
+
+
+def side_by_side(times: int, expected: dict[str, bytes]) -> list[str]:
+    """What differs if two threads fit at once, each `times` estimators."""
+    wrong: list[str] = []
+
+    def work(seed: int) -> None:
+        for name in np.random.default_rng(seed).choice(list(EXAMPLES), times):
+            try:
+                if fit(str(name)) != expected[name]:
+                    wrong.append(f"{name}: other bits")
+            except Exception as error:
+                wrong.append(f"{name}: {error!r}")
+
+    warnings.simplefilter("ignore")  # the filters are those of the process: two threads would set each other's
+    both = [threading.Thread(target=work, args=(seed,)) for seed in range(2)]
+    for one in both:
+        one.start()
+    for one in both:
+        one.join()
+    return wrong
+
+
+def _child(name: str, connection: Any) -> None:
+    connection.send(fit(name))
+
+
+def in_processes(how: str, times: int, expected: dict[str, bytes]) -> list[str]:
+    """What differs in so many processes, each of which fits one estimator and is done within a minute."""
+    context, wrong = multiprocessing.get_context(how), []
+    for name in np.random.default_rng(0).choice(list(EXAMPLES), times):
+        here, there = context.Pipe()
+        child = context.Process(target=_child, args=(str(name), there))
+        child.start()
+        there.close()
+        try:
+            if not here.poll(60):
+                wrong.append(f"{name}: no answer")
+            elif here.recv() != expected[name]:
+                wrong.append(f"{name}: other bits")
+        except EOFError:
+            wrong.append(f"{name}: the process died")
+        child.join(5)
+        child.kill()
+        fit(str(name))  # and this process goes on
+    return wrong
+
+
+def held() -> tuple[int, int, int]:
+    """Bytes in memory, open files, and threads of this process."""
+    gc.collect()
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(status["VmRSS"].split()[0]) * 1024, len(os.listdir("/proc/self/fd")), int(status["Threads"])
+
+
+def one_of_many(random: np.random.Generator) -> str:
+    """A fit that is cut off somewhere, or a fit and what its model does; what went wrong, or nothing."""
+    name = str(random.choice(list(EXAMPLES)))
+    example, events = EXAMPLES[name], itertools.count(int(random.integers(1, 30)), -1)
+    watchers = [Cancel(when=lambda: not next(events))] if random.random() < 0.3 else []
+    model = example.new
+    try:
+        with warnings.catch_warnings(), observe(*watchers):
+            warnings.simplefilter("ignore")
+            model.fit(*example.first)
+            for method in ("predict", "transform", "decision_function"):
+                if hasattr(model, method):
+                    getattr(model, method)(example.first[0])
+            if random.random() < 0.2:
+                pickle.loads(pickle.dumps(model))
+    except Cancelled:
+        return ""
+    except Exception as error:
+        return f"{name}: {error!r}"
+    return ""
+
+
+def soak(seconds: float) -> tuple[int, list[str], list[tuple[int, int, int]]]:
+    """How much was done, what went wrong, and what the process held at a hundred moments."""
+    random, wrong, done = np.random.default_rng(0), [], 0
+    start, seen = time.monotonic(), []
+    while time.monotonic() - start < seconds:
+        wrong += [why for why in [one_of_many(random)] if why]
+        done += 1
+        if time.monotonic() - start > len(seen) * seconds / 100:
+            seen.append(held())
+    return done, wrong, seen
+
+
+def main(what: str, amount: float) -> None:
+    if what == "soak":
+        done, wrong, seen = soak(amount)
+        found: dict[str, Any] = {"done": done, "held": seen}
+    else:
+        expected = alone()
+        work = {"threads": side_by_side}.get(what)
+        wrong = work(int(amount), expected) if work else in_processes(what, int(amount), expected)
+        found = {"done": int(amount)}
+    sys.stdout.write(json.dumps({**found, "wrong": wrong}) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], float(sys.argv[2]))
