@@ -133,14 +133,16 @@ int threads() {
 #if defined(_OPENMP)
     // Only the setting is OpenMP's, because other libraries know how to change it. The threads are our own.
     const int number = omp_get_max_threads();
+    const int most = bound.load(std::memory_order_relaxed);
 #else
-    static const int number = [] {
+    static const int chosen = [] {
         const char* text = std::getenv("OMP_NUM_THREADS");  // obeyed without OpenMP, too
         const int given = text ? std::atoi(text) : 0;
         return given > 0 ? given : int(std::thread::hardware_concurrency());
     }();
+    // Nobody can change the environment's number, so a bound takes its place, and may be larger.
+    const int most = bound.load(std::memory_order_relaxed), number = most < kMost ? most : chosen;
 #endif
-    const int most = bound.load(std::memory_order_relaxed);
     return number < 1 ? 1 : number < most ? number : most;
 }
 

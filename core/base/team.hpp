@@ -10,6 +10,7 @@ namespace mercer {
 int threads();
 
 // Limits threads() from now on, whatever OpenMP says: a control group may have a quota.
+// Without OpenMP this sets threads().
 void bound_threads(int most);
 
 // work(context, t) for 0 <= t < tasks, in any order, on at most threads() threads. `work` must not throw.

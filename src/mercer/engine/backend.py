@@ -52,7 +52,9 @@ def _load() -> ModuleType | None:
 def _most_threads() -> int:
     """The most threads that the engine may use: OpenMP's setting does not include the quota of the control group."""
     quota = processors.quota()
-    return MOST_THREADS if processors.chosen() or math.isinf(quota) else math.ceil(quota)
+    if processors.chosen() or math.isinf(quota):
+        return MOST_THREADS
+    return min(math.ceil(quota), os.cpu_count() or 1)
 
 
 _native = _load()
@@ -195,7 +197,7 @@ def fixed_threads(number: int) -> Iterator[None]:
         if _native is None:
             yield
             return
-        _native.bound_threads(number)  # an engine that was built without OpenMP has no other limit
+        _native.bound_threads(number)  # an engine that was built without OpenMP has no other number
         try:
             yield
         finally:
