@@ -25,6 +25,7 @@ COMMANDS = {
     "fit": f"fit TABLE --target price {QUICK} --out NEW.mercer",
     "fit, classes": f"fit TABLE --target kind {QUICK} --out NEW.mercer --json",
     "fit, report": f"fit TABLE --target price {QUICK} --report NEW.html",
+    "fit, settings": f"fit TABLE --target price {QUICK} --save-config NEW.toml",
     "pca": "fit TABLE --target price --method pca --components 2 --out NEW.mercer",
     "kmeans": "fit TABLE --target price --method kmeans --clusters 2 --out NEW.mercer",
     "tune": "tune TABLE --target price --kernel linear --out NEW.mercer --resume NEW.json",

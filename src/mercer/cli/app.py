@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,6 +20,7 @@ from mercer.cli.options import (
     Columns,
     ColumnsOrWidth,
     Components,
+    Config,
     DaskScheduler,
     Debug,
     Drop,
@@ -45,6 +46,7 @@ from mercer.cli.options import (
     Repeats,
     ReportOut,
     Resume,
+    SaveConfig,
     Seed,
     SomeRows,
     SomeTable,
@@ -88,10 +90,13 @@ def run(args: list[str]) -> int:
         return INTERRUPTED
     except Exception as error:
         # A mistake in the options. What commands raise is caught by `guarded`, unless --debug is set.
+        from mercer.errors import InvalidInput, message
+
+        if isinstance(error, InvalidInput) and "--debug" not in args:  # in a file of --config
+            tell(f"mercer: {error}")
+            return BAD_INPUT
         if not hasattr(error, "format_message"):
             raise
-        from mercer.errors import message
-
         advice = "mercer --help shows the commands, mercer fit --help their options"
         tell(f"mercer: {message('options', error.format_message().rstrip('.'), advice)}")
         return BAD_INPUT
@@ -123,6 +128,7 @@ def _main(
 @app.command()
 @guarded
 def fit(
+    context: typer.Context,
     table: TableFile,
     target: Target = None,
     method: MethodName = "ridge",
@@ -144,6 +150,8 @@ def fit(
     threads: Threads = None,
     dask: DaskScheduler = None,
     workers: Workers = None,
+    config: Config = None,
+    save_config: SaveConfig = None,
     debug: Debug = False,
 ) -> None:
     """Fit a model that predicts one column of a table from the others.
@@ -165,6 +173,7 @@ def fit(
 @app.command()
 @guarded
 def tune(
+    context: typer.Context,
     table: TableFile,
     target: Target = None,
     kernel: TuneKernel = None,
@@ -180,29 +189,31 @@ def tune(
     memory: Memory = None,
     as_json: AsJson = False,
     threads: Threads = None,
+    config: Config = None,
+    save_config: SaveConfig = None,
     debug: Debug = False,
 ) -> None:
     """Choose a kernel and its parameters for a table.
 
     It makes a shortlist of kernels, searches around the best one, and scores the model on held-out rows.
     """
-    from mercer import io, points
-    from mercer.cli import fitting, places, tuning
+    from mercer import io
+    from mercer.cli import fitting, tuning
     from mercer.cli.output import results, show
 
     tuning.refuse_contradictions(per_column, halving, resume)
-    places.check_model_place(out, [table])
-    places.check_scores_place(resume, [table, out])
-    points.parse_memory(memory)
-    with _working(threads), show.sections(silent=as_json, saves=out is not None):
-        rows = io.read_table(table, memory=memory)
-        data = fitting.prepare(rows, target, task, seed, columns=columns, drop=drop, text=text)
-        show.show_data(data)
-        found = tuning.tune(data, kernel, per_column, halving, resume, seed)
-        show.show_tuned(found)
-        outcome = fitting.fit(data, found.choice, memory, refit=out is not None)
-    with show.sections(silent=as_json, saves=out is not None):
+    _check_search(table, out, resume, memory)
+    keep = _keeper(context, save_config, [table, out, resume])
+    with show.sections(silent=as_json, saves=bool(out or save_config)):
+        with _working(threads):
+            rows = io.read_table(table, memory=memory)
+            data = fitting.prepare(rows, target, task, seed, columns=columns, drop=drop, text=text)
+            show.show_data(data)
+            found = tuning.tune(data, kernel, per_column, halving, resume, seed)
+            show.show_tuned(found)
+            outcome = fitting.fit(data, found.choice, memory, refit=out is not None)
         _told(data, found.choice, outcome, out, searched=True, details=False)
+        keep({})
         if as_json:
             show.printed(results.as_json(results.of_tuning(data, found, outcome, out)))
 
@@ -210,6 +221,7 @@ def tune(
 @app.command()
 @guarded
 def compare(
+    context: typer.Context,
     table: TableFile,
     target: Target = None,
     methods: Methods = None,
@@ -227,6 +239,8 @@ def compare(
     memory: Memory = None,
     as_json: AsJson = False,
     threads: Threads = None,
+    config: Config = None,
+    save_config: SaveConfig = None,
     debug: Debug = False,
 ) -> None:
     """Compare methods and kernels on a table by nested cross-validation.
@@ -239,8 +253,10 @@ def compare(
     prepared = {"target": target, "task": task, "columns": columns, "drop": drop, "text": text}
     plan = command.Plan(methods, kernel or [], rows, folds, repeats, resume, out, seed, memory)
     plan.check_places(table)
-    with _working(threads), show.sections(silent=as_json, saves=out is not None):
+    keep = _keeper(context, save_config, [table, out, resume])
+    with _working(threads), show.sections(silent=as_json, saves=out is not None or save_config is not None):
         found = command.compare(table, prepared, plan)
+        keep({})
         if as_json:
             show.printed(results.as_json(found))
 
@@ -255,6 +271,7 @@ def predict(
     proba: Proba = False,
     as_json: AsJson = False,
     threads: Threads = None,
+    config: Config = None,
     debug: Debug = False,
 ) -> None:
     """Predict the target of each row of a table.
@@ -275,6 +292,7 @@ def transform(
     memory: Memory = None,
     as_json: AsJson = False,
     threads: Threads = None,
+    config: Config = None,
     debug: Debug = False,
 ) -> None:
     """Write the scores of each row of a table on the components of a model.
@@ -294,6 +312,7 @@ def evaluate(
     memory: Memory = None,
     as_json: AsJson = False,
     threads: Threads = None,
+    config: Config = None,
     debug: Debug = False,
 ) -> None:
     """Score a model on a table that has the target column."""
@@ -361,6 +380,7 @@ def check(
     vary: Vary = None,
     as_json: AsJson = False,
     threads: Threads = None,
+    config: Config = None,
     debug: Debug = False,
 ) -> None:
     """Check whether a function is a Mercer kernel.
@@ -416,6 +436,7 @@ def lab(
     port: LabPort = 0,
     as_json: AsJson = False,
     threads: Threads = None,
+    config: Config = None,
     debug: Debug = False,
 ) -> None:
     """Try kernels and methods on a page in the browser, on this machine only.
@@ -438,8 +459,10 @@ def _fit_without_target(given: SimpleNamespace) -> None:
 
     plan = unsupervised.Plan(**{name: getattr(given, name) for name in unsupervised.Plan.__dataclass_fields__})
     plan.refuse(given.alpha, given.task, given.report, given.holdout, given.dask, given.workers)
-    with _working(given.threads), show.sections(silent=given.as_json, saves=plan.out is not None):
-        found = unsupervised.fit_unsupervised(given.table, plan)
+    keep = _keeper(given.context, given.save_config, [given.table, plan.out])
+    saves = plan.out is not None or given.save_config is not None
+    with _working(given.threads), show.sections(silent=given.as_json, saves=saves):
+        found = unsupervised.fit_unsupervised(given.table, plan, keep)
         if given.as_json:
             show.printed(results.as_json(found))
 
@@ -455,7 +478,9 @@ def _fit_for_a_target(given: SimpleNamespace) -> None:
     places.check_model_place(out, [table])
     places.check_report_place(report, [table, out], holdout=given.holdout)
     points.parse_memory(given.memory)
-    quiet = {"silent": given.as_json, "saves": out is not None or report is not None}
+    keep = _keeper(given.context, given.save_config, [table, out, report])
+    saves = any(one is not None for one in (out, report, given.save_config))
+    quiet = {"silent": given.as_json, "saves": saves}
     with _working(given.threads), clients.workers(given.dask, given.workers), show.sections(**quiet):
         rows, whole = fitting.table_or_sample(table, given.memory, seed)
         data = fitting.prepare(rows, given.target, given.task, seed, given.holdout, whole=whole, **named)
@@ -466,6 +491,7 @@ def _fit_for_a_target(given: SimpleNamespace) -> None:
         outcome = fitting.fit(data, choice, given.memory, refit=out is not None, scored=scored)
     with show.sections(**quiet):
         _told(data, choice, outcome, out, report, searched=choice.search is not None)
+        keep({"target": data.target, "task": data.task, "kernel": show.as_text(choice.named), "alpha": choice.alpha})
         if given.as_json:
             show.printed(results.as_json(results.of_fit(data, choice, outcome, out, report)))
 
@@ -499,6 +525,32 @@ def _written_outputs(
             show.printed(results.as_json(results.of_outputs(does, fitted, rows.path, frame, notes, out)))
     elif out is None:
         typer.echo(frame.to_csv(index=False), nl=False)
+
+
+def _check_search(table: Path, out: Path | None, resume: Path | None, memory: str | None) -> None:
+    from mercer import points
+    from mercer.cli import places
+
+    places.check_model_place(out, [table])
+    places.check_scores_place(resume, [table, out])
+    points.parse_memory(memory)
+
+
+def _keeper(context: typer.Context, path: Path | None, others: list[Path | None]) -> Callable[[dict[str, Any]], None]:
+    """What saves the settings of a run with those that it chose, if a file is named; a bad place is refused at once."""
+    if path is None:
+        return lambda chosen: None
+    from mercer.cli import places, settings
+    from mercer.cli.output import show
+
+    settings.check_settings_place(path, places.given_paths(others))
+
+    def keep(chosen: dict[str, Any]) -> None:
+        found = settings.given_settings(context) | {name: one for name, one in chosen.items() if one is not None}
+        settings.save_settings(path, found)
+        show.section("Settings", [f"saved as {path}; the same again: mercer {context.info_name} --config {path}"])
+
+    return keep
 
 
 @contextmanager

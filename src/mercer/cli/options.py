@@ -16,6 +16,7 @@ __all__ = [
     "Columns",
     "ColumnsOrWidth",
     "Components",
+    "Config",
     "DaskScheduler",
     "Debug",
     "Drop",
@@ -41,6 +42,7 @@ __all__ = [
     "Repeats",
     "ReportOut",
     "Resume",
+    "SaveConfig",
     "Seed",
     "SomeRows",
     "SomeTable",
@@ -173,6 +175,27 @@ def _unless_standard_output(path: Path | None) -> Path | None:
     return None if path == Path("-") else path
 
 
+def _applied(context: typer.Context, path: Path | None) -> Path | None:
+    if path is None:
+        return None
+    from mercer.cli.settings import apply_settings
+
+    return apply_settings(context, path)
+
+
+Config = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option(
+        metavar="FILE.toml",
+        is_eager=True,
+        callback=_applied,
+        help="Take the settings in this file; what is given here counts more.",
+    ),
+]
+SaveConfig = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--save-config", metavar="FILE.toml", help="Write the settings of this run to a file, for --config."),
+]
 TableOut = Annotated[
     Optional[Path],  # noqa: UP045
     typer.Option(

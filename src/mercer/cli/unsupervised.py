@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from mercer.cli.columns import chosen_columns, left_out_target
 from mercer.cli.fitting import fitted_encoder
 from mercer.cli.methods.unsupervised import UNSUPERVISED, Unsupervised, chosen_number
 from mercer.cli.mixed import NUMBERS, Joined, Part, number_rows, placed
-from mercer.cli.output.show import as_option, section
+from mercer.cli.output.show import as_option, as_text, section
 from mercer.cli.scores import digits
 from mercer.errors import InvalidInput, message
 from mercer.io import SequenceEncoder, Table, TableEncoder, TableModel, read_table, save
@@ -84,13 +85,18 @@ class Rows:
     left_out: tuple[str, ...]
 
     @property
+    def has_texts(self) -> bool:
+        """Whether some columns are texts or sequences."""
+        return bool(getattr(self.encoder, "text_columns_", ()))
+
+    @property
     def X(self) -> Any:
         """The rows, encoded."""
         return self.encoder.transform(self.table.frame)
 
 
-def fit_unsupervised(path: Path, plan: Plan) -> dict[str, Any]:
-    """Fit, show the model, save it; the result as a JSON object."""
+def fit_unsupervised(path: Path, plan: Plan, keep: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """Fit, show the model, save it, and `keep` what was chosen; the result as a JSON object."""
     places.check_model_place(plan.out, [path])
     method, rows = UNSUPERVISED[plan.method], _rows(path, plan)
     n = len(rows.table.frame)
@@ -113,6 +119,8 @@ def fit_unsupervised(path: Path, plan: Plan) -> dict[str, Any]:
     if plan.out is not None:
         save(model.set_params(notes=(*model.notes, *lines[:1])), plan.out)
         section("Model", [f"saved as {plan.out}, fitted on all {n} rows"])
+    typed = None if rows.has_texts else as_text(kernel)  # that of texts has columns by their places, not by names
+    keep({"kernel": typed, method.option.removeprefix("--"): number})
     section("Next", [_next(method, plan.out)])
     return {**_as_result(rows, plan, kernel, n), "unsupervised": {"number": number, **found}}
 

@@ -23,6 +23,7 @@ from mercer.select import RidgeSearch
 
 __all__ = [
     "as_option",
+    "as_text",
     "choice_lines",
     "printed",
     "section",
@@ -223,16 +224,22 @@ def as_option(kernel: Kernel) -> str:
     >>> as_option(Formula("exp(-0.01*sqdist)")), as_option(Function(min))
     ("--kernel 'exp(-0.01*sqdist)' ", '')
     """
+    text = as_text(kernel)
+    return "" if text is None else f"--kernel {shlex.quote(text)} "
+
+
+def as_text(kernel: Kernel) -> str | None:
+    """A text that is read as this kernel; None if there is none."""
     texts = [repr(kernel).replace("'", '"'), repr(kernel)]  # in a shell the first needs fewer quotes
     if isinstance(kernel, Formula):
         texts.insert(0, kernel.text)
     for text in texts:
         try:
             if as_kernel(text) == kernel:
-                return f"--kernel {shlex.quote(text)} "
+                return text
         except MercerError:
             continue
-    return ""
+    return None
 
 
 def show_next(data: TrainingTable, choice: KernelChoice, outcome: Outcome, out: Any, *, searched: bool) -> None:
