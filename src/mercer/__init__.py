@@ -47,6 +47,7 @@ __all__ = [
     "RepairedKernel",
     "Report",
     "check_kernel",
+    "checkpoint",
     "errors",
     "explain",
     "herd",
@@ -87,7 +88,7 @@ _NOT_ESTIMATORS = {
     "events": ("Cancel", "Log", "Progress", "observe"),
     "gram": ("KernelOperator",),
     "hypotheses": ("herd", "hsic_test", "mmd_test", "thin"),
-    "io": ("load", "save"),
+    "io": ("checkpoint", "load", "save"),
     "kernels": ("table_kernel",),
     "validity": ("KernelReport", "RepairedKernel", "check_kernel", "repair_kernel"),
 }
@@ -117,7 +118,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from mercer.events import Cancel, Log, Progress, observe
     from mercer.gram import KernelOperator
     from mercer.hypotheses import herd, hsic_test, mmd_test, thin
-    from mercer.io import load, save
+    from mercer.io import checkpoint, load, save
     from mercer.kernels import table_kernel
     from mercer.validity import KernelReport, RepairedKernel, check_kernel, repair_kernel
 else:

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from copy import deepcopy
 from functools import wraps
-from inspect import isfunction
+from inspect import isfunction, signature
 from typing import Any
 
 import numpy as np
+
+from mercer.keeping import keeper
 
 __all__ = ["Atomic"]
 
@@ -74,6 +76,8 @@ def _on_draft(method: Callable[..., Any]) -> Callable[..., Any]:
         drafts = _drafts.get()
         if id(self) in drafts:
             return method(self, *args, **kwargs)
+        if not (drafts or continues) and (own := keeper()) is not None:
+            own.begin(self, method.__name__, _named(method, self, args, kwargs))
         draft = object.__new__(type(self))
         draft.__dict__.update(vars(self) if continues or getattr(self, "warm_start", False) else _unfitted(self))
         generators = {name: value for name, value in vars(self).items() if isinstance(value, np.random.RandomState)}
@@ -90,3 +94,12 @@ def _on_draft(method: Callable[..., Any]) -> Callable[..., Any]:
         return self if result is draft else result
 
     return on_draft
+
+
+def _named(method: Callable[..., Any], self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call by their names, without self; none if the call will be refused."""
+    try:
+        given = signature(method).bind(self, *args, **kwargs).arguments
+    except TypeError:
+        return {}
+    return {name: value for name, value in list(given.items())[1:] if value is not None}

@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 __all__ = [
     "Cancelled",
     "CannotTrace",
+    "CheckpointWarning",
     "ClusterLost",
     "ConvergenceWarning",
     "DelegatedWarning",
@@ -72,6 +73,10 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
 
 class IndefiniteKernelWarning(UserWarning):
     """A fit uses a function that is not a Mercer kernel; the message shows a witness and says what the fit means."""
+
+
+class CheckpointWarning(UserWarning):
+    """A checkpoint could not be written, or is damaged and the one before is used; the fit goes on."""
 
 
 class DelegatedWarning(UserWarning):

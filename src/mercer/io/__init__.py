@@ -1,5 +1,6 @@
 """Model files, tables and sequences: all that mercer reads from and writes to files."""
 
+from mercer.io.checkpoints import checkpoint
 from mercer.io.models import load, save
 from mercer.io.streams import Streamed, stream
 from mercer.io.table_model import TableModel
@@ -14,6 +15,7 @@ __all__ = [
     "Table",
     "TableEncoder",
     "TableModel",
+    "checkpoint",
     "load",
     "read_sequences",
     "read_table",

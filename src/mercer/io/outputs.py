@@ -12,7 +12,7 @@ from pathlib import Path
 from mercer.errors import InvalidInput, message
 from mercer.tables.raw import STANDARD_INPUT
 
-__all__ = ["check_output", "refuse_other_kind", "write_whole"]
+__all__ = ["check_output", "permissions", "refuse_other_kind", "write_whole"]
 
 
 def check_output(
@@ -95,7 +95,7 @@ def write_whole(path: Path, data: bytes, who: str) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, _mode(path))
+        os.chmod(temporary, permissions(path))
         os.replace(temporary, path)
     except OSError as error:
         given = f"{path.name} cannot be written ({error.strerror})"
@@ -105,7 +105,7 @@ def write_whole(path: Path, data: bytes, who: str) -> None:
             os.unlink(temporary)
 
 
-def _mode(path: Path) -> int:
+def permissions(path: Path) -> int:
     """The permissions of the existing file, or those of a new one."""
     with suppress(OSError):
         return path.stat().st_mode & 0o777

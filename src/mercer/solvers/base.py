@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
 from mercer.events import SolverStep, emit
+from mercer.keeping import run_of
 from mercer.operators import Operator
 
 __all__ = ["Problem", "Solution", "Solver", "State", "Status", "require_symmetric", "solve"]
@@ -193,7 +194,8 @@ def solve(
 ) -> Solution[S]:
     """Take steps until the solver has a verdict, or at most ``max_steps`` of them. Each step emits one event.
 
-    A run that is stopped and continued from its state gives the same bits as an uninterrupted run.
+    A run that is stopped and continued from its state gives the same bits as an uninterrupted run. In a fit within
+    `mercer.checkpoint` the loop continues from the state that was kept.
 
     Parameters
     ----------
@@ -206,7 +208,8 @@ def solve(
     max_steps : int, optional
         The most steps that this call may take; by default only the solver's own limit counts.
     each : callable, optional
-        Called with every state, including the one before the first step, to record the iterates.
+        Called with every state, including the one before the first step, to record the iterates. A checkpoint keeps
+        what a `Trail` has recorded; any other function is called with the states from the one kept on.
 
     Returns
     -------
@@ -235,17 +238,21 @@ def solve(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         current = solver.start(problem) if state is None else state
         last = None if max_steps is None else current.steps + max_steps
-        if each is not None:
-            each(current)
-        while (status := solver.verdict(problem, current)) is None:
-            if last is not None and current.steps >= last:
-                status = Status.MAX_STEPS
-                break
-            current = solver.step(problem, current)
-            emit(SolverStep(type(solver).__name__, current.steps, current.residual, solver.tolerance))
-            if each is not None:
+        with run_of(solver, current, each) as run:
+            if run.arrays is not None:
+                current = type(current).from_arrays(run.arrays)
+            elif each is not None:
                 each(current)
-        x, residual = solver.finish(problem, current)
+            while (status := solver.verdict(problem, current)) is None:
+                if last is not None and current.steps >= last:
+                    status = Status.MAX_STEPS
+                    break
+                current = solver.step(problem, current)
+                emit(SolverStep(type(solver).__name__, current.steps, current.residual, solver.tolerance))
+                if each is not None:
+                    each(current)
+                run.offer(current)
+            x, residual = solver.finish(problem, current)
     return Solution(x, status, current.steps, residual, current)
 
 

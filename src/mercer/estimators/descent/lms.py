@@ -12,6 +12,7 @@ from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.base.compression import Compressible
 from mercer.estimators.descent.learning import EARLY, check_descent, frames_kept, largest_eigenvalue, made_all_steps
 from mercer.gram import KernelOperator
+from mercer.keeping import Trail
 from mercer.mixins import RegressorMixin
 from mercer.operators import Operator
 from mercer.points import joined
@@ -19,7 +20,6 @@ from mercer.schemas import Array, Count, Schema
 from mercer.solvers import (
     BatchLMS,
     LeastSquares,
-    LMSState,
     Solution,
     Status,
     StochasticLMS,
@@ -168,17 +168,13 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
             self.step_size_ = BATCH_SHARE / (largest_eigenvalue(operator, weights, report, self._seed()) or 1.0)
         else:
             self.step_size_ = 1.0 / (largest or 1.0)
-        frames, every = list[np.ndarray](), int(self.keep_history)
-
-        def keep(state: LMSState) -> None:
-            if every and state.steps % every == 0:
-                frames.append(state.X.reshape(y.shape))
-
+        every = int(self.keep_history)
+        frames = Trail(lambda state, _: state.X.reshape(y.shape) if every and state.steps % every == 0 else None)
         with report.stage("descent"):
-            solution = solve(self._rule(), LeastSquares(operator, y, weights), each=keep)
+            solution = solve(self._rule(), LeastSquares(operator, y, weights), each=frames)
         self.dual_coef_, self.n_iter_ = np.asarray(solution.x), solution.steps
         if every:
-            self.history_ = np.array(frames)
+            self.history_ = np.array(frames.arrays)
         self._judge(solution, operator, weights, largest, report)
         return self
 

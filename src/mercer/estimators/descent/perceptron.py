@@ -13,6 +13,7 @@ from mercer.estimators.base.expansion import Expansion
 from mercer.estimators.descent.learning import EARLY, check_descent, frames_kept, largest_eigenvalue, made_all_steps
 from mercer.estimators.ridge.least_squares import LeastSquaresClassifier
 from mercer.gram import KernelOperator
+from mercer.keeping import Trail
 from mercer.operators import Operator
 from mercer.schemas import Array, Count, Indices, Record, Schema
 from mercer.solvers import (
@@ -235,14 +236,10 @@ class KernelPerceptron(LeastSquaresClassifier):
         limit = 1 / (largest_eigenvalue(gram, weights, self.report_, self._seed()) or 1.0)
         self.step_size_ = STEP_SHARE * limit if self.step_size == "auto" else float(self.step_size)
         self.report_.notes.append(f"step size {self.step_size_:.3g}, of at most 1/λmax = {limit:.3g}")
-        rule, betas = BatchLMS(2 * self.step_size_, float(self.tol or 0.0), int(self.max_iter)), list[np.ndarray]()
-
-        def keep(state: LMSState) -> None:
-            if self.keep_history and state.steps % int(self.keep_history) == 0:
-                betas.append(state.X)
-
-        solution = solve(rule, LeastSquares(gram, Y, weights), each=keep)
-        stacked = gram.coefficients(np.hstack([solution.x, *betas])).reshape(1 + len(Y), -1, Y.shape[1])
+        rule = BatchLMS(2 * self.step_size_, float(self.tol or 0.0), int(self.max_iter))
+        betas = Trail(lambda state, _: state.X if self._keeps(state) else None)
+        solution = solve(rule, LeastSquares(gram, Y, weights), each=betas)
+        stacked = gram.coefficients(np.hstack([solution.x, *betas.arrays])).reshape(1 + len(Y), -1, Y.shape[1])
         return stacked[:, 0].copy(), np.moveaxis(stacked[:, 1:], 1, 0).copy(), solution
 
     def _learn_from_mistakes(
@@ -251,13 +248,11 @@ class KernelPerceptron(LeastSquaresClassifier):
         """α of the two classes, or of all; of two f₀ = −f₁, and only the second is kept."""
         labels = (Y[:, 0] > 0).astype(np.int64) if Y.shape[1] == 1 else Y.argmax(axis=1)
         problem = ClassificationProblem(K, labels, len(self.classes_), weights, float(self.fit_intercept))
-        kept, frames = slice(1, None) if Y.shape[1] == 1 else slice(None), list[np.ndarray]()
+        kept = slice(1, None) if Y.shape[1] == 1 else slice(None)
         averaged = self.method == "averaged"
-
-        def keep(state: PerceptronState) -> None:
-            if self.keep_history and state.steps % int(self.keep_history) == 0:
-                frames.append((state.averaged if averaged else state.A)[:, kept])
-
+        frames = Trail(
+            lambda state, _: (state.averaged if averaged else state.A)[:, kept] if self._keeps(state) else None
+        )
         rule = PerceptronRule(
             averaged=averaged,
             tol=0.0 if self.tol is None else float(self.tol),
@@ -265,10 +260,14 @@ class KernelPerceptron(LeastSquaresClassifier):
             shuffle=bool(self.shuffle),
             seed=self._seed(),
         )
-        solution = solve(rule, problem, each=keep)
+        solution = solve(rule, problem, each=frames)
         if self.method == "voted":
             self._keep_votes(solution.state, labels)
-        return solution.x[:, kept], np.array(frames), solution
+        return solution.x[:, kept], np.array(frames.arrays), solution
+
+    def _keeps(self, state: LMSState | PerceptronState) -> bool:
+        """Whether `history_` has this state."""
+        return bool(self.keep_history) and state.steps % int(self.keep_history) == 0
 
     def _keep_votes(self, state: PerceptronState, labels: np.ndarray) -> None:
         stood = np.diff(np.append(state.since, state.visits))

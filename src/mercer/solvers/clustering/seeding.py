@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from mercer.errors import InvalidInput, message
+from mercer.keeping import Trail
 from mercer.solvers.base import Solution, solve
 from mercer.solvers.clustering.lloyd import Clustering, Floats, Labels, Lloyd, LloydState
 
@@ -66,26 +67,23 @@ def best_of_starts(
     problem.release()  # what drawing them used
     for labels, sums in zip(given, problem.A.several_group_sums(given, problem.k, problem.weights), strict=True):
         fresh = LloydState(0, labels, labels, sums, age=-1)  # no row moves in the first step, which makes the age 0
-        steps = list[Labels]()
-        found = solve(rough, problem, state=fresh, each=None if path is None else _keep(steps))
+        steps = _changes()
+        found = solve(rough, problem, state=fresh, each=None if path is None else steps)
         if best is None or found.x.inertia < best.x.inertia - problem.rounding * problem.w.sum():
             best, taken = found, steps
     if best is None:
         raise InvalidInput(message("best_of_starts", "no start", "give one start or more"))
     if path is None:
         return solve(solver, problem, state=best.state)
-    path += taken
-    return solve(solver, problem, state=best.state, each=_keep(path))
+    further = _changes()
+    solution = solve(solver, problem, state=best.state, each=further)
+    path += [*taken.arrays, *further.arrays[1:]]
+    return solution
 
 
-def _keep(path: list[Labels]) -> Callable[[LloydState], None]:
-    """A function that appends the labels of a state to the path if they differ from the last ones."""
-
-    def each(state: LloydState) -> None:
-        if not path or not np.array_equal(path[-1], state.labels):
-            path.append(state.labels)
-
-    return each
+def _changes() -> Trail:
+    """The labels at the start of a run, and each time that they change."""
+    return Trail(lambda state, last: None if last is not None and np.array_equal(last, state.labels) else state.labels)
 
 
 def drawn_starts(problem: Clustering, count: int, seed: int) -> Iterator[Labels]:

@@ -1,0 +1,217 @@
+"""Checkpoint files: numbers and arrays with a checksum, written beside and renamed, the last two of them kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import InvalidInput, message
+from mercer.io.outputs import permissions
+
+__all__ = ["Contents", "Damaged", "former", "latest", "remove", "write"]
+
+MAGIC = b"mercer-checkpoint-1\n"
+DIGEST, PIECE = 32, 1 << 22
+KINDS = "biufcU"
+"""Kinds of arrays that have no objects in them."""
+
+
+class Damaged(Exception):
+    """A file that is no whole checkpoint; the message says why."""
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a checkpoint holds: values of JSON, and arrays by name."""
+
+    document: dict[str, Any]
+    arrays: Mapping[str, NDArray[Any]]
+
+
+def former(path: Path) -> Path:
+    """Where the checkpoint before the last one is.
+
+    >>> former(Path("run.checkpoint")).name
+    'run.checkpoint.before'
+    """
+    return path.with_name(path.name + ".before")
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(path.name + ".part")
+
+
+def write(path: Path, contents: Contents, *, keeps: bool = True) -> None:
+    """Write a checkpoint, complete or not at all.
+
+    At each moment the file or the one before it is whole on the disk, also if the machine stops.
+
+    Parameters
+    ----------
+    path : Path
+    contents : Contents
+    keeps : bool
+        Whether the file that is there is whole, and is kept as the one before.
+
+    Raises
+    ------
+    OSError
+        If the disk is full, or fails. What was there is still there.
+    """
+    beside = _beside(path)
+    try:
+        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0), permissions(path))
+        try:
+            for piece in _pieces(contents):
+                _put(handle, piece)
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        if keeps and path.exists():
+            os.replace(path, former(path))
+        os.replace(beside, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(beside)
+        raise
+    _flush_folder(path.parent)
+
+
+def _put(handle: int, piece: bytes | memoryview) -> None:
+    left = memoryview(piece)
+    while len(left):
+        left = left[os.write(handle, left[:PIECE]) :]
+
+
+def _flush_folder(folder: Path) -> None:
+    """Flush the names in a folder. Windows can't open one, and some file systems don't flush them."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _pieces(contents: Contents) -> Iterator[bytes | memoryview]:
+    """The bytes of the file: what it is, the header after its length, the arrays, and BLAKE2b of all that."""
+    digest = hashlib.blake2b(digest_size=DIGEST)
+    for piece in _unsigned(contents):
+        digest.update(piece)
+        yield piece
+    yield digest.digest()
+
+
+def _unsigned(contents: Contents) -> Iterator[bytes | memoryview]:
+    stored = {name: _stored(array) for name, array in contents.arrays.items()}
+    layout = [[name, array.dtype.str, list(array.shape), order] for name, (array, order) in stored.items()]
+    header = json.dumps({"document": contents.document, "arrays": layout}).encode()
+    yield MAGIC
+    yield len(header).to_bytes(8, "little")
+    yield header
+    for array, order in stored.values():
+        yield np.ascontiguousarray(array.T if order == "F" else array).reshape(-1).view(np.uint8).data
+
+
+def _stored(array: NDArray[Any]) -> tuple[NDArray[Any], str]:
+    """The array and its order in memory, which sums depend on."""
+    assert array.dtype.kind in KINDS, f"a state has an array of {array.dtype}"
+    return array, "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+
+
+def latest(path: Path) -> tuple[Contents | None, str | None]:
+    """The last whole checkpoint, and why it isn't the newest one. None without any; (contents, None) as a rule.
+
+    Raises
+    ------
+    InvalidInput
+        If there are files, and none is a whole checkpoint.
+    """
+    found, reason = _tried(path)
+    if found is not None:
+        return found, None
+    before, other = _tried(former(path))
+    if before is not None:
+        return before, reason
+    if reason is None and other is None:
+        return None, None
+    name, told = (path.name, reason) if reason is not None else (former(path).name, other)
+    raise InvalidInput(message("checkpoint", f"{name} {told}", "name another file, or delete it to begin anew"))
+
+
+def _tried(path: Path) -> tuple[Contents | None, str | None]:
+    try:
+        return _read(path), None
+    except FileNotFoundError:
+        return None, None
+    except Damaged as error:
+        return None, str(error)
+    except OSError as error:
+        return None, f"cannot be read ({error.strerror})"
+
+
+def _read(path: Path) -> Contents:
+    """A checkpoint. Nothing of it is looked at before its checksum, and nothing in it is executed."""
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if file.read(len(MAGIC)) != MAGIC:
+            raise Damaged("is not a checkpoint of this version, or is damaged")
+        end = size - DIGEST
+        if _digest(file, end) != file.read(DIGEST):
+            raise Damaged("is damaged or cut short: its checksum does not fit")
+        file.seek(len(MAGIC))
+        try:
+            return _parsed(file, end)
+        except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
+            raise Damaged(f"is damaged ({type(error).__name__})") from error
+
+
+def _digest(file: BinaryIO, end: int) -> bytes:
+    digest, left = hashlib.blake2b(digest_size=DIGEST), end
+    file.seek(0)
+    while left > 0 and (piece := file.read(min(left, PIECE))):
+        digest.update(piece)
+        left -= len(piece)
+    return digest.digest()
+
+
+def _parsed(file: BinaryIO, end: int) -> Contents:
+    length = int.from_bytes(file.read(8), "little")
+    if length > end - file.tell():
+        raise Damaged("is damaged: its header is longer than the file")
+    header = json.loads(file.read(length))
+    arrays = {}
+    for name, text, shape, order in header["arrays"]:
+        dtype = np.dtype(text)
+        if dtype.kind not in KINDS or not dtype.itemsize or not all(type(one) is int and one >= 0 for one in shape):
+            raise Damaged("is damaged: it has an array of unknown kind")
+        size = math.prod(shape) * dtype.itemsize
+        if size > end - file.tell():
+            raise Damaged("is damaged: its arrays are longer than the file")
+        flat = np.frombuffer(bytearray(file.read(size)), dtype) if size else np.zeros(math.prod(shape), dtype)
+        arrays[name] = flat.reshape(shape[::-1]).T if order == "F" else flat.reshape(shape)
+    if not isinstance(header["document"], dict):
+        raise Damaged("is damaged: it has no document")
+    return Contents(header["document"], arrays)
+
+
+def remove(path: Path) -> None:
+    """Delete a checkpoint, the one before it and what is left of one that was not written to its end.
+
+    Raises
+    ------
+    OSError
+        If they cannot be deleted.
+    """
+    for one in (_beside(path), former(path), path):
+        one.unlink(missing_ok=True)
