@@ -308,9 +308,12 @@ def test_dense_and_sparse_rows_become_sparse():
         assert np.array_equal(both.dense(), np.concatenate([one.dense(), other.dense()]))
 
 
-def test_an_operator_does_not_read_tensors():
-    with pytest.raises(InvalidInput, match="KernelOperator: a PyTorch tensor"):
-        VECTORS.pair(tensor(ROWS).rows, None, "KernelOperator", list)
+def test_an_operator_reads_tensors_as_arrays():
+    points, none = VECTORS.pair(tensor(ROWS).rows, None, "KernelOperator", list)
+    assert isinstance(points, DensePoints)
+    assert none is None
+    with pytest.raises(InvalidInput, match=r"KernelOperator: row 0, column 0 is nan"):
+        VECTORS.pair(tensor([[np.nan, 1.0]]).rows, None, "KernelOperator", list)
 
 
 def test_points_are_abstract():

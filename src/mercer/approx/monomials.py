@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 from mercer.atomic import Atomic
 from mercer.errors import InvalidInput, message
 from mercer.mixins import BaseEstimator, TransformerMixin
-from mercer.points import parse_memory, require, require_table
+from mercer.points import on_host, parse_memory, require, require_table
 from mercer.schemas import COLUMNS, Count, Schema
 
 __all__ = ["MonomialFeatures"]
@@ -95,6 +95,7 @@ class MonomialFeatures(Atomic, TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Count the features, and raise MemoryExceeded if those of X exceed the budget; y is ignored."""
         self._check_parameters()
+        X = on_host(X, "MonomialFeatures")
         require_table(X, "MonomialFeatures")
         X = validate_data(self, X, dtype=(np.float64, np.float32))
         self.n_output_features_ = sum(self._count(j) for j, _ in self._orders())
@@ -110,6 +111,7 @@ class MonomialFeatures(Atomic, TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> np.ndarray:
         """φ of each row, of shape (m, features), in the dtype of X."""
         check_is_fitted(self)
+        X = on_host(X, "MonomialFeatures")
         require_table(X, "MonomialFeatures")
         X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
         self._require(X)

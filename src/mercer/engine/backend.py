@@ -22,6 +22,7 @@ from mercer.planning.costs import least_for_threads
 from mercer.planning.machine import Machine
 
 __all__ = [
+    "device_in_use",
     "engine",
     "engines",
     "fixed_threads",
@@ -128,6 +129,11 @@ def use(name: str | None) -> None:
     if name == "cuda":
         _cuda()  # fails here and not in the next fit
     _used = name
+
+
+def device_in_use() -> bool:
+    """Whether an NVIDIA device computes the entries."""
+    return (_used or os.environ.get("MERCER_ENGINE")) == "cuda"
 
 
 def _unknown(name: object) -> InvalidInput:

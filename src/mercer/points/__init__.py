@@ -13,7 +13,7 @@ from mercer.points.spaces import KERNEL_VALUES, OBJECTS, VECTORS, Space, space_n
 from mercer.points.sparse import SparsePoints
 from mercer.points.table import TablePoints
 from mercer.points.tensors import TensorPoints
-from mercer.points.validate import as_rows, is_torch, require_collection, require_table, same_columns
+from mercer.points.validate import as_rows, is_torch, on_host, require_collection, require_table, same_columns
 
 __all__ = [
     "KERNEL_VALUES",
@@ -41,6 +41,7 @@ __all__ = [
     "human",
     "is_torch",
     "joined",
+    "on_host",
     "parse_memory",
     "points_of",
     "read_points",

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from mercer.errors import InvalidInput, message
 from mercer.points.base import FLOAT32, FLOAT64, Index, VectorPoints
-from mercer.points.validate import as_rows
+from mercer.points.dense import DensePoints
+from mercer.points.validate import as_rows, on_host
 
 __all__ = ["TensorPoints"]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TensorPoints(VectorPoints):
-    """The rows of a tensor. Kernels compute values and gradients for them, but operators refuse them.
+    """The rows of a tensor. Kernels compute values and gradients for them; all others read them as arrays.
 
     Parameters
     ----------
@@ -65,6 +65,5 @@ class TensorPoints(VectorPoints):
     def widened(self, dtype: DTypeLike) -> TensorPoints:
         return self.astype(dtype) if self.rows.element_size() < np.dtype(dtype).itemsize else self
 
-    def readable(self, who: str) -> NoReturn:
-        advice = "give NumPy arrays or CSR matrices (X.numpy()), or call the kernel itself, kernel(X), for a tensor"
-        raise InvalidInput(message(who, "a PyTorch tensor", advice))
+    def readable(self, who: str) -> DensePoints:  # type: ignore[override]
+        return DensePoints(on_host(self.rows, who)).validate(who)

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import scipy.sparse
 
+from mercer.engine.backend import device_in_use
 from mercer.errors import InvalidInput, message
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-__all__ = ["as_rows", "is_torch", "require_collection", "require_table", "same_columns"]
+__all__ = ["as_rows", "is_torch", "on_host", "require_collection", "require_table", "same_columns"]
 
 KeepFloat = Literal["keep-float"]
 
@@ -113,6 +114,52 @@ def is_torch(X: object) -> bool:
     """
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(X, torch.Tensor)
+
+
+HOST = (1, 3)
+"""DLPack's numbers of memory that the processor reads: its own, and that which CUDA has pinned."""
+
+
+def on_host(X: Any, who: str) -> Any:
+    """X as an array of NumPy if it is one of another library's, by DLPack or the tensor's own way; else X unchanged.
+
+    An array in the memory of the processor is not copied. One on a device is copied if `mercer.use("cuda")` says that
+    the device computes, and refused otherwise.
+
+    Parameters
+    ----------
+    X : object
+    who : str
+        The caller, which messages name.
+
+    Raises
+    ------
+    InvalidInput
+        For an array on a device that is not in use, and for one whose numbers NumPy does not have.
+
+    Examples
+    --------
+    >>> on_host([1.0, 2.0], "SVC")
+    [1.0, 2.0]
+    """
+    if isinstance(X, np.ndarray | np.generic) or not (is_torch(X) or hasattr(X, "__dlpack_device__")):
+        return X
+    away = X.device.type != "cpu" if is_torch(X) else X.__dlpack_device__()[0] not in HOST
+    if away and not device_in_use():
+        given = f"an array on the device {getattr(X, 'device', 'of its library')}"
+        raise InvalidInput(
+            message(who, given, 'copy it to the host first, or let the device compute: mercer.use("cuda")')
+        )
+    try:
+        if is_torch(X):
+            X = X.detach().cpu().resolve_conj().resolve_neg()
+            return (X.float() if X.dtype.is_floating_point and X.dtype.itemsize < 4 else X).numpy()
+        return np.from_dlpack(X, device="cpu") if away else np.from_dlpack(X)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        if hasattr(X, "__array__") and not is_torch(X):
+            return np.asarray(X)  # of Arrow's texts and missing values, for one
+        given = f"a {type(X).__name__} that NumPy cannot read ({str(error).splitlines()[0]})"
+        raise InvalidInput(message(who, given, "give a dense array of numbers of up to 64 bits")) from error
 
 
 ARRAY_PROTOCOLS = ("__array__", "__array_interface__", "__dlpack__", "__dataframe__", "__arrow_c_stream__", "to_numpy")
@@ -238,6 +285,7 @@ def _from_anything(X: Any, who: str) -> NDArray[Any]:
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise InvalidInput(message(who, "has masked entries", "fill them in, X.filled(...), or leave those rows out"))
     require_table(X, who)
+    X = on_host(X, who)
     try:
         return np.asarray(X)
     except (ValueError, TypeError) as error:

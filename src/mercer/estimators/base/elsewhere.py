@@ -1,4 +1,4 @@
-"""Estimators for rows that are elsewhere: Dask's arrays and data frames."""
+"""Estimators for rows that are elsewhere: Dask's arrays and data frames, and tensors of other libraries."""
 
 from __future__ import annotations
 
@@ -11,15 +11,57 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer.points import on_host
 from mercer.shards import ShardedPoints, is_dask, lazily, local
 
-__all__ = ["Elsewhere"]
+__all__ = ["Elsewhere", "ForeignArrays"]
 
 METHODS = ("predict", "decision_function", "predict_proba", "transform", "score_samples", "reconstruction_error")
 """The methods whose outputs for Dask's data are arrays of Dask's."""
 
 
-class Elsewhere:
+READERS = (
+    *METHODS,
+    "fit",
+    "partial_fit",
+    "fit_transform",
+    "fit_predict",
+    "score",
+    "predict_log_proba",
+    "inverse_transform",
+)
+"""The methods that read arrays of other libraries; those that these call get NumPy's."""
+
+
+class ForeignArrays:
+    """An estimator that reads tensors of PyTorch, and what else has DLPack's protocol, as NumPy's arrays.
+
+    They are not copied if they are in the memory of the processor. Outputs are NumPy's arrays. So is what scikit-learn
+    sees, with `array_api_dispatch=True` too. The methods of a subclass, and those that it inherits from other classes,
+    are wrapped when the subclass is defined.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name in READERS:
+            owner = next((base for base in cls.__mro__ if name in vars(base)), ForeignArrays)
+            if isfunction(vars(owner).get(name)) and (owner is cls or not issubclass(owner, ForeignArrays)):
+                setattr(cls, name, _reading(vars(owner)[name]))
+
+
+def _reading(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method, which gets NumPy's arrays for those of other libraries."""
+
+    @wraps(method)
+    def reading(self: Any, *args: Any, **kwargs: Any) -> Any:
+        who = type(self).__name__
+        given = [on_host(one, who) for one in args]
+        return method(self, *given, **{name: on_host(one, who) for name, one in kwargs.items()})
+
+    return reading
+
+
+class Elsewhere(ForeignArrays):
     """An estimator that takes Dask's arrays and data frames, and gives arrays of Dask's for them.
 
     `fit` computes where the rows are if there is a client, and otherwise computes the rows first. What a method of

@@ -32,6 +32,7 @@ from mercer.points import (
     as_seed,
     count,
     human,
+    on_host,
     parse_memory,
     require_collection,
     require_table,
@@ -180,6 +181,7 @@ class KernelEstimator(Atomic, Elsewhere, NamedParameters):
             return self._of_dask(*data, **options)
         if isinstance(data[0], Points):
             return self._of_points(*data, **options)
+        data = tuple(on_host(one, type(self).__name__) for one in data)
         require_table(data[0], type(self).__name__)
         try:
             return validate_data(self, *data, accept_sparse="csr", dtype=FLOATS, order="C", **options)
@@ -195,7 +197,7 @@ class KernelEstimator(Atomic, Elsewhere, NamedParameters):
 
     def _of_points(self, points: Points, *targets: Any, reset: bool = True, **options: Any) -> Any:
         """The rows of points, which check themselves, and targets."""
-        points = points.within(self.memory if hasattr(self, "memory") else None)
+        points = points.within(self.memory if hasattr(self, "memory") else None).readable(type(self).__name__)
         rows = self._space().points(points, type(self).__name__, self._as_objects).rows
         validate_data(self, rows, reset=reset, skip_check_array=True)
         return self._with_targets(rows, targets[0], options) if targets else rows

@@ -15,6 +15,7 @@ from sklearn.utils import Tags, _safe_indexing, deprecated, get_tags, indexable
 
 from mercer.atomic import Atomic
 from mercer.errors import InvalidInput, message, warn
+from mercer.estimators.base.elsewhere import ForeignArrays
 from mercer.estimators.base.parameters import NamedParameters
 from mercer.estimators.search.ledger import Ledger, distinct
 from mercer.estimators.search.results import as_table, chosen_row
@@ -33,7 +34,7 @@ __all__ = ["KernelSearchCV"]
 WHO = "KernelSearchCV"
 
 
-class KernelSearchCV(Atomic, NamedParameters, GridSearchCV):
+class KernelSearchCV(Atomic, ForeignArrays, NamedParameters, GridSearchCV):
     """scikit-learn's `GridSearchCV` for kernels: the same candidates, folds, scores and winner, from shared work.
 
     If the estimator is `KernelRidge` or `KernelRidgeClassifier`, by itself or as the last step of a pipeline, and
