@@ -9,14 +9,15 @@ DEV_STAMP := $(VENV)/.installed-to-develop
 # Python sources are used in place; only these need a new build.
 BUILT_FROM := pyproject.toml $(wildcard CMakeLists.txt core/* core/*/* src/mercer/engine/opcodes.py)
 
-.PHONY: help demo test lint types docs site bench clean
+.PHONY: help demo test lint types docs site bench fuzz clean
 
 help:
 	@echo "make demo    fit a model on a table and compare with scikit-learn"
 	@echo "make test    run the whole test suite"
 	@echo "make lint    style, of the core too, and floors;  make types   mypy;  make docs   examples in the documentation"
 	@echo "make site    build the documentation site, with the gallery"
-	@echo "make bench   measure against the peers;  make clean   remove what was built"
+	@echo "make bench   measure against the peers;  make fuzz HOURS=1   look for bytes and numbers that break it"
+	@echo "make clean   remove what was built"
 
 demo: $(RUN_STAMP)
 	$(BIN)/mercer demo
@@ -42,6 +43,13 @@ site: $(DEV_STAMP)
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 	PYTHONPATH=src $(BIN)/python docs/check_site.py docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+# Hostile bytes for all readers, guided by coverage where atheris can be installed, and numbers against the oracle.
+HOURS ?= 1
+fuzz: $(DEV_STAMP)
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check atheris
+	$(BIN)/python tests/robustness/readers.py --seconds $$($(BIN)/python -c "print($(HOURS) * 3000)") --out fuzz
+	$(BIN)/python tests/robustness/fuzz.py --seconds $$($(BIN)/python -c "print($(HOURS) * 600)") --seed $$(date +%s)
 
 bench: $(DEV_STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 import warnings
 from collections import Counter
 from collections.abc import Callable
@@ -407,7 +408,12 @@ def run(first: int, cases: int, show: int = 40, tell: Callable[[str], Any] = str
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=10_000)
+    parser.add_argument("--seconds", type=float, help="instead of a number of cases")
     parser.add_argument("--seed", type=int, default=0, help="the first draw")
     given = parser.parse_args()
-    outcomes, _ = run(given.seed, given.cases, tell=lambda line: sys.stdout.write(line + "\n"))
+    until = time.monotonic() + given.seconds if given.seconds else 0.0
+    outcomes, seed = Counter[str](), given.seed
+    while time.monotonic() < until or (not until and not outcomes):
+        some, _ = run(seed, 200 if until else given.cases, tell=lambda line: sys.stdout.write(line + "\n"))
+        outcomes, seed = outcomes + some, seed + some.total()
     sys.stdout.write(f"{dict(outcomes)}\n")

@@ -13,7 +13,7 @@ import pytest
 
 pd = pytest.importorskip("pandas")
 
-from mercer.errors import InvalidInput  # noqa: E402
+from mercer.errors import InvalidInput, MemoryExceeded  # noqa: E402
 from mercer.tables import read_table  # noqa: E402
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -188,3 +188,38 @@ def test_without_the_extra_it_is_named(tmp_path, monkeypatch):
     (tmp_path / "a.xlsx").write_bytes(workbook(ROWS))
     with pytest.raises(InvalidInput, match=r'pip install "mercer\[excel\]", or export it as CSV'):
         read_table(tmp_path / "a.xlsx")
+
+
+def test_a_far_cell_is_refused(tmp_path):
+    """A table up to the last row and column would have 17 billion cells, for which the spreadsheet's reader aborts."""
+    pytest.importorskip("python_calamine")
+    with (
+        zipfile.ZipFile(io.BytesIO(workbook([["a", "b"], [1, 2]]))) as near,
+        zipfile.ZipFile(tmp_path / "far.xlsx", "w") as far,
+    ):
+        for one in near.namelist():
+            far.writestr(one, near.read(one).replace(b'r="B2"', b'r="XFD1048576"'))
+    with pytest.raises(InvalidInput, match="so far apart"):
+        read_table(tmp_path / "far.xlsx", memory="500MB")
+
+
+def test_archives_are_measured_before_they_are_unpacked(tmp_path):
+    np.savez_compressed(tmp_path / "a.npz", X=np.zeros((1000, 1000)))
+    assert (tmp_path / "a.npz").stat().st_size < 20_000
+    with pytest.raises(MemoryExceeded, match=r"unpacks to more than 2\.5 MB"):
+        read_table(tmp_path / "a.npz", memory="10MB")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "words"),
+    [
+        ("a.svmlight", b"0 4267296:1\n1 2:1\n", "more than the 200000 columns of a table"),
+        ("a.npy", saved(np.array(["a", "b"])).replace(b"a\0\0\0", b"a\xff\xff\xff"), "texts that are none"),
+        ("a.npy", saved(np.zeros(3)).replace(b"(3,)", b"(3*)"), "not a NumPy file, or is damaged"),
+        ("a.npy", saved(np.zeros(3)).replace(b"(3,), }" + b" " * 24, b"(3" + b"0" * 24 + b",), }"), "damaged"),
+    ],
+)
+def test_hostile_files_are_refused(tmp_path, name, data, words):
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(InvalidInput, match=words):
+        read_table(tmp_path / name)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import sys
+import zipfile
 import zlib
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -12,7 +14,7 @@ from typing import Any, BinaryIO, cast
 from mercer.errors import InvalidInput, MemoryExceeded, message
 from mercer.points import human, parse_memory
 
-__all__ = ["STANDARD_INPUT", "decoded", "read_bytes", "read_text", "shown_name"]
+__all__ = ["STANDARD_INPUT", "decoded", "read_bytes", "read_text", "require_room", "shown_name"]
 
 STANDARD_INPUT = Path("-")
 CHUNK = 1 << 20
@@ -144,11 +146,25 @@ def _bounded(stream: BinaryIO, name: str, budget: int, has: str) -> bytes:
     while part := stream.read(CHUNK):
         size += len(part)
         if size > most:
-            given = f"{has} more than {human(most)} of text, which is all that the memory budget of {human(budget)} "
-            given += f"has room for as a table (about {COPIES} times the text)"
-            raise MemoryExceeded(message(name, given, "give fewer rows or columns, or raise memory= (--memory)"))
+            raise _exceeded(name, budget, has)
         parts.append(part)
     return b"".join(parts)
+
+
+def require_room(data: bytes, name: str, memory: Any = None) -> None:
+    """Raise if the data are an archive that unpacks to more than the memory budget has room for."""
+    budget = parse_memory(memory)
+    with contextlib.suppress(zipfile.BadZipFile, ValueError, OSError, NotImplementedError):
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            unpacked = sum(one.file_size for one in archive.infolist())
+        if unpacked > budget // COPIES:
+            raise _exceeded(name, budget, "unpacks to")
+
+
+def _exceeded(name: str, budget: int, has: str) -> MemoryExceeded:
+    given = f"{has} more than {human(budget // COPIES)} of text, which is all that the memory budget of "
+    given += f"{human(budget)} has room for as a table (about {COPIES} times the text)"
+    return MemoryExceeded(message(name, given, "give fewer rows or columns, or raise memory= (--memory)"))
 
 
 def _latin(data: bytes, name: str) -> str:

@@ -15,7 +15,7 @@ from mercer.points import parse_memory, require
 from mercer.points.disk import ArrowSource, ParquetSource
 from mercer.tables.arrays import ARRAYS, parse_arrays
 from mercer.tables.delimited import looks_like_lines, parse_delimited
-from mercer.tables.raw import STANDARD_INPUT, decoded, read_bytes, shown_name
+from mercer.tables.raw import STANDARD_INPUT, decoded, read_bytes, require_room, shown_name
 from mercer.tables.sequences import looks_like_fasta, parse_fasta
 from mercer.tables.sheets import SHEETS, sheet_as_csv
 from mercer.tables.svmlight import looks_like_svmlight, parse_svmlight
@@ -158,9 +158,11 @@ def read_table(path: str | Path, *, memory: Any = None, texts: str | None = None
             return _standard_columnar(data, name)
         ending = ".npz" if ending == ".xlsx" and b".npy" in data[:200] else ending
     if ending in ARRAYS:
+        require_room(data, name, memory)
         return _checked(*parse_arrays(data, name), name, "array")
     if ending in SHEETS:
-        text, notes = sheet_as_csv(data, name)
+        require_room(data, name, memory)
+        text, notes = sheet_as_csv(data, name, parse_memory(memory))
         return _checked(*parse_delimited(text, name, ","), name, "delimited", notes)
     text, notes = decoded(data, name)
     if looks_like_fasta(text):
@@ -170,7 +172,7 @@ def read_table(path: str | Path, *, memory: Any = None, texts: str | None = None
     if ending == ".txt" and looks_like_lines(text):
         return _of_lines(text, name, notes, texts or "sequence")
     if looks_like_svmlight(text):
-        return _checked(*parse_svmlight(text, name), name, "svmlight", notes)
+        return _checked(*parse_svmlight(text, name, memory), name, "svmlight", notes)
     return _checked(*parse_delimited(text, name), name, "delimited", notes)
 
 

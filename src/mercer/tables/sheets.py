@@ -5,41 +5,77 @@ from __future__ import annotations
 import csv
 import datetime
 import io
+import os
+import pickle
+import subprocess
+import sys
+from importlib.util import find_spec
 from typing import Any
 
 from mercer.errors import InvalidInput, message
+from mercer.points import human
 
 __all__ = ["SHEETS", "as_csv", "sheet_as_csv"]
 
 SHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 
+_READ = """
+import io, pickle, sys
+try:
+    import resource
+    resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]),) * 2)
+except (ImportError, ValueError):
+    pass
+from python_calamine import CalamineError, CalamineWorkbook, PasswordError
+try:
+    book = CalamineWorkbook.from_filelike(io.BytesIO(sys.stdin.buffer.read()))
+    found = book.sheet_names, book.get_sheet_by_index(0).to_python() if book.sheet_names else []
+except PasswordError:
+    found = "has a password"
+except (CalamineError, ValueError, OSError) as error:
+    found = f"cannot be read as a spreadsheet ({str(error).rstrip('.')[:100]})"
+pickle.dump(found, sys.stdout.buffer)
+"""
+"""Read in a process of its own: a cell in the last row and column makes the library ask for 500 GB, and abort."""
+OWN = 1 << 29
+"""Bytes of address space that this process takes for itself."""
 
-def sheet_as_csv(data: bytes, name: str) -> tuple[str, tuple[str, ...]]:
-    """The text, and notes. It needs python-calamine.
+
+def sheet_as_csv(data: bytes, name: str, budget: int = 1 << 32) -> tuple[str, tuple[str, ...]]:
+    """The text, and notes; at most `budget` bytes are taken. It needs python-calamine.
 
     Raises
     ------
     InvalidInput
-        For a file that is not a spreadsheet, has a password or an empty first sheet, and without python-calamine.
+        For a file that is not a spreadsheet, has a password, an empty first sheet or cells too far apart, and without
+        python-calamine.
     """
-    try:
-        from python_calamine import CalamineError, CalamineWorkbook, PasswordError
-    except ImportError:
+    if sys.modules.get("python_calamine", True) is None or find_spec("python_calamine") is None:
         given = "spreadsheets need python-calamine, which is not installed"
-        raise InvalidInput(message(name, given, 'pip install "mercer[excel]", or export it as CSV')) from None
-    try:
-        book = CalamineWorkbook.from_filelike(io.BytesIO(data))
-        names = book.sheet_names
-        rows = book.get_sheet_by_index(0).to_python() if names else []
-    except PasswordError:
-        raise InvalidInput(message(name, "has a password", "save it without one")) from None
-    except (CalamineError, ValueError, OSError) as error:
-        given = f"cannot be read as a spreadsheet ({str(error).rstrip('.')[:100]})"
-        raise InvalidInput(message(name, given, "export it as CSV")) from None
+        raise InvalidInput(message(name, given, 'pip install "mercer[excel]", or export it as CSV'))
+    found = _read(data, budget)
+    if found is None:
+        given = f"is damaged, or its cells lie so far apart that a table of them exceeds {human(budget)}"
+        raise InvalidInput(message(name, given, "export it as CSV"))
+    if isinstance(found, str):
+        raise InvalidInput(message(name, found, "save it without one" if "password" in found else "export it as CSV"))
+    names, rows = found
     if not any(one != "" for row in rows for one in row):
         raise InvalidInput(message(name, "its first sheet is empty", "put the table first"))
     notes = (f"the first of {len(names)} sheets, {names[0]!r}",) if len(names) > 1 else ()
     return as_csv(rows), notes
+
+
+def _read(data: bytes, budget: int) -> Any:
+    """The names of the sheets and the rows of the first one, or what is wrong; None if the process did not survive."""
+    ran = subprocess.run(
+        [sys.executable, "-c", _READ, str(budget + OWN)],
+        input=data,
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    return pickle.loads(ran.stdout) if ran.returncode == 0 else None
 
 
 def as_csv(rows: list[list[Any]]) -> str:

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import InvalidInput, message
-from mercer.points import available_memory, require
+from mercer.points import parse_memory, require
 
 __all__ = ["looks_like_svmlight", "parse_svmlight"]
 
 _LINE = re.compile(r"\s*[-+]?[0-9.][^\s,;|:]*(\s+(qid|\d+):[^\s,;|]+)*\s*(#.*)?$")
+MOST_COLUMNS = 200_000
+"""A table of more columns takes minutes: one line of a few bytes can name the four-millionth feature."""
 _PAIR = re.compile(r"\s\d+:")
 
 
@@ -28,7 +30,7 @@ def looks_like_svmlight(text: str) -> bool:
     return bool(lines) and _LINE.match(lines[0]) is not None and any(_PAIR.search(line) for line in lines)
 
 
-def parse_svmlight(text: str, name: str) -> tuple[Any, tuple[str, ...]]:
+def parse_svmlight(text: str, name: str, memory: Any = None) -> tuple[Any, tuple[str, ...]]:
     """A data frame with the columns label, f1, f2, ..., and notes.
 
     >>> frame, notes = parse_svmlight("1 1:2\\n-1 2:0.5\\n", "a.svmlight")
@@ -45,8 +47,10 @@ def parse_svmlight(text: str, name: str) -> tuple[Any, tuple[str, ...]]:
         raise InvalidInput(message(name, given, "write each line as: target index:value index:value ...")) from error
     first = 0 if X[:, :1].nnz else 1
     n, d = X.shape
-    budget = max(available_memory() // 2, 1)
-    require(3 * n * d * 8, budget, f"{name} as a dense table of {n} x {d}", "keep fewer columns")
+    if d > MOST_COLUMNS:
+        do = "read it by sklearn.datasets.load_svmlight_file, whose sparse rows all estimators take"
+        raise InvalidInput(message(name, f"its {d} features are more than the {MOST_COLUMNS} columns of a table", do))
+    require(3 * n * d * 8, parse_memory(memory), f"{name} as a dense table of {n} x {d}", "keep fewer columns")
     frame = pd.DataFrame(X[:, first:].toarray(), columns=[f"f{index}" for index in range(first, d)])
     if np.isfinite(y).all() and (y % 1 == 0).all():
         y = y.astype(np.int64)
