@@ -69,7 +69,6 @@ __all__ = ["app", "run"]
 
 app = typer.Typer(
     name="mercer",
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

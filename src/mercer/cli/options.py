@@ -7,6 +7,8 @@ from typing import Annotated, Optional
 
 import typer
 
+from mercer.cli import completion
+
 __all__ = [
     "Alpha",
     "AnyCommand",
@@ -57,9 +59,8 @@ __all__ = [
     "Workers",
 ]
 
-METHODS = ("ridge", "svm", "logistic", "discriminant", "gp", "pca", "kmeans", "spectral", "oneclass")
 COMMANDS = ("fit", "tune", "compare", "predict", "transform", "evaluate", "inspect", "check", "demo", "lab")
-"""For the completion of shells, which must not import the methods or the schemas."""
+"""Commands that have a result."""
 
 Text = Optional[str]  # noqa: UP045  (typer reads the annotations)
 
@@ -72,10 +73,13 @@ TableFile = Annotated[
     ),
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that mercer fit or mercer tune saved.")]
-Target = Annotated[Text, typer.Option(metavar="COLUMN", help="Predict this column from the others.")]
+Target = Annotated[
+    Text, typer.Option(autocompletion=completion.target, metavar="COLUMN", help="Predict this column from the others.")
+]
 Task = Annotated[
     str,
     typer.Option(
+        autocompletion=completion.tasks,
         metavar="TASK",
         help="Take the target as numbers (regression) or as classes (classification). auto decides by its values.",
     ),
@@ -103,15 +107,24 @@ Seed = Annotated[int, typer.Option(metavar="N", help="Seed the choice of held-ou
 Columns = Annotated[
     Text,
     typer.Option(
+        autocompletion=completion.columns,
         metavar="COLUMNS",
         help="Predict from these columns only; separate their names by commas. "
         "By default from all but counters of rows and identifiers.",
     ),
 ]
-Drop = Annotated[Text, typer.Option(metavar="COLUMNS", help="Leave these columns out; separate their names by commas.")]
+Drop = Annotated[
+    Text,
+    typer.Option(
+        autocompletion=completion.columns,
+        metavar="COLUMNS",
+        help="Leave these columns out; separate their names by commas.",
+    ),
+]
 ReadText = Annotated[
     Text,
     typer.Option(
+        autocompletion=completion.columns,
         metavar="COLUMNS",
         help="Read these columns as text, by kernels on their substrings; separate their names by commas.",
     ),
@@ -152,11 +165,19 @@ Workers = Annotated[
 Debug = Annotated[bool, typer.Option("--debug", help="Show the Python traceback of an error.")]
 FitKernel = Annotated[
     Text,
-    typer.Option(metavar="KERNEL", help="Use this kernel, such as 'gaussian(gamma=0.1)'. By default one is chosen."),
+    typer.Option(
+        autocompletion=completion.kernels,
+        metavar="KERNEL",
+        help="Use this kernel, such as 'gaussian(gamma=0.1)'. By default one is chosen.",
+    ),
 ]
 TuneKernel = Annotated[
     Text,
-    typer.Option(metavar="KERNEL", help="Search around this kernel. By default around the best one of a shortlist."),
+    typer.Option(
+        autocompletion=completion.kernels,
+        metavar="KERNEL",
+        help="Search around this kernel. By default around the best one of a shortlist.",
+    ),
 ]
 PerColumn = Annotated[
     bool, typer.Option("--per-column", help="Learn a length-scale for each column. It needs a regression.")
@@ -220,19 +241,25 @@ Outliers = Annotated[
 ]
 OtherTarget = Annotated[
     Text,
-    typer.Option(metavar="COLUMN", help="Compare with this column. By default with the one named as at the fit."),
+    typer.Option(
+        autocompletion=completion.target,
+        metavar="COLUMN",
+        help="Compare with this column. By default with the one named as at the fit.",
+    ),
 ]
 AnyKernel = Annotated[
     str,
     typer.Argument(
-        metavar="KERNEL", help="A kernel, such as 'gaussian(gamma=0.1)', or a formula, such as 'exp(-sqdist**1.5)'."
+        autocompletion=completion.kernels,
+        metavar="KERNEL",
+        help="A kernel, such as 'gaussian(gamma=0.1)', or a formula, such as 'exp(-sqdist**1.5)'.",
     ),
 ]
 AnyCommand = Annotated[
     str,
     typer.Argument(
         metavar="COMMAND",
-        autocompletion=lambda: list(COMMANDS),
+        autocompletion=lambda incomplete: [one for one in COMMANDS if one.startswith(incomplete)],
         help="A command that has --json, such as fit.",
     ),
 ]
@@ -240,10 +267,16 @@ SomeTable = Annotated[
     Optional[Path],  # noqa: UP045
     typer.Argument(metavar="TABLE", help="A table whose rows the kernel is tried on."),
 ]
-LeftOut = Annotated[Text, typer.Option(metavar="COLUMN", help="Leave this column of the table out, as a fit does.")]
+LeftOut = Annotated[
+    Text,
+    typer.Option(
+        autocompletion=completion.target, metavar="COLUMN", help="Leave this column of the table out, as a fit does."
+    ),
+]
 ColumnsOrWidth = Annotated[
     Text,
     typer.Option(
+        autocompletion=completion.columns,
         metavar="COLUMNS",
         help="Look at these columns of the table, named with commas between them; "
         "without a table, at rows of this many columns. By default at rows of any length.",
@@ -270,7 +303,7 @@ MethodName = Annotated[
     str,
     typer.Option(
         metavar="METHOD",
-        autocompletion=lambda: list(METHODS),
+        autocompletion=completion.methods,
         help="Fit by ridge or svm (numbers or classes), gp (numbers), logistic or discriminant (classes); "
         "without a target by pca, kmeans, spectral or oneclass.",
     ),
@@ -278,6 +311,7 @@ MethodName = Annotated[
 Methods = Annotated[
     Text,
     typer.Option(
+        autocompletion=completion.several_methods,
         metavar="METHODS",
         help="Compare these methods; separate them by commas. By default all for the task but gp, which takes long.",
     ),
@@ -286,6 +320,7 @@ ManyKernels = Annotated[
     Optional[list[str]],  # noqa: UP045
     typer.Option(
         "--kernel",
+        autocompletion=completion.kernels,
         metavar="KERNEL",
         help="Compare each method with this kernel; give it again for more kernels. By default each fold chooses one.",
     ),
