@@ -40,14 +40,22 @@ COMMANDS = {
     "evaluate": "evaluate price.mercer TABLE",
     "evaluate, classes": "evaluate kind.mercer TABLE --json",
     "inspect": "inspect price.mercer",
+    "plot": "plot price.mercer TABLE --out NEW.png",
+    "plot, residuals": "plot price.mercer TABLE --kind residuals --out NEW.svg",
     "check": "check gaussian TABLE --target price",
     "schema": "schema fit",
     "lab": "lab TABLE --target price",
     "demo": "demo --threads 1",
 }
 """Each command, with the names of its table and of its output to be filled in."""
-NEEDED = {"fit, report": ["jinja2", "matplotlib"], "lab": ["bokeh"], "predict, parquet": ["pyarrow"],
-          "predict, a stream": ["pyarrow"]}  # fmt: skip
+NEEDED = {
+    "plot": ["matplotlib"],
+    "plot, residuals": ["matplotlib"],
+    "fit, report": ["jinja2", "matplotlib"],
+    "lab": ["bokeh"],
+    "predict, parquet": ["pyarrow"],
+    "predict, a stream": ["pyarrow"],
+}
 READERS = [name for name, text in COMMANDS.items() if "TABLE" in text]
 FITS = [name for name in READERS if COMMANDS[name].split()[0] in ("fit", "tune", "compare", "lab")]
 LEARNERS = [name for name in FITS if name not in ("pca", "kmeans")]

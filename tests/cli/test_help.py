@@ -13,7 +13,20 @@ typer = pytest.importorskip("typer")
 
 from mercer.cli import app as commands  # noqa: E402
 
-NAMES = ["fit", "tune", "compare", "predict", "transform", "evaluate", "inspect", "check", "demo", "schema", "lab"]
+NAMES = [
+    "fit",
+    "tune",
+    "compare",
+    "predict",
+    "transform",
+    "evaluate",
+    "inspect",
+    "plot",
+    "check",
+    "demo",
+    "schema",
+    "lab",
+]
 
 
 def options():

@@ -93,6 +93,7 @@ CASES = [
     "inspect pca",
     "inspect sequences",
     "inspect plain",
+    "plot price t.csv --out p.png",
     "check gaussian(gamma=1.0)",
     "check linear t.csv --columns a,b",
     "demo",

@@ -15,6 +15,7 @@ pytest.importorskip("typer")
 from mercer.cli import completion  # noqa: E402
 from mercer.cli.methods.supervised import METHODS  # noqa: E402
 from mercer.cli.methods.unsupervised import UNSUPERVISED  # noqa: E402
+from mercer.cli.output.plotting import KINDS  # noqa: E402
 from mercer.kernels.names import kernel_names  # noqa: E402
 
 SCRIPT = "import sys; sys.argv[0] = 'mercer'; from mercer.cli import main; main()"
@@ -78,6 +79,7 @@ def test_the_script_for_a_shell_is_shown(shell):
 
 def test_the_names_are_those_of_the_library():
     assert set(completion.METHODS) == {*METHODS, *UNSUPERVISED}
+    assert tuple(KINDS) == completion.PICTURES
     assert set(completion.SUPERVISED) == set(METHODS)
     others = {"constant", "formula", "monomialsum", "precomputed", "setkernel"}  # they need what no name gives
     aliases = {"laplacian", "poly", "rbf"}

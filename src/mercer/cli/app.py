@@ -41,6 +41,8 @@ from mercer.cli.options import (
     OtherTarget,
     Outliers,
     PerColumn,
+    PictureKind,
+    PictureOut,
     Proba,
     ReadText,
     Repeats,
@@ -96,7 +98,9 @@ def run(args: list[str]) -> int:
             return BAD_INPUT
         if not hasattr(error, "format_message"):
             raise
-        advice = "mercer --help shows the commands, mercer fit --help their options"
+        named = {one.callback.__name__ for one in app.registered_commands if one.callback is not None}
+        known = args[0] if args and args[0] in named else ""
+        advice = f"mercer {known} --help shows its options" if known else "mercer --help shows the commands"
         tell(f"mercer: {message('options', error.format_message().rstrip('.'), advice)}")
         return BAD_INPUT
 
@@ -365,6 +369,39 @@ def inspect(model: ModelFile, as_json: AsJson = False, debug: Debug = False) -> 
     lines.append(regularisation(fitted.estimator))
     show.section(model.name, filter(None, lines))
     show.show_model(fitted)
+
+
+@app.command()
+@guarded
+def plot(
+    model: ModelFile,
+    table: TableFile,
+    out: PictureOut,
+    kind: PictureKind = "auto",
+    target: OtherTarget = None,
+    memory: Memory = None,
+    as_json: AsJson = False,
+    threads: Threads = None,
+    config: Config = None,
+    debug: Debug = False,
+) -> None:
+    """Draw a model and the rows of a table.
+
+    The picture suits the model: the surface over two columns, the posterior along one, scores on components, residuals
+    of numbers, or the confusion of classes.
+    """
+    from mercer.cli import predicting
+    from mercer.cli.output import plotting, results, show
+
+    plotting.check_picture_place(out, [model, table])
+    fitted = predicting.loaded(model, memory)
+    with _working(threads):
+        rows = predicting.rows_for(fitted, table, memory)
+        found = plotting.plot(fitted, rows, kind, target, out)
+    with show.sections(silent=as_json, saves=True):
+        show.section("Picture", [f"{found.kind} of {found.rows} rows, written to {out}", *found.notes])
+        if as_json:
+            show.printed(results.as_json(results.of_picture(model, rows.path, found, out)))
 
 
 @app.command()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import typer
 
-__all__ = ["KERNELS", "METHODS", "columns", "kernels", "methods", "several_methods", "target", "tasks"]
+__all__ = ["KERNELS", "METHODS", "columns", "kernels", "methods", "pictures", "several_methods", "target", "tasks"]
 
 METHODS = ("ridge", "svm", "logistic", "discriminant", "gp", "pca", "kmeans", "spectral", "oneclass")
 SUPERVISED = METHODS[:5]
@@ -18,6 +18,7 @@ KERNELS = (
     "hamming", "intersection", "laplace", "linear", "matern", "mismatch", "periodic", "polynomial", "rationalquadratic",
     "sigmoid", "spectrum", "subsequence", "tanimoto",
 )  # fmt: skip
+PICTURES = ("surface", "posterior", "scores", "residuals", "confusion")
 COLUMNAR = {".parquet", ".arrow", ".feather"}
 LONGEST = 1 << 20
 
@@ -43,6 +44,11 @@ def kernels(incomplete: str) -> list[str]:
     ['cosine']
     """
     return [name for name in KERNELS if name.startswith(incomplete)]
+
+
+def pictures(incomplete: str) -> list[str]:
+    """The kinds of pictures."""
+    return [name for name in ("auto", *PICTURES) if name.startswith(incomplete)]
 
 
 def tasks(incomplete: str) -> list[str]:

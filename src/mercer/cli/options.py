@@ -39,6 +39,8 @@ __all__ = [
     "OtherTarget",
     "Outliers",
     "PerColumn",
+    "PictureKind",
+    "PictureOut",
     "Proba",
     "ReadText",
     "Repeats",
@@ -59,7 +61,7 @@ __all__ = [
     "Workers",
 ]
 
-COMMANDS = ("fit", "tune", "compare", "predict", "transform", "evaluate", "inspect", "check", "demo", "lab")
+COMMANDS = ("fit", "tune", "compare", "predict", "transform", "evaluate", "inspect", "plot", "check", "demo", "lab")
 """Commands that have a result."""
 
 Text = Optional[str]  # noqa: UP045  (typer reads the annotations)
@@ -261,6 +263,19 @@ AnyCommand = Annotated[
         metavar="COMMAND",
         autocompletion=lambda incomplete: [one for one in COMMANDS if one.startswith(incomplete)],
         help="A command that has --json, such as fit.",
+    ),
+]
+PictureOut = Annotated[
+    Path,
+    typer.Option("--out", metavar="FILE", help="Write the picture to this file, which ends in .png, .svg or .pdf."),
+]
+PictureKind = Annotated[
+    str,
+    typer.Option(
+        metavar="KIND",
+        autocompletion=completion.pictures,
+        help="Draw the surface over two columns, the posterior along one, scores on components, residuals or "
+        "the confusion of classes. auto takes what suits the model.",
     ),
 ]
 SomeTable = Annotated[

@@ -22,6 +22,7 @@ from mercer.tables.targets import Task
 
 __all__ = [
     "Evaluation",
+    "comparable",
     "evaluated",
     "loaded",
     "made",
@@ -151,7 +152,7 @@ def require_target(model: TableModel, name: str) -> None:
 def evaluated(model: TableModel, rows: Table, column: Any) -> Evaluation:
     """Score a model on the rows of a table with the target in `column`."""
     task: Task = "classification" if model.task == "classification" else "regression"
-    y, found = _comparable(rows.path, column, model.predict(rows), task)
+    y, found = comparable(rows.path, column, model.predict(rows), task)
     if task == "regression":
         return Evaluation(len(y), score(y, found, task), guess(y, y, task), [], None)
     classes = [str(one) for one in model.classes_]
@@ -163,7 +164,7 @@ def evaluated(model: TableModel, rows: Table, column: Any) -> Evaluation:
     return Evaluation(len(y), score(y, found, task, decision), guess(y, y, task), unknown, Confusion.of(y, found))
 
 
-def _comparable(name: str, column: Any, predicted: NDArray[Any], task: Task) -> tuple[NDArray[Any], NDArray[Any]]:
+def comparable(name: str, column: Any, predicted: NDArray[Any], task: Task) -> tuple[NDArray[Any], NDArray[Any]]:
     """The target and the predictions in one type: classes as text, or numbers."""
     if task == "classification":
         return as_text(column)[0].astype(str), np.array([str(one) for one in predicted])

@@ -17,7 +17,17 @@ from mercer.io import TableModel
 from mercer.kernels import Kernel
 from mercer.validity import KernelReport
 
-__all__ = ["as_json", "of_check", "of_data", "of_evaluation", "of_fit", "of_inspection", "of_outputs", "of_tuning"]
+__all__ = [
+    "as_json",
+    "of_check",
+    "of_data",
+    "of_evaluation",
+    "of_fit",
+    "of_inspection",
+    "of_outputs",
+    "of_picture",
+    "of_tuning",
+]
 
 
 def as_json(found: Any) -> str:
@@ -103,6 +113,12 @@ def of_inspection(path: Any, model: Any) -> dict[str, Any]:
         "notes": table.notes if table else [],
         "report": str(getattr(estimator, "report_", "not fitted")).splitlines(),
     }
+
+
+def of_picture(model: Any, table: str, found: Any, out: Any) -> dict[str, Any]:
+    """The result of ``mercer plot``."""
+    told = {"command": "plot", "model": str(model), "table": table, "kind": found.kind, "rows": found.rows}
+    return {**told, "notes": found.notes, "out": str(out)}
 
 
 def of_check(report: KernelReport) -> dict[str, Any]:

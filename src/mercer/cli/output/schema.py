@@ -220,6 +220,18 @@ class InspectResult(TypedDict):
     report: Annotated[Lines, "of the fit"]
 
 
+class PlotResult(TypedDict):
+    """The result of ``mercer plot``."""
+
+    command: Literal["plot"]
+    model: Annotated[str, "the file"]
+    table: str
+    kind: Literal["surface", "posterior", "scores", "residuals", "confusion"]
+    rows: Annotated[int, "of the table"]
+    notes: Annotated[list[str], "what the picture leaves out"]
+    out: Annotated[str, "the file of the picture"]
+
+
 class CheckedValue(TypedDict):
     """A value of `--vary`."""
 
@@ -272,6 +284,7 @@ RESULTS: dict[str, type] = {
     "transform": TransformResult,
     "evaluate": EvaluateResult,
     "inspect": InspectResult,
+    "plot": PlotResult,
     "check": CheckResult,
     "demo": DemoResult,
     "lab": LabResult,

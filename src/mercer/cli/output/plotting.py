@@ -1,0 +1,181 @@
+"""The picture of ``mercer plot``: what suits a model and a table, or the kind that is asked for."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.cli import predicting
+from mercer.cli.places import given_paths
+from mercer.errors import InvalidInput, message
+from mercer.io import Table, TableModel
+from mercer.io.outputs import check_output, write_whole
+from mercer.tables.targets import Task
+
+__all__ = ["KINDS", "Drawn", "check_picture_place", "plot"]
+
+STARTS = {".png": (b"\x89PNG",), ".pdf": (b"%PDF",), ".svg": (b"<?xml", b"<svg")}
+"""How files begin, by the endings of pictures."""
+DOTS = 150
+"""Dots an inch."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Which picture was written, of how many rows, and what it leaves out."""
+
+    kind: str
+    rows: int
+    notes: list[str]
+
+
+def check_picture_place(out: Path, inputs: list[Path | None]) -> None:
+    """Raise InvalidInput if a picture must not be written here, or matplotlib is not installed."""
+    try:
+        import matplotlib as mpl
+    except ImportError:
+        given, do = "matplotlib is not installed", 'pip install "mercer[plots]"'
+        raise InvalidInput(message("plot", given, do)) from None
+    mpl.use("Agg")
+    starts = STARTS.get(out.suffix.lower())
+    if starts is None:
+        raise InvalidInput(message("--out", f"{out.name} is not a picture by its name", f"end it in {_or(STARTS)}"))
+    check_output("--out", out, given_paths(inputs), "a picture", lambda path: path.read_bytes()[:8].startswith(starts))
+
+
+def plot(model: TableModel, rows: Table, kind: str, target: str | None, out: Path) -> Drawn:
+    """Draw, and write the picture, whole or not at all."""
+    if kind != "auto" and kind not in KINDS:
+        raise InvalidInput(message("--kind", f"{kind!r}", f"choose auto, {_or(KINDS)}"))
+    chosen = _suits(model, rows, target) if kind == "auto" else kind
+    display = KINDS[chosen](model, rows, target)
+    display.figure_.suptitle(f"{model.target}: {chosen}" if model.task in ("regression", "classification") else chosen)
+    buffer = io.BytesIO()
+    display.figure_.savefig(buffer, format=out.suffix.lower()[1:], dpi=DOTS, bbox_inches="tight")
+    write_whole(out, buffer.getvalue(), "--out")
+    return Drawn(chosen, len(rows.frame), [str(one) for one in getattr(display, "notes_", []) if one])
+
+
+def _or(names: Any) -> str:
+    *others, last = names
+    return f"{', '.join(others)} or {last}"
+
+
+def _suits(model: TableModel, rows: Table, target: str | None) -> str:
+    """The kind of picture that suits the model."""
+    if model.task == "components":
+        return "scores"
+    features = _features(model)
+    if len(features) == 2:
+        return "surface"
+    if model.task not in ("regression", "classification"):
+        return "scores"
+    if len(features) == 1 and model.task == "regression":
+        return "posterior"
+    return "confusion" if model.task == "classification" else "residuals"
+
+
+def _features(model: TableModel) -> list[str]:
+    """The columns of numbers that the model reads; none if it reads texts or sequences too."""
+    encoder: Any = model.encoder
+    return [] if getattr(encoder, "text_columns_", ["sequence"]) else list(encoder.feature_names_out_)
+
+
+def _matrix(model: TableModel, rows: Table, kind: str, least: int) -> NDArray[Any]:
+    """The rows as the model's columns of numbers."""
+    found = _features(model)
+    if len(found) < least:
+        what = f"{len(found)} column{'s' * (len(found) != 1)} of numbers" if found else "texts or sequences"
+        raise InvalidInput(message("--kind", f"{kind} of a model of {what}", "choose another kind, or auto"))
+    encoder: Any = model.encoder
+    return np.asarray(encoder.transform(rows.frame))
+
+
+def _labels(model: TableModel, rows: Table, target: str | None) -> Any:
+    """The values of the target, or of the column that is named, to colour the rows; None if there are none."""
+    name = target or model.target
+    if target is None and name not in rows.columns:
+        return None
+    if name not in rows.columns:
+        rows.split(name)  # refuses it, with the nearest name
+    values = rows.frame[name]
+    return values.to_numpy() if values.dtype.kind in "iufb" and values.notna().all() else values.astype(str).to_numpy()
+
+
+def _surface(model: TableModel, rows: Table, target: str | None) -> Any:
+    from mercer.plots import DecisionSurfaceDisplay
+
+    X, estimator = _matrix(model, rows, "surface", 2), model.estimator
+    display = DecisionSurfaceDisplay.from_estimator(estimator, X, _labels(model, rows, target))
+    first, second = _features(model)[:2]
+    display.ax_.set(xlabel=f"{first}, as encoded", ylabel=f"{second}, as encoded")
+    return display
+
+
+def _posterior(model: TableModel, rows: Table, target: str | None) -> Any:
+    from mercer.plots import PosteriorDisplay
+
+    if model.task != "regression":
+        raise InvalidInput(message("--kind", f"posterior of a model of {model.task}", "choose another kind, or auto"))
+    X = _matrix(model, rows, "posterior", 1)
+    y = _labels(model, rows, target)
+    y = None if y is None or y.dtype.kind not in "iufb" else y
+    display = PosteriorDisplay.from_estimator(model.estimator, X, y)
+    display.ax_.set(xlabel=f"{_features(model)[0]}, as encoded", ylabel=model.target)
+    return display
+
+
+def _scores(model: TableModel, rows: Table, target: str | None) -> Any:
+    from mercer.plots import ScoresDisplay
+
+    labels = _labels(model, rows, target)
+    if hasattr(model.estimator, "transform"):
+        values, names = model.transform(rows), predicting.outputs(model, "the model", "transform")
+        labels = model.predict(rows) if labels is None and model.task == "clusters" else labels
+    elif hasattr(model.estimator, "decision_function"):
+        found = model.decision_function(rows)
+        values, names = found.reshape(len(found), -1), ["score"]
+    else:
+        raise InvalidInput(message("--kind", "scores of a model that has none", "choose another kind, or auto"))
+    display = ScoresDisplay.from_predictions(values[:, :2], labels)
+    shown = names[: min(2, values.shape[1])]
+    display.ax_.set(**dict(zip(("xlabel", "ylabel"), shown if len(shown) == 2 else ["row", *shown], strict=True)))
+    return display
+
+
+def _compared(model: TableModel, rows: Table, target: str | None, kind: str, task: Task) -> tuple[Any, Any]:
+    """The target and the predictions, for a picture of a task."""
+    if model.task != task:
+        raise InvalidInput(message("--kind", f"{kind} of a model of {model.task}", "choose another kind, or auto"))
+    rest, column = rows.split(target or model.target)
+    return predicting.comparable(rows.path, column, model.predict(rest), task)
+
+
+def _residuals(model: TableModel, rows: Table, target: str | None) -> Any:
+    from sklearn.metrics import PredictionErrorDisplay
+
+    y, found = _compared(model, rows, target, "residuals", "regression")
+    return PredictionErrorDisplay.from_predictions(y, found, kind="residual_vs_predicted", random_state=0)
+
+
+def _confusion(model: TableModel, rows: Table, target: str | None) -> Any:
+    from sklearn.metrics import ConfusionMatrixDisplay
+
+    y, found = _compared(model, rows, target, "confusion", "classification")
+    return ConfusionMatrixDisplay.from_predictions(y, found, colorbar=False, cmap="Blues", xticks_rotation="vertical")
+
+
+KINDS: dict[str, Callable[[TableModel, Table, str | None], Any]] = {
+    "surface": _surface,
+    "posterior": _posterior,
+    "scores": _scores,
+    "residuals": _residuals,
+    "confusion": _confusion,
+}
+"""The kinds of pictures."""

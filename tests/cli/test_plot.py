@@ -1,0 +1,97 @@
+"""``mercer plot``: the picture that suits each model, and those that are asked for."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+import numpy as np
+import pytest
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("rich")
+pytest.importorskip("safetensors")
+pytest.importorskip("matplotlib")
+testing = pytest.importorskip("typer.testing")
+
+from mercer.cli import app as commands  # noqa: E402
+
+
+def run(folder, text, status=0):
+    with contextlib.chdir(folder):
+        done = testing.CliRunner().invoke(commands.app, text.split())
+    assert done.exit_code == status, done.output
+    return done
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("plot")
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(80, 3))
+    frame = pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "c": x[:, 2], "price": 10 * x[:, 0] + rng.normal(size=80)})
+    frame["kind"] = np.where(frame["price"] > 0, "pos", "neg")
+    frame.to_csv(folder / "t.csv", index=False)
+    (folder / "s.fasta").write_text("".join(f">{i % 2}\n{'acgt' * (4 + i % 2)}{'acgt'[i % 4]}\n" for i in range(40)))
+    for columns in ("a", "a,b", "a,b,c"):
+        for target in ("price", "kind"):
+            given = f"--target {target} --columns {columns} --kernel gaussian(gamma=0.5) --alpha 0.1"
+            run(folder, f"fit t.csv {given} --out {target}{len(columns) // 2 + 1}")
+        for method in ("pca", "kmeans", "oneclass", "spectral"):
+            number = {"pca": "--components 3", "oneclass": ""}.get(method, "--clusters 2")
+            run(
+                folder,
+                f"fit t.csv --columns {columns} --method {method} {number} --out {method}{len(columns) // 2 + 1}",
+            )
+    run(folder, "fit t.csv --target kind --columns a,b,c --method discriminant --kernel linear --out discriminant3")
+    run(folder, "fit s.fasta --kernel spectrum(k=3) --alpha 1 --out sequences")
+    return folder
+
+
+SUITS = {
+    "price1": "posterior", "price2": "surface", "price3": "residuals",
+    "kind1": "confusion", "kind2": "surface", "kind3": "confusion", "discriminant3": "confusion",
+    "pca1": "scores", "pca2": "scores", "pca3": "scores", "spectral3": "scores",
+    "kmeans1": "scores", "kmeans2": "surface", "kmeans3": "scores", "oneclass1": "scores", "oneclass2": "surface",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("model", SUITS)
+def test_the_picture_suits_the_model(folder, model):
+    found = json.loads(run(folder, f"plot {model} t.csv --out p.png --json").stdout)
+    assert found["kind"] == SUITS[model]
+    assert (folder / "p.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_other_pictures_and_files(folder):
+    asked = ["discriminant3 t.csv --kind scores", "price2 t.csv --kind residuals", "kind2 t.csv --kind confusion",
+             "price3 t.csv --kind surface --target kind", "sequences s.fasta", "pca2 t.csv --target kind"]  # fmt: skip
+    for one, ending, start in zip(asked, ["png", "svg", "pdf"] * 2, [b"\x89PNG", b"<?xml", b"%PDF"] * 2, strict=True):
+        done = run(folder, f"plot {one} --out q.{ending}")
+        assert "written to" in done.stdout
+        assert (folder / f"q.{ending}").read_bytes().startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("price2 t.csv --out p.png --kind pie", "'pie'; choose auto, surface"),
+        ("price2 t.csv --out p.jpg", "end it in .png, .pdf or .svg"),
+        ("price2 t.csv --out t.csv", "end it in .png"),
+        ("price2 t.csv --out other.png", "is not a picture"),
+        ("price2 t.csv --out p.png --kind confusion", "confusion of a model of regression"),
+        ("price1 t.csv --out p.png --kind surface", "a model of 1 column of numbers"),
+        ("sequences s.fasta --out p.png --kind surface", "a model of texts or sequences"),
+        ("pca2 t.csv --out p.png --target prize", "did you mean 'price'"),
+        ("price3 s.fasta --out p.png", "s.fasta"),
+        ("price2 t.csv", "mercer plot --help"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said(folder, text, words, capsys):
+    (folder / "other.png").write_text("mine")
+    with contextlib.chdir(folder):
+        assert commands.run(["plot", *text.split()]) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == 1
+    assert (folder / "other.png").read_text() == "mine"
