@@ -78,7 +78,7 @@ def test_a_regression_has_no_calibration_and_shows_a_table(folder):
     assert "R² (95% interval)" in done.stdout
     assert "calibration" not in done.stdout
     assert "ridge, linear" in done.stdout
-    assert "3 folds, 1 times, on 200 rows" in done.stdout
+    assert "3 folds, drawn once, on 200 rows" in done.stdout
 
 
 def test_the_interval_is_the_corrected_one_of_the_paired_test():

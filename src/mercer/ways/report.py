@@ -195,7 +195,8 @@ class Report:
             return f"{self.residual:.1e}, measured on a random block"
         if math.isnan(self.tolerance):
             return self.status if math.isnan(self.residual) else f"{self.residual:.1e}, {self.status}"
-        return f"{self.residual:.1e} after {self.steps} steps (tolerance {self.tolerance:.0e}): {self.status}"
+        steps = f"{self.steps} step{'s' * (self.steps != 1)}"
+        return f"{self.residual:.1e} after {steps} (tolerance {self.tolerance:.0e}): {self.status}"
 
     def __str__(self) -> str:
         return "\n".join([self.estimator, *(f"  {label:<11}{text}" for label, text in self.lines())])

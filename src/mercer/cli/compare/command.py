@@ -70,7 +70,8 @@ def _show(board: Leaderboard, compared: int, there: int) -> None:
     header = ["", f"{board.metric} ({LEVEL:.0%} interval)", "behind", "fit s", "predict s"]
     header += ["calibration error"] if with_calibration else []
     lines = show.table_lines(header, [_cells(row, with_calibration) for row in board.rows])
-    how = f"nested cross-validation: {board.folds} folds, {board.repeats} times, on {compared} "
+    often = {1: "once", 2: "twice"}.get(board.repeats, f"{board.repeats} times")
+    how = f"nested cross-validation: {board.folds} folds, drawn {often}, on {compared} "
     how += "rows" if compared == there else f"of {there} rows"
     show.section("Leaderboard", [how, *lines, *_kernels(board)])
     show.section("Recommendation", [board.advice])
