@@ -92,7 +92,7 @@ def test_ctrl_c_writes_the_last_state_and_says_how_to_go_on(path, whole):
     (note,) = error.__notes__
     assert str(path) in note
     assert "step 8 of RefinedConjugateGradients" in note
-    assert "run the same lines again" in note
+    assert "run the same again to go on from there" in note
     assert resumed(path) == (whole[0], whole[1] - 8)
 
 

@@ -16,6 +16,7 @@ from mercer.cli.options import (
     AnyCommand,
     AnyKernel,
     AsJson,
+    Checkpoint,
     Clusters,
     Columns,
     ColumnsOrWidth,
@@ -153,6 +154,7 @@ def fit(
     threads: Threads = None,
     dask: DaskScheduler = None,
     workers: Workers = None,
+    checkpoint: Checkpoint = None,
     config: Config = None,
     save_config: SaveConfig = None,
     debug: Debug = False,
@@ -166,11 +168,12 @@ def fit(
     from mercer.cli import unsupervised
 
     given.numbers = {"--components": components, "--clusters": clusters, "--outliers": outliers}
-    if unsupervised.is_unsupervised(method):
-        _fit_without_target(given)
-    else:
-        unsupervised.refuse_numbers(given.numbers, method)
-        _fit_for_a_target(given)
+    with _kept(checkpoint, [table, out, report]):
+        if unsupervised.is_unsupervised(method):
+            _fit_without_target(given)
+        else:
+            unsupervised.refuse_numbers(given.numbers, method)
+            _fit_for_a_target(given)
 
 
 @app.command()
@@ -192,6 +195,7 @@ def tune(
     memory: Memory = None,
     as_json: AsJson = False,
     threads: Threads = None,
+    checkpoint: Checkpoint = None,
     config: Config = None,
     save_config: SaveConfig = None,
     debug: Debug = False,
@@ -207,7 +211,7 @@ def tune(
     tuning.refuse_contradictions(per_column, halving, resume)
     _check_search(table, out, resume, memory)
     keep = _keeper(context, save_config, [table, out, resume])
-    with show.sections(silent=as_json, saves=bool(out or save_config)):
+    with _kept(checkpoint, [table, out, resume]), show.sections(silent=as_json, saves=bool(out or save_config)):
         with _working(threads):
             rows = io.read_table(table, memory=memory)
             data = fitting.prepare(rows, target, task, seed, columns=columns, drop=drop, text=text)
@@ -587,6 +591,20 @@ def _keeper(context: typer.Context, path: Path | None, others: list[Path | None]
         show.section("Settings", [f"saved as {path}; the same again: mercer {context.info_name} --config {path}"])
 
     return keep
+
+
+@contextmanager
+def _kept(checkpoint: Path | None, others: list[Path | None]) -> Iterator[None]:
+    """Keep the states of the fits within in a file, if one is named, until all is done."""
+    if checkpoint is None:
+        yield
+        return
+    from mercer import io
+    from mercer.cli import places
+
+    places.check_checkpoint_place(checkpoint, others)
+    with io.checkpoint(checkpoint):
+        yield
 
 
 @contextmanager

@@ -50,7 +50,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             if _full(error):
                 discard_output()
             status, text = _line(error)
-            tell(f"mercer: {text}")
+            tell(" ".join([f"mercer: {text}", *getattr(error, "__notes__", [])]))
             raise typer.Exit(status) from None
 
     return wrapper
@@ -107,8 +107,9 @@ def told_warnings() -> Iterator[None]:
     """Print each warning of mercer once, as one line; warnings of other libraries are not shown."""
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("ignore")
-        from mercer.errors import ConvergenceWarning, IndefiniteKernelWarning
+        from mercer.errors import CheckpointWarning, ConvergenceWarning, IndefiniteKernelWarning
 
+        warnings.simplefilter("always", CheckpointWarning)
         warnings.simplefilter("always", ConvergenceWarning)
         warnings.simplefilter("always", IndefiniteKernelWarning)
         try:

@@ -14,6 +14,7 @@ __all__ = [
     "AnyCommand",
     "AnyKernel",
     "AsJson",
+    "Checkpoint",
     "Clusters",
     "Columns",
     "ColumnsOrWidth",
@@ -187,6 +188,10 @@ PerColumn = Annotated[
 Halving = Annotated[
     Optional[int],  # noqa: UP045
     typer.Option(metavar="N", help="Keep the best 1/N of the candidates in each round, on more rows.", min=2),
+]
+Checkpoint = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option(metavar="FILE", help="Keep the state of long fits in this file, to go on after a kill."),
 ]
 Resume = Annotated[
     Optional[Path],  # noqa: UP045

@@ -9,7 +9,7 @@ from mercer.errors import InvalidInput, message
 from mercer.io.models import is_model_file
 from mercer.io.outputs import check_output
 
-__all__ = ["check_model_place", "check_report_place", "check_scores_place", "given_paths"]
+__all__ = ["check_checkpoint_place", "check_model_place", "check_report_place", "check_scores_place", "given_paths"]
 
 
 def check_model_place(out: Path | None, inputs: Iterable[Path | None]) -> None:
@@ -34,6 +34,11 @@ def check_scores_place(resume: Path | None, others: Iterable[Path | None]) -> No
     """Raise InvalidInput if the scores of a search must not be kept here. The search itself checks an existing file."""
     if resume is not None:
         check_output("--resume", resume, given_paths(others), "a file of scores", lambda _: True)
+
+
+def check_checkpoint_place(checkpoint: Path, others: Iterable[Path | None]) -> None:
+    """Raise InvalidInput if a checkpoint must not be kept here. It checks an existing file itself."""
+    check_output("--checkpoint", checkpoint, given_paths(others), "a checkpoint", lambda _: True)
 
 
 def given_paths(paths: Iterable[Path | None]) -> list[Path]:

@@ -322,7 +322,7 @@ class _Checkpoint:
         if reason is not None and self.written is None:
             error.add_note(f"{WHO}: {self.path} could not be written ({reason}); the run starts anew.")
         elif self.written is not None:
-            error.add_note(f"{WHO}: {self.path} has {self.written}; run the same lines again to go on from there.")
+            error.add_note(f"{WHO}: {self.path} has {self.written}; run the same again to go on from there.")
 
     def completed(self) -> None:
         """Delete the file, unless it was refused and a search took that for a candidate that failed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from threadpoolctl import threadpool_info
 from mercer.engine.backend import engine
 from mercer.errors import InvalidInput, message
 from mercer.points import Points, fingerprint
+from mercer.shards.reading import is_dask
 from mercer.version import __version__
 
 __all__ = ["differences", "environment", "identity"]
@@ -26,8 +28,6 @@ def environment() -> dict[str, str]:
     """
     chosen = engine()
     own = chosen.capabilities
-    blas = [one for one in threadpool_info() if one["user_api"] == "blas"]
-    told = {f"{one['internal_api']} {one['version']} {one.get('architecture')}" for one in blas}
     return {
         "mercer": __version__,
         "NumPy": np.__version__,
@@ -35,8 +35,15 @@ def environment() -> dict[str, str]:
         "machine": platform.machine(),
         "engine": ("compiled, " if own.compiled else "not compiled, ") + own.instruction_set,
         "threads": str(chosen.threads()),
-        "BLAS": ", ".join(sorted(told)),
+        "BLAS": _blas(),
     }
+
+
+@lru_cache(maxsize=1)
+def _blas() -> str:
+    """The BLAS libraries of this process. The search for them takes longer than a small fit."""
+    blas = [one for one in threadpool_info() if one["user_api"] == "blas"]
+    return ", ".join(sorted({f"{one['internal_api']} {one['version']} {one.get('architecture')}" for one in blas}))
 
 
 def identity(model: Any, method: str, given: Mapping[str, Any]) -> dict[str, str]:
@@ -66,11 +73,24 @@ def _brief(value: Any, digest: str) -> str:
 def _print(name: str, key: str, value: Any) -> str:
     if isinstance(value, Points):
         return value.fingerprint()
+    if is_dask(value):
+        return _by_blocks(value)
     try:
         return fingerprint(value)
     except InvalidInput as error:
         given = f"the fit of {name} within it has a {key} ({type(value).__name__}) that cannot be compared"
         raise InvalidInput(message("checkpoint", given, "give what can be pickled, or fit without one")) from error
+
+
+def _by_blocks(table: Any) -> str:
+    """The fingerprint of Dask's array or data frame by those of its blocks, which the workers compute.
+
+    Other blocks of the same rows have another one; they may also give other bits.
+    """
+    import dask
+
+    blocks = np.ravel(table.to_delayed()).tolist()
+    return fingerprint(*dask.compute(*(dask.delayed(fingerprint, pure=False)(block) for block in blocks)))
 
 
 def differences(before: Mapping[str, str], now: Mapping[str, str]) -> str:
