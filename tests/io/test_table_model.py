@@ -83,3 +83,47 @@ def test_classes_are_compared_by_their_names(frame):
     assert model.decision_function(frame).shape == (80,)
     assert model.classes_.tolist() == [0, 1]
     assert explain(model, frame[:2]).prediction.shape == (2,)
+
+
+# ---- within scikit-learn's inspections -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_inspections_of_a_saved_model(tmp_path, task):
+    """Frames with numbers, categories and missing values go in, as on the command line."""
+    pytest.importorskip("matplotlib")
+    from sklearn.base import is_classifier, is_regressor
+    from sklearn.inspection import PartialDependenceDisplay, partial_dependence, permutation_importance
+
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=60), "noise": rng.normal(size=60), "k": rng.choice(["a", "b", "c"], 60)})
+    y = 2 * frame["x"] + (frame["k"] == "a")
+    frame.loc[::9, "noise"] = np.nan
+    regression = task == "regression"
+    estimator = KernelRidge("gaussian", 0.1) if regression else KernelRidgeClassifier("gaussian", 0.1)
+    save(TableModel(TableEncoder(), estimator, "y").fit(frame, y if regression else y > 0.5), tmp_path / "m")
+    model = load(tmp_path / "m")
+    assert (is_regressor(model), is_classifier(model)) == (regression, not regression)
+
+    found = permutation_importance(model, frame, y if regression else y > 0.5, n_repeats=3, random_state=0)
+    assert found.importances_mean[0] == max(found.importances_mean) > 0.1
+    of_k = partial_dependence(model, frame, ["k"], categorical_features=["k"], kind="average")
+    if regression:
+        means = [model.predict(frame.assign(k=value)).mean() for value in of_k["grid_values"][0]]
+        np.testing.assert_allclose(of_k["average"][0], means, rtol=1e-9)
+    display = PartialDependenceDisplay.from_estimator(
+        model, frame, ["x", "k", ("x", "noise")], categorical_features=["k"], grid_resolution=4
+    )
+    assert display.axes_.size >= 3
+    assert PartialDependenceDisplay.from_estimator(model, frame, ["x"], kind="both", grid_resolution=4).lines_.size > 60
+
+
+def test_tags_are_those_of_the_estimator():
+    from sklearn.base import is_clusterer, is_outlier_detector
+
+    from mercer import KernelKMeans, KernelPCA, OneClassSVM
+
+    assert is_clusterer(TableModel(estimator=KernelKMeans(2)))
+    assert is_outlier_detector(TableModel(estimator=OneClassSVM()))
+    assert TableModel(estimator=KernelPCA()).__sklearn_tags__().estimator_type is None
+    assert TableModel().__sklearn_tags__().input_tags.string

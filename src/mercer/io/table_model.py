@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier, is_clusterer, is_outlier_detector
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -110,6 +111,15 @@ class TableModel(Atomic, BaseEstimator):
         if is_outlier_detector(self.estimator):
             return "outliers"
         return "regression" if hasattr(self.estimator, "predict") else "components"
+
+    def __sklearn_tags__(self) -> Tags:
+        """scikit-learn's tags: the kind of the estimator, and the rows of a data frame."""
+        tags, inner = super().__sklearn_tags__(), get_tags(KernelRidge() if self.estimator is None else self.estimator)
+        for name in ("estimator_type", "target_tags", "classifier_tags", "regressor_tags"):
+            setattr(tags, name, getattr(inner, name))
+        tags.input_tags.two_d_array, tags.input_tags.string, tags.input_tags.categorical = False, True, True
+        tags.input_tags.allow_nan = True
+        return tags
 
     @available_if(_has("transform"))
     def transform(self, frame: Any) -> NDArray[np.float64]:
