@@ -27,9 +27,7 @@ FOLDERS = sorted({file.parent for file in FILES})
 
 LONGEST_FUNCTION, MOST_IN_A_FOLDER = 40, 16
 # "path:function" -> why it is longer than the rest.
-LONGER_FOR_A_REASON: dict[str, str] = {
-    "cli/app.py:tune": "half of it are its options",
-}
+LONGER_FOR_A_REASON: dict[str, str] = {}
 
 MACHINE = {
     "a path of one machine": r"(?<![\w.:/])/(?:home|Users|root|work|workspace|builds)/\w",

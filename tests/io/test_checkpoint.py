@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer import SVC, KernelLMS, KernelPCA, KernelRidge
+from mercer import SVC, KernelLMS, KernelPCA, KernelRidge, KernelSearchCV
 from mercer.errors import Cancelled, CheckpointWarning, InvalidInput
 from mercer.events import SolverStep, observe
 from mercer.io import checkpoint_file, checkpoints, identity
@@ -206,6 +206,12 @@ def test_a_search_that_takes_a_refusal_for_a_failed_candidate_deletes_nothing(pa
     with pytest.raises(InvalidInput, match="alpha was"), pytest.warns(), mercer.checkpoint(path):
         run([0.2, 0.1, 1.0])
     assert path.exists()
+
+
+def test_a_search_keeps_its_scores_or_its_states(path, tmp_path):
+    search = KernelSearchCV(ridge(), {"alpha": [0.1, 1.0]}, cv=2, resume=tmp_path / "scores.json")
+    with pytest.raises(InvalidInput, match="within a checkpoint"), mercer.checkpoint(path):
+        search.fit(X, y)
 
 
 def test_what_is_no_checkpoint_is_refused_and_left_alone(path, tmp_path):

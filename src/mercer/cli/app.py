@@ -209,8 +209,7 @@ def tune(
     from mercer.cli.output import results, show
 
     tuning.refuse_contradictions(per_column, halving, resume)
-    _check_search(table, out, resume, memory)
-    keep = _keeper(context, save_config, [table, out, resume])
+    keep = _checked_search(context, table, out, resume, memory, save_config)
     with _kept(checkpoint, [table, out, resume]), show.sections(silent=as_json, saves=bool(out or save_config)):
         with _working(threads):
             rows = io.read_table(table, memory=memory)
@@ -567,13 +566,22 @@ def _written_outputs(
         typer.echo(frame.to_csv(index=False), nl=False)
 
 
-def _check_search(table: Path, out: Path | None, resume: Path | None, memory: str | None) -> None:
+def _checked_search(
+    context: typer.Context,
+    table: Path,
+    out: Path | None,
+    resume: Path | None,
+    memory: str | None,
+    kept: Path | None,
+) -> Callable[[dict[str, Any]], None]:
+    """`_keeper` of a search, after its other places and its memory are checked."""
     from mercer import points
     from mercer.cli import places
 
     places.check_model_place(out, [table])
     places.check_scores_place(resume, [table, out])
     points.parse_memory(memory)
+    return _keeper(context, kept, [table, out, resume])
 
 
 def _keeper(context: typer.Context, path: Path | None, others: list[Path | None]) -> Callable[[dict[str, Any]], None]:

@@ -22,6 +22,7 @@ from mercer.estimators.search.results import as_table, chosen_row
 from mercer.estimators.search.shared import SharedRidge, shared_ridge, why_not_shared
 from mercer.events import StageDone, TilesDone, emit
 from mercer.former_names import present_fields
+from mercer.keeping import keeper
 from mercer.kernels import Kernel
 from mercer.kernels.parameters.comparable import comparable
 from mercer.points import count, fingerprint
@@ -184,6 +185,9 @@ class KernelSearchCV(Atomic, ForeignArrays, NamedParameters, GridSearchCV):
         return self
 
     def _check_parameters(self) -> None:
+        if self.resume is not None and keeper() is not None:
+            do = "leave the one or the other out: a search that skips fits is another run"
+            raise InvalidInput(message(WHO, f"resume={str(self.resume)!r} within a checkpoint", do))
         if self.halving is not None and (isinstance(self.halving, bool) or self.halving < 2):
             raise InvalidInput(message(WHO, f"halving={self.halving!r}", "give None, or a number from 2 on"))
         self.multimetric_ = isinstance(self.scoring, list | tuple | set | dict)
