@@ -114,7 +114,7 @@ class DiskPoints(VectorPoints):
         total, size = 0, 0.0
         if self.source.count is not None:
             require_space(self.source.count * self._row_bytes, self.source.name, self.folder)
-        handle = temporary(self.folder)
+        handle = temporary(self.source.name, self.folder)
         try:
             for chunk in chunks:
                 total, size = total + len(chunk), max(size, _size(chunk))

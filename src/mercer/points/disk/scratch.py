@@ -16,9 +16,12 @@ from mercer.points.budget import human
 __all__ = ["no_space", "require_space", "scratch", "temporary"]
 
 
-def temporary(folder: str | None) -> BinaryIO:
-    """An empty file in the folder, by default the system's."""
-    return tempfile.TemporaryFile(prefix="mercer-", dir=folder, buffering=0)  # type: ignore[return-value]
+def temporary(name: str, folder: str | None) -> BinaryIO:
+    """An empty file for the rows of that name in the folder, by default the system's."""
+    try:
+        return tempfile.TemporaryFile(prefix="mercer-", dir=folder, buffering=0)  # type: ignore[return-value]
+    except OSError as error:
+        raise no_space(f"no file can be made there ({error.strerror})", name, folder) from error
 
 
 def scratch(shape: tuple[int, ...], dtype: DTypeLike, name: str, folder: str | None) -> NDArray[Any]:
@@ -29,7 +32,7 @@ def scratch(shape: tuple[int, ...], dtype: DTypeLike, name: str, folder: str | N
     """
     size = max(int(np.prod(shape)) * np.dtype(dtype).itemsize, 1)
     require_space(size, name, folder)
-    with temporary(folder) as file:
+    with temporary(name, folder) as file:
         try:
             if hasattr(os, "posix_fallocate"):  # else a full disk would end the process when the array is written
                 os.posix_fallocate(file.fileno(), 0, size)
