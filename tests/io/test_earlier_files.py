@@ -90,7 +90,7 @@ def test_reports_in_pickled_models(version, name):
     reports = [model.report_ for model in read(version, name)["models"].values() if hasattr(model, "report_")]
     for report in reports:
         assert report.kernel in str(report)
-        assert report.continued() == report
+        assert repr(report.continued()) == repr(report)  # some have NaN, which is not equal to itself
 
 
 def test_a_model_of_a_removed_strategy_predicts_and_names_its_successor(tmp_path):

@@ -138,7 +138,7 @@ class KernelOperator(TiledOperator):
             x = kernel.space.of(X)
             z = None if Z is None else kernel.space.others(x, Z, "KernelOperator", kernel.as_objects)
             state = {name: value for name, value in state.items() if name not in ("X", "Z")} | {"x": x, "z": z}
-        self.__dict__.update(state)
+        super().__setstate__(state)
 
     # ---- the operator's contract ------------------------------------------------------------------------------------
 

@@ -89,6 +89,11 @@ class Operator(GroupSums, LinearOperator):  # type: ignore[misc]
         if symmetric and shape[0] != shape[1]:
             raise self._invalid(f"symmetric=True with shape {shape}", "give a square shape")
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore a pickle, whichever version of SciPy wrote it: those from 1.18 on also keep an array library."""
+        LinearOperator.__init__(self, state["dtype"], state["shape"])
+        self.__dict__.update({name: value for name, value in state.items() if name != "_xp"})
+
     # ---- methods that a subclass must have or may override -----------------------------------------------------------
 
     @abstractmethod
