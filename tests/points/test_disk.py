@@ -346,7 +346,7 @@ def test_a_disk_that_is_full_while_rows_are_packed(folder, monkeypatch):
             closed.append(True)
 
     closed = []
-    monkeypatch.setattr(disk_points, "temporary", lambda place: Full())
+    monkeypatch.setattr(disk_points, "temporary", lambda *_: Full())
     with pytest.raises(InvalidInput, match=r"cannot be packed in .* writing failed \(No space left on device\); name"):
         DiskPoints(ChunkSource(lambda: iter([X])), SMALL, folder).validate("test")
     assert closed == [True]
