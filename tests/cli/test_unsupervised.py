@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler  # noqa: E402
 from sklearn.svm import OneClassSVM as TheirOneClass  # noqa: E402
 
 from mercer.cli import app as commands  # noqa: E402
-from mercer.cli import options  # noqa: E402
+from mercer.cli import completion  # noqa: E402
 from mercer.cli.methods.supervised import METHODS  # noqa: E402
 from mercer.cli.methods.unsupervised import UNSUPERVISED  # noqa: E402
 from mercer.io import load  # noqa: E402
@@ -165,4 +165,4 @@ def test_scores_are_written_in_each_format_and_replaced(folder, tmp_path, ending
 
 
 def test_the_names_for_shells_are_those_of_the_methods():
-    assert (*METHODS, *UNSUPERVISED) == options.METHODS
+    assert (*METHODS, *UNSUPERVISED) == completion.METHODS

@@ -10,7 +10,7 @@ pytest.importorskip("pandas")
 import readers
 
 
-@pytest.mark.parametrize("count", [120, pytest.param(20_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("count", [60, pytest.param(20_000, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("name", readers.TARGETS)
 def test_bytes_are_read_or_refused(name, count):
     found = {readers.wrong(name, data): data for data in readers.cases(name, count)}
