@@ -24,7 +24,7 @@ def site(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("link", ["#top", "api/one.html", "api/one.html#mercer.SVC", "data:,x", "https://semver.org/a"])
+@pytest.mark.parametrize("link", ["#top", "api/one.html", "api/one.html#mercer.SVC", "data:,x", "https://docs.dask.org"])
 def test_right_links_pass(check, site, link):
     (site / "index.html").write_text(f'<p id="top"><a href="{link}">to</a></p>')
     assert list(check.wrong_links(site)) == []
@@ -38,9 +38,9 @@ def test_right_links_pass(check, site, link):
         ('<a href="#bottom">', "not an anchor"),
         ('<a href="api/one.html#mercer.NuSVC">', "not an anchor"),
         ('<svg><a xlink:href="api/one.html#none">', "not an anchor"),
-        ('<a href="http://semver.org/">', "https"),
-        ('<script src="https://cdn.example.org/x.js">', "known hosts"),
-        ('<a href="https://semver.org/a b">', "https"),
+        ('<a href="http://docs.dask.org">', "known addresses"),
+        ('<script src="https://cdn.example.org/x.js">', "known addresses"),
+        ('<a href="https://docs.dask.org/stabel">', "known addresses"),
     ],
 )
 def test_wrong_links_are_found(check, site, markup, why):
