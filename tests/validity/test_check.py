@@ -15,8 +15,9 @@ from mercer.errors import IndefiniteKernelWarning, InvalidInput, NotAKernel
 from mercer.gram import KernelOperator
 from mercer.kernels import Function, Gaussian, Kernel, Linear, Mismatch, Precomputed, Sigmoid, Spectrum, as_kernel
 from mercer.operators import Dense
-from mercer.validity import Domain, brief, spectrum_of
+from mercer.validity import Domain, check, spectrum_of
 from mercer.validity.brief import brief_check
+from mercer.validity.check import _search as search
 from mercer.validity.check import check_vectors
 from mercer.validity.witnesses.points import adversarial, large
 
@@ -183,17 +184,24 @@ def test_nothing_is_remembered_of_a_kernel_whose_formula_reads_what_changes():
         assert brief_check(KernelOperator(Reader(), [[1.0, 0.0], [0.0, 2.0]])).verdict == verdict
 
 
-def test_a_brief_check_is_made_once_for_a_formula_and_a_width(monkeypatch):
-    checked = []
-    monkeypatch.setattr(
-        brief, "check_vectors", lambda *args, **kw: checked.append(args[1]) or check_vectors(*args, **kw)
-    )
+def test_a_fit_and_a_check_search_once_for_a_formula_and_a_width(monkeypatch):
+    searched = []
+    monkeypatch.setattr(check, "_search", lambda found, *rest: searched.append(rest[0].d) or search(found, *rest))
     kernel, X = Sigmoid(gamma=0.5, coef0=-1.0), np.eye(3)
     reports = [brief_check(KernelOperator(kernel, X[:, :d])) for d in (2, 3, 2)]
-    assert reports[0] is reports[2]
-    assert [domain.d for domain in checked] == [2, 3]
+    assert str(reports[0]) == str(reports[2]) == str(check_kernel(kernel, n_features=2))
+    assert searched == [2, 3]
+    check_kernel(kernel, n_features=2, random_state=1)  # other points
+    check_kernel(kernel, X)  # rows are searched too
+    assert searched == [2, 3, 2, 3]
     assert "-2" in repr(brief_check(KernelOperator(kernel.set_params(coef0=-2.0), X)))  # whose hash is that of -1.0
-    assert len(checked) == 3
+    assert len(searched) == 5
+
+
+def test_a_search_that_ended_at_its_limit_is_made_anew_with_a_higher_one(monkeypatch):
+    kernel = as_kernel("exp(-0.77 * sqdist**1.5)")
+    few, many, again = (check_vectors(kernel, Domain(d=2), None, work=work) for work in (1e4, 1e9, 1e4))
+    assert (few.verdict, many.verdict, again.verdict) == ("supported", "refuted", "supported")
 
 
 def test_matrices():

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from mercer.gram import KernelOperator
-from mercer.gram.compiler import canonical_form
-from mercer.kernels import Kernel
 from mercer.kernels.base import trace_or_none
-from mercer.kernels.symbolic.expression import Expression
 from mercer.points import vectors_of
-from mercer.validity.arithmetic.ranges import Domain
 from mercer.validity.check import check_values, check_vectors
 from mercer.validity.report import KernelReport
 from mercer.validity.rows import domain_of, of_histograms
@@ -27,9 +21,6 @@ MOST_ROWS, MOST_OBJECTS = 200, 40
 
 SINGLE = float(np.finfo(np.float32).eps)
 """Assumed rounding of values of unknown origin, so that a fit does not warn about rounding in float32."""
-
-MOST_COLUMNS = 8
-"""Points are drawn in at most so many columns. Zeros in the other columns change no pairing."""
 
 MOST_GAPS = 5
 """Most rows without a finite value for which a reason is searched."""
@@ -51,7 +42,7 @@ def brief_check(K: KernelOperator, seed: int = 0) -> KernelReport:
     e = trace_or_none(kernel, exact=True) if kernel.space.vectors else None
     if e is not None:
         domain = domain_of(kernel, None, e, int(K.X.shape[1]), of_histograms(e, K.X) or None)
-        return _of_formula(kernel, e, domain)
+        return check_vectors(kernel, domain, None, work=MOST_WORK)
     most = MOST_OBJECTS if kernel.space.objects else MOST_ROWS
     index = np.sort(np.random.default_rng(seed).permutation(n)[:most])
     if kernel.space.numbered:
@@ -62,24 +53,6 @@ def brief_check(K: KernelOperator, seed: int = 0) -> KernelReport:
     matrix = np.asarray(kernel.block(some.rows, some.rows))
     named = [tuple(map(float, row)) for row in vectors_of(some).dense()] if kernel.space.vectors else some.rows
     return check_values(kernel, matrix, named, f"{len(index)} of {n} training points", SINGLE)
-
-
-def _of_formula(kernel: Kernel, e: Expression, domain: Domain) -> KernelReport:
-    """The report of a formula, cached because searches fit the same kernel many times."""
-    try:
-        kept = _reports(canonical_form(e), str(type(kernel)), repr(kernel), kernel.properties, domain)
-    except TypeError:  # a view that cannot be hashed
-        kept = {}
-    if "report" not in kept:
-        # A proof holds for all columns; points are drawn in a few of them.
-        kept["report"] = check_vectors(kernel, domain, None, most_columns=MOST_COLUMNS, work=MOST_WORK)
-    return kept["report"]
-
-
-@lru_cache(maxsize=256)
-def _reports(*key: Any) -> dict[str, KernelReport]:
-    """The cache entry for a report. The key holds all that the report depends on; the kernel itself can change."""
-    return {}
 
 
 def gap_on(K: KernelOperator) -> tuple[int, Gap] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from mercer.errors import InvalidInput, MercerError, NotAKernel, message
 from mercer.gram import KernelOperator
+from mercer.gram.compiler import canonical_form
 from mercer.kernels import Kernel, TableKernel, as_kernel
 from mercer.kernels.base import trace_or_none
 from mercer.kernels.parameters.resolution import blank
@@ -126,16 +128,38 @@ def check_kernel(
     return check_vectors(kernel, domain, rows, seed)
 
 
-def check_vectors(
-    kernel: Kernel, domain: Domain, rows: Any, seed: int = 0, most_columns: int = MOST_COLUMNS, work: float = MOST_WORK
-) -> KernelReport:
-    """A report on a kernel of rows of numbers. Points are drawn in at most `most_columns` columns, up to `work`."""
-    found = Search(Subject(kernel, trace_or_none(kernel, exact=True), domain=domain, budget=Budget(work)))
+def check_vectors(kernel: Kernel, domain: Domain, rows: Any, seed: int = 0, work: float = MOST_WORK) -> KernelReport:
+    """A report on a kernel of rows of numbers, with a search of at most `work` operations.
+
+    Without rows it is kept, because a fit and `check_kernel` ask the same, and searches fit the same kernel many times.
+    """
+    e = trace_or_none(kernel, exact=True)
+    try:
+        kept = {} if rows is not None or e is None else _reports(canonical_form(e), _identity(kernel), domain, seed)
+    except TypeError:  # a view that cannot be hashed
+        kept = {}
+    for most, (report, spent) in kept.items():
+        if most == work or (most < work and not spent):
+            return _with(report, kernel=kernel)
+    found = Search(Subject(kernel, e, domain=domain, budget=Budget(work)))
     proof = prove(kernel, domain)
     spectrum, notes = (None, []) if rows is None else _on_rows(kernel, rows, found, seed)
     scale = 1.0 if rows is None else spread(_dense(rows[:1000]))
-    _search(found, domain, scale, proof.psd is not None, seed, most_columns)
-    return _report(kernel, str(domain), proof, found, spectrum, notes)
+    _search(found, domain, scale, proof.psd is not None, seed)
+    report = _report(kernel, str(domain), proof, found, spectrum, notes)
+    kept[work] = report, found.subject.budget.spent
+    return report
+
+
+@lru_cache(maxsize=256)
+def _reports(*key: Any) -> dict[float, tuple[KernelReport, bool]]:
+    """Reports by their limit of work, which was reached or not. The key holds all that they depend on otherwise."""
+    return {}
+
+
+def _identity(kernel: Kernel) -> tuple[Any, ...]:
+    """What tells kernels of the same formula apart; the kernel itself can change."""
+    return str(type(kernel)), repr(kernel), kernel.properties
 
 
 def _varied(kernel: Kernel, X: Any, vary: Mapping[str, Sequence[Any]], options: dict[str, Any]) -> KernelReport:
@@ -180,10 +204,10 @@ def _dense(rows: Any) -> Any:
     return np.ascontiguousarray(vectors_of(rows).dense(), np.float64)
 
 
-def _search(found: Search, domain: Domain, scale: float, proved: bool, seed: int, most: int = MOST_COLUMNS) -> None:
+def _search(found: Search, domain: Domain, scale: float, proved: bool, seed: int) -> None:
     """Search adversarial points, and more of them if neither a proof nor a negative eigenvalue was found."""
     kernel = found.subject.kernel
-    most = most if found.subject.expression is not None else domain.d or most
+    most = MOST_COLUMNS if found.subject.expression is not None else domain.d or MOST_COLUMNS
     widths = widths_to_draw(kernel, domain.d, DIMENSIONS, most)
     for d in widths:
         sets = adversarial(d, seed, domain, scales=(1.0,) if proved else (1.0, 0.3, 3.0, 0.1, 10.0, 0.6))
