@@ -49,9 +49,9 @@ print(f"largest difference of the two descents over 300 steps: {largest:.1e}")
 grid = np.linspace(-1, 1, 200)
 _, ax = plt.subplots(layout="constrained")
 ax.plot(x, y, ".", color="0.3", label="data")
-for steps in (1, 10, 50, 300):
+for steps, line in {1: ":", 10: "-.", 50: "--", 300: "-"}.items():
     cubic = np.polynomial.Polynomial(path[steps])
-    ax.plot(grid, cubic(grid), label=f"after {steps} steps")
+    ax.plot(grid, cubic(grid), line, label=f"after {steps} step{'s' * (steps > 1)}")
 ax.set(xlabel="x", ylabel="y")
 ax.legend()
 

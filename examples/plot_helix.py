@@ -28,7 +28,7 @@ X = np.column_stack([np.cos(t), np.sin(t), t])
 figure = plt.figure(layout="constrained")
 space = figure.add_subplot(projection="3d")
 space.scatter(*X.T, c=t, s=12, cmap="cividis")
-space.set(xlabel="cos t", ylabel="sin t", zlabel="t")
+space.set(xlabel="cos t", ylabel="sin t", zlabel="t", xticks=[-1, 0, 1], yticks=[-1, 0, 1])
 space.set_box_aspect(None, zoom=0.85)
 
 # %%

@@ -27,5 +27,5 @@ for ax, (name, found) in zip(axes, labels.items(), strict=True):
         rows = X[found == cluster]
         ax.scatter(*rows.T, s=12, marker="os"[cluster])
     agreement = adjusted_rand_score(y, found)
-    ax.set(title=f"{name}\nadjusted Rand index {agreement:.2f}", aspect="equal")
-    print(f"{name}: adjusted Rand index {agreement:.3f}")
+    ax.set(title=f"{name}\nadjusted Rand index {agreement:z.2f}", aspect="equal")
+    print(f"{name}: adjusted Rand index {agreement:z.3f}")

@@ -21,6 +21,7 @@ X, y = make_moons(200, noise=0.15, random_state=0)
 model = KernelPerceptron("gaussian(gamma=2.0)", max_iter=200, tol=None, keep_history=True).fit(X, y)
 moons = film(model, X, y)
 print(f"{len(moons)} frames; {len(moons.html()) / 1e3:.0f} kB as a page, which moons.save('moons.html') writes")
+moons  # a notebook, and this page, shows the film itself
 
 # %%
 # The last frame

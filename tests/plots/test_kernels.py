@@ -33,6 +33,11 @@ def test_scores_are_those_of_the_model_by_class():
     assert len({str(points.get_facecolor()) for points in display.points_}) == 3
 
 
+def test_the_scores_of_a_discriminant_analysis_are_called_so():
+    display = ScoresDisplay.from_estimator(mercer.KernelDiscriminantAnalysis().fit(X, y), X, y)
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("discriminant 1", "discriminant 2")
+
+
 def test_three_components_need_three_dimensions():
     scores = np.random.default_rng(0).normal(size=(20, 3))
     display = ScoresDisplay.from_predictions(scores)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
@@ -165,7 +166,7 @@ def chosen(components: Sequence[int] | None, found: int, who: str, most: int = M
 
 
 def title(estimator: Any, place: int) -> str:
-    """The number of a component, from 1 as the chapters count, and its share of the variance where that is known."""
+    """The number of a component or discriminant, from 1, and its share of the variance where that is known."""
     shares = getattr(estimator, "explained_variance_ratio_", None)
     share = "" if shares is None else f": {100 * shares[place]:.2g} %"
-    return f"component {place + 1}{share}"
+    return f"{'discriminant' if is_classifier(estimator) else 'component'} {place + 1}{share}"

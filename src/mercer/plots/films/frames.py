@@ -15,6 +15,9 @@ from mercer.plots.films.page import page
 
 __all__ = ["Film"]
 
+FRAME = "width: 100%; max-width: 680px; height: 690px; border: 0"
+"""Of the film on another page, which may be narrow."""
+
 
 @dataclass(frozen=True, eq=False)
 class Film:
@@ -130,4 +133,4 @@ class Film:
 
     def _repr_html_(self) -> str:
         inside = html.escape(self.html(), quote=True)
-        return f'<iframe srcdoc="{inside}" title="{html.escape(self.title)}" width="680" height="690"></iframe>'
+        return f'<iframe srcdoc="{inside}" title="{html.escape(self.title)}" style="{FRAME}"></iframe>'
