@@ -128,6 +128,9 @@ CASES = {
         None, lambda _, X, y: plots.WitnessDisplay.from_kernel("maximum(0, 1 - sqdist)", X[:50]), thins=False
     ),
     "VariancesDisplay": Case(pca, lambda model, X, y: plots.VariancesDisplay.from_estimator(model), thins=False),
+    "VariancesDisplay, of kernels": Case(
+        None, lambda _, X, y: plots.VariancesDisplay.from_kernels(["linear", "polynomial(degree=2)"], X)
+    ),
 }
 
 
@@ -201,6 +204,9 @@ def test_learning_curves_of_few_and_many_rows(monkeypatch):
             draw(svc(), X[rows], y[rows])
     with pytest.raises(InvalidInput, match="not numbers, as R² of one row; give more rows"):
         draw(mercer.KernelRidge(), X[:3], X[:3, 0], cv=3)
+    with warnings.catch_warnings(), pytest.raises(InvalidInput, match="R² of one row"):
+        warnings.simplefilter("ignore")  # of scikit-learn, for each fold
+        draw(mercer.KernelRidge(), X[:3], X[:3, 0], cv=2)
     rows = np.random.default_rng(0).integers(300, size=MILLION)
     monkeypatch.setattr("mercer.plots.learning.MOST_ROWS", 200)
     many = shown(draw(svc(), X[rows], y[rows], sizes=[1.0], cv=2))

@@ -114,7 +114,7 @@ class LearningCurveDisplay(Display):
         except ValueError as error:
             given = f"fits of {type(estimator).__name__} on parts of {n:,} rows, which failed ({error})"
             raise InvalidInput(message(cls.__name__, given, "give more rows, larger sizes= or fewer folds")) from error
-        if not np.any(np.isfinite(found[2])):
+        if not np.isfinite(found[2]).all(axis=1).any():  # no mean to draw
             given = f"folds of {n:,} rows whose held-out scores are not numbers, as R² of one row"
             raise InvalidInput(message(cls.__name__, given, "give more rows, fewer folds or another scoring="))
         return cls(*found[:4], notes=(drawn_of(len(drawn), n),)).plot(ax)

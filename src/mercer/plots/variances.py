@@ -10,12 +10,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
 from mercer.estimators import KernelPCA
-from mercer.plots.drawing.display import Display
+from mercer.plots.drawing.display import Display, drawn_of, places_drawn
 from mercer.plots.drawing.style import INK, colour
+from mercer.points import count, take
 
 __all__ = ["VariancesDisplay"]
 
-MOST_BARS = 20
+MOST_BARS, MOST_ROWS = 20, 20_000
+"""Components that are drawn; rows to which `from_kernels` fits each kernel."""
 
 
 class VariancesDisplay(Display):
@@ -67,11 +69,7 @@ class VariancesDisplay(Display):
             For an estimator without variances.
         sklearn.exceptions.NotFittedError
         """
-        models = estimator if isinstance(estimator, Mapping) else {_name(estimator): estimator}
-        ratios = {name: _ratios(model, cls.__name__) for name, model in models.items()}
-        longest = max(map(len, ratios.values()))
-        notes = [f"the first {MOST_BARS} of up to {longest} components"] if longest > MOST_BARS else []
-        return cls({name: one[:MOST_BARS] for name, one in ratios.items()}, notes=notes).plot(ax)
+        return cls._of(estimator if isinstance(estimator, Mapping) else {_name(estimator): estimator}).plot(ax)
 
     @classmethod
     def from_kernels(
@@ -84,13 +82,26 @@ class VariancesDisplay(Display):
         kernels : sequence of kernels, or dict of str to kernel
             Kernels, names, or formulas as text.
         X : array-like of shape (n, d), or objects that the kernels take
+            Of more than 20 000 rows as many are used.
         n_components : int
             At most; a kernel whose features have fewer dimensions has fewer.
         ax : array of Axes, optional
             One for each kernel.
         """
         named = kernels if isinstance(kernels, Mapping) else {_text(kernel): kernel for kernel in kernels}
-        return cls.from_estimator({name: KernelPCA(n_components, k).fit(X) for name, k in named.items()}, ax=ax)
+        n = count(X)
+        drawn = places_drawn(n, MOST_ROWS)
+        rows = take(X, drawn) if len(drawn) < n else X
+        models = {name: KernelPCA(n_components, k).fit(rows) for name, k in named.items()}
+        return cls._of(models, drawn_of(len(drawn), n)).plot(ax)
+
+    @classmethod
+    def _of(cls, models: Mapping[str, Any], said: str = "") -> Self:
+        """The shares of fitted models, of the first components."""
+        ratios = {name: _ratios(model, cls.__name__) for name, model in models.items()}
+        longest = max(map(len, ratios.values()))
+        cut = f"the first {MOST_BARS} of up to {longest} components" if longest > MOST_BARS else ""
+        return cls({name: one[:MOST_BARS] for name, one in ratios.items()}, notes=(cut, said))
 
     def plot(self, ax: Any = None) -> Self:
         """Draw, in an array of axes, one for each kernel, or in new ones."""
