@@ -34,6 +34,8 @@ return arguments[1] ? found.slice(0, 1).map((one) => arguments[1].map((name) => 
 """
 
 
+TITLE = "return Bokeh.documents[0].roots().find((one) => one.name == 'surface').title.text"
+
 BARS = """
 const [variances] = Bokeh.documents[0].roots().filter((one) => one.name == "variances")
 return [...variances.renderers[0].data_source.data.top]
@@ -213,6 +215,9 @@ def test_names_of_columns_are_text_and_nothing_else(page):
     page.choose("x", "$$age$$")
     page.choose("y", "width")
     page.choose("y", "<b>depth</b>")
+    assert page.driver.execute_script(TITLE) == "Surface: what is predicted"
+    page.choose("y", "$$age$$")
+    assert page.driver.execute_script(TITLE) == "Curve: what is predicted"
 
 
 def test_a_slider_that_moves_on_cancels(page):

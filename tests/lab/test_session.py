@@ -15,6 +15,7 @@ from mercer.lab import BUNDLED, METHODS, Settings, bundled, kernel_of_parts, out
 from mercer.lab.settings import OPERATIONS, PARTS
 from mercer.testing import assert_close
 from mercer.validity import check_kernel
+from mercer.validity.check import _search as search
 
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.IndefiniteKernelWarning")
 
@@ -166,12 +167,33 @@ def test_rows_of_the_gram_matrix_are_in_the_order_of_the_classes():
 
 
 @pytest.mark.parametrize("method", ["ridge", "svm", "pca", "kmeans"])
-def test_a_table_of_one_column_has_it_on_both_axes(method):
+def test_a_table_of_one_column_has_a_curve(method):
     table = bundled("helix").with_columns((2,))
     found = last(table, Settings(method))
-    np.testing.assert_array_equal(found.surface.x, found.surface.y)
-    assert np.ptp(found.surface.values, axis=1).max() == 0 < np.ptp(found.surface.values)
+    assert found.surface.values.shape == found.surface.x.shape
+    assert np.ptp(found.surface.values) > 0
+    near = np.interp(table.X[:, 0], found.surface.x, found.surface.values)  # targets, or values of the model
+    assert np.corrcoef(near, found.surface.y)[0, 1] > 0.9
     assert found.notes == ()
+
+
+def test_the_same_column_on_both_axes_has_a_curve_and_can_be_used_alone():
+    data = bundled("breast cancer")
+    among, alone = (last(data, Settings("svm", axes=(3, 3), only_axes=only)) for only in (False, True))
+    model = PeerSVC(C=0.1, gamma=0.1, tol=1e-8).fit(data.X[~data.held], data.y[~data.held])
+    rows = np.tile(np.median(data.X, axis=0), (60, 1))
+    rows[:, 3] = among.surface.x
+    assert among.surface.values == pytest.approx(model.decision_function(rows), abs=0.02)
+    assert among.surface.y == pytest.approx(model.decision_function(data.X), abs=0.02)
+    assert np.interp(data.X[:, 3], alone.surface.x, alone.surface.values) == pytest.approx(alone.surface.y, abs=0.05)
+    assert numbers_of(alone.python)["score"] == [alone.score]
+
+
+def test_a_fit_and_the_verdict_search_for_one_witness(monkeypatch):
+    searched = []
+    monkeypatch.setattr("mercer.validity.check._search", lambda *given: searched.append(given[1].d) or search(*given))
+    assert last(bundled("iris"), Settings("svm", kernel="exp(-0.37*sqdist**1.5)")).report.verdict == "refuted"
+    assert searched == [4]
 
 
 def test_the_two_columns_alone():

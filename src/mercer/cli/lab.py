@@ -62,11 +62,12 @@ def opened(path: Path, target: str | None, columns: str | None, drop: str | None
     code += ["from mercer.tables.targets import as_target, holdout_rows", "", f"table = read_table({str(path)!r})"]
     notes: tuple[str, ...] = ()
     if len(table.frame) > rows:
+        code.insert(0, "from dataclasses import replace")
         notes = (f"{rows} of {len(table.frame)} rows, taken at random",)
         kept = np.sort(np.random.default_rng(0).permutation(len(table.frame))[:rows])
         table, command = replace(table, frame=table.frame.iloc[kept]), []
         drawn = f"kept = np.sort(np.random.default_rng(0).permutation(len(table.frame))[:{rows}])"
-        code += ["from dataclasses import replace", drawn, "table = replace(table, frame=table.frame.iloc[kept])"]
+        code += [drawn, "table = replace(table, frame=table.frame.iloc[kept])"]
     data = fitting.prepare(table, target, task, 0, columns=columns, drop=drop)
     if not isinstance(data.encoder, TableEncoder) or data.has_texts:
         raise InvalidInput(message("lab", f"{path} has sequences or texts", "give a table of numbers and categories"))

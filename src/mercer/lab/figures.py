@@ -61,10 +61,11 @@ class Figures:
 
     def _draw(self) -> None:
         rows = {"fill_color": "colour", "line_color": None}  # outlines would double the time to paint
-        self.surface.image_rgba(source=self._image, level="image")
-        self.surface.multi_line("xs", "ys", source=self._lines, line_color=INK, line_width="width")
+        self._heat = self.surface.image_rgba(source=self._image, level="image")
+        self._contours = self.surface.multi_line("xs", "ys", source=self._lines, line_color=INK, line_width="width")
         self.surface.scatter("x", "y", size="size", fill_alpha="alpha", source=self._rows, **rows)
-        self.surface.add_layout(ColorBar(color_mapper=self._values, width=8), "right")
+        self._scale = ColorBar(color_mapper=self._values, width=8)
+        self.surface.add_layout(self._scale, "right")
         self.embedding.scatter("x", "y", size=5, fill_alpha=0.75, source=self._scores, **rows)
         self.variances.vbar("x", top="top", width=0.8, source=self._bars, color=colour(0))
         _label(self.variances, "component", "share of variance")
@@ -103,7 +104,11 @@ class Figures:
         """Surface and Gram matrix."""
         self.surface.visible, self.gram.visible = outcome.surface is not None, outcome.gram is not None
         if outcome.surface is not None:
-            self._show_surface(outcome.surface, outcome)
+            flat = outcome.surface.values.ndim == 1
+            self._heat.visible = self._scale.visible = not flat
+            self._contours.level = "overlay" if flat else "glyph"  # a curve is above the rows
+            (self._show_curve if flat else self._show_surface)(outcome.surface)
+            self._show_rows(outcome.surface, outcome)
         if outcome.gram is not None:
             self._show_gram(outcome.gram)
 
@@ -122,7 +127,14 @@ class Figures:
             two = float(shares[:2].sum())
             self.variances.title.text = f"Variances: two have {two:.1%}{'; others are negative' * (two > 1.001)}"
 
-    def _show_surface(self, surface: Surface, outcome: Outcome) -> None:
+    def _show_curve(self, surface: Surface) -> None:
+        """What is said along one column; of a decision function 0 too."""
+        x, values = surface.x, surface.values
+        level = x[[0, -1]] if surface.kind == "decision" else x[:0]
+        self._lines.data = {"xs": [level, x], "ys": [np.zeros(len(level)), values], "width": [1.0, 3.0]}
+        _see(self.surface, (x[0], x[-1], 0.0), (*_ends(np.concatenate([values, surface.y])), 0.05))
+
+    def _show_surface(self, surface: Surface) -> None:
         values, (x, y) = surface.values, (surface.x, surface.y)
         low, high = float(values.min()), float(values.max())
         palette = GREYS
@@ -138,7 +150,6 @@ class Figures:
         self._image.data = _image(values, self._values, (x[0], y[0]), (x[-1] - x[0], y[-1] - y[0]))
         self._lines.data = _contours(surface)
         _see(self.surface, (x[0], x[-1], 0.0), (y[0], y[-1], 0.0))
-        self._show_rows(surface, outcome)
 
     def _show_rows(self, surface: Surface, outcome: Outcome) -> None:
         i, j = outcome.settings.axes
@@ -146,11 +157,12 @@ class Figures:
         has = np.isfinite(weights)
         size = np.where(has, 4 + 8 * np.sqrt(np.nan_to_num(weights)), 4.0 if has.any() else 6.0)
         alpha = np.where(has, 0.85, 0.35 if has.any() else 0.75)
-        X = self._data.X[self.drawn]
-        changed = {"x": X[:, i], "y": X[:, j], "size": size, "alpha": alpha}
+        X, flat = self._data.X[self.drawn], surface.values.ndim == 1
+        up = surface.y[self.drawn] if flat else X[:, j]
+        changed = {"x": X[:, i], "y": up, "size": size, "alpha": alpha}
         self._rows.data.update({k: new for k, new in changed.items() if not np.array_equal(self._rows.data[k], new)})
-        _label(self.surface, self._data.columns[i], self._data.columns[j])
-        self.surface.title.text = f"Surface: {SAYS[surface.kind]}"
+        _label(self.surface, self._data.columns[i], UP[surface.kind] if flat else self._data.columns[j])
+        self.surface.title.text = f"{'Curve' if flat else 'Surface'}: {SAYS[surface.kind]}"
 
     def _show_gram(self, K: Floats) -> None:
         low, high = float(K.min()), float(K.max())
@@ -186,6 +198,8 @@ SAYS = {
     "component": "first component",
     "clusters": "cluster",
 }
+UP = {**SAYS, "prediction": "target, and what is predicted"}
+"""Of the second axis where a column has a curve."""
 
 
 def _figure(name: str, title: str) -> Any:
@@ -198,6 +212,8 @@ def _figure(name: str, title: str) -> Any:
     found.toolbar.autohide = True
     found.title.text_font_size = "16px"
     found.grid.visible = False
+    for axis in found.axis:
+        axis.formatter.power_limit_high = 7  # prices and populations are read as they are
     return found
 
 

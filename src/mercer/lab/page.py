@@ -107,7 +107,7 @@ class Page:
             "steps": Slider(title="steps", value=begin.steps, start=1, end=500, step=1, width=290),
         }
         self.x, self.y = (_select(title, [], "", 140) for title in ("across", "up"))
-        self.only = CheckboxGroup(labels=["use these two columns only"], active=[])
+        self.only = CheckboxGroup(labels=["use these columns only"], active=[])
         self.lecture = Toggle(label="Lecture: large type")
         for name, one in (*vars(self).items(), *self.sliders.items()):
             if hasattr(one, "css_classes"):
@@ -164,7 +164,7 @@ class Page:
         names = [(str(i), name) for i, name in enumerate(self.data.columns)]
         self.x.options = self.y.options = names
         self.x.value, self.y.value = "0", str(min(1, len(names) - 1))
-        self.only.disabled, self.only.active = len(names) < 3, []
+        self.only.disabled, self.only.active = len(names) < 2, []
 
     def _build(self, _: str, __: Any, ___: Any) -> None:
         self.second.disabled = self.operation.value == "alone"
@@ -181,7 +181,7 @@ class Page:
             clusters=int(self.sliders["clusters"].value),
             steps=int(self.sliders["steps"].value),
             axes=(int(self.x.value), int(self.y.value)),
-            only_axes=bool(self.only.active) and self.x.value != self.y.value,
+            only_axes=bool(self.only.active),
             **powers,
         )
 
@@ -243,8 +243,9 @@ class Page:
     def _said(self, found: Outcome) -> str:
         """The estimator, the score and the notes."""
         score = "" if found.score is None else f"<p><b>{found.score_name}: {found.score:.4f}</b></p>"
-        notes = "".join(f'<p class="error">{html.escape(note)}</p>' for note in (*found.notes, *self.data.notes))
-        return f"<p>{html.escape(found.estimator)}</p>{score}{notes}"
+        notes = [("error", note) for note in found.notes] + [("other", note) for note in self.data.notes]
+        said = "".join(f'<p class="{kind}">{html.escape(note)}</p>' for kind, note in notes)
+        return f"<p>{html.escape(found.estimator)}</p>{score}{said}"
 
     def _show_verdict(self, found: Outcome) -> None:
         report = found.report
@@ -252,8 +253,8 @@ class Page:
         lines = "" if report is None else "\n".join(str(report).splitlines()[1:])
         verdict = f'<p class="{kind}"><b>{VERDICTS[kind]}</b></p><pre tabindex="0">{html.escape(lines)}</pre>'
         programs = {"python": html.escape(found.python), "command": html.escape(found.command)}
-        self._write(verdict=verdict, status=self._state(found), **programs)
         self.figures.show_witness(None if report is None else report.witness)
+        self._write(verdict=verdict, status=self._state(found), **programs)  # last: it says that all is shown
         self.shown = self.count
 
     def _state(self, found: Outcome) -> str:

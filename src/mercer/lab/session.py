@@ -38,15 +38,17 @@ Stage = Literal["model", "components", "done"]
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """What a model says over the plane of two columns, the others at their medians.
+    """What a model says over the plane of two columns, or along one, the others at their medians.
 
     Attributes
     ----------
     kind : "prediction", "decision", "classes", "component" or "clusters"
-    values : ndarray of shape (60, 60)
+    values : ndarray of shape (60, 60), or (60,) along one column
         Row i belongs to the i-th place on the second axis.
-    x, y : ndarray of shape (60,)
-        The places on the axes.
+    x : ndarray of shape (60,)
+        The places on the first axis.
+    y : ndarray of shape (60,), or (n,) along one column
+        The places on the second axis, or the heights of the rows: their targets, or what the model says of them.
     weights : ndarray of shape (n,)
         |αᵢ|/max |α| of the training rows; nan for rows that are held out, and where a method has no α.
     """
@@ -124,8 +126,9 @@ def outcomes(data: Dataset, settings: Settings) -> Iterator[Outcome]:
     start, last = perf_counter(), data.X.shape[1] - 1
     settings = replace(settings, axes=(min(settings.axes[0], last), min(settings.axes[1], last)))
     if settings.only_axes:
-        data = data.with_columns(settings.axes)
-        settings = replace(settings, axes=(0, 1))
+        chosen = tuple(dict.fromkeys(settings.axes))
+        data = data.with_columns(chosen)
+        settings = replace(settings, axes=(0, len(chosen) - 1))
     work = _Work(data, settings)
     for stage in work.stages():
         yield replace(stage, seconds=perf_counter() - start)
@@ -251,10 +254,21 @@ class _Work:
     def surface(self, model: Any) -> Surface:
         X, (i, j) = self.data.X, self.settings.axes
         x, y = (_places(X[:, column]) for column in (i, j))
+        if i == j:
+            return self.curve(model, x)
         rows = np.tile(np.median(X, axis=0), (GRID * GRID, 1))
         rows[:, i], rows[:, j] = np.tile(x, GRID), np.repeat(y, GRID)
         kind, values = self.said(model, rows)
         return Surface(kind, values.reshape(GRID, GRID), x, y, self.weights(model))
+
+    def curve(self, model: Any, x: Floats) -> Surface:
+        """Along one column, with a height for each row."""
+        X = self.data.X
+        rows = np.tile(np.median(X, axis=0), (GRID, 1))
+        rows[:, self.settings.axes[0]] = x
+        kind, values = self.said(model, rows)
+        heights = self.data.codes if kind in ("prediction", "classes") else self.said(model, X)[1]
+        return Surface(kind, values, x, heights, self.weights(model))
 
     def said(self, model: Any, rows: Floats) -> tuple[str, Floats]:
         """What kind of values a model has, and the values."""

@@ -131,7 +131,7 @@ class Settings:
     axes : (int, int)
         The two columns over which the surface is drawn.
     only_axes : bool
-        Whether these two columns alone are used.
+        Whether these columns alone are used.
 
     Examples
     --------
