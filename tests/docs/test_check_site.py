@@ -24,7 +24,9 @@ def site(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("link", ["#top", "api/one.html", "api/one.html#mercer.SVC", "data:,x", "https://docs.dask.org"])
+@pytest.mark.parametrize(
+    "link", ["#top", "api/one.html", "api/one.html#mercer.SVC", "data:,x", "https://docs.dask.org"]
+)
 def test_right_links_pass(check, site, link):
     (site / "index.html").write_text(f'<p id="top"><a href="{link}">to</a></p>')
     assert list(check.wrong_links(site)) == []

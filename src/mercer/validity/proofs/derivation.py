@@ -93,9 +93,7 @@ def pretty(e: Expression) -> str:
     if (norm := _norm(e)) is not None:
         return norm
     if e.op == "pow":
-        whole = e.value == int(e.value) and 0 < e.value < 100
-        exponent = str(int(e.value)).translate(_SUPERSCRIPT) if whole else f"^{short(e.value)}"
-        return _in(e.args[0], 4) + exponent
+        return _in(e.args[0], 4) + _exponent(e.value)
     names = {"sqrt": "√", "minimum": "min", "maximum": "max"}
     return f"{names.get(e.op, e.op)}({', '.join(map(pretty, e.args))})"
 
@@ -109,7 +107,17 @@ def _norm(e: Expression) -> str | None:
     text = _leaf(leaf)
     if not text.endswith("‖²"):
         return None
-    return text[:-1] + ("" if power == 0.5 else f"^{short(2 * power)}")
+    return text[:-1] + ("" if power == 0.5 else _exponent(2 * power))
+
+
+def _exponent(value: float | Fraction) -> str:
+    """Raised if it is a whole number.
+
+    >>> _exponent(3.0), _exponent(1.5)
+    ('³', '^1.5')
+    """
+    whole = value == int(value) and 0 < value < 100
+    return str(int(value)).translate(_SUPERSCRIPT) if whole else f"^{short(value)}"
 
 
 def short(value: float | Fraction) -> str:
