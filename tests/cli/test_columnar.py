@@ -51,6 +51,13 @@ def test_predictions_stream_and_are_those_of_text(folder, monkeypatch):
             assert f"80 predictions of kind in {folder / out}" in done.output.replace("\n", "")
             found = pd.read_csv(folder / out) if out == "b.csv" else pd.read_parquet(folder / out)
             assert found["kind"].tolist() == wanted["kind"].tolist()
+    houses = pd.read_parquet(folder / "houses.parquet")
+    name = str(houses.columns[0])
+    given = (folder / "csv.mercer", folder / "houses.parquet")
+    done = mercer("predict", *given, "--keep", name, "--out", folder / "k.csv")
+    assert done.exit_code == 0, done.output
+    kept = pd.read_csv(folder / "k.csv")
+    assert [kept[name].tolist(), kept["kind"].tolist()] == [houses[name].tolist(), wanted["kind"].tolist()]
     done = mercer("predict", folder / "csv.mercer", folder / "houses.csv", "--proba", "--out", folder / "c.parquet")
     assert done.exit_code == 0, done.output
     assert list(pd.read_parquet(folder / "c.parquet").columns) == ["kind", "P(cheap)", "P(dear)"]

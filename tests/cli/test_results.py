@@ -97,6 +97,22 @@ def test_the_result_of_predicting_and_of_evaluating_is_json(folder, tmp_path):
     assert set(scored["score"]) == {"R²", "MAE", "RMSE"}
 
 
+def test_columns_of_the_table_are_copied_before_the_predictions(folder, tmp_path):
+    table = pd.read_csv(folder / "t.csv")
+    table.insert(0, "house, number", [f"n{row}" if row % 7 else None for row in range(len(table))])
+    table.to_csv(tmp_path / "named.csv", index=False)
+    keep = 'a, "house, number"'
+    found = result("predict", folder / "price", tmp_path / "named.csv", "--keep", keep)
+    columns = found["predictions"]
+    assert list(columns) == ["a", "house, number", "price"]
+    assert columns["a"] == pytest.approx(table["a"])
+    assert columns["house, number"] == table["house, number"].fillna("").tolist()
+    assert columns["price"] == result("predict", folder / "price", folder / "t.csv")["predictions"]["price"]
+    for keep, why in (("price", "the name of an output"), ("aa", "did you mean 'a'"), (",", "name columns")):
+        done = mercer("predict", folder / "price", tmp_path / "named.csv", "--keep", keep)
+        assert (done.exit_code, why in " ".join(done.stderr.split())) == (2, True), done.stderr
+
+
 def test_the_result_of_a_check_is_json(folder):
     assert result("check", "gaussian(gamma=1.0)", folder / "t.csv", "--columns", "a")["verdict"] == "proved"
     refuted = result("check", "exp(-sqdist**1.5)", status=1)

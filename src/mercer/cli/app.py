@@ -29,6 +29,7 @@ from mercer.cli.options import (
     Folds,
     Halving,
     Holdout,
+    Keep,
     LabPort,
     LabRows,
     LabTable,
@@ -275,6 +276,7 @@ def predict(
     out: TableOut = None,
     memory: Memory = None,
     proba: Proba = False,
+    keep: Keep = None,
     as_json: AsJson = False,
     threads: Threads = None,
     config: Config = None,
@@ -282,11 +284,11 @@ def predict(
 ) -> None:
     """Predict the target of each row of a table.
 
-    The predictions are one column, in the order of the rows. Those of a Parquet or Arrow table are written while it is
-    read, to a CSV or Parquet file.
+    The predictions are one column, in the order of the rows, after the columns of --keep. Those of a Parquet or Arrow
+    table are written while it is read, to a CSV or Parquet file.
     """
     with _working(threads):
-        _written_outputs("predict", model, table, out, memory, as_json, proba)
+        _written_outputs("predict", model, table, out, memory, as_json, keep, proba)
 
 
 @app.command()
@@ -296,6 +298,7 @@ def transform(
     table: TableFile,
     out: TableOut = None,
     memory: Memory = None,
+    keep: Keep = None,
     as_json: AsJson = False,
     threads: Threads = None,
     config: Config = None,
@@ -306,7 +309,7 @@ def transform(
     Models of pca, spectral and discriminant have components; of kmeans, the distances from the clusters are written.
     """
     with _working(threads):
-        _written_outputs("transform", model, table, out, memory, as_json)
+        _written_outputs("transform", model, table, out, memory, as_json, keep)
 
 
 @app.command()
@@ -536,7 +539,14 @@ def _fit_for_a_target(given: SimpleNamespace) -> None:
 
 
 def _written_outputs(
-    does: str, model: Path, table: Path, out: Path | None, memory: str | None, as_json: bool, proba: bool = False
+    does: str,
+    model: Path,
+    table: Path,
+    out: Path | None,
+    memory: str | None,
+    as_json: bool,
+    keep: str | None,
+    proba: bool = False,
 ) -> None:
     """Write the predictions or the scores of a table to a file or to standard output."""
     from mercer.cli import predicting
@@ -544,15 +554,16 @@ def _written_outputs(
 
     fitted = predicting.loaded(model, memory)
     columns = predicting.outputs(fitted, model.name, does, proba)
-    tables.check_table_place(out, [model, table], columns)
+    kept = predicting.kept_names(keep, columns)
+    tables.check_table_place(out, [model, table], [*kept, *columns])
     what = f"predictions of {fitted.target}" if does == "predict" else "rows of scores"
     if predicting.streams(table, out, as_json):
         assert out is not None
-        count = predicting.streamed(fitted, table, out, does, columns)
+        count = predicting.streamed(fitted, table, out, does, columns, kept)
         tell(f"{count} {what} in {out}")
         return
     rows = predicting.rows_for(fitted, table, memory)
-    frame = predicting.made(fitted, rows, does, columns)
+    frame = predicting.made(fitted, rows, does, columns, kept)
     notes = predicting.notes(rows, fitted)
     for note in notes:
         tell(f"note: {note}")

@@ -10,7 +10,7 @@ from typing import Any
 from mercer.errors import InvalidInput, message
 from mercer.tables.identifiers import identifying_columns
 
-__all__ = ["Columns", "chosen_columns", "left_out_target", "named_columns"]
+__all__ = ["Columns", "chosen_columns", "left_out_target", "named_columns", "split_names"]
 
 MOST = 8
 """The most names that a message lists."""
@@ -96,11 +96,7 @@ def named_columns(option: str, text: str, table: str, there: list[str], target: 
     >>> named_columns("--drop", 'b, "a, c"', "t.csv", ["a, c", "b"])
     ['b', 'a, c']
     """
-    names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
-    if text.strip() in there:
-        names = [text.strip()]
-    if not any(names):
-        raise InvalidInput(message(option, f"{text!r}", "name columns, separated by commas"))
+    names = [text.strip()] if text.strip() in there else split_names(option, text)
     for name in names:
         if name == target:
             raise InvalidInput(message(option, f"{name!r} is the target", "name columns to predict it from"))
@@ -109,3 +105,11 @@ def named_columns(option: str, text: str, table: str, there: list[str], target: 
             do = f"did you mean {near[0]!r}" if near else f"its columns to predict from are {listed(there)}"
             raise InvalidInput(message(option, f"{table} has no column {name!r} to predict from", do))
     return list(dict.fromkeys(names))
+
+
+def split_names(option: str, text: str) -> list[str]:
+    """The names that an option lists, whether or not they are there."""
+    names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+    if not any(names):
+        raise InvalidInput(message(option, f"{text!r}", "name columns, separated by commas"))
+    return names

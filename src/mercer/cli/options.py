@@ -27,6 +27,7 @@ __all__ = [
     "Folds",
     "Halving",
     "Holdout",
+    "Keep",
     "LabPort",
     "LabRows",
     "LabTable",
@@ -122,6 +123,15 @@ Drop = Annotated[
         autocompletion=completion.columns,
         metavar="COLUMNS",
         help="Leave these columns out; separate their names by commas.",
+    ),
+]
+Keep = Annotated[
+    Text,
+    typer.Option(
+        autocompletion=completion.columns,
+        metavar="COLUMNS",
+        help="Copy these columns of the table, such as an identifier, before the outputs; "
+        "separate their names by commas.",
     ),
 ]
 ReadText = Annotated[

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.columns import listed
+from mercer.cli.columns import listed, split_names
 from mercer.cli.scores import Confusion, Score, guess, score
 from mercer.errors import InvalidInput, message
 from mercer.estimators import KernelKMeans
@@ -24,6 +26,7 @@ __all__ = [
     "Evaluation",
     "comparable",
     "evaluated",
+    "kept_names",
     "loaded",
     "made",
     "notes",
@@ -106,8 +109,32 @@ def _components(model: TableModel, name: str) -> list[str]:
     return [f"component{place}" for place in range(1, width + 1)]
 
 
-def made(model: TableModel, rows: Table, does: str, columns: list[str]) -> Any:
-    """The outputs of a model as a data frame with these columns."""
+def kept_names(keep: str | None, columns: list[str]) -> list[str]:
+    """The names that --keep lists; raises InvalidInput if one of them is an output."""
+    names = [] if keep is None else list(dict.fromkeys(split_names("--keep", keep)))
+    if twice := [name for name in names if name in columns]:
+        given = f"{twice[0]!r} is the name of an output"
+        raise InvalidInput(message("--keep", given, "leave it out, or rename the column of the table"))
+    return names
+
+
+def made(model: TableModel, rows: Table, does: str, columns: list[str], kept: Sequence[str] = ()) -> Any:
+    """The outputs of a model as a data frame with these columns, after some of the table."""
+    there = {str(name): name for name in rows.frame.columns}
+    for name in kept:
+        if name not in there:
+            near = get_close_matches(name, there, n=1)
+            do = f"did you mean {near[0]!r}" if near else f"its columns are {listed([*there])}"
+            raise InvalidInput(message("--keep", f"{rows.path} has no column {name!r}", do))
+    frame = _outputs(model, rows, does, columns)
+    for place, name in enumerate(kept):
+        column = rows.frame[there[name]]
+        numbers = column.dtype.kind in "iuf"
+        frame.insert(place, name, column.to_numpy() if numbers else as_text(column.fillna(""))[0])
+    return frame
+
+
+def _outputs(model: TableModel, rows: Table, does: str, columns: list[str]) -> Any:
     import pandas as pd
 
     if does == "transform":
@@ -124,12 +151,12 @@ def streams(table: Path, out: Path | None, as_json: bool) -> bool:
     return table.suffix.lower() in COLUMNAR and out is not None and out.suffix.lower() in STREAMED and not as_json
 
 
-def streamed(model: TableModel, table: Path, out: Path, does: str, columns: list[str]) -> int:
+def streamed(model: TableModel, table: Path, out: Path, does: str, columns: list[str], kept: Sequence[str] = ()) -> int:
     """Write the outputs for a table of Parquet or Arrow, of which a chunk is in memory; the number of rows."""
     count = 0
     with written(out, model.target) as write:
         for frame in ahead(COLUMNAR[table.suffix.lower()].frames(table, CHUNK)):
-            found = made(model, Table(frame, table.name, "columnar"), does, columns)
+            found = made(model, Table(frame, table.name, "columnar"), does, columns, kept)
             write({name: found[name].to_numpy() for name in found})
             count += len(frame)
     return count
