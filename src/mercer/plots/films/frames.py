@@ -15,7 +15,7 @@ from mercer.plots.films.page import page
 
 __all__ = ["Film"]
 
-FRAME = "width: 100%; max-width: 680px; height: 690px; border: 0"
+FRAME = "width: 100%; max-width: 680px; height: 730px; border: 0"
 """Of the film on another page, which may be narrow."""
 
 
