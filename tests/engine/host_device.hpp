@@ -1,7 +1,9 @@
-// Threads, blocks and shared memory of CUDA on the host: the threads of a block take turns from barrier to barrier.
+// Threads, blocks, shared memory and tensor cores of CUDA on the host: the threads of a block take turns from barrier to
+// barrier.
 #pragma once
 #include <ucontext.h>
 #include <cmath>
+#include <cstring>
 using std::fabs; using std::exp; using std::exp2; using std::log; using std::sqrt; using std::tanh; using std::sin;
 using std::cos; using std::pow;
 #define __device__
@@ -14,12 +16,20 @@ static ucontext_t scheduler;
 constexpr int kMost = 64;
 static ucontext_t fibers[kMost];
 static char stacks[kMost][1 << 16], ended[kMost];
-static int current;
+static int current, running, votes[kMost];
 static void (*body)();
 static void __syncthreads() { swapcontext(&fibers[current], &scheduler); }
+static int __syncthreads_or(int vote) {
+    votes[current] = vote;
+    __syncthreads();
+    int any = 0;
+    for (int t = 0; t < running; ++t) any |= votes[t];
+    __syncthreads();
+    return any;
+}
 static void enter() { body(); ended[current] = 1; swapcontext(&fibers[current], &scheduler); }
 static void run(int gx, int gy, int threads, void (*kernel)()) {
-    body = kernel;
+    body = kernel, running = threads;
     for (blockIdx.y = 0; int(blockIdx.y) < gy; ++blockIdx.y)
         for (blockIdx.x = 0; int(blockIdx.x) < gx; ++blockIdx.x) {
             for (int t = 0; t < threads; ++t) {
@@ -38,4 +48,50 @@ static void run(int gx, int gy, int threads, void (*kernel)()) {
                 }
             }
         }
+}
+
+// ---- tensor cores ---------------------------------------------------------------------------------------------------
+
+static float from_bits(unsigned bits) {
+    float x;
+    std::memcpy(&x, &bits, 4);
+    return x;
+}
+static unsigned bfloat16(float x) {  // to nearest, ties to even
+    unsigned bits;
+    std::memcpy(&bits, &x, 4);
+    return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+static unsigned bfloat16_pair(float x, float y) { return bfloat16(x) | bfloat16(y) << 16; }
+
+// A sum as tensor cores take it, at their worst: each term is cut off at the last bit of the largest, and so is the sum.
+static float cut_off_sum(const double* terms, int count) {
+    double largest = 0, sum = 0;
+    for (int k = 0; k < count; ++k) largest = std::fmax(largest, fabs(terms[k]));
+    if (!(largest > 0) || std::isinf(largest)) return float(largest);
+    const double unit = std::ldexp(1.0, std::ilogb(largest) - 23);
+    for (int k = 0; k < count; ++k) sum += std::trunc(terms[k] / unit) * unit;
+    if (sum == 0) return 0;
+    const double last = std::ldexp(1.0, std::ilogb(sum) - 23);
+    return float(std::trunc(sum / last) * last);
+}
+
+// c += a b of a warp, with the layout of mma.m16n8k16. Threads leave their parts for the others, twice in turn, so that
+// one barrier is enough.
+static unsigned warps_a[2][kMost][4], warps_b[2][kMost][2];
+static int turns[kMost];
+static void add_products(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+    const int turn = turns[current] ^= 1, warp = current / 32 * 32, q = current % 32 / 4, t = current % 4;
+    std::memcpy(warps_a[turn][current], a, sizeof a), std::memcpy(warps_b[turn][current], b, sizeof b);
+    __syncthreads();
+    for (int e = 0; e < 4; ++e) {
+        double terms[17] = {c[e]};
+        for (int k = 0; k < 16; ++k) {
+            const int lane = k % 8 / 2, half = k / 8, shift = k % 2 ? 0 : 16;
+            const unsigned left = warps_a[turn][warp + 4 * q + lane][2 * half + e / 2];
+            const unsigned right = warps_b[turn][warp + 4 * (2 * t + e % 2) + lane][half];
+            terms[1 + k] = double(from_bits(left << shift & 0xffff0000u)) * from_bits(right << shift & 0xffff0000u);
+        }
+        c[e] = cut_off_sum(terms, 17);
+    }
 }

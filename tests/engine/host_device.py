@@ -16,7 +16,7 @@ COMPILER = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
 HEAD = ["const Index* at", "const REAL* numbers", "Index rows", "Index columns", "Index i0", "Index i1"]
 SIGNATURES = {
     "entries": [*HEAD, "Index j0", "Index j1", "REAL* out"],
-    **{f"multiply{r}": [*HEAD, "const Index* bounds", "const REAL* v", "double* out"] for r in (1, 4)},
+    **{f"multiply{r}": [*HEAD, "Index j0", "const Index* bounds", "const REAL* v", "double* out"] for r in (1, 4)},
 }
 
 
@@ -33,6 +33,9 @@ class HostKernels:
     def __init__(self, library):
         self.library = library
 
+    def get_kernel(self, name):
+        return name, self
+
     def launch(self, name, grid, threads, arguments):
         values = [one if isinstance(one, int) else one.address for one in arguments]
         numbers = [ctypes.c_longlong(int(value)) for value in (*grid, threads, *values)]
@@ -44,16 +47,24 @@ class HostDevice:
     folder: Path
     side: int = 4
     blocks: int = 3
+    tensor_features: float = float("inf")
+    memory: int = 1 << 30
     known: dict = field(default_factory=dict)
 
     def name(self):
         return "host"
 
-    def send(self, array):
-        return HostBuffer(np.ascontiguousarray(array).copy())
+    def free(self):
+        return self.memory
 
     def empty(self, size):
         return HostBuffer(np.full(size, 0xFF, np.uint8))
+
+    def staging(self, shape, dtype):
+        return np.empty(shape, dtype)
+
+    def copy(self, array, buffer, offset=0):
+        buffer.array[offset : offset + array.nbytes] = np.ascontiguousarray(array).view(np.uint8).ravel()
 
     def fetch(self, buffer, dtype, shape):
         return buffer.array.view(dtype).reshape(shape).copy()

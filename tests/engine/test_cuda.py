@@ -15,6 +15,7 @@ from mercer import SVC, KernelKMeans, KernelOperator, KernelPCA, KernelRidge
 from mercer.engine import backend
 from mercer.engine.contract import NOTHING, TilePairing, TileProgram, TileRows
 from mercer.engine.cuda import source as sources
+from mercer.engine.cuda.distances import Way
 from mercer.engine.cuda.engine import CudaEngine
 from mercer.engine.cuda.nvidia import cubin
 from mercer.engine.cuda.source import DEEP, Source
@@ -38,11 +39,23 @@ def engine(tmp_path_factory):
     return CudaEngine(HostDevice(tmp_path_factory.mktemp("cuda")), backend.engines()[0])
 
 
+@pytest.fixture(scope="module")
+def tensor_engine(tmp_path_factory):
+    """All float32 dot products by tensor cores, whose smallest block has 64 threads."""
+    return CudaEngine(HostDevice(tmp_path_factory.mktemp("tensor"), 8, tensor_features=1), backend.engines()[0])
+
+
 @compiler
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("check", ENGINE_CHECKS, ids=lambda check: check.__name__)
 def test_the_engine_keeps_the_contract(engine, check, dtype):
     check(engine, dtype)
+
+
+@compiler
+@pytest.mark.parametrize("check", [ENGINE_CHECKS[0], ENGINE_CHECKS[1]], ids=lambda check: check.__name__)
+def test_tensor_cores_keep_the_contract(tensor_engine, check):
+    check(tensor_engine, DTYPES[0])
 
 
 @compiler
@@ -105,7 +118,7 @@ def test_symmetric_parts_hold_each_pair_once(rows, columns):
     np.testing.assert_array_equal(seen, expected)
 
 
-def everything(dtype, depth):
+def everything(dtype, depth, tensor=False):
     """A program with all pairings and operations, so that one source holds them."""
     pairings = tuple(TilePairing(kind) for kind in Pairing)
     register, row, column = int(OperandKind.REGISTER), int(OperandKind.ROW), int(OperandKind.COLUMN)
@@ -114,14 +127,22 @@ def everything(dtype, depth):
         operands = [(register, at % len(pairings)), (row, 0), (column, 0)][: op.operands]
         code.append((int(op), 0, *operands, *[NOTHING] * (3 - op.operands), 3.0, 0.25))
     program = TileProgram(dtype, pairings, (), tuple(code), len(pairings), 0)
-    return Source(program, (-(-depth // DEEP),) * len(pairings), (False, True, *[False] * 4), 1, 1, 16, True)
+    return Source(
+        program,
+        (-(-depth // DEEP),) * len(pairings),
+        (Way(tensor=tensor), Way(True, True, tensor), *[Way()] * 4),
+        1,
+        1,
+        16,
+        True,
+    )
 
 
 @nvrtc
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_all_pairings_operations_and_consumers_compile(dtype, architecture):
-    code = cubin(everything(dtype, 300).text, architecture, keep=False)
+@pytest.mark.parametrize(("dtype", "tensor"), [(DTYPES[0], False), (DTYPES[1], False), (DTYPES[0], True)])
+def test_all_pairings_operations_and_consumers_compile(dtype, tensor, architecture):
+    code = cubin(everything(dtype, 1100 if tensor else 300, tensor).text, architecture, keep=False)
     for kernel in ("entries", "multiply1", "multiply4"):
         assert kernel.encode() in code.code
 
@@ -149,7 +170,7 @@ def test_without_a_driver_the_error_says_so():
     if Path("/dev/nvidiactl").exists():
         pytest.skip("this machine has a device")
     backend._cuda.cache_clear()
-    with pytest.raises(DeviceError, match=r"opening device 0 failed.*nvidia-smi"):
+    with pytest.raises(DeviceError, match=r"opening device 0 failed because there is no driver of NVIDIA"):
         mercer.use("cuda")
 
 
@@ -165,7 +186,7 @@ def test_new_numbers_compile_nothing():
     def text(gamma):
         code = ((int(Operation.GAUSS_FROM_SQDIST), 0, (0, 0), NOTHING, NOTHING, -gamma, 0.0),)
         program = TileProgram(DTYPES[0], (TilePairing(Pairing.SQDIST),), (gamma,), code)
-        return Source(program, (2,), (False,), 0, 0, 16).text
+        return Source(program, (2,), (Way(),), 0, 0, 16).text
 
     assert text(1.0) == text(2.5)
 

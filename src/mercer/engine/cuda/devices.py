@@ -1,4 +1,4 @@
-"""What the engine needs of a device: memory, copies, and kernels compiled from source; and NVIDIA's, by cuda.core."""
+"""What the engine needs of a device: memory, copies, and kernels compiled from source."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Buffer", "Device", "Kernels"]
+__all__ = ["Array", "Buffer", "Device", "Kernels", "sent"]
 
 Array: TypeAlias = NDArray[Any]
 
@@ -25,28 +25,47 @@ class Kernels(Protocol):
     """The kernels of one compiled source."""
 
     def launch(self, name: str, grid: tuple[int, int], threads: int, arguments: Sequence[int | Buffer]) -> None:
-        """Run a kernel on a grid of blocks; integers are of 64 bits."""
+        """Start a kernel on a grid of blocks; integers are of 64 bits. Its buffers are kept until `fetch`."""
 
 
 class Device(Protocol):
-    """A device that compiles and runs CUDA C++."""
+    """A device that compiles and runs CUDA C++.
+
+    Kernels run one after the other. Copies to the device do not wait for them, and have ended when they return.
+    """
 
     side: int
     """Threads on each side of a block."""
     blocks: int
     """Blocks that run at a time."""
+    tensor_features: float
+    """The least number of features for which float32 dot products are those of tensor cores."""
 
     def name(self) -> str:
         """What it is, for reports and messages."""
 
-    def send(self, array: Array) -> Buffer:
-        """A copy on the device."""
+    def free(self) -> int:
+        """Bytes that this process can take now."""
 
     def empty(self, size: int) -> Buffer:
         """So many bytes that are not set."""
 
+    def staging(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """Memory of the host from which copies are fast; the next call may give the same memory."""
+
+    def copy(self, array: Array, buffer: Buffer, offset: int = 0) -> None:
+        """Copy a contiguous array into a buffer, from a byte on."""
+
     def fetch(self, buffer: Buffer, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
-        """A copy of the device's memory, when all launches have ended."""
+        """A copy of the device's memory, when all kernels have ended."""
 
     def compiled(self, source: str) -> Kernels:
         """The kernels of a source; a source is compiled once."""
+
+
+def sent(device: Device, array: Array) -> Buffer:
+    """A copy of an array on the device."""
+    given = np.ascontiguousarray(array)
+    buffer = device.empty(given.nbytes)
+    device.copy(given, buffer)
+    return buffer

@@ -2,45 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import ctypes
+import importlib
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from mercer.engine.cuda.devices import Array, Buffer, Kernels
+from mercer.engine.cuda.faults import DRIVER, Faults
 from mercer.errors import DeviceError, message
 from mercer.planning.machine import cache_folder
 
-__all__ = ["NvidiaDevice", "NvidiaKernels", "cubin"]
+__all__ = ["TENSOR_FEATURES", "NvidiaDevice", "NvidiaKernels", "cubin"]
+
+TENSOR_FEATURES = 64
+"""With fewer features, splitting the rows for tensor cores costs about what their products save."""
+COMPUTE_CAPABILITY = 8
+"""The first generation of devices that multiplies bfloat16 numbers."""
 
 
-def _library() -> Any:
+def _library(part: str = "") -> Any:
     try:
-        import cuda.core
+        return importlib.import_module(f"cuda.core{part}")
     except ImportError as error:
         raise DeviceError(message("cuda", "cuda.core is not installed", 'pip install "mercer[cuda]"')) from error
-    return cuda.core
 
 
-@contextmanager
-def _clear(doing: str) -> Iterator[None]:
-    """One error for whatever the driver, the compiler or the device reports."""
-    try:
-        yield
-    except DeviceError:
-        raise
-    except Exception as error:
-        told = " ".join(str(error).split()) or type(error).__name__
-        do = 'see what nvidia-smi says of the device and its driver, or go on without it: mercer.use("native")'
-        if "OUT_OF_MEMORY" in told:
-            do = 'give fewer rows, or float32 rows, end other programs on the device, or mercer.use("native")'
-        raise DeviceError(message("cuda", f"{doing} failed: {told.rstrip('.')}", do)) from error
-
-
-def cubin(source: str, architecture: str, *, keep: bool = True) -> Any:
+def cubin(source: str, architecture: str, *, keep: bool = True, faults: Faults | None = None) -> Any:
     """The object code of a source for an architecture, such as "sm_90"; needs no device and no driver.
 
     Raises
@@ -49,13 +42,11 @@ def cubin(source: str, architecture: str, *, keep: bool = True) -> Any:
         If cuda.core is not installed, or if the source does not compile.
     """
     core = _library()
-    with _clear(f"compiling for {architecture}"):
+    with (faults or Faults()).clear(f"compiling for {architecture}"):
         program = core.Program(source, "c++", core.ProgramOptions(arch=architecture, std="c++17"))
         if not keep:
             return program.compile("cubin")
-        from cuda.core.utils import FileStreamProgramCache
-
-        with FileStreamProgramCache(cache_folder() / "cuda") as cache:
+        with _library(".utils").FileStreamProgramCache(cache_folder() / "cuda") as cache:
             return program.compile("cubin", cache=cache)
 
 
@@ -73,18 +64,14 @@ class NvidiaBuffer:
 
 @dataclass(frozen=True)
 class NvidiaKernels:
-    """The kernels of one source, on the stream of their device."""
+    """The kernels of one source."""
 
     code: Any
-    stream: Any
+    device: NvidiaDevice
 
     def launch(self, name: str, grid: tuple[int, int], threads: int, arguments: Sequence[int | Buffer]) -> None:
-        """Run a kernel on a grid of blocks; integers are of 64 bits."""
-        core = _library()
-        given = [np.int64(one) if isinstance(one, int) else np.int64(one.address) for one in arguments]
-        with _clear(f"the kernel {name}"):
-            config = core.LaunchConfig(grid=grid, block=threads)
-            core.launch(self.stream, config, self.code.get_kernel(name), *given)
+        """Start a kernel on a grid of blocks; integers are of 64 bits. Its buffers are kept until `fetch`."""
+        self.device.launch(self.code, name, grid, threads, arguments)
 
 
 class NvidiaDevice:
@@ -94,6 +81,8 @@ class NvidiaDevice:
     ----------
     number : int
         Which of the devices that the driver shows.
+    tensor_cores : bool
+        Whether tensor cores multiply float32 rows of many features.
 
     Raises
     ------
@@ -103,47 +92,119 @@ class NvidiaDevice:
 
     side = 16
 
-    def __init__(self, number: int = 0) -> None:
+    def __init__(self, number: int = 0, *, tensor_cores: bool = True) -> None:
         core = _library()
-        with _clear(f"opening device {number}"):
+        self._number, self._faults, self._own = number, Faults(), threading.local()
+        self._running: list[Sequence[int | Buffer]] = []
+        with self._faults.clear(f"opening device {number}"):
+            _check_driver()
             self._device = core.Device(number)
             self._device.set_current()
-            self._stream = self._device.create_stream()
+            self._kernels, self._copies = self._device.create_stream(), self._device.create_stream()
             self.architecture = f"sm_{self._device.arch}"
             self.blocks = 2 * int(self._device.properties.multiprocessor_count)
+            self._name = str(self._device.name)
+        able = tensor_cores and int(self._device.arch[:-1]) >= COMPUTE_CAPABILITY
+        self.tensor_features = TENSOR_FEATURES if able else float("inf")
         self.compiled: Callable[[str], Kernels] = lru_cache(maxsize=None)(self._compiled)
 
     def name(self) -> str:
         """What the driver calls it."""
-        return str(self._device.name)
+        return self._name
 
-    def send(self, array: Array) -> NvidiaBuffer:
-        """A copy on the device."""
-        given = np.ascontiguousarray(array)
-        buffer = self.empty(given.nbytes)
-        with _clear(f"copying {given.nbytes} bytes to the device"):
-            if given.nbytes:
-                buffer.held.copy_from(self._host(given), stream=self._stream)
-                self._stream.sync()
-        return buffer
+    def free(self) -> int:
+        """Bytes that this process can take now: those of the device, and those that its pool keeps."""
+        with self._faults.clear("asking for the free memory"):
+            self._use()
+            (status, free, _), pool = _driver().cuMemGetInfo(), self._device.memory_resource.attributes
+            _check(status)
+            return int(free) + int(pool.reserved_mem_current) - int(pool.used_mem_current)
 
     def empty(self, size: int) -> NvidiaBuffer:
         """So many bytes that are not set."""
-        with _clear(f"taking {size} bytes of the device"):
-            return NvidiaBuffer(self._device.allocate(max(size, 1), stream=self._stream))
+        with self._faults.clear(f"taking {size} bytes of the device"):
+            self._use()
+            buffer = NvidiaBuffer(self._device.allocate(max(size, 1), stream=self._copies))
+            self._copies.sync()  # else the other stream might use it before it is there
+            return buffer
+
+    def staging(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """Pinned memory, one piece a thread, which the next call reuses."""
+        size = prod(shape) * dtype.itemsize
+        with self._faults.clear(f"taking {size} bytes of pinned memory"):
+            self._use()
+            if getattr(self._own, "pinned", None) is None or self._own.pinned.size < size:
+                self._own.pinned = None
+                self._own.pinned = _library().LegacyPinnedMemoryResource().allocate(size)
+            memory = (ctypes.c_ubyte * size).from_address(int(self._own.pinned.handle))
+            return np.frombuffer(memory, dtype).reshape(shape)
+
+    def copy(self, array: Array, buffer: Buffer, offset: int = 0) -> None:
+        """Copy a contiguous array into a buffer, from a byte on, while kernels run."""
+        with self._faults.clear(f"copying {array.nbytes} bytes to the device"):
+            self._use()
+            if array.nbytes:
+                _view(buffer.address + offset, array.nbytes, buffer).copy_from(_host(array), stream=self._copies)
+            self._copies.sync()
 
     def fetch(self, buffer: Buffer, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
-        """A copy of the device's memory, when all launches have ended."""
+        """A copy of the device's memory, when all kernels have ended."""
         out = np.empty(shape, dtype)
-        assert isinstance(buffer, NvidiaBuffer)
-        with _clear(f"copying {out.nbytes} bytes from the device"):
-            if out.nbytes:
-                buffer.held.copy_to(self._host(out), stream=self._stream)
-            self._stream.sync()
+        with self._faults.clear(f"copying {out.nbytes} bytes from the device"):
+            self._use()
+            ended, self._running = self._running, []
+            try:
+                if out.nbytes:
+                    _view(buffer.address, out.nbytes, buffer).copy_to(_host(out), stream=self._kernels)
+                self._kernels.sync()
+            except BaseException:
+                self._running = [*ended, *self._running]  # a kernel may still read them
+                raise
         return out
 
-    def _host(self, array: Array) -> Any:
-        return _library().Buffer.from_handle(array.ctypes.data, array.nbytes, owner=array)
+    def launch(
+        self, code: Any, name: str, grid: tuple[int, int], threads: int, arguments: Sequence[int | Buffer]
+    ) -> None:
+        """Start a kernel; what it reads and writes is kept until it has ended."""
+        core = _library()
+        given = [np.int64(one) if isinstance(one, int) else np.int64(one.address) for one in arguments]
+        with self._faults.clear(f"the kernel {name}"):
+            self._use()
+            config = core.LaunchConfig(grid=grid, block=threads)
+            core.launch(self._kernels, config, code.get_kernel(name), *given)
+            self._running.append(arguments)
 
     def _compiled(self, source: str) -> Kernels:
-        return NvidiaKernels(cubin(source, self.architecture), self._stream)
+        return NvidiaKernels(cubin(source, self.architecture, faults=self._faults), self)
+
+    def _use(self) -> None:
+        """Make this the device of the thread."""
+        _library().Device(self._number).set_current()
+
+
+def _driver() -> Any:
+    return importlib.import_module("cuda.bindings.driver")
+
+
+def _check(status: Any) -> None:
+    if int(status):
+        raise RuntimeError(f"{status.name} of the driver")
+
+
+def _check_driver() -> None:
+    """Object code of a newer major version of CUDA than the driver's does not load."""
+    status, version = _driver().cuDriverGetVersion()
+    _check(status)
+    _, major, minor = importlib.import_module("cuda.bindings.nvrtc").nvrtcVersion()
+    if version // 1000 < major:
+        own = f"{version // 1000}.{version % 1000 // 10}"
+        old = f"the driver is too old: it is of CUDA {own}, and NVRTC of {major}.{minor}"
+        raise DeviceError(message("cuda", old, DRIVER))
+
+
+def _host(array: Array) -> Any:
+    return _view(array.ctypes.data, array.nbytes, array)
+
+
+def _view(address: int, size: int, owner: Any) -> Any:
+    return _library().Buffer.from_handle(address, size, owner=owner)

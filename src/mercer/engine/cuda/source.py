@@ -9,14 +9,22 @@ from importlib.resources import files
 import numpy as np
 
 from mercer.engine.contract import Code, TileProgram
+from mercer.engine.cuda.distances import Way
 from mercer.engine.opcodes import CHUNK_OF_DOUBLES, CHUNK_OF_FLOATS, OperandKind, Operation, Pairing
 
-__all__ = ["DEEP", "Source"]
+__all__ = ["DEEP", "FIELDS", "Source"]
 
 DEEP = 16
 """Features of a slice in shared memory: 16 kB for a tile of 128 float32 rows and columns."""
+TENSOR_SLICES = 64
+"""Slices whose sums on tensor cores are added one after the other; more are sums of such sums."""
 WIDE, NARROW = 8, 4
 """Pairs of a thread are WIDE × WIDE if their sums and the entries fit in its registers, else NARROW × NARROW."""
+
+FIELDS = 7
+"""Numbers of a pairing in a plan: the rows and columns for norms, the slices, both norms, the rows and columns for
+terms."""
+AT_TERMS = 5
 
 EXPRESSIONS: dict[int, str] = {
     Operation.ADD: "{a} + {b}",
@@ -53,8 +61,8 @@ class Source:
     program : TileProgram
     slices : tuple of int
         For each pairing, the number of slices of `DEEP` features.
-    by_norms : tuple of bool
-        For each pairing, whether it is a squared distance by norms.
+    ways : tuple of Way
+        How each pairing is computed.
     row_values, column_values : int
         How many arrays of values of rows and columns there are.
     side : int
@@ -67,7 +75,7 @@ class Source:
 
     program: TileProgram
     slices: tuple[int, ...]
-    by_norms: tuple[bool, ...]
+    ways: tuple[Way, ...]
     row_values: int
     column_values: int
     side: int
@@ -96,6 +104,7 @@ class Source:
         pairings = self.program.pairings
         sizes = {
             "SIDE": self.side, "WIDE": self.wide, "TILE": self.tile, "DEEP": DEEP, "CHUNK": self.chunk,
+            "TENSOR": int(self.tensor), "TENSOR_SLICES": TENSOR_SLICES, "FIELDS": FIELDS,
             "PAIRINGS": len(pairings), "ROW_VALUES": self.row_values, "COLUMN_VALUES": self.column_values,
             **{kind.name: kind.value for kind in Pairing},
         }  # fmt: skip
@@ -103,25 +112,42 @@ class Source:
         lines += [f"constexpr int {name} = {value};" for name, value in sizes.items()]
         lines += [_macro("PAIR_ALL(plan, own, i, j, own_i, own_j, sums)", self._pairings() or ["do { } while (0)"])]
         lines += ["#define EVALUATE evaluate"]
-        kernels = files("mercer.engine.cuda").joinpath("tiles.cu").read_text(encoding="utf-8")
-        before, after = kernels.split("// PAIR_ALL, EVALUATE", 1)
+        before, after = _text("tiles.cu").split("// PAIR_ALL, EVALUATE", 1)
+        before += _text("tensor.cu") if self.tensor else ""
         return "\n".join([*lines, before, self._evaluate(), "// PAIR_ALL, EVALUATE" + after])
 
     @property
     def numbers(self) -> list[float]:
-        """What `evaluate` reads: the constants, and k0 and k1 of each operation."""
-        return [*self.program.constants, *(k for code in self.program.code for k in code[-2:])] or [0.0]
+        """The arguments: the constants, k0 and k1 of each operation, and the share and the bound of each way."""
+        own = [*self.program.constants, *(k for code in self.program.code for k in code[-2:])]
+        return [*own, *(number for way in self.ways for number in (way.share, way.bound))] or [0.0]
+
+    @property
+    def tensor(self) -> bool:
+        """Whether a pairing uses tensor cores, and threads have the pairs that these give them."""
+        return any(way.tensor for way in self.ways)
 
     def _deep(self, p: int) -> bool:
-        return self.slices[p] * DEEP > self.chunk
+        """Whether the sums of a pairing are sums of sums."""
+        return self.slices[p] > TENSOR_SLICES if self.ways[p].tensor else self.slices[p] * DEEP > self.chunk
 
     def _pairings(self) -> list[str]:
-        lines = []
-        for p, pairing in enumerate(self.program.pairings):
-            kind = Pairing.DOT if self.by_norms[p] else pairing.kind
-            lines.append(f"paired<{kind.name}, {str(self._deep(p)).lower()}>(plan, own, {p}, i, j, sums[{p}])")
-            if self.by_norms[p]:
+        """The statements that fill the sums of each pairing."""
+        lines, number = [], len(self.numbers) - 2 * len(self.ways)
+        for p, (pairing, way) in enumerate(zip(self.program.pairings, self.ways, strict=True)):
+            tensor = f"tensor_dots<{str(self._deep(p)).lower()}>"
+            deep = str(self.slices[p] * DEEP > self.chunk).lower()
+            terms = tensor if way.tensor and not way.by_norms else f"paired<{pairing.kind.name}, {deep}>"
+            terms = f"{terms}(plan, own, {p}, {AT_TERMS}, i, j, sums[{p}])"
+            if way.by_norms:
+                dots = tensor if way.tensor else f"paired<DOT, {deep}>"
+                lines.append(f"{dots}(plan, own, {p}, 0, i, j, sums[{p}])")
                 lines.append(f"by_norms(plan, {p}, own_i, own_j, sums[{p}])")
+            if way.by_norms and way.by_terms:
+                condition = f"accurate(plan, {p}, own_i, own_j, {number + 2 * p}, sums[{p}])"
+                lines.append(f"if (!{condition}) {terms}")
+            elif way.by_terms:
+                lines.append(terms)
         return lines
 
     def _evaluate(self) -> str:
@@ -130,8 +156,8 @@ class Source:
         body = [f"REAL r{p} = sums[{p}][m][c];" for p in range(len(self.program.pairings))]
         body += [f"REAL r{k} = 0;" for k in range(len(self.program.pairings), self.program.registers)]
         if self.same:
-            zero = [f"r{p} = 0;" for p, norms in enumerate(self.by_norms_or_not) if norms]
-            body.append(f"if (plan.same()[{first}] == {last}) {{ {' '.join(zero)} }}")
+            zero = [f"r{p} = 0;" for p, one in enumerate(self.program.pairings) if one.norms is not None]
+            body.append(f"if (plan.same()[{first}] == {last} + plan.first()) {{ {' '.join(zero)} }}")
         at = len(self.program.constants)
         for code in self.program.code:
             body.append(f"r{code[1]} = {self._expression(code, at)};")
@@ -143,11 +169,6 @@ class Source:
             f"    return r{self.program.result};",
             "}",
         ])  # fmt: skip
-
-    @property
-    def by_norms_or_not(self) -> tuple[bool, ...]:
-        """For each pairing, whether it is a distance that may be computed by norms, and is 0 of a point with itself."""
-        return tuple(one.norms is not None for one in self.program.pairings)
 
     def _expression(self, code: Code, at: int) -> str:
         operation, _, *operands, k0, _ = code
@@ -165,6 +186,10 @@ class Source:
             OperandKind.COLUMN: f"plan.column_values({index})[{j}]",
             OperandKind.CONSTANT: f"plan.numbers[{index}]",
         }.get(OperandKind(kind), "")
+
+
+def _text(name: str) -> str:
+    return files("mercer.engine.cuda").joinpath(name).read_text(encoding="utf-8")
 
 
 def _power(base: str, exponent: int) -> str:

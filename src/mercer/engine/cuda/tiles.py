@@ -2,30 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from mercer.engine.contract import TileProgram, TileRows
-from mercer.engine.cuda.devices import Array, Buffer, Device, Kernels
+from mercer.engine.cuda.devices import Array, Buffer, Device, Kernels, sent
+from mercer.engine.cuda.distances import Way
+from mercer.engine.cuda.room import VECTORS, Room
+from mercer.engine.cuda.sides import DeviceSide, HostSide
 from mercer.engine.cuda.source import DEEP, Source
 
 __all__ = ["CudaTiles"]
 
-VECTORS = 4
-"""Vectors that a product takes at a time, if there is more than one."""
 WAVES = 4
 """Blocks of a product for each that runs at a time, so that all processors have work to the end."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Memory of a device with addresses of other memory, which is kept with it."""
+
+    buffer: Buffer
+    named: tuple[DeviceSide, DeviceSide]
+
+    @property
+    def address(self) -> int:
+        """Where it lies on the device."""
+        return self.buffer.address
+
+
+@dataclass
+class Job:
+    """A kernel that is to run, and what becomes of its result."""
+
+    kernels: Kernels
+    name: str
+    grid: tuple[int, int]
+    arguments: list[int | Buffer]
+    out: Buffer
+    dtype: np.dtype[np.generic]
+    shape: tuple[int, ...]
+    use: Callable[[Array], None]
 
 
 @dataclass
 class CudaTiles:
     """The matrix of a program on given rows, on a device.
 
-    Distances are taken by norms if the bound of their error holds for the largest norms of all rows; else all are sums
-    of squared differences, which take up to twice as long.
+    Rows stay on the device if there is room for them. Else they are copied there in runs, again for each product, while
+    the kernel of the run before works.
     """
 
     device: Device
@@ -37,18 +65,27 @@ class CudaTiles:
     def __post_init__(self) -> None:
         self.dtype, self.rows, self.columns = self.program.dtype, self.x.count, self.z.count
         depths = [one.shape[1] for one in self.x.rows]
-        self._forward = Source(
-            self.program,
-            tuple(-(-depth // DEEP) for depth in depths),
-            tuple(self._by_norms(p) for p in range(len(depths))),
-            len(self.x.values),
-            len(self.z.values),
-            self.device.side,
-            self.self_pairs is not None,
-        )
+        may = [self.dtype == np.float32 and depth >= self.device.tensor_features for depth in depths]
+        pairings = enumerate(zip(self.program.pairings, may, strict=True))
+        ways = tuple(Way.of(p, pairing, (self.x, self.z), tensor) for p, (pairing, tensor) in pairings)
+        slices = tuple(-(-depth // DEEP) for depth in depths)
+        values = len(self.x.values), len(self.z.values)
+        self._forward = Source(self.program, slices, ways, *values, self.device.side, self.self_pairs is not None)
         self.row_block = self._forward.tile
-        self._buffers: list[Buffer] = []
-        self._sides = self._sent()
+        same = None if self.self_pairs is None else np.asarray(self.self_pairs, np.int64)
+        self._x = HostSide(self.x, ways, self.dtype, self.row_block, same)
+        self._z = HostSide(self.z, ways, self.dtype, self.row_block)
+        self._rows_are_columns = bool(self.z.rows) and all(
+            a is b for a, b in zip(self.x.rows, self.z.rows, strict=True)
+        )
+        self.room = Room.of(self.device.free(), self._x, self._z, self._rows_are_columns)
+        self._held: dict[bool, DeviceSide] = {}
+        numbers = np.asarray(self._forward.numbers, np.float64).astype(self.dtype)
+        self._numbers = sent(self.device, numbers)
+        if self.room.whole:
+            self._held[False] = self._x.sent(self.device, 0, self.rows)
+            shared = self._held[False] if self._rows_are_columns else None
+            self._held[True] = self._z.sent(self.device, 0, self.columns, shared)
 
     # ---- Tiles -------------------------------------------------------------------------------------------------------
 
@@ -73,12 +110,12 @@ class CudaTiles:
     def multiply(self, i0: int, i1: int, j0: int, j1: int, *, v: Array, out: Array, symmetric: bool) -> None:
         """`out` += K[i0:i1, j0:j1] v[j0:j1]; `symmetric` uses each entry for its mirror image, too."""
         if not symmetric:
-            out += self._product(i0, i1, j0, j1, v)
+            out += self._product(i0, i1, j0, j1, v[j0:j1])
             return
         for (a, b), (c, d) in _symmetric_parts(i0, i1, max(i0, j0), j1, self.row_block):
-            out[a:b] += self._product(a, b, c, d, v)
+            out[a:b] += self._product(a, b, c, d, v[c:d])
             if a != c:
-                out[c:d] += self._product(c, d, a, b, v)
+                out[c:d] += self._product(c, d, a, b, v[a:b])
 
     @np.errstate(all="ignore")
     def normal_product(self, i0: int, i1: int, *, v: Array, weights: Array | None, out: Array) -> None:
@@ -86,27 +123,35 @@ class CudaTiles:
         images = self._product(i0, i1, 0, self.columns, v)
         if weights is not None:
             images *= weights[i0:i1, None]
-        whole = np.zeros((self.rows, images.shape[1]))
-        whole[i0:i1] = images
-        out += self._product(0, self.columns, i0, i1, whole, transposed=True)
+        out += self._product(0, self.columns, i0, i1, images, transposed=True)
 
     @np.errstate(all="ignore")
     def group_sums(self, i0: int, i1: int, *, start: Array, weights: Array | None, out: Array) -> None:
         """`out[i − i0, g]` += Σ wⱼ Kᵢⱼ over the columns start[g] ≤ j < start[g + 1]."""
         v = np.ones((self.columns, 1)) if weights is None else np.asarray(weights, np.float64)[:, None]
-        out += self._parts(i0, i1, np.asarray(start, np.int64), v)[:, :, 0].T
+        bounds = np.asarray(start, np.int64)
+        out += self._parts(i0, i1, bounds, v[bounds[0] : bounds[-1]])[:, :, 0].T
 
     # ---- kernels -----------------------------------------------------------------------------------------------------
 
     def _entries(self, i0: int, i1: int, j0: int, j1: int) -> Array:
-        shape = (i1 - i0, j1 - j0)
-        if not all(shape):
-            return np.empty(shape, self.dtype)
-        out = self.device.empty(shape[0] * shape[1] * self.dtype.itemsize)
-        tile = self._forward.tile
-        grid = (_tiles_of(shape[1], tile), _tiles_of(shape[0], tile))
-        self._kernels.launch("entries", grid, self._threads, [*self._head(False), *map(int, (i0, i1, j0, j1)), out])
-        return self.device.fetch(out, self.dtype, shape)
+        out = np.empty((i1 - i0, j1 - j0), self.dtype)
+        if out.size:
+            self._run(self._entry_jobs(int(i0), int(i1), int(j0), int(j1), out))
+        return out
+
+    def _entry_jobs(self, i0: int, i1: int, j0: int, j1: int, out: Array) -> Iterator[Job]:
+        height, width = self.room.block(j1 - j0, self.dtype.itemsize)
+        for a, b in _runs(i0, i1, height):
+            left = self._part(False, a, b)
+            for c, d in _runs(j0, j1, width):
+                right = self._part(True, c, d)
+                buffer = self.device.empty((b - a) * (d - c) * self.dtype.itemsize)
+                ends = (a - left.start, b - left.start, c - right.start, d - right.start)
+                grid = (self._tiles_of(d - c), self._tiles_of(b - a))
+                arguments = [*self._head(left, right, False), *ends, buffer]
+                use = _writes(out[a - i0 : b - i0, c - j0 : d - j0])
+                yield Job(self._kernels, "entries", grid, arguments, buffer, self.dtype, (b - a, d - c), use)
 
     def _upper_rows(self, i0: int, i1: int) -> Array:
         """Rows [i0, i1) from column i0 on; the square on the diagonal is symmetric by its upper triangle."""
@@ -116,45 +161,82 @@ class CudaTiles:
         return values
 
     def _product(self, i0: int, i1: int, j0: int, j1: int, v: Array, transposed: bool = False) -> Array:
-        """K[i0:i1, j0:j1] v[j0:j1] in float64; with `transposed` of the transposed matrix."""
-        tile = self._forward.tile
-        high, wide = (_tiles_of(count, tile) for count in (i1 - i0, j1 - j0))
-        step = tile * max(1, wide * high // (WAVES * self.device.blocks))
+        """K[i0:i1, j0:j1] v in float64; with `transposed` of the transposed matrix."""
+        high, wide = (self._tiles_of(count) for count in (i1 - i0, j1 - j0))
+        step = self.row_block * max(1, wide * high // (WAVES * self.device.blocks))
         bounds = np.append(np.arange(j0, max(j1, j0 + 1), step), j1)
-        return self._parts(i0, i1, bounds.astype(np.int64), v, transposed).sum(axis=0)
+        return self._parts(int(i0), int(i1), bounds.astype(np.int64), v, transposed).sum(axis=0)
 
     def _parts(self, i0: int, i1: int, bounds: Array, v: Array, transposed: bool = False) -> Array:
-        """Σⱼ Kᵢⱼ vⱼ over the columns of each part, of shape (parts, rows, vectors).
+        """Σⱼ Kᵢⱼ vⱼ over the columns of each part, of shape (parts, rows, vectors); v begins with the first column.
 
         Each column of v is divided by its largest entry, so that products in float32 do not overflow.
         """
         wide = np.asarray(v, np.float64)
         size = np.abs(wide).max(axis=0, initial=0.0)
         size[~(np.isfinite(size) & (size > 0))] = 1.0
-        parts, rows, vectors = len(bounds) - 1, i1 - i0, wide.shape[1]
-        out = np.empty((parts, rows, vectors))
-        if not (parts and rows):
-            return out
-        at = self.device.send(bounds)
-        for r0 in range(0, vectors, VECTORS):
-            some = wide[:, r0 : r0 + VECTORS] / size[r0 : r0 + VECTORS]
-            width = VECTORS if some.shape[1] > 1 else 1
-            padded = np.zeros((len(wide), width), self.dtype)
-            padded[:, : some.shape[1]] = some
-            sums = self.device.empty(8 * parts * rows * width)
-            kernels = self._transposed if transposed else self._kernels
-            grid = (_tiles_of(rows, self._forward.tile), parts)
-            arguments = [*self._head(transposed), int(i0), int(i1), at, self.device.send(padded), sums]
-            kernels.launch(f"multiply{width}", grid, self._threads, arguments)
-            found = self.device.fetch(sums, np.dtype(np.float64), (parts, rows, width))
-            out[:, :, r0 : r0 + VECTORS] = found[:, :, : some.shape[1]]
+        out = np.zeros((len(bounds) - 1, i1 - i0, wide.shape[1]))
+        if out.size and bounds[-1] > bounds[0]:
+            self._run(self._product_jobs(i0, i1, bounds, wide / size, out, transposed))
         return out * size
 
-    def _head(self, transposed: bool) -> list[int | Buffer]:
+    def _product_jobs(self, i0: int, i1: int, bounds: Array, v: Array, out: Array, transposed: bool) -> Iterator[Job]:
+        first, last, vectors = int(bounds[0]), int(bounds[-1]), v.shape[1]
+        width, kernels = VECTORS if vectors > 1 else 1, self._transposed if transposed else self._kernels
+        height, along = self.room.product(min(len(bounds) - 1, self.room.parts), width)
+        for a, b in _runs(i0, i1, height):
+            left = self._part(transposed, a, b)
+            for c, d in _runs(first, last, along):
+                right = self._part(not transposed, c, d)
+                s0, s1 = int(np.searchsorted(bounds, c, "right")) - 1, int(np.searchsorted(bounds, d, "left"))
+                for (s, e), r in (
+                    (run, r) for run in _runs(s0, s1, self.room.parts) for r in range(0, vectors, VECTORS)
+                ):
+                    ends = np.clip(bounds[s : e + 1], c, d) - right.start
+                    padded = np.zeros((int(ends[-1] - ends[0]), width), self.dtype)
+                    padded[:, : min(width, vectors - r)] = v[ends[0] + right.start - first :][
+                        : len(padded), r : r + width
+                    ]
+                    shape = (e - s, b - a, width)
+                    buffers = [sent(self.device, ends), sent(self.device, padded), self.device.empty(8 * _size(shape))]
+                    places = [a - left.start, b - left.start, int(ends[0])]
+                    arguments = [*self._head(left, right, transposed), *places, *buffers]
+                    use = _adds(out[s:e, a - i0 : b - i0, r : r + width])
+                    grid, total = (self._tiles_of(b - a), e - s), np.dtype(np.float64)
+                    yield Job(kernels, f"multiply{width}", grid, arguments, buffers[-1], total, shape, use)
+
+    def _run(self, jobs: Iterator[Job]) -> None:
+        """Run jobs one after the other; what one needs is copied to the device while the one before runs."""
+        running: Job | None = None
+        for job in jobs:
+            self._finish(running)
+            job.kernels.launch(job.name, job.grid, self._threads, job.arguments)
+            running = job
+        self._finish(running)
+
+    def _finish(self, job: Job | None) -> None:
+        if job is not None:
+            job.use(self.device.fetch(job.out, job.dtype, job.shape))
+
+    def _part(self, columns: bool, start: int, stop: int) -> DeviceSide:
+        """Rows or columns from `start` to `stop` on the device, or all of them."""
+        if self.room.whole:
+            return self._held[columns]
+        side = self._z if columns else self._x
+        return side.sent(self.device, start, stop)
+
+    def _head(self, left: DeviceSide, right: DeviceSide, transposed: bool) -> list[int | Buffer]:
         """The first arguments of every kernel: where the arrays are, the numbers, and the padded sizes."""
-        rows, columns = self._padded(self.rows), self._padded(self.columns)
-        table, numbers, turned = self._sides
-        return [turned, numbers, columns, rows] if transposed else [table, numbers, rows, columns]
+        table: list[int] = []
+        for a, b, slices in zip(left.pairings, right.pairings, self._forward.slices, strict=True):
+            table += [a[0], b[0], slices, a[1], b[1], a[2], b[2]]
+        x, z = (right, left) if transposed else (left, right)
+        table += [*x.values, *z.values, x.same, z.start]
+        lies = Table(sent(self.device, np.array(table, np.int64)), (left, right))
+        return [lies, self._numbers, left.padded, right.padded]
+
+    def _tiles_of(self, count: int) -> int:
+        return -(-count // self.row_block)
 
     @property
     def _threads(self) -> int:
@@ -168,71 +250,27 @@ class CudaTiles:
     def _transposed(self) -> Kernels:
         return self.device.compiled(replace(self._forward, transposed=True).text)
 
-    # ---- what lies on the device -------------------------------------------------------------------------------------
 
-    def _by_norms(self, p: int) -> bool:
-        """Whether distances by norms keep their promise for the largest norms."""
-        norms, row, column = self.program.pairings[p].norms, self.x.norms, self.z.norms
-        if norms is None or not self.rows or not self.columns:
-            return False
-        a, b = row[p], column[p]
-        assert a is not None
-        assert b is not None
-        return bool(norms.fast * norms.rounding * (float(a.max()) + float(b.max())) <= norms.promise)
-
-    def _sent(self) -> tuple[Buffer, Buffer, Buffer]:
-        """The table of addresses, the numbers, and the table of the transposed matrix."""
-        table: list[int] = []
-        turned: list[int] = []
-        same_rows = self.z.rows and all(a is b for a, b in zip(self.x.rows, self.z.rows, strict=True))
-        for p, pairing in enumerate(self.program.pairings):
-            norms = pairing.norms if self._forward.by_norms[p] else None
-            origin = pairing.origin if norms is None else norms.origin
-            a = self._rows_of(self.x.rows[p], origin)
-            b = a if same_rows else self._rows_of(self.z.rows[p], origin)
-            ends = [0, 0]
-            if norms is not None:
-                ends = [self._values_of(side.norms[p]) for side in (self.x, self.z)]
-            table += [a, b, self._forward.slices[p], *ends]
-            turned += [b, a, self._forward.slices[p], *ends[::-1]]
-        rest = [self._values_of(one) for one in (*self.x.values, *self.z.values)]
-        if self.self_pairs is not None:
-            same = np.full(self._padded(self.rows), -1, np.int64)
-            same[: self.rows] = self.self_pairs
-            rest.append(self._kept(same))
-        numbers = np.asarray(self._forward.numbers, np.float64).astype(self.dtype)
-        sent = [self.device.send(one) for one in (_addresses(table + rest), numbers, _addresses(turned + rest))]
-        return sent[0], sent[1], sent[2]
-
-    def _padded(self, count: int) -> int:
-        """Whole tiles, and one more, so that a tile may start at any row."""
-        tile = self._forward.tile
-        return (_tiles_of(count, tile) + 1) * tile
-
-    def _rows_of(self, rows: Array, origin: Array | None) -> int:
-        """The address of rows less an origin, feature by feature, padded with zeros."""
-        count, depth = rows.shape
-        moved = np.zeros((-(-depth // DEEP) * DEEP, self._padded(count)), self.dtype)
-        moved[:depth, :count] = (rows if origin is None else rows - origin).T
-        return self._kept(moved)
-
-    def _values_of(self, values: Array | None) -> int:
-        assert values is not None
-        padded = np.zeros(self._padded(len(values)), self.dtype)
-        padded[: len(values)] = values
-        return self._kept(padded)
-
-    def _kept(self, array: Array) -> int:
-        self._buffers.append(self.device.send(array))
-        return self._buffers[-1].address
+def _size(shape: tuple[int, ...]) -> int:
+    return int(np.prod(shape))
 
 
-def _tiles_of(count: int, tile: int) -> int:
-    return -(-count // tile)
+def _runs(start: int, stop: int, step: int) -> Iterator[tuple[int, int]]:
+    return ((a, min(a + step, stop)) for a in range(start, stop, step))
 
 
-def _addresses(table: list[int]) -> Array:
-    return np.array(table or [0], np.int64)
+def _writes(out: Array) -> Callable[[Array], None]:
+    def write(values: Array) -> None:
+        out[...] = values
+
+    return write
+
+
+def _adds(out: Array) -> Callable[[Array], None]:
+    def add(values: Array) -> None:
+        out[...] += values[..., : out.shape[-1]]
+
+    return add
 
 
 def _symmetric_parts(
