@@ -6,6 +6,7 @@ import ctypes
 import hashlib
 import shutil
 import subprocess
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +15,8 @@ import numpy as np
 SHIM = Path(__file__).with_name("host_device.hpp")
 COMPILER = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
 HEAD = ["const Index* at", "const REAL* numbers", "Index rows", "Index columns", "Index i0", "Index i1"]
+ONE = threading.Lock()
+"""The blocks of a library are static."""
 SIGNATURES = {
     "entries": [*HEAD, "Index j0", "Index j1", "REAL* out"],
     **{f"multiply{r}": [*HEAD, "Index j0", "const Index* bounds", "const REAL* v", "double* out"] for r in (1, 4)},
@@ -39,7 +42,8 @@ class HostKernels:
     def launch(self, name, grid, threads, arguments):
         values = [one if isinstance(one, int) else one.address for one in arguments]
         numbers = [ctypes.c_longlong(int(value)) for value in (*grid, threads, *values)]
-        getattr(self.library, f"run_{name}")(*numbers)
+        with ONE:
+            getattr(self.library, f"run_{name}")(*numbers)
 
 
 @dataclass

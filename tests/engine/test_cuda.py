@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,15 +14,16 @@ from sklearn.base import clone
 import mercer
 from mercer import SVC, KernelKMeans, KernelOperator, KernelPCA, KernelRidge
 from mercer.engine import backend
-from mercer.engine.contract import NOTHING, TilePairing, TileProgram, TileRows
+from mercer.engine.contract import NOTHING, NormAccuracy, TilePairing, TileProgram, TileRows
 from mercer.engine.cuda import source as sources
-from mercer.engine.cuda.distances import Way
+from mercer.engine.cuda.distances import TENSOR_ROUNDINGS, Way
 from mercer.engine.cuda.engine import CudaEngine
 from mercer.engine.cuda.nvidia import cubin
 from mercer.engine.cuda.source import DEEP, Source
 from mercer.engine.cuda.tiles import _symmetric_parts
 from mercer.engine.opcodes import OperandKind, Operation, Pairing
 from mercer.errors import DeviceError, InvalidInput
+from mercer.gram.roundings import roundings
 from mercer.testing.engines import ENGINE_CHECKS
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -36,13 +38,13 @@ nvrtc = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory):
-    return CudaEngine(HostDevice(tmp_path_factory.mktemp("cuda")), backend.engines()[0])
+    return CudaEngine([HostDevice(tmp_path_factory.mktemp("cuda"))], backend.engines()[0])
 
 
 @pytest.fixture(scope="module")
 def tensor_engine(tmp_path_factory):
     """All float32 dot products by tensor cores, whose smallest block has 64 threads."""
-    return CudaEngine(HostDevice(tmp_path_factory.mktemp("tensor"), 8, tensor_features=1), backend.engines()[0])
+    return CudaEngine([HostDevice(tmp_path_factory.mktemp("tensor"), 8, tensor_features=1)], backend.engines()[0])
 
 
 @compiler
@@ -88,6 +90,75 @@ def test_whole_fits_are_those_of_the_reference(engine, monkeypatch, estimator):
 
     found, expected = outputs(engine), outputs(backend.engines()[0])
     np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
+
+
+@compiler
+def test_two_devices_give_the_bits_of_one(engine):
+    """Each computes a block of rows; a row more than a tile, and fewer rows than devices, too."""
+    first = engine._devices[0]
+    both, rows = CudaEngine([first, replace(first)], engine._host), np.random.default_rng(0).random((99, 20))
+    accuracy = NormAccuracy(None, 5e-7, 8e-7, 1.0, 1.0)
+    program = TileProgram(DTYPES[0], (TilePairing(Pairing.SQDIST, None, accuracy),))
+    found = []
+    for one in (engine, both):
+        x = TileRows(99, (rows.astype(np.float32),), (np.square(rows).sum(axis=1).astype(np.float32),))
+        tiles, v = one.plan(program, x, x, np.arange(99)), rows[:, :2]
+        block, product, square = np.empty((97, 99), np.float32), np.zeros((99, 2)), np.zeros((99, 2))
+        few = np.empty((1, 99), np.float32)
+        tiles.block(1, 98, 0, 99, out=block)
+        tiles.block(98, 99, 0, 99, out=few)
+        tiles.multiply(0, 99, 0, 99, v=v, out=product, symmetric=True)
+        tiles.normal_product(0, 99, v=v, weights=None, out=square)
+        found.append((block, few, product, square))
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_allclose(found[0][2], exact_distances(rows) @ rows[:, :2], rtol=1e-5)
+
+
+def exact_distances(rows):
+    return np.square(rows[:, None].astype(np.longdouble) - rows).sum(axis=2).astype(np.float64)
+
+
+KINDS = {
+    "random": lambda rng, d: rng.standard_normal((24, d)),
+    "one large entry": lambda rng, d: np.append(10, np.full(d - 1, 0.3)) * (1 + 1e-3 * rng.random((24, 1))),
+    "lower parts of one sign": lambda rng, d: 1 + 2.0**-9 * (1 + 0.99 * rng.random((24, d))),
+}
+
+
+@compiler
+@pytest.mark.parametrize("kind", KINDS)
+def test_tensor_cores_have_the_roundings_that_are_stated(tensor_engine, kind):
+    """With sums that are cut off at the largest term, as at the worst; three parts of 8 bits hold a float32 number."""
+    d = 200
+    rows = KINDS[kind](np.random.default_rng(0), d).astype(np.float32)
+    norms, u = np.square(rows.astype(np.float64)).sum(axis=1), 2.0**-24
+    x = TileRows(24, (rows,))
+    out = np.empty((24, 24), np.float32)
+    tensor_engine.plan(TileProgram(DTYPES[0], (TilePairing(Pairing.DOT),)), x, x).block(0, 24, 0, 24, out=out)
+    exact = rows.astype(np.longdouble) @ rows.T.astype(np.longdouble)
+    found = float(np.max(np.abs(2 * (out - exact)) / (u * (norms[:, None] + norms))))
+    assert found <= roundings(rows, rows, None, rows.dtype, (norms, norms)) + TENSOR_ROUNDINGS
+    assert found < {"random": 4}.get(kind, 16)  # seen: 1.9, 12 and 3.1
+
+
+@compiler
+@pytest.mark.parametrize("far", [0.5, 4.0])
+@pytest.mark.parametrize("tensors", [False, True], ids=["units", "tensor"])
+def test_entries_of_close_rows_keep_the_promise(engine, tensor_engine, monkeypatch, tensors, far):
+    """Where norms are not accurate enough, tiles are computed by differences: entries err by at most 1e-6."""
+    one = tensor_engine if tensors else engine
+    monkeypatch.setattr(backend, "engine", lambda: one)
+    rng = np.random.default_rng(0)
+    rows = np.repeat(far * rng.standard_normal((20, 70)), 5, axis=0) + 1e-3 * rng.standard_normal((100, 70))
+    rows = rows.astype(np.float32)
+    K = KernelOperator("gaussian(gamma=0.3)", rows)
+    tiles = K._tiles()
+    assert tiles._forward.ways[0].by_norms
+    assert tiles._forward.ways[0].by_terms
+    assert tiles._forward.tensor == tensors
+    found = K.toarray()
+    assert np.abs(found - np.exp(-0.3 * exact_distances(rows))).max() <= 1e-6
 
 
 @compiler

@@ -40,7 +40,7 @@ def driver(host):
 def use(driver, monkeypatch):
     """The engine of this driver in the place of every other."""
     device = driver.install(monkeypatch)
-    engine = CudaEngine(device, backend.engines()[0])
+    engine = CudaEngine([device], backend.engines()[0])
     monkeypatch.setattr(backend, "engine", lambda: engine)
     return device
 
@@ -120,7 +120,7 @@ def test_a_forked_process_is_told(driver, monkeypatch):
 def plan(device, rows, columns, dtype=np.float32):
     program = TileProgram(np.dtype(dtype), (TilePairing(Pairing.DOT),))
     x, z = (TileRows(len(one), (one.astype(dtype),)) for one in (rows, columns))
-    return CudaEngine(device, backend.engines()[0]).plan(program, x, z)
+    return CudaEngine([device], backend.engines()[0]).plan(program, x, z)
 
 
 @pytest.mark.parametrize("memory", [1 << 30, 200_000], ids=["whole", "streamed"])

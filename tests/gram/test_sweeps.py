@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from mercer import KernelOperator
+from mercer.engine import contract
 from mercer.errors import Cancelled
 from mercer.events import TilesDone, observe
 from mercer.gram import tiles
@@ -33,7 +34,7 @@ class Listener:
 
 @pytest.fixture
 def small_pieces(monkeypatch):
-    monkeypatch.setattr(tiles, "PIECE", 1e5)
+    monkeypatch.setattr(contract, "PIECE", 1e5)
     monkeypatch.setattr(tiles, "NARROWEST", 400)
 
 
@@ -75,7 +76,7 @@ def test_pieces_tell_how_far_they_are(name, kernel, columns, small_pieces):
     assert done == sorted(done)
     assert {event.total for event in listener.heard} == {done[-1]}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tiles, "PIECE", 1e12)
+        patch.setattr(contract, "PIECE", 1e12)
         for a, b in zip(np.atleast_1d(got), np.atleast_1d(SWEEPS[name](whole)), strict=True):
             assert_close(a, b, rtol=1e-10)
 
@@ -95,14 +96,14 @@ def test_pieces_are_bounded_in_work_and_memory(threads, monkeypatch):
     for n in (10, 5000, 10**6, 10**7):
         for r in (1, 40, 1000, 30000):
             for work in (1.0, 40.0, 2000.0):
-                height, width, symmetric = tiles._piece(block, n, n, r, work, True)
+                height, width, symmetric = tiles._piece(contract.PIECE, block, n, n, r, work, True)
                 assert height % block == 0
                 assert width % block == 0 or width == n
                 if symmetric:
                     assert 8 * r * threads * min(width, n) <= tiles.OTHERS
                 # A tenth of a second for each thread, or one row block for each against the narrowest piece.
                 least = block * threads * (tiles.NARROWEST + block) * work
-                assert min(height, n) * min(width, n) * work <= max(1.01 * tiles.PIECE * threads, least)
+                assert min(height, n) * min(width, n) * work <= max(1.01 * contract.PIECE * threads, least)
 
 
 def test_too_many_vectors_for_a_symmetric_sweep(monkeypatch):
@@ -111,7 +112,7 @@ def test_too_many_vectors_for_a_symmetric_sweep(monkeypatch):
     V = np.random.default_rng(1).standard_normal((2000, 30))
     expected = K @ V
     monkeypatch.setattr(tiles, "OTHERS", 1000)
-    assert not tiles._piece(192, 2000, 2000, 30, 1.0, True)[2]
+    assert not tiles._piece(contract.PIECE, 192, 2000, 2000, 30, 1.0, True)[2]
     np.testing.assert_allclose(K @ V, expected, rtol=1e-10, atol=1e-9)
 
 

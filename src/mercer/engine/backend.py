@@ -6,7 +6,7 @@ import importlib
 import math
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from types import ModuleType
@@ -66,6 +66,8 @@ _compiled: tuple[Engine, ...] = (
 )
 _reference = ReferenceEngine()
 _used: str | None = None
+_options: tuple[tuple[int, ...], bool] = ((0,), True)
+"""The devices in use, and whether their tensor cores are."""
 
 
 def engines() -> tuple[Engine, ...]:
@@ -93,11 +95,11 @@ def engine() -> Engine:
     if name == "numpy":
         return _reference
     if name == "cuda":
-        return _cuda()
+        return _cuda(*_options)
     raise _unknown(name)
 
 
-def use(name: str | None) -> None:
+def use(name: str | None, *, devices: Sequence[int] = (0,), tensor_cores: bool = True) -> None:
     """Choose the engine that computes entries from now on, in this process.
 
     "native" is the compiled module, or its NumPy reference if that was not built; "numpy" is the reference; "cuda" an
@@ -109,11 +111,17 @@ def use(name: str | None) -> None:
     ----------
     name : {"native", "numpy", "cuda"} or None
         None goes back to ``MERCER_ENGINE``, or to "native".
+    devices : sequence of int, default=(0,)
+        The NVIDIA devices that share the work of "cuda", by the driver's numbers. One is the default, because others
+        may work on the rest.
+    tensor_cores : bool, default=True
+        Whether "cuda" multiplies float32 rows of many features on tensor cores, whose sums have about as many
+        roundings. With False all are those of FP32 units.
 
     Raises
     ------
     InvalidInput
-        If no engine has this name.
+        If no engine has this name, or no devices are given, or one twice.
     DeviceError
         If "cuda" is requested, and cuda.core is not installed or no device can be used.
 
@@ -123,12 +131,17 @@ def use(name: str | None) -> None:
     >>> mercer.use("numpy")
     >>> mercer.use(None)
     """
-    global _used
+    global _used, _options
+    chosen = tuple(devices)
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise InvalidInput(
+            message("use", f"devices={devices!r}", "give the number of each device once, such as [0, 1]")
+        )
     if name not in (None, "native", "numpy", "cuda"):
         raise _unknown(name)
     if name == "cuda":
-        _cuda()  # fails here and not in the next fit
-    _used = name
+        _cuda(chosen, tensor_cores)  # fails here and not in the next fit
+    _used, _options = name, (chosen, tensor_cores)
 
 
 def device_in_use() -> bool:
@@ -141,11 +154,11 @@ def _unknown(name: object) -> InvalidInput:
 
 
 @lru_cache(maxsize=1)
-def _cuda() -> Engine:
+def _cuda(devices: tuple[int, ...], tensor_cores: bool) -> Engine:
     from mercer.engine.cuda.engine import CudaEngine
     from mercer.engine.cuda.nvidia import NvidiaDevice
 
-    return CudaEngine(NvidiaDevice(), _host())
+    return CudaEngine([NvidiaDevice(one, tensor_cores=tensor_cores) for one in devices], _host())
 
 
 def _host() -> Engine:

@@ -26,6 +26,8 @@ Array: TypeAlias = NDArray[Any]
 Loop: TypeAlias = Callable[..., Any]
 Operand: TypeAlias = tuple[int, int]
 """(OperandKind, index)."""
+PIECE = 1e8
+"""Operations of one thread of a processor between two interrupt checks."""
 NOTHING: Operand = (int(OperandKind.NOTHING), 0)
 Code: TypeAlias = tuple[int, int, Operand, Operand, Operand, float, float]
 """(Operation, target register, a, b, c, k0, k1)."""
@@ -184,6 +186,10 @@ class Engine(ABC):
         `self_pairs` has, for each row of x, the index of the row of z that is the same point, or −1. The distance of
         such a pair is exactly 0.
         """
+
+    def piece(self, tiles: object) -> float:
+        """Operations of one thread on these tiles between two interrupt checks."""
+        return PIECE
 
     def makes_entries(self, tiles: object) -> bool:
         """Whether `smo` takes these tiles instead of a stored matrix."""

@@ -188,7 +188,7 @@ class TiledOperator(Operator):
         return self.x.columns or 100
 
     def _work(self, r: int) -> float:
-        """Operations for an entry, as `tiles.PIECE` counts them. Measured rates must not change the order of sums."""
+        """Operations for an entry, as engines count them. Measured rates must not change the order of sums."""
         if self.kernel.prefers_large_blocks:  # its loops check for interrupts themselves
             return 1e-6
         if not self._runs_as_program:

@@ -98,8 +98,6 @@ def block_tiles(kernel: Kernel, x: Points, z: Points) -> Tiles:
 
 # ---- sweeps: bounded pieces of work, with interrupt checks and events between them -----------------------------------
 
-PIECE = 1e8
-"""Operations of one thread between two interrupt checks."""
 PANEL = 12
 """The most rows that the engine evaluates together; pieces with fewer rows waste work."""
 OTHERS = 1 << 28
@@ -109,12 +107,12 @@ NARROWEST = 4096
 
 
 def pieces(tiles: Tiles, rows: int, columns: int, work: float, *, align: int = PANEL) -> Iterator[tuple[int, int]]:
-    """Runs of rows of about `PIECE` operations for each thread, at `work` operations for an entry; emits progress.
+    """Runs of rows of about the engine's `piece` for each thread, at `work` operations for an entry; emits progress.
 
     Runs begin at multiples of the engine's row block, or of `align` if row blocks are too much work.
     """
     threads = backend.engine().threads()
-    step = _multiple(PIECE * threads / max(work * columns, 1.0), tiles.row_block, align)
+    step = _multiple(_share(tiles) * threads / max(work * columns, 1.0), tiles.row_block, align)
     for i in range(0, rows, step):
         yield i, min(i + step, rows)
         emit(TilesDone("tiles", min(i + step, rows), rows))
@@ -136,7 +134,7 @@ def multiply(tiles: Tiles, V: Array, rows: int, work: float, symmetric: bool) ->
     out = np.zeros((rows, r))
     if not r:
         return out
-    height, width, symmetric = _piece(tiles.row_block, rows, m, r, work, symmetric)
+    height, width, symmetric = _piece(_share(tiles), tiles.row_block, rows, m, r, work, symmetric)
     for i0 in range(0, rows, height):
         i1 = min(i0 + height, rows)
         for j0 in range(i0 // width * width if symmetric else 0, m, width):
@@ -153,7 +151,7 @@ def multiply_across(tiles: Tiles, V: Array, split: int, work: float) -> Array:
     """
     m, r = V.shape
     out = np.zeros((m, r))
-    height, width, _ = _piece(tiles.row_block, split, m - split, r, work, symmetric=True)
+    height, width, _ = _piece(_share(tiles), tiles.row_block, split, m - split, r, work, True)
     for i0 in range(0, split, height):
         i1 = min(i0 + height, split)
         for j0 in range(split, m, width):
@@ -170,10 +168,17 @@ def normal_product(tiles: Tiles, V: Array, weights: Array | None, rows: int, wor
     return out
 
 
-def _piece(block: int, rows: int, columns: int, r: int, work: float, symmetric: bool) -> tuple[int, int, bool]:
+def _share(tiles: Tiles) -> float:
+    """Operations of one thread between two interrupt checks."""
+    return backend.engine().piece(tiles)
+
+
+def _piece(
+    share: float, block: int, rows: int, columns: int, r: int, work: float, symmetric: bool
+) -> tuple[int, int, bool]:
     """The height and width of the pieces of a product, and whether it computes each pair once."""
     threads = backend.engine().threads()
-    entries = PIECE * threads / work
+    entries = share * threads / work
     widest = OTHERS // (8 * r * threads)
     if symmetric and widest < min(columns, NARROWEST):
         symmetric = False

@@ -1,33 +1,47 @@
-"""The engine for a CUDA device: it plans programs there, and leaves the loops over single numbers to the host."""
+"""The engine for CUDA devices: it plans programs there, and leaves the loops over single numbers to the host."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mercer.engine.contract import LOOPS, Capabilities, Engine, TileProgram, TileRows
 from mercer.engine.cuda.devices import Array, Device
+from mercer.engine.cuda.shared import SharedTiles
 from mercer.engine.cuda.tiles import CudaTiles
 
 __all__ = ["CudaEngine"]
 
+PIECE = 1e11
+"""Operations of a device between two interrupt checks: about a tenth of a second."""
+
 
 class CudaEngine(Engine):
-    """Tiles on a device; the loops are those of an engine of the host.
+    """Tiles on devices; the loops are those of an engine of the host.
 
     Parameters
     ----------
-    device : Device
+    devices : sequence of Device
+        Each has all rows, or as many as fit, and computes a share of the rows of each result.
     host : Engine
     """
 
-    def __init__(self, device: Device, host: Engine) -> None:
+    def __init__(self, devices: Sequence[Device], host: Engine) -> None:
         super().__init__(host.loops)
-        self._device, self._host = device, host
+        self._devices, self._host = tuple(devices), host
         for name in LOOPS:
             setattr(self, name, getattr(host, name))
 
     @property
     def capabilities(self) -> Capabilities:
-        name = self._device.name()
+        name = " and ".join(one.name() for one in self._devices)
         return Capabilities(name, (name,), compiled=self._host.capabilities.compiled)
 
+    def piece(self, tiles: object) -> float:
+        """Operations on these tiles between two interrupt checks, for one of the host's threads."""
+        return PIECE / self.threads() if isinstance(tiles, CudaTiles) else super().piece(tiles)
+
     def plan(self, program: TileProgram, x: TileRows, z: TileRows, self_pairs: Array | None = None) -> CudaTiles:
-        return CudaTiles(self._device, program, x, z, self_pairs)
+        first, *others = self._devices
+        if not others:
+            return CudaTiles(first, program, x, z, self_pairs)
+        return SharedTiles(first, program, x, z, self_pairs, others)
