@@ -9,14 +9,15 @@ DEV_STAMP := $(VENV)/.installed-to-develop
 # Python sources are used in place; only these need a new build.
 BUILT_FROM := pyproject.toml $(wildcard CMakeLists.txt core/* core/*/* src/mercer/engine/opcodes.py)
 
-.PHONY: help demo test lint types docs site bench fuzz clean
+.PHONY: help demo test lint types docs site bench bench-cuda fuzz clean
 
 help:
 	@echo "make demo    fit a model on a table and compare with scikit-learn"
 	@echo "make test    run the whole test suite"
 	@echo "make lint    style, of the core too, and floors;  make types   mypy;  make docs   examples in the documentation"
 	@echo "make site    build the documentation site, with the gallery"
-	@echo "make bench   measure against the peers;  make fuzz HOURS=1   look for bytes and numbers that break it"
+	@echo "make bench   measure against the peers;  make bench-cuda   on an NVIDIA device;"
+	@echo "make fuzz HOURS=1   look for bytes and numbers that break it"
 	@echo "make clean   remove what was built"
 
 demo: $(RUN_STAMP)
@@ -54,6 +55,10 @@ fuzz: $(DEV_STAMP)
 bench: $(DEV_STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	$(BIN)/python -m benchmarks
+
+# KeOps stands beside it where it is installed; it compiles with nvcc.
+bench-cuda: $(DEV_STAMP)
+	$(BIN)/python -m benchmarks.cuda --write
 
 clean:
 	rm -rf $(VENV) build dist docs/_build docs/api docs/gallery .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import importlib
 import itertools
@@ -95,10 +96,11 @@ class Row:
         our error or our memory is measured.
     peer_name : str
         The peer, in the words of the table.
-    figure : {"speedup", "cost", "share", "error", "memory", "seconds"}
-        Peer's time over ours; our time over the peer's; our rate over the peer's; our error; our peak memory; our time.
+    figure : {"speedup", "cost", "share", "rate", "error", "memory", "seconds"}
+        Peer's time over ours; our time over the peer's; our rate over the peer's; our pairs a second; our error; our
+        peak memory; our time.
     work : (float, float)
-        For "share": floating-point operations in one call of ours and of the peer's.
+        For "share": floating-point operations in one call of ours and of the peer's. For "rate": pairs in one of ours.
     target : Target, optional
         The bound that the figure must reach.
     error : callable, optional
@@ -139,6 +141,8 @@ class Row:
             return ours
         if self.figure == "cost":
             return ours / peer
+        if self.figure == "rate":
+            return self.work[0] / ours
         return peer / ours * (self.work[0] / self.work[1])
 
 
@@ -180,6 +184,7 @@ class Case:
     key: str
     group: str
     build: Callable[[Setting], Row]
+    module: str
 
 
 _cases: list[Case] = []
@@ -192,17 +197,17 @@ def benchmark(group: str, **grid: Sequence[Any]) -> Callable[[Callable[..., Row]
         for values in itertools.product(*grid.values()):
             chosen = dict(zip(grid, values, strict=True))
             key = ",".join([function.__name__, *(f"{name}={value}" for name, value in chosen.items())])
-            _cases.append(Case(key, group, lambda setting, chosen=chosen: function(setting, **chosen)))
+            build = functools.partial(function, **chosen)
+            _cases.append(Case(key, group, build, function.__module__))
         return function
 
     return register
 
 
-def select(pattern: str = "") -> list[Case]:
-    """The rows whose key matches, in the order in which the files state them."""
-    for name in ROWS:
-        importlib.import_module(f"benchmarks.{name}")
-    return [case for case in _cases if re.search(pattern, case.key)]
+def select(pattern: str = "", files: Sequence[str] = ROWS) -> list[Case]:
+    """The rows of these files whose key matches, in the order in which the files state them."""
+    modules = {importlib.import_module(f"benchmarks.{name}").__name__ for name in files}
+    return [case for case in _cases if case.module in modules and re.search(pattern, case.key)]
 
 
 # ---- a run ---------------------------------------------------------------------------------------------------------
@@ -302,17 +307,19 @@ def _once(row: Row, result: Result) -> None:
 
 
 def _race(row: Row, setting: Setting, result: Result) -> None:
-    assert row.peer is not None, f"{row.name}: a figure of time needs a peer"
+    assert row.peer is not None or row.figure == "rate", f"{row.name}: a figure of time needs a peer"
+    peer_call = row.peer or (lambda: None)
     rounds = 1 if setting.quick else min(setting.rounds, row.rounds)
     if setting.quick:  # the figures are not used, so one call of each is enough
-        pairs = [(_one_call(row.ours), _one_call(row.peer))]
+        pairs = [(_one_call(row.ours), _one_call(peer_call))]
     else:
-        pairs = _rounds(row.ours, row.peer, rounds, SETTLE)
+        pairs = _rounds(row.ours, peer_call, rounds, SETTLE)
     ours, peer = zip(*pairs, strict=True)
     values = [row.value(a, b) for a, b in zip(ours, peer, strict=True)]
     result.rounds = rounds
     result.value, result.low, result.high = statistics.median(values), min(values), max(values)
-    result.ours_seconds, result.peer_seconds = statistics.median(ours), statistics.median(peer)
+    result.ours_seconds = statistics.median(ours)
+    result.peer_seconds = statistics.median(peer) if row.peer else math.nan
 
 
 def _rounds(ours: Callable[[], Any], peer: Callable[[], Any], rounds: int, rest: float) -> list[tuple[float, float]]:

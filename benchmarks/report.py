@@ -66,13 +66,13 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def write_markdown(run: Run, path: Path) -> None:
+def write_markdown(run: Run, path: Path, marks: tuple[str, str] = (BEGIN, END)) -> None:
     """Replace the text between the two markers; the rest of the page is written by hand."""
-    before, begin, rest = path.read_text(encoding="utf-8").partition(BEGIN)
-    _, end, after = rest.partition(END)
+    before, begin, rest = path.read_text(encoding="utf-8").partition(marks[0])
+    _, end, after = rest.partition(marks[1])
     if not (begin and end):
-        raise ValueError(f"{path.name} has no {BEGIN} … {END}: put the two lines where the tables belong")
-    path.write_text(f"{before}{BEGIN}\n\n{markdown(run)}\n{END}{after}", encoding="utf-8")
+        raise ValueError(f"{path.name} has no {marks[0]} … {marks[1]}: put the two lines where the tables belong")
+    path.write_text(f"{before}{begin}\n\n{markdown(run)}\n{end}{after}", encoding="utf-8")
 
 
 def pages_with_figures(root: Path) -> list[Path]:
@@ -176,6 +176,8 @@ def _number(value: float, figure: str) -> str:
         return f"{value:.1e}"
     if figure == "seconds":
         return f"{value:.3g} s"
+    if figure == "rate":
+        return f"{value:.2g} pairs a second"
     return f"{value:.0f} MB" if figure == "memory" else f"{value:.3g} ×"
 
 
