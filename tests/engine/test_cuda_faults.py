@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import sys
@@ -19,7 +20,7 @@ from mercer.engine.opcodes import Pairing
 from mercer.errors import DeviceError
 
 sys.path.insert(0, str(Path(__file__).parent))
-from fake_driver import Driver
+from fake_driver import Driver, FakeStream
 from host_device import COMPILER, HostDevice
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler on this machine")
@@ -123,12 +124,12 @@ def plan(device, rows, columns, dtype=np.float32):
     return CudaEngine([device], backend.engines()[0]).plan(program, x, z)
 
 
-@pytest.mark.parametrize("memory", [1 << 30, 200_000], ids=["whole", "streamed"])
+@pytest.mark.parametrize("memory", [1 << 30, 800_000], ids=["whole", "streamed"])
 def test_plans_take_no_more_than_they_say(driver, monkeypatch, memory):
     """Rows larger than the device pass through it: same products, within the plan, and copied while kernels run."""
     driver.memory = memory
     device = driver.install(monkeypatch)
-    A, B = RNG.random((250, 30)), RNG.random((330, 30))
+    A, B = RNG.random((250, 300)), RNG.random((330, 300))
     tiles = plan(device, A, B)
     assert tiles.room.whole == (memory > 1e6)
     assert tiles.room.planned <= 0.8 * memory
@@ -145,9 +146,31 @@ def test_plans_take_no_more_than_they_say(driver, monkeypatch, memory):
     tiles.group_sums(0, 250, start=start, weights=None, out=groups)
     parts = [K[:, a:b].sum(axis=1) for a, b in pairwise(start)]
     np.testing.assert_allclose(groups, np.stack(parts, axis=1), rtol=1e-6)
-    assert 0.2 * tiles.room.planned < driver.peak <= tiles.room.planned or tiles.room.whole
     assert driver.peak <= tiles.room.planned
+    assert tiles.room.whole or driver.peak > 0.6 * tiles.room.planned
     assert tiles.room.whole or driver.overlapped > 20
+
+
+def test_memory_stays_while_a_kernel_may_read_it(driver, monkeypatch):
+    """An interrupt between the start of a kernel and its end."""
+    device = driver.install(monkeypatch)
+    rows, out = RNG.random((20, 5)), np.empty((20, 20), np.float32)
+    tiles = plan(device, rows, rows)
+    before = driver.used
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        kernels, sync = driver.streams[0], FakeStream.sync
+        patch.setattr(FakeStream, "sync", lambda one: interrupted() if one is kernels else sync(one))
+        with pytest.raises(KeyboardInterrupt):
+            tiles.block(0, 20, 0, 20, out=out)
+    gc.collect()
+    assert driver.used > before + out.nbytes  # the table of addresses, too
+    tiles.block(0, 20, 0, 20, out=out)
+    assert driver.used == before
+    np.testing.assert_allclose(out, rows @ rows.T, rtol=1e-6)
 
 
 def test_symmetric_matrices_larger_than_the_device(driver, monkeypatch):
