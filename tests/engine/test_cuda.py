@@ -227,6 +227,9 @@ def test_what_does_not_compile_is_one_clear_error():
 def test_an_engine_that_is_not_there_is_refused(monkeypatch):
     with pytest.raises(InvalidInput, match="no engine 'tpu'"):
         mercer.use("tpu")
+    for wrong in ([], [0, 0], 1, "0", [0.5]):
+        with pytest.raises(InvalidInput, match="give the number of each device once"):
+            mercer.use("cuda", devices=wrong)
     monkeypatch.setitem(sys.modules, "cuda.core", None)
     backend._cuda.cache_clear()
     with pytest.raises(DeviceError, match=r"pip install .mercer\[cuda\]"):

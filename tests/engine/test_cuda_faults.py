@@ -182,6 +182,8 @@ def test_symmetric_matrices_larger_than_the_device(driver, monkeypatch):
     squares = np.square(rows.astype(float)).sum(axis=1)
     exact = np.exp(-0.02 * (squares[:, None] + squares - 2 * rows.astype(float) @ rows.T.astype(float)))
     np.testing.assert_allclose(K @ v, exact @ v, atol=1e-5)
+    np.testing.assert_allclose(K.normal_product(v), exact @ (exact @ v), atol=1e-4)
+    assert not K._tiles().room.whole
     assert driver.overlapped > 10
 
 

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import lru_cache
+from numbers import Integral
 from types import ModuleType
 from typing import Any
 
@@ -132,7 +133,8 @@ def use(name: str | None, *, devices: Sequence[int] = (0,), tensor_cores: bool =
     >>> mercer.use(None)
     """
     global _used, _options
-    chosen = tuple(devices)
+    numbers = isinstance(devices, Sequence) and all(isinstance(one, Integral) for one in devices)
+    chosen = tuple(int(one) for one in devices) if numbers else ()
     if not chosen or len(set(chosen)) < len(chosen):
         raise InvalidInput(
             message("use", f"devices={devices!r}", "give the number of each device once, such as [0, 1]")

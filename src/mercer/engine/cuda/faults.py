@@ -33,7 +33,11 @@ MEANINGS: tuple[tuple[str, str, str], ...] = (
         "another process has the device, and does not share it",
         f"end that process (nvidia-smi shows it), let them share with nvidia-smi -c DEFAULT, or {BACK}",
     ),
-    ("CUDA_ERROR_(NO_DEVICE|INVALID_DEVICE)", "there is no such device", f"see nvidia-smi -L, or {BACK}"),
+    (
+        "CUDA_ERROR_(NO_DEVICE|INVALID_DEVICE)|device_id must",
+        "there is no such device",
+        f"see nvidia-smi -L, or {BACK}",
+    ),
     (f"CUDA_ERROR_({OLD_DRIVER})", "the driver is too old for this CUDA", DRIVER),
     ("[Ff]unction .*not found|NotSupportedError", "the driver is too old for this CUDA", DRIVER),
     ("NVIDIA driver library|libcuda|nvcuda", "there is no driver of NVIDIA", f"install one, or {BACK}"),

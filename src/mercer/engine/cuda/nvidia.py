@@ -137,7 +137,7 @@ class NvidiaDevice:
                 self._own.pinned = None
                 self._own.pinned = _library().LegacyPinnedMemoryResource().allocate(size)
             memory = (ctypes.c_ubyte * size).from_address(int(self._own.pinned.handle))
-            return np.frombuffer(memory, dtype).reshape(shape)
+            return np.frombuffer(memoryview(memory), dtype).reshape(shape)
 
     def copy(self, array: Array, buffer: Buffer, offset: int = 0) -> None:
         """Copy a contiguous array into a buffer, from a byte on, while kernels run."""

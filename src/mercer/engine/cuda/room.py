@@ -18,6 +18,8 @@ SMALL = 1 << 14
 """Bytes of tables and numbers."""
 PARTS = 1024
 """The most parts of a product in one launch."""
+GRID = 65535
+"""The most tiles of rows in one launch of a block."""
 VECTORS = 4
 """Vectors that a product takes at a time, if there is more than one."""
 
@@ -89,7 +91,7 @@ class Room:
         """Rows and columns of a part of a block of entries."""
         cells = self.output // itemsize
         width = min(width, self.rows, self._tiles(cells // self.tile))
-        return min(self.rows, self._tiles(cells // width)), width
+        return min(self.rows, self._tiles(cells // width), GRID * self.tile), width
 
     def product(self, parts: int, vectors: int) -> tuple[int, int]:
         """Rows and columns of a part of a product in so many parts with so many vectors."""
