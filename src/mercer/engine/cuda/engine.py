@@ -12,7 +12,7 @@ from mercer.engine.cuda.tiles import CudaTiles
 __all__ = ["CudaEngine"]
 
 PIECE = 1e11
-"""Operations of a device between two interrupt checks: about a tenth of a second."""
+"""Operations of a device between two interrupt checks."""
 
 
 class CudaEngine(Engine):
