@@ -184,7 +184,7 @@ class Case:
     key: str
     group: str
     build: Callable[[Setting], Row]
-    module: str
+    module: str = ""
 
 
 _cases: list[Case] = []
