@@ -33,6 +33,24 @@ def test_equals_scikit_learn_on_the_features_of_the_kernel(classes):
 
 
 @pytest.mark.parametrize("y", [Y, Y == 1], ids=["three", "two"])
+def test_landmarks_give_scikit_learns_answer_on_their_features(y):
+    weights, kernel = np.linspace(0.5, 2, len(Y)), Gaussian(0.3)
+    ours = KernelLogisticRegression(kernel, 0.1, solver="nystroem", n_landmarks=12).fit(X, y, weights)
+    values, V = np.linalg.eigh(kernel(ours.X_fit_))
+    features = kernel(X, ours.X_fit_) @ (V / np.sqrt(values))
+    theirs = LogisticRegression(C=10, solver="newton-cg", tol=1e-12, max_iter=1000).fit(features, y, weights)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(features), atol=1e-6)
+    assert ours.report_.rank == 12
+    assert ours.report_.status == "converged"
+
+
+def test_all_rows_as_landmarks_give_the_exact_answer():
+    model = KernelLogisticRegression(Gaussian(0.3), 0.1, class_weight="balanced")
+    few = clone(model).set_params(solver="nystroem", landmarks=np.arange(len(Y)))
+    np.testing.assert_allclose(few.fit(X, Y).predict_proba(X), model.fit(X, Y).predict_proba(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("y", [Y, Y == 1], ids=["three", "two"])
 def test_labels_scores_and_probabilities_agree(y):
     model = KernelLogisticRegression(alpha=0.01).fit(X, y)
     P = model.predict_proba(X)

@@ -13,6 +13,7 @@ from mercer import (
     SVR,
     KernelDiscriminantAnalysis,
     KernelKMeans,
+    KernelLogisticRegression,
     KernelOperator,
     KernelPCA,
     KernelRidge,
@@ -222,6 +223,10 @@ def test_results_are_kept_beside_the_rows(folder):
     found = points.scratch((3000, 4), np.float32)
     found[:] = 1
     assert isinstance(found, np.memmap)
+    kept = points.kept(Y)
+    assert isinstance(kept, np.memmap)
+    assert points_of(X).kept(Y) is Y
+    np.testing.assert_array_equal(kept, Y)
     assert not isinstance(points_of(X).scratch((3, 4), np.float32), np.memmap)
     with pytest.raises(InvalidInput, match=r"chunks: cannot be packed in .* are needed and .* are free; name a folder"):
         points.scratch((10**9, 10**6), np.float64)
@@ -242,6 +247,7 @@ CLASSES = (Y > 0).astype(int) + (Y > 2)
         (SVR(kernel="gaussian(gamma=0.05)", **LANDMARKS), Y, "predict"),
         (KernelDiscriminantAnalysis("gaussian(gamma=0.05)", **LANDMARKS), CLASSES, "transform"),
         (KernelRidgeClassifier("gaussian(gamma=0.05)", **LANDMARKS), CLASSES, "decision_function"),
+        (KernelLogisticRegression("gaussian(gamma=0.05)", **LANDMARKS), CLASSES, "decision_function"),
         (KernelRidge("gaussian(gamma=0.05)", alpha=0.1, solver="cg"), Y, "predict"),
     ],
     ids=lambda one: type(one).__name__ if hasattr(one, "fit") else "",

@@ -20,6 +20,7 @@ from mercer.gram.tiled import TiledOperator
 from mercer.gram.windows import WindowTiles
 from mercer.kernels import Kernel, as_kernel
 from mercer.operators import Operator, Packed, row_blocks
+from mercer.operators.groups import Groups
 from mercer.points import Points
 from mercer.points.runs import index_runs, run_ends
 
@@ -409,10 +410,10 @@ class KernelOperator(TiledOperator):
         out = np.zeros((self.shape[0], of.size))
         if not out.size or not len(of.columns):
             return out
+        if self._others.window:
+            return self._sums_by_window(of, whole=columns is None)
         if len(of.columns) == self.shape[1] and FEW_GROUPS * of.size <= self._width:
             return super().group_sums(labels, groups, weights)
-        if self._others.window:
-            return self._sums_by_window(of.columns, of.labels, of.size, of.weights)
         order = np.argsort(of.labels, kind="stable")
         start = np.searchsorted(of.labels[order], np.arange(of.size + 1)).astype(np.int64)
         w, scale = None, np.zeros((), int)
@@ -424,13 +425,15 @@ class KernelOperator(TiledOperator):
             plan.group_sums(i0, i1, start=start, weights=w, out=out[i0:i1])
         return np.ldexp(out, scale, out=out)
 
-    def _sums_by_window(self, columns: Array, labels: Array, size: int, weights: Array | None) -> NDArray[np.float64]:
-        """`group_sums` of columns that are not in memory, for one run of them after the other."""
-        order, out, z = np.argsort(columns, kind="stable"), np.zeros((self.shape[0], size)), self._others
+    def _sums_by_window(self, of: Groups, *, whole: bool) -> NDArray[np.float64]:
+        """`group_sums` of columns that are not in memory, one run of them after the other; `whole` is all in order."""
+        order = None if whole else np.argsort(of.columns, kind="stable")
+        out, z = np.zeros((self.shape[0], of.size)), self._others
         step = max(1, z.window * len(z) // z.nbytes)
-        for i in range(0, len(order), step):
-            some = order[i : i + step]
-            part = z.take(columns[some], copy=False)
-            K = self._like(self.x, part, (self.shape[0], len(some)), self.dtype, symmetric=False)
-            out += K.group_sums(labels[some], size, None if weights is None else weights[some])
+        for first in range(0, len(of.labels), step):
+            last = min(first + step, len(of.labels))
+            some = slice(first, last) if order is None else order[first:last]
+            part = z.run(first, last) if order is None else z.take(of.columns[some], copy=False)
+            K = self._like(self.x, part, (self.shape[0], last - first), self.dtype, symmetric=False)
+            out += K.group_sums(of.labels[some], of.size, None if of.weights is None else of.weights[some])
         return out

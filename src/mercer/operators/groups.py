@@ -154,4 +154,4 @@ class GroupSums(ABC):
         w = None if weights is None else np.asarray(weights)
         if w is not None and (w.shape != (m,) or w.dtype.kind not in "biuf"):
             raise self._invalid(f"weights of shape {w.shape}, {w.dtype}", f"give {m} numbers")
-        return Groups(J, g, size, None if w is None else w.astype(np.float64))
+        return Groups(J, g, size, None if w is None else w.astype(np.float64, copy=False))

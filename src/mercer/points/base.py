@@ -109,6 +109,10 @@ class Points(ABC):
         """An array without values for results about the points, kept where the points are: in memory, or in a file."""
         return np.empty(shape, dtype)
 
+    def kept(self, array: NDArray[Any]) -> NDArray[Any]:
+        """An array about the points, kept where the points are: the array itself, or its copy in a file."""
+        return array
+
     def within(self, memory: Any) -> Points:
         """The points, to be used within a memory budget (see `parse_memory`)."""
         return self

@@ -8,6 +8,7 @@ from mercer.solvers.base import Problem, Solution, Solver, State, Status, solve
 from mercer.solvers.choose import Choice, choose_eigen, choose_linear
 from mercer.solvers.clustering.lloyd import Clustering, Lloyd, LloydState, Partition
 from mercer.solvers.clustering.seeding import Seeds, best_of_starts, drawn_starts, plus_plus
+from mercer.solvers.descent.feature_logistic import FeatureLogistic, NewtonFeatureLogistic
 from mercer.solvers.descent.gradient import BatchLMS, LeastSquares, LMSState, StochasticLMS, replay, update_rates
 from mercer.solvers.descent.logistic import Logistic, LogisticFit, LogisticState, NewtonLogistic
 from mercer.solvers.descent.perceptron import ClassificationProblem, PerceptronRule, PerceptronState, margins, rivals
@@ -62,6 +63,7 @@ __all__ = [
     "DualPoint",
     "Eigenpairs",
     "Eigenproblem",
+    "FeatureLogistic",
     "KernelNipals",
     "KrylovState",
     "LMSState",
@@ -79,6 +81,7 @@ __all__ = [
     "Logistic",
     "LogisticFit",
     "LogisticState",
+    "NewtonFeatureLogistic",
     "NewtonLogistic",
     "NipalsState",
     "Partition",

@@ -74,10 +74,9 @@ class LandmarkMachine(SupportVectorMachine):
         # Slopes are of c − f(x): what all targets share goes into b before, or a small weight of it would cost much.
         centre = 0.0 if hasattr(self, "classes_") else float(np.average(data.target, weights=data.weights))
         linear = family.linear - centre if centre else family.linear
-        problem = LinearDualBatch(
-            features, linear, family.lower, family.upper, family.rows, family.offset, family.epsilon
-        )
-        del family  # its start, which is not used, is as large as β
+        about = [data.K.x.kept(one) for one in (linear, family.lower, family.upper, family.rows)]
+        problem = LinearDualBatch(features, *about, family.offset, family.epsilon)
+        del family, linear  # a copy in a file stands for them, and their start, which is not used, is as large as β
         passes = PASSES if self.max_iter == -1 else int(self.max_iter)
         with report.stage("optimisation"):
             solution = solve(
@@ -128,11 +127,13 @@ class LandmarkMachine(SupportVectorMachine):
     def _planned(self, data: Training, family: DualBatch, wide: bool, report: Report) -> int:
         """How many landmarks, and the memory that they take."""
         n, size = data.K.shape[0], 8 if wide else 4
-        rest = 8 * (12 * len(family.rows) + 3 * n)
+        rest = 8 * ((8 if data.K.x.window else 12) * len(family.rows) + 3 * n)
 
         def need(m: int) -> int:
             stored = 0 if data.K.x.window else size * n * (m + 1)
-            return rest + stored + 24 * min(n * m, CHUNK) + 8 * m * (4 * m + 3 * family.problems) + 8 * POOL * m * m
+            return (
+                rest + stored + 3 * size * min(n * m, CHUNK) + 8 * m * (4 * m + 3 * family.problems) + 8 * POOL * m * m
+            )
 
         given = isinstance(self.n_landmarks, Integral)
         m = min(int(self.n_landmarks or MOST_LANDMARKS), n)

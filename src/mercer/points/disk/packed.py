@@ -243,6 +243,11 @@ class FilePoints(VectorPoints):
     def scratch(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         return scratch(shape, dtype, self.file.name, self.file.folder)
 
+    def kept(self, array: NDArray[Any]) -> NDArray[Any]:
+        copy = self.scratch(array.shape, array.dtype)
+        copy[...] = array
+        return copy
+
     def run(self, first: int, last: int) -> DensePoints:
         return DensePoints(self._read(first, last))
 
