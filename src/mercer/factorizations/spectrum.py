@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import eigh, svd
+from scipy.linalg import eigh, qr, svd
 
 from mercer.errors import InvalidInput, message
 from mercer.factorizations.inverse import RidgeInverse, columns, noise, partner, reflection, subtract_outer
@@ -74,7 +74,9 @@ class RidgeSpectrum(RidgeInverse):
 
     @classmethod
     def of_factor(cls, F: Floats, weights: ArrayLike | None = None, *, intercept: bool = False) -> RidgeSpectrum:
-        """Decompose K = FFᵀ for an F of shape (n, r), r < n, which is overwritten, in O(n r²) operations.
+        """Decompose K = FFᵀ for an F of shape (n, r), r < n, which is overwritten and may be in a file, in O(n r²).
+
+        F = U Σ Vᵀ is from the triangular factor of F, which grows block by block, so that F is read twice.
 
         Examples
         --------
@@ -84,14 +86,22 @@ class RidgeSpectrum(RidgeInverse):
         True
         """
         roots = np.ones(len(F)) if weights is None else np.sqrt(np.asarray(weights, np.float64))
-        F *= roots[:, None]
-        axis = None
-        if intercept:
-            axis = reflection(roots)
-            F -= 2 * np.outer(axis, axis @ F)
-            F = F[:-1]
-        U, singular, _ = svd(F, full_matrices=False, overwrite_a=True, check_finite=False)
-        return cls(singular[::-1] ** 2, U[:, ::-1], roots, axis, len(F) - len(singular))
+        axis = reflection(roots) if intercept else None
+        along = None if axis is None else (axis * roots) @ F
+        R, last = np.empty((0, F.shape[1])), len(F) - (axis is not None)
+        for block in _row_blocks(len(F), F.shape[1]):
+            F[block] *= roots[block, None]
+            if axis is not None and along is not None:
+                F[block] -= 2 * np.outer(axis[block], along)
+            R = qr(np.concatenate([R, F[block][: last - block.start]]), mode="r", check_finite=False)[0]
+            R = R[: F.shape[1]]
+        _, singular, Vt = svd(R, full_matrices=False, check_finite=False)
+        singular = singular[singular > len(Vt) * np.finfo(np.float64).eps * np.max(singular, initial=0.0)]
+        back = np.ascontiguousarray((Vt[: len(singular)].T / singular)[:, ::-1])
+        F = F[:last]
+        for block in _row_blocks(last, F.shape[1]):
+            F[block, : len(singular)] = F[block] @ back
+        return cls(singular[::-1] ** 2, F[:, : len(singular)], roots, axis, last - len(singular))
 
     @staticmethod
     def bytes(n: int) -> int:
@@ -138,9 +148,7 @@ class RidgeSpectrum(RidgeInverse):
         return full - 2 * np.outer(self.axis[own], self._along)
 
     def _blocks(self) -> Iterator[tuple[slice, Floats]]:
-        height = max(BLOCK, ENTRIES // max(len(self.values), 1))
-        for start in range(0, len(self.roots), height):
-            block = slice(start, start + height)
+        for block in _row_blocks(len(self.roots), len(self.values)):
             yield block, self.rows(block)
 
     def _reflected(self, Z: Floats) -> Floats:
@@ -169,6 +177,12 @@ class RidgeSpectrum(RidgeInverse):
         if self.n_zeros:
             return -self.values / (grid * (self.values + grid)), 1 / grid[:, 0]
         return 1 / (self.values + grid), np.zeros(len(grid))
+
+
+def _row_blocks(n: int, width: int) -> Iterator[slice]:
+    """Some rows after the others, of so many columns."""
+    height = max(BLOCK, ENTRIES // max(width, 1))
+    return (slice(start, start + height) for start in range(0, n, height))
 
 
 def _rounding(values: Floats) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg
 
 from mercer.approx.landmarks import choose_landmarks
+from mercer.approx.nystroem import inverse_root
 from mercer.approx.nystroem_ridge import (
     OVERSAMPLING,
     NystroemRidgeSystem,
@@ -21,6 +22,7 @@ from mercer.gram import KernelOperator
 from mercer.gram.operator import GRAM
 from mercer.kernels import Kernel
 from mercer.points import human
+from mercer.select import RidgeSpectrum
 from mercer.solvers import LinearSystem, RefinedConjugateGradients, Solution, solve
 from mercer.ways.report import Report
 
@@ -95,17 +97,10 @@ class NystroemRidge:
 
     def run(self) -> NystroemRidgeFit:
         """Choose the landmarks, solve the system, and report the share of k(x, x) outside the landmarks' span."""
-        report, kernel = self.report, self.K.kernel
-        m = self._planned()
-        with report.stage("landmarks"):
-            entries = self.K.astype(np.float32) if self.low_precision else self.K
-            _, landmarks = choose_landmarks(self.who, self.landmarks, entries, self.X, m, self.seed, POOL * m)
-            K_nm = KernelOperator(kernel, self.X, landmarks, dtype=np.float64)
-            K_mm = self._between(landmarks)
-        m = len(K_mm)
-        how = self.landmarks if isinstance(self.landmarks, str) else "given"
-        report.method, report.rank = f"restricted to {m} landmarks ({how}), matrix-free conjugate gradients", m
-        targets = self.Y.shape[1]
+        report = self.report
+        landmarks, K_nm, K_mm = self._span(self._planned())
+        report.method += ", matrix-free conjugate gradients"
+        m, targets = len(K_mm), self.Y.shape[1]
         found = NystroemRidgeFit(landmarks, np.empty((m, targets)), np.zeros(targets), None)
         for value in np.unique(self.alphas):
             own = np.flatnonzero(self.alphas == value)
@@ -122,6 +117,33 @@ class NystroemRidge:
         report.precision = f"{getattr(found.solution.state, 'precision', 'float64')}, residual in float64"
         self._measure_rest(K_nm, K_mm)
         return found
+
+    def spectrum(self) -> RidgeSpectrum:
+        """(K̃ + λI)⁻¹ for every λ, K̃ = K_nm K_mm⁻¹ K_mn: this regression is that of all rows with K̃ for K."""
+        n, report = len(self.Y), self.report
+        m = self._planned()
+        if not self.K.x.window:
+            report.plan(self._bytes(m) + 8 * n * m, f"{self.who} on {n} rows with {m} landmarks", "lower n_landmarks=")
+        _, K_nm, K_mm = self._span(m)
+        with report.stage("features"):
+            root, _ = inverse_root(K_mm, float(np.finfo(np.float64).eps))
+            Phi = self.K.x.scratch((n, root.shape[1]), np.float64)
+            K_nm.features(root, out=Phi)
+        with report.stage("eigenvalues"), one_blas_thread():
+            report.method += ", singular values of the features of all rows"
+            return RidgeSpectrum.of_factor(Phi, self.weights, intercept=self.fit_intercept)
+
+    def _span(self, m: int) -> tuple[Any, KernelOperator, np.ndarray]:
+        """The landmarks, K_nm and K_mm; says in the report what they are."""
+        report, kernel = self.report, self.K.kernel
+        with report.stage("landmarks"):
+            entries = self.K.astype(np.float32) if self.low_precision else self.K
+            _, landmarks = choose_landmarks(self.who, self.landmarks, entries, self.X, m, self.seed, POOL * m)
+            K_nm = KernelOperator(kernel, self.X, landmarks, dtype=np.float64)
+            K_mm = self._between(landmarks)
+        how, m = self.landmarks if isinstance(self.landmarks, str) else "given", len(K_mm)
+        report.method, report.rank = f"restricted to {m} landmarks ({how})", m
+        return landmarks, K_nm, K_mm
 
     def _solved(
         self, system: NystroemRidgeSystem, Y: np.ndarray

@@ -45,6 +45,22 @@ def refitted(X, y, w, kernel=KERNEL, **options):
     return out
 
 
+@pytest.mark.parametrize("intercept", [False, True])
+def test_leave_one_out_on_landmarks_is_that_of_refits_on_the_same(data, weights, intercept):
+    (X, y), w = data, np.where(np.arange(200) % 40, weights, 0.0)
+    options = {"fit_intercept": intercept, "solver": "nystroem"}
+    model = KernelRidgeCV(KERNEL, [0.05, 5.0], n_landmarks=20, store_cv_results=True, **options).fit(X, y, w)
+    predictions, some = model.cv_results_["predictions"][0], [3, 40, 81]  # 40 has no weight
+    for i in some:
+        rest = np.where(np.arange(200) == i, 0.0, w)
+        one = KernelRidge(KERNEL, 0.05, landmarks=model.X_fit_, **options).fit(X, y, rest)
+        np.testing.assert_allclose(predictions[i], one.predict(X[i : i + 1])[0], rtol=0, atol=1e-8)
+    whole = KernelRidge(KERNEL, model.alpha_, landmarks=model.X_fit_, **options).fit(X, y, w)
+    np.testing.assert_allclose(model.predict(X), whole.predict(X), rtol=0, atol=1e-10)
+    assert model.restricted_
+    assert model.report_.rank == 20
+
+
 # ---- against brute force ---------------------------------------------------------------------------------------------
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -45,6 +45,12 @@ class KernelRidgeCV(LeastSquaresRegressor, ValidatedLeastSquares):
         Choose λ for each target by itself, with one kernel for all.
     store_cv_results : bool, default False
         Keep all leave-one-out predictions in `cv_results_` (with cv=None only).
+    solver : {"auto", "nystroem"}, default "auto"
+        "auto" is exact. "nystroem" is for many rows: f in the span of m landmarks, as of `KernelRidge`, which is
+        regression with K̃ = K_nm K_mm⁻¹ K_mn. One pass over the features of all rows, which are in a file if the rows
+        are, gives the singular values that serve all λ, and another the errors; the landmarks are the same in all.
+    n_landmarks, landmarks, random_state
+        As for `KernelRidge`.
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free. About 24n² bytes are needed at most, 12n²
         if K is reduced to a band.
@@ -108,7 +114,11 @@ class KernelRidgeCV(LeastSquaresRegressor, ValidatedLeastSquares):
         scoring: Any = None,
         alpha_per_target: bool = False,
         store_cv_results: bool = False,
+        solver: Literal["auto", "nystroem"] = "auto",
+        n_landmarks: int | None = None,
+        landmarks: Literal["pivoted", "uniform", "kmeans"] | Any = "pivoted",
         memory: float | str | None = None,
+        random_state: int = 0,
     ) -> None:
         self.kernel = kernel
         self.alphas = alphas
@@ -117,7 +127,11 @@ class KernelRidgeCV(LeastSquaresRegressor, ValidatedLeastSquares):
         self.scoring = scoring
         self.alpha_per_target = alpha_per_target
         self.store_cv_results = store_cv_results
+        self.solver = solver
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
         self.memory = memory
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose λ and the kernel, and solve for α.
@@ -153,7 +167,7 @@ class KernelRidgeClassifierCV(LeastSquaresClassifier, ValidatedLeastSquares):
 
     Parameters
     ----------
-    kernel, alphas, cv, store_cv_results, memory
+    kernel, alphas, cv, store_cv_results, solver, n_landmarks, landmarks, memory, random_state
         As for `KernelRidgeCV`; folds of an int are stratified, and "gcv" is that of the ±1.
     fit_intercept : bool, default True
         Classes are seldom balanced.
@@ -202,7 +216,11 @@ class KernelRidgeClassifierCV(LeastSquaresClassifier, ValidatedLeastSquares):
         cv: Any = None,
         scoring: Any = None,
         store_cv_results: bool = False,
+        solver: Literal["auto", "nystroem"] = "auto",
+        n_landmarks: int | None = None,
+        landmarks: Literal["pivoted", "uniform", "kmeans"] | Any = "pivoted",
         memory: float | str | None = None,
+        random_state: int = 0,
     ) -> None:
         self.kernel = kernel
         self.alphas = alphas
@@ -211,7 +229,11 @@ class KernelRidgeClassifierCV(LeastSquaresClassifier, ValidatedLeastSquares):
         self.cv = cv
         self.scoring = scoring
         self.store_cv_results = store_cv_results
+        self.solver = solver
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
         self.memory = memory
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose λ and the kernel, and solve for α on the indicators of the classes.

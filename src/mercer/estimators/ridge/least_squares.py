@@ -21,7 +21,7 @@ from mercer.ways.spectral import one_decomposition_pays, ridge_inverse
 
 __all__ = ["LeastSquaresClassifier", "RidgeEstimator", "duals"]
 
-SAMPLE = "choose on a sample (mercer.select.cross_validate_ridge)"
+SAMPLE = 'choose on a sample (mercer.select.cross_validate_ridge), or set solver="nystroem"'
 
 
 class RidgeEstimator(Compressible):
@@ -147,7 +147,20 @@ class RidgeEstimator(Compressible):
         """Set the landmarks, their coefficients and b."""
         report = self.report_
         report.reason, self.sample_weight_, self.restricted_ = reason, None, True
-        found = NystroemRidge(
+        found = self._on_landmarks(K, X, Y, weights, alphas, report).run()
+        self.X_fit_, self.dual_coef_, self.intercept_ = found.landmarks, found.coefficients, found.intercept
+        self._account(report, found.solution, self.tol, found.rounding)
+        if self.solver == "auto":
+            given = f"{reason}, so f is restricted to {len(self.dual_coef_)} landmarks, an approximation"
+            do = 'compare other n_landmarks=, or set solver="cg" for the exact answer'
+            report.warnings.append(message(type(self).__name__, given, do))
+            warn(report.warnings[-1], ConvergenceWarning)
+
+    def _on_landmarks(
+        self, K: KernelOperator, X: Any, Y: np.ndarray, weights: np.ndarray | None, alphas: np.ndarray, report: Report
+    ) -> NystroemRidge:
+        """The method on landmarks."""
+        return NystroemRidge(
             who=type(self).__name__,
             K=K,
             X=X,
@@ -161,14 +174,7 @@ class RidgeEstimator(Compressible):
             low_precision=self._kernel_size(K).fits_float32,
             seed=self._seed(),
             report=report,
-        ).run()
-        self.X_fit_, self.dual_coef_, self.intercept_ = found.landmarks, found.coefficients, found.intercept
-        self._account(report, found.solution, self.tol, found.rounding)
-        if self.solver == "auto":
-            given = f"{reason}, so f is restricted to {len(self.dual_coef_)} landmarks, an approximation"
-            do = 'compare other n_landmarks=, or set solver="cg" for the exact answer'
-            report.warnings.append(message(type(self).__name__, given, do))
-            warn(report.warnings[-1], ConvergenceWarning)
+        )
 
     def _by_inverse(
         self, K: KernelOperator, Y: np.ndarray, weights: np.ndarray | None, alphas: np.ndarray, report: Report

@@ -182,6 +182,7 @@ class ValidatedLeastSquares(RidgeEstimator):
 
     def _fit_best(self, task: Validation) -> np.ndarray | None:
         """Fit the best candidate; what was predicted for each row by a fit without it, (n, targets)."""
+        self._checked_choice("solver", "auto", "nystroem")
         grid, n = self._grid(), len(task.Y)
         if n < 2 or any(len(fold) == n for fold in task.folds or []):
             given = f"n_samples = {n} with a positive weight"
@@ -202,7 +203,13 @@ class ValidatedLeastSquares(RidgeEstimator):
         n, targets = task.Y.shape
         K, report = self._begin(task.X, task.weights, kernel)
         self._require(RidgeInverse.answer_bytes(n, len(grid) * targets), "try fewer α", report)
-        inverse = self._inverse(K, task.weights, grid, report, folds=task.folds is not None)
+        if self.solver == "nystroem":
+            largest = max((len(fold) for fold in task.folds or []), default=0)
+            self._require(24 * largest**2, "set cv=None", report)  # the inverse of a fold's part of P
+            report.reason = f"one for all {len(grid)} α"
+            inverse: RidgeInverse = self._on_landmarks(K, task.X, task.Y, task.weights, grid, report).spectrum()
+        else:
+            inverse = self._inverse(K, task.weights, grid, report, folds=task.folds is not None)
         usable = inverse.solvable(grid)
         scores = np.full((len(grid), targets if self.alpha_per_target else 1), np.nan)
         predictions = np.full((n, len(grid), targets), np.nan) if self.cv is None else None
@@ -216,9 +223,9 @@ class ValidatedLeastSquares(RidgeEstimator):
             given = f"λ up to {grid[~usable][-1]:.3g} left out, because K + λI is singular but for rounding"
             report.warnings.append(message(type(self).__name__, given, "give larger α"))
         if predictions is not None and task.absent is not None:
-            predictions = self._with_absent(inverse, K, task, grid, usable, predictions)
+            predictions = self._with_absent(inverse, K, task, grid, usable, predictions, report)
         trial = _Trial(self.kernel_, K, self.X_fit_, report, scores, predictions)
-        if n < REUSED_FROM or trial.best == -np.inf:
+        if n < REUSED_FROM or trial.best == -np.inf or self.solver == "nystroem":
             return trial
         with report.stage("solve"):
             alphas = np.broadcast_to(grid[trial.chosen], targets)
@@ -248,13 +255,19 @@ class ValidatedLeastSquares(RidgeEstimator):
         grid: np.ndarray,
         usable: np.ndarray,
         left_out: np.ndarray,
+        report: Report,
     ) -> np.ndarray:
         """Predictions for all rows that were given: a row of weight 0 is left out of every fit."""
         targets, tried = task.Y.shape[1], grid[usable]
-        absent = KernelOperator(self.kernel_, task.absent, self.X_fit_, dtype=np.float64)
-        Y = np.tile(task.Y, (1, len(tried)))
-        dual = duals(inverse, K, Y, task.weights, np.repeat(tried, targets))
-        intercept = np.average(Y - K @ dual, axis=0, weights=task.weights) if self.fit_intercept else 0.0
+        Y, alphas, rows, intercept = np.tile(task.Y, (1, len(tried))), np.repeat(tried, targets), self.X_fit_, 0.0
+        if self.solver == "nystroem":
+            way = self._on_landmarks(K, task.X, Y, task.weights, alphas, report.continued())
+            rows, dual, intercept = way.run()[:3]
+        else:
+            dual = duals(inverse, K, Y, task.weights, alphas)
+            if self.fit_intercept:
+                intercept = np.average(Y - K @ dual, axis=0, weights=task.weights)
+        absent = KernelOperator(self.kernel_, task.absent, rows, dtype=np.float64)
         out = np.full((len(task.present) + absent.shape[0], len(grid), targets), np.nan)
         out[task.present] = left_out
         others = np.setdiff1d(np.arange(len(out)), task.present)
@@ -291,7 +304,9 @@ class ValidatedLeastSquares(RidgeEstimator):
         if best.dual is not None:
             with report.stage("solve"):
                 exact = self._accepted(best.dual, best.K, task.Y, task.weights, alphas, report)
-        if not exact:
+        if self.solver == "nystroem":
+            self._solve_restricted(best.K, task.X, task.Y, task.weights, alphas, report.reason)
+        elif not exact:
             self._solve_targets(best.K, task.Y, task.weights, alphas, report)
         report.memory_planned = max(planned, report.memory_planned)
         report.method = method if method == report.method else f"{method}, then {report.method}"

@@ -235,12 +235,16 @@ class _Pass:
 
     def visit(self, chunk: NDArray[np.intp]) -> None:
         p = self.problem
-        K = np.asarray(p.K.rows(chunk), np.float64)
-        F = K @ self.A[1:] + p.constant * self.A[0]
+        used = np.any(self.A[1:] != 0, axis=1)
+        used[chunk] = True
+        # f needs the columns of rows with mistakes only: if these are few, other rows, perhaps on a disk, are not read.
+        some = np.flatnonzero(used) if 2 * np.count_nonzero(used) < len(used) else np.arange(len(used))
+        K = np.asarray(p.K.block(chunk, some) if len(some) < len(used) else p.K.rows(chunk), np.float64)
+        F = K @ self.A[1 + some] + p.constant * self.A[0]
         if not np.all(np.isfinite(F)):
             self.missed = np.nan
             return
-        own, y, w = K[:, chunk] + p.constant**2, p.y[chunk], p.w[chunk]
+        own, y, w = K[:, np.searchsorted(some, chunk)] + p.constant**2, p.y[chunk], p.w[chunk]
         at = 0
         while at < len(chunk):
             wrong = np.flatnonzero(margins(F[at:], y[at:]) <= 0)
