@@ -187,7 +187,7 @@ class KernelOperator(TiledOperator):
             return np.asarray(self.kernel.diagonal(self.X), self.dtype)
         if self.symmetric and self.kernel.space.vectors:
             parts = (part.widened(self.dtype) for part in self.x.blocks(RUN * self.x.dtype.itemsize))
-            return np.concatenate([self.kernel.diagonal(part.rows) for part in parts]).astype(self.dtype)
+            return np.concatenate([self.kernel.diagonal(part.rows) for part in parts]).astype(self.dtype, copy=False)
         size = min(self.shape)
         runs = [np.arange(i, min(i + DIAGONAL_RUN, size)) for i in range(0, size, DIAGONAL_RUN)]
         return np.concatenate([np.diagonal(self._cross(run, run)) for run in runs])

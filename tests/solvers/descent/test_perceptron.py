@@ -11,11 +11,11 @@ class Asked(Dense):
 
     entries = 0
 
-    def rows(self, I):  # noqa: E741
+    def rows(self, I):
         self.entries += len(I) * self.shape[1]
         return super().rows(I)
 
-    def block(self, I, J):  # noqa: E741
+    def block(self, I, J):
         self.entries += len(I) * len(J)
         return super().block(I, J)
 

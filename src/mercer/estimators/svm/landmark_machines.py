@@ -70,13 +70,14 @@ class LandmarkMachine(SupportVectorMachine):
         family, report = self._family(data), self.report_
         wide = not self._kernel_size(data.K).fits_float32
         m = self._planned(data, family, wide, report)
-        landmarks, root, features = self._features(data, m, wide, report)
         # Slopes are of c − f(x): what all targets share goes into b before, or a small weight of it would cost much.
         centre = 0.0 if hasattr(self, "classes_") else float(np.average(data.target, weights=data.weights))
         linear = family.linear - centre if centre else family.linear
         about = [data.K.x.kept(one) for one in (linear, family.lower, family.upper, family.rows)]
-        problem = LinearDualBatch(features, *about, family.offset, family.epsilon)
-        del family, linear  # a copy in a file stands for them, and their start, which is not used, is as large as β
+        offset, epsilon = family.offset, family.epsilon
+        del family, linear  # copies in a file may stand for them, and their start, which is not used, is as large as β
+        landmarks, root, features = self._features(data, m, wide, report)
+        problem = LinearDualBatch(features, *about, offset, epsilon)
         passes = PASSES if self.max_iter == -1 else int(self.max_iter)
         with report.stage("optimisation"):
             solution = solve(
