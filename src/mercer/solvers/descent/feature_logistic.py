@@ -33,7 +33,12 @@ class FeatureLogistic(Logistic):
     ----------
     K : LowRank of shape (n, n), symmetric
         ΦΦᵀ; Φ, of shape (n, m) in float64, may be in a file.
-    labels, penalty, weights, intercept
+    labels, penalty, weights, intercept, factor
+        As for `Logistic`; `factor` is not used.
+
+    Raises
+    ------
+    InvalidInput
         As for `Logistic`.
     """
 
