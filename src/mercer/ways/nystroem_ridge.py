@@ -18,6 +18,7 @@ from mercer.approx.nystroem_ridge import (
 )
 from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
+from mercer.factorizations.spectrum import ENTRIES
 from mercer.gram import KernelOperator
 from mercer.gram.operator import GRAM
 from mercer.kernels import Kernel
@@ -118,12 +119,16 @@ class NystroemRidge:
         self._measure_rest(K_nm, K_mm)
         return found
 
-    def spectrum(self) -> RidgeSpectrum:
-        """(K̃ + λI)⁻¹ for every λ, K̃ = K_nm K_mm⁻¹ K_mn: this regression is that of all rows with K̃ for K."""
+    def spectrum(self, answers: int) -> RidgeSpectrum:
+        """(K̃ + λI)⁻¹ for every λ, K̃ = K_nm K_mm⁻¹ K_mn: this regression is that of all rows with K̃ for K.
+
+        `answers` are the bytes of what will be asked of it.
+        """
         n, report = len(self.Y), self.report
         m = self._planned()
-        if not self.K.x.window:
-            report.plan(self._bytes(m) + 8 * n * m, f"{self.who} on {n} rows with {m} landmarks", "lower n_landmarks=")
+        features, blocks = 0 if self.K.x.window else 8 * n * m, 3 * 8 * min(n * m, ENTRIES)
+        do = "lower n_landmarks=, or try fewer α"
+        report.plan(self._bytes(m) + features + blocks + answers, f"{self.who} on {n} rows with {m} landmarks", do)
         _, K_nm, K_mm = self._span(m)
         with report.stage("features"):
             root, _ = inverse_root(K_mm, float(np.finfo(np.float64).eps))

@@ -206,8 +206,9 @@ class ValidatedLeastSquares(RidgeEstimator):
         if self.solver == "nystroem":
             largest = max((len(fold) for fold in task.folds or []), default=0)
             self._require(24 * largest**2, "set cv=None", report)  # the inverse of a fold's part of P
-            report.reason = f"one for all {len(grid)} α"
-            inverse: RidgeInverse = self._on_landmarks(K, task.X, task.Y, task.weights, grid, report).spectrum()
+            report.reason, answers = f"one for all {len(grid)} α", RidgeInverse.answer_bytes(n, len(grid) * targets)
+            way = self._on_landmarks(K, task.X, task.Y, task.weights, grid, report)
+            inverse: RidgeInverse = way.spectrum(2 * answers)  # the scorer has arrays of its own
         else:
             inverse = self._inverse(K, task.weights, grid, report, folds=task.folds is not None)
         usable = inverse.solvable(grid)
