@@ -260,7 +260,8 @@ class ValidatedLeastSquares(RidgeEstimator):
     ) -> np.ndarray:
         """Predictions for all rows that were given: a row of weight 0 is left out of every fit."""
         targets, tried = task.Y.shape[1], grid[usable]
-        Y, alphas, rows, intercept = np.tile(task.Y, (1, len(tried))), np.repeat(tried, targets), self.X_fit_, 0.0
+        Y, alphas, rows = np.tile(task.Y, (1, len(tried))), np.repeat(tried, targets), self.X_fit_
+        intercept = np.zeros(len(alphas))
         if self.solver == "nystroem":
             way = self._on_landmarks(K, task.X, Y, task.weights, alphas, report.continued())
             rows, dual, intercept = way.run()[:3]

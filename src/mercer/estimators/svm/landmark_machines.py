@@ -73,11 +73,11 @@ class LandmarkMachine(SupportVectorMachine):
         # Slopes are of c − f(x): what all targets share goes into b before, or a small weight of it would cost much.
         centre = 0.0 if hasattr(self, "classes_") else float(np.average(data.target, weights=data.weights))
         linear = family.linear - centre if centre else family.linear
-        about = [data.K.x.kept(one) for one in (linear, family.lower, family.upper, family.rows)]
-        offset, epsilon = family.offset, family.epsilon
-        del family, linear  # copies in a file may stand for them, and their start, which is not used, is as large as β
+        kept, offset, epsilon = data.K.x.kept, family.offset, family.epsilon
+        linear, lower, upper, rows = kept(linear), kept(family.lower), kept(family.upper), kept(family.rows)
+        del family  # copies in a file may stand for its arrays, and its start, which is not used, is as large as β
         landmarks, root, features = self._features(data, m, wide, report)
-        problem = LinearDualBatch(features, *about, offset, epsilon)
+        problem = LinearDualBatch(features, linear, lower, upper, rows, offset, epsilon)
         passes = PASSES if self.max_iter == -1 else int(self.max_iter)
         with report.stage("optimisation"):
             solution = solve(
