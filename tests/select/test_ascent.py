@@ -27,11 +27,21 @@ def search(low=1e-3, high=1e3):
 
 def test_the_curvature_saves_evaluations():
     plain = search().run(hill(PEAK))
-    found = search().run(hill(PEAK), hill(PEAK + np.array([0.02, -0.05, 0.1]), H / 4))
+    found = search().run(hill(PEAK), [hill(PEAK + np.array([0.02, -0.05, 0.1]), H / 4)])
     assert found.evaluations <= 3 < plain.evaluations
     scaled = np.linalg.cholesky(H).T @ (np.log(found.theta) - PEAK)
     assert np.abs(scaled).max() <= NEAR
     np.testing.assert_allclose(found.gradient, hill(PEAK)(found.theta)[1], atol=1e-6)
+
+
+def test_growth_from_a_quarter_to_a_half_goes_on():
+    """One direction learns nothing from further rows, one a little, and one in proportion."""
+    growth = np.array([1.0, 1.5, 2.0])
+    quarter, half, whole = (turned @ turned.T for turned in (np.linalg.cholesky(H) * growth**p for p in (0, 0.5, 1)))
+    near = hill(PEAK + np.array([0.02, -0.05, 0.1]), quarter), hill(PEAK + np.array([0.0, 0.02, -0.04]), half)
+    found = search().run(hill(PEAK, whole), near)
+    assert found.evaluations <= 3 < search().run(hill(PEAK, whole), near[:1]).evaluations
+    assert -found.value < 3 * NEAR**2
 
 
 @pytest.mark.parametrize("shift", [0.0, 2.0, -2.0])
@@ -39,7 +49,7 @@ def test_a_maximum_on_a_bound_is_found(shift):
     """The bounds cut off the peak, that of the quarter (shift 2) or not."""
     bounded = search(high=2.0)
     plain = bounded.run(hill(PEAK))
-    found = bounded.run(hill(PEAK), hill(PEAK - (shift + 0.8) * np.eye(3)[2], H / 4))
+    found = bounded.run(hill(PEAK), [hill(PEAK - (shift + 0.8) * np.eye(3)[2], H / 4)])
     assert plain.notes
     np.testing.assert_allclose(found.theta, plain.theta, rtol=1e-4)
     assert found.value == pytest.approx(plain.value, rel=1e-6)
@@ -47,13 +57,13 @@ def test_a_maximum_on_a_bound_is_found(shift):
 
 @pytest.mark.parametrize("curvature", [-H, np.zeros((3, 3)), np.diag([1.0, 1.0, 0.0])])
 def test_a_quarter_without_a_maximum_is_no_guide(curvature):
-    found = search().run(hill(PEAK), hill(PEAK, curvature))
+    found = search().run(hill(PEAK), [hill(PEAK, curvature)])
     np.testing.assert_allclose(np.log(found.theta), PEAK, atol=1e-3)
 
 
 def test_where_the_likelihood_has_no_value_the_first_start_is_taken():
     own = hill(PEAK)
-    found = search().run(lambda theta: own(theta) if theta[2] < 5 else None, hill(PEAK + 3 * np.eye(3)[2], H / 4))
+    found = search().run(lambda theta: own(theta) if theta[2] < 5 else None, [hill(PEAK + 3 * np.eye(3)[2], H / 4)])
     np.testing.assert_allclose(np.log(found.theta), PEAK, atol=0.05)
     with pytest.raises(InvalidInput, match="larger initial noise"):
-        search().run(lambda theta: None, own)
+        search().run(lambda theta: None, [own])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,9 +30,11 @@ CURVED = 1e-3
 """Step of the differences that give the curvature of the coarse likelihood."""
 ROUGH = 1e-5
 """Gain of log p, relative to it, at which the coarse search ends."""
-NEAR = 1e-2
-"""Slope in units of the curvature at which a search ends: the parameters are a hundredth of their uncertainty away, and
-log p is 5e-5 below its maximum for each of them."""
+NEAR = 2e-2
+"""Slope in units of the curvature at which a search ends: the parameters are a fiftieth of their uncertainty away, and
+log p is 2e-4 below its maximum for each of them."""
+BESIDE = 0.1
+"""The same for half of the rows, whose own end is further than that from the end with all rows."""
 SPREAD = np.log(10.0)
 """Further starts are drawn within a factor of 10 of the first."""
 
@@ -96,11 +99,11 @@ class Ascent:
     max_steps: int = 100
     seed: int = 0
 
-    def run(self, likelihood: LogLikelihood, coarse: LogLikelihood | None = None) -> Ascended:
+    def run(self, likelihood: LogLikelihood, coarse: Sequence[LogLikelihood] = ()) -> Ascended:
         """The best end of all starts.
 
-        With a `coarse` likelihood, of a quarter of the rows, each start is first improved by it; its curvature there is
-        then that of the search with all rows.
+        `coarse` are likelihoods of fewer rows: of some, or of a quarter and a half. Each start is first improved by
+        them, and the search with all rows begins with the curvature that they foretell.
         """
         rng, count = np.random.default_rng(self.seed), 0
         starts = [
@@ -124,7 +127,7 @@ class Ascent:
         ends = []
         for start in starts:
             u = np.log(np.clip(start, self.low, self.high))
-            end = None if coarse is None else self._by_curvature(counted, lambda u: loss(u, coarse), u)
+            end = self._by_curvature(counted, [partial(loss, of=one) for one in coarse], u) if coarse else None
             ends.append(self._descended(counted, u) if end is None else end)
         return self._best(ends, count)
 
@@ -146,15 +149,30 @@ class Ascent:
     def _box(self) -> list[tuple[float, float]]:
         return list(zip(np.log(self.low), np.log(self.high), strict=True))
 
-    def _by_curvature(self, loss: Loss, coarse: Loss, u: Floats) -> Any:
-        """The end of a search from the coarse one's end u*, in w = Sᵀ(u − u*) with SSᵀ its curvature there.
+    def _by_curvature(self, loss: Loss, coarse: Sequence[Loss], u: Floats) -> Any:
+        """The end of a search that begins at the coarse ones' end, with the curvature H that follows from theirs.
 
-        None if the coarse likelihood has no maximum within the bounds, or the likelihood itself no value there. If the
-        search leaves the bounds, it goes on within them.
+        From a quarter to a half of the rows the curvature grows from H₁ to H₂, in some directions twofold, in others
+        hardly: new rows between the old ones say little of an amplitude. It grows so again to all rows: H = H₂H₁⁻¹H₂.
+
+        None if a coarse likelihood has no maximum within the bounds, or the likelihood itself no value there.
         """
-        rough = self._descended(coarse, u, ROUGH)
-        near, H = rough.x, np.array([coarse(rough.x + step)[1] - rough.jac for step in CURVED * np.eye(len(u))])
-        values, vectors = np.linalg.eigh(SHARE * (H + H.T) / (2 * CURVED))
+        rough = self._descended(coarse[0], u, ROUGH)
+        near, H = rough.x, SHARE * _curvature(coarse[0], rough.x)
+        for half in coarse[1:]:
+            end = self._within(half, near, H / 2, BESIDE)
+            if end is None:
+                return None
+            near, H = end.x, _curvature(half, end.x)
+            H = H @ np.linalg.pinv(_curvature(coarse[0], near)) @ H
+        return self._within(loss, near, H, NEAR)
+
+    def _within(self, loss: Loss, near: Floats, H: Floats, slope: float) -> Any:
+        """The end of a search from u*, in w = Sᵀ(u − u*) with SSᵀ = H; if it leaves the bounds, it goes on within them.
+
+        None if u* is on a bound, H has no maximum there, or the likelihood has no value.
+        """
+        values, vectors = np.linalg.eigh((H + H.T) / 2)
         inside = bool(np.all((near > np.log(self.low)) & (near < np.log(self.high))))
         if not inside or not values[0] > 0:
             return None
@@ -167,9 +185,9 @@ class Ascent:
             value, gradient = loss(u) if inside else (NONE, np.zeros(len(u)))
             return value, gradient @ turned
 
-        options = {"maxiter": self.max_steps, "gtol": NEAR, "ftol": 1e-9}
-        box = [(-1e6, 1e6)] * len(u)  # with a box, the first step is as long as the curvature says
-        end = minimize(within, np.zeros(len(u)), jac=True, method="L-BFGS-B", bounds=box, options=options)
+        options = {"maxiter": self.max_steps, "gtol": slope, "ftol": 1e-9}
+        box = [(-1e6, 1e6)] * len(near)  # with a box, the first step is as long as the curvature says
+        end = minimize(within, np.zeros(len(near)), jac=True, method="L-BFGS-B", bounds=box, options=options)
         if not end.fun < NONE / 2:
             return None
         end.x = near + turned @ end.x
@@ -192,6 +210,13 @@ class Ascent:
             notes.append(f"stopped after {self.max_steps} steps: more steps may find better parameters")
         ended = tuple(-float(end.fun) for end in ends)
         return Ascended(theta, -np.asarray(best.jac), -float(best.fun), ended, count, tuple(notes))
+
+
+def _curvature(loss: Loss, u: Floats) -> Floats:
+    """The Hessian matrix at u, by differences of the gradient."""
+    here = loss(u)[1]
+    H = np.array([loss(u + step)[1] - here for step in CURVED * np.eye(len(u))]) / CURVED
+    return np.asarray(H + H.T) / 2
 
 
 def bounds_of(

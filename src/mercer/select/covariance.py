@@ -27,7 +27,7 @@ NOISE = "noise"
 ROWS = 1024
 """Rows of a block of differences."""
 COARSE = 1000
-"""Rows from which on a search begins with a quarter of the rows, of which an evaluation costs a 64th."""
+"""Rows from which on a search begins with a quarter and a half of the rows: evaluations cost a 64th and an eighth."""
 
 
 def free_parameters(kernel: Kernel) -> dict[str, float]:

@@ -86,14 +86,15 @@ class LaplaceLikelihood:
         """The standard error of log q: 0."""
         return 0.0
 
-    def coarse(self, seed: int) -> LaplaceLikelihood | None:
-        """The likelihood of a quarter of the rows, drawn at random; None if there are so few that it saves nothing."""
+    def coarse(self, seed: int) -> list[LaplaceLikelihood]:
+        """The likelihoods of a quarter and of half of the rows, drawn at random; none if there are too few to save."""
         n = len(self.Y)
         if n < COARSE or self.covariance.kernel.space.numbered:
-            return None
-        some = np.sort(np.random.default_rng(seed).choice(n, n // 4, replace=False))
-        there = np.all((self.Y[some].min(axis=0) == 0) & (self.Y[some].max(axis=0) == 1))
-        return LaplaceLikelihood(self.covariance.taken(some), self.Y[some], self.noise) if there else None
+            return []
+        draws = [np.sort(np.random.default_rng(seed).choice(n, n // share, replace=False)) for share in (4, 2)]
+        if not all(np.all((self.Y[some].min(axis=0) == 0) & (self.Y[some].max(axis=0) == 1)) for some in draws):
+            return []
+        return [LaplaceLikelihood(self.covariance.taken(some), self.Y[some], self.noise) for some in draws]
 
     def __call__(self, theta: Floats, gradient: bool = True) -> tuple[float, Floats] | None:
         """Σ log q and its gradient, empty unless asked for; None if K has no values, or is not positive definite."""

@@ -270,9 +270,10 @@ class ExactLikelihood:
         """The kernel's parameters, and σ²."""
         return (theta[:-1], float(theta[-1])) if self.noise else (theta, 0.0)
 
-    def coarse(self, seed: int) -> ExactLikelihood | None:
-        """The likelihood of a quarter of the rows, drawn at random; None if there are so few that it saves nothing."""
-        return self.part(len(self.Y) // 4, seed) if len(self.Y) >= COARSE else None
+    def coarse(self, seed: int) -> list[ExactLikelihood]:
+        """The likelihoods of a quarter and of half of the rows, drawn at random; none if there are too few to save."""
+        parts = [self.part(len(self.Y) // share, seed) for share in (4, 2)] if len(self.Y) >= COARSE else []
+        return [part for part in parts if part is not None]
 
     def error(self, theta: Floats) -> float:
         """The standard error of log p: 0."""

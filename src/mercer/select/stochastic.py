@@ -103,9 +103,10 @@ class StochasticLikelihood(ExactLikelihood):
         found = self.estimate(theta)
         return np.inf if found is None else found.standard_error
 
-    def coarse(self, seed: int) -> ExactLikelihood | None:
+    def coarse(self, seed: int) -> list[ExactLikelihood]:
         """The exact likelihood of some rows, drawn at random."""
-        return self.part(min(COARSE_ROWS, len(self.Y) // 2), seed)
+        part = self.part(min(COARSE_ROWS, len(self.Y) // 2), seed)
+        return [] if part is None else [part]
 
     def __call__(self, theta: Floats, gradient: bool = True) -> tuple[float, Floats] | None:
         """log p and its gradient, empty unless asked for; None if C is not positive definite, or not defined."""

@@ -36,7 +36,8 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
 
         log p(y) = −½ yᵀC⁻¹y − ½ log det C − n/2 log 2π,
 
-    by its exact gradient. Several targets are independent draws of one process: their likelihoods are added.
+    by its exact gradient. Several targets are independent draws of one process: their likelihoods are added. From 1000
+    rows on, each start is first improved on a quarter of the rows and on a half, drawn at random; all rows end it.
 
     Parameters
     ----------
