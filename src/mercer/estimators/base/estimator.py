@@ -22,6 +22,7 @@ from mercer.estimators.base.elsewhere import Elsewhere
 from mercer.estimators.base.expansion import Expansion
 from mercer.estimators.base.indefinite import not_finite, warn_if_indefinite
 from mercer.estimators.base.parameters import NamedParameters
+from mercer.events.callbacks import CalledBack
 from mercer.gram import KernelOperator, lost_when_centred
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.conventions import PAIRWISE, Names
@@ -57,7 +58,7 @@ class KernelSize(NamedTuple):
     fits_float32: bool
 
 
-class KernelEstimator(Atomic, Elsewhere, NamedParameters):
+class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
     """scikit-learn's contract for an estimator with a `kernel` and a `memory` budget.
 
     `kernel` may be a Kernel, a name, an expression as text, or a callable; `kernel__gamma` and the like reach into it

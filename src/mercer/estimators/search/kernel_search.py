@@ -21,6 +21,7 @@ from mercer.estimators.search.ledger import Ledger, distinct
 from mercer.estimators.search.results import as_table, chosen_row
 from mercer.estimators.search.shared import SharedRidge, shared_ridge, why_not_shared
 from mercer.events import StageDone, TilesDone, emit
+from mercer.events.callbacks import CalledBack
 from mercer.former_names import present_fields
 from mercer.keeping import keeper
 from mercer.kernels import Kernel
@@ -35,7 +36,7 @@ __all__ = ["KernelSearchCV"]
 WHO = "KernelSearchCV"
 
 
-class KernelSearchCV(Atomic, ForeignArrays, NamedParameters, GridSearchCV):
+class KernelSearchCV(CalledBack, Atomic, ForeignArrays, NamedParameters, GridSearchCV):
     """scikit-learn's `GridSearchCV` for kernels: the same candidates, folds, scores and winner, from shared work.
 
     If the estimator is `KernelRidge` or `KernelRidgeClassifier`, by itself or as the last step of a pipeline, and
