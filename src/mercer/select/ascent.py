@@ -158,13 +158,13 @@ class Ascent:
         None if a coarse likelihood has no maximum within the bounds, or the likelihood itself no value there.
         """
         rough = self._descended(coarse[0], u, ROUGH)
-        near, H = rough.x, SHARE * _curvature(coarse[0], rough.x)
+        near, H = rough.x, SHARE * _curvature(coarse[0], rough.x, rough.jac)
         for half in coarse[1:]:
             end = self._within(half, near, H / 2, BESIDE)
             if end is None:
                 return None
-            near, H = end.x, _curvature(half, end.x)
-            H = H @ np.linalg.pinv(_curvature(coarse[0], near)) @ H
+            near, H = end.x, _curvature(half, end.x, end.jac)
+            H = H @ np.linalg.pinv(_curvature(coarse[0], near, coarse[0](near)[1])) @ H
         return self._within(loss, near, H, NEAR)
 
     def _within(self, loss: Loss, near: Floats, H: Floats, slope: float) -> Any:
@@ -212,10 +212,9 @@ class Ascent:
         return Ascended(theta, -np.asarray(best.jac), -float(best.fun), ended, count, tuple(notes))
 
 
-def _curvature(loss: Loss, u: Floats) -> Floats:
-    """The Hessian matrix at u, by differences of the gradient."""
-    here = loss(u)[1]
-    H = np.array([loss(u + step)[1] - here for step in CURVED * np.eye(len(u))]) / CURVED
+def _curvature(loss: Loss, u: Floats, gradient: Floats) -> Floats:
+    """The Hessian matrix at u, by differences from the gradient there."""
+    H = np.array([loss(u + step)[1] - gradient for step in CURVED * np.eye(len(u))]) / CURVED
     return np.asarray(H + H.T) / 2
 
 
