@@ -17,7 +17,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 class Kept(Protocol):
-    """What can be kept: a state that says its arrays. It is never changed in place."""
+    """A state that can be kept: it names its arrays, and it is never changed in place."""
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """The state as named arrays."""

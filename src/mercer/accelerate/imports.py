@@ -39,7 +39,7 @@ class Answering(ModuleType):
 
 
 def _is_users(frame: FrameType) -> bool:
-    """Whether an import or an attribute in user code runs; what pickle does, to look a class up, is neither."""
+    """Whether user code imports a name or reads an attribute. When pickle looks up a class, it does neither."""
     module = frame.f_globals.get("__name__", "")
     if module.startswith(("sklearn.", "mercer.")) and not module.startswith("mercer.accelerate."):
         return False

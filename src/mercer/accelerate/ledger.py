@@ -1,4 +1,4 @@
-"""What ran where: calls, seconds and reasons, of this process and of the workers that it starts."""
+"""Where calls ran, with seconds and reasons, in this process and in the workers that it starts."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def _counted(what: str, theirs: Callable[..., Any], ours: Callable[..., Any], si
 
 
 def _conduct(theirs: type) -> dict[str, Any]:
-    """How a proxy's objects are copied and pickled."""
+    """Copying and pickling of a proxy's objects."""
 
     def shallow(self: Any) -> Any:
         twin = object.__new__(type(self))

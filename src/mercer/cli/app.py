@@ -596,7 +596,7 @@ def _checked_search(
 
 
 def _keeper(context: typer.Context, path: Path | None, others: list[Path | None]) -> Callable[[dict[str, Any]], None]:
-    """What saves the settings of a run with those that it chose, if a file is named; a bad place is refused at once."""
+    """A function that saves the settings of a run; a file that cannot be written is refused at once."""
     if path is None:
         return lambda chosen: None
     from mercer.cli import places, settings

@@ -152,7 +152,7 @@ def streams(table: Path, out: Path | None, as_json: bool) -> bool:
 
 
 def streamed(model: TableModel, table: Path, out: Path, does: str, columns: list[str], kept: Sequence[str] = ()) -> int:
-    """Write the outputs for a table of Parquet or Arrow, of which a chunk is in memory; the number of rows."""
+    """Write the outputs for a table of Parquet or Arrow, chunk by chunk, and return the number of rows."""
     count = 0
     with written(out, model.target) as write:
         for frame in ahead(COLUMNAR[table.suffix.lower()].frames(table, CHUNK)):

@@ -72,7 +72,7 @@ class Plan:
 
     @property
     def number(self) -> Any:
-        """What is given by the option of the method."""
+        """The number that the option of the method sets."""
         return self.numbers[UNSUPERVISED[self.method].option]
 
 
@@ -176,7 +176,7 @@ def _of_sequences(X: Any) -> Kernel:
 
 
 def _found(method: Unsupervised, estimator: Any, X: Any) -> tuple[dict[str, Any], list[str]]:
-    """What the fit found, for programs and in lines."""
+    """The results of the fit, as fields for programs and as lines."""
     if method.option == "--components":
         ratio = np.asarray(estimator.explained_variance_ratio_)
         kept = f"{len(ratio)} components have {ratio.sum():.1%} of the variance in feature space"

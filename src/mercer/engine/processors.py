@@ -18,7 +18,7 @@ SHORTEST, LONGEST = 0.25, 2.0
 """Seconds over which the use by others is averaged: Linux counts in hundredths, and older use says little."""
 
 SAMPLES = 5
-"""How often the running threads are counted if no average is known. The least counts, to ignore short tasks."""
+"""The number of counts of running threads if no average is known. Their minimum is used, to ignore short tasks."""
 
 
 def chosen() -> bool:

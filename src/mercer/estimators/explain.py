@@ -205,7 +205,7 @@ def position_weights(model: Any, X: Any, output: int | None = None) -> list[np.n
 
 
 def _opened(who: str, model: Any, X: Any, output: int | None) -> tuple[Any, Any, Expansion, int]:
-    """The estimator within, the rows as it sees them, its expansion, and the place of the output in that."""
+    """The estimator within, the rows as it sees them, its expansion, and the column of the output in the expansion."""
     model, X = _innermost(model, X)
     who = f"{who}({type(model).__name__})"
     expansion: Expansion | None = model._expansion() if hasattr(model, "_expansion") else None

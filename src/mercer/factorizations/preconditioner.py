@@ -32,11 +32,10 @@ REST = 0.1
 with 0 to 0.5 at n = 10 000 with 1000."""
 
 CORRELATED = 8.0
-"""The largest ``PivotedCholesky.correlation`` for which that is done. Steps to six digits for a share of 0, 0.1, 0.2 of
-twenty systems of 7000 or 8000 rows (housing, digits, letters, adult, random; 240 to 800 pivots), by rising correlation.
-From 1.3 to 5.2: 31, 29, 30; 47, 40, 42; 79, 65, 66; beyond 400, 332, 347; 44, 42, 43; 83, 63, 68; 87, 101, 103;
-102, 81, 82; 59, 59, 61. From 6.7 to 9.8: 33, 34, 33; 67, 62, 73; 57, 53, 53; 73, 81, 86; 82, 76, 81; 19, 18, 19;
-61, 61, 67. From 15 to 35: 16, 16, 16; 18, 20, 22; 25, 25, 27; 53, 65, 75."""
+"""The largest ``PivotedCholesky.correlation`` for which the share is added. It was tried on twenty systems of 7000 or
+8000 rows (housing, digits, letters, adult, random; 240 to 800 pivots). The share of 0.1 saved up to a quarter of the
+steps in seven of nine systems with a correlation below 5.2, and cost a sixth in one. Between 6.7 and 9.8 it saved
+steps in four of seven and cost some in two; above 15 it saved none in four, and cost up to a quarter."""
 
 POWERS = 8
 """Steps of power iteration for ‖FFᵀ‖, which is needed to its order of magnitude."""

@@ -191,7 +191,7 @@ def _rounding(values: Floats) -> float:
 
 def _weighted(matrix: Floats, weights: ArrayLike | None) -> tuple[Floats, Floats]:
     """SKS in K's memory, and √w."""
-    if not np.isfinite(np.sum(matrix)):  # LAPACK might never return
+    if not np.isfinite(np.sum(matrix)):  # with NaN, LAPACK might never return
         raise InvalidInput(message("RidgeSpectrum", "a matrix that is not finite", "check the kernel and the rows"))
     if weights is None:
         return matrix, np.ones(len(matrix))

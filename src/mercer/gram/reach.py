@@ -38,7 +38,7 @@ MODEST = (1e-30, 1e30)
 PIECE = 1 << 19
 """Entries of a run of rows whose norms are computed at a time."""
 ROOM = 4.0
-"""A safety factor for the range of pairings, because norms are rounded, and differences are twice as large."""
+"""A safety factor for the range of pairings: norms are rounded, and a difference can be twice as large as a row."""
 
 
 def holds(expression: Expression, rows: tuple[Array, ...], dtype: Any) -> bool:

@@ -33,11 +33,11 @@ __all__ = ["ShardedOperator"]
 Array: TypeAlias = Any
 
 HERE = 1e8
-"""Matrices of up to so many entries are computed in this process, which takes less time than some tasks' messages."""
+"""Matrices of up to this many entries are computed in this process, which takes less time than some tasks' messages."""
 TASK = 2e8
 """The entries of a task of some shards with all other points: about a second on one thread."""
 FEWEST = 16
-"""Tasks for fewer entries than so many tasks have, so that small problems use all workers, too."""
+"""Tasks for fewer entries than this many tasks have, so that small problems use all workers, too."""
 ROWS, BLOCKS = 12_500, (4, 64)
 """Rows of a block of a symmetric matrix, and the fewest and the most such blocks. There is a task for each pair of
 blocks, of a quarter of a second at these rows and 20 columns. Four blocks are ten tasks, and 64 are 2080."""

@@ -140,7 +140,7 @@ class TiledOperator(Operator):
         return self.copies * (rows + columns) // sum(self.shape)
 
     def copies_of_few(self, rows: int, columns: int) -> int:
-        """Bytes of the copies for ``block`` of so many rows, which takes some of the columns at a time."""
+        """Bytes of the copies for ``block`` of this many rows, which takes some of the columns at a time."""
         return self.copies_of(rows, min(columns, self._columns_at_a_time(rows)))
 
     @cached_property

@@ -37,7 +37,7 @@ AFFINITIES: Names = MappingProxyType({name: kernel.replace(gamma=1.0) for name, 
 
 
 def completed(default: Kernel) -> Callable[..., Kernel]:
-    """The kernel's class as a function whose defaults are the parameters of `default`.
+    """A function that makes kernels of the class of `default`; parameters that are not given are those of `default`.
 
     >>> completed(Polynomial(3, "scale", 0.0))(degree=2)
     Polynomial(degree=2, gamma='scale', coef0=0.0)

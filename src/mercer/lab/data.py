@@ -60,7 +60,7 @@ class Dataset:
 
     @property
     def codes(self) -> Floats:
-        """What the rows are coloured by: the target, or the number of the class."""
+        """The values that colour the rows: the target, or the number of the class."""
         return self.y if self.task == "regression" else np.searchsorted(self.classes, self.y).astype(np.float64)
 
     def with_columns(self, chosen: tuple[int, ...]) -> Dataset:

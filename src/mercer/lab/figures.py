@@ -249,7 +249,7 @@ def _axes(name: str) -> tuple[str, str]:
 
 
 def _contours(surface: Surface) -> dict[str, Any]:
-    """Lines of equal value; of a decision function 0 and the margins ±1; between classes their borders."""
+    """Lines of equal value. A decision function has 0 and the margins ±1, and classes have their borders."""
     maker = contour_generator(surface.x, surface.y, surface.values)
     thin, thick = ([], []) if surface.kind in ("classes", "clusters") else ([-1.0, 1.0], [0.0])
     if surface.kind in ("prediction", "component"):

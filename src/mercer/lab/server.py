@@ -33,7 +33,7 @@ ADDRESS = "127.0.0.1"
 MOST_PAGES, MOST_KEPT = 8, 32
 """Pages that are open, and these with those that were closed a moment ago."""
 EXPIRY = {"check_unused_sessions_milliseconds": 1000, "unused_session_lifetime_milliseconds": 5000}
-"""When a page that was closed or reloaded is given up, and its computation with it."""
+"""Intervals after which the server drops a closed or reloaded page and stops its computation."""
 MOST_BYTES = 1 << 20
 """Of one message from the page."""
 PATIENCE = 5.0
@@ -123,7 +123,7 @@ class Lab:
         for name in ("tornado.access", "bokeh.server.views.ws"):
             logging.getLogger(name).setLevel(logging.ERROR)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the page says what they say
+            warnings.simplefilter("ignore")  # the page shows them as notes
             try:
                 self._loop()
             finally:

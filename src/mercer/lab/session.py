@@ -271,7 +271,7 @@ class _Work:
         return Surface(kind, values, x, heights, self.weights(model))
 
     def said(self, model: Any, rows: Floats) -> tuple[str, Floats]:
-        """What kind of values a model has, and the values."""
+        """The kind of a model's values, and the values."""
         if self.settings.method == "pca":
             return "component", np.asarray(model.transform(rows)[:, 0], np.float64)
         if self.settings.method == "kmeans":

@@ -178,7 +178,7 @@ class Settings:
         return _NAME.sub(lambda found: repr(getattr(self, found[1])), _latin(self.kernel)).strip()
 
     def arguments(self, task: Task) -> dict[str, Any]:
-        """What the estimator is made with, its kernel included."""
+        """The parameters of the estimator, its kernel included."""
         method = METHODS[self.method]
         if task not in method.estimators:
             self._refuse(f"{method.title} needs classes", "choose another method, or a table with classes")

@@ -60,7 +60,7 @@ class Worker(Generic[Asked, Found]):
             self._change.notify()
 
     def close(self, wait: float = 0.0) -> None:
-        """Cancel what runs; then the thread ends, for which this waits so many seconds at most."""
+        """Cancel what runs; then the thread ends, for which this waits this many seconds at most."""
         with self._change:
             self._closed = True
             self._stale.set()

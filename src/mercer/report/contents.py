@@ -105,7 +105,7 @@ def _account(report: Report, why: str) -> list[tuple[str, str]]:
 
 
 def _why(model: Any) -> str:
-    """What a search chose from; nothing if the model was given."""
+    """The candidates of a search; empty if the model was given."""
     while isinstance(model, Pipeline):
         model = model[-1]
     table = getattr(model, "cv_results_", None)
@@ -145,7 +145,7 @@ def _decision(model: Any, X: Any, y: NDArray[Any]) -> NDArray[Any] | None:
 
 
 def _outdone(score: Score, simpler: list[Baseline]) -> list[str]:
-    """What to say of a model that a simpler one outdoes."""
+    """A warning if a simpler model does better."""
     best = max(simpler, key=lambda one: one.value, default=None)
     if best is None or best.value <= score.value:
         return []
@@ -249,7 +249,7 @@ def _by_halves(model: TableModel, X: Any, y: NDArray[Any]) -> NDArray[np.float64
 
 
 def _importance(model: Any, X: Any, y: NDArray[Any], classes: bool) -> figures.Picture | None:
-    """What the score loses if one column is permuted; None where rows have no columns, or too many."""
+    """The loss of score if one column is permuted, for each column; None for rows without columns or with too many."""
     frame = getattr(X, "frame", X)
     points = points_of(frame)
     if not 2 <= points.columns <= MOST_COLUMNS or isinstance(points, SparsePoints):

@@ -104,7 +104,7 @@ def roc(y: NDArray[Any], decision: NDArray[Any]) -> Picture:
 
 
 def calibration(hits: NDArray[Any], confidence: NDArray[Any], how: str = "") -> Picture:
-    """How often the predicted class is right, against how probable the model says it is."""
+    """The share of right predictions against the probability that the model gives them."""
     bins = int(np.clip(len(hits) // 30, 3, 10))
     right, said = calibration_curve(hits, np.clip(confidence, 0, 1), n_bins=bins, strategy="quantile")
     figure, ax = _figure()

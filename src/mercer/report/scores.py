@@ -37,7 +37,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Baseline:
-    """What a simpler model reaches by the first metric, and how that was found."""
+    """The score of a simpler model by the first metric, and how it was measured."""
 
     name: str
     value: float
@@ -65,7 +65,7 @@ def scores(y: NDArray[Any], predicted: NDArray[Any], decision: NDArray[Any] | No
 
 
 def number(value: float) -> str:
-    """Four digits, and no exponent for what people count in.
+    """A number with four significant digits, below 10¹² without an exponent.
 
     >>> number(0.82), number(32784.2), number(-0.0006898), number(1.5e9)
     ('0.8200', '32,780', '-0.0006898', '1,500,000,000')

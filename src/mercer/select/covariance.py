@@ -27,7 +27,7 @@ NOISE = "noise"
 ROWS = 1024
 """Rows of a block of differences."""
 COARSE = 1000
-"""Rows from which on a search begins with a quarter and a half of the rows: evaluations cost a 64th and an eighth."""
+"""From this many rows on, a search begins with a quarter and a half of them: evaluations cost a 64th and an eighth."""
 
 
 def free_parameters(kernel: Kernel) -> dict[str, float]:

@@ -280,7 +280,7 @@ class ExactLikelihood:
         return 0.0
 
     def part(self, rows: int, seed: int) -> ExactLikelihood | None:
-        """The exact likelihood of so many rows, drawn at random; None for a precomputed kernel."""
+        """The exact likelihood of this many rows, drawn at random; None for a precomputed kernel."""
         if self.covariance.kernel.space.numbered:
             return None
         some = np.sort(np.random.default_rng(seed).choice(len(self.Y), rows, replace=False))

@@ -89,7 +89,7 @@ class StochasticLikelihood(ExactLikelihood):
 
     @staticmethod
     def bytes(n: int, columns: int, rank: int = RANK) -> int:
-        """The peak memory for so many right-hand sides and random vectors: F, H, and iterates.
+        """The peak memory for this many right-hand sides and random vectors: F, H, and iterates.
 
         >>> StochasticLikelihood.bytes(100_000, 31)
         1122400000

@@ -15,10 +15,10 @@ from mercer.shards.points import ShardedPoints, Shards, kind_of
 __all__ = ["current_client", "is_dask", "local", "sharded"]
 
 SHARD = 32 * ROW_BLOCK
-"""Rows of a shard up to `SOME` shards. Tasks take runs of shards."""
+"""Rows of a shard if there are at most `SOME` shards. A task takes several neighbouring shards."""
 SOME, EVEN, LARGE, MOST = 64, 8, 50_000, 1024
-"""More rows make these shards larger, up to `LARGE` rows; then there are more of them, up to `MOST`, and then they are
-larger again. More than `EVEN` shards are a multiple of it, so that runs of shards have the same number of rows."""
+"""For more data, `SOME` shards grow up to `LARGE` rows; then their number grows up to `MOST`; then they grow again.
+Above `EVEN`, the number of shards is a multiple of it, so that tasks have the same number of rows."""
 
 
 def is_dask(X: object) -> bool:
@@ -75,7 +75,7 @@ def _points(cluster: Cluster, table: Any) -> ShardedPoints:
 
 
 def boundaries(n: int, chunks: int) -> Any:
-    """The first row of each shard, and n: at least as many shards as chunks, of a multiple of the engine's rows.
+    """The first row of each shard, and n. There are at least as many shards as chunks; each starts at a whole tile.
 
     They depend on the data alone and not on the cluster, and so do the bits of what is computed.
 

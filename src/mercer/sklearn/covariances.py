@@ -69,7 +69,7 @@ def _rows(X: Any) -> Floats:
 
 
 def translated(theirs: Any, columns: int) -> Translated:
-    """A kernel of scikit-learn for rows with so many columns.
+    """A kernel of scikit-learn for rows with this many columns.
 
     Raises
     ------

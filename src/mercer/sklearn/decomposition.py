@@ -24,7 +24,7 @@ NEGATIVE = 1e-9
 class KernelPCA(Face, decomposition.KernelPCA):
     """`sklearn.decomposition.KernelPCA` by `mercer.KernelPCA`.
 
-    Columns of `eigenvectors_` beyond the rank of the centred matrix are 0, as what they give is in both libraries.
+    Columns of `eigenvectors_` beyond the rank of the centred matrix are 0. Their scores are 0 in both libraries.
 
     Parameters
     ----------

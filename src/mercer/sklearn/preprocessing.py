@@ -1,4 +1,4 @@
-"""`KernelCenterer`, which is scikit-learn's own: it takes a matrix that is there, and subtracts its means."""
+"""`KernelCenterer`, which is scikit-learn's own: it takes a computed matrix, and subtracts its means."""
 
 from sklearn.preprocessing import KernelCenterer
 

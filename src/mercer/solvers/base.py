@@ -54,7 +54,7 @@ class Status(Enum):
 
     @property
     def advice(self) -> str:
-        """What the status means and what to try."""
+        """The meaning of the status, and advice."""
         return str(self.value)
 
     @property

@@ -29,7 +29,7 @@ from mercer.solvers.linear.cholesky import Cholesky
 __all__ = ["Choice", "choose_eigen", "choose_linear"]
 
 FROM_STORING = 1.2
-"""A stored matrix must be so many times as fast as recomputed entries, because fresh memory can be slow: a virtual
+"""A stored matrix must be this many times as fast as recomputed entries, because fresh memory can be slow: a virtual
 machine that had to get it from its host wrote 0.4 to 0.6 GB/s, and 4.6 GB/s later."""
 
 STORED_SHARE = 0.4
@@ -39,7 +39,7 @@ COUNTED_SHARE = 0.8
 """Share of the memory budget that a stored matrix may take together with all other arrays."""
 
 DENSE_BELOW = 500
-"""Up to so many rows LAPACK is taken for any k: it is exact, and no other solver is much faster."""
+"""Up to this many rows LAPACK is taken for any k: it is exact, and no other solver is much faster."""
 
 DENSE_FRACTION = 10
 """LAPACK is taken for more than n/10 eigenpairs if no seconds are predicted."""

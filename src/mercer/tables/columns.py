@@ -74,7 +74,7 @@ class ColumnPlan:
     """ "", "missing" (an indicator column for missing values), "other" (rare categories are pooled), or both."""
     said: str = ""
     form: str = ""
-    """How texts are read: a form of `in_form` for numbers, or "lower" or "upper" case for sequences and texts."""
+    """The form of texts: one of `in_form` for numbers, and "lower" or "upper" case for sequences and texts."""
 
     def __post_init__(self) -> None:
         self._check_types()

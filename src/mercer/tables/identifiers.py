@@ -14,7 +14,7 @@ from mercer.tables.texts import LOOK, MOSTLY, share
 __all__ = ["identifies", "identifying_columns"]
 
 FEW = 20
-"""From so many rows on, consecutive numbers or texts of one form are not a coincidence."""
+"""From this many rows on, consecutive numbers or texts of one form are not a coincidence."""
 _NAMED = re.compile(r"(?:^|[\s_.\-])(?:id|ids|identifier|uuid|guid|key|index|idx|row|rownum|nr|no|number|#)$")
 _UUID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}|[0-9a-f]{16,}")
 

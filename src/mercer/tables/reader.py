@@ -200,7 +200,7 @@ def _of_lines(text: str, name: str, notes: tuple[str, ...], column: str = "seque
 MAGIC = {
     b"\x93NUMPY": ".npy", b"PK\x03\x04": ".xlsx", b"\xd0\xcf\x11\xe0": ".xls", b"PAR1": ".parquet", b"ARROW1": ".arrow",
 }  # fmt: skip
-"""How files begin that are not text, for standard input, which has no name."""
+"""The first bytes of files that are not text: standard input has no name that would tell."""
 COLUMNAR = {".parquet": ParquetSource, ".arrow": ArrowSource, ".feather": ArrowSource}
 """The sources of tables that are stored by columns, by the endings of their files."""
 

@@ -14,7 +14,7 @@ __all__ = ["Task", "as_target", "holdout_rows", "infer_task", "random_folds", "s
 
 Task = Literal["regression", "classification"]
 FEW = 20
-"""Integers with at most so many distinct values are classes."""
+"""Integers with at most this many distinct values are classes."""
 MOST_CLASSES = 200
 AS_CLASSES = ", taken as classes; --task regression takes them as numbers"
 AS_NUMBERS = ", taken as numbers; --task classification takes them as classes"

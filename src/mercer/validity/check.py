@@ -37,7 +37,7 @@ MOST_ROWS = 5000
 """Most rows of X for the spectrum; of more rows a random sample is used."""
 
 MOST_COLUMNS = 32
-"""Points for a formula over whole rows are drawn in at most so many columns. Zeros in the others change no pairing."""
+"""Points for a formula over whole rows are drawn in at most this many columns: zeros change no pairing."""
 
 DENSE_MATRIX = 3000
 """All eigenvalues of a given matrix are computed up to this size, because the answer is about this matrix only."""

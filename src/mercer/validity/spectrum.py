@@ -14,7 +14,7 @@ from mercer.solvers import BlockKrylov, Eigenproblem, leading_pairs, solve
 __all__ = ["DENSE_UP_TO", "Spectrum", "spectrum_of"]
 
 DENSE_UP_TO = 1000
-"""Up to so many rows LAPACK computes all eigenvalues; for more rows block Krylov computes the two ends."""
+"""Up to this many rows LAPACK computes all eigenvalues; for more rows block Krylov computes the two ends."""
 
 KRYLOV_STEPS = 30
 TOLERANCE = 1e-5
@@ -90,7 +90,7 @@ def spectrum_of(K: Operator, most: int = 60, eps: float | None = None, dense: in
     eps : float, optional
         The rounding of the entries; by default that of their dtype.
     dense : int
-        Up to so many rows all eigenvalues are computed; for more rows block Krylov computes the two ends.
+        Up to this many rows all eigenvalues are computed; for more rows block Krylov computes the two ends.
 
     Returns
     -------

@@ -30,7 +30,7 @@ __all__ = ["Buffers", "Split", "held_out_bytes", "held_out_predictions"]
 Floats = NDArray[np.float64]
 
 LARGE = 1500
-"""Above so many rows, iterations shared by all folds and λ are tried before factorisations."""
+"""Above this many rows, iterations shared by all folds and λ are tried before factorisations."""
 FIRST, SPREAD = 120, 0.8
 """Pivots of a first approximation of K. If they leave more than this share of the trace, no more are computed."""
 DEFLATED = 64
@@ -44,8 +44,8 @@ NARROW = 1e-6
 STEPS_A_ROW = 1 / 115
 """An inverse of n rows, for five folds, takes as long as n/115 steps of five columns (n = 4000)."""
 SHARING = 4
-"""From so many folds on, one inverse of all rows is tried before a factorisation for each fold. With its steps it takes
-0.6 of the time of five factorisations, and should break even at four.
+"""From this many folds on, one inverse of all rows is tried before a factorisation for each fold. With its steps it
+takes 0.6 of the time of five factorisations, and should break even at four.
 """
 REFINEMENTS = 10
 """Most steps with an inverse in float32, which usually needs three. If ten are not enough, float32 is too imprecise."""

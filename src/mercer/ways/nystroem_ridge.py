@@ -53,7 +53,7 @@ class NystroemRidgeFit(NamedTuple):
 
 
 DEAREST = 4e12
-"""Beyond this n²(d + 20), "auto" takes landmarks: an exact solution needs a hundred products of so many multiply-adds.
+"""Beyond this n²(d + 20), "auto" takes landmarks: an exact solution needs a hundred such products.
 Because landmarks are an approximation, this does not depend on the rates of the machine."""
 
 

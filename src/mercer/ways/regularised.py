@@ -44,7 +44,7 @@ from mercer.ways.report import Report
 __all__ = ["Plan", "RegularisedSolve", "plan"]
 
 SMALL = 500
-"""Up to so many rows only float64 is used: entries are computed once, and refinement takes one step."""
+"""Up to this many rows only float64 is used: entries are computed once, and refinement takes one step."""
 PROBE = 240
 """Pivots of the approximation that predicts the number of steps."""
 PROBE_SHARE = 0.35

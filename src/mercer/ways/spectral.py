@@ -37,7 +37,7 @@ from mercer.ways.report import Report
 __all__ = ["eigen_seconds", "one_decomposition_pays", "ridge_inverse"]
 
 SMALL = 500
-"""Up to so many rows eigenvectors are computed, which serve folds too."""
+"""Up to this many rows, eigenvectors are always computed, because they serve folds too."""
 TRIAL_SHARE = 0.15
 """Share of the time of the other decompositions that the search for a factor may take."""
 FACTOR_SHARE = 5
@@ -60,7 +60,7 @@ def ridge_inverse(
     report: Report,
     require: Callable[[int], None],
 ) -> RidgeInverse:
-    """P for all λ by the method of the table; `require` raises if the budget does not allow so many bytes.
+    """P for all λ by the method of the table; `require` raises if the budget does not allow this many bytes.
 
     With `folds` it is a `RidgeSpectrum`, which can leave out many rows at once.
     """

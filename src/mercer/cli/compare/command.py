@@ -19,7 +19,7 @@ __all__ = ["Plan", "compare"]
 
 @dataclass(frozen=True)
 class Plan:
-    """What is compared and how, where the scores are kept, and where the winner goes."""
+    """The methods and folds of a comparison, the file of its scores, and the file of the winner."""
 
     methods: str | None
     kernels: list[str]
@@ -86,7 +86,7 @@ def _cells(row: Row, calibrated: bool) -> list[str]:
 
 
 def _kernels(board: Leaderboard) -> list[str]:
-    """Which kernels the folds chose, once for all methods that share the choice."""
+    """The kernels that the folds chose, once for all methods that share the choice."""
     shared = next((row for row in board.rows if row.kernels and row.candidate.kernel is None), None)
     if shared is None:
         return []

@@ -145,7 +145,7 @@ def _score(scores: NDArray[np.float64], ratio: float, floor_of: tuple[float, flo
 
 
 def _advice(table: list[Row], metric: str) -> str:
-    """What to take, and what does as well: one sentence."""
+    """A sentence of advice: the best candidate, and simpler or faster ones that are not measurably worse."""
     best = next(row for row in table if row.candidate.method != GUESSING)
     guessing = next(row for row in table if row.candidate.method == GUESSING)
     if _as_good(guessing) or guessing.score.mean >= best.score.mean:

@@ -28,7 +28,7 @@ __all__ = ["GUESSING", "LINEAR", "Candidate", "Trials", "candidates", "final_mod
 
 GUESSING, LINEAR = "guessing", "linear"
 BINS = 10
-"""Bins of the confidence, of which the calibration error compares the means with the shares of hits."""
+"""Bins of confidence: the calibration error compares the mean confidence in each with the share of right answers."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """What a candidate did in each fold."""
+    """The result of a candidate in each fold."""
 
     candidate: Candidate
     scores: NDArray[np.float64]

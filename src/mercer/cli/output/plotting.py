@@ -21,14 +21,14 @@ from mercer.tables.targets import Task
 __all__ = ["KINDS", "Drawn", "check_picture_place", "plot"]
 
 STARTS = {".png": (b"\x89PNG",), ".pdf": (b"%PDF",), ".svg": (b"<?xml", b"<svg")}
-"""How files begin, by the endings of pictures."""
+"""The first bytes of picture files, by their suffixes."""
 DOTS = 150
 """Dots an inch."""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """Which picture was written, of how many rows, and what it leaves out."""
+    """The picture that was written, its number of rows, and what it leaves out."""
 
     kind: str
     rows: int

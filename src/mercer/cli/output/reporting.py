@@ -1,4 +1,4 @@
-"""What ``mercer fit --report`` writes."""
+"""The report of ``mercer fit --report``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def command(table: Path, data: TrainingTable, choice: KernelChoice, seed: int, *
 def writer(
     path: Path | None, table: Path, data: TrainingTable, choice: KernelChoice, seed: int, **options: str | None
 ) -> Callable[[TableModel], Path] | None:
-    """What writes the report of a model, if one is wanted."""
+    """A function that writes the report of a model; None if no report is wanted."""
     again = command(table, data, choice, seed, **options)
     return None if path is None else lambda model: write_report(path, model, data, again, choice)
 

@@ -46,7 +46,7 @@ class Choice(TypedDict):
 
 
 class Worth(TypedDict):
-    """What the model is worth on the rows held out, and where it is."""
+    """The scores of the model on the rows held out, and its file."""
 
     score: Annotated[Scores | None, "on the rows held out, by the names of the measures; null if there are none"]
     guessing: Annotated[Scores | None, "the same for the mean, or for the most frequent class"]
@@ -79,7 +79,7 @@ class FitSearch(TypedDict):
 
 
 class Unsupervised(TypedDict, total=False):
-    """What a method without a target found."""
+    """The results of a method without a target."""
 
     number: Annotated[int | float | None, "of components or clusters, or the share of outliers"]
     explained_variance_ratio: Annotated[list[float], "of pca, for each component"]
@@ -163,7 +163,7 @@ class CompareResult(Data):
 
 
 class Outputs(TypedDict):
-    """What a model gives for a table."""
+    """The predictions of a model for a table."""
 
     table: str
     target: str

@@ -60,7 +60,7 @@ def _array(frame: Any, out: Path) -> Any:
 
 
 def _is_such(path: Path, columns: list[str]) -> bool:
-    """Whether an existing file is a table with these columns; of an array, which has no names, whether it has as many.
+    """Whether an existing file is a table with these columns, or an array with as many columns.
 
     Files that are neither are refused.
     """

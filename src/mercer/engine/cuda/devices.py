@@ -42,7 +42,7 @@ class Device(Protocol):
     """The least number of features for which float32 dot products are those of tensor cores."""
 
     def name(self) -> str:
-        """What it is, for reports and messages."""
+        """The name of the device, for reports and messages."""
 
     def free(self) -> int:
         """Bytes that this process can take now."""

@@ -109,7 +109,7 @@ class NvidiaDevice:
         self.compiled: Callable[[str], Kernels] = lru_cache(maxsize=None)(self._compiled)
 
     def name(self) -> str:
-        """What the driver calls it."""
+        """The name that the driver gives it."""
         return self._name
 
     def free(self) -> int:

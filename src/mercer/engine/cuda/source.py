@@ -49,7 +49,7 @@ EXPRESSIONS: dict[int, str] = {
     Operation.EXP_AFFINE: "exp({k0} * {a} + {k1})",
     Operation.GAUSS_FROM_SQDIST: "exp2({k0} * {a})",
 }
-"""What each operation is in C++; the power with an integer exponent is written out."""
+"""Each operation as C++; the power with an integer exponent is written out."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def _text(name: str) -> str:
 
 
 def _power(base: str, exponent: int) -> str:
-    """The product of so many factors, by squares.
+    """The product of this many factors, by squares.
 
     >>> _power("x", 5)
     'x * (((x) * (x)) * ((x) * (x)))'

@@ -1,4 +1,4 @@
-"""Reduced sets: a fitted f = Σᵢ αᵢ k(xᵢ, ·) from fewer vectors, and the error of that."""
+"""Reduced sets: a fitted f = Σᵢ αᵢ k(xᵢ, ·) from fewer vectors, and its error."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
         "the method takes its values for inner products of features, which they are not: squared lengths may be "
         "negative"
     )
-    """What a fit with an indefinite kernel still computes; empty if the method needs no definite kernel."""
+    """The meaning of a fit with an indefinite kernel; empty if the method needs no definite kernel."""
     centres: ClassVar[bool] = False
     """Whether the output depends on differences of kernel values only; rounding destroys these far from the origin."""
 
@@ -118,7 +118,7 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
         return as_kernel(given, cls.named_kernels)
 
     def _space(self) -> Space:
-        """Which points the estimator takes: those of its kernel."""
+        """The points that the estimator takes: those of its kernel."""
         return self._as_kernel(self.kernel).space
 
     def _refuse(self, name: str, do: str) -> NoReturn:
@@ -295,7 +295,7 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
             warn(lost)
 
     def _kernel_size(self, K: KernelOperator) -> KernelSize:
-        """How large the entries are, from the diagonal, which bounds the rest of a Mercer kernel's matrix."""
+        """The size of the entries, from the diagonal, which bounds the rest of a Mercer kernel's matrix."""
         with np.errstate(over="ignore", invalid="ignore"):
             diagonal = np.asarray(K.diagonal(), np.float64)
         if not np.all(np.isfinite(diagonal)):
@@ -355,7 +355,7 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
         return values
 
     def _advice(self, status: Status) -> str:
-        """What the status means, and which of the parameters to change."""
+        """The meaning of the status, and the parameters to change."""
         more = self.early if status is Status.MAX_STEPS else ""
         return advice(status, self.get_params(deep=False), self.step_limit, self.penalty) + more
 

@@ -70,7 +70,7 @@ def landmark_bytes(n: int, m: int) -> int:
 
 
 def pool_rows(K: KernelOperator, pool: int) -> int:
-    """Bytes for so many rows among which landmarks are chosen, and for the engine's copies of them."""
+    """Bytes for this many rows among which landmarks are chosen, and for the engine's copies of them."""
     n, pool = K.shape[0], min(K.shape[0], pool)
     return (K.x.nbytes * pool // n if pool < n else 0) + K.copies_of_few(BLOCK, pool)
 

@@ -31,7 +31,7 @@ def votes(decisions: np.ndarray, classes: int) -> np.ndarray:
 
 
 def class_scores(decisions: np.ndarray, classes: int) -> np.ndarray:
-    """Votes, and of equal ones the sum of the decisions, brought into (−⅓, ⅓): scikit-learn's score of each class.
+    """scikit-learn's score of each class: its votes, plus the sum of its decisions, scaled to (−⅓, ⅓) to break ties.
 
     >>> class_scores(np.array([[1.0, 1.0, -1.0]]), 3).round(4)
     array([[ 2.2222, -0.2222,  1.    ]])
@@ -42,6 +42,6 @@ def class_scores(decisions: np.ndarray, classes: int) -> np.ndarray:
 
 
 def _incidence(classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Which class is the first, and which the second one of each pair, of shape (pairs, classes)."""
+    """Indicators of the first and of the second class of each pair, both of shape (pairs, classes)."""
     pairs, eye = class_pairs(classes), np.eye(classes, dtype=np.float32)
     return eye[pairs[:, 0]], eye[pairs[:, 1]]

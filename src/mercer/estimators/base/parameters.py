@@ -84,7 +84,7 @@ class NamedParameters(Described):
 
 
 def _refuse_unknown(cls: type[Any], given: Mapping[str, Any], kernel: Any = None) -> None:
-    """`kernel` is that of an estimator that is there already; None while one is made."""
+    """Refuse unknown parameters. `kernel` is that of an existing estimator, and None in a constructor."""
     if not given:
         return
     accepted = signature(cls.__init__).parameters
@@ -111,7 +111,7 @@ def _instead(word: str, known: list[str]) -> str:
 
 
 def _in_kernel(cls: type[Any], given: Mapping[str, Any], kernel: Any, *, there: bool) -> str:
-    """How to say it to the kernel: in its text, or by kernel__ if the estimator is made already."""
+    """Advice on setting a kernel's parameter: in its text, or by kernel__ if the estimator exists already."""
     values = {name: _plain(value) for name, value in given.items() if name != "kernel_params"}
     values |= {str(name): _plain(value) for name, value in dict(given.get("kernel_params") or {}).items()}
     try:

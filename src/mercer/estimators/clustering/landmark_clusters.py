@@ -24,7 +24,7 @@ BATCH = 10_000
 """Rows in a mini-batch if the features of all rows do not fit."""
 
 EPOCHS = 5
-"""How often mini-batches see each row."""
+"""The number of times that mini-batches use each row."""
 
 
 @dataclass(frozen=True, eq=False)

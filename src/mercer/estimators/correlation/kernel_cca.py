@@ -238,7 +238,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
                 view.stationarity(own, other, rho, shift * (view.U @ (c / np.sqrt(view.s)[:, None])))
                 for view, own, other, shift, c in ((x, Z, W, shifts[0], p), (y, W, Z, shifts[1], q))
             ]
-        tol = max(WELL_SOLVED, float(np.finfo(report.dtype).eps) * n)  # eigenvalues below that share were left out
+        tol = max(WELL_SOLVED, float(np.finfo(report.dtype).eps) * n)  # eigenvalues below this share are left out
         status = Status.CONVERGED if max(off) <= tol else Status.STALLED
         self._account(report, Solution(rho, status, 1, max(off), None), tol)
         report.precision, report.rank = "float64", len(rho)

@@ -15,7 +15,7 @@ from mercer.ways.report import Report
 __all__ = ["GaussianClasses", "left_out_classes"]
 
 LEVERAGE_RANK = 500
-"""Pivots of the approximation of K for leverages, which are exact up to so many rows."""
+"""Pivots of the approximation of K for leverages, which are exact up to this many rows."""
 
 
 @dataclass(frozen=True, eq=False)

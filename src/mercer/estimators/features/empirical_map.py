@@ -111,7 +111,7 @@ class EmpiricalKernelMap(_FeatureMap):
     def _fit(self, X: Any) -> KernelOperator:
         m, seed = None if self.n_components is None else self._checked_count("n_components"), self._seed()
         K, report = self._begin(X)
-        del self.X_fit_  # `components_` has what is kept of them
+        del self.X_fit_  # `components_` has the ones that are kept
         self._kernel_size(K)
         n = count(X)
         every = m is None and isinstance(self.landmarks, str)

@@ -29,8 +29,8 @@ MOST_PASSES = 10
 PIECE = 2e8
 """Operations between two interrupt checks while updates are replayed."""
 WIDEST = 4
-"""Mergers take up to so many times `CHUNK` rows at once, if the budget is as large. With a budget of 1000 rows that is
-14 % faster than `CHUNK`.
+"""Mergers take up to this many times `CHUNK` rows at once, if the budget is as large. With a budget of 1000 rows this
+is 14 % faster than `CHUNK`.
 """
 
 

@@ -61,7 +61,7 @@ class OnlineEstimator(KernelEstimator):
     # ---- the learner ------------------------------------------------------------------------------------------------
 
     def _learner(self, room: int) -> Learner[Any]:
-        """The learner, with a dictionary of at most so many rows."""
+        """The learner, with a dictionary of at most this many rows."""
         raise NotImplementedError
 
     def _meet(self, X: Any, targets: np.ndarray, order: np.ndarray) -> None:

@@ -18,7 +18,7 @@ from mercer.solvers import Learner, QuantisedLMS, QuantisedState, RecursiveLeast
 __all__ = ["OnlineKernelRegressor"]
 
 EXPLODED = 1e3
-"""Times ‖y‖: no run that settles makes such errors."""
+"""A run whose errors exceed ‖y‖ this many times has diverged."""
 
 
 class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, OnlineEstimator):

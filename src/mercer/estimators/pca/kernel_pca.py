@@ -42,7 +42,7 @@ DEAREST_PRODUCT = 2e13
 have no say."""
 
 FEWER = "fewer components:"
-"""How the note begins that each chunk of rows renews."""
+"""The beginning of a note that is replaced after each chunk of rows."""
 
 
 def _can_invert(model: Any) -> bool:
@@ -307,7 +307,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         self._gather(FeatureMoments.none(len(span.root)), K, X, span.matrix, report)
 
     def _gather(self, start: FeatureMoments, K: KernelOperator, X: Any, matrix: np.ndarray, report: Report) -> None:
-        """The components of the rows so far, whose moments are `start`, and of X; `matrix` is K_mm."""
+        """Add the rows X to those with the moments `start`, and compute the components of all; `matrix` is K_mm."""
         diagonal = np.asarray(K.diagonal(), np.float64)
         with report.stage("features"):
             moments = feature_moments(start, self.kernel_, X, self.X_fit_, self._feature_root, diagonal)
@@ -319,7 +319,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             report.notes.append(left_out(moments))
 
     def _measure_residual(self, X: Any, report: Report) -> None:
-        """How far the approximation is from the exact answer; a warning if it was not requested."""
+        """Measure the error of the approximation, and warn of it if no approximation was requested."""
         report.tolerance, report.status = float("nan"), "measured on all rows"
         if not len(self.eigenvalues_):
             return

@@ -18,7 +18,7 @@ from mercer.ways.report import Report
 __all__ = ["LEFT_OUT", "landmark_components", "largest_residual", "left_out", "plan_landmarks", "report_span"]
 
 LEFT_OUT = "outside the landmarks' span:"
-"""How the note begins that each chunk of rows renews."""
+"""The beginning of a note that is replaced after each chunk of rows."""
 
 
 def plan_landmarks(how: Any, given: int | None, K: KernelOperator, k: int | None, report: Report) -> int:

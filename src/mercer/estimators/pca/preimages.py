@@ -22,7 +22,7 @@ __all__ = ["DECODER", "METHODS", "Decoder", "PreImages", "dense", "fit_decoder",
 METHODS = ("auto", "ridge", "fixed_point", "kwok_tsang")
 
 DECODER = "decoder:"
-"""How its note in the report begins."""
+"""The beginning of its note in the report."""
 
 LEAST_ROWS = 12
 """Below, three folds say nothing, and the decoder is Gaussian."""

@@ -217,7 +217,7 @@ class KernelSearchCV(CalledBack, Atomic, ForeignArrays, NamedParameters, GridSea
     def _race(
         self, X: Any, y: Any, splits: list[Split], candidates: list[Any], fit_params: Any, ledger: Ledger
     ) -> tuple[list[dict[str, list[float]]], list[tuple[int, int]]]:
-        """The scores of each candidate in its last round, and (round, rows) of that."""
+        """The scores of each candidate in its last round, with the number of the round and its rows."""
         n = count(X)
         found: list[dict[str, list[float]]] = [{} for _ in candidates]
         rounds = [(0, n)] * len(candidates)

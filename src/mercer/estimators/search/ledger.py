@@ -15,7 +15,7 @@ __all__ = ["Ledger", "distinct"]
 
 
 def distinct(texts: list[str]) -> list[str]:
-    """The texts, with a number from the second of its like on: functions may differ and be written alike.
+    """The texts, with a number added to repeated ones: different functions may have the same text.
 
     >>> distinct(["a", "b", "a"])
     ['a', 'b', 'a (2)']

@@ -49,7 +49,7 @@ class LandmarkMachine(SupportVectorMachine):
     random_state: int
 
     def _matrix(self, K: KernelOperator, report: Report, target: np.ndarray) -> Operator:
-        """K as it is solved with; K itself, of which no more than m columns are wanted, on landmarks."""
+        """The matrix of the solver. On landmarks it is K itself, and at most m of its columns are used."""
         self._check_method()
         n, budget = K.shape[0], report.room
         self.restricted_ = self.solver == "nystroem"

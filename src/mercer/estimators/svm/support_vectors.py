@@ -31,7 +31,7 @@ from mercer.ways.report import Report
 __all__ = ["ONE_OUTPUT", "SupportVectorMachine", "Training", "filled", "kernel_unit"]
 
 LEAST_SET = 64
-"""Four working sets of so many rows must fit in memory if K does not."""
+"""Four working sets of this many rows must fit in memory if K does not."""
 BLOCK = 64 << 20
 """Bytes of K up to which it is always stored; four times as many may be stored of a larger one's parts."""
 EASY = 20
@@ -39,7 +39,7 @@ EASY = 20
 SMALL = 500
 """Rows up to which K is stored in float64 and the problem solved on to rounding, which takes next to nothing."""
 SHARPER = 1e-10
-"""The tolerance of that, relative to `tol`."""
+"""The tolerance for a small problem that is solved on, relative to `tol`."""
 MOST_VISITS = 2_000_000
 """Entries that it may visit then: many turns of `SMO`, after each of which it may go to a face."""
 SOON = 3

@@ -363,7 +363,7 @@ class NuSVC(SupportVectorClassifier):
         self._read_pairs(data, family, x.beta / margin[family.owner], (first + second) / 2 / margin)
 
     def _uncertainty(self, data: Training, family: DualBatch, x: DualPoint) -> np.ndarray:
-        """How far ρ of each pair may be from 0 and still be it: by m − M, and by the rounding of Kβ."""
+        """The largest |ρ| of each pair that counts as 0: m − M plus the rounding error of Kβ."""
         weight = np.bincount(family.owner, np.abs(x.beta), family.problems)
         rounding = float(np.finfo(np.float64).eps) * float(np.abs(data.exact.diagonal()).max())
         return np.asarray(np.maximum(x.gaps, 0.0) + rounding * weight)

@@ -30,7 +30,7 @@ _WORK = 2e9
 
 
 class Measure(NamedTuple):
-    """A measure of a pair that γ multiplies, and how it grows with the data."""
+    """The quantity that γ multiplies, such as a squared distance, and its growth with the entries and the columns."""
 
     degree: int
     """2 if it grows with the square of the entries, 1 if it grows with the entries, 0 for counts."""

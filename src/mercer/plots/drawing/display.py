@@ -54,7 +54,7 @@ class Display:
         return self.ax_
 
     def _several(self, ax: Any, wanted: int, **options: Any) -> list[Any]:
-        """The axes of a picture that has several: an array of so many, if any are given."""
+        """The axes of a picture that has several: an array of this many, if any are given."""
         self.notes_ = []
         self.ax_ = new_axes(wanted, **options) if ax is None else np.asarray(ax, object).ravel()
         if len(self.ax_) != wanted:
@@ -76,7 +76,7 @@ class Display:
 
 
 def new_axes(wanted: int, width: float = 5.0, height: float = 4.0, most: int = 4, **options: Any) -> np.ndarray:
-    """A figure of so many axes, at most four beside each other, none of them empty."""
+    """A figure of this many axes, at most four beside each other, none of them empty."""
     import matplotlib.pyplot as plt
 
     beside = min(wanted, most)

@@ -66,7 +66,7 @@ class Plane:
 
     @property
     def note(self) -> str:
-        """What is said of the columns that do not vary."""
+        """A note on the columns that do not vary."""
         others = len(self.middle) - 2
         return f"{others} other column{'s' * (others > 1)} at the median" if others else ""
 

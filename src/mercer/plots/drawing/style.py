@@ -78,7 +78,7 @@ def plain(text: Any) -> str:
 
 
 def tints(count: int) -> list[Any]:
-    """The colours of so many classes, light enough to draw on."""
+    """The colours of this many classes, light enough to draw on."""
     return [tuple(1 - 0.35 * (1 - c) for c in to_rgb(colour(place))) for place in range(count)]
 
 

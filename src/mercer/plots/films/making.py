@@ -130,7 +130,7 @@ def _curve(model: Any, X: Any, y: np.ndarray | None, rows: np.ndarray, drawn: np
 
 
 def _said(model: Any, stages: Stages, *notes: str) -> dict[str, Any]:
-    """What films of both kinds say of their frames."""
+    """The title and the notes of a film of either kind."""
     name = type(model).__name__
     return {
         "steps": stages.steps,
@@ -142,7 +142,7 @@ def _said(model: Any, stages: Stages, *notes: str) -> dict[str, Any]:
 
 
 def _on_grid(stages: Stages, side: int, first: bool) -> tuple[np.ndarray, int]:
-    """f of one output (or the first), or the places of the largest of several, and of how many."""
+    """f of one output (or of the first) and 0, or the index of the largest of several outputs and their number."""
     outputs = stages.values[0].reshape(side * side, -1).shape[1]
     if outputs == 1 or first:
         return np.stack([one.reshape(side, side, -1)[:, :, 0] for one in stages.values]), 0
@@ -168,7 +168,7 @@ def _labels(
 
 
 def _discs(stages: Stages, columns: list[int]) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """The points and their coefficients, for each frame as many: those of the largest |α|, and nothing in the rest."""
+    """The points with the largest |α| and their coefficients, equally many in each frame; missing ones are 0."""
     if not stages.points or not any(map(len, stages.coefficients)):
         return None, None
     alpha = np.zeros((len(stages.values), max(map(len, stages.coefficients))))

@@ -35,7 +35,7 @@ def page(film: Any) -> str:
 
 
 def _data(film: Any) -> dict[str, Any]:
-    """What the page's script reads."""
+    """The data for the script of the page."""
     first, second = film.axes
     limits = [[float(one[0]), float(one[-1])] for one in (first, second)]
     size = scale(film)

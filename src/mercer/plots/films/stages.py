@@ -48,7 +48,7 @@ class Stages:
 
 
 def stages_of(model: Any, at: np.ndarray, X: Any, y: np.ndarray | None, most: int) -> Stages:
-    """The stages of a model, at most so many of them, the first and the last among them."""
+    """The stages of a model, at most this many of them, the first and the last among them."""
     met_by_parts = hasattr(model, "partial_fit") and not getattr(model, "keep_history", False)
     if hasattr(model, "staged_decision_function") and not met_by_parts:
         return _from_history(model, at, most)

@@ -35,7 +35,7 @@ SLOW, DENSE, REFINEMENTS = 50, 1500, 20
 Without this, for 129 rows, entries near 1e4 and a penalty of 1, each of a hundred steps took a thousand products.
 """
 PATIENCE = 3
-"""The run has stalled after so many consecutive steps that rounding decides and that do not halve the gap."""
+"""The run has stalled after this many consecutive steps that rounding decides and that do not halve the gap."""
 
 
 @dataclass(frozen=True, eq=False)

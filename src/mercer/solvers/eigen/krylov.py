@@ -17,9 +17,9 @@ __all__ = ["BlockKrylov", "KrylovState"]
 _JITTER = 0.01  # norm of the random part of each direction from sampled rows; 0.1 cost a third of a step
 _SAMPLES = 3  # sampled rows per column of the block
 _LANES = 32  # columns per pass of a product: 42 to 48 columns take half as long again as 32, 64 twice as long
-_MORE = 16  # at least so many Ritz pairs beyond the k requested ones contribute residuals to the next block
+_MORE = 16  # at least this many Ritz pairs beyond the k requested ones contribute residuals to the next block
 _DECAY = 0.9  # the start is random if the leading directions hold less of the sampled rows' squared norm
-_PATIENCE = 8  # the run has stalled after so many steps with neither a smaller residual nor larger values
+_PATIENCE = 8  # the run has stalled after this many steps with neither a smaller residual nor larger values
 _BLOCKS_KEPT = 8  # blocks in the basis before it is restarted from its best half
 
 

@@ -26,11 +26,11 @@ _STATUS = {
     SLOW: Status.MAX_STEPS,
 }
 REPLACE = 1e-4
-"""The true residual replaces the recurrence's when this one fell by the factor: float32 products carry no more."""
+"""The true residual is computed when that of the recurrence has fallen by this factor, the accuracy of float32."""
 WITH_OTHERS = 1e-2
 """The same factor if another column's residual is replaced in the same step, because one product serves both."""
 AGAIN = 24
-"""The true residual replaces the recurrence's of each float32 column after every so many steps."""
+"""The true residual replaces the recurrence's of each float32 column after this many steps."""
 GROWN = 4.0
 """And when a residual grew by this factor. Rounding in float32 products of entries near 1 can cause that."""
 LOOK = 8
@@ -153,7 +153,7 @@ class SubsetState(State):
 
     @property
     def converged(self) -> NDArray[np.bool_]:
-        """Which columns have a true residual within the tolerance."""
+        """The columns with a true residual within the tolerance, as a mask."""
         return self.codes == CONVERGED
 
     @property

@@ -15,7 +15,7 @@ __all__ = ["Face", "largest_face", "minimise_on_face"]
 Floats = NDArray[np.float64]
 
 largest_face = 1000
-"""The system of the variables inside their bounds is factored for at most so many of them."""
+"""The system of the variables inside their bounds is factored for at most this many of them."""
 _WORK = 3e9
 _INCONSISTENT = 1e-7
 

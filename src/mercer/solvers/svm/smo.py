@@ -17,7 +17,7 @@ __all__ = ["SMO", "SMOState"]
 WORK = 200_000_000
 """Entries per thread that a step visits: bounds the work between two interrupt checks."""
 LEAST_WORK = 8_000_000
-"""Least share of one problem in that work. Most small problems need less; each step copies the rows in use again."""
+"""Entries that one problem may visit in a step at least. Small ones mostly end earlier; a step copies rows anew."""
 TURN = 100_000
 """Least number of entries that a problem visits before it is checked for slow convergence."""
 MOST_OF_A_FACE = 4000

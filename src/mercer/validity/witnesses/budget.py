@@ -35,7 +35,7 @@ class Budget:
         self.spent = False
 
     def of_arrays(self, operations: int, entries: int) -> None:
-        """Count operations on blocks of so many entries; raises Spent if the work is not left."""
+        """Count operations on blocks of this many entries; raises Spent if the work is not left."""
         self._spend(operations * (_CALL + _ENTRY * entries))
 
     def of_intervals(self, operations: int) -> None:

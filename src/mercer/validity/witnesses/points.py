@@ -16,7 +16,7 @@ DIMENSIONS = (1, 2, 3, 5, 8)
 """Numbers of columns to try if none is given."""
 
 WIDEST = 256
-"""Points are drawn in at most so many columns; the others are zeros, which change no pairing."""
+"""Points are drawn in at most this many columns; the others are zeros, which change no pairing."""
 
 SIZE = 24
 """Points per set: enough to find eigenvalues of −1e-6·λmax of smooth formulas, and few enough for many sets."""

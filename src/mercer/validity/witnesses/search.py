@@ -32,10 +32,10 @@ KEPT = 1e-3
 """A reduced set must keep this share of the most negative λ/λmax, so that z needs few digits."""
 
 MOST_GREEDY = 60
-"""Sets of at most so many points are reduced one point at a time; larger sets keep their leading points."""
+"""Sets of at most this many points are reduced one point at a time; larger sets keep their leading points."""
 
 GIVEN_UP = 4
-"""A point set is given up after so many roundings that are negative in float64 and cannot be confirmed."""
+"""A point set is given up after this many roundings that are negative in float64 and cannot be confirmed."""
 
 CLEAR = -0.01
 """A witness with a smaller λmin/λmax is not improved further."""

@@ -21,7 +21,7 @@ DIGITS = (30, 60, 120)
 """Digits of the interval arithmetic; each number is tried if the one before cannot decide."""
 
 MOST_FRACTIONS = 100
-"""Up to so many points, values are summed exactly, as fractions."""
+"""Up to this many points, values are summed exactly, as fractions."""
 
 VALUES_EXACT_TO = 64
 """Assumed error of the values of a function without a formula, in units in the last place."""
@@ -120,7 +120,7 @@ class Gap:
 
     @property
     def advice(self) -> str:
-        """How to define the formula there."""
+        """Advice on a formula that has a value everywhere."""
         condition = {"division by 0": "the denominator is not 0"}.get(self.why, "k has a value")
         return f"define k there by where(condition, value, other) with the condition that {condition}"
 
