@@ -39,12 +39,12 @@ def draws(j, D, rows, count, exact=1):
     return np.array([Phi @ Phi.T for Phi in maps])
 
 
-@pytest.mark.parametrize("j", [1, 2, 3])
-def test_the_mean_over_hashes_is_the_power_and_the_variance_is_the_formulas(j):
+@pytest.mark.parametrize(("j", "count"), [(1, 1000), (2, 1500), (3, 4000)])
+def test_the_mean_over_hashes_is_the_power_and_the_variance_is_the_formulas(j, count):
     rows = X[:5] * 2
-    found = draws(j, 64, rows, 4000)
+    found = draws(j, 64, rows, count)
     exact, V = (rows @ rows.T) ** j, found.var(axis=0)
-    assert np.all(np.abs(found.mean(axis=0) - exact) < 5 * np.sqrt(V / 4000) + 1e-12)
+    assert np.all(np.abs(found.mean(axis=0) - exact) < 5 * np.sqrt(V / len(found)) + 1e-12)
     assert_close(V.mean(), pair_variances(rows, j)[j] / 64, rtol=0.15)
     k = np.diag(exact)
     assert np.all(1.2 * 3**j * np.outer(k, k) / 64 >= V), "the bound of Pham & Pagh"
@@ -54,11 +54,11 @@ def test_the_mean_over_hashes_is_the_power_and_the_variance_is_the_formulas(j):
 def test_the_mean_over_seeds_is_the_kernel(kernel, D):
     """With fewer features than degrees too, which then share them."""
     rows = X[:20]
-    maps = [PolynomialSketch(kernel, D, random_state=s).fit(rows).transform(rows) for s in range(400)]
+    maps = [PolynomialSketch(kernel, D, random_state=s).fit(rows).transform(rows) for s in range(100)]
     assert maps[0].shape == (20, D)
     found = np.array([Phi @ Phi.T for Phi in maps])
     error = np.abs(found.mean(axis=0) - kernel(rows))
-    assert np.all(error < 5 * found.std(axis=0) / 20 + 1e-9)
+    assert np.all(error < 5 * found.std(axis=0) / 10 + 1e-9)
 
 
 def test_the_error_falls_as_one_over_the_root_of_the_features():

@@ -77,34 +77,11 @@ def test_subsequences(native, isa, length, exact):
     (x, xs), (z, zs) = corpus(0), corpus(1, count=19)
     one, two = np.zeros((2, 12, 19))
     for engine, values, name in ((native, one, isa), (reference, two, "")):
-        engine.subsequence_kernel(
-            x=x,
-            x_starts=xs,
-            z=z,
-            z_starts=zs,
-            length=length,
-            decay=0.6,
-            triangle=False,
-            i0=0,
-            i1=7,
-            out=values,
-            isa=name,
-            exact=exact,
-        )
-        engine.subsequence_kernel(
-            x=x,
-            x_starts=xs,
-            z=z,
-            z_starts=zs,
-            length=length,
-            decay=0.6,
-            triangle=False,
-            i0=7,
-            i1=12,
-            out=values,
-            isa=name,
-            exact=exact,
-        )
+        for i0, i1 in ((0, 7), (7, 12)):
+            engine.subsequence_kernel(
+                x=x, x_starts=xs, z=z, z_starts=zs, length=length, decay=0.6, triangle=False, i0=i0, i1=i1,
+                out=values, isa=name, exact=exact,
+            )  # fmt: skip
     np.testing.assert_allclose(one, two, rtol=1e-13)
 
 
@@ -259,7 +236,7 @@ def compared(engine, x, z, worth, alphabet, which, isa="", step=7):
     ],
 )
 @pytest.mark.parametrize("alphabet", [1, 2, 253, 254, 5000])
-def test_comparisons(native, isa, span, least, most, alphabet):
+def test_comparisons(native, span, least, most, alphabet):
     """Of one byte and several, one table and two, symbols that bytes hold and others; runs longer than a piece."""
     rng = np.random.default_rng(span)
     worth = np.where(np.arange(span + 1) < least, 0, rng.integers(0, most, span + 1, endpoint=True))
@@ -270,12 +247,13 @@ def test_comparisons(native, isa, span, least, most, alphabet):
         symbols[rng.integers(0, len(symbols), 2)] = alphabet
     z[0][:60] = x[0][40:100]  # so that something agrees
     for which, other in ((0, z), (1, x), (2, x)):
-        mine, theirs = (compared(engine, x, other, worth, alphabet, which, isa) for engine in (native, reference))
-        if mine.max() < 1 << 53:
-            np.testing.assert_array_equal(mine, theirs)
-        np.testing.assert_allclose(mine, theirs, rtol=1e-14)
-    whole, pieces = (compared(native, x, z, worth, alphabet, 0, isa, step) for step in (10**6, 7))
-    np.testing.assert_allclose(whole, pieces, rtol=0 if whole.max() < 1 << 53 else 1e-14)
+        theirs = compared(reference, x, other, worth, alphabet, which)
+        for isa in native.instruction_sets():
+            mine = compared(native, x, other, worth, alphabet, which, isa)
+            np.testing.assert_allclose(mine, theirs, rtol=0 if mine.max() < 1 << 53 else 1e-14, err_msg=isa)
+    for isa in native.instruction_sets():
+        whole, pieces = (compared(native, x, z, worth, alphabet, 0, isa, step) for step in (10**6, 7))
+        np.testing.assert_allclose(whole, pieces, rtol=0 if whole.max() < 1 << 53 else 1e-14, err_msg=isa)
 
 
 def test_bad_comparisons(native):

@@ -82,10 +82,21 @@ class HostDevice:
         name = hashlib.sha256(source.encode()).hexdigest()[:16]
         text, library = self.folder / f"{name}.cpp", self.folder / f"{name}.so"
         entry = [_entry(kernel, parameters) for kernel, parameters in SIGNATURES.items()]
-        text.write_text("\n".join([f'#include "{SHIM}"', source, *entry]))
-        command = [COMPILER, "-std=c++17", "-O0", "-w", "-fPIC", "-shared", str(text), "-o", str(library)]
-        subprocess.run(command, check=True, capture_output=True, text=True)
+        text.write_text("\n".join([f'#include "{self._shim()}"', source, *entry]))
+        _compile("-shared", str(text), "-o", str(library))
         return library
+
+    def _shim(self):
+        """The header of the shim; it is compiled once, and the sources that include it take it from there."""
+        shim = self.folder / SHIM.name
+        if not shim.exists():
+            shutil.copy(SHIM, shim)
+            _compile("-x", "c++-header", str(shim), "-o", f"{shim}.gch")
+        return shim
+
+
+def _compile(*arguments):
+    subprocess.run([COMPILER, "-std=c++17", "-O0", "-w", "-fPIC", *arguments], check=True, capture_output=True)
 
 
 def _entry(kernel, parameters):

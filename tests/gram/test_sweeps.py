@@ -119,7 +119,7 @@ def test_too_many_vectors_for_a_symmetric_sweep(monkeypatch):
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_memory_beside_the_data(dtype):
-    """K @ v of 30000 rows needs the packed rows of both sides and what is per row, and none of the 7 GB of K."""
+    """K @ v of 20000 rows needs the packed rows of both sides and what is per row, and none of the 3 GB of K."""
     if "asan" in os.environ.get("LD_PRELOAD", ""):
         pytest.skip("the sanitizer has its own memory")
     code = f"""
@@ -129,7 +129,7 @@ def test_memory_beside_the_data(dtype):
         from mercer.kernels import Gaussian
         def peak():
             return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        X = np.random.default_rng(0).standard_normal((30_000, 40)).astype("{dtype}")
+        X = np.random.default_rng(0).standard_normal((20_000, 40)).astype("{dtype}")
         KernelOperator(Gaussian(gamma=0.1), X[:500]) @ np.ones(500)
         before = peak()
         K = KernelOperator(Gaussian(gamma=0.1), X)

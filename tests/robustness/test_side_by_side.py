@@ -17,49 +17,39 @@ posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="no process can be fo
 linux = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="what a process holds is read from Linux")
 
 
-def done(what: str, amount: int, threads: int = 1) -> dict:
-    """What the script says; a run that hangs fails."""
-    environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
-    command = [sys.executable, str(SCRIPT), what, str(amount)]
-    ran = subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=False, timeout=120 + 40 * amount
-    )
+def done(number: int = 1, **amounts: int) -> dict:
+    """What the script says, with this number of threads of BLAS and the engine; a run that hangs fails."""
+    environment = {**os.environ, "OMP_NUM_THREADS": str(number), "OPENBLAS_NUM_THREADS": str(number)}
+    command = [sys.executable, str(SCRIPT), *(str(word) for pair in amounts.items() for word in pair)]
+    most = 120 + 40 * sum(amounts.values())
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=most)
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stdout)
 
 
-@pytest.mark.parametrize("amount", [25, pytest.param(1000, marks=pytest.mark.soak)])
-def test_two_threads_at_once_get_the_same_bits(amount):
-    assert done("threads", amount)["wrong"] == []
-
-
-def test_two_threads_at_once_and_two_of_blas():
-    """BLAS has one number of threads for the process, so that the bits may be others; nothing else may."""
-    assert [why for why in done("threads", 12, threads=2)["wrong"] if BITS not in why] == []
+FEW, MANY = {"threads": 20, "fork": 15, "spawn": 1}, {"threads": 1000, "fork": 200, "spawn": 200}
 
 
 @posix
-@pytest.mark.parametrize("amount", [20, pytest.param(200, marks=pytest.mark.soak)])
-def test_forks_after_use_get_the_same_bits(amount):
-    assert done("fork", amount)["wrong"] == []
+@pytest.mark.parametrize("amounts", [FEW, pytest.param(MANY, marks=pytest.mark.soak)], ids=["few", "many"])
+def test_threads_at_once_and_processes_after_use_get_the_same_bits(amounts):
+    assert done(**amounts)["wrong"] == []
 
 
 @posix
-def test_forks_of_a_process_with_threads():
-    """Threads do not survive a fork: k-means by scikit-learn's OpenMP once waited for ever."""
-    assert [why for why in done("fork", 8, threads=2)["wrong"] if BITS not in why] == []
+def test_two_threads_at_once_and_forks_of_them_with_two_of_blas():
+    """BLAS has one number of threads for the process, so that the bits may be others; nothing else may.
 
-
-@pytest.mark.parametrize("amount", [1, pytest.param(200, marks=pytest.mark.soak)])
-def test_spawned_processes_get_the_same_bits(amount):
-    assert done("spawn", amount)["wrong"] == []
+    Threads do not survive a fork: k-means by scikit-learn's OpenMP once waited for ever.
+    """
+    assert [why for why in done(2, threads=10, fork=6)["wrong"] if BITS not in why] == []
 
 
 @linux
-@pytest.mark.parametrize(("seconds", "growth"), [(4, 0.1), pytest.param(3600, 0.01, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(("seconds", "growth"), [(3, 0.1), pytest.param(3600, 0.01, marks=pytest.mark.soak)])
 def test_nothing_is_leaked(seconds, growth):
     """Between the second and the last fifth of the time; allocators keep what the first fits took."""
-    found = done("soak", seconds)
+    found = done(soak=seconds)
     assert found["wrong"] == []
     memory, files, threads = np.array(found["held"]).T
     fifth = len(memory) // 5

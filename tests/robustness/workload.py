@@ -1,9 +1,10 @@
 """Fits of all estimators beside each other, or in one process for a long time: run by test_side_by_side.py.
 
-``python tests/robustness/workload.py threads 1000``: two threads fit at once, each estimator so many times over.
+``python tests/robustness/workload.py threads 1000``: two threads at once each fit this many estimators.
 ``… fork 200`` and ``… spawn 200``: processes that are started after use of the threads fit one of them.
-``… soak 3600``: fits, predictions and cancels at random for so many seconds, and what the process holds.
-A line of JSON says what was done and what went wrong.
+``… threads 1000 fork 200`` does one after the other in one process.
+``… soak 3600``: fits, predictions and cancels at random for this many seconds, and what the process holds.
+A line of JSON says what went wrong.
 """
 
 from __future__ import annotations
@@ -161,17 +162,18 @@ def soak(seconds: float) -> tuple[int, list[str], list[tuple[int, int, int]]]:
     return done, wrong, seen
 
 
-def main(what: str, amount: float) -> None:
-    if what == "soak":
-        done, wrong, seen = soak(amount)
-        found: dict[str, Any] = {"done": done, "held": seen}
+def main(*work: str) -> None:
+    if work[0] == "soak":
+        done, wrong, seen = soak(float(work[1]))
+        found: dict[str, Any] = {"done": done, "held": seen, "wrong": wrong}
     else:
-        expected = alone()
-        work = {"threads": side_by_side}.get(what)
-        wrong = work(int(amount), expected) if work else in_processes(what, int(amount), expected)
-        found = {"done": int(amount)}
-    sys.stdout.write(json.dumps({**found, "wrong": wrong}) + "\n")
+        expected, wrong = alone(), []
+        for what, amount in zip(work[::2], map(int, work[1::2]), strict=True):
+            each = side_by_side(amount, expected) if what == "threads" else in_processes(what, amount, expected)
+            wrong += [f"{what}: {one}" for one in each]
+        found = {"wrong": wrong}
+    sys.stdout.write(json.dumps(found) + "\n")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], float(sys.argv[2]))
+    main(*sys.argv[1:])
