@@ -148,8 +148,17 @@ def _many_shifts(memory: str) -> Iterator[tuple[str, Fit, Ways]]:
 
 
 def measure(environment: str, only: str = "") -> list[Cell]:
-    """Measure all cells in the environment of this process, without methods that need too much memory."""
+    """Measure all cells in the environment of this process, without methods that need too much memory.
+
+    The rates of the machine are measured first, as a long fit would have done earlier.
+    """
+    from mercer.gram import rates
+
     warnings.simplefilter("ignore")
+    for _ in range(60):  # for an idle moment
+        if rates.machine(lambda machine: 2 * rates.WORTH_MEASURING).source != "documented":
+            break
+        time.sleep(1)
     found = []
     for name, choose, ways in cells(os.environ.get("GRID_MEMORY", "300MB")):
         if only not in name:

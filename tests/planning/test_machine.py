@@ -13,6 +13,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
+from threadpoolctl import threadpool_limits
 
 from mercer.errors import Cancelled, InvalidInput
 from mercer.events import Cancel, StageDone, emit, observe
@@ -24,6 +25,10 @@ RATES = [field.name for field in fields(Machine) if field.name not in ("threads"
 
 
 def small(machine: Machine) -> float:
+    return 0.5 * rates.WORTH_USING
+
+
+def middle(machine: Machine) -> float:
     return 0.5 * rates.WORTH_MEASURING
 
 
@@ -60,6 +65,28 @@ def test_small_work_is_planned_by_documented_rates_before_and_after_a_measuremen
     assert before.source == "documented"
     assert rates.machine(large).source == "measured"
     assert rates.machine(small) == before
+
+
+def test_rates_that_are_there_are_used_for_less_work_than_is_worth_a_measurement(asked: list[int]) -> None:
+    assert rates.machine(middle).source == "documented"
+    assert not asked
+    measured = rates.machine(large)
+    assert rates.machine(middle) == measured
+
+
+def test_documented_rates_are_of_as_many_threads_of_blas_as_there_are(
+    asked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = rates.backend.engine().threads()
+    with rates.backend.fixed_threads(threads):
+        assert rates.machine(small).product64 == threads * rates.machine(small).product64_alone
+        with rates.backend.one_blas_thread():  # a section is not what the user set
+            assert rates.machine(small).product64 == threads * rates.machine(small).product64_alone
+    with threadpool_limits(1, user_api="blas"):
+        one = rates.machine(small)
+    assert (one.product32, one.product64) == (one.product32_alone, one.product64_alone)
+    assert one.bandwidth == one.bandwidth_alone
+    assert one.narrow64 == threads * Machine.documented(1, rates.backend.instruction_set()).narrow64
 
 
 def test_rates_are_measured_once_and_kept(asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:

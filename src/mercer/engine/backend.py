@@ -23,6 +23,7 @@ from mercer.planning.costs import least_for_threads
 from mercer.planning.machine import Machine
 
 __all__ = [
+    "blas_threads",
     "device_in_use",
     "engine",
     "engines",
@@ -187,6 +188,11 @@ def instruction_set() -> str:
     return engine().capabilities.instruction_set
 
 
+def blas_threads() -> int:
+    """The threads of BLAS outside of the sections that limit them."""
+    return max(_limits.before(), default=1)
+
+
 @contextmanager
 def spare_threads() -> Iterator[None]:
     """Limit BLAS to the processors that other processes leave free, at least one, unless the user set a number.
@@ -265,6 +271,11 @@ class _Limits:
             with self._lock:
                 self._open.remove(own)
                 self._set()
+
+    def before(self) -> list[int]:
+        """The threads of each library outside of all sections."""
+        with self._lock:
+            return self._before if self._open else [library.num_threads for library in _blas()]
 
     def after_fork(self) -> None:
         """In the child process: forget sections of threads that the fork did not copy."""

@@ -22,7 +22,10 @@ from mercer.planning.machine import MANY, NARROW, WIDE, Machine, given, keep, ke
 __all__ = ["WORTH_MEASURING", "machine", "measure"]
 
 WORTH_MEASURING = 1.0
-"""Seconds of work, by documented rates, above which measured rates are used; a measurement takes less time."""
+"""Seconds of work, by documented rates, above which rates are measured; a measurement takes less time."""
+
+WORTH_USING = 0.005
+"""Seconds of work, by documented rates, above which rates are used that were measured earlier."""
 
 LONG, LONGEST = 0.002, 0.02
 """Seconds of a call that is long enough to be timed, and of all its repetitions."""
@@ -46,21 +49,21 @@ if hasattr(os, "register_at_fork"):
 def machine(cost: Callable[[Machine], float]) -> Machine:
     """The rates for planning work whose seconds are `cost(machine)`.
 
-    If ``MERCER_MACHINE`` is set, it names them. Otherwise less than a second of work is planned by documented rates, so
-    that its plan does not depend on earlier computations. For more work the rates are measured once, while the machine
-    is idle, and kept in the user's cache folder.
+    If ``MERCER_MACHINE`` is set, it names them. Otherwise the rates are measured once, for more than a second of work
+    on an idle machine, and kept in the user's cache folder. Before that, and for little work, documented ones are used.
     """
     at = backend.engine().threads(), backend.instruction_set()
     wanted = given()
     if wanted is not None:
         return wanted
-    documented = Machine.documented(*at)
-    if not cost(documented) >= WORTH_MEASURING:
+    documented = Machine.documented(*at, backend.blas_threads())
+    seconds = cost(documented)
+    if not seconds >= WORTH_USING:
         return documented
     with _lock:
         found = kept(*at)
         # On a busy machine the threads of BLAS wait for each other, so that documented rates are better.
-        if found is None and _quiet():
+        if found is None and seconds >= WORTH_MEASURING and _quiet():
             found = measure()
             if not _quiet():
                 return documented
@@ -84,9 +87,9 @@ def measure() -> Machine:
         "source": "measured",
     }
     with unobserved():
-        found |= _products() | _memory() | _calls()
         if backend.engine().capabilities.compiled:
-            found |= _pairs() | _sequences()
+            found |= _pairs() | _sequences()  # first, because threads of BLAS spin after a call
+        found |= _products() | _memory() | _calls()
     return Machine(**found)
 
 
@@ -151,6 +154,7 @@ def _calls() -> dict[str, float]:
 def _pairs() -> dict[str, float]:
     """Pairs of rows a second in products of a Gaussian kernel matrix; a pair stands for two entries."""
     found: dict[str, float] = {}
+    sizes = (512, 1024, 2048, 4096)
     for bits, dtype in ((32, np.float32), (64, np.float64)):
 
         def product(n: int, d: int, columns: int, dtype: Any = dtype) -> tuple[float, Callable[[], object]]:
@@ -158,10 +162,11 @@ def _pairs() -> dict[str, float]:
             K, V = KernelOperator(Gaussian(1 / d), X, dtype=dtype), np.ones((n, columns), dtype)
             return n**2 / 2, lambda: K @ V
 
-        narrow = _rate(lambda n: product(n, NARROW, 1), 512, 1024, 2048)
-        many = _rate(lambda n: product(n, NARROW, MANY), 512, 1024, 2048)
+        narrow = _rate(lambda n: product(n, NARROW, 1), *sizes)
+        size = next((n for n in sizes if n**2 / 2 >= LONG * narrow), sizes[-1])  # as many threads for many vectors
+        many = _rate(lambda n: product(n, NARROW, MANY), size)
         found[f"narrow{bits}"], found[f"block{bits}"] = narrow, 1 / max(1 / many - 1 / narrow, 0.01 / narrow)
-        found[f"wide{bits}"] = _rate(lambda n: product(n, WIDE, 1), 512, 1024, 2048)
+        found[f"wide{bits}"] = _rate(lambda n: product(n, WIDE, 1), *sizes)
     return found | {"sums": _rate(_group_sums, 512, 1024, 2048)}
 
 

@@ -18,8 +18,9 @@ LAPACK, all vectors                   (4/3 n³/2 + 4 n³)/f(8) + 4/3 · 8 n³/2 
 a band, K = QBQᵀ, and l shifts        (8/3 n³ (1 + 500/n) + 100 n² l)/φ + 10³ l/γ, φ operations a second of the engine
 sums by groups, entries recomputed    n²/2 · e(d, s)
 sums by groups, K stored              n²/σ, σ entries a second
+k-means, for each start               13 sums by groups (4 if K is stored), and a product of K in float64
 block Krylov, p steps of b columns    3 n b e(d, s) + p products of b columns + 25 p n b²/f(s) + LAPACK of p b
-pivoted Cholesky of rank r            n r (e(d, s) + 2 s/τ) + n r²/f(s) + 200 r/γ
+pivoted Cholesky of rank r            n r (e(d, s) + 2 s/τ) + n r²/f(s) + 250 r/γ
 preconditioner of rank r              the same + 2 n r²/f(s)
 its product, one thread of BLAS       max(2 s n r/β₁, 4 n r c/f₁(s)) + 600/γ
 ====================================  ==================================================================================
@@ -68,7 +69,7 @@ HALF_WAY = 1500
 """The number of rows for which it reaches half of that share."""
 CALLS_A_STEP = 600
 """Python's time in a step of conjugate gradients, in calls of NumPy."""
-CALLS_A_PIVOT = 200
+CALLS_A_PIVOT = 250
 """Python's time for a pivot, in calls of NumPy."""
 CALLS_A_COLUMN = 50
 """The time of LAPACK's tridiagonal reduction for each column, beside its operations, in calls of NumPy."""
@@ -76,7 +77,7 @@ CALLS_A_SHIFT = 1000
 """Python's time for each shift of a band matrix, in calls of NumPy."""
 CALLS_OF_KRYLOV = 3000
 """Python's time in a block Krylov step, in calls of NumPy."""
-PASSES, PASSES_OF_STORED = 10.0, 4.0
+PASSES, PASSES_OF_STORED = 13.0, 4.0
 """Full passes of Lloyd's iteration for each start, with recomputed entries and with a stored matrix."""
 READS = 3.0
 """The time in which BLAS copies a matrix into panels, in that of a product with one vector, which reads it once."""
@@ -185,10 +186,12 @@ def lloyd(machine: Machine, n: int, d: int, starts: int, *, stored: bool = False
     """Kernel k-means with K `stored` or its entries recomputed.
 
     A pass costs in proportion to the rows that change their cluster; the passes of a start amount to a few full ones.
+    Each start ends with a pass in float64.
     """
+    check = starts * product(machine, n, d)
     if stored:
-        return matrix(machine, n, d, 4) + PASSES_OF_STORED * starts * n * n / machine.sums
-    return PASSES * starts * n * n / 2 * machine.pair(d, 4)
+        return matrix(machine, n, d, 4) + PASSES_OF_STORED * starts * n * n / machine.sums + check
+    return PASSES * starts * n * n / 2 * machine.pair(d, 4) + check
 
 
 def pivots(machine: Machine, n: int, d: int, rank: int, itemsize: int = 4) -> float:

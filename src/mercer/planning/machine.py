@@ -100,19 +100,24 @@ class Machine:
     source: str = "documented"
 
     @classmethod
-    def documented(cls, threads: int = 2, instruction_set: str = "x86-64-v4") -> Machine:
+    def documented(cls, threads: int = 2, instruction_set: str = "x86-64-v4", blas: int | None = None) -> Machine:
         """The default rates, those of a server processor of 2023.
 
         Parameters
         ----------
         threads : int
+            Of the engine.
         instruction_set : str
             That of the engine; "" is a compiled engine without one, and others without documented rates have those of
             x86-64-v2.
+        blas : int, optional
+            Threads of BLAS, by default as many as of the engine.
         """
         one = _DOCUMENTED.get(instruction_set, _DOCUMENTED["x86-64-v2"])
+        blas = threads if blas is None else blas
         more = {name: rate * threads for name, rate in one.items() if name not in _OF_ONE_THREAD}
-        more["bandwidth"] = one["bandwidth"] * min(threads, MOST_BANDWIDTH)
+        more |= {name: one[name] * blas for name in ("product32", "product64")}
+        more["bandwidth"] = one["bandwidth"] * min(blas, MOST_BANDWIDTH)
         rates: dict[str, Any] = one | more
         return cls(threads, **rates)
 

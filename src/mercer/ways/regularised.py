@@ -47,8 +47,8 @@ SMALL = 500
 """Up to this many rows only float64 is used: entries are computed once, and refinement takes one step."""
 PROBE = 240
 """Pivots of the approximation that predicts the number of steps."""
-PROBE_SHARE = 0.35
-"""Share of Cholesky's time that the probe may take."""
+PROBE_SHARE = 0.25
+"""Share of Cholesky's time that the probe may take, so that a probe in vain costs at most a quarter."""
 MOST_RANK = 3500
 """Largest rank of a preconditioner: its memory of n r entries is 1.6 GB at n = 100 000."""
 MOST_NOISE = 0.25
