@@ -20,7 +20,7 @@ those with the largest norms, which have the largest errors."""
 USUAL = {4: 8.0, 8: 16.0}
 """By bytes of an entry: the most roundings of millions of pairs of random rows."""
 MARGIN = 1.5
-"""The most roundings of all pairs, over those of the pairs that are tried: 8 of millions of random pairs, 7 of 8000."""
+"""A bound on the most roundings of all pairs over those of the tried: 8 for millions of random pairs, 7 for 8000."""
 
 
 def roundings(x: Array, z: Array, origin: Array | None, dtype: np.dtype[Any], sizes: tuple[Array, Array]) -> float:
