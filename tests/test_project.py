@@ -46,6 +46,7 @@ def module_name(file: Path) -> str:
 def test_floors_hold(monkeypatch, capsys):
     cli = pytest.importorskip("importlinter.cli")
     monkeypatch.chdir(ROOT)
+    monkeypatch.setattr("logging.config.dictConfig", lambda settings: None)  # it would disable all other loggers
     failed = cli.lint_imports(config_filename="pyproject.toml", no_cache=True)
     assert not failed, capsys.readouterr().out
 
