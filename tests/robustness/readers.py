@@ -1,8 +1,9 @@
 """Bytes of any kind for all that reads what strangers wrote: tables, sequences, models, kernels and formulas as text.
 
 ``python tests/robustness/readers.py --seconds 600`` shares the time among the readers, guided by coverage if `atheris`
-is installed, and writes the bytes that a reader was wrong about to ``--out``. A reader is wrong if it raises anything
-but an error of mercer's, takes more than `LONGEST` seconds, or more than `MOST` bytes beyond its input.
+is installed. In ``--out`` it writes the bytes that a reader was wrong about, and keeps what reached something new for
+the next run. A reader is wrong if it raises anything but an error of mercer's, takes more than `LONGEST` seconds of the
+processor, or more than `MOST` bytes beyond its input.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ import resource
 import sys
 import tempfile
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,24 +29,35 @@ import numpy as np
 with contextlib.suppress(ImportError):
     import atheris
 if "atheris" in globals() and __name__ == "__main__":
+    # atheris sees only what is found after its own finder, and an editable install puts one before all others.
+    sys.meta_path.sort(key=lambda one: "Editable" in f"{one}" or "Redirecting" in f"{one}")
+    sys.path.insert(0, str(Path(__file__).parents[2] / "src"))
     with atheris.instrument_imports(include=["mercer"]):
         import mercer.cli.app
         import mercer.io
         import mercer.kernels
         import mercer.tables
+    assert "Atheris" in type(mercer.__loader__).__name__, "mercer is not instrumented"
+from click import ClickException
 from safetensors import safe_open
 from safetensors.numpy import save as as_bytes
+from typer.main import get_command
 
 import mercer
 from mercer import KernelRidge, KernelRidgeClassifier, load
-from mercer.errors import MercerError
+from mercer.cli.app import app
+from mercer.errors import Cancelled, MercerError
+from mercer.events import Cancel, observe
 from mercer.io import TableEncoder, TableModel, read_sequences, read_table, save
+from mercer.io.checkpoint_file import DIGEST, MAGIC, latest
 from mercer.io.models import _digest
 from mercer.kernels import Formula, parse
 
-LONGEST, MOST = 5.0, 1e8
+LONGEST, MOST = 1.0, 1e8
 LIMIT = 1 << 16
 """Bytes of an input."""
+OF_ARROW = "parquet", "arrow"
+"""pyarrow takes the memory that a page says it needs, up to 2 GB, before anybody can look: here only errors count."""
 
 
 def of_file(ending: str, read: Callable[[Path], Any]) -> Callable[[bytes], None]:
@@ -84,9 +98,6 @@ def model(data: bytes) -> None:
         found.predict(rows()[:3])
 
 
-_KEPT: dict[str, Any] = {}
-
-
 def rows() -> Any:
     import pandas as pd
 
@@ -94,27 +105,67 @@ def rows() -> Any:
     return pd.DataFrame({"a": X[:, 0], "kind": list("uvw") * 4, "b": X[:, 1]})
 
 
+@cache
 def written() -> tuple[dict[str, str], dict[str, Any]]:
     """The header and the arrays of the file of a small model."""
-    if not _KEPT:
-        fitted = TableModel(TableEncoder(), KernelRidgeClassifier("gaussian"), "y").fit(rows(), list("no") * 6)
-        save(fitted, FOLDER / "whole.mercer")
-        with safe_open(FOLDER / "whole.mercer", framework="numpy") as opened:
-            arrays = {key: opened.get_tensor(key) for key in opened.keys()}  # noqa: SIM118
-            _KEPT.update(header=opened.metadata(), arrays=arrays)
-    return _KEPT["header"], _KEPT["arrays"]
+    fitted = TableModel(TableEncoder(), KernelRidgeClassifier("gaussian"), "y").fit(rows(), list("no") * 6)
+    save(fitted, FOLDER / "whole.mercer")
+    with safe_open(FOLDER / "whole.mercer", framework="numpy") as opened:
+        return opened.metadata(), {key: opened.get_tensor(key) for key in opened.keys()}  # noqa: SIM118
 
 
 def plain_model(path: Path) -> None:
     load(path)
 
 
-FOLDER = Path(tempfile.mkdtemp())
+@cache
+def fit_command() -> Any:
+    return get_command(app).commands["fit"]
+
+
+def settings(path: Path) -> None:
+    """The settings of ``mercer fit`` in a file, each as strict as on the command line."""
+    with contextlib.suppress(ClickException):
+        fit_command().make_context("fit", ["table.csv", "--config", str(path)])
+
+
+def checkpoint(data: bytes) -> None:
+    """These bytes as the header of a checkpoint, with the arrays that fit it, under the right checksum."""
+    _, states = checkpoint_parts()
+    text = MAGIC + len(data).to_bytes(8, "little") + data + states
+    (FOLDER / "run").write_bytes(text + hashlib.blake2b(text, digest_size=DIGEST).digest())
+    with mercer.checkpoint(FOLDER / "run"):
+        KernelRidge("linear", solver="cholesky").fit(np.eye(2), [0.0, 1.0])
+
+
+def written_checkpoint() -> bytes:
+    """The checkpoint of a small fit after its first step."""
+    path = FOLDER / "seed.checkpoint"
+    with contextlib.suppress(Cancelled), mercer.checkpoint(path, every=0), observe(Cancel(when=path.exists)):
+        KernelRidge("linear", solver="cg").fit(np.diag(np.arange(1.0, 7.0)), np.ones(6))
+    found = path.read_bytes()
+    path.unlink()
+    return found
+
+
+@cache
+def checkpoint_parts() -> tuple[bytes, bytes]:
+    """The header and the arrays of that checkpoint."""
+    whole, start = written_checkpoint(), len(MAGIC) + 8
+    end = start + int.from_bytes(whole[start - 8 : start], "little")
+    return whole[start:end], whole[end:-DIGEST]
+
+
+FOLDER = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
 CSV = 'a;kind;y\n1,5;u;no\n?;v;yes\n2,0;"w\nx";no\n'
 FASTA = ">one\nACGT\nAC\n>two yes\nGGTT\n"
 EDGES = b">\n\n>x\r\nACGU*-\r\n"
 KERNELS = b"0.5*gaussian(gamma='median').on([0, 2]) + linear()**2", b"spectrum(k=3).normalized()"
 FORMULAS = b"exp(-0.5*sqdist)", b"where(xx > 1e8, 1, 0)*(1 + dot)**3/(1 + l1)", b"min_sum/(x.dot+2)"
+SETTINGS = (
+    b'command = "fit"\nkernel = "gaussian(gamma=0.1)"\nalpha = 0.1\nholdout = false\ncolumns = ["a", "b"]\n',
+    b"target = 'y' # no\nseed = 1_0\nmemory = \"1GB\"\n[a.b]\nc = 2024-02-29T00:00:00Z\n",
+)
 TARGETS: dict[str, tuple[Callable[[bytes], None], tuple[bytes, ...]]] = {
     "csv": (of_file(".csv", table), (CSV.encode(), b"x,date\n1,2024-02-29\n2,1999-12-31\n", b"p\n5%\n1e400\n-inf\n")),
     "tsv": (of_file(".tsv", table), (CSV.replace(";", "\t").encode(), "\ufeffä\tö\n1\t2\n".encode("utf-16"))),
@@ -128,6 +179,11 @@ TARGETS: dict[str, tuple[Callable[[bytes], None], tuple[bytes, ...]]] = {
     "formula": (of_text(formula), FORMULAS),
     "model": (model, ()),
     "model file": (of_file(".mercer", plain_model), ()),
+    "parquet": (of_file(".parquet", table), ()),
+    "arrow": (of_file(".arrow", table), ()),
+    "checkpoint": (checkpoint, ()),
+    "checkpoint file": (of_file(".checkpoint", latest), ()),
+    "configuration": (of_file(".toml", settings), SETTINGS),
 }
 
 
@@ -151,12 +207,18 @@ def seeds(name: str) -> list[bytes]:
         written()
         save(KernelRidge("linear").fit(np.eye(2), [0.0, 1.0]), FOLDER / "small.mercer")
         given = [(FOLDER / one).read_bytes() for one in ("small.mercer", "whole.mercer")]
+    elif name in ("checkpoint", "checkpoint file"):
+        given = [checkpoint_parts()[0] if name == "checkpoint" else written_checkpoint()]
+    elif name in ("parquet", "arrow"):
+        write = rows().to_parquet if name == "parquet" else rows().to_feather
+        write(FOLDER / "seed")
+        given = [(FOLDER / "seed").read_bytes()]
     return given
 
 
 def wrong(name: str, data: bytes) -> str:
     """What the reader does wrong with these bytes, or nothing."""
-    start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before, start = memory(), time.process_time()
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -165,12 +227,24 @@ def wrong(name: str, data: bytes) -> str:
         if not str(error).strip() or len(str(error)) > 4000:
             return f"a message of {len(str(error))} characters"
     except (Exception, RecursionError) as error:
-        return f"{type(error).__name__}: {error}"
-    seconds = time.perf_counter() - start
-    taken = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+        frames = traceback.extract_tb(error.__traceback__)
+        place = next((one for one in reversed(frames) if "mercer/" in one.filename), frames[-1])
+        return f"{type(error).__name__}: {error} in {place.filename}:{place.lineno}"
+    seconds = time.process_time() - start
+    taken = memory() - before
+    if name in OF_ARROW:
+        return ""
     if seconds > LONGEST:
         return f"{seconds:.1f} s"
     return f"{taken / 1e6:.0f} MB" if taken > MOST + 50 * len(data) else ""
+
+
+def memory() -> int:
+    """The most bytes that this process has had, since the last call if the system can tell."""
+    found = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with contextlib.suppress(OSError), open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
+    return found
 
 
 def mutated(random: np.random.Generator, given: list[bytes]) -> bytes:
@@ -211,7 +285,8 @@ def cases(name: str, count: int, seed: int = 0) -> Iterator[bytes]:
 
 def guided(name: str, seconds: float, out: Path) -> None:
     """Bytes that atheris chooses by what they reach, in a process of their own."""
-    corpus = Path(tempfile.mkdtemp())
+    corpus = out / "corpus" / name
+    corpus.mkdir(parents=True, exist_ok=True)
     for i, data in enumerate(seeds(name)):
         (corpus / str(i)).write_bytes(data)
     done = 0
@@ -219,12 +294,12 @@ def guided(name: str, seconds: float, out: Path) -> None:
     def one(data: bytes) -> None:
         nonlocal done
         done += 1
-        if done % 1000 == 0:
-            (FOLDER / f"{name}.count").write_text(str(done))
+        if done % 100 == 0:
+            counted(name, done)
         keep(name, data, out)
 
-    options = [f"-max_total_time={int(seconds)}", f"-max_len={LIMIT}", "-verbosity=0"]
-    atheris.Setup([sys.argv[0], *options, str(corpus)], one)
+    options = [f"-max_total_time={int(seconds)}", f"-max_len={LIMIT}", "-verbosity=0", "-timeout=60"]
+    atheris.Setup([sys.argv[0], *options, f"-artifact_prefix={out}/{name}-", str(corpus)], one)
     atheris.Fuzz()
 
 
@@ -234,13 +309,17 @@ def random_ones(name: str, seconds: float, out: Path) -> None:
     while time.monotonic() < until:
         keep(name, mutated(random, given), out)
         done += 1
+    counted(name, done)
+
+
+def counted(name: str, done: int) -> None:
     (FOLDER / f"{name}.count").write_text(str(done))
 
 
 def keep(name: str, data: bytes, out: Path) -> None:
     """Write the bytes down if the reader is wrong about them, once for each kind of error."""
     why = wrong(name, data)
-    kind = hashlib.sha256(why.split(":")[0].encode() + why[-20:].encode()).hexdigest()[:8]
+    kind = hashlib.sha256(f"{why.split(':')[0]}{why[-20:] if ' in ' in why else ''}".encode()).hexdigest()[:8]
     if why and not (out / f"{name}-{kind}").exists():
         (out / f"{name}-{kind}").write_bytes(data)
         sys.stdout.write(json.dumps([name, why[:300], repr(data[:200])]) + "\n")
@@ -260,7 +339,9 @@ def main() -> None:
         child.start()
         child.join()
         count = FOLDER / f"{name}.count"
-        sys.stdout.write(f"{name}: {count.read_text() if count.exists() else 'some'} inputs\n")
+        how = f", and the process ended with {child.exitcode}" if child.exitcode else ""
+        sys.stdout.write(f"{name}: {count.read_text() if count.exists() else 'some'} inputs{how}\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -172,7 +172,7 @@ def _read(path: Path) -> Contents:
         file.seek(len(MAGIC))
         try:
             return _parsed(file, end)
-        except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
+        except (ValueError, TypeError, KeyError, RecursionError, OverflowError, SyntaxError) as error:
             raise Damaged(f"is damaged ({type(error).__name__})") from error
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 
 from mercer.errors import InvalidInput, message
 from mercer.points import parse_memory, require
-from mercer.points.disk import ArrowSource, ParquetSource
+from mercer.points.disk import ArrowSource, ParquetSource, frame_of_bytes
 from mercer.tables.arrays import ARRAYS, parse_arrays
 from mercer.tables.delimited import looks_like_lines, parse_delimited
 from mercer.tables.raw import STANDARD_INPUT, decoded, read_bytes, require_room, shown_name
@@ -155,7 +154,7 @@ def read_table(path: str | Path, *, memory: Any = None, texts: str | None = None
     if path == STANDARD_INPUT:
         ending = next((one for magic, one in MAGIC.items() if data.startswith(magic)), "")
         if ending in COLUMNAR:
-            return _standard_columnar(data, name)
+            return _checked(frame_of_bytes(data, name), (), name, "columnar")
         ending = ".npz" if ending == ".xlsx" and b".npy" in data[:200] else ending
     if ending in ARRAYS:
         require_room(data, name, memory)
@@ -217,14 +216,6 @@ def _columnar_table(path: Path, name: str, memory: Any) -> Table:
     import pandas as pd
 
     frame = pd.concat(frames, ignore_index=True)
-    return Table(frame, name, "columnar", tuple(_infinite(frame)))
-
-
-def _standard_columnar(data: bytes, name: str) -> Table:
-    """A table of Parquet or Arrow from standard input."""
-    import pandas as pd
-
-    frame = (pd.read_parquet if data.startswith(b"PAR1") else pd.read_feather)(io.BytesIO(data))
     return _checked(frame, (), name, "columnar")
 
 

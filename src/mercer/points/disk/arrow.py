@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,12 +12,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.errors import InvalidInput, message
+from mercer.errors import InvalidInput, MercerError, message
 from mercer.points.disk.sources import Chunks, FileSource, floats
 
-__all__ = ["ArrowSource", "CsvSource", "ParquetSource", "TableSource"]
+__all__ = ["ArrowSource", "CsvSource", "ParquetSource", "TableSource", "frame_of_bytes"]
 
 Batches = Iterator[Any]
+
+
+@contextmanager
+def _reading(name: str, kind: str) -> Iterator[None]:
+    """Turn errors into one that names the file: Arrow raises its own, and what the text in its header leads to."""
+    try:
+        yield
+    except MercerError:
+        raise
+    except Exception as error:
+        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        do = "write it again: it may be cut off, or of another format"
+        raise InvalidInput(message(name, f"cannot be read as {kind} ({said.rstrip('.')})", do)) from error
 
 
 class TableSource(FileSource):
@@ -37,7 +51,7 @@ class TableSource(FileSource):
         self, paths: Sequence[Path], columns: Sequence[str] | None = None, without: Sequence[str] = ()
     ) -> None:
         super().__init__(paths)
-        schemas = [self._guarded(path, self._schema) for path in self.paths]
+        schemas = [self._guarded(path, self._named_schema) for path in self.paths]
         for path, schema in zip(self.paths, schemas, strict=True):
             if not schema.equals(schemas[0]):
                 given = f"has other columns than {self.paths[0].name}, or other types of them"
@@ -57,7 +71,7 @@ class TableSource(FileSource):
         """The table of a file, with columns of all types."""
         source = cls.__new__(cls)
         FileSource.__init__(source, [path])
-        source.schema = source._guarded(path, source._schema)
+        source.schema = source._guarded(path, source._named_schema)
         return source
 
     @classmethod
@@ -75,7 +89,9 @@ class TableSource(FileSource):
         """The table as pandas data frames of about `rows` rows, with columns of all types, in order."""
         source = cls._any(path)
         for batch in source._all_batches(rows, list(source.schema.names)):
-            yield batch.to_pandas()
+            with _reading(path.name, cls.kind):  # pandas has its own part in the file, as JSON
+                frame = batch.to_pandas()
+            yield frame
 
     def _checked_types(self) -> np.dtype[Any]:
         """The dtype of the rows; InvalidInput names columns that hold no numbers."""
@@ -100,18 +116,15 @@ class TableSource(FileSource):
     def _batches(self, path: Path, rows: int, names: list[str]) -> Batches:
         """Record batches of these columns in order, of about `rows` rows."""
 
+    def _named_schema(self, path: Path) -> Any:
+        """The schema, whose names are texts: Arrow decodes them when it is asked."""
+        found = self._schema(path)
+        _ = found.names
+        return found
+
     def _guarded(self, path: Path, read: Callable[[Path], Any]) -> Any:
-        import pyarrow as pa
-
-        try:
+        with _reading(path.name, self.kind):
             return read(path)
-        except (pa.ArrowException, OSError) as error:
-            raise self._unreadable(path, error) from error
-
-    def _unreadable(self, path: Path, error: Exception) -> InvalidInput:
-        said = str(error).splitlines()[0] if str(error) else type(error).__name__
-        do = "write it again: it may be cut off, or of another format"
-        return InvalidInput(message(path.name, f"cannot be read as {self.kind} ({said.rstrip('.')})", do))
 
     def _chunks(self, rows: int) -> Chunks:
         for batch in self._all_batches(rows, list(self.names or ())):
@@ -121,14 +134,10 @@ class TableSource(FileSource):
             yield out
 
     def _all_batches(self, rows: int, names: list[str]) -> Batches:
-        import pyarrow as pa
-
         for path, stamp in zip(self.paths, self.stamps, strict=True):
             stamp.check(path)
-            try:
+            with _reading(path.name, self.kind):
                 yield from self._batches(path, rows, names)
-            except (pa.ArrowException, OSError) as error:
-                raise self._unreadable(path, error) from error
 
     def target(self, name: str) -> NDArray[Any]:
         if name not in self.schema.names:
@@ -173,7 +182,20 @@ class ArrowSource(TableSource):
         options = ipc.IpcReadOptions(included_fields=sorted(places))
         with ipc.open_file(str(path), options=options) as file:
             for place in range(file.num_record_batches):
-                yield file.get_batch(place).select(names)
+                batch = file.get_batch(place).select(names)
+                batch.validate(full=True)  # what Arrow maps it does not check, and would follow anywhere
+                yield batch
+
+
+def frame_of_bytes(data: bytes, name: str) -> Any:
+    """The table of a Parquet or Arrow file that is in memory, as a pandas data frame."""
+    parquet = data.startswith(b"PAR1")
+    with _reading(name, "Parquet" if parquet else "Arrow"):
+        if parquet:
+            return needed("pyarrow.parquet").read_table(needed("pyarrow").BufferReader(data)).to_pandas()
+        table = needed("pyarrow.ipc").open_file(data).read_all()
+        table.validate(full=True)
+        return table.to_pandas()
 
 
 class CsvSource(TableSource):

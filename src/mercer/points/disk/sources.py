@@ -132,7 +132,7 @@ class NpySource(FileSource):
         super().__init__([path])
         try:
             self._array = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (ValueError, OSError, EOFError) as error:
+        except Exception as error:  # whatever NumPy's tokenizer of the header raises
             do = "write it again with numpy.save: it may be cut off, or no array of numbers"
             raise InvalidInput(message(path.name, f"cannot be read as .npy ({error})", do)) from error
         if self._array.ndim != 2 or self._array.dtype.kind not in "fiub" or 0 in self._array.shape:
