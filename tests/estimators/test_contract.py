@@ -1,5 +1,6 @@
 """What users do around an estimator: frames, searches, kernels in all forms, bad rows, and other precisions."""
 
+import pickle
 import re
 
 import numpy as np
@@ -34,6 +35,7 @@ from mercer import (
 from mercer.errors import InvalidInput, MemoryExceeded
 from mercer.kernels import Function, Gaussian, Linear, Polynomial, Precomputed
 from mercer.testing import assert_close
+from mercer.ways import Report
 
 ALL = (
     KernelRidge,
@@ -164,6 +166,13 @@ def test_float32_method_against_float64(estimator, data):
     narrow = outputs(estimator().fit(X.astype(np.float32), y), X.astype(np.float32))
     narrow = narrow[:, :2] if estimator is KernelPCA else narrow
     np.testing.assert_allclose(narrow, wide, rtol=1e-3, atol=1e-3)
+
+
+def test_reports_with_nan_are_equal():
+    first, second = Report(residual=float("nan")), Report(residual=float("nan"))
+    assert first == pickle.loads(pickle.dumps(first)) == second
+    assert first != Report(residual=0.0)
+    assert first != Report(residual=float("nan"), n=1)
 
 
 @pytest.mark.parametrize("estimator", ALL)

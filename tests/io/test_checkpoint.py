@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import time
 from itertools import pairwise
@@ -11,13 +12,14 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer import SVC, KernelLMS, KernelPCA, KernelRidge, KernelSearchCV
+from mercer import SVC, GaussianProcessRegressor, KernelLMS, KernelPCA, KernelRidge, KernelSearchCV
 from mercer.errors import Cancelled, CheckpointWarning, InvalidInput
 from mercer.events import SolverStep, observe
 from mercer.io import checkpoint_file, checkpoints, identity
 from mercer.io.checkpoint_file import Contents, Damaged, former, latest, remove, write
 from mercer.keeping import keeper, kept_by
 from mercer.points import fingerprint
+from mercer.select.marginal import ExactLikelihood
 
 X = np.random.default_rng(0).standard_normal((40, 3))
 y = X[:, 0] + np.sin(X[:, 1])
@@ -105,6 +107,31 @@ def test_finished_fits_of_the_block_are_not_solved_again(path):
         expected = fingerprint(both())
     killed(path, seen.steps, run=both)
     assert resumed(path, both) == (expected, 1)
+
+
+def test_a_search_for_parameters_asks_only_for_what_it_has_not_computed(path, monkeypatch):
+    X, asked = np.random.default_rng(0).standard_normal((30, 2)), []
+    computed = ExactLikelihood.__call__
+
+    def told(self, theta, gradient=True):
+        asked.append(tuple(theta))
+        if len(asked) == stop:
+            raise Cancelled("stopped here")
+        return computed(self, theta, gradient)
+
+    def fit():
+        return fingerprint(GaussianProcessRegressor("gaussian", restarts=1).fit(X, np.sin(X[:, 0])))
+
+    monkeypatch.setattr(ExactLikelihood, "__call__", told)
+    stop = None
+    expected, whole = fit(), len(asked)
+    asked.clear()
+    stop = whole // 2
+    with pytest.raises(Cancelled), mercer.checkpoint(path, every=0):
+        fit()
+    with mercer.checkpoint(path, every=0):
+        assert fit() == expected
+    assert len(asked) == whole + 1  # all of them, and the one that was stopped
 
 
 def test_short_solves_are_computed_again(path, whole):
@@ -285,6 +312,14 @@ def test_a_document_that_is_none_of_ours_is_refused(path):
         write(path, Contents(document, {}), keeps=False)
         with pytest.raises(InvalidInput, match="is damaged"), mercer.checkpoint(path):
             pytest.fail("the block began")
+
+
+def test_a_dtype_that_is_no_dtype_is_damage(path):
+    write(path, Contents({}, {"a": np.zeros(2)}))
+    data = path.read_bytes()[: -checkpoint_file.DIGEST].replace(b'"<f8"', b'"(f,"')
+    path.write_bytes(data + hashlib.blake2b(data, digest_size=checkpoint_file.DIGEST).digest())
+    with pytest.raises(InvalidInput, match="damaged"):
+        latest(path)
 
 
 @pytest.mark.parametrize("array", [

@@ -370,7 +370,8 @@ CORRUPT = {
     "a magic name": put("state", "__class__", "text"),
     "a name that is none": put("state", "a b_", 1),
     "a strange kind": put("state", "report_", {"pickle": "gASVAAAA"}),
-    "a report of nothing": put("state", "report_", {"record": "Report", "fields": {"surprise": 1}}),
+    "a report of nothing": put("state", "report_", {"record": "Report", "fields": 1}),
+    "a dtype of two": put("params", "kernel", {"dtype": "(2,f8"}),
     "a report that is a number": put("state", "report_", 3),
     "columns that do not fit": put("state", "n_features_in_", 9),
     "a list": lambda header, _: header.update(model="broken"),
@@ -392,6 +393,15 @@ def test_the_change_itself_does_no_harm(tmp_path):
     save(MODELS["ridge"](), tmp_path / "m")
     edited(tmp_path / "m", lambda header, model: None)
     assert load(tmp_path / "m").alpha == 0.1
+
+
+def test_what_a_later_version_reports_is_left_out(tmp_path):
+    save(MODELS["ridge"](), tmp_path / "m")
+    fields = {"n": 3, "weather": {"a later kind": 1}}
+    edited(tmp_path / "m", put("state", "report_", {"record": "Report", "fields": fields}))
+    report = load(tmp_path / "m").report_
+    assert report.n == 3
+    assert not hasattr(report, "weather")
 
 
 def test_deep_nesting_is_refused(tmp_path):

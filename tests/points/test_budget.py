@@ -105,6 +105,11 @@ def test_human_can_be_given_back():
     assert parse_memory(human(123_456_789)) == 123_000_000
 
 
+def test_what_is_compared_reads_differently():
+    with pytest.raises(MemoryExceeded, match=r"needs 30\.0001 MB, and the memory budget is 30 MB; .* to 30\.1 MB or"):
+        require(30_000_100, 30_000_000, "matrix", "use less")
+
+
 def test_require_lets_pass_what_fits():
     require(10, 10, "matrix", "use less")
 

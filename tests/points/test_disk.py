@@ -301,6 +301,13 @@ def test_a_bad_number_in_the_last_chunk_is_named(written, folder):
         KernelPCA(2, n_landmarks=20, solver="nystroem", memory=SMALL).fit(points)
 
 
+def test_a_header_that_is_no_header(tmp_path):
+    data = npy(X, tmp_path).read_bytes()
+    (tmp_path / "b.npy").write_bytes(data.replace(b"'shape': (", b"'shape': (["))
+    with pytest.raises(InvalidInput, match=r"b\.npy: cannot be read as \.npy"):
+        read_points(tmp_path / "b.npy")
+
+
 @pytest.mark.parametrize("kind", [npy, parquet, shards, arrow], ids=lambda kind: kind.__name__)
 def test_a_file_that_is_cut_off(kind, tmp_path):
     given = kind(X, tmp_path)

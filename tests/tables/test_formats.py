@@ -215,6 +215,7 @@ def test_archives_are_measured_before_they_are_unpacked(tmp_path):
     [
         ("a.svmlight", b"0 4267296:1\n1 2:1\n", "more than the 200000 columns of a table"),
         ("a.npy", saved(np.array(["a", "b"])).replace(b"a\0\0\0", b"a\xff\xff\xff"), "texts that are none"),
+        ("a.npz", saved(X=np.zeros(3)).replace(b"\x93NUMPY", b"\x93NUMPX"), "not a NumPy file, or is damaged"),
         ("a.npy", saved(np.zeros(3)).replace(b"(3,)", b"(3*)"), "not a NumPy file, or is damaged"),
         ("a.npy", saved(np.zeros(3)).replace(b"(3,), }" + b" " * 24, b"(3" + b"0" * 24 + b",), }"), "damaged"),
     ],
@@ -223,3 +224,36 @@ def test_hostile_files_are_refused(tmp_path, name, data, words):
     (tmp_path / name).write_bytes(data)
     with pytest.raises(InvalidInput, match=words):
         read_table(tmp_path / name)
+
+
+def arrow_file(columns, metadata=None):
+    """An Arrow file, not compressed."""
+    pa = pytest.importorskip("pyarrow")
+    table, out = pa.table(columns).replace_schema_metadata(metadata), io.BytesIO()
+    with pa.ipc.new_file(out, table.schema) as file:
+        file.write_table(table)
+    return out.getvalue()
+
+
+OFFSETS = np.array([0, 2, 3], np.int32).tobytes()
+
+
+@pytest.mark.parametrize("standard", [False, True])
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (lambda: arrow_file({"a": [1.0], "b": ["x"]}, {"pandas": "{"}), "cannot be read as Arrow"),
+        (lambda: arrow_file({"name": [1.0]}).replace(b"name", b"n\xffme"), "cannot be read as Arrow"),
+        (lambda: arrow_file({}), "no rows"),
+        (lambda: arrow_file({"a": ["ab", "c"]}).replace(OFFSETS, OFFSETS[:-4] + b"\xff\xff\xff\x7f"), "as Arrow"),
+        (lambda: b"PAR1" + bytes(200) + b"PAR1", "cannot be read as Parquet"),
+    ],
+    ids=["pandas' part", "a name", "no columns", "offsets", "Parquet"],
+)
+def test_hostile_columns_are_refused(tmp_path, monkeypatch, standard, made, words):
+    pytest.importorskip("pyarrow")
+    data = made()
+    path = tmp_path / ("a.parquet" if data.startswith(b"PAR1") else "a.arrow")
+    path.write_bytes(data)
+    with pytest.raises(InvalidInput, match=words):
+        from_standard_input(data, monkeypatch) if standard else read_table(path)

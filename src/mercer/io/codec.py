@@ -36,6 +36,7 @@ from mercer.kernels import (
 from mercer.kernels.table_plans import SeasonPlan, TextPlan
 from mercer.tables.columns import ColumnPlan
 from mercer.validity.repair import RepairedKernel, SpectralRepair
+from mercer.ways import Report
 
 __all__ = ["Decoder", "Encoder", "registry"]
 
@@ -342,7 +343,10 @@ class Decoder:
         return {key: self.value(one) for key, one in fields.items()}
 
     def _record(self, name: Any, given: dict[str, Any]) -> Any:
-        cls, fields = self._named(name), self._fields(given.get("fields"))
+        cls, stored = self._named(name), given.get("fields")
+        if cls is Report and isinstance(stored, dict):  # what later versions tell of a fit changes no prediction
+            stored = {key: one for key, one in stored.items() if key in Report.__dataclass_fields__}
+        fields = self._fields(stored)
         if not dataclasses.is_dataclass(cls):
             self._refuse(f"a record of the class {name}, which is not one")
         return RepairedKernel.restored(**fields) if cls is RepairedKernel else cls(**fields)

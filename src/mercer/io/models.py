@@ -128,7 +128,7 @@ def load(path: str | os.PathLike[str], *, kernels: Iterable[type[Kernel]] = ()) 
         check_consistent(model)
     except ModelFileError:
         raise
-    except (MercerError, ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
+    except (MercerError, ValueError, TypeError, LookupError, AttributeError, RecursionError, SyntaxError) as error:
         given = f"its contents do not fit together ({_first_line(error)})"
         raise ModelFileError(message(file.name, given, "save the model again")) from error
     if other := _other_version(model, header.get("scikit-learn", "")):

@@ -1,7 +1,7 @@
 """Points: the kinds of rows that data sets have, the spaces of points that kernels take, and the checks of input."""
 
 from mercer.points.base import Points, VectorPoints
-from mercer.points.budget import available_memory, human, parse_memory, require
+from mercer.points.budget import apart, available_memory, human, parse_memory, require
 from mercer.points.dense import DensePoints
 from mercer.points.disk import DiskPoints, FilePoints, RowSource, ahead, read_points
 from mercer.points.fingerprint import fingerprint
@@ -33,6 +33,7 @@ __all__ = [
     "TensorPoints",
     "VectorPoints",
     "ahead",
+    "apart",
     "as_rows",
     "as_seed",
     "available_memory",

@@ -72,13 +72,14 @@ def parse_memory(memory: float | str | None) -> int:
     return int(size)
 
 
-def human(size: float) -> str:
+def human(size: float, digits: int = 3) -> str:
     """A number of bytes for people to read, in units that are powers of 1000.
 
     Parameters
     ----------
     size : float
         Bytes.
+    digits : int, default 3
 
     Examples
     --------
@@ -88,9 +89,22 @@ def human(size: float) -> str:
     sign, size = ("-", -size) if size < 0 else ("", size)
     for unit in _DECIMAL:
         if size < 999.5 or unit == _DECIMAL[-1]:
-            return f"{sign}{size:.0f} B" if unit == "B" else f"{sign}{size:.3g} {unit}"
+            return f"{sign}{size:.0f} B" if unit == "B" else f"{sign}{size:.{digits}g} {unit}"
         size /= 1000
     raise AssertionError
+
+
+def apart(*sizes: float) -> tuple[str, ...]:
+    """Numbers of bytes that are compared, with so many digits that different ones read differently.
+
+    >>> apart(30_040_000, 30_000_000), apart(2e9, 1e9), apart(5e6, 5e6)
+    (('30.04 MB', '30 MB'), ('2 GB', '1 GB'), ('5 MB', '5 MB'))
+    """
+    for digits in range(3, 17):
+        told = tuple(human(size, digits) for size in sizes)
+        if len(set(told)) == len(set(sizes)):
+            break
+    return told
 
 
 def require(needed: int, budget: int, what: str, alternatives: str | Sequence[str]) -> None:
@@ -123,7 +137,8 @@ or use float32, or raise memory= to 10 GB or more.
         return
     choices = [alternatives] if isinstance(alternatives, str) else list(alternatives)
     advice = ", or ".join([*choices, f"raise memory= to {_rounded_up(needed)} or more"])
-    raise MemoryExceeded(message(what, f"needs {human(needed)}, and the memory budget is {human(budget)}", advice))
+    need, most = apart(needed, budget)
+    raise MemoryExceeded(message(what, f"needs {need}, and the memory budget is {most}", advice))
 
 
 def _rounded_up(size: int) -> str:

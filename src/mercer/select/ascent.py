@@ -13,6 +13,7 @@ from scipy.optimize import minimize
 
 from mercer.errors import InvalidInput, message
 from mercer.events import SolverStep, emit
+from mercer.keeping import Run, run_of
 
 __all__ = ["Ascended", "Ascent", "LogLikelihood", "bounds_of"]
 
@@ -37,6 +38,40 @@ BESIDE = 0.1
 """The same for half of the rows, whose own end is further than that from the end with all rows."""
 SPREAD = np.log(10.0)
 """Further starts are drawn within a factor of 10 of the first."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Evaluated:
+    """What a search has asked for so far, a row each: log θ, −log p, and its gradient."""
+
+    rows: Floats
+
+    @property
+    def steps(self) -> int:
+        return len(self.rows)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        return {"rows": self.rows}
+
+
+class _Evaluations:
+    """The losses that a search asks for; those of a run that was killed are known, and lead it the same way again."""
+
+    def __init__(self, run: Run) -> None:
+        self.run, self.place = run, 0
+        self.rows: list[Floats] = [] if run.arrays is None else list(run.arrays["rows"])
+
+    def __call__(self, u: Floats, of: LogLikelihood) -> tuple[float, Floats]:
+        size = len(u)
+        if self.place == len(self.rows) or self.rows[self.place][:size].tobytes() != u.tobytes():
+            found = of(np.exp(u))
+            if found is None or not np.isfinite(found[0]):
+                found = -NONE, np.zeros(size)
+            self.rows[self.place :] = [np.concatenate([u, [-found[0]], -found[1]])]
+            self.run.offer(_Evaluated(np.array(self.rows)))
+        row = self.rows[self.place]
+        self.place += 1
+        return float(row[size]), row[size + 1 :].copy()
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,25 +145,21 @@ class Ascent:
             self.first,
             *(self.first * np.exp(rng.uniform(-SPREAD, SPREAD, len(self.first))) for _ in range(self.restarts)),
         ]
+        with run_of(self, _Evaluated(np.empty((0, 2 * len(self.first) + 1)))) as run:
+            loss = _Evaluations(run)
 
-        def loss(u: Floats, of: LogLikelihood) -> tuple[float, Floats]:
-            found = of(np.exp(u))
-            if found is None or not np.isfinite(found[0]):
-                return NONE, np.zeros(len(u))
-            return -found[0], -found[1]
+            def counted(u: Floats) -> tuple[float, Floats]:
+                nonlocal count
+                count += 1
+                value, gradient = loss(u, likelihood)
+                emit(SolverStep("L-BFGS-B", count, float(np.abs(gradient).max(initial=0.0)), 0.0))
+                return value, gradient
 
-        def counted(u: Floats) -> tuple[float, Floats]:
-            nonlocal count
-            count += 1
-            value, gradient = loss(u, likelihood)
-            emit(SolverStep("L-BFGS-B", count, float(np.abs(gradient).max(initial=0.0)), 0.0))
-            return value, gradient
-
-        ends = []
-        for start in starts:
-            u = np.log(np.clip(start, self.low, self.high))
-            end = self._by_curvature(counted, [partial(loss, of=one) for one in coarse], u) if coarse else None
-            ends.append(self._descended(counted, u) if end is None else end)
+            ends = []
+            for start in starts:
+                u = np.log(np.clip(start, self.low, self.high))
+                end = self._by_curvature(counted, [partial(loss, of=one) for one in coarse], u) if coarse else None
+                ends.append(self._descended(counted, u) if end is None else end)
         return self._best(ends, count)
 
     def _descended(self, loss: Loss, u: Floats, ftol: float = 1e-9) -> Any:

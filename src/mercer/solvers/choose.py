@@ -19,7 +19,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from mercer.points import human
+from mercer.points import apart, human
 from mercer.solvers.base import Solver
 from mercer.solvers.eigen.dense import DenseEigen
 from mercer.solvers.eigen.krylov import BlockKrylov
@@ -91,10 +91,11 @@ def choose_linear(n: int, itemsize: int, budget_bytes: float, tol: float = 1e-10
     ('cholesky', 'cg')
     """
     need, room = itemsize * n * n, STORED_SHARE * budget_bytes
+    needed, most = apart(need, room)
     if need <= room:
-        reason = f"the {n} × {n} factor needs {human(need)}; one matrix may use up to {human(room)}"
+        reason = f"the {n} × {n} factor needs {needed}; one matrix may use up to {most}"
         return Choice(Cholesky(tol=tol, precision="mixed" if itemsize == 4 else "float64"), reason, True)
-    reason = f"the {n} × {n} factor would need {human(need)}; one matrix may use up to {human(room)}"
+    reason = f"the {n} × {n} factor would need {needed}; one matrix may use up to {most}"
     return Choice(ConjugateGradients(tol=tol), reason, False)
 
 
@@ -149,7 +150,8 @@ def choose_eigen(
         return Choice(BlockKrylov(tol=tol), f"{few}; a stored matrix would not be 1.2 times as fast", False)
     vectors = BlockKrylov().memory(n, k, 4 if tol >= 1e-6 else 8)
     stored = need <= room and need + vectors <= budget_bytes
-    needs = f"the matrix {'needs' if stored else 'would need'} {human(need)}; one matrix may use up to {human(room)}"
+    needed, most = apart(need, room)
+    needs = f"the matrix {'needs' if stored else 'would need'} {needed}; one matrix may use up to {most}"
     if need <= room and not stored:
-        needs = f"the matrix of {human(need)} would leave no room for vectors of {human(vectors)}"
+        needs = f"the matrix of {needed} would leave no room for vectors of {human(vectors)}"
     return Choice(BlockKrylov(tol=tol), f"{few}; {needs}", stored)

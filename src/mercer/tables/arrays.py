@@ -33,6 +33,8 @@ def parse_arrays(data: bytes, name: str) -> tuple[Any, tuple[str, ...]]:
     try:
         found = np.load(io.BytesIO(data), allow_pickle=False)
         arrays = dict(found) if isinstance(found, np.lib.npyio.NpzFile) else {"": found}
+        if not all(isinstance(one, np.ndarray) for one in arrays.values()):
+            raise ValueError("a part of the archive is no array")
     except Exception as error:  # NumPy raises what its tokenizer and the archive do, and MemoryError for a huge shape
         objects = "allow_pickle" in str(error) and data.startswith((b"\x93NUMPY", b"PK"))
         why = "holds Python objects" if objects else "is not a NumPy file, or is damaged"

@@ -14,7 +14,7 @@ import numpy as np
 
 from mercer.engine.backend import spare_threads
 from mercer.events import StageDone, StageStarted, emit
-from mercer.points import human, require
+from mercer.points import apart, human, require
 
 __all__ = ["Report"]
 
@@ -87,6 +87,13 @@ class Report:
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether all fields are equal; a residual that is NaN equals another one."""
+        if type(other) is not Report:
+            return NotImplemented
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return all(a == b or (isinstance(a, float) and np.isnan([a, b]).all()) for a, b in pairs)
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Fields that did not exist in the version that pickled the report get their defaults.
         vars(self).update(vars(Report()) | state)
@@ -146,7 +153,7 @@ class Report:
             ("kernel", f"{self.kernel}  ({self.definiteness})"),
             ("data", f"{self.n} {f'rows × {self.d} columns' if self.d else 'objects'}, {self.dtype} entries"),
             ("method", f"{self.method}: {self.reason}"),
-            ("memory", f"{human(self.memory_planned)} planned of {human(self.memory_budget)}"),
+            ("memory", "{} planned of {}".format(*apart(self.memory_planned, self.memory_budget))),
             ("residual", self._residual_line()),
             ("precision", self.precision),
         ]

@@ -30,9 +30,9 @@ from mercer.operators import Dense, Operator
 from mercer.points import (
     Points,
     Space,
+    apart,
     as_seed,
     count,
-    human,
     on_host,
     parse_memory,
     require_collection,
@@ -313,8 +313,9 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
         fits = stored <= most and stored + held <= report.room
         report.plan(held + stored * fits, f"{type(self).__name__} of {n} rows", fewer)
         report.precision = "float64"
-        report.method += f", stored ({human(stored)})" if fits else ", matrix-free"
-        report.reason = f"the matrix takes {human(stored)}, {human(most)} may be taken"
+        takes, room = apart(stored, most)
+        report.method += f", stored ({takes})" if fits else ", matrix-free"
+        report.reason = f"the matrix takes {takes}, {room} may be taken"
         if not fits:
             return K
         with report.stage("kernel matrix"):

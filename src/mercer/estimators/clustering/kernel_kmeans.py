@@ -22,7 +22,7 @@ from mercer.kernels import Linear
 from mercer.mixins import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from mercer.operators import Dense, LowRank, Operator
 from mercer.planning.costs import lloyd
-from mercer.points import human
+from mercer.points import apart
 from mercer.schemas import NON_NEGATIVE, Array, Schema, Size
 from mercer.solvers import Clustering, Partition
 from mercer.ways.report import Report
@@ -267,15 +267,15 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
         n = K.shape[0]
         matrix, work = dtype.itemsize * n * n, float(n) * n * d
         stored = matrix + _sums_of_starts(dtype, n)
-        fits = stored + vectors <= budget
+        fits, (takes, most) = stored + vectors <= budget, apart(matrix, budget)
         again, once = self._predicted(K, n, d) if n > SMALL and K.native else (0.0, 0.0)
         if fits and once <= again:
-            return _Method("stored", dtype, stored, f"K takes {human(matrix)} of {human(budget)}", once)
+            return _Method("stored", dtype, stored, f"K takes {takes} of {most}", once)
         if work > DEAREST_PASS:
             why = f"a pass would take {work:.0e} multiply-adds, above {DEAREST_PASS:.0e}"
             return _Method("nystroem", dtype, 0, why)
         anew = f"entries are made anew in {again:.2g} s, and stored and read in {once:.2g} s"
-        why = anew if fits else f"{human(matrix)} of K do not fit {human(budget)}"
+        why = anew if fits else f"{takes} of K do not fit {most}"
         return _Method("matrix_free", dtype, 0, why, again)
 
     def _predicted(self, K: KernelOperator, n: int, d: int) -> tuple[float, float]:

@@ -28,7 +28,7 @@ from mercer.estimators.pca.preimages import DECODER, METHODS, Decoder, PreImages
 from mercer.estimators.pca.subspace import Components, FeatureSubspace
 from mercer.gram import KernelOperator
 from mercer.mixins import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from mercer.points import human, require_table
+from mercer.points import apart, human, require_table
 from mercer.schemas import POSITIVE, Array, Count, Part, Record, Rows, Schema
 from mercer.solvers import BlockKrylov
 from mercer.solvers.choose import DENSE_BELOW, STORED_SHARE, choose_eigen
@@ -291,7 +291,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         if work > DEAREST_PRODUCT:
             return f"a matrix-free product would take {work:.0e} multiply-adds, above {DEAREST_PRODUCT:.0e}"
         if vectors > report.room >= landmark_bytes(n, fewest_landmarks(n, k)):
-            return f"its vectors would take {human(vectors)} of {human(report.room)}"
+            return "its vectors would take {} of {}".format(*apart(vectors, report.room))
         return ""
 
     # ---- on landmarks ------------------------------------------------------------------------------------------------

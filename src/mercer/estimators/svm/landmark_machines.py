@@ -14,7 +14,7 @@ from mercer.estimators.base.landmarks import pool_rows
 from mercer.estimators.svm.support_vectors import LEAST_SET, SupportVectorMachine, Training
 from mercer.gram import KernelOperator
 from mercer.operators import Operator
-from mercer.points import human
+from mercer.points import apart
 from mercer.solvers import DualBatch, DualCoordinateDescent, LinearDualBatch, Solution, solve
 from mercer.ways.report import Report
 
@@ -57,7 +57,8 @@ class LandmarkMachine(SupportVectorMachine):
         whole, least = 4 * n * n, 16 * n * min(n, LEAST_SET)
         if self.solver == "auto" and (whole > MUCH_MORE * budget or least > budget):
             self.restricted_ = True
-            report.reason = f"K would take {human(whole)}, and the budget is {human(budget)}"
+            would, most = apart(whole, budget)
+            report.reason = f"K would take {would}, and the budget is {most}"
         return K if self.restricted_ else super()._matrix(K, report, target)
 
     def _check_method(self) -> None:

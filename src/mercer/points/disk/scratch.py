@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from mercer.errors import InvalidInput, message
-from mercer.points.budget import human
+from mercer.points.budget import apart
 
 __all__ = ["no_space", "require_space", "scratch", "temporary"]
 
@@ -45,7 +45,7 @@ def require_space(size: int, name: str, folder: str | None) -> None:
     """Raise InvalidInput if the folder has less space."""
     free = shutil.disk_usage(folder or tempfile.gettempdir()).free
     if size > free:
-        raise no_space(f"{human(size)} are needed and {human(free)} are free", name, folder)
+        raise no_space("{} are needed and {} are free".format(*apart(size, free)), name, folder)
 
 
 def no_space(given: str, name: str, folder: str | None) -> InvalidInput:
