@@ -81,11 +81,11 @@ Contents made(Choices& c, Shape shape, const F& value) {
     Contents a{nb::dtype<T>(), std::move(shape), {}};
     if (c.one_in(200)) a.type = c.one_in(2) ? nb::dtype<int16_t>() : nb::dtype<float>();
     const int64_t count = std::accumulate(a.shape.begin(), a.shape.end(), int64_t(1), std::multiplies<>());
-    std::vector<T> values(static_cast<size_t>(count));
+    const auto values = std::make_unique<T[]>(size_t(count));  // std::vector packs bool
     for (int64_t i = 0; i < count; ++i) values[size_t(i)] = value(i);
     if (count && c.one_in(40)) values[size_t(c.below(count))] = T(c.integer());
     a.bytes.resize(size_t(count) * sizeof(T));
-    std::memcpy(a.bytes.data(), values.data(), a.bytes.size());
+    if (count) std::memcpy(a.bytes.data(), values.get(), a.bytes.size());
     if (a.type != nb::dtype<T>()) a.bytes.resize(size_t(count) * (a.type.bits / 8));
     return a;
 }

@@ -1,8 +1,9 @@
 """Fits within a checkpoint are killed by SIGKILL at random moments, and run again until they end.
 
 ``python tests/robustness/kills.py --kills 200``: each of the fits in `CASES` in turn is killed some times in a row, and
-must then end with the bits of a fit that nobody killed. After each kill a whole checkpoint must be there, or none. The
-fits run in forks of one process that has computed nothing, so that a kill costs no import.
+must then end with the bits of a fit that nobody killed. One kill in `ANYWHERE` comes at any moment, the others after
+the first checkpoint of the run. After each kill a whole checkpoint must be there, or none. The fits run in forks of one
+process that has computed nothing, so that a kill costs no import.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from mercer import (
     SVC,
     SVR,
     GaussianProcessClassifier,
+    GaussianProcessRegressor,
     KernelDiscriminantAnalysis,
     KernelKMeans,
     KernelLMS,
@@ -47,6 +49,8 @@ from mercer.points.disk import read_points
 
 IN_A_ROW = 4
 """Most kills of a fit before it may end."""
+ANYWHERE = 5
+"""Of so many kills, one comes at any moment."""
 
 
 def rows(n=300):
@@ -73,6 +77,7 @@ CASES = {
     "one class": lambda _: OneClassSVM().fit(X),
     "dual coordinates": lambda _: SVC(solver="nystroem", n_landmarks=40).fit(X, labels),
     "Newton": lambda _: KernelLogisticRegression().fit(X, labels),
+    "likelihood": lambda _: GaussianProcessRegressor("gaussian", restarts=2).fit(X, y),
     "Laplace": lambda _: GaussianProcessClassifier().fit(X[:80], labels[:80] % 2),
     "Krylov": lambda _: KernelPCA(4, solver="krylov").fit(X),
     "eigenvectors": lambda _: KernelPCA(4).fit(X),
@@ -141,16 +146,44 @@ def ended(work):
     return found
 
 
+def await_write(path, child):
+    """Wait until a checkpoint, or a part of one, was written since now, or the child has ended."""
+    before = written_at(path)
+    while written_at(path) == before and not os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+        time.sleep(1e-4)
+
+
+def written_at(path):
+    with contextlib.suppress(OSError):
+        return path.stat().st_mtime_ns
+    return (path.parent / f"{path.name}.part").exists()
+
+
+def timed(case, folder):
+    """What a fit within a checkpoint ends with, its seconds, and those from its first write on."""
+    start = time.monotonic()
+    child, receive = forked(lambda: kept_fit(case, folder, 0))
+    await_write(folder / "run.checkpoint", child)
+    first = time.monotonic()
+    found = answer_of(receive)
+    os.waitpid(child, 0)
+    return found, time.monotonic() - start, time.monotonic() - first
+
+
 def trial(name, case, folder, chance, told):
     """Kill a fit some times in a row, at random moments; then it must end with the bits that it should."""
+    path = folder / "run.checkpoint"
     expected = ended(lambda: fingerprint(case(folder)))
-    start = time.monotonic()
-    if (found := ended(lambda: kept_fit(case, folder, 0))) != expected:
+    found, takes, after = timed(case, folder)
+    if found != expected:
         return f"within a checkpoint: {found}, without {expected}"
-    takes = time.monotonic() - start
     for _ in range(chance.randint(1, IN_A_ROW)):
         child, receive = forked(lambda: kept_fit(case, folder, 0))
-        time.sleep(chance.uniform(0, 1.1 * takes))
+        if chance.randrange(ANYWHERE):
+            await_write(path, child)
+            time.sleep(chance.uniform(0, 0.9 * after))
+        else:
+            time.sleep(chance.uniform(0, takes))
         os.kill(child, signal.SIGKILL)
         killed = os.WIFSIGNALED(os.waitpid(child, 0)[1])
         found = answer_of(receive)
@@ -160,7 +193,7 @@ def trial(name, case, folder, chance, told):
         told["fits"][name] = told["fits"].get(name, 0) + killed
         told["while writing"] += killed and (folder / "run.checkpoint.part").exists()
         try:
-            contents, reason = latest(folder / "run.checkpoint")
+            contents, reason = latest(path)
         except mercer.errors.InvalidInput as error:
             return f"an unreadable checkpoint: {error}"
         told["checkpoints found"] += killed and contents is not None

@@ -298,7 +298,7 @@ def guided(name: str, seconds: float, out: Path) -> None:
             counted(name, done)
         keep(name, data, out)
 
-    options = [f"-max_total_time={int(seconds)}", f"-max_len={LIMIT}", "-verbosity=0", "-timeout=60"]
+    options = [f"-max_total_time={int(seconds)}", f"-max_len={LIMIT}", "-verbosity=0", "-rss_limit_mb=4096"]
     atheris.Setup([sys.argv[0], *options, f"-artifact_prefix={out}/{name}-", str(corpus)], one)
     atheris.Fuzz()
 

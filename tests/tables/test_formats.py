@@ -245,10 +245,11 @@ OFFSETS = np.array([0, 2, 3], np.int32).tobytes()
         (lambda: arrow_file({"a": [1.0], "b": ["x"]}, {"pandas": "{"}), "cannot be read as Arrow"),
         (lambda: arrow_file({"name": [1.0]}).replace(b"name", b"n\xffme"), "cannot be read as Arrow"),
         (lambda: arrow_file({}), "no rows"),
+        (lambda: arrow_file({"this": [1.0], "that": ["x"]}).replace(b"that", b"this"), "two columns"),
         (lambda: arrow_file({"a": ["ab", "c"]}).replace(OFFSETS, OFFSETS[:-4] + b"\xff\xff\xff\x7f"), "as Arrow"),
         (lambda: b"PAR1" + bytes(200) + b"PAR1", "cannot be read as Parquet"),
     ],
-    ids=["pandas' part", "a name", "no columns", "offsets", "Parquet"],
+    ids=["pandas' part", "a name", "no columns", "one name", "offsets", "Parquet"],
 )
 def test_hostile_columns_are_refused(tmp_path, monkeypatch, standard, made, words):
     pytest.importorskip("pyarrow")

@@ -179,6 +179,8 @@ def _checked(frame: Any, more: Any, name: str, form: str, notes: tuple[str, ...]
     """The table of a data frame that has rows, with notes on infinite numbers."""
     if len(frame) == 0 or len(frame.columns) == 0:
         raise InvalidInput(message(name, "has a header and no rows", "give a table with rows"))
+    if twice := frame.columns[frame.columns.duplicated()].tolist():
+        raise InvalidInput(message(name, f"has two columns named {twice[0]!r}", "give them different names"))
     return Table(frame, name, form, (*notes, *more, *_infinite(frame)))
 
 

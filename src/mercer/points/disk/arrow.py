@@ -117,9 +117,10 @@ class TableSource(FileSource):
         """Record batches of these columns in order, of about `rows` rows."""
 
     def _named_schema(self, path: Path) -> Any:
-        """The schema, whose names are texts: Arrow decodes them when it is asked."""
+        """The schema. Its names are texts, which Arrow decodes when it is asked, and differ: it would find the first."""
         found = self._schema(path)
-        _ = found.names
+        if len(set(found.names)) < len(found.names):
+            raise InvalidInput(message(path.name, "has two columns of the same name", "give them different names"))
         return found
 
     def _guarded(self, path: Path, read: Callable[[Path], Any]) -> Any:
