@@ -39,7 +39,7 @@ class Choices {
     // From 0, as a rule small, now and then at the border of a block or a chunk.
     int64_t size() {
         static const int64_t special[] = {0, 1, 16, 17, 47, 48, 49, 64, 65, 191, 192, 193, 200, 257, 385};
-        return one_in(6) ? special[below(15)] : below(11);
+        return one_in(24) ? special[below(15)] : below(11);
     }
     double number() {
         static const double special[] = {0.0,  -0.0, 1.0,    -1.0,   0.5,   2.0, 1e-300, 1e300, 1e38, -1e38,
@@ -125,8 +125,9 @@ std::vector<int64_t> cuts(Choices& c, int64_t parts, int64_t whole) {
     std::sort(at.begin(), at.end());
     return at;
 }
+int64_t at(const std::vector<int64_t>& values, size_t i) { return i < values.size() ? values[i] : 0; }
 Contents listed(Choices& c, const std::vector<int64_t>& values) {
-    return made<int64_t>(c, {int64_t(values.size())}, [&](int64_t i) { return values[size_t(i)]; });
+    return made<int64_t>(c, {int64_t(values.size())}, [&](int64_t i) { return at(values, size_t(i)); });
 }
 
 using Value = std::variant<bool, int64_t, double, Contents>;
@@ -142,12 +143,13 @@ struct Outcome {
     bool operator==(const Outcome&) const = default;
 };
 
+class Memory;
 struct Call {
     std::string name;
     std::vector<Argument> arguments = {};
     bool takes_isa = true, comparable = false;  // comparable: rounding alone tells instruction sets apart
-    std::vector<Argument> of_tiles = {};        // arrays of the plan that it is a method of
-    nb::object (*make)(nb::handle core, const Call&, const char* isa) = nullptr;
+    // The object that it is a method of, which `more` describes.
+    nb::object (*make)(nb::handle core, const Call&, const char* isa, Memory&) = nullptr;
     std::shared_ptr<void> more = {};
 
     void add(const char* argument, Value value) { arguments.push_back({argument, std::move(value)}); }
@@ -158,43 +160,61 @@ struct Call {
     std::abort();
 }
 
-// A copy that ends where its memory ends, on a cache line. It is freed with the array of Python's.
-nb::object array(const Contents& a, void*& at) {
-    if (posix_memalign(&at, 64, std::max<size_t>(a.bytes.size(), 1))) std::abort();
-    std::memcpy(at, a.bytes.data(), a.bytes.size());
+// The memory of all arrays of a call, which outlives its objects.
+class Memory {
+   public:
+    Memory() = default;
+    Memory(const Memory&) = delete;
+    Memory& operator=(const Memory&) = delete;
+    ~Memory() {
+        for (void* at : taken_) std::free(at);
+    }
+    void* take(size_t size) {
+        void* at = nullptr;
+        if (posix_memalign(&at, 64, std::max<size_t>(size, 1))) std::abort();
+        taken_.push_back(at);
+        return at;
+    }
+
+   private:
+    std::vector<void*> taken_;
+};
+
+// A copy that ends where its memory ends, on a cache line.
+nb::object array(const Contents& a, Memory& memory, void*& at) {
+    at = memory.take(a.bytes.size());
+    std::copy(a.bytes.begin(), a.bytes.end(), static_cast<uint8_t*>(at));
     std::vector<size_t> shape(a.shape.begin(), a.shape.end());
-    const nb::capsule owner(at, [](void* p) noexcept { std::free(p); });
-    return nb::cast(nb::ndarray<>(at, shape.size(), shape.data(), owner, nullptr, a.type));
+    return nb::cast(nb::ndarray<>(at, shape.size(), shape.data(), nb::none(), nullptr, a.type));
 }
 
-nb::object given(const Value& value, std::vector<std::pair<const Contents*, void*>>& arrays,
-                 std::vector<nb::object>& kept) {
+// Named values, and where their arrays are.
+using Places = std::vector<std::pair<const Contents*, void*>>;
+nb::object given(const Value& value, Memory& memory, Places& places) {
     if (const auto* flag = std::get_if<bool>(&value)) return nb::cast(*flag);
     if (const auto* integer = std::get_if<int64_t>(&value)) return nb::cast(*integer);
     if (const auto* number = std::get_if<double>(&value)) return nb::cast(*number);
     void* at = nullptr;
     const Contents& contents = std::get<Contents>(value);
-    kept.push_back(array(contents, at));
-    arrays.emplace_back(&contents, at);
-    return kept.back();
+    nb::object found = array(contents, memory, at);
+    places.emplace_back(&contents, at);
+    return found;
+}
+nb::dict given(const std::vector<Argument>& arguments, Memory& memory, Places& places) {
+    nb::dict named;
+    for (const Argument& one : arguments) named[one.name] = given(one.value, memory, places);
+    return named;
 }
 
-nb::object constructed(nb::handle core, const Call& call, const char* isa);
-
 Outcome outcome(nb::handle core, const Call& call, const char* isa) {
-    std::vector<std::pair<const Contents*, void*>> arrays;
-    std::vector<nb::object> kept;
+    Memory memory;
+    Places arrays;
     Outcome found;
     const clock_t start = std::clock();
     try {
-        nb::dict named;
-        nb::object self = nb::borrow(core);
-        if (call.make) {
-            self = call.make(core, call, isa);
-        } else if (call.takes_isa) {
-            named["isa"] = isa;
-        }
-        for (const Argument& one : call.arguments) named[one.name] = given(one.value, arrays, kept);
+        nb::dict named = given(call.arguments, memory, arrays);
+        if (!call.make && call.takes_isa) named["isa"] = isa;
+        const nb::object self = call.make ? call.make(core, call, isa, memory) : nb::borrow(core);
         self.attr(call.name.c_str())(**named);
     } catch (nb::python_error& error) {
         if (!error.matches(PyExc_ValueError) && !error.matches(PyExc_TypeError)) wrong(error.what(), call);
@@ -211,7 +231,7 @@ Outcome outcome(nb::handle core, const Call& call, const char* isa) {
 template <class T>
 bool near(const std::vector<uint8_t>& a, const std::vector<uint8_t>& b, double rtol) {
     std::vector<T> x(a.size() / sizeof(T)), z(x.size());
-    std::memcpy(x.data(), a.data(), a.size()), std::memcpy(z.data(), b.data(), b.size());
+    if (!x.empty()) std::memcpy(x.data(), a.data(), a.size()), std::memcpy(z.data(), b.data(), b.size());
     double largest = 1;
     for (T one : x)
         if (!(std::abs(double(one)) < 1e4)) return true;  // sums of such numbers cancel
@@ -282,10 +302,10 @@ Call coordinates(Choices& c) {
     size_t part = 0;
     call.add("order", made<int64_t>(c, {t}, [&](int64_t i) {
                  while (part + 2 < offset.size() && offset[part + 1] <= i) ++part;
-                 return offset[part + 1] - 1 - i;  // backwards
+                 return at(offset, part + 1) - 1 - i;  // backwards
              }));
     call.add("place", made<int64_t>(c, {problems, 3}, [&](int64_t i) {
-                 return i % 3 ? 0 : offset[size_t(i / 3) + 1] - offset[size_t(i / 3)];
+                 return i % 3 ? 0 : at(offset, size_t(i / 3) + 1) - at(offset, size_t(i / 3));
              }));
     call.add("level", numbers<double>(c, {problems, 2}));
     call.add("random", indices<int64_t>(c, {problems}, int64_t(1) << 24));
@@ -343,7 +363,7 @@ Call merge_pass(Choices& c) {
 }
 
 Call quantise(Choices& c) {
-    const int64_t n = c.one_in(4) ? 192 : 1 + c.size(), rows = std::min<int64_t>(n, 192);
+    const int64_t n = c.one_in(16) ? 192 : 1 + c.size(), rows = std::min<int64_t>(n, 192);
     const int64_t columns = rows == 192 ? 192 + c.size() : rows;
     Call call{"quantise"};
     call.add("x", numbers<float>(c, {rows, columns}));
@@ -372,7 +392,7 @@ Call quantised_product(Choices& c) {
 }
 
 Call band(Choices& c) {
-    const int64_t blocks = 1 + c.below(4), shifts = c.below(4), side = mercer::kBand, last = c.below(blocks + 1);
+    const int64_t blocks = 1 + c.below(c.one_in(9) ? 4 : 1), shifts = c.below(3), side = mercer::kBand, last = c.below(blocks + 1);
     const auto tiles = [&](const char* name, Call& call, Shape shape) {
         shape.insert(shape.end(), {side, side});
         call.add(name, numbers<double>(c, shape));
@@ -536,6 +556,13 @@ Call evaluate(Choices& c) {
 
 // ---- windows that are compared, and plans: an object first, then a call of it -----------------------------------------
 
+nb::object comparison(nb::handle core, const Call& call, const char* isa, Memory& memory) {
+    Places places;
+    nb::dict named = given(static_cast<const Call*>(call.more.get())->arguments, memory, places);
+    named["isa"] = isa;
+    return core.attr("WindowComparison")(**named);
+}
+
 Call windows(Choices& c) {
     const int64_t which = c.below(3), span = 1 + c.below(c.one_in(5) ? 127 : 9), alphabet = 1 + c.below(9);
     auto own = std::make_shared<Call>(Call{"WindowComparison"});
@@ -546,7 +573,7 @@ Call windows(Choices& c) {
     Call call{"add"};
     call.comparable = true;
     call.more = own;
-    call.make = constructed;
+    call.make = comparison;
     const auto* x = std::get_if<Contents>(&own->arguments[0].value);
     add_range(c, call, "from", "to", x->shape.empty() ? 0 : x->shape[0]);
     call.add("out", zeros<double>(c, {rows, which == mercer::kDiagonal ? 1 : columns}));
@@ -578,15 +605,16 @@ struct PlanParts : Call {
     bool is_double = false;
 };
 
-nb::object one(const Contents& a) {
-    void* at = nullptr;
-    return array(a, at);
-}
-
-nb::object plan(nb::handle core, const Call& call, const char* isa) {
+// The plan's arrays are gone when it is used: it reads them during its construction only.
+nb::object plan(nb::handle core, const Call& call, const char* isa, Memory&) {
+    Memory memory;
+    const auto one = [&](const Contents& a) {
+        void* at = nullptr;
+        return array(a, memory, at);
+    };
     const auto& p = *static_cast<const PlanParts*>(call.more.get());
     nb::list pairings, norms, row_values, column_values;
-    const auto origin = [](bool moved, const Contents& a) { return moved ? one(a) : nb::object(nb::none()); };
+    const auto origin = [&](bool moved, const Contents& a) { return moved ? one(a) : nb::object(nb::none()); };
     for (const auto& x : p.pairings)
         pairings.append(nb::make_tuple(x.kind, one(x.a), one(x.b), origin(x.moved, x.origin)));
     for (const auto& x : p.norms)
@@ -594,25 +622,13 @@ nb::object plan(nb::handle core, const Call& call, const char* isa) {
                                     x.number[1], x.number[2], x.number[3], x.number[4]));
     for (const Contents& x : p.row_values) row_values.append(one(x));
     for (const Contents& x : p.column_values) column_values.append(one(x));
-    nb::dict named;
-    std::vector<std::pair<const Contents*, void*>> arrays;
-    std::vector<nb::object> kept;
-    for (const Argument& x : p.arguments) named[x.name] = given(x.value, arrays, kept);
+    Places places;
+    nb::dict named = given(p.arguments, memory, places);
     named["pairings"] = pairings, named["norms"] = norms;
     named["row_values"] = row_values, named["column_values"] = column_values;
     named["constants"] = p.constants, named["program"] = p.program, named["isa"] = isa;
     if (p.has_pairs) named["self_pairs"] = one(p.self_pairs);
     return core.attr("Tiles")(**named);
-}
-
-nb::object constructed(nb::handle core, const Call& call, const char* isa) {
-    const auto& own = *static_cast<const Call*>(call.more.get());
-    nb::dict named;
-    std::vector<std::pair<const Contents*, void*>> arrays;
-    std::vector<nb::object> kept;
-    for (const Argument& x : own.arguments) named[x.name] = given(x.value, arrays, kept);
-    named["isa"] = isa;
-    return core.attr(own.name.c_str())(**named);
 }
 
 std::shared_ptr<PlanParts> parts(Choices& c) {

@@ -117,7 +117,7 @@ class TableSource(FileSource):
         """Record batches of these columns in order, of about `rows` rows."""
 
     def _named_schema(self, path: Path) -> Any:
-        """The schema. Its names are texts, which Arrow decodes when it is asked, and differ: it would find the first."""
+        """The schema. Its names are texts, which Arrow decodes when it is asked, and differ."""
         found = self._schema(path)
         if len(set(found.names)) < len(found.names):
             raise InvalidInput(message(path.name, "has two columns of the same name", "give them different names"))
