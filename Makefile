@@ -9,7 +9,7 @@ DEV_STAMP := $(VENV)/.installed-to-develop
 # Python sources are used in place; only these need a new build.
 BUILT_FROM := pyproject.toml $(wildcard CMakeLists.txt core/* core/*/* src/mercer/engine/opcodes.py)
 
-.PHONY: help demo test lint types docs site bench bench-cuda fuzz clean
+.PHONY: help demo test lint types docs site bench bench-cuda fuzz fuzz-core clean
 
 help:
 	@echo "make demo    fit a model on a table and compare with scikit-learn"
@@ -17,7 +17,7 @@ help:
 	@echo "make lint    style, of the core too, and floors;  make types   mypy;  make docs   examples in the documentation"
 	@echo "make site    build the documentation site, with the gallery"
 	@echo "make bench   measure against the peers;  make bench-cuda   on an NVIDIA device;"
-	@echo "make fuzz HOURS=1   look for bytes and numbers that break it"
+	@echo "make fuzz HOURS=1   look for bytes, calls and numbers that break it"
 	@echo "make clean   remove what was built"
 
 demo: $(RUN_STAMP)
@@ -45,12 +45,24 @@ site: $(DEV_STAMP)
 	PYTHONPATH=src $(BIN)/python docs/check_site.py docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-# Hostile bytes for all readers, guided by coverage where atheris can be installed, and numbers against the oracle.
+# Hostile bytes for all readers, guided by coverage where atheris can be installed; hostile calls of the core, where
+# there is clang; and numbers against the oracle.
 HOURS ?= 1
+CLANG ?= $(shell command -v clang++ || command -v clang++-14)
 fuzz: $(DEV_STAMP)
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check atheris
-	$(BIN)/python tests/robustness/readers.py --seconds $$($(BIN)/python -c "print($(HOURS) * 3000)") --out fuzz
+	$(BIN)/python tests/robustness/readers.py --seconds $$($(BIN)/python -c "print($(HOURS) * 1800)") --out fuzz
+	$(if $(CLANG),$(MAKE) fuzz-core,@echo "no clang++, and the core is not fuzzed")
 	$(BIN)/python tests/robustness/fuzz.py --seconds $$($(BIN)/python -c "print($(HOURS) * 600)") --seed $$(date +%s)
+
+fuzz-core: $(DEV_STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check nanobind cmake
+	$(BIN)/cmake -S . -B build/fuzz -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=$(CLANG) -DMERCER_FUZZ=ON \
+		-DMERCER_OPENMP=OFF -DPython_EXECUTABLE=$(abspath $(BIN)/python)
+	$(BIN)/cmake --build build/fuzz --target fuzz_core
+	mkdir -p fuzz/corpus/core
+	ASAN_OPTIONS=detect_leaks=0 OMP_NUM_THREADS=1 build/fuzz/fuzz_core -len_control=0 -max_len=600 -malloc_limit_mb=100 \
+		-max_total_time=$$($(BIN)/python -c "print(int($(HOURS) * 1200))") -artifact_prefix=fuzz/core- fuzz/corpus/core
 
 bench: $(DEV_STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'

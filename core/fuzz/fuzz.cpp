@@ -42,8 +42,8 @@ class Choices {
         return one_in(24) ? special[below(15)] : below(11);
     }
     double number() {
-        static const double special[] = {0.0,  -0.0, 1.0,    -1.0,   0.5,   2.0, 1e-300, 1e300, 1e38, -1e38,
-                                         5e-324, NAN,  INFINITY, -INFINITY, 1e16, 3.0};
+        static const double special[] = {0.0,  -0.0,  1.0,    -1.0, 0.5,      2.0,       1e-300, 1e300,
+                                         1e38, -1e38, 5e-324, NAN,  INFINITY, -INFINITY, 1e16,   3.0};
         if (one_in(5)) return special[below(16)];
         if (!one_in(9)) return double(below(64)) / 16 - 2;
         const uint64_t bits = bytes(8);
@@ -233,11 +233,16 @@ bool near(const std::vector<uint8_t>& a, const std::vector<uint8_t>& b, double r
     std::vector<T> x(a.size() / sizeof(T)), z(x.size());
     if (!x.empty()) std::memcpy(x.data(), a.data(), a.size()), std::memcpy(z.data(), b.data(), b.size());
     double largest = 1;
-    for (T one : x)
-        if (!(std::abs(double(one)) < 1e4)) return true;  // sums of such numbers cancel
-        else largest = std::max(largest, std::abs(double(one)));
+    for (const auto* all : {&x, &z})
+        for (T one : *all) {
+            if (!(std::abs(double(one)) < 1e4)) return true;  // sums of such numbers cancel
+            largest = std::max(largest, std::abs(double(one)));
+        }
     for (size_t i = 0; i < x.size(); ++i)
-        if (!(std::abs(double(x[i]) - double(z[i])) <= rtol * largest)) return false;
+        if (!(std::abs(double(x[i]) - double(z[i])) <= rtol * largest)) {
+            std::fprintf(stderr, "%.17g or %.17g in place %zu\n", double(x[i]), double(z[i]), i);
+            return false;
+        }
     return true;
 }
 
@@ -248,7 +253,7 @@ bool near(const Call& call, const Outcome& a, const Outcome& b) {
         const auto* contents = std::get_if<Contents>(&one.value);
         if (!contents) continue;
         const auto &x = a.arrays[at], &z = b.arrays[at++];
-        if (contents->type == nb::dtype<double>() ? !near<double>(x, z, 1e-6)
+        if (contents->type == nb::dtype<double>()  ? !near<double>(x, z, 1e-6)
             : contents->type == nb::dtype<float>() ? !near<float>(x, z, 1e-3)
                                                    : x != z)
             return false;
@@ -301,12 +306,12 @@ Call coordinates(Choices& c) {
     call.add("w", numbers<double>(c, {problems, m}));
     size_t part = 0;
     call.add("order", made<int64_t>(c, {t}, [&](int64_t i) {
-                 while (part + 2 < offset.size() && offset[part + 1] <= i) ++part;
-                 return at(offset, part + 1) - 1 - i;  // backwards
-             }));
+        while (part + 2 < offset.size() && offset[part + 1] <= i) ++part;
+        return at(offset, part + 1) - 1 - i;  // backwards
+    }));
     call.add("place", made<int64_t>(c, {problems, 3}, [&](int64_t i) {
-                 return i % 3 ? 0 : at(offset, size_t(i / 3) + 1) - at(offset, size_t(i / 3));
-             }));
+        return i % 3 ? 0 : at(offset, size_t(i / 3) + 1) - at(offset, size_t(i / 3));
+    }));
     call.add("level", numbers<double>(c, {problems, 2}));
     call.add("random", indices<int64_t>(c, {problems}, int64_t(1) << 24));
     call.add("tol", numbers<double>(c, {problems}, 0.0));
@@ -319,8 +324,7 @@ void add_dual(Choices& c, Call& call, int64_t n) {
     const int64_t problems = c.below(4), t = problems && n ? c.size() : 0;
     const auto offset = cuts(c, problems, t);
     std::vector<int64_t> split;
-    for (size_t p = 0; p + 1 < offset.size(); ++p)
-        split.push_back(offset[p] + c.below(offset[p + 1] - offset[p] + 1));
+    for (size_t p = 0; p + 1 < offset.size(); ++p) split.push_back(offset[p] + c.below(offset[p + 1] - offset[p] + 1));
     call.add("offset", listed(c, offset));
     call.add("split", listed(c, split));
     call.add("row", indices<int64_t>(c, {t}, n));
@@ -392,7 +396,8 @@ Call quantised_product(Choices& c) {
 }
 
 Call band(Choices& c) {
-    const int64_t blocks = 1 + c.below(c.one_in(9) ? 4 : 1), shifts = c.below(3), side = mercer::kBand, last = c.below(blocks + 1);
+    const int64_t blocks = 1 + c.below(c.one_in(9) ? 4 : 1), shifts = c.below(3), side = mercer::kBand,
+                  last = c.below(blocks + 1);
     const auto tiles = [&](const char* name, Call& call, Shape shape) {
         shape.insert(shape.end(), {side, side});
         call.add(name, numbers<double>(c, shape));
@@ -496,7 +501,7 @@ Call add_products(Choices& c) {
 Call subsequences(Choices& c) {
     const bool triangle = c.below(2);
     Call call{"subsequence_kernel"};
-    call.comparable = true;
+    call.comparable = !triangle;
     const auto [rows, columns] = add_corpora(c, call, 1 + c.below(9), triangle);
     call.add("length", nearly(c, 1 + c.below(8)));
     call.add("decay", c.number());
@@ -531,12 +536,14 @@ Call alignments(Choices& c) {
     const int64_t nx = c.size(), rows = nx ? 1 + c.below(5) : c.below(2), nz = triangle ? nx : c.size();
     const int64_t columns = triangle ? rows : nz ? 1 + c.below(12) : c.below(2), depth = 1 + c.below(4);
     Call call{"alignment_kernel"};
-    call.comparable = true;
+    const double gamma = c.number();
+    // Left of the diagonal, each set computes whole vectors; a negative gamma gives logarithms of differences.
+    call.comparable = !triangle && gamma >= 0;
     call.add("x", numbers<double>(c, {nx, depth}));
     call.add("x_starts", listed(c, cuts(c, rows, nx)));
     call.add("z", numbers<double>(c, {nz, depth}));
     call.add("z_starts", listed(c, cuts(c, columns, nz)));
-    call.add("gamma", c.number());
+    call.add("gamma", gamma);
     call.add("triangle", triangle);
     add_range(c, call, "i0", "i1", rows);
     call.add("out", zeros<double>(c, {rows, columns}));
@@ -554,7 +561,8 @@ Call evaluate(Choices& c) {
     return call;
 }
 
-// ---- windows that are compared, and plans: an object first, then a call of it -----------------------------------------
+// ---- windows that are compared, and plans: an object first, then a call of it
+// -----------------------------------------
 
 nb::object comparison(nb::handle core, const Call& call, const char* isa, Memory& memory) {
     Places places;
@@ -571,7 +579,7 @@ Call windows(Choices& c) {
     own->add("alphabet", nearly(c, alphabet));
     own->add("which", nearly(c, which));
     Call call{"add"};
-    call.comparable = true;
+    call.comparable = which != mercer::kUpper;
     call.more = own;
     call.make = comparison;
     const auto* x = std::get_if<Contents>(&own->arguments[0].value);
@@ -642,8 +650,12 @@ std::shared_ptr<PlanParts> parts(Choices& c) {
         p->pairings.push_back({int(nearly(c, c.below(mercer::kPairings))), reals(c, c.below(2), {p->rows, depth}),
                                reals(c, c.below(2), {p->columns, depth}), c.one_in(3), numbers<double>(c, {depth})});
         if (p->pairings.back().kind == mercer::kSqdist && c.one_in(2)) {
-            PlanParts::Norms norms{i, c.one_in(3), numbers<double>(c, {depth}), reals(c, p->is_double, {p->rows}),
-                                   reals(c, p->is_double, {p->columns}), {}};
+            PlanParts::Norms norms{i,
+                                   c.one_in(3),
+                                   numbers<double>(c, {depth}),
+                                   reals(c, p->is_double, {p->rows}),
+                                   reals(c, p->is_double, {p->columns}),
+                                   {}};
             for (double& one : norms.number) one = c.number();
             p->norms.push_back(std::move(norms));
         }
@@ -689,9 +701,9 @@ Call tiles(Choices& c) {
         return p->is_double ? zeros<double>(c, std::move(shape)) : zeros<float>(c, std::move(shape));
     };
     const auto range = [](const Call& call, size_t at) {
-        const int64_t size = std::get<int64_t>(call.arguments[at + 1].value) -
-                             std::get<int64_t>(call.arguments[at].value);
-        return size > 0 && size < 1000 ? size : 1;
+        const double size = double(std::get<int64_t>(call.arguments[at + 1].value)) -
+                            double(std::get<int64_t>(call.arguments[at].value));
+        return size > 0 && size < 1000 ? int64_t(size) : 1;
     };
     Call call{""};
     call.make = plan;
@@ -748,9 +760,10 @@ Call tiles(Choices& c) {
     return call;
 }
 
-constexpr Call (*kCalls[])(Choices&) = {add_rows,     nearest_means, coordinates,  smo,        merge_pass, quantise,
-                                        quantised_product, band,     count_kmers,  add_products, subsequences,
-                                        substrings,   alignments,    evaluate,     windows,    tiles, tiles};
+constexpr Call (*kCalls[])(Choices&) = {
+    add_rows,          nearest_means, coordinates, smo,          merge_pass,   quantise,
+    quantised_product, band,          count_kmers, add_products, subsequences, substrings,
+    alignments,        evaluate,      windows,     tiles,        tiles};
 
 nb::handle core() {
     static const nb::handle found = [] {

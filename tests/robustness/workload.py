@@ -33,6 +33,8 @@ from mercer.events import Cancel, observe
 TABLE = runpy.run_path(str(Path(__file__).parents[1] / "estimators" / "conftest.py"))
 TABLE["rows"].__defaults__ = (150,)  # more rows than its tests have, so that fits last and the threads share them
 EXAMPLES = {one.name: one for one in TABLE["examples"]()}
+PATIENCE = 600.0
+"""Seconds after which a process hangs: on a machine that is busy, or stopped, one that does not takes minutes."""
 UNKEPT = "report_"
 """What a fit leaves that has times in it."""
 
@@ -101,7 +103,7 @@ def _child(name: str, connection: Any) -> None:
 
 
 def in_processes(how: str, times: int, expected: dict[str, bytes]) -> list[str]:
-    """What differs in so many processes, each of which fits one estimator and is done within a minute."""
+    """What differs in so many processes, each of which fits one estimator."""
     context, wrong = multiprocessing.get_context(how), []
     for name in np.random.default_rng(0).choice(list(EXAMPLES), times):
         here, there = context.Pipe()
@@ -109,7 +111,7 @@ def in_processes(how: str, times: int, expected: dict[str, bytes]) -> list[str]:
         child.start()
         there.close()
         try:
-            if not here.poll(60):
+            if not here.poll(PATIENCE):
                 wrong.append(f"{name}: no answer")
             elif here.recv() != expected[name]:
                 wrong.append(f"{name}: other bits")
