@@ -48,10 +48,10 @@ def checkpoint(path: str | os.PathLike[str], *, every: float | str = "5min") -> 
     """Save the states of the fits within the block: after a kill, the same lines go on from the last, to the same bits.
 
     Each solver writes its state after a step, at most once in `every`: conjugate gradients, eigenvectors, support
-    vector machines, logistic regression, k-means, gradient descent, perceptrons, partial least squares. What a fit
-    does before and between its solvers, such as the kernel matrix and direct decompositions, is computed again. So are
-    finished solvers that took less than a second; the last states of others are kept. When the block ends without an
-    error, the file is deleted.
+    vector machines, logistic regression, k-means, gradient descent, perceptrons, partial least squares. Of a search for
+    the largest likelihood each evaluation is kept. What a fit does before and between its solvers, such as the kernel
+    matrix and direct decompositions, is computed again. So are finished solvers that took less than a second; the last
+    states of others are kept. When the block ends without an error, the file is deleted.
 
     If the block ends by Ctrl-C or another error, the last state is written, and the error says so. A kill at any
     moment, also while a checkpoint is written, leaves a whole one: it is written beside the file, flushed to the disk
@@ -61,8 +61,10 @@ def checkpoint(path: str | os.PathLike[str], *, every: float | str = "5min") -> 
     number of threads are given; a checkpoint of others is refused. Give ``random_state`` a number, and set
     ``OMP_NUM_THREADS``, because idle processors are counted otherwise.
 
-    Not kept: `partial_fit` (save the model instead), fits in other threads and processes, such as those of ``n_jobs``,
-    functions that are no fits, and `mercer.solvers.solve` outside a fit, whose ``state=`` serves for that.
+    Not kept: `partial_fit`, after which the model itself is the state to save; predictions that are written to a file,
+    which take one pass; fits in other threads and processes, such as those of scikit-learn's ``n_jobs``, which do not
+    know of the block: leave it out, or keep the scores (``KernelSearchCV(resume=)``); functions that are no fits; and
+    `mercer.solvers.solve` outside a fit, whose ``state=`` serves for that.
 
     Parameters
     ----------
