@@ -95,8 +95,20 @@ def human(size: float, digits: int = 3) -> str:
 
 
 def apart(*sizes: float) -> tuple[str, ...]:
-    """Numbers of bytes that are compared, with so many digits that different ones read differently.
+    """Numbers of bytes that are compared, for people to read, with so many digits that different ones read differently.
 
+    Parameters
+    ----------
+    *sizes : float
+        Bytes.
+
+    Returns
+    -------
+    tuple of str
+        At least three digits each.
+
+    Examples
+    --------
     >>> apart(30_040_000, 30_000_000), apart(2e9, 1e9), apart(5e6, 5e6)
     (('30.04 MB', '30 MB'), ('2 GB', '1 GB'), ('5 MB', '5 MB'))
     """
