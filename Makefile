@@ -61,7 +61,7 @@ fuzz-core: $(DEV_STAMP)
 		-DMERCER_OPENMP=OFF -DPython_EXECUTABLE=$(abspath $(BIN)/python)
 	$(BIN)/cmake --build build/fuzz --target fuzz_core
 	mkdir -p fuzz/corpus/core
-	ASAN_OPTIONS=detect_leaks=0 OMP_NUM_THREADS=1 build/fuzz/fuzz_core -len_control=0 -max_len=600 -malloc_limit_mb=100 \
+	ASAN_OPTIONS=detect_leaks=0 OMP_NUM_THREADS=1 build/fuzz/fuzz_core -len_control=0 -entropic=0 -max_len=600 -malloc_limit_mb=100 \
 		-max_total_time=$$($(BIN)/python -c "print(int($(HOURS) * 1200))") -artifact_prefix=fuzz/core- fuzz/corpus/core
 
 bench: $(DEV_STAMP)

@@ -36,10 +36,12 @@ class Choices {
     }
     int64_t below(int64_t limit) { return limit > 0 ? int64_t(bytes(limit > 255 ? 2 : 1)) % limit : 0; }
     bool one_in(int64_t many) { return below(many) == many - 1; }
-    // From 0, as a rule small, now and then at the border of a block or a chunk.
+    // From 0, as a rule small, now and then at the border of a vector, and seldom at that of a block or a chunk.
     int64_t size() {
-        static const int64_t special[] = {0, 1, 16, 17, 47, 48, 49, 64, 65, 191, 192, 193, 200, 257, 385};
-        return one_in(24) ? special[below(15)] : below(11);
+        static const int64_t vectors[] = {0, 1, 15, 16, 17, 32, 33, 47, 48, 49},
+                             blocks[] = {64, 65, 192, 193, 257, 385};
+        if (one_in(30)) return one_in(30) ? blocks[below(6)] : vectors[below(10)];
+        return below(11);
     }
     double number() {
         static const double special[] = {0.0,  -0.0,  1.0,    -1.0, 0.5,      2.0,       1e-300, 1e300,
@@ -367,7 +369,7 @@ Call merge_pass(Choices& c) {
 }
 
 Call quantise(Choices& c) {
-    const int64_t n = c.one_in(16) ? 192 : 1 + c.size(), rows = std::min<int64_t>(n, 192);
+    const int64_t n = c.one_in(100) ? 192 : 1 + c.size(), rows = std::min<int64_t>(n, 192);
     const int64_t columns = rows == 192 ? 192 + c.size() : rows;
     Call call{"quantise"};
     call.add("x", numbers<float>(c, {rows, columns}));
@@ -396,7 +398,7 @@ Call quantised_product(Choices& c) {
 }
 
 Call band(Choices& c) {
-    const int64_t blocks = 1 + c.below(c.one_in(9) ? 4 : 1), shifts = c.below(3), side = mercer::kBand,
+    const int64_t blocks = 1 + c.below(c.one_in(60) ? 4 : 1), shifts = c.below(3), side = mercer::kBand,
                   last = c.below(blocks + 1);
     const auto tiles = [&](const char* name, Call& call, Shape shape) {
         shape.insert(shape.end(), {side, side});
