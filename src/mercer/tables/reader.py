@@ -23,6 +23,8 @@ __all__ = ["COLUMNAR", "Table", "read_table"]
 
 HUGE = 1e150
 """Magnitudes at or above this are treated as missing, because their squares overflow."""
+RUN = 1 << 20
+"""Numbers that are looked at at a time."""
 MOST = 6
 """Most columns that get a note of their own."""
 
@@ -87,8 +89,10 @@ class Table:
                 f"did you mean {' or '.join(map(repr, near))}" if near else f"the columns are {_named(self.columns)}"
             )
             raise InvalidInput(message(self.path, f"has no column {target!r}", advice))
-        infinite = _beyond(self.frame[target], np.inf)
-        present = self.frame[target].notna().to_numpy(bool) & ~infinite
+        column = self.frame[target]
+        numbers = column.to_numpy(np.float64, na_value=np.nan) if column.dtype.kind == "f" else np.zeros(len(column))
+        infinite = np.isinf(numbers)
+        present = column.notna().to_numpy(bool) & ~infinite
         if not present.any():
             raise InvalidInput(message(self.path, f"the target {target!r} has no values", "choose another column"))
         if len(self.columns) == 1:
@@ -221,20 +225,16 @@ def _columnar_table(path: Path, name: str, memory: Any) -> Table:
     return _checked(frame, (), name, "columnar")
 
 
-def _beyond(column: Any, limit: float) -> Any:
-    """A mask of the numbers of a column with at least this magnitude."""
-    if column.dtype.kind != "f":
-        return np.zeros(len(column), bool)
-    return np.abs(column.to_numpy(np.float64)) >= limit
-
-
 def _infinite(frame: Any) -> list[str]:
     """Notes on the columns with infinite or too large numbers, which are treated as missing."""
-    rows = {str(name): np.flatnonzero(_beyond(frame[name], HUGE)) for name in frame.columns}
-    notes = []
-    for name, found in rows.items():
-        if len(found):
-            given = f"{name}: {frame[name].iloc[found[0]]:g} in row {found[0] + 1} (counted from 1)"
+    floats = np.flatnonzero([dtype.kind == "f" for dtype in frame.dtypes])
+    notes, width = [], max(1, RUN // len(frame))
+    for first in range(0, len(floats), width):  # many at a time, because pandas takes 15 µs to find one
+        some = frame.iloc[:, floats[first : first + width]]
+        beyond = np.abs(some.to_numpy(np.float64, na_value=np.nan)) >= HUGE
+        for place in np.flatnonzero(beyond.any(axis=0)):
+            found = np.flatnonzero(beyond[:, place])
+            given = f"{some.columns[place]}: {some.iat[found[0], place]:g} in row {found[0] + 1} (counted from 1)"
             given += f" and {len(found) - 1} more" if found[1:].size else ""
             notes.append(f"{given}: infinite or at least 1e150, treated as missing")
     return notes if len(notes) <= MOST else [*notes[:MOST], f"the like in {len(notes) - MOST} more columns"]
