@@ -2,6 +2,7 @@
 
 from mercer.io.checkpoints import checkpoint
 from mercer.io.models import load, save
+from mercer.io.onnx import to_onnx
 from mercer.io.streams import Streamed, stream
 from mercer.io.table_model import TableModel
 from mercer.tables.encoder import TableEncoder
@@ -21,6 +22,7 @@ __all__ = [
     "read_table",
     "save",
     "stream",
+    "to_onnx",
 ]
 
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-__all__ = ["class_pairs", "class_scores", "votes"]
+__all__ = ["class_pairs", "class_scores", "incidence", "votes"]
 
 
 @lru_cache(maxsize=8)
@@ -25,7 +25,7 @@ def class_pairs(classes: int) -> np.ndarray:
 
 def votes(decisions: np.ndarray, classes: int) -> np.ndarray:
     """How many pairs each class wins, (m, classes); a wins (a, b) if the decision is above 0."""
-    first, second = _incidence(classes)
+    first, second = incidence(classes)
     won = (decisions > 0).astype(np.float32)
     return np.asarray(won @ first + (1 - won) @ second, np.float64)
 
@@ -36,12 +36,12 @@ def class_scores(decisions: np.ndarray, classes: int) -> np.ndarray:
     >>> class_scores(np.array([[1.0, 1.0, -1.0]]), 3).round(4)
     array([[ 2.2222, -0.2222,  1.    ]])
     """
-    first, second = _incidence(classes)
+    first, second = incidence(classes)
     confidence = decisions @ (first - second).astype(np.float64)
     return votes(decisions, classes) + confidence / (3 * (np.abs(confidence) + 1))
 
 
-def _incidence(classes: int) -> tuple[np.ndarray, np.ndarray]:
+def incidence(classes: int) -> tuple[np.ndarray, np.ndarray]:
     """Indicators of the first and of the second class of each pair, both of shape (pairs, classes)."""
     pairs, eye = class_pairs(classes), np.eye(classes, dtype=np.float32)
     return eye[pairs[:, 0]], eye[pairs[:, 1]]

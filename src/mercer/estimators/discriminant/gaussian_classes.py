@@ -29,9 +29,14 @@ class GaussianClasses:
 
     def decisions(self, Z: np.ndarray, priors: np.ndarray) -> np.ndarray:
         """Up to a constant that all classes share, of shape (m, c); for two classes the second less the first, (m,)."""
-        slopes = np.linalg.solve(self.covariance, self.means.T)
-        scores = Z @ slopes + np.log(priors) - np.sum(self.means * slopes.T, axis=1) / 2
+        slopes, offsets = self.affine(priors)
+        scores = Z @ slopes + offsets
         return scores[:, 1] - scores[:, 0] if len(priors) == 2 else scores
+
+    def affine(self, priors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A of shape (k, c) and b of shape (c,), so that the decisions of all classes are z A + b."""
+        slopes = np.linalg.solve(self.covariance, self.means.T)
+        return slopes, np.log(priors) - np.sum(self.means * slopes.T, axis=1) / 2
 
 
 def left_out_classes(
