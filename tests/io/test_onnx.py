@@ -271,6 +271,7 @@ REFUSED = [
     (lambda: mercer.KernelRidge("precomputed").fit(TRAIN @ TRAIN.T, TARGET), "no formula"),
     (lambda: mercer.KernelRidge(kernels.Function(lambda x, z: x @ z.T)).fit(TRAIN, TARGET), "no formula"),
     (lambda: type("KernelRidge", (mercer.KernelRidge,), {})().fit(TRAIN, TARGET), "a KernelRidge"),
+    (lambda: mercer.KernelSearchCV(mercer.SVC(), {"C": [1, 9]}).fit(TRAIN, NAMES), "give its best_estimator_"),
     (lambda: None, "a NoneType"),
 ]
 
@@ -292,12 +293,26 @@ def test_models_that_were_not_fitted():
         to_onnx(mercer.SVC())
 
 
-def test_classes_that_are_not_text(tmp_path):
-    dates = np.array(["2020-01-01", "2020-01-02"], "datetime64[D]")[(HALVES > 0).astype(int)]
+DAYS = np.array(["2020-01-01", "2020-01-02"], "datetime64[D]")
+
+
+@pytest.mark.parametrize(
+    "classes", [DAYS, np.array(["a", "\ud800"]), np.array([(1,), (2, 3)], object)], ids=["days", "half", "tuples"]
+)
+def test_classes_that_no_file_holds(classes):
     model = mercer.KernelRidgeClassifier().fit(TRAIN, HALVES)
-    model.classes_ = np.unique(dates)
-    with pytest.raises(InvalidInput, match="classes of the type"):
+    model.classes_ = classes
+    with pytest.raises(InvalidInput, match="to_onnx: classes of which one is"):
         to_onnx(model)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", bool])
+def test_labels_have_the_type_of_the_classes(dtype):
+    y = (HALVES > 0).astype(dtype)
+    model = mercer.KernelRidgeClassifier().fit(TRAIN, y)
+    found = outputs(model, NEW)["label"]
+    assert (found == model.predict(NEW).astype(found.dtype)).all()
+    assert found.dtype == {"u": np.uint64, "i": np.int64, "f": np.float64, "b": bool}[y.dtype.kind]
 
 
 def test_arrays_that_no_file_holds(monkeypatch):

@@ -18,7 +18,7 @@ __all__ = ["show_versions"]
 
 NEEDED = ("numpy", "scipy", "scikit-learn", "threadpoolctl")
 OPTIONAL = (
-    "pandas", "polars", "pyarrow", "zarr", "safetensors", "onnx", "matplotlib", "pillow", "rich", "typer", "dask",
+    "pandas", "polars", "pyarrow", "zarr", "safetensors", "matplotlib", "pillow", "rich", "typer", "dask",
     "distributed", "bokeh", "jinja2", "torch", "onnx", "cuda-core",
 )  # fmt: skip
 VARIABLES = (

@@ -108,8 +108,9 @@ def _steps(model: Any) -> tuple[list[Any], Any]:
         raise InvalidInput(message("to_onnx", f"a pipeline with a {type(other).__name__}", do))
     kind = type(estimator)
     if registry().get(kind.__name__) is not kind or outputs.dispatch(kind) is outputs.dispatch(object):
-        known = sorted(one.__name__ for one in outputs.registry if one is not object)
-        raise InvalidInput(message("to_onnx", f"a {kind.__name__}", f"give one of {', '.join(known)}"))
+        known = f"give one of {', '.join(sorted(one.__name__ for one in outputs.registry if one is not object))}"
+        do = "give its best_estimator_" if hasattr(estimator, "best_estimator_") else known
+        raise InvalidInput(message("to_onnx", f"a {kind.__name__} of {kind.__module__.partition('.')[0]}", do))
     check_is_fitted(estimator)
     return scalers, estimator
 

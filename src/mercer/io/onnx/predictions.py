@@ -144,11 +144,7 @@ def _by_votes(model: Any, graph: Graph, decisions: str) -> Outputs:
 
 def _by_scores(graph: Graph, scores: str, classes: np.ndarray, probabilities: bool = False) -> Outputs:
     """The class of the largest score; of one column, for two classes, the second if it is above 0."""
-    add, two = graph.add, len(classes) == 2
-    written = classes.astype(np.int64) if classes.dtype.kind == "i" else classes
-    if classes.dtype.kind not in "biufU" and not all(isinstance(one, str) for one in classes):
-        given = f"classes of the type {type(classes[0]).__name__}"
-        raise InvalidInput(message("to_onnx", given, "fit with numbers or text as classes"))
+    add, two, written = graph.add, len(classes) == 2, _written(classes)
     if two:
         scores = add("Reshape", scores, graph.constant(np.array([-1])))
         top = graph.cast(add("Greater", scores, graph.constant(np.float64(0.0))), np.int64)
@@ -161,6 +157,18 @@ def _by_scores(graph: Graph, scores: str, classes: np.ndarray, probabilities: bo
         chances = _of_two(graph, scores) if two else add("Softmax", scores, axis=1)
         found["probabilities"] = chances, None, (ROW, len(classes))
     return found
+
+
+def _written(classes: np.ndarray) -> np.ndarray:
+    """The classes as ONNX has them: whole numbers of 64 bits, float64, truth values, or text."""
+    texts = classes.dtype.kind == "O" and all(isinstance(one, str) for one in classes)
+    found = classes.astype(str) if texts else classes
+    if found.dtype.kind == "U" and all(one == one.encode(errors="replace").decode() for one in found.tolist()):
+        return found
+    if found.dtype.kind not in "biuf":
+        given = f"classes of which one is {classes[-1]!r:.40}"
+        raise InvalidInput(message("to_onnx", given, "fit with numbers or text as classes"))
+    return found.astype({"i": np.int64, "u": np.uint64, "f": np.float64, "b": np.bool_}[found.dtype.kind])
 
 
 def _of_two(graph: Graph, odds: str) -> str:
