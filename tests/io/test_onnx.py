@@ -33,6 +33,7 @@ X, SPECIES = load_iris(return_X_y=True)
 rng = np.random.default_rng(0)
 order = rng.permutation(len(X))
 X, SPECIES = X[order], SPECIES[order]
+X[0, 3] = 0.0  # and in a new row: 0/0 of the χ² distance
 TRAIN, NEW = X[:80], np.vstack([X[60:], 3 * X[:5], np.zeros((1, 4))])
 TARGET = np.sin(TRAIN[:, 0]) + TRAIN[:, 3]
 TWO = np.column_stack([TARGET, TRAIN[:, 1]])
@@ -168,6 +169,16 @@ MODELS = [
 )
 def test_every_model(model, target, kernel):
     check(clone(model).set_params(kernel=kernel).fit(TRAIN, target), NEW)
+
+
+def test_another_runtime():
+    """ONNX's own, which is written for reading."""
+    from onnx.reference import ReferenceEvaluator
+
+    model = mercer.SVC(kernel=OF_ROWS["histograms"] + kernels.Laplace(0.3) + OF_ROWS["sum"]).fit(TRAIN, NAMES)
+    label, scores = ReferenceEvaluator(to_onnx(model)).run(None, {"X": NEW[:9]})
+    assert (label == model.predict(NEW[:9])).all()
+    assert_close(scores, model.decision_function(NEW[:9]), rtol=1e-10)
 
 
 # ---- more columns, scalers, few rows ---------------------------------------------------------------------------------
@@ -315,7 +326,8 @@ def test_labels_have_the_type_of_the_classes(dtype):
     assert found.dtype == {"u": np.uint64, "i": np.int64, "f": np.float64, "b": bool}[y.dtype.kind]
 
 
-def test_arrays_that_no_file_holds(monkeypatch):
-    monkeypatch.setattr(graphs, "LARGEST", 1000)
+@pytest.mark.parametrize("largest", [1000, 2700])  # the rows take 2560 bytes, the coefficients 640
+def test_arrays_that_no_file_holds(largest, monkeypatch):
+    monkeypatch.setattr(graphs, "LARGEST", largest)
     with pytest.raises(InvalidInput, match=r"call compress\(\) first"):
         to_onnx(mercer.KernelRidge().fit(TRAIN, TARGET))

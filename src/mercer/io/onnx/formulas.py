@@ -106,7 +106,7 @@ class Formula:
         return self.graph.over_columns(x, z, start, TERMS[kind])
 
     def _dot(self, x: str, z: str) -> str:
-        return self.graph.add("MatMul", x, self.graph.add("Transpose", z, perm=[1, 0]))
+        return self.graph.add("MatMul", x, self.graph.transposed(z))
 
     def _expanded(self, x: str, z: str) -> str:
         """‖x − z‖² of rows less the mean of the z."""

@@ -74,6 +74,10 @@ class Graph:
         """The value as another type."""
         return self.add("Cast", value, name=name, to=self._type(dtype))
 
+    def transposed(self, value: str) -> str:
+        """A matrix with rows and columns exchanged."""
+        return self.add("Transpose", value, perm=[1, 0])
+
     def over_columns(self, x: str, z: str, start: str, term: Any) -> str:
         """start + Σᵢ term(xᵢ, zᵢ) for all pairs of rows, column by column, so that no array is larger than the sum.
 
@@ -85,7 +89,8 @@ class Graph:
         total = step.add("Add", f"{step.prefix}total", term(step, column, row))
         inputs = [(f"{step.prefix}total", ("m", "n")), (f"{step.prefix}x", ("m",)), (f"{step.prefix}z", ("n",))]
         body = step._proto("step", [(n, np.float64, s) for n, s in inputs], [(total, np.float64, ("m", "n"))])
-        return self.add("Scan", start, x, z, body=body, num_scan_inputs=2, scan_input_axes=[1, 1])
+        # Transposed, because not every runtime scans along the second axis.
+        return self.add("Scan", start, self.transposed(x), self.transposed(z), body=body, num_scan_inputs=2)
 
     def model(self, inputs: list[tuple[Any, ...]], outputs: list[tuple[Any, ...]], doc: str) -> Any:
         """The whole as a `ModelProto`; inputs and outputs are (name, dtype, shape)."""

@@ -137,9 +137,9 @@ def _by_votes(model: Any, graph: Graph, decisions: str) -> Outputs:
     size = add("Mul", graph.constant(np.float64(3.0)), add("Add", add("Abs", confidence), one))
     scores = add("Add", votes, add("Div", confidence, size))
     found = _by_scores(graph, scores if model.break_ties else votes, model.classes_)
-    by_class = model.decision_function_shape == "ovr"
-    shown = (scores, len(model.classes_)) if by_class else (decisions, len(first))
-    return found | {"scores": (shown[0], None, (ROW, shown[1]))}
+    if model.decision_function_shape == "ovo":
+        return found | {"scores": (decisions, None, (ROW, len(first)))}
+    return found | {"scores": (scores, None, (ROW, len(model.classes_)))}
 
 
 def _by_scores(graph: Graph, scores: str, classes: np.ndarray, probabilities: bool = False) -> Outputs:
