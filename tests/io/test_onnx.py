@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -295,6 +296,12 @@ def test_refusals(make, why, tmp_path):
     assert why in str(refused.value)
     assert "\n" not in str(refused.value)
     assert not path.exists()
+
+
+def test_without_onnx(monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(InvalidInput, match=r'onnx is not installed; pip install "mercer\[onnx\]"'):
+        to_onnx(mercer.KernelRidge().fit(TRAIN, TARGET))
 
 
 def test_models_that_were_not_fitted():

@@ -15,8 +15,6 @@ OPSET, IR_VERSION = 17, 8
 """The operators of ONNX 1.12 (2022), which later runtimes read."""
 LARGEST = (1 << 31) - (1 << 20)
 """Bytes of arrays in a file: a message of Protocol Buffers has at most 2 GiB."""
-
-
 SMALL = 1024
 """Bytes of a constant that is looked for among the others."""
 
@@ -38,7 +36,7 @@ def _onnx() -> Any:
 
 
 class Graph:
-    """Nodes and constants; a value is known by its name, a text.
+    """Nodes and constants; a value is known by its name.
 
     Parameters
     ----------
@@ -81,7 +79,7 @@ class Graph:
     def over_columns(self, x: str, z: str, start: str, term: Any) -> str:
         """start + Σᵢ term(xᵢ, zᵢ) for all pairs of rows, column by column, so that no array is larger than the sum.
 
-        `term` gets the graph of one step, and the names of a column as m × 1 and of one as 1 × n.
+        `term` gets the graph of one step, and the names of xᵢ as an m × 1 and of zᵢ as a 1 × n array.
         """
         step = Graph(f"{self.prefix}{len(self.nodes)}_")
         column = step.add("Unsqueeze", f"{step.prefix}x", step.constant(np.array([1])))
