@@ -229,7 +229,7 @@ def _infinite(frame: Any) -> list[str]:
     """Notes on the columns with infinite or too large numbers, which are treated as missing."""
     floats = np.flatnonzero([dtype.kind == "f" for dtype in frame.dtypes])
     notes, width = [], max(1, RUN // len(frame))
-    for first in range(0, len(floats), width):  # many at a time, because pandas takes 15 µs to find one
+    for first in range(0, len(floats), width):  # many at a time, because pandas is slow to find one
         some = frame.iloc[:, floats[first : first + width]]
         beyond = np.abs(some.to_numpy(np.float64, na_value=np.nan)) >= HUGE
         for place in np.flatnonzero(beyond.any(axis=0)):
