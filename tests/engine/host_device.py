@@ -34,7 +34,7 @@ class HostBuffer:
 
 class HostKernels:
     def __init__(self, library):
-        self.library = library
+        self.loaded = library
 
     def get_kernel(self, name):
         return name, self
@@ -43,7 +43,7 @@ class HostKernels:
         values = [one if isinstance(one, int) else one.address for one in arguments]
         numbers = [ctypes.c_longlong(int(value)) for value in (*grid, threads, *values)]
         with ONE:
-            getattr(self.library, f"run_{name}")(*numbers)
+            getattr(self.loaded, f"run_{name}")(*numbers)
 
 
 @dataclass
