@@ -14,6 +14,8 @@ from urllib.parse import unquote, urlsplit
 # Where the site may lead, whole: a build asks no other host, so a new address is a new line here, and they are few.
 ELSEWHERE = {
     "https://docs.dask.org",
+    "https://onnx.ai",
+    "https://onnxruntime.ai",
     "https://pydata-sphinx-theme.readthedocs.io/en/stable/index.html",  # in the footers
     "https://sphinx-gallery.github.io",
     "https://www.sphinx-doc.org/",
