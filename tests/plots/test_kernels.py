@@ -11,7 +11,14 @@ plt = pytest.importorskip("matplotlib.pyplot")
 import mercer  # noqa: E402
 from mercer.errors import InvalidInput  # noqa: E402
 from mercer.kernels import Gaussian, Spectrum  # noqa: E402
-from mercer.plots import GramDisplay, PosteriorDisplay, ScoresDisplay, SpectrumDisplay, WitnessDisplay  # noqa: E402
+from mercer.plots import (  # noqa: E402
+    GramDisplay,
+    PosteriorDisplay,
+    ScoresDisplay,
+    SpectrumDisplay,
+    VariancesDisplay,
+    WitnessDisplay,
+)
 
 X, y = load_iris(return_X_y=True)
 
@@ -167,3 +174,12 @@ def test_a_function_that_is_not_symmetric():
 def test_a_kernel_has_no_witness():
     with pytest.raises(InvalidInput, match="verdict: proved"):
         WitnessDisplay.from_kernel("gaussian(gamma=1.0)")
+
+
+def test_variances_of_many_rows_are_those_of_some_and_said(monkeypatch):
+    fitted, fit = [], mercer.KernelPCA.fit
+    monkeypatch.setattr("mercer.plots.variances.MOST_ROWS", 20)
+    monkeypatch.setattr(mercer.KernelPCA, "fit", lambda model, rows: fitted.append(len(rows)) or fit(model, rows))
+    display = VariancesDisplay.from_kernels({"linear": "linear"}, X)
+    assert fitted[0] <= 20
+    assert any("of 150 rows drawn" in note for note in display.notes)

@@ -78,6 +78,9 @@ def pretty(e: Expression) -> str:
     >>> from mercer.kernels import Gaussian, Polynomial, trace
     >>> pretty(trace(Gaussian(gamma=0.5))), pretty(trace(Polynomial(degree=2)))
     ('exp(−0.5·‖x − z‖²)', '(⟨x, z⟩ + 1)²')
+    >>> from mercer.kernels import Formula
+    >>> pretty(trace(Formula("exp(-sqdist**1.5)")))
+    'exp(−‖x − z‖³)'
     """
     if e.op == "const":
         return short(e.value)
