@@ -11,9 +11,10 @@ from threadpoolctl import ThreadpoolController
 
 from mercer import KernelRidge
 from mercer.engine import processors
-from mercer.engine.backend import WORTH_WAKING, engine, fixed_threads, is_native, one_blas_thread, spare_threads
+from mercer.engine.backend import engine, fixed_threads, is_native, one_blas_thread, spare_threads
 from mercer.kernels import Gaussian
 from mercer.operators import Dense
+from mercer.planning.costs import WORTH_WAKING
 from mercer.solvers import Cholesky, CholeskyFactor, LinearSystem, solve
 
 

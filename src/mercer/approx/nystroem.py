@@ -14,6 +14,7 @@ from mercer.factorizations.pivoted_cholesky import pivoted_cholesky
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel
 from mercer.operators import Operator
+from mercer.planning import costs
 from mercer.points import points_of
 
 __all__ = [
@@ -39,7 +40,7 @@ def inverse_root(K: NDArray[Any], eps: float) -> tuple[NDArray[np.float64], int]
            [0. , 0. ]]), 1)
     """
     K = np.asarray(K, np.float64)
-    with one_blas_thread(9.0 * len(K) ** 3):
+    with one_blas_thread(costs.eigen_operations(len(K))):
         values, V = np.linalg.eigh((K + K.T) / 2)
         top = float(np.max(values, initial=0.0))
         kept = (values >= eps * len(K) * top) & (values > 0)

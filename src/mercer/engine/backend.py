@@ -19,8 +19,7 @@ from mercer.engine import processors
 from mercer.engine.contract import Engine
 from mercer.engine.engines import NativeEngine, ReferenceEngine
 from mercer.errors import InvalidInput, message
-from mercer.planning.costs import least_for_threads
-from mercer.planning.machine import Machine
+from mercer.planning.costs import WORTH_WAKING
 
 __all__ = [
     "blas_threads",
@@ -37,9 +36,6 @@ __all__ = [
 ]
 
 MOST_THREADS = 1024
-WORTH_WAKING = least_for_threads(Machine.documented())
-"""Operations of a BLAS call above which extra threads pay off. It follows from documented rates and not from measured
-ones, because the number of threads decides the order of sums, and so the last bits."""
 
 
 def _load() -> ModuleType | None:

@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh, qr, svd
 
+from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.factorizations.inverse import RidgeInverse, columns, noise, partner, reflection, subtract_outer
+from mercer.planning import costs
 
 __all__ = ["RidgeSpectrum"]
 
@@ -69,7 +71,8 @@ class RidgeSpectrum(RidgeInverse):
         if not len(matrix):
             return cls(np.empty(0), np.empty((0, 0)), roots, axis)
         # The transpose of a symmetric row-major matrix is the matrix in LAPACK's order, which LAPACK can overwrite.
-        values, vectors = eigh(matrix.T, overwrite_a=True, check_finite=False, driver="evd")
+        with one_blas_thread(costs.eigen_operations(len(matrix))):
+            values, vectors = eigh(matrix.T, overwrite_a=True, check_finite=False, driver="evd")
         return cls(np.where(np.abs(values) <= _rounding(values), 0.0, values), vectors, roots, axis)
 
     @classmethod

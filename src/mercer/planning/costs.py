@@ -10,15 +10,16 @@ product of K, entries recomputed      n²/2 · (e(d, s) + b(s) · [c > 2] max(4/
 product of a stored matrix            s n²/β · (1 + 2 [c > 1]) + [c > 1] 2 n² c/f(s)
 K stored                              n²/2 · e(d, s) + s n²/τ
 K in 16 bits                          n²/2 · (e(d, 4) + 2 b(4)) + n²/τ
-product of entries in 16 bits         n²/β + n² c b(4)/52
+product of entries in 16 bits         n²/β + n² c/2 · max(b(4)/26, 3/β)
 Cholesky                              n³/3 · (1 + 1500/n)/(0.75 f(s))
 substitution in the factor            2 max(s n²/2β, n² c/f(s))
 LAPACK, values and k vectors          (4/3 n³/2 + 2 n² k)/f(8) + 4/3 · 8 n³/2 · 1/(2β) + 50 n/γ
 LAPACK, all vectors                   (4/3 n³/2 + 4 n³)/f(8) + 4/3 · 8 n³/2 · 1/(2β) + 50 n/γ
+both with one thread of BLAS          the same with f₁ and β₁, where 9 n³ operations are too few for more threads
 a band, K = QBQᵀ, and l shifts        (8/3 n³ (1 + 500/n) + 100 n² l)/φ + 10³ l/γ, φ operations a second of the engine
 sums by groups, entries recomputed    n²/2 · e(d, s)
 sums by groups, K stored              n²/σ, σ entries a second
-k-means, for each start               13 sums by groups (4 if K is stored), and a product of K in float64
+k-means, for each start               13 sums by groups (4 if K is stored), a product of K in float64, 22 · 600/γ
 block Krylov, p steps of b columns    3 n b e(d, s) + p products of b columns + 25 p n b²/f(s) + LAPACK of p b
 pivoted Cholesky of rank r            n r (e(d, s) + 2 s/τ) + n r²/f(s) + 250 r/γ
 preconditioner of rank r              the same + 2 n r²/f(s)
@@ -27,8 +28,8 @@ its product, one thread of BLAS       max(2 s n r/β₁, 4 n r c/f₁(s)) + 600/
 
 (K + λI)X = B with residuals in float64 is solved by Cholesky in float32 with three or four steps of refinement, or by
 conjugate gradients, whose products have entries in 16 bits, float32 or float64, with four or five products in float64
-that check the solution. Block Krylov takes p = 3 steps for k ≥ d eigenvectors, and 1.5 √(d/k) more for k < d, because
-then the wanted eigenvalues may be close to others.
+that check the solution. Python takes 600/γ seconds for each step. Block Krylov takes p = 3 steps for k ≥ d
+eigenvectors, and 1.5 √(d/k) more for k < d, because then the wanted eigenvalues may be close to others.
 
 The shares of f(s) that decompositions reach, and the calls of a step or of a column, belong to the algorithms and not
 to the machine. A good prediction is within a factor of two.
@@ -41,15 +42,16 @@ import math
 from mercer.planning.machine import MANY, Machine
 
 __all__ = [
+    "WORTH_WAKING",
     "band",
     "cholesky",
     "conjugate_gradients",
+    "eigen_operations",
     "eigen_ways",
     "eigenvectors",
     "held_out_ways",
     "krylov",
     "leading_eigenvectors",
-    "least_for_threads",
     "lloyd",
     "matrix",
     "pivots",
@@ -68,7 +70,7 @@ SHARE = 0.75
 HALF_WAY = 1500
 """The number of rows for which it reaches half of that share."""
 CALLS_A_STEP = 600
-"""Python's time in a step of conjugate gradients, in calls of NumPy."""
+"""Python's time in a step of conjugate gradients, of refinement, or of Lloyd's iteration, in calls of NumPy."""
 CALLS_A_PIVOT = 250
 """Python's time for a pivot, in calls of NumPy."""
 CALLS_A_COLUMN = 50
@@ -79,10 +81,17 @@ CALLS_OF_KRYLOV = 3000
 """Python's time in a block Krylov step, in calls of NumPy."""
 PASSES, PASSES_OF_STORED = 13.0, 4.0
 """Full passes of Lloyd's iteration for each start, with recomputed entries and with a stored matrix."""
+STEPS_OF_LLOYD = 22
+"""Steps of Lloyd's iteration for each start; most of them move few rows."""
 READS = 3.0
 """The time in which BLAS copies a matrix into panels, in that of a product with one vector, which reads it once."""
+BYTES_OF_QUANTISED = 3.0
+"""The time in which an entry in 16 bits is widened and multiplied with a vector, twice, in bytes that are read."""
 SPIN = 0.09
 """Seconds for which idle threads of BLAS spin: more threads pay off only in calls that are longer."""
+WORTH_WAKING = SPIN * Machine.documented().product64_alone
+"""Operations of a BLAS call above which extra threads pay off. It follows from documented rates and not from measured
+ones, because the number of threads decides the order of sums, and so the last bits."""
 
 
 def product(machine: Machine, n: int, d: int, columns: int = 1, itemsize: int = 8) -> float:
@@ -113,8 +122,9 @@ def quantised(machine: Machine, n: int, d: int) -> float:
 
 
 def quantised_product(machine: Machine, n: int, columns: int = 1) -> float:
-    """The product of a matrix in 16 bits with vectors."""
-    return n * n / machine.bandwidth + n * n / 2 * columns * machine.block(4) / MANY
+    """The product of a matrix in 16 bits, of which half is stored, with vectors, one after the other."""
+    each = max(machine.block(4) / MANY, BYTES_OF_QUANTISED / machine.bandwidth)
+    return n * n / machine.bandwidth + n * n / 2 * columns * each
 
 
 def cholesky(machine: Machine, n: int, itemsize: int = 8) -> float:
@@ -134,18 +144,24 @@ def substitution(machine: Machine, n: int, columns: int = 1, itemsize: int = 8) 
 
 def _tridiagonal(machine: Machine, n: int) -> float:
     """LAPACK's reduction: half of its operations are products with vectors, which read the remaining matrix."""
-    blocked, read = 2 / 3 * n**3 / machine.product(8), 8 / 3 * n**3 / machine.bandwidth
-    return blocked + read / 2 + CALLS_A_COLUMN * n / machine.calls
+    alone = _by_one_thread(n)
+    read = 8 / 3 * n**3 / (machine.bandwidth_alone if alone else machine.bandwidth)
+    return 2 / 3 * n**3 / machine.product(8, alone=alone) + read / 2 + CALLS_A_COLUMN * n / machine.calls
+
+
+def _by_one_thread(n: int) -> bool:
+    """Whether the eigenvectors of n rows are computed by one thread of BLAS."""
+    return eigen_operations(n) < WORTH_WAKING
 
 
 def leading_eigenvectors(machine: Machine, n: int, k: int) -> float:
     """The k largest eigenvalues and their vectors by LAPACK, of a stored matrix in float64."""
-    return _tridiagonal(machine, n) + 2 * n * n * k / machine.product(8)
+    return _tridiagonal(machine, n) + 2 * n * n * k / machine.product(8, alone=_by_one_thread(n))
 
 
 def eigenvectors(machine: Machine, n: int) -> float:
     """All eigenvectors by LAPACK's divide and conquer, in float64."""
-    return _tridiagonal(machine, n) + 4 * n**3 / machine.product(8)
+    return _tridiagonal(machine, n) + 4 * n**3 / machine.product(8, alone=_by_one_thread(n))
 
 
 def band(machine: Machine, n: int, shifts: int) -> float:
@@ -188,10 +204,10 @@ def lloyd(machine: Machine, n: int, d: int, starts: int, *, stored: bool = False
     A pass costs in proportion to the rows that change their cluster; the passes of a start amount to a few full ones.
     Each start ends with a pass in float64.
     """
-    check = starts * product(machine, n, d)
+    beside = starts * (product(machine, n, d) + CALLS_A_STEP * STEPS_OF_LLOYD / machine.calls)
     if stored:
-        return matrix(machine, n, d, 4) + PASSES_OF_STORED * starts * n * n / machine.sums + check
-    return PASSES * starts * n * n / 2 * machine.pair(d, 4) + check
+        return matrix(machine, n, d, 4) + PASSES_OF_STORED * starts * n * n / machine.sums + beside
+    return PASSES * starts * n * n / 2 * machine.pair(d, 4) + beside
 
 
 def pivots(machine: Machine, n: int, d: int, rank: int, itemsize: int = 4) -> float:
@@ -225,7 +241,8 @@ def refined_cholesky(machine: Machine, n: int, d: int, columns: int = 1, *, kept
     if kept:
         made = matrix(machine, n, d, 8)  # as many fresh bytes as each pair once in float64 and a float32 matrix
         residual = stored_product(machine, n, columns)
-    return made + cholesky(machine, n, 4) + CHECKS * (residual + substitution(machine, n, columns, 4))
+    refinement = residual + substitution(machine, n, columns, 4) + CALLS_A_STEP / machine.calls
+    return made + cholesky(machine, n, 4) + CHECKS * refinement
 
 
 def conjugate_gradients(
@@ -264,10 +281,10 @@ def held_out_ways(machine: Machine, n: int, train: int, systems: int) -> dict[st
     return {"eigenvectors": eigenvectors(machine, n) + systems * left, "cholesky": systems * each}
 
 
-def least_for_threads(machine: Machine) -> float:
-    """The operations of a BLAS call above which more than one thread pays off.
+def eigen_operations(n: int) -> float:
+    """The operations of all eigenvectors of n rows by LAPACK.
 
-    >>> 1e9 < least_for_threads(Machine.documented()) < 1e10
-    True
+    >>> eigen_operations(10)
+    9000.0
     """
-    return SPIN * machine.product64_alone
+    return 9.0 * n**3

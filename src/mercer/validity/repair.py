@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.parameters.checks import one_of
 from mercer.kernels.parameters.resolution import Resolver
 from mercer.kernels.properties import Definiteness, Properties
+from mercer.planning import costs
 from mercer.points import Space, VectorPoints, count, points_of
 from mercer.validity.check import check_kernel
 
@@ -74,7 +76,8 @@ class SpectralRepair:
 
 def _repaired(K: NDArray[np.float64], policy: str, eps: float) -> SpectralRepair:
     """Apply the policy to the eigenvalues of K; those within rounding of 0 count as 0."""
-    values, U = np.linalg.eigh((K + K.T) / 2)
+    with one_blas_thread(costs.eigen_operations(len(K))):
+        values, U = np.linalg.eigh((K + K.T) / 2)
     size = float(np.max(np.abs(values), initial=0.0))
     cut = eps * len(values) * size
     negative = values < -cut

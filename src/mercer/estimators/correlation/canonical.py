@@ -8,8 +8,10 @@ import numpy as np
 import scipy.linalg
 
 from mercer.approx.landmarks import landmark_features
+from mercer.engine.backend import one_blas_thread
 from mercer.gram import KernelOperator
 from mercer.operators import Centered, LowRank, Operator
+from mercer.planning import costs
 from mercer.solvers import leading_pairs
 
 __all__ = ["CanonicalView", "Pairs", "canonical_pairs", "landmark_view", "spectral_view"]
@@ -57,7 +59,9 @@ class CanonicalView(NamedTuple):
 def spectral_view(K: KernelOperator, anchors: Any, eps: float) -> CanonicalView:
     """K̃ = HKH by one eigendecomposition in float64; eigenvalues ≤ eps·n·s₁ are rounding and are left out."""
     matrix, n = Centered(K), K.shape[0]
-    s, U = scipy.linalg.eigh(matrix.fill(np.empty(K.shape)).T, overwrite_a=True, check_finite=False, driver="evd")
+    whole = matrix.fill(np.empty(K.shape))
+    with one_blas_thread(costs.eigen_operations(n)):
+        s, U = scipy.linalg.eigh(whole.T, overwrite_a=True, check_finite=False, driver="evd")
     # If all rows are the same, even the largest is rounding: that of K before it was centred.
     keep = s > max(eps * n * float(s[-1]), 4 * np.finfo(np.float64).eps * float(np.sum(K.diagonal())))
     s, U = s[keep], U[:, keep]

@@ -10,6 +10,7 @@ import scipy.linalg
 
 from mercer.engine.backend import one_blas_thread
 from mercer.operators import row_blocks
+from mercer.planning import costs
 from mercer.solvers import DensePencil, Pencil, Solution, solve
 
 __all__ = [
@@ -94,7 +95,8 @@ def dense_directions(
     """
     root = np.sqrt(weights)
     K *= root[:, None] * root
-    s, Q = np.linalg.eigh(K)
+    with one_blas_thread(costs.eigen_operations(len(K))):
+        s, Q = np.linalg.eigh(K)
     least, kept = float(s[0]), s > eps * len(s) * max(float(s[-1]), 0.0)
     s, Q = s[kept], Q[:, kept]
     coordinates = Q * np.sqrt(s)

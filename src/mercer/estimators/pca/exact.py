@@ -15,6 +15,7 @@ from mercer.estimators.base.estimator import KernelSize
 from mercer.estimators.pca.subspace import Components
 from mercer.gram import KernelOperator
 from mercer.operators import Centered, Dense, Operator
+from mercer.planning import costs
 from mercer.solvers import BlockKrylov, DenseEigen, Eigenpairs, Eigenproblem, Solution, Status, rayleigh_ritz, solve
 from mercer.solvers.choose import DENSE_BELOW
 from mercer.ways.report import Report
@@ -92,7 +93,7 @@ class CentredEigenproblem:
         # For few rows one stored matrix serves LAPACK, the means and the residuals: making entries again costs more.
         few = n <= DENSE_BELOW
         centered = Centered(Dense(K.fill(np.empty(K.shape)), symmetric=True) if few else K)
-        with self.report.stage("eigenvalues"), one_blas_thread(9.0 * n**3):
+        with self.report.stage("eigenvalues"), one_blas_thread(costs.eigen_operations(n)):
             solution = solve(DenseEigen(), Eigenproblem(centered, self.k))
         self.report.precision = "float64"
         self.account(self.report, solution, self.tol)
