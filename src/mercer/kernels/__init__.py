@@ -25,59 +25,42 @@ from mercer.kernels.symbolic.values import evaluate
 from mercer.kernels.symbolic.views import Circle, Columns, LengthScales, View
 from mercer.kernels.table import TableKernel, TablePart, table_kernel
 from mercer.kernels.values import Function, Precomputed
-from mercer.kernels.vectors.formula import Formula, is_formula
-from mercer.kernels.vectors.histograms import AdditiveChi2, Chi2, Dice, Hamming, Intersection, Tanimoto
-from mercer.kernels.vectors.products import Cosine, Linear, MonomialSum, Polynomial, Sigmoid
-from mercer.kernels.vectors.stationary import Cauchy, Gaussian, Laplace, Matern, Periodic, RationalQuadratic
+from mercer.kernels.vectors import formula, histograms, products, stationary
+from mercer.kernels.vectors.formula import *
+from mercer.kernels.vectors.histograms import *
+from mercer.kernels.vectors.products import *
+from mercer.kernels.vectors.stationary import *
 
 __all__ = [
-    "AdditiveChi2",
     "AllSubstrings",
     "ArrayPair",
-    "Cauchy",
-    "Chi2",
     "Circle",
     "Columns",
     "Constant",
-    "Cosine",
     "Definiteness",
-    "Dice",
     "Expression",
-    "Formula",
     "Function",
     "GappedKmer",
-    "Gaussian",
     "GlobalAlignment",
-    "Hamming",
-    "Intersection",
     "Kernel",
-    "Laplace",
     "LengthScales",
-    "Linear",
-    "Matern",
     "Mismatch",
-    "MonomialSum",
     "Normalized",
     "OnColumns",
     "Pair",
-    "Periodic",
-    "Polynomial",
     "Power",
     "Precomputed",
     "Product",
     "Properties",
-    "RationalQuadratic",
     "Rescaled",
     "Scaled",
     "SetKernel",
-    "Sigmoid",
     "Spectrum",
     "Subsequence",
     "Sum",
     "SymbolPair",
     "TableKernel",
     "TablePart",
-    "Tanimoto",
     "View",
     "abs",
     "as_kernel",
@@ -86,7 +69,6 @@ __all__ = [
     "evaluate",
     "exp",
     "inf",
-    "is_formula",
     "kernel_names",
     "log",
     "maximum",
@@ -100,6 +82,10 @@ __all__ = [
     "trace",
     "where",
 ]  # fmt: skip
+__all__ += formula.__all__
+__all__ += histograms.__all__
+__all__ += products.__all__
+__all__ += stationary.__all__
 
 register_all()
 

@@ -11,7 +11,7 @@ from mercer.kernels.parameters import checks
 from mercer.kernels.properties import Definiteness, Properties
 from mercer.kernels.symbolic.functions import sqrt, tanh, where
 
-__all__ = ["Cosine", "Linear", "MonomialSum", "Polynomial", "Sigmoid", "is_linear"]
+__all__ = ["Cosine", "Linear", "MonomialSum", "Polynomial", "Sigmoid"]
 
 HIGHEST_SUM = 1000
 """The highest degree of a `MonomialSum`: each power is a step of the formula."""
