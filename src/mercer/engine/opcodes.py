@@ -27,7 +27,7 @@ QUANTISED_ROWS = 192
 """Rows of a block of entries in 16 bits; a block has the columns from its first row's number on."""
 
 QUANTISED_STRIP = 8
-"""Rows of a strip; blocks consist of strips."""
+"""The number of rows in a strip. A block consists of strips."""
 
 QUANTISED_GROUP = 16
 """Columns of a group; strips consist of groups."""

@@ -26,6 +26,7 @@ from mercer.kernels.symbolic.views import Columns, LengthScales, View
 from mercer.points import OBJECTS, VECTORS, Space, as_seed, count, is_torch, points_of, require_collection, space_named
 
 __all__ = [
+    "LONGEST_CHAIN",
     "Array",
     "Constant",
     "Kernel",
@@ -159,6 +160,10 @@ class Kernel:
         """
         children = self._children().values()
         return any(child._of_objects() for child in children) if children else self.space.objects
+
+    def _numbered(self) -> bool:
+        """Whether the kernel reads precomputed kernel values."""
+        return self.space.numbered
 
     def _of_mixed_rows(self) -> bool:
         """Whether a part of the kernel reads objects in a column of the rows.
@@ -541,11 +546,42 @@ def add(left: Kernel | float, right: Kernel | float) -> Kernel:
     """left + right; a number > 0 becomes a constant kernel, and 0 is dropped, so that sum([k1, k2]) works."""
     if isinstance(left, Kernel):
         if isinstance(right, Kernel):
-            return Sum(left, right)
-        return left if right == 0 else Sum(left, _constant(right))
+            return _joined(Sum, left, right)
+        return left if right == 0 else _joined(Sum, left, _constant(right))
     if isinstance(right, Kernel):
-        return right if left == 0 else Sum(_constant(left), right)
+        return right if left == 0 else _joined(Sum, _constant(left), right)
     raise TypeError("one of the two must be a kernel")
+
+
+LONGEST_CHAIN = 16
+"""Operands of operands above which a sum or a product becomes a balanced tree: then thousands of terms are not nested
+too deeply to be fitted, printed or saved."""
+
+
+def _joined(kind: type[_Pairwise], left: Kernel, right: Kernel) -> Kernel:
+    """A sum or a product; where many are chained, a balanced tree of the same terms in the same order."""
+    joined = kind(left, right)
+    for side in ("left", "right"):
+        one: Kernel = joined
+        for _ in range(LONGEST_CHAIN):
+            one = getattr(one, side)
+            if not isinstance(one, kind):
+                break
+        else:
+            return _balanced(kind, _terms(kind, joined))
+    return joined
+
+
+def _terms(kind: type[_Pairwise], kernel: Kernel) -> list[Kernel]:
+    """The operands of nested sums or products, from the left to the right."""
+    if not isinstance(kernel, kind):
+        return [kernel]
+    return _terms(kind, kernel.left) + _terms(kind, kernel.right)
+
+
+def _balanced(kind: type[_Pairwise], terms: list[Kernel]) -> Kernel:
+    half = (len(terms) + 1) // 2
+    return terms[0] if len(terms) == 1 else kind(_balanced(kind, terms[:half]), _balanced(kind, terms[half:]))
 
 
 def _constant(value: float) -> Constant:
@@ -555,7 +591,7 @@ def _constant(value: float) -> Constant:
 def multiply(left: Kernel | float, right: Kernel | float) -> Kernel:
     """left · right; one of them may be a number ≥ 0."""
     if isinstance(left, Kernel):
-        return Product(left, right) if isinstance(right, Kernel) else Scaled(right, left)
+        return _joined(Product, left, right) if isinstance(right, Kernel) else Scaled(right, left)
     if isinstance(right, Kernel):
         return Scaled(left, right)
     raise TypeError("one of the two must be a kernel")
@@ -575,7 +611,7 @@ def subtract(left: Any, right: Any) -> Kernel:
 
 
 def _require_same_space(who: str, left: Kernel, right: Kernel) -> None:
-    if left.space.numbered != right.space.numbered:
+    if left._numbered() != right._numbered():
         given = f"{left!r} and {right!r}: only one of them reads precomputed kernel values"
         raise InvalidInput(message(who, given, "compute both matrices, combine them, and use Precomputed()"))
 
@@ -602,6 +638,9 @@ class _Pairwise(Kernel):
         for kernel in (self.left, self.right):
             require_kernel(type(self).__name__, kernel)
         _require_same_space(type(self).__name__, self.left, self.right)
+
+    def _numbered(self) -> bool:
+        return self.left._numbered()  # as right does; that `space` walks through all terms would make sums slow
 
     @property
     def space(self) -> Space:

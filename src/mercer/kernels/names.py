@@ -7,11 +7,12 @@ import math
 import operator
 from collections.abc import Callable
 from difflib import get_close_matches
+from functools import partial, reduce
 from inspect import signature
 from typing import Any, NoReturn
 
 from mercer.errors import InvalidInput, message
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import LONGEST_CHAIN, Kernel
 from mercer.kernels.conventions import PAIRWISE, Names, completed
 from mercer.kernels.symbolic.pairing import PAIRINGS
 from mercer.kernels.values import Function
@@ -153,8 +154,8 @@ class _Reader:
             do = f"give at most {_MAX_DEPTH} levels, or compose the kernel in Python"
             self.refuse(tree, "is nested too deeply", do)
         match tree:
-            case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-                return self.combined(tree, op, self.value(left, depth + 1), self.value(right, depth + 1))
+            case ast.BinOp(op=op) if type(op) in _OPERATORS:
+                return self.chain(tree, type(op), depth)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return -self.value(operand, depth + 1)
             case ast.Name(id=name):
@@ -169,11 +170,29 @@ class _Reader:
                 return number
         self.refuse(tree, "cannot be read here", "use kernels, numbers, + * / ** and " + ", ".join(_METHODS))
 
-    def combined(self, tree: ast.expr, op: ast.operator, left: Any, right: Any) -> Any:
+    def chain(self, tree: ast.expr, op: type[ast.operator], depth: int) -> Any:
+        """a + b + c + …, which Python's tree nests once for each term, or another operation that is repeated."""
+        first, others = tree, []
+        while isinstance(first, ast.BinOp) and isinstance(first.op, op):
+            others.append(first.right)
+            first = first.left
+        values = [self.value(one, depth + 1) for one in (first, *reversed(others))]
+        if len(others) > LONGEST_CHAIN and op in (ast.Add, ast.Mult) and all(isinstance(one, Kernel) for one in values):
+            return self.halves(tree, op, values)
+        return reduce(partial(self.combined, tree, op), values)
+
+    def halves(self, tree: ast.expr, op: type[ast.operator], values: list[Any]) -> Any:
+        """A long sum or product as the balanced tree that it becomes anyway, at once."""
+        half = (len(values) + 1) // 2
+        if len(values) == 1:
+            return values[0]
+        return self.combined(tree, op, self.halves(tree, op, values[:half]), self.halves(tree, op, values[half:]))
+
+    def combined(self, tree: ast.expr, op: type[ast.operator], left: Any, right: Any) -> Any:
         if not (isinstance(left, Kernel) or isinstance(right, Kernel)):
             self.refuse(tree, "computes with numbers", "write the number out")
         try:
-            return _OPERATORS[type(op)](left, right)
+            return _OPERATORS[op](left, right)
         except (TypeError, OverflowError) as error:
             self.refuse(tree, f"cannot be combined ({error})", "write kernel + kernel, 2 * kernel, kernel ** 2")
 

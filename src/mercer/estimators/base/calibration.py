@@ -144,7 +144,7 @@ def shared(log_odds: np.ndarray) -> np.ndarray:
 
 
 def folds_by_class(who: str, labels: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Up to five folds with the classes in each alike, in the order of the rows: (the others, the fold)."""
+    """Up to five stratified folds, without shuffling: the rows of the others, and those of the fold."""
     least = int(np.bincount(labels).min())
     if least < 2:
         given = "probability=True with a class of one row, which cannot be left out"

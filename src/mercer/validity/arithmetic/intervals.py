@@ -47,7 +47,7 @@ def enclosing(value: float) -> Interval:
 
 
 class Arithmetic:
-    """The operations of formulas with a given number of digits.
+    """Interval arithmetic with a given number of digits, for the operations that formulas have.
 
     Examples
     --------
