@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import sys
 import weakref
 from contextlib import nullcontext
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
+from host_device import ForeignArray
 
 from mercer.engine.cuda import nvidia
 
@@ -70,7 +72,7 @@ class Driver:
         nvrtc = SimpleNamespace(nvrtcVersion=lambda: (0, 13, 5))
         core.ProgramOptions = lambda **options: options
         core.Program = lambda source, *_: SimpleNamespace(compile=lambda kind, cache: self.compiled(source))
-        utils = SimpleNamespace(FileStreamProgramCache=lambda folder: nullcontext())
+        utils = SimpleNamespace(FileStreamProgramCache=lambda folder: nullcontext(), StridedMemoryView=FakeView)
         for name, module in {
             "core": core,
             "core.utils": utils,
@@ -97,10 +99,25 @@ class Driver:
         stream.later(lambda: code.launch(name, config.grid, config.block, given))
 
 
+class FakeView:
+    """Reading is that of cuda.core; buffers of the made-up driver are given as they are."""
+
+    @staticmethod
+    def from_dlpack(given, stream_ptr):
+        return importlib.import_module("cuda.core._memoryview").StridedMemoryView.from_dlpack(given, stream_ptr=-1)
+
+    @staticmethod
+    def from_buffer(buffer, shape, dtype):
+        given = ForeignArray(buffer.owner.view(dtype).reshape(shape))
+        given.buffer = buffer  # whose memory goes with it
+        return given
+
+
 @dataclass
 class FakeStream:
     """Work is done when the stream is waited for, as late as possible."""
 
+    handle = 0
     driver: Driver
     waiting: list = field(default_factory=list)
 

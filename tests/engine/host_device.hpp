@@ -29,7 +29,7 @@ static int __syncthreads_or(int vote) {
 }
 static void enter() { body(); ended[current] = 1; swapcontext(&fibers[current], &scheduler); }
 static void run(int gx, int gy, int threads, void (*kernel)()) {
-    body = kernel, running = threads;
+    body = kernel, running = threads, gridDim = {unsigned(gx), unsigned(gy), 1};
     for (blockIdx.y = 0; int(blockIdx.y) < gy; ++blockIdx.y)
         for (blockIdx.x = 0; int(blockIdx.x) < gx; ++blockIdx.x) {
             for (int t = 0; t < threads; ++t) {

@@ -12,8 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
+from mercer.engine.cuda.arrays import adopted
+
 SHIM = Path(__file__).with_name("host_device.hpp")
 COMPILER = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
+GIVEN = ["const FROM* in", "Index s0", "Index s1", "Index count", "Index columns"]
 HEAD = ["const Index* at", "const REAL* numbers", "Index rows", "Index columns", "Index i0", "Index i1"]
 ONE = threading.Lock()
 """The blocks of a library are static."""
@@ -21,6 +24,12 @@ SIGNATURES = {
     "entries": [*HEAD, "Index j0", "Index j1", "REAL* out"],
     **{f"multiply{r}": [*HEAD, "Index j0", "const Index* bounds", "const REAL* v", "double* out"] for r in (1, 4)},
 }
+OF_ROWS = {
+    "laid": [*GIVEN, "const Index* index", "const double* origin", "REAL* out", "Index p0", "Index p1", "Index rows",
+             "Index deep"],
+    "row_sums": [*GIVEN, "const double* origin", "double* out"],
+    "column_sums": [*GIVEN, "Index height", "double* out"],
+}  # fmt: skip
 
 
 @dataclass
@@ -54,6 +63,8 @@ class HostDevice:
     tensor_features: float = float("inf")
     memory: int = 1 << 30
     known: dict = field(default_factory=dict)
+    staged: int = 0
+    """Copies of rows to the device."""
 
     def name(self):
         return "host"
@@ -65,13 +76,22 @@ class HostDevice:
         return HostBuffer(np.full(size, 0xFF, np.uint8))
 
     def staging(self, shape, dtype):
+        self.staged += 1
         return np.empty(shape, dtype)
 
     def copy(self, array, buffer, offset=0):
         buffer.array[offset : offset + array.nbytes] = np.ascontiguousarray(array).view(np.uint8).ravel()
 
     def fetch(self, buffer, dtype, shape):
-        return buffer.array.view(dtype).reshape(shape).copy()
+        out = np.empty(shape, dtype)
+        ctypes.memmove(out.ctypes.data, buffer.address, out.nbytes)
+        return out
+
+    def adopted(self, X):
+        return adopted(self, 0, X, -1)
+
+    def exported(self, array):
+        return ForeignArray(array.copy())
 
     def compiled(self, source):
         if source not in self.known:
@@ -81,7 +101,8 @@ class HostDevice:
     def _built(self, source):
         name = hashlib.sha256(source.encode()).hexdigest()[:16]
         text, library = self.folder / f"{name}.cpp", self.folder / f"{name}.so"
-        entry = [_entry(kernel, parameters) for kernel, parameters in SIGNATURES.items()]
+        signatures = OF_ROWS if "FROM" in source else SIGNATURES
+        entry = [_entry(kernel, parameters) for kernel, parameters in signatures.items()]
         text.write_text("\n".join([f'#include "{self._shim()}"', source, *entry]))
         _compile("-shared", str(text), "-o", str(library))
         return library
@@ -93,6 +114,39 @@ class HostDevice:
             shutil.copy(SHIM, shim)
             _compile("-x", "c++-header", str(shim), "-o", f"{shim}.gch")
         return shim
+
+
+class ForeignArray:
+    """An array of a made-up library on the device: DLPack's methods say so of memory that is the host's."""
+
+    dtype = property(lambda self: self.values.dtype)
+    shape = property(lambda self: self.values.shape)
+
+    def __init__(self, values, place=(2, 0)):
+        self.values, self.place = values, place
+
+    def __dlpack_device__(self):
+        return self.place
+
+    def __dlpack__(self, *, stream=None, dl_device=None, **_):
+        if dl_device is not None:
+            return self.values.__dlpack__()
+        capsule = self.values.__dlpack__()
+        pointer = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        (ctypes.c_int32 * 2).from_address(pointer(capsule, b"dltensor") + 8)[:] = self.place
+        return capsule
+
+    def __array_namespace__(self):
+        return Library
+
+
+class Library:
+    """The made-up library."""
+
+    @staticmethod
+    def from_dlpack(given):
+        return ForeignArray(given.values, given.__dlpack_device__())
 
 
 def _compile(*arguments):

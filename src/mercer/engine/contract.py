@@ -81,10 +81,13 @@ class TileProgram:
 
 @dataclass(frozen=True)
 class TileRows:
-    """One side of the pairs: the rows of each pairing, their squared norms if it has `norms`, and values of rows."""
+    """One side of the pairs: the rows of each pairing, their squared norms if it has `norms`, and values of rows.
+
+    Rows are arrays, or rows that the engine has adopted.
+    """
 
     count: int
-    rows: tuple[Array, ...]
+    rows: tuple[Any, ...]
     norms: tuple[Array | None, ...] = ()
     values: tuple[Array, ...] = ()
 
@@ -186,6 +189,18 @@ class Engine(ABC):
         `self_pairs` has, for each row of x, the index of the row of z that is the same point, or −1. The distance of
         such a pair is exactly 0.
         """
+
+    def adopted(self, X: Any) -> Any:
+        """An array with DLPack's methods as rows in the engine's own memory; None if it is elsewhere."""
+        return None
+
+    def reads(self, rows: Any) -> bool:
+        """Whether plans take these rows that an engine has adopted; the others have to be copied to the host."""
+        return False
+
+    def exported(self, values: Array) -> Any:
+        """A copy of an array in the engine's own memory, with DLPack's methods; the array itself has them, too."""
+        return values
 
     def piece(self, tiles: object) -> float:
         """Operations of one thread on these tiles between two interrupt checks."""

@@ -56,6 +56,7 @@ class Side:
 
     def _shown(self, rows: Array, view: Any) -> Array:
         """The images by one view, in the wider dtype of rows and entries, because a view may round."""
+        rows = np.asarray(rows)  # views of rows that the engine has adopted are made on the host
         if isinstance(view, Columns):
             return view.apply(rows)
         dtype, shown, done = wider(rows.dtype, self.dtype), None, 0
@@ -89,10 +90,10 @@ class Data:
     @classmethod
     def of(cls, x: VectorPoints, z: VectorPoints, dtype: np.dtype[Any]) -> Data:
         """The data of the points of both sides, which may be the same object."""
-        first = Side(x.dense(), dtype)
+        first = Side(x.for_engine(), dtype)
         if z is x:
             return cls(first, first, dtype, x.written)
-        return cls(first, Side(z.dense(), dtype), dtype, x.written + z.written)
+        return cls(first, Side(z.for_engine(), dtype), dtype, x.written + z.written)
 
     @property
     def narrows(self) -> bool:
@@ -103,7 +104,7 @@ class Data:
         """The mean of the second side's rows; None if 0 is as good an origin."""
         if views not in self.origins:
             rows = self.z.through(views)
-            mean = rows.mean(axis=0, dtype=np.float64)
+            mean = rows.mean(axis=0, dtype=np.float64) if isinstance(rows, np.ndarray) else rows.mean()
             near = not self.narrows and len(rows) * (mean @ mean) <= NEAR_ZERO * _squared_norms(rows).sum()
             self.origins[views] = None if near else mean
         return self.origins[views]
@@ -151,6 +152,9 @@ class Data:
         if views not in side.norms:
             rows, origin = side.through(views), self.origin(views)
             with np.errstate(over="ignore"):
+                if not isinstance(rows, np.ndarray):
+                    side.norms[views] = rows.row_sums(origin, self.dtype)[0].astype(self.dtype)
+                    return side.norms[views]
                 moved = (part if origin is None else part - origin for part in parts_of(rows))
                 norms = [_squared_norms(part.astype(self.dtype, copy=False)) for part in moved]
                 side.norms[views] = np.concatenate(norms).astype(self.dtype)
@@ -191,12 +195,16 @@ class Data:
 
 
 def _readable(rows: Array) -> Array:
-    """Rows in the form that the engine reads: contiguous, in float32 or float64."""
+    """Rows in the form that the engine reads: contiguous, in float32 or float64, or as it has adopted them."""
+    if not isinstance(rows, np.ndarray):
+        return rows
     return np.ascontiguousarray(rows, None if rows.dtype in FLOATS else np.float64)
 
 
 def _squared_norms(rows: Array) -> Array:
     """‖x‖² in float64, as sums of short sums, whose roundings are few also if all fall to one side."""
+    if not isinstance(rows, np.ndarray):
+        return rows.own_sums[0]
     runs = (rows[:, k : k + SHORT] for k in range(0, rows.shape[1], SHORT))
     return sum((np.einsum("ij,ij->i", run, run, dtype=np.float64) for run in runs), np.zeros(len(rows)))
 
@@ -204,4 +212,6 @@ def _squared_norms(rows: Array) -> Array:
 def _self_pairing(leaf: Expression, side: Side) -> Array:
     kind, views = leaf.value
     rows = side.through(views)
-    return _squared_norms(rows) if kind == "dot" else rows.sum(axis=1, dtype=np.float64)
+    if kind == "dot":
+        return _squared_norms(rows)
+    return rows.sum(axis=1, dtype=np.float64) if isinstance(rows, np.ndarray) else rows.own_sums[1]

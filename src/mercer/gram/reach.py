@@ -18,7 +18,7 @@ from mercer.gram.compiler import canonical_form
 from mercer.gram.program import Views
 from mercer.kernels.symbolic.expression import LEAVES, Expression
 from mercer.kernels.symbolic.values import evaluate
-from mercer.points import VectorPoints, vectors_of
+from mercer.points import DevicePoints, VectorPoints, vectors_of
 
 __all__ = ["holds", "kernel_holds", "not_held"]
 
@@ -119,11 +119,14 @@ def _range(points: VectorPoints, chain: Views) -> tuple[float, float, int]:
     for part in points.blocks(PIECE * points.dtype.itemsize):
         seen = vectors_of(part).astype(np.float64)
         for view in chain:
-            seen = vectors_of(view.apply(seen.rows))
+            seen = vectors_of(view.apply(seen.dense() if isinstance(seen, DevicePoints) else seen.rows))
         width, size = seen.columns, seen.largest()
         if not (0 < size < np.inf):
             continue
-        norms = size * np.sqrt(vectors_of(seen.rows / size).squared_norms())
+        if isinstance(seen, DevicePoints):
+            norms = np.sqrt(seen.squared_norms())
+        else:
+            norms = size * np.sqrt(vectors_of(seen.rows / size).squared_norms())
         low, high = min(low, float(norms.min(where=norms > 0, initial=np.inf))), max(high, float(norms.max()))
     return min(low, high), high, width
 

@@ -64,7 +64,7 @@ def _sample(rows: Array, origin: Array | None, dtype: np.dtype[Any], sizes: Arra
     if len(rows) > most:
         large = most // LARGEST
         rows = rows[np.append(np.argpartition(sizes, -large)[-large:], np.arange(0, len(rows), -(-len(rows) // most)))]
-    some = rows - (0.0 if origin is None else origin)
+    some = np.asarray(rows) - (0.0 if origin is None else origin)
     largest = max(float(some.max(initial=0.0)), -float(some.min(initial=0.0)))
     _, exponent = math.frexp(largest)
     return np.ldexp(some, -exponent).astype(dtype)

@@ -107,8 +107,8 @@ class TiledOperator(Operator):
                 return sweep.program_tiles(self._expression, data, self_pairs)
         if not self.kernel.space.vectors:
             return sweep.block_tiles(self.kernel, x, z)
-        left = x.widened(self.dtype)
-        return sweep.block_tiles(self.kernel, left, left if z is x else z.widened(self.dtype))
+        left = x.here().widened(self.dtype)
+        return sweep.block_tiles(self.kernel, left, left if z is x else z.here().widened(self.dtype))
 
     def _windows(self, x: Points, z: Points, same: bool) -> WindowTiles:
         """The tiles of points that are not in memory."""

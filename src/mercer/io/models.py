@@ -71,6 +71,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     if known.get(type(model).__name__) is not type(model):
         do = f"give one of mercer's own models: {', '.join(sorted(known))}"
         raise InvalidInput(message("save", f"a {type(model).__name__}", do))
+    model = model.to_local() if hasattr(model, "to_local") else model
     _refuse_inconsistent(model)
     write_whole(Path(path), as_bytes(model), "save")
 

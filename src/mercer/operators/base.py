@@ -27,6 +27,7 @@ from mercer.operators.arrays import (
     times,
 )
 from mercer.operators.groups import GroupSums
+from mercer.points import given_back, is_away, on_host
 
 __all__ = [
     "Cast",
@@ -285,6 +286,8 @@ class Operator(GroupSums, LinearOperator):  # type: ignore[misc]
             return Scaled(self, float(x))
         if _is_operator(x):
             return Product(self, as_operator(x))
+        if is_away(x):
+            return given_back(self.dot(on_host(x, type(self).__name__)), x)
         v = np.asarray(x)
         return self.matvec(v) if v.ndim == 1 else self.matmat(v)
 

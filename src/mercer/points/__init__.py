@@ -12,14 +12,24 @@ from mercer.points.randomness import as_seed
 from mercer.points.spaces import KERNEL_VALUES, OBJECTS, VECTORS, Space, space_named
 from mercer.points.sparse import SparsePoints
 from mercer.points.table import TablePoints
-from mercer.points.tensors import TensorPoints
-from mercer.points.validate import as_rows, is_torch, on_host, require_collection, require_table, same_columns
+from mercer.points.tensors import DevicePoints, TensorPoints
+from mercer.points.validate import (
+    as_rows,
+    given_back,
+    is_away,
+    is_torch,
+    on_host,
+    require_collection,
+    require_table,
+    same_columns,
+)
 
 __all__ = [
     "KERNEL_VALUES",
     "OBJECTS",
     "VECTORS",
     "DensePoints",
+    "DevicePoints",
     "DiskPoints",
     "FilePoints",
     "Numbers",
@@ -39,7 +49,9 @@ __all__ = [
     "available_memory",
     "count",
     "fingerprint",
+    "given_back",
     "human",
+    "is_away",
     "is_torch",
     "joined",
     "on_host",

@@ -152,6 +152,10 @@ class Points(ABC):
         """The points in this dtype if they are vectors of a narrower dtype, otherwise the points themselves."""
         return self
 
+    def here(self) -> Points:
+        """The points where kernels without a formula read them: in the memory of this process, or in a file."""
+        return self
+
     def readable(self, who: str) -> Self:
         """The points themselves; raise InvalidInput if NumPy cannot read their memory."""
         return self
@@ -188,6 +192,10 @@ class VectorPoints(Points):
     @property
     def nbytes(self) -> int:
         return int(self.rows.nbytes)
+
+    def for_engine(self) -> Any:
+        """The table as the engine reads it: as an array, or where the engine has adopted it."""
+        return self.dense()
 
     @property
     def may_be_dense(self) -> bool:

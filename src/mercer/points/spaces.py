@@ -12,6 +12,7 @@ from mercer.errors import InvalidInput, message
 from mercer.points.base import Points, VectorPoints
 from mercer.points.kinds import points_of, rows_of, vectors_of
 from mercer.points.precomputed import Numbers, Precomputed
+from mercer.points.tensors import DevicePoints
 from mercer.points.validate import as_rows, same_columns
 
 __all__ = ["KERNEL_VALUES", "OBJECTS", "VECTORS", "Space", "space_named"]
@@ -120,8 +121,9 @@ class KernelValues(Space):
 
 
 def _vectors(X: Any, who: str) -> VectorPoints:
-    if isinstance(X, VectorPoints):
-        return X.validate(who)  # type: ignore[return-value]
+    found = X if isinstance(X, VectorPoints) else DevicePoints.of(X)
+    if found is not None:
+        return found.validate(who)  # type: ignore[return-value]
     return vectors_of(as_rows(rows_of(X), who=who))
 
 

@@ -1,18 +1,21 @@
-"""Points as the rows of a PyTorch tensor, on any device."""
+"""Points as the rows of arrays of other libraries: PyTorch's tensors, and what lies on the device that computes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from mercer.engine import backend
 from mercer.points.base import FLOAT32, FLOAT64, Index, VectorPoints
 from mercer.points.dense import DensePoints
-from mercer.points.validate import as_rows, on_host
+from mercer.points.runs import run_ends
+from mercer.points.validate import as_rows, is_away, is_torch, on_host
 
-__all__ = ["TensorPoints"]
+__all__ = ["DevicePoints", "TensorPoints"]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -67,3 +70,130 @@ class TensorPoints(VectorPoints):
 
     def readable(self, who: str) -> DensePoints:  # type: ignore[override]
         return DensePoints(on_host(self.rows, who)).validate(who)
+
+
+@dataclass(frozen=True, eq=False)
+class DevicePoints(VectorPoints):
+    """The rows of an array on the device that computes, where they stay: what needs an array of NumPy copies them.
+
+    They are their own `rows`. `DevicePoints.of` makes them.
+
+    Parameters
+    ----------
+    held : rows that an engine has adopted
+    kind : float32 or float64
+        The dtype in which kernel values are computed.
+
+    Examples
+    --------
+    >>> DevicePoints.of(np.ones((2, 2))) is None  # in the memory of the processor
+    True
+    """
+
+    held: Any
+    kind: np.dtype[Any]
+
+    @classmethod
+    def of(cls, X: Any) -> DevicePoints | None:
+        """The rows of a table of floats on the device that computes; None for anything else."""
+        if not is_away(X):
+            return None
+        held = backend.engine().adopted(X.detach() if is_torch(X) else X)
+        return None if held is None else cls(held, held.dtype)
+
+    @property
+    def rows(self) -> Any:
+        return self
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.kind
+
+    @property
+    def ndim(self) -> int:
+        return 2
+
+    @property
+    def columns(self) -> int:
+        return int(self.held.shape[1])
+
+    @property
+    def nbytes(self) -> int:
+        return len(self) * self.columns * self.kind.itemsize
+
+    @property
+    def written(self) -> int:
+        return 0 if backend.engine().reads(self.held) else self.nbytes
+
+    def __len__(self) -> int:
+        return len(self.held)
+
+    def __repr__(self) -> str:
+        return f"DevicePoints({len(self)} rows of {self.columns} {self.kind}s)"
+
+    def __getitem__(self, place: Any) -> NDArray[Any]:
+        if isinstance(place, tuple):
+            return np.asarray(self.dense()[place])
+        index = np.arange(len(self))[place]
+        found = self.held[np.atleast_1d(index)].astype(self.kind, copy=False)
+        return np.asarray(found.reshape((*np.shape(index), self.columns)))
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.asarray(self.dense(), dtype)
+
+    def __reduce__(self) -> Any:
+        """A pickle has the rows: another process does not have this memory."""
+        return np.asarray, (self.dense(),)
+
+    def validate(self, who: str) -> DevicePoints:
+        if not np.all(np.isfinite(4 * self.squared_norms())):
+            as_rows(self.dense(), who=who)  # raises, and says which number
+        return self
+
+    def take(self, index: Index, *, copy: bool = True) -> DevicePoints:
+        if not copy and len(index) and run_ends(index) == [len(index) - 1]:
+            return self.run(int(index[0]), int(index[-1]) + 1)
+        return replace(self, held=self.held.take(np.arange(len(self))[index]))
+
+    def run(self, first: int, last: int) -> DevicePoints:
+        return replace(self, held=self.held[first:last])
+
+    def dense(self) -> NDArray[Any]:
+        return np.asarray(self.held, self.kind)
+
+    def chunks(self) -> Iterator[DensePoints]:
+        yield self.here()
+
+    def here(self) -> DensePoints:
+        return DensePoints(self.dense())
+
+    def for_engine(self) -> Any:
+        return self.held if backend.engine().reads(self.held) else self.dense()
+
+    def astype(self, dtype: DTypeLike, copy: bool = False) -> DevicePoints | DensePoints:  # type: ignore[override]
+        wider = np.dtype(dtype).itemsize >= self.held.dtype.itemsize
+        return replace(self, kind=np.dtype(dtype)) if wider else self.here().astype(dtype)
+
+    def stack(self, first: VectorPoints, second: VectorPoints) -> DensePoints:
+        return DensePoints(np.concatenate([first.dense(), second.dense()]))
+
+    def widened(self, dtype: DTypeLike) -> VectorPoints:
+        return self.astype(dtype) if self.kind.itemsize < np.dtype(dtype).itemsize else self
+
+    def fingerprint(self) -> str:
+        return self.here().fingerprint()
+
+    def largest(self) -> float:
+        return float(self.held.largest())
+
+    def sums(self) -> NDArray[np.float64]:
+        """Σ xₖ of each row."""
+        return np.asarray(self.held.own_sums[1])
+
+    def squared_distances(self, origin: NDArray[np.float64]) -> NDArray[np.float64]:
+        """‖x − o‖² of each row."""
+        return np.asarray(self.held.row_sums(origin, FLOAT64)[0])
+
+    def squared_norms(self) -> NDArray[Any]:
+        with np.errstate(over="ignore"):
+            return np.asarray(self.held.own_sums[0], self.kind)

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import scipy.sparse
 
-from mercer.engine.backend import device_in_use
+from mercer.engine import backend
 from mercer.errors import InvalidInput, message
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-__all__ = ["as_rows", "is_torch", "on_host", "require_collection", "require_table", "same_columns"]
+__all__ = [
+    "as_rows", "given_back", "is_away", "is_torch", "on_host", "require_collection", "require_table", "same_columns",
+]  # fmt: skip
 
 KeepFloat = Literal["keep-float"]
 
@@ -120,6 +122,31 @@ HOST = (1, 3)
 """DLPack's numbers of memory that the processor reads: its own, and that which CUDA has pinned."""
 
 
+def is_away(X: Any) -> bool:
+    """Whether X is an array of another library that the processor cannot read."""
+    if isinstance(X, np.ndarray | np.generic) or not (is_torch(X) or hasattr(X, "__dlpack_device__")):
+        return False
+    return bool(X.device.type != "cpu" if is_torch(X) else X.__dlpack_device__()[0] not in HOST)
+
+
+def given_back(values: Any, like: Any) -> Any:
+    """Numbers as an array of the library of `like`, on the device where the engine computes.
+
+    Parameters
+    ----------
+    values : array
+    like : array of another library
+
+    Examples
+    --------
+    >>> given_back(np.ones(2), np.zeros(1))
+    array([1., 1.])
+    """
+    own = getattr(like, "__array_namespace__", None)
+    library = own() if own is not None else sys.modules[type(like).__module__.partition(".")[0]]
+    return library.from_dlpack(backend.engine().exported(np.asarray(values)))
+
+
 def on_host(X: Any, who: str) -> Any:
     """X as an array of NumPy if it is one of another library's, by DLPack or the tensor's own way; else X unchanged.
 
@@ -144,8 +171,8 @@ def on_host(X: Any, who: str) -> Any:
     """
     if isinstance(X, np.ndarray | np.generic) or not (is_torch(X) or hasattr(X, "__dlpack_device__")):
         return X
-    away = X.device.type != "cpu" if is_torch(X) else X.__dlpack_device__()[0] not in HOST
-    if away and not device_in_use():
+    away = is_away(X)
+    if away and not backend.device_in_use():
         given = f"an array on the device {getattr(X, 'device', 'of its library')}"
         raise InvalidInput(
             message(who, given, 'copy it to the host first, or let the device compute: mercer.use("cuda")')

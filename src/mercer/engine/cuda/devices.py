@@ -62,6 +62,12 @@ class Device(Protocol):
     def compiled(self, source: str) -> Kernels:
         """The kernels of a source; a source is compiled once."""
 
+    def adopted(self, X: Any) -> Any:
+        """An array with DLPack's methods as a `DeviceArray`; None if it does not lie on this device, as a table."""
+
+    def exported(self, array: Array) -> Any:
+        """A copy on the device, with DLPack's methods."""
+
 
 def sent(device: Device, array: Array) -> Buffer:
     """A copy of an array on the device."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.engine.contract import NormAccuracy, TilePairing, TileRows
+from mercer.engine.cuda.arrays import DeviceArray
 from mercer.engine.cuda.devices import Array
 from mercer.engine.opcodes import Pairing
 
@@ -92,5 +93,7 @@ def _condition(norms: NormAccuracy, rounding: float, usual: float) -> tuple[floa
     return 2 * rounding + slope, far - slope * usual
 
 
-def _largest(rows: Array) -> float:
+def _largest(rows: Array | DeviceArray) -> float:
+    if isinstance(rows, DeviceArray):
+        return rows.largest()
     return max(float(rows.max(initial=0.0)), -float(rows.min(initial=0.0)))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from mercer.engine.contract import LOOPS, Capabilities, Engine, TileProgram, TileRows
+from mercer.engine.cuda.arrays import DeviceArray
 from mercer.engine.cuda.devices import Array, Device
 from mercer.engine.cuda.shared import SharedTiles
 from mercer.engine.cuda.tiles import CudaTiles
@@ -39,6 +41,16 @@ class CudaEngine(Engine):
     def piece(self, tiles: object) -> float:
         """Operations on these tiles between two interrupt checks, for one of the host's threads."""
         return PIECE / self.threads() if isinstance(tiles, CudaTiles) else super().piece(tiles)
+
+    def adopted(self, X: Any) -> DeviceArray | None:
+        """Rows that lie on the device, if one device is in use: several would read them from each other."""
+        return self._devices[0].adopted(X) if len(self._devices) == 1 else None
+
+    def reads(self, rows: Any) -> bool:
+        return isinstance(rows, DeviceArray) and self._devices == (rows.device,)
+
+    def exported(self, values: Array) -> Any:
+        return self._devices[0].exported(values)
 
     def plan(self, program: TileProgram, x: TileRows, z: TileRows, self_pairs: Array | None = None) -> CudaTiles:
         first, *others = self._devices

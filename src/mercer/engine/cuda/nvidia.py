@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.engine.cuda.arrays import DeviceArray, adopted
 from mercer.engine.cuda.devices import Array, Buffer, Kernels
 from mercer.engine.cuda.faults import DRIVER, Faults
 from mercer.errors import DeviceError, message
@@ -161,6 +162,20 @@ class NvidiaDevice:
                 self._running = [*ended, *self._running]  # a kernel may still read them
                 raise
         return out
+
+    def adopted(self, X: Any) -> DeviceArray | None:
+        """An array of another library as it lies on this device; None if it does not, or is no table of floats."""
+        with self._faults.clear("reading an array of another library"):
+            self._use()
+            return adopted(self, self._number, X, int(self._kernels.handle))
+
+    def exported(self, array: Array) -> Any:
+        """A copy on the device, with DLPack's methods."""
+        given = np.ascontiguousarray(array)
+        buffer = self.empty(given.nbytes)
+        self.copy(given, buffer)
+        with self._faults.clear("giving an array to another library"):
+            return _library(".utils").StridedMemoryView.from_buffer(buffer.held, given.shape, dtype=given.dtype)
 
     def launch(
         self, code: Any, name: str, grid: tuple[int, int], threads: int, arguments: Sequence[int | Buffer]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.engine.contract import TileRows
+from mercer.engine.cuda.arrays import DeviceArray
 from mercer.engine.cuda.devices import Array, Buffer, Device
 from mercer.engine.cuda.distances import Way
 from mercer.engine.cuda.source import DEEP
@@ -108,11 +109,14 @@ class _Sender:
     def __post_init__(self) -> None:
         self.buffers: list[Buffer] = []
 
-    def rows(self, rows: Array, origin: Array | None) -> int:
+    def rows(self, rows: Array | DeviceArray, origin: Array | None) -> int:
         """The address of rows less an origin, feature by feature, padded with zeros; a few features at a time."""
         count, depth = rows.shape
         size = self.padded * self.dtype.itemsize
         buffer, step = self._empty(_deep(depth) * size), max(1, STAGED // size)
+        if isinstance(rows, DeviceArray):
+            rows.lay(origin, self.dtype, self.padded, _deep(depth), buffer)
+            return buffer.address
         for k in range(0, _deep(depth), step):
             high = min(step, _deep(depth) - k)
             turned = self.device.staging((high, self.padded), self.dtype)

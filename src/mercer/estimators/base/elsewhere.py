@@ -9,9 +9,10 @@ from inspect import isfunction
 from typing import Any, Self
 
 import numpy as np
+from sklearn import get_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.points import on_host
+from mercer.points import DevicePoints, given_back, is_away, on_host
 from mercer.shards import ShardedPoints, is_dask, lazily, local
 
 __all__ = ["Elsewhere", "ForeignArrays"]
@@ -36,10 +37,15 @@ READERS = (
 class ForeignArrays:
     """An estimator that reads tensors of PyTorch, and what else has DLPack's protocol, as NumPy's arrays.
 
-    They are not copied if they are in the memory of the processor. Outputs are NumPy's arrays. So is what scikit-learn
-    sees, with `array_api_dispatch=True` too. The methods of a subclass, and those that it inherits from other classes,
-    are wrapped when the subclass is defined.
+    They are not copied if they are in the memory of the processor, nor are rows on the device that computes if the
+    class says that it `reads_devices`. Outputs are NumPy's arrays; with scikit-learn's `array_api_dispatch=True` those
+    for rows on the device are arrays there, of their library. What scikit-learn sees are NumPy's arrays always. The
+    methods of a subclass, and those that it inherits from other classes, are wrapped when the subclass is defined.
     """
+
+    def _reads_devices(self) -> bool:
+        """Whether rows on the device that computes may stay there."""
+        return False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -50,15 +56,27 @@ class ForeignArrays:
 
 
 def _reading(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The method, which gets NumPy's arrays for those of other libraries."""
+    """The method, which gets NumPy's arrays, or rows on the device that computes, for arrays of other libraries."""
 
     @wraps(method)
     def reading(self: Any, *args: Any, **kwargs: Any) -> Any:
         who = type(self).__name__
-        given = [on_host(one, who) for one in args]
-        return method(self, *given, **{name: on_host(one, who) for name, one in kwargs.items()})
+        X = args[0] if args else kwargs.get("X")
+        away = is_away(X)
+        held = DevicePoints.of(X) if away and self._reads_devices() else None
+        given = [held if held is not None and one is X else on_host(one, who) for one in args]
+        named = {name: held if held is not None and one is X else on_host(one, who) for name, one in kwargs.items()}
+        out = method(self, *given, **named)
+        return _returned(out, X) if away and get_config()["array_api_dispatch"] else out
 
     return reading
+
+
+def _returned(out: Any, X: Any) -> Any:
+    """Arrays of numbers among the outputs as arrays where X is; anything else, such as names of classes, as it is."""
+    if isinstance(out, tuple):
+        return tuple(_returned(one, X) for one in out)
+    return given_back(out, X) if isinstance(out, np.ndarray) and out.dtype.kind in "biuf" else out
 
 
 class Elsewhere(ForeignArrays):
@@ -76,6 +94,9 @@ class Elsewhere(ForeignArrays):
             if isfunction(vars(owner).get(name)) and (owner is cls or not issubclass(owner, Elsewhere)):
                 setattr(cls, name, _lazy(vars(owner)[name]))
 
+    def _reads_devices(self) -> bool:
+        return bool(self._space().vectors)
+
     def to_local(self) -> Self:
         """The same model with all that it has in this process.
 
@@ -87,7 +108,8 @@ class Elsewhere(ForeignArrays):
                [2.]])
         """
         model = copy(self)
-        model.__dict__ = {name: np.asarray(v) if isinstance(v, ShardedPoints) else v for name, v in vars(self).items()}
+        there = ShardedPoints, DevicePoints
+        model.__dict__ = {name: np.asarray(v) if isinstance(v, there) else v for name, v in vars(self).items()}
         return model
 
 

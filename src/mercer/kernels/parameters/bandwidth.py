@@ -10,7 +10,7 @@ from scipy.spatial.distance import pdist
 
 from mercer.errors import InvalidInput, message
 from mercer.kernels.symbolic import distances
-from mercer.points import vectors_of
+from mercer.points import DevicePoints, vectors_of
 
 __all__ = [
     "MEASURES",
@@ -118,6 +118,10 @@ def spread(X: Any, weights: Any = None) -> float:
     if not size:
         return 0.0
     w = np.ones(X.shape[0]) if weights is None else np.asarray(weights, np.float64)
+    if isinstance(points, DevicePoints):
+        mean = float(w @ points.sums() / w.sum() / X.shape[1])
+        std = float(np.sqrt(w @ points.squared_distances(np.full(X.shape[1], mean)) / w.sum() / X.shape[1]))
+        return std if std > 4 * np.finfo(float).eps * size else 0.0
     parts = [slice(0, X.shape[0])] if points.sparse else _runs(X)
     sums = [_sums(X[part], w[part], size, 0.0) for part in parts]
     present = sum(count for count, _, _ in sums)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from mercer.errors import InvalidInput, message
-from mercer.points import is_torch, points_of, vectors_of
+from mercer.points import DevicePoints, is_torch, points_of, vectors_of
 
 __all__ = [
     "chi2", "dot", "l1", "matched", "min_sum", "mismatches", "row_sums", "sqdist", "squared_norms", "zeros",
@@ -39,6 +39,7 @@ def matched(X: Any, Z: Any) -> tuple[Any, Any]:
         return X, X
     if is_torch(X) or is_torch(Z):
         return _matched_tensors(X, Z)
+    X, Z = (one.dense() if isinstance(one, DevicePoints) else one for one in (X, Z))
     if points_of(X).sparse or points_of(Z).sparse:
         X, Z = vectors_of(X).csr(), vectors_of(Z).csr()
     dtype = np.result_type(X.dtype, Z.dtype)
@@ -65,7 +66,7 @@ def squared_norms(X: Any) -> Any:
 
 def _squared_norms64(X: Any) -> Any:
     points = points_of(X)
-    if points.sparse:
+    if points.sparse or isinstance(points, DevicePoints):
         return vectors_of(X).astype(np.float64).squared_norms()
     return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
@@ -74,6 +75,8 @@ def row_sums(X: Any) -> Any:
     """Σ xᵢ for each row."""
     if is_torch(X):
         return X.sum(dim=1)
+    if isinstance(X, DevicePoints):
+        return X.sums().astype(X.dtype)
     return np.asarray(X.sum(axis=1, dtype=np.float64)).ravel().astype(X.dtype)
 
 

@@ -11,6 +11,7 @@ from mercer.errors import CannotTrace, InvalidInput, MercerError, message
 from mercer.kernels.symbolic import distances
 from mercer.kernels.symbolic.expression import Expression, constant, tracing
 from mercer.kernels.symbolic.views import View
+from mercer.points import DevicePoints
 
 __all__ = ["PAIRINGS", "ArrayPair", "Pair", "SymbolPair", "trace"]
 
@@ -157,8 +158,8 @@ class ArrayPair(_Pairings):
 
     def through(self, view: View) -> ArrayPair:
         """The pairs of the rows as the view maps them."""
-        X = view.apply(self.X)
-        return ArrayPair(X, X if self.Z is self.X else view.apply(self.Z))
+        X = _seen(view, self.X)
+        return ArrayPair(X, X if self.Z is self.X else _seen(view, self.Z))
 
 
 class _SelfArrays(_Pairings):
@@ -208,7 +209,12 @@ class _SelfArrays(_Pairings):
         return self
 
     def through(self, view: View) -> _SelfArrays:
-        return _SelfArrays(view.apply(self.rows), self.shape)
+        return _SelfArrays(_seen(view, self.rows), self.shape)
+
+
+def _seen(view: View, rows: Any) -> Any:
+    """The rows as the view maps them; those on a device are copied first."""
+    return view.apply(rows.dense() if isinstance(rows, DevicePoints) else rows)
 
 
 @dataclass(frozen=True, eq=False)

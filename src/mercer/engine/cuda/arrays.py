@@ -1,0 +1,144 @@
+"""Tables that lie in the memory of a device: those of other libraries, by DLPack, are read there and not copied."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from mercer.engine.cuda.devices import Array, Buffer, Device, Kernels, sent
+
+__all__ = ["DeviceArray", "adopted"]
+
+ON_CUDA = (2, 13)
+"""DLPack's numbers of a CUDA device's memory, and of memory that CUDA moves between host and device."""
+FLOATS = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
+RUNS = 256
+"""The most runs of rows whose sums by column are added on the host."""
+BLOCKS = 1024
+"""The most blocks of a launch on each side."""
+
+
+def adopted(device: Device, number: int, X: Any, stream: int) -> DeviceArray | None:
+    """An array of another library as it lies on the device with this number; None if it does not.
+
+    Work of the other library on the array ends before what is started on `stream` later begins.
+    """
+    kind, place = X.__dlpack_device__()
+    if kind not in ON_CUDA or place != number:
+        return None
+    seen = importlib.import_module("cuda.core.utils").StridedMemoryView.from_dlpack(X, stream_ptr=stream)
+    if len(seen.shape) != 2 or seen.dtype not in FLOATS:
+        return None
+    strides = seen.strides or (seen.shape[1], 1)
+    return DeviceArray(device, seen.ptr, tuple(seen.shape), tuple(strides), seen.dtype, (X, seen))
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceArray:
+    """A table of float32 or float64 numbers on a device.
+
+    Parameters
+    ----------
+    device : Device
+    address : int
+        Where its first number lies.
+    shape, strides : (int, int)
+        Strides count numbers.
+    dtype : float32 or float64
+    owner : object
+        What keeps the memory.
+    """
+
+    device: Device
+    address: int
+    shape: tuple[int, int]
+    strides: tuple[int, int]
+    dtype: np.dtype[Any]
+    owner: Any = field(repr=False)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, place: Any) -> Any:
+        """A run of rows, where they are; rows with given indices as a copy on the host."""
+        if isinstance(place, slice) and place.step in (None, 1):
+            first, last, _ = place.indices(len(self))
+            start = self.address + first * self.strides[0] * self.dtype.itemsize
+            return replace(self, address=start, shape=(max(last - first, 0), self.shape[1]))
+        return self.take(np.atleast_1d(np.arange(len(self))[place]))._copied()
+
+    def take(self, index: Array) -> DeviceArray:
+        """The rows with these indices, on the device."""
+        shape = (len(index), self.shape[1])
+        out = self.device.empty(shape[0] * shape[1] * self.dtype.itemsize)
+        if len(index):
+            own = sent(self.device, index.astype(np.int64))
+            self._lay(own, len(index), 0, self.dtype, (shape[1], 1), shape, out)
+        return DeviceArray(self.device, out.address, shape, (shape[1], 1), self.dtype, (self, out))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.asarray(self._copied(), dtype)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the numbers."""
+        return self.shape[0] * self.shape[1] * self.dtype.itemsize
+
+    @cached_property
+    def own_sums(self) -> Array:
+        """`row_sums` of the rows as they are."""
+        return self.row_sums(None)
+
+    def largest(self) -> float:
+        """The largest |number|."""
+        return float(self.own_sums[2].max(initial=0.0))
+
+    def mean(self) -> Array:
+        """The mean of each column."""
+        (n, d), height = self.shape, -(-len(self) // RUNS)
+        runs = -(-n // height)
+        out = self.device.empty(8 * runs * d)
+        self._launch("column_sums", self.dtype, (d, runs), [height, out])
+        return np.asarray(self.device.fetch(out, np.dtype(np.float64), (runs, d)).sum(axis=0) / n)
+
+    def row_sums(self, origin: Array | None, dtype: np.dtype[Any] | None = None) -> Array:
+        """‖x − o‖² of each row, with x − o rounded to `dtype`; then Σ xₖ, and the largest |xₖ|."""
+        out, moved = self.device.empty(24 * len(self)), self._origin(origin)
+        if len(self):
+            self._launch("row_sums", dtype or self.dtype, (len(self), 1), [moved, out])
+        return self.device.fetch(out, np.dtype(np.float64), (3, len(self)))
+
+    def lay(self, origin: Array | None, dtype: np.dtype[Any], padded: int, deep: int, out: Buffer) -> None:
+        """The rows less an origin, feature by feature, padded with zeros, into a buffer of the device."""
+        self._lay(0, len(self), self._origin(origin), dtype, (1, padded), (padded, deep), out)
+
+    def _copied(self) -> Array:
+        plain = self.strides == (self.shape[1], 1)
+        return self.device.fetch(self if plain else self.take(np.arange(len(self))), self.dtype, self.shape)
+
+    def _lay(
+        self, index: int | Buffer, count: int, origin: int | Buffer, dtype: np.dtype[Any], strides: tuple[int, int],
+        shape: tuple[int, int], out: Buffer,
+    ) -> None:  # fmt: skip
+        own = replace(self, shape=(count, self.shape[1]))
+        own._launch("laid", dtype, shape, [index, origin, out, *strides, *shape])
+
+    def _origin(self, origin: Array | None) -> int | Buffer:
+        return 0 if origin is None else sent(self.device, np.asarray(origin, np.float64))
+
+    def _launch(self, name: str, dtype: np.dtype[Any], size: tuple[int, int], more: list[int | Buffer]) -> None:
+        threads = self.device.side**2
+        grid = min(-(-size[0] // threads), BLOCKS), min(size[1], BLOCKS)
+        head: list[int | Buffer] = [self, *self.strides, *self.shape]
+        self._kernels(dtype, threads).launch(name, grid, threads, [*head, *more])
+
+    def _kernels(self, dtype: np.dtype[Any], threads: int) -> Kernels:
+        lines = [f"typedef {FLOATS[self.dtype]} FROM;", f"typedef {FLOATS[dtype]} REAL;"]
+        lines.append(f"constexpr int THREADS = {threads};")
+        text = files("mercer.engine.cuda").joinpath("rows.cu").read_text(encoding="utf-8")
+        return self.device.compiled("\n".join([*lines, text]))
