@@ -25,8 +25,8 @@ SIGNATURES = {
     **{f"multiply{r}": [*HEAD, "Index j0", "const Index* bounds", "const REAL* v", "double* out"] for r in (1, 4)},
 }
 OF_ROWS = {
-    "laid": [*GIVEN, "const Index* index", "const double* origin", "REAL* out", "Index p0", "Index p1", "Index rows",
-             "Index deep"],
+    "laid": [*GIVEN, "const Index* index", "const double* origin", "const double* scale", "REAL* out", "Index p0",
+             "Index p1", "Index rows", "Index deep"],
     "row_sums": [*GIVEN, "const double* origin", "double* out"],
     "column_sums": [*GIVEN, "Index height", "double* out"],
 }  # fmt: skip
@@ -65,6 +65,8 @@ class HostDevice:
     known: dict = field(default_factory=dict)
     staged: int = 0
     """Copies of rows to the device."""
+    moved: list = field(default_factory=list)
+    """The bytes of each copy to the device or from it."""
 
     def name(self):
         return "host"
@@ -80,10 +82,12 @@ class HostDevice:
         return np.empty(shape, dtype)
 
     def copy(self, array, buffer, offset=0):
+        self.moved.append(array.nbytes)
         buffer.array[offset : offset + array.nbytes] = np.ascontiguousarray(array).view(np.uint8).ravel()
 
     def fetch(self, buffer, dtype, shape):
         out = np.empty(shape, dtype)
+        self.moved.append(out.nbytes)
         ctypes.memmove(out.ctypes.data, buffer.address, out.nbytes)
         return out
 
@@ -102,6 +106,8 @@ class HostDevice:
         name = hashlib.sha256(source.encode()).hexdigest()[:16]
         text, library = self.folder / f"{name}.cpp", self.folder / f"{name}.so"
         signatures = OF_ROWS if "FROM" in source else SIGNATURES
+        if library.exists():
+            return library
         entry = [_entry(kernel, parameters) for kernel, parameters in signatures.items()]
         text.write_text("\n".join([f'#include "{self._shim()}"', source, *entry]))
         _compile("-shared", str(text), "-o", str(library))

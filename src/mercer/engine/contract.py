@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from mercer.engine.opcodes import OperandKind, Pairing
 
 __all__ = [
-    "LOOPS", "NOTHING", "Capabilities", "Code", "Engine", "NormAccuracy", "Operand", "TilePairing", "TileProgram",
-    "TileRows", "Tiles",
+    "LOOPS", "NOTHING", "Capabilities", "Code", "Engine", "NormAccuracy", "Operand", "Tall", "TilePairing",
+    "TileProgram", "TileRows", "Tiles",
 ]  # fmt: skip
 
 Array: TypeAlias = NDArray[Any]
@@ -118,6 +118,31 @@ class Tiles(Protocol):
         """`out[i − i0, g]` += Σ wⱼ Kᵢⱼ over the columns start[g] ≤ j < start[g + 1]."""
 
 
+class Tall(Protocol):
+    """A tall matrix F in an engine's own memory, and its products with arrays, which have the dtype of F."""
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+
+    def times(self, V: Array) -> Array:
+        """F V."""
+
+    def transposed_times(self, U: Array) -> Array:
+        """Fᵀ U, with sums in float64."""
+
+    def gram(self, scale: Array, dtype: np.dtype[Any]) -> Array:
+        """Fᵀ diag(s)² F, with products in this dtype and sums in float64."""
+
+    def turned(self, R: Array) -> Tall:
+        """F R."""
+
+    def squares(self) -> Array:
+        """‖fᵢ‖² of each row."""
+
+    def rows(self, index: Array) -> Array:
+        """The rows with these indices."""
+
+
 @dataclass(frozen=True)
 class Capabilities:
     """Properties of an engine.
@@ -201,6 +226,18 @@ class Engine(ABC):
     def exported(self, values: Array) -> Any:
         """A copy of an array in the engine's own memory, with DLPack's methods; the array itself has them, too."""
         return values
+
+    def host_bytes(self, copies: int) -> int:
+        """Bytes of this process that a plan takes at most for copies of rows of so many bytes."""
+        return copies
+
+    def room(self) -> int:
+        """Bytes of the engine's own memory for arrays that stay beside its plans."""
+        return 0
+
+    def kept_product(self, tiles: object, R: Array) -> Tall | None:
+        """K R for the K of these tiles, in the engine's own memory; None if it has none."""
+        return None
 
     def piece(self, tiles: object) -> float:
         """Operations of one thread on these tiles between two interrupt checks."""

@@ -1,4 +1,4 @@
-"""Tall factors F of low-rank approximations FFᵀ whose rows are not in this process."""
+"""Tall factors F of low-rank approximations FFᵀ that are not arrays in this process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 
 from mercer.operators import Operator
 
-__all__ = ["Factor", "squares"]
+__all__ = ["Factor", "inverse_root", "squares"]
+
+SLACK = 8.0
+"""The roundings of the largest k(x, x) that are added to the diagonal before landmarks are factored."""
 
 
 class Factor(Operator):
@@ -40,3 +43,13 @@ def squares(F: Any) -> NDArray[np.float64]:
     array([25.])
     """
     return F.squares() if isinstance(F, Factor) else np.asarray(np.einsum("ij,ij->i", F, F, dtype=np.float64))
+
+
+def inverse_root(K: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """L⁻ᵀ in this dtype with LLᵀ = K + noise·I, where the noise is of the size below which pivots are dropped.
+
+    >>> inverse_root(np.array([[4.0]]), np.dtype(np.float64)).round(6)
+    array([[0.5]])
+    """
+    noise = SLACK * float(np.finfo(dtype).eps) * np.sqrt(len(K)) * float(np.max(np.diagonal(K)))
+    return np.ascontiguousarray(np.linalg.inv(np.linalg.cholesky(K + noise * np.eye(len(K)))).T, dtype)

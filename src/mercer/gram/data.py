@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.engine import backend
 from mercer.engine.contract import NormAccuracy, TilePairing, TileRows
 from mercer.engine.opcodes import Pairing
 from mercer.gram.inputs import parts_of, wider
@@ -172,7 +173,7 @@ class Data:
         self.z.seen.clear()
 
     def bytes(self, program: Program) -> int:
-        """Bytes of the engine's copies of the rows, and of the images by views that exist meanwhile."""
+        """Bytes of the engine's copies of the rows in this process, and of the images by views that exist meanwhile."""
         sides = (self.x,) if self.x is self.z else (self.x, self.z)
         chains = {leaf.views[:i] for leaf in program.leaves for i in range(len(leaf.views) + 1)}
         shown = sum(side.bytes(views) for side in sides for views in chains)
@@ -180,7 +181,8 @@ class Data:
         width = sum(self._width(leaf.views) * self._packed(leaf) for leaf in program.leaves)
         values = len(self.x.rows) * len(program.row_values) + len(self.z.rows) * len(program.column_values)
         self.release()
-        return self.written + shown + self.dtype.itemsize * (height * width + values)
+        copies = backend.engine().host_bytes(self.dtype.itemsize * height * width)
+        return self.written + shown + copies + self.dtype.itemsize * values
 
     def _width(self, views: Views) -> int:
         return int(Side(self.z.rows[:1], self.dtype).through(views).shape[1])

@@ -12,6 +12,8 @@ from numpy.typing import DTypeLike, NDArray
 from mercer.engine import backend
 from mercer.engine.opcodes import ROW_BLOCK
 from mercer.errors import InvalidInput, message
+from mercer.factorizations.factor import Factor, inverse_root
+from mercer.factorizations.held import HeldFactor
 from mercer.factorizations.pivoted_cholesky import PivotedCholesky, pivoted_cholesky
 from mercer.gram import tiles as sweep
 from mercer.gram.inputs import RUN, commutes, narrowed
@@ -42,6 +44,9 @@ rows, 3000 columns, d = 20; busy machine). At d = 5 in float64, where entries ar
 
 FEATURES, GRAM = 1 << 22, 1 << 24
 """Entries that are in memory at a time for features, and for Gram matrices of rows."""
+
+POOL = 4
+"""Rows for each pivot of a low-rank factor among which pivots are chosen, as for landmarks."""
 
 FEW_GROUPS = 8
 """With this many times fewer groups than features, sums by group are products with indicators of the groups: they take
@@ -298,13 +303,46 @@ class KernelOperator(TiledOperator):
     def low_rank(self, rank: int, *, tol: float = 0.0) -> PivotedCholesky:
         """F Fᵀ ≈ K of at most this rank, until tr(K − F Fᵀ) ≤ `tol`, by `pivoted_cholesky`.
 
+        Where F is computed and kept elsewhere, on workers or on a device, pivoted Cholesky of some rows chooses the
+        pivots in this process, and FFᵀ is equal to K in their rows.
+
         Examples
         --------
         >>> from mercer import KernelOperator
         >>> KernelOperator("linear", [[1.0], [2.0]]).low_rank(2).rank
         1
         """
-        return pivoted_cholesky(self, rank, tol=tol)
+        n, pool = self.shape[0], POOL * rank
+        if not (self._has_factor_elsewhere and self.symmetric) or pool >= n:
+            return pivoted_cholesky(self, rank, tol=tol)
+        some = np.sort(np.random.default_rng(0).choice(n, pool, replace=False))
+        found = pivoted_cholesky(self.principal(some), rank, tol=tol * pool / n)
+        pivots = some[found.pivots]
+        F = self._factor_elsewhere(pivots) if len(pivots) else None
+        if F is None:
+            return pivoted_cholesky(self, rank if len(pivots) else 0, tol=tol)
+        diagonal = np.asarray(self.diagonal(), np.float64)
+        left = np.maximum(diagonal - F.squares(), 0.0)
+        left[pivots] = 0.0
+        return PivotedCholesky(F, pivots, left, float(diagonal.sum()), found.proposed)
+
+    @property
+    def factor_room(self) -> int:
+        """Bytes of the factor of `low_rank` that are not in this process; 0 if it is an array here."""
+        in_plan = self.in_memory and self._runs_as_program
+        return backend.engine().room() // 2 if in_plan else 0  # a factor and F R exist at a time
+
+    @property
+    def _has_factor_elsewhere(self) -> bool:
+        """Whether the factor of `low_rank` may be computed and kept elsewhere."""
+        return self.factor_room > 0
+
+    def _factor_elsewhere(self, pivots: NDArray[np.intp]) -> Factor | None:
+        """K(x, pivots) L⁻ᵀ with LLᵀ = K(pivots, pivots), where the engine computes; None if it keeps no arrays."""
+        root = inverse_root(np.asarray(self.principal(pivots).astype(np.float64).toarray()), self.dtype)
+        cross = self._like(self.x, self.x.take(pivots), (self.shape[0], len(pivots)), self.dtype, symmetric=False)
+        held = backend.engine().kept_product(cross._tiles(), root)
+        return None if held is None else HeldFactor(held)
 
     def entries(self) -> Any:
         """The compiled engine's tiles if the kernel runs as a program, else None."""

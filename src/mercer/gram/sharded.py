@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from mercer.factorizations.pivoted_cholesky import PivotedCholesky, pivoted_cholesky
+from mercer.factorizations.factor import Factor
 from mercer.gram import tiles as sweep
 from mercer.gram.inputs import narrowed
 from mercer.gram.operator import KernelOperator
@@ -42,8 +42,6 @@ ROWS, BLOCKS = 12_500, (4, 64)
 """Rows of a block of a symmetric matrix, and the fewest and the most such blocks. There is a task for each pair of
 blocks, of a quarter of a second at these rows and 20 columns. Four blocks are ten tasks, and 64 are 2080."""
 
-POOL = 4
-"""Rows for each pivot of a low-rank factor among which pivots are chosen, as for landmarks."""
 RUNS, FACTOR = 8, 50_000_000
 """The fewest tasks that compute a factor, and the entries of the factor for each of more tasks."""
 KEPT = 0.125
@@ -185,22 +183,19 @@ class ShardedOperator(KernelOperator):
         G += self._cluster.total(tasks)
         return G
 
-    def low_rank(self, rank: int, *, tol: float = 0.0) -> PivotedCholesky:
-        """F Fᵀ ≈ K with F on the workers; pivoted Cholesky of some rows, in this process, chooses the pivots."""
-        n, pool = len(self.x), POOL * rank
-        if not (self._elsewhere and self.symmetric) or pool >= n:
-            return super().low_rank(rank, tol=tol)
-        some = np.sort(np.random.default_rng(0).choice(n, pool, replace=False))
-        found = pivoted_cholesky(self.principal(some), rank, tol=tol * pool / n)
-        pivots, shards = some[found.pivots], self._sharded.shards
-        if not len(pivots):
-            return super().low_rank(0)
-        runs = list(_groups(shards, min(max(n * rank // FACTOR, RUNS), len(shards.futures))))
-        F = ShardedFactor.of(self.kernel, self.dtype, self._cluster, runs, shards.taken(pivots))
-        diagonal = np.asarray(self.diagonal(), np.float64)
-        left = np.maximum(diagonal - F.squares(), 0.0)
-        left[pivots] = 0.0
-        return PivotedCholesky(F, pivots, left, float(diagonal.sum()), found.proposed)
+    def _factor_elsewhere(self, pivots: NDArray[np.intp]) -> Factor:
+        """F on the workers."""
+        n, shards = len(self.x), self._sharded.shards
+        runs = list(_groups(shards, min(max(n * len(pivots) // FACTOR, RUNS), len(shards.futures))))
+        return ShardedFactor.of(self.kernel, self.dtype, self._cluster, runs, shards.taken(pivots))
+
+    @property
+    def factor_room(self) -> int:
+        return 0  # plans count it here, as no worker says what room it has
+
+    @property
+    def _has_factor_elsewhere(self) -> bool:
+        return self._elsewhere
 
     # ---- what is computed here ---------------------------------------------------------------------------------------
 

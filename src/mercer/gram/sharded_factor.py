@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.factorizations.factor import Factor
+from mercer.factorizations.factor import Factor, inverse_root
 from mercer.gram.operator import KernelOperator
 from mercer.kernels import Kernel
 from mercer.shards import Cluster
@@ -21,8 +21,6 @@ Array: TypeAlias = Any
 
 CHUNK = 1 << 22
 """Entries of a factor that a task computes at a time."""
-SLACK = 8.0
-"""The roundings of the largest k(x, x) that are added to the diagonal before landmarks are factored."""
 
 
 class ShardedFactor(Factor):
@@ -119,11 +117,8 @@ class ShardedFactor(Factor):
 
 @one_thread()
 def _inverse_root(kernel: Kernel, dtype: np.dtype[Any], landmarks: Array) -> Array:
-    """L⁻ᵀ with LLᵀ = K_mm + noise·I, where the noise is of the size below which pivots are dropped."""
-    K = KernelOperator(kernel, landmarks, dtype=np.float64).toarray()
-    noise = SLACK * float(np.finfo(dtype).eps) * np.sqrt(len(K)) * float(np.max(np.diagonal(K)))
-    K[np.diag_indices_from(K)] += noise
-    return np.ascontiguousarray(np.linalg.inv(np.linalg.cholesky(K)).T, dtype)
+    """`inverse_root` of the landmarks' own kernel matrix."""
+    return inverse_root(KernelOperator(kernel, landmarks, dtype=np.float64).toarray(), dtype)
 
 
 @one_thread()

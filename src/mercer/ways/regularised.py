@@ -257,7 +257,7 @@ class RegularisedSolve:
         report, rank = self.report, self._most_rank() if found is None else found.rank
         if found is not None:
             self._predict(found.seconds, "preconditioner", "kernel matrix", "solve")
-        held = 4 * len(self.B) * rank * (1 if self._mixed else 2) + 4 * 8 * rank**2
+        held = max(self._factor_bytes(rank) - self._entries().factor_room, 0) + 4 * 8 * rank**2
         self._account("conjugate gradients, matrix-free", reason, held)
         helpers: dict[str, Operator] = {}
         solver = RefinedConjugateGradients(tol=self.tol, max_steps=max_steps)
@@ -377,8 +377,12 @@ class RegularisedSolve:
         n = len(self.B)
         if not self.mercer or not np.min(self.shift) > 0:
             return 0
-        room = (self._room - self._vectors(direct=False)) // (2 * n * (4 if self._mixed else 8))
-        return int(max(min(max(n // 10, 1), MOST_RANK, room), 0))
+        room = (self._room - self._vectors(direct=False)) // 2 + self._entries().factor_room
+        return int(max(min(max(n // 10, 1), MOST_RANK, room // self._factor_bytes(1)), 0))
+
+    def _factor_bytes(self, rank: int) -> int:
+        """Bytes of the factor of a preconditioner."""
+        return len(self.B) * rank * (4 if self._mixed else 8)
 
     @cached_property
     def _mixed(self) -> bool:

@@ -61,8 +61,19 @@ class DeviceArray:
     dtype: np.dtype[Any]
     owner: Any = field(repr=False)
 
+    @classmethod
+    def of(cls, device: Device, array: Array) -> DeviceArray:
+        """A copy of a table on the device."""
+        held = sent(device, array)
+        return cls(device, held.address, array.shape, (array.shape[1], 1), array.dtype, held)
+
     def __len__(self) -> int:
         return self.shape[0]
+
+    @property
+    def T(self) -> DeviceArray:
+        """The transposed table, in the same memory."""
+        return replace(self, shape=self.shape[::-1], strides=self.strides[::-1])
 
     def __getitem__(self, place: Any) -> Any:
         """A run of rows, where they are; rows with given indices as a copy on the host."""
@@ -74,12 +85,11 @@ class DeviceArray:
 
     def take(self, index: Array) -> DeviceArray:
         """The rows with these indices, on the device."""
-        shape = (len(index), self.shape[1])
-        out = self.device.empty(shape[0] * shape[1] * self.dtype.itemsize)
-        if len(index):
-            own = sent(self.device, index.astype(np.int64))
-            self._lay(own, len(index), 0, self.dtype, (shape[1], 1), shape, out)
-        return DeviceArray(self.device, out.address, shape, (shape[1], 1), self.dtype, (self, out))
+        return self._picked(sent(self.device, index.astype(np.int64)), 0, len(index))
+
+    def scaled(self, scale: Array) -> DeviceArray:
+        """Each row times its number, on the device."""
+        return self._picked(0, sent(self.device, scale.astype(np.float64)), len(self))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.asarray(self._copied(), dtype)
@@ -115,18 +125,20 @@ class DeviceArray:
 
     def lay(self, origin: Array | None, dtype: np.dtype[Any], padded: int, deep: int, out: Buffer) -> None:
         """The rows less an origin, feature by feature, padded with zeros, into a buffer of the device."""
-        self._lay(0, len(self), self._origin(origin), dtype, (1, padded), (padded, deep), out)
+        given = [0, self._origin(origin), 0, out, 1, padded, padded, deep]
+        self._launch("laid", dtype, (padded, deep), given)
 
     def _copied(self) -> Array:
         plain = self.strides == (self.shape[1], 1)
         return self.device.fetch(self if plain else self.take(np.arange(len(self))), self.dtype, self.shape)
 
-    def _lay(
-        self, index: int | Buffer, count: int, origin: int | Buffer, dtype: np.dtype[Any], strides: tuple[int, int],
-        shape: tuple[int, int], out: Buffer,
-    ) -> None:  # fmt: skip
-        own = replace(self, shape=(count, self.shape[1]))
-        own._launch("laid", dtype, shape, [index, origin, out, *strides, *shape])
+    def _picked(self, index: int | Buffer, scale: int | Buffer, count: int) -> DeviceArray:
+        shape = count, self.shape[1]
+        out = self.device.empty(count * shape[1] * self.dtype.itemsize)
+        if count:
+            given = [index, 0, scale, out, shape[1], 1, *shape]
+            replace(self, shape=shape)._launch("laid", self.dtype, shape, given)
+        return DeviceArray(self.device, out.address, shape, (shape[1], 1), self.dtype, out)
 
     def _origin(self, origin: Array | None) -> int | Buffer:
         return 0 if origin is None else sent(self.device, np.asarray(origin, np.float64))

@@ -9,6 +9,8 @@ from mercer.engine.contract import LOOPS, Capabilities, Engine, TileProgram, Til
 from mercer.engine.cuda.arrays import DeviceArray
 from mercer.engine.cuda.devices import Array, Device
 from mercer.engine.cuda.shared import SharedTiles
+from mercer.engine.cuda.sides import STAGED
+from mercer.engine.cuda.tall import TallMatrix
 from mercer.engine.cuda.tiles import CudaTiles
 
 __all__ = ["CudaEngine"]
@@ -51,6 +53,17 @@ class CudaEngine(Engine):
 
     def exported(self, values: Array) -> Any:
         return self._devices[0].exported(values)
+
+    def host_bytes(self, copies: int) -> int:
+        """As much as is turned at a time, on the way to each device."""
+        return min(copies, len(self._devices) * STAGED)
+
+    def room(self) -> int:
+        return TallMatrix.room(self._devices[0]) if len(self._devices) == 1 else 0
+
+    def kept_product(self, tiles: object, R: Array) -> TallMatrix | None:
+        alone = len(self._devices) == 1 and isinstance(tiles, CudaTiles)
+        return TallMatrix.product(tiles, R) if alone else None
 
     def plan(self, program: TileProgram, x: TileRows, z: TileRows, self_pairs: Array | None = None) -> CudaTiles:
         first, *others = self._devices

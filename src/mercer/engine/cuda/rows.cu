@@ -4,15 +4,17 @@
 
 typedef long long Index;
 
-// Row r, or row index[r], less the origin, to out[r p0 + k p1], with zeros for rows and features that are not there.
+// Row r, or row index[r], less the origin or times scale[r], to out[r p0 + k p1], with zeros for rows and features that
+// are not there.
 extern "C" __global__ void laid(const FROM* in, Index s0, Index s1, Index count, Index columns, const Index* index,
-                                const double* origin, REAL* out, Index p0, Index p1, Index rows, Index deep) {
+                                const double* origin, const double* scale, REAL* out, Index p0, Index p1, Index rows,
+                                Index deep) {
     for (Index k = blockIdx.y; k < deep; k += gridDim.y)
         for (Index r = Index(blockIdx.x) * THREADS + threadIdx.x; r < rows; r += Index(gridDim.x) * THREADS) {
             REAL value = 0;
             if (r < count && k < columns) {
                 const FROM x = in[(index ? index[r] : r) * s0 + k * s1];
-                value = origin ? REAL(x - origin[k]) : REAL(x);
+                value = origin ? REAL(x - origin[k]) : scale ? REAL(scale[r] * x) : REAL(x);
             }
             out[r * p0 + k * p1] = value;
         }

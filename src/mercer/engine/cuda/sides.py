@@ -13,7 +13,7 @@ from mercer.engine.cuda.devices import Array, Buffer, Device
 from mercer.engine.cuda.distances import Way
 from mercer.engine.cuda.source import DEEP
 
-__all__ = ["BEYOND", "DeviceSide", "HostSide"]
+__all__ = ["BEYOND", "STAGED", "DeviceSide", "HostSide"]
 
 STAGED = 1 << 26
 """Bytes of rows that are turned, and copied, at a time."""

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from mercer.engine.contract import TileProgram, TileRows
+from mercer.engine.cuda.arrays import DeviceArray
 from mercer.engine.cuda.devices import Array, Buffer, Device, Kernels, sent
 from mercer.engine.cuda.distances import Way
 from mercer.engine.cuda.room import VECTORS, Room
@@ -131,6 +132,17 @@ class CudaTiles:
         v = np.ones((self.columns, 1)) if weights is None else np.asarray(weights, np.float64)[:, None]
         bounds = np.asarray(start, np.int64)
         out += self._parts(i0, i1, bounds, v[bounds[0] : bounds[-1]])[:, :, 0].T
+
+    def held(self, i0: int, i1: int) -> DeviceArray:
+        """Rows [i0, i1) as a table on the device."""
+        if not (self.room.whole and i1 > i0):
+            return DeviceArray.of(self.device, self._entries(i0, i1, 0, self.columns))
+        shape, (left, right) = (i1 - i0, self.columns), (self._held[False], self._held[True])
+        buffer = self.device.empty(shape[0] * shape[1] * self.dtype.itemsize)
+        grid = self._tiles_of(shape[1]), self._tiles_of(shape[0])
+        arguments = [*self._head(left, right, False), i0, i1, 0, self.columns, buffer]
+        self._kernels.launch("entries", grid, self._threads, arguments)
+        return DeviceArray(self.device, buffer.address, shape, (shape[1], 1), self.dtype, buffer)
 
     # ---- kernels -----------------------------------------------------------------------------------------------------
 

@@ -94,9 +94,6 @@ class Elsewhere(ForeignArrays):
             if isfunction(vars(owner).get(name)) and (owner is cls or not issubclass(owner, Elsewhere)):
                 setattr(cls, name, _lazy(vars(owner)[name]))
 
-    def _reads_devices(self) -> bool:
-        return bool(self._space().vectors)
-
     def to_local(self) -> Self:
         """The same model with all that it has in this process.
 

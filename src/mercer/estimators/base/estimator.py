@@ -121,6 +121,9 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
         """The points that the estimator takes: those of its kernel."""
         return self._as_kernel(self.kernel).space
 
+    def _reads_devices(self) -> bool:
+        return self._space().vectors
+
     def _refuse(self, name: str, do: str) -> NoReturn:
         raise InvalidInput(message(type(self).__name__, f"{name}={getattr(self, name)!r}", do))
 
