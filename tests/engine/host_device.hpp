@@ -1,6 +1,7 @@
 // Threads, blocks, shared memory and tensor cores of CUDA on the host: the threads of a block take turns from barrier to
 // barrier.
 #pragma once
+#include <setjmp.h>
 #include <ucontext.h>
 #include <cmath>
 #include <cstring>
@@ -12,13 +13,15 @@ using std::cos; using std::pow;
 #define __launch_bounds__(...)
 struct Three { unsigned x, y, z; };
 static Three threadIdx, blockIdx, gridDim, blockDim;
-static ucontext_t scheduler;
 constexpr int kMost = 64;
 static ucontext_t fibers[kMost];
-static char stacks[kMost][1 << 16], ended[kMost];
+static jmp_buf scheduler, waiting[kMost];  // jumps take no system call, as switches of contexts do
+static char stacks[kMost][1 << 16], ended[kMost], begun[kMost];
 static int current, running, votes[kMost];
 static void (*body)();
-static void __syncthreads() { swapcontext(&fibers[current], &scheduler); }
+static void __syncthreads() {
+    if (!_setjmp(waiting[current])) _longjmp(scheduler, 1);
+}
 static int __syncthreads_or(int vote) {
     votes[current] = vote;
     __syncthreads();
@@ -27,7 +30,13 @@ static int __syncthreads_or(int vote) {
     __syncthreads();
     return any;
 }
-static void enter() { body(); ended[current] = 1; swapcontext(&fibers[current], &scheduler); }
+static void enter() { body(), ended[current] = 1, _longjmp(scheduler, 1); }
+static void go_on(int t) {
+    current = t, threadIdx.x = unsigned(t);
+    if (_setjmp(scheduler)) return;
+    if (begun[t]) _longjmp(waiting[t], 1);
+    begun[t] = 1, setcontext(&fibers[t]);
+}
 static void run(int gx, int gy, int threads, void (*kernel)()) {
     body = kernel, running = threads, gridDim = {unsigned(gx), unsigned(gy), 1};
     for (blockIdx.y = 0; int(blockIdx.y) < gy; ++blockIdx.y)
@@ -35,15 +44,14 @@ static void run(int gx, int gy, int threads, void (*kernel)()) {
             for (int t = 0; t < threads; ++t) {
                 getcontext(&fibers[t]);
                 fibers[t].uc_stack = {stacks[t], 0, sizeof stacks[t]};
-                fibers[t].uc_link = nullptr, ended[t] = 0;
+                fibers[t].uc_link = nullptr, ended[t] = begun[t] = 0;
                 makecontext(&fibers[t], enter, 0);
             }
             for (int left = threads; left;) {  // each thread runs to its next barrier, or to its end
                 left = 0;
                 for (int t = 0; t < threads; ++t) {
                     if (ended[t]) continue;
-                    current = t, threadIdx.x = unsigned(t);
-                    swapcontext(&scheduler, &fibers[t]);
+                    go_on(t);
                     left += !ended[t];
                 }
             }
@@ -51,6 +59,7 @@ static void run(int gx, int gy, int threads, void (*kernel)()) {
 }
 
 // ---- tensor cores ---------------------------------------------------------------------------------------------------
+
 
 static float from_bits(unsigned bits) {
     float x;
@@ -64,13 +73,20 @@ static unsigned bfloat16(float x) {  // to nearest, ties to even
 }
 static unsigned bfloat16_pair(float x, float y) { return bfloat16(x) | bfloat16(y) << 16; }
 
+#ifdef __clang__
+#define WELL
+#else
+#define WELL __attribute__((optimize("O2")))  // the programs are compiled quickly, and these two functions well
+#endif
+
 // A sum as tensor cores take it, at their worst: each term is cut off at the last bit of the largest, and so is the sum.
-static float cut_off_sum(const double* terms, int count) {
+WELL static float cut_off_sum(const double* terms, int count) {
     double largest = 0, sum = 0;
     for (int k = 0; k < count; ++k) largest = std::fmax(largest, fabs(terms[k]));
     if (!(largest > 0) || std::isinf(largest)) return float(largest);
     const double unit = std::ldexp(1.0, std::ilogb(largest) - 23);
-    for (int k = 0; k < count; ++k) sum += std::trunc(terms[k] / unit) * unit;
+    for (int k = 0; k < count; ++k) sum += double((long long)(terms[k] / unit));  // below 2^24
+    sum *= unit;
     if (sum == 0) return 0;
     const double last = std::ldexp(1.0, std::ilogb(sum) - 23);
     return float(std::trunc(sum / last) * last);
@@ -80,7 +96,7 @@ static float cut_off_sum(const double* terms, int count) {
 // one barrier is enough.
 static unsigned warps_a[2][kMost][4], warps_b[2][kMost][2];
 static int turns[kMost];
-static void add_products(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+WELL static void add_products(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
     const int turn = turns[current] ^= 1, warp = current / 32 * 32, q = current % 32 / 4, t = current % 4;
     std::memcpy(warps_a[turn][current], a, sizeof a), std::memcpy(warps_b[turn][current], b, sizeof b);
     __syncthreads();
