@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import importlib
 import sys
 import weakref
 from contextlib import nullcontext
@@ -14,6 +13,11 @@ import numpy as np
 from host_device import ForeignArray
 
 from mercer.engine.cuda import nvidia
+
+try:
+    from cuda.core.utils import StridedMemoryView
+except ImportError:
+    StridedMemoryView = None
 
 
 class CUDAError(Exception):
@@ -104,7 +108,7 @@ class FakeView:
 
     @staticmethod
     def from_dlpack(given, stream_ptr):
-        return importlib.import_module("cuda.core._memoryview").StridedMemoryView.from_dlpack(given, stream_ptr=-1)
+        return StridedMemoryView.from_dlpack(given, stream_ptr=-1)
 
     @staticmethod
     def from_buffer(buffer, shape, dtype):

@@ -42,6 +42,8 @@ class HostBuffer:
 
 
 class HostKernels:
+    code = b"\x7fELF"
+
     def __init__(self, library):
         self.loaded = library
 

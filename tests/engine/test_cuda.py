@@ -15,6 +15,7 @@ import mercer
 from mercer import SVC, KernelKMeans, KernelOperator, KernelPCA, KernelRidge
 from mercer.engine import backend
 from mercer.engine.contract import NOTHING, NormAccuracy, TilePairing, TileProgram, TileRows
+from mercer.engine.cuda import nvidia
 from mercer.engine.cuda import source as sources
 from mercer.engine.cuda.distances import TENSOR_ROUNDINGS, Way
 from mercer.engine.cuda.engine import CudaEngine
@@ -219,6 +220,28 @@ def test_all_pairings_operations_and_consumers_compile(dtype, tensor, architectu
         code = cubin(source.text, architecture, keep=False)
         for kernel in ("entries", "multiply1", "multiply4"):
             assert kernel.encode() in code.code
+
+
+@nvrtc
+def test_object_code_is_kept_by_source_and_architecture(monkeypatch, tmp_path):
+    """A file that lost its contents is made again, and a folder that cannot be written is not needed."""
+    monkeypatch.setattr(nvidia, "cache_folder", lambda: tmp_path)
+
+    def files():
+        return sorted(path for path in tmp_path.rglob("*") if path.is_file())
+
+    text = 'extern "C" __global__ void one(float* x) { *x = 1; }'
+    first = cubin(text, "sm_90").code
+    assert cubin(text, "sm_90").code == first
+    assert len(files()) == 1
+    cubin(text, "sm_80"), cubin(text.replace("1;", "2;"), "sm_90")
+    assert len(files()) == 3
+    for path in files():
+        path.write_bytes(b"")
+    assert cubin(text, "sm_90").code == cubin(text, "sm_90").code == first
+    monkeypatch.setattr(nvidia, "cache_folder", lambda: tmp_path / "file" / "folder")
+    (tmp_path / "file").write_text("")
+    assert cubin(text, "sm_90").code == first
 
 
 @nvrtc

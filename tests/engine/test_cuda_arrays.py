@@ -82,6 +82,16 @@ def test_products_read_rows_where_they_are(shim, copied, formula, dtype):
     np.testing.assert_allclose(entries, expected, atol=tolerance * np.abs(expected).max())
 
 
+def test_rows_are_turned_in_runs_if_there_is_no_room_for_all(shim, copied, monkeypatch):
+    monkeypatch.setattr(shim, "memory", 150_000)
+    K = KernelOperator("gaussian(gamma=0.03)", ForeignArray(X))
+    found = K @ Y
+    assert not K._tiles().room.whole
+    assert not shim.staged
+    mercer.use("native")
+    np.testing.assert_allclose(found, KernelOperator("gaussian(gamma=0.03)", X) @ Y, rtol=1e-12)
+
+
 ESTIMATORS = {
     "ridge": KernelRidge("gaussian", alpha=0.1, solver="cg", tol=1e-6),
     "landmarks": KernelRidge("gaussian", alpha=0.1, solver="nystroem", n_landmarks=20, landmarks="uniform"),

@@ -121,8 +121,13 @@ class Tiles(Protocol):
 class Tall(Protocol):
     """A tall matrix F in an engine's own memory, and its products with arrays, which have the dtype of F."""
 
-    shape: tuple[int, int]
-    dtype: np.dtype[Any]
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, r)."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float32 or float64."""
 
     def times(self, V: Array) -> Array:
         """F V."""

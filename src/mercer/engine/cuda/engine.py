@@ -62,8 +62,9 @@ class CudaEngine(Engine):
         return TallMatrix.room(self._devices[0]) if len(self._devices) == 1 else 0
 
     def kept_product(self, tiles: object, R: Array) -> TallMatrix | None:
-        alone = len(self._devices) == 1 and isinstance(tiles, CudaTiles)
-        return TallMatrix.product(tiles, R) if alone else None
+        if len(self._devices) > 1 or not isinstance(tiles, CudaTiles):
+            return None
+        return TallMatrix.product(tiles, R)
 
     def plan(self, program: TileProgram, x: TileRows, z: TileRows, self_pairs: Array | None = None) -> CudaTiles:
         first, *others = self._devices

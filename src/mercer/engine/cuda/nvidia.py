@@ -23,6 +23,8 @@ __all__ = ["TENSOR_FEATURES", "NvidiaDevice", "NvidiaKernels", "cubin"]
 
 TENSOR_FEATURES = 64
 """With fewer features, splitting the rows for tensor cores costs about what their products save."""
+ELF = b"\x7fELF"
+"""The first bytes of object code."""
 COMPUTE_CAPABILITY = 8
 """The first generation of devices that multiplies bfloat16 numbers."""
 
@@ -45,10 +47,20 @@ def cubin(source: str, architecture: str, *, keep: bool = True, faults: Faults |
     core = _library()
     with (faults or Faults()).clear(f"compiling for {architecture}"):
         program = core.Program(source, "c++", core.ProgramOptions(arch=architecture, std="c++17"))
-        if not keep:
-            return program.compile("cubin")
+        return _kept(program) if keep else program.compile("cubin")
+
+
+def _kept(program: Any) -> Any:
+    """The object code from the user's cache folder, where it is kept; a folder that cannot be written is not used."""
+    try:
         with _library(".utils").FileStreamProgramCache(cache_folder() / "cuda") as cache:
+            code = program.compile("cubin", cache=cache)
+            if bytes(code.code[:4]) == ELF:
+                return code
+            cache.clear()  # a file that a crash of the machine left empty
             return program.compile("cubin", cache=cache)
+    except OSError:
+        return program.compile("cubin")
 
 
 @dataclass(frozen=True)
