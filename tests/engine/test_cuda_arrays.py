@@ -122,6 +122,17 @@ def test_fits_and_predictions_read_rows_where_they_are(shim, copied, name):
         np.testing.assert_allclose(getattr(one, method)(NEW), expected, atol=1e-5 * np.abs(expected).max())
 
 
+def test_rows_that_are_targets_too(copied):
+    there, v = ForeignArray(X[:60]), X[:60, :1]
+    found = KernelRidge("gaussian").fit(there, there).predict(X=there)
+    mercer.use("native")
+    np.testing.assert_allclose(found, KernelRidge("gaussian").fit(X[:60], X[:60]).predict(X[:60]), atol=1e-9)
+    one = KernelRidge("gaussian(gamma=1)").fit(X[:1], v[:1]).predict(X[:2])
+    mercer.use("cuda")
+    model = KernelRidge("gaussian(gamma=1)").fit(ForeignArray(X[:1]), ForeignArray(v[:1]))
+    np.testing.assert_allclose(model.predict(ForeignArray(X[:2])), one, rtol=1e-12)
+
+
 def test_a_saved_model_has_the_rows(copied, tmp_path):
     model = KernelRidge("gaussian").fit(ForeignArray(X[:60]), Y[:60])
     assert isinstance(model.X_fit_, DevicePoints)
@@ -160,6 +171,9 @@ def test_rows_that_are_not_finite_are_refused_by_number(copied):
                   lambda: KernelRidge().fit(ForeignArray(wrong), Y)):  # fmt: skip
         with pytest.raises(InvalidInput, match="row 7, column 3 is nan"):
             fails()
+    for empty in ((0, 3), (3, 0)):
+        with pytest.raises(InvalidInput, match=f"is empty, {empty[0]} rows of {empty[1]} columns"):
+            KernelRidge().fit(ForeignArray(np.empty(empty)), Y[: empty[0]])
     with pytest.raises(InvalidInput, match="squared norm overflows float32"):
         KernelRidge().fit(ForeignArray(np.full((9, 3), 3e38, np.float32)), Y[:9])
 

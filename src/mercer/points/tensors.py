@@ -146,8 +146,8 @@ class DevicePoints(VectorPoints):
         return np.asarray, (self.dense(),)
 
     def validate(self, who: str) -> DevicePoints:
-        if not np.all(np.isfinite(4 * self.squared_norms())):
-            as_rows(self.dense(), who=who)  # raises, and says which number
+        if not (self.nbytes and np.all(np.isfinite(4 * self.squared_norms()))):
+            as_rows(self.dense(), who=who)  # raises, and says what is wrong
         return self
 
     def take(self, index: Index, *, copy: bool = True) -> DevicePoints:

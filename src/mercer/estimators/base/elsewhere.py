@@ -60,12 +60,12 @@ def _reading(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(method)
     def reading(self: Any, *args: Any, **kwargs: Any) -> Any:
-        who = type(self).__name__
-        X = args[0] if args else kwargs.get("X")
+        who, X = type(self).__name__, args[0] if args else kwargs.get("X")
         away = is_away(X)
         held = DevicePoints.of(X) if away and self._reads_devices() else None
-        given = [held if held is not None and one is X else on_host(one, who) for one in args]
-        named = {name: held if held is not None and one is X else on_host(one, who) for name, one in kwargs.items()}
+        first = on_host(X, who) if held is None else held
+        given = [first, *(on_host(one, who) for one in args[1:])] if args else []
+        named = {name: first if name == "X" else on_host(one, who) for name, one in kwargs.items()}
         out = method(self, *given, **named)
         return _returned(out, X) if away and get_config()["array_api_dispatch"] else out
 
