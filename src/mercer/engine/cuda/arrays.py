@@ -73,7 +73,7 @@ class DeviceArray:
     @property
     def T(self) -> DeviceArray:
         """The transposed table, in the same memory."""
-        return replace(self, shape=self.shape[::-1], strides=self.strides[::-1])
+        return replace(self, shape=self.shape[::-1], strides=self.strides[::-1], owner=self)
 
     def __getitem__(self, place: Any) -> Any:
         """A run of rows, where they are; rows with given indices as a copy on the host."""
@@ -106,6 +106,8 @@ class DeviceArray:
 
     def largest(self) -> float:
         """The largest |number|."""
+        if isinstance(self.owner, DeviceArray):  # of which this is the transposed table
+            return self.owner.largest()
         return float(self.own_sums[2].max(initial=0.0))
 
     def mean(self) -> Array:

@@ -37,10 +37,10 @@ READERS = (
 class ForeignArrays:
     """An estimator that reads tensors of PyTorch, and what else has DLPack's protocol, as NumPy's arrays.
 
-    They are not copied if they are in the memory of the processor, nor are rows on the device that computes if the
-    class says that it `reads_devices`. Outputs are NumPy's arrays; with scikit-learn's `array_api_dispatch=True` those
-    for rows on the device are arrays there, of their library. What scikit-learn sees are NumPy's arrays always. The
-    methods of a subclass, and those that it inherits from other classes, are wrapped when the subclass is defined.
+    They are not copied if they are in the memory of the processor, nor, for a class that `_reads_devices`, are rows on
+    the device that computes. Outputs are NumPy's arrays; with scikit-learn's `array_api_dispatch=True` those for rows
+    on the device are arrays there, of their library. What scikit-learn sees are NumPy's arrays always. The methods of a
+    subclass, and those that it inherits from other classes, are wrapped when the subclass is defined.
     """
 
     def _reads_devices(self) -> bool:
