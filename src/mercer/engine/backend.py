@@ -102,8 +102,8 @@ def use(name: str | None, *, devices: Sequence[int] = (0,), tensor_cores: bool =
 
     "native" is the compiled module, or its NumPy reference if that was not built; "numpy" is the reference; "cuda" an
     NVIDIA device (``pip install "mercer[cuda]"``). The environment variable ``MERCER_ENGINE`` has the same names, and
-    counts if `use` was not called. Rows, vectors and results stay arrays of NumPy. Model files and pickles do not
-    depend on the engine.
+    counts if `use` was not called. Vectors and results are arrays of NumPy, and so are rows, unless they lie on the
+    device already. Model files and pickles do not depend on the engine.
 
     Parameters
     ----------
