@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any
 
 from mercer.errors import InvalidInput, message
+from mercer.points import parse_memory, require
 from mercer.tables.decimals import is_number, with_points
 
 __all__ = ["looks_like_lines", "parse_delimited"]
@@ -20,6 +21,8 @@ DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "spa
 MISSING = ("?",)
 """Missing values in addition to those of pandas: empty, NA, N/A, NaN, null, None and others."""
 _LOOK = 50
+COLUMN = 3000
+"""Bytes that pandas takes for a column, whatever is in it."""
 
 
 def looks_like_lines(text: str) -> bool:
@@ -35,7 +38,9 @@ def looks_like_lines(text: str) -> bool:
     )
 
 
-def parse_delimited(text: str, name: str, delimiter: str | None = None) -> tuple[Any, tuple[str, ...]]:
+def parse_delimited(
+    text: str, name: str, delimiter: str | None = None, memory: Any = None
+) -> tuple[Any, tuple[str, ...]]:
     """A data frame of the text, and notes; it is split by the delimiter, or by the one that fits.
 
     >>> frame, notes = parse_delimited("1 2\\n3 4\\n", "numbers.txt")
@@ -50,6 +55,7 @@ def parse_delimited(text: str, name: str, delimiter: str | None = None) -> tuple
     _, header = next(_rows(text, delimiter, name), (0, []))
     if not header:
         raise InvalidInput(message(name, "its lines are blank", "give a table with a header and rows"))
+    require(COLUMN * len(header), parse_memory(memory), f"{name}: a table of {len(header)} columns", "leave some out")
     _check_rows(text, delimiter, len(header), name)
     commas = delimiter not in ", "
     bare = all(is_number(field, commas=commas) for field in header)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 
 from mercer.errors import InvalidInput, message
 from mercer.points import parse_memory, require
-from mercer.points.disk import ArrowSource, ParquetSource, frame_of_bytes
+from mercer.points.disk import ArrowSource, ParquetSource
 from mercer.tables.arrays import ARRAYS, parse_arrays
 from mercer.tables.delimited import looks_like_lines, parse_delimited
 from mercer.tables.raw import STANDARD_INPUT, decoded, read_bytes, require_room, shown_name
@@ -153,12 +154,12 @@ def read_table(path: str | Path, *, memory: Any = None, texts: str | None = None
     path = Path(path)
     name, ending = shown_name(path), _ending(path)
     if ending in COLUMNAR:
-        return _columnar_table(path, name, memory)
+        return _columnar_table(path, ending, name, memory)
     data = read_bytes(path, memory)
     if path == STANDARD_INPUT:
         ending = next((one for magic, one in MAGIC.items() if data.startswith(magic)), "")
         if ending in COLUMNAR:
-            return _checked(frame_of_bytes(data, name), (), name, "columnar")
+            return _piped_table(data, ending, name, memory)
         ending = ".npz" if ending == ".xlsx" and b".npy" in data[:200] else ending
     if ending in ARRAYS:
         require_room(data, name, memory)
@@ -166,7 +167,7 @@ def read_table(path: str | Path, *, memory: Any = None, texts: str | None = None
     if ending in SHEETS:
         require_room(data, name, memory)
         text, notes = sheet_as_csv(data, name, parse_memory(memory))
-        return _checked(*parse_delimited(text, name, ","), name, "delimited", notes)
+        return _checked(*parse_delimited(text, name, ",", memory), name, "delimited", notes)
     text, notes = decoded(data, name)
     if looks_like_fasta(text):
         return _fasta_table(text, name, notes)
@@ -176,7 +177,7 @@ def read_table(path: str | Path, *, memory: Any = None, texts: str | None = None
         return _of_lines(text, name, notes, texts or "sequence")
     if looks_like_svmlight(text):
         return _checked(*parse_svmlight(text, name, memory), name, "svmlight", notes)
-    return _checked(*parse_delimited(text, name), name, "delimited", notes)
+    return _checked(*parse_delimited(text, name, memory=memory), name, "delimited", notes)
 
 
 def _checked(frame: Any, more: Any, name: str, form: str, notes: tuple[str, ...] = ()) -> Table:
@@ -210,10 +211,18 @@ COLUMNAR = {".parquet": ParquetSource, ".arrow": ArrowSource, ".feather": ArrowS
 """The sources of tables that are stored by columns, by the endings of their files."""
 
 
-def _columnar_table(path: Path, name: str, memory: Any) -> Table:
+def _piped_table(data: bytes, ending: str, name: str, memory: Any) -> Table:
+    """A table of Parquet or Arrow from a pipe: these formats are read from their end on, so it becomes a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        path.write_bytes(data)
+        return _columnar_table(path, ending, name, memory)
+
+
+def _columnar_table(path: Path, ending: str, name: str, memory: Any) -> Table:
     """A table of Parquet or Arrow, if it fits in the budget as often as a text would."""
     frames, size = [], 0
-    for frame in COLUMNAR[path.suffix.lower()].frames(path, 1 << 16):
+    for frame in COLUMNAR[ending].frames(path, 1 << 16, memory):
         size += int(frame.memory_usage(deep=True).sum())
         require(2 * size, parse_memory(memory), name, "fit it in Python (mercer.points.read_points)")
         frames.append(frame)

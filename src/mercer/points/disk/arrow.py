@@ -1,4 +1,4 @@
-"""Tables in files of Arrow's: Parquet by row groups, Arrow (Feather) by record batches, and CSV by blocks of text."""
+"""Tables that Arrow reads: its own format (Feather) by record batches, and CSV by blocks of text."""
 
 from __future__ import annotations
 
@@ -13,11 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, MercerError, message
+from mercer.points.budget import parse_memory, require
+from mercer.points.disk.buffers import blocks_of
 from mercer.points.disk.sources import Chunks, FileSource, floats
 
-__all__ = ["ArrowSource", "CsvSource", "ParquetSource", "TableSource", "frame_of_bytes"]
+__all__ = ["ArrowSource", "CsvSource", "TableSource", "needed"]
 
 Batches = Iterator[Any]
+FIRST, COLUMN = 1 << 20, 9000
+"""Bytes of a CSV file that have its names, and that Arrow takes for each of them, whatever is in the column."""
+SHARE = 8
+"""A batch of rows with texts takes this part of the memory budget."""
 
 
 @contextmanager
@@ -85,10 +91,15 @@ class TableSource(FileSource):
         return cls._any(path).target(name)
 
     @classmethod
-    def frames(cls, path: Path, rows: int) -> Iterator[Any]:
-        """The table as pandas data frames of about `rows` rows, with columns of all types, in order."""
+    def frames(cls, path: Path, rows: int, memory: Any = None) -> Iterator[Any]:
+        """The table as pandas data frames of about `rows` rows, with columns of all types, in order.
+
+        A frame takes a part of the memory budget, or MemoryExceeded is raised.
+        """
         source = cls._any(path)
-        for batch in source._all_batches(rows, list(source.schema.names)):
+        budget = parse_memory(memory)
+        for batch in source._all_batches(rows, list(source.schema.names), budget, budget // SHARE):
+            _require_texts(batch, budget, path.name)
             with _reading(path.name, cls.kind):  # pandas has its own part in the file, as JSON
                 frame = batch.to_pandas()
             yield frame
@@ -113,8 +124,12 @@ class TableSource(FileSource):
         """The Arrow schema of a file."""
 
     @abstractmethod
-    def _batches(self, path: Path, rows: int, names: list[str]) -> Batches:
-        """Record batches of these columns in order, of about `rows` rows."""
+    def _batches(self, path: Path, rows: int, names: list[str], budget: int, room: int | None) -> Batches:
+        """Record batches of these columns in order, of about `rows` rows.
+
+        What is read to make them fits in the budget, or MemoryExceeded is raised. Given `room`, batches have fewer rows
+        where the file has the choice and texts take more bytes.
+        """
 
     def _named_schema(self, path: Path) -> Any:
         """The schema. Its names are texts, which Arrow decodes when it is asked, and differ."""
@@ -128,44 +143,27 @@ class TableSource(FileSource):
             return read(path)
 
     def _chunks(self, rows: int) -> Chunks:
-        for batch in self._all_batches(rows, list(self.names or ())):
+        for batch in self._all_batches(rows, list(self.names or ()), parse_memory(None)):
             out = np.empty((batch.num_rows, self.columns), self.dtype)
             for place, column in enumerate(batch.columns):
                 out[:, place] = column.to_numpy(zero_copy_only=False)
             yield out
 
-    def _all_batches(self, rows: int, names: list[str]) -> Batches:
+    def _all_batches(self, rows: int, names: list[str], budget: int, room: int | None = None) -> Batches:
         for path, stamp in zip(self.paths, self.stamps, strict=True):
             stamp.check(path)
             with _reading(path.name, self.kind):
-                yield from self._batches(path, rows, names)
+                yield from self._batches(path, rows, names, budget, room)
 
     def target(self, name: str) -> NDArray[Any]:
         if name not in self.schema.names:
             raise InvalidInput(message(self.name, f"no column {name!r}", f"name one of {self.schema.names[:10]}"))
-        parts = [batch.column(0).to_numpy(zero_copy_only=False) for batch in self._all_batches(1 << 20, [name])]
+        budget, parts, size = parse_memory(None), [], 0
+        for batch in self._all_batches(1 << 20, [name], budget, budget // SHARE):
+            size += batch.nbytes
+            require(size, budget, f"{self.name}: column {name!r}", "give fewer rows")
+            parts.append(batch.column(0).to_numpy(zero_copy_only=False))
         return np.concatenate(parts)
-
-
-class ParquetSource(TableSource):
-    """Parquet files: their row groups are read one after the other, in order."""
-
-    kind = "Parquet"
-
-    def __init__(
-        self, paths: Sequence[Path], columns: Sequence[str] | None = None, without: Sequence[str] = ()
-    ) -> None:
-        super().__init__(paths, columns, without)
-        parquet = needed("pyarrow.parquet")
-        self.count = sum(self._guarded(path, parquet.read_metadata).num_rows for path in self.paths)
-
-    def _schema(self, path: Path) -> Any:
-        return needed("pyarrow.parquet").read_schema(path)
-
-    def _batches(self, path: Path, rows: int, names: list[str]) -> Batches:
-        with needed("pyarrow.parquet").ParquetFile(path, pre_buffer=False, buffer_size=1 << 20) as file:
-            for group in range(file.num_row_groups):
-                yield from file.iter_batches(rows, [group], names)
 
 
 class ArrowSource(TableSource):
@@ -177,8 +175,12 @@ class ArrowSource(TableSource):
         with needed("pyarrow.ipc").open_file(str(path)) as file:
             return file.schema
 
-    def _batches(self, path: Path, rows: int, names: list[str]) -> Batches:
+    def _batches(self, path: Path, rows: int, names: list[str], budget: int, room: int | None) -> Batches:
         ipc = needed("pyarrow.ipc")
+        with path.open("rb", buffering=0) as raw:
+            dictionaries, batches = blocks_of(raw, path.stat().st_size, path.name)
+        largest = max(batches, default=0) * len(names) // max(len(self.schema.names), 1)
+        require(sum(dictionaries) + largest, budget, f"{path.name}: a record batch", "write it with smaller batches")
         places = [self.schema.names.index(name) for name in names]
         options = ipc.IpcReadOptions(included_fields=sorted(places))
         with ipc.open_file(str(path), options=options) as file:
@@ -188,24 +190,16 @@ class ArrowSource(TableSource):
                 yield batch
 
 
-def frame_of_bytes(data: bytes, name: str) -> Any:
-    """The table of a Parquet or Arrow file that is in memory, as a pandas data frame."""
-    parquet = data.startswith(b"PAR1")
-    with _reading(name, "Parquet" if parquet else "Arrow"):
-        if parquet:
-            return needed("pyarrow.parquet").read_table(needed("pyarrow").BufferReader(data)).to_pandas()
-        table = needed("pyarrow.ipc").open_file(data).read_all()
-        table.validate(full=True)
-        return table.to_pandas()
-
-
 class CsvSource(TableSource):
     """CSV files with a line of names: they are read in blocks of text, numbers as float64."""
 
     kind = "CSV"
 
     def _schema(self, path: Path) -> Any:
-        return self._opened(path, None, 1 << 20).schema
+        with path.open("rb") as file:
+            commas = file.readline(FIRST).count(b",")
+        require(COLUMN * commas, parse_memory(None), f"{path.name}: a table of {commas + 1} columns", "leave some out")
+        return self._opened(path, None, FIRST).schema
 
     def _opened(self, path: Path, names: list[str] | None, block: int) -> Any:
         import pyarrow as pa
@@ -215,11 +209,26 @@ class CsvSource(TableSource):
         convert = csv.ConvertOptions(include_columns=names, column_types=dict.fromkeys(numbers, pa.float64()))
         return csv.open_csv(path, csv.ReadOptions(block_size=block), convert_options=convert)
 
-    def _batches(self, path: Path, rows: int, names: list[str]) -> Batches:
+    def _batches(self, path: Path, rows: int, names: list[str], budget: int, room: int | None) -> Batches:
         # A number takes some ten characters.
         block = min(max(rows * len(self.schema.names) * 10, 1 << 16), 1 << 24)
         with self._opened(path, names, block) as reader:
             yield from reader
+
+
+def _require_texts(batch: Any, budget: int, name: str) -> None:
+    """Raise MemoryExceeded if texts that share their letters do not fit in the budget when each has its own."""
+    import pyarrow as pa
+
+    taken = 0
+    for column in batch.columns:
+        if pa.types.is_string_view(column.type) or pa.types.is_binary_view(column.type):
+            views = np.frombuffer(column.buffers()[1], np.int32)[::4][column.offset : column.offset + len(column)]
+            taken += int(views.sum(dtype=np.int64))
+        elif "_view" in str(column.type) and not pa.types.is_dictionary(column.type):
+            given = f"it has values of {column.type}"
+            raise InvalidInput(message(name, given, "leave the column out, or write it as another type"))
+    require(taken, budget, f"{name}: texts", "write it with smaller batches")
 
 
 def _is_text(kind: Any) -> bool:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from mercer.errors import InvalidInput, message
-from mercer.points.disk.arrow import ArrowSource, CsvSource, ParquetSource, TableSource
+from mercer.points.disk.arrow import ArrowSource, CsvSource, TableSource
+from mercer.points.disk.parquet import ParquetSource
 from mercer.points.disk.points import DiskPoints
 from mercer.points.disk.slabs import ZarrSource
 from mercer.points.disk.sources import ChunkSource, NpySource, RowSource

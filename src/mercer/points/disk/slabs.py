@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
 
 from mercer.errors import InvalidInput, message
+from mercer.points.budget import parse_memory, require
 from mercer.points.disk.arrow import needed
 from mercer.points.disk.sources import Chunks, RowSource, Stamp, floats
 
@@ -26,9 +28,8 @@ class ZarrSource(RowSource):
         zarr = needed("zarr")
         try:
             self._array = zarr.open_array(str(path), mode="r")
-        except (OSError, ValueError, KeyError) as error:
-            do = "give the folder of one Zarr array; it may be incomplete"
-            raise InvalidInput(message(path.name, f"cannot be read as Zarr ({error})", do)) from error
+        except Exception as error:  # whatever its codecs and its reader of JSON raise
+            raise _unreadable(path.name, error) from error
         if self._array.ndim != 2 or self._array.dtype.kind not in "fiub" or 0 in self._array.shape:
             given = f"has shape {self._array.shape} and dtype {self._array.dtype}"
             raise InvalidInput(message(path.name, given, "give a table of numbers, one row a point"))
@@ -41,7 +42,11 @@ class ZarrSource(RowSource):
 
     def _require_all(self) -> None:
         """Raise InvalidInput if stored chunks are missing: Zarr would read fill values for them."""
-        wanted, stored = self._array.nchunks, self._array.nchunks_initialized
+        unit = self._array.shards or self._array.chunks
+        wanted = math.prod(-(-size // each) for size, each in zip(self._array.shape, unit, strict=True))
+        stored = len(self._stamps) - 1  # one describes the array
+        if stored >= wanted:  # or a list of all of them could be longer than memory
+            wanted, stored = self._array.nchunks, self._array.nchunks_initialized
         if stored < wanted:
             given = f"{wanted - stored} of {wanted} stored chunks are missing"
             raise InvalidInput(message(self.name, given, "copy the folder again, or write all chunks"))
@@ -53,5 +58,16 @@ class ZarrSource(RowSource):
     def _chunks(self, rows: int) -> Chunks:
         height = self._array.chunks[0]
         step = max(rows // height, 1) * height
+        taken = step * self.columns * self._array.dtype.itemsize
+        require(taken, parse_memory(None), f"{self.name}: rows of one stored chunk", "write it with smaller chunks")
         for first in range(0, self._array.shape[0], step):
-            yield np.ascontiguousarray(self._array[first : first + step], self.dtype)
+            try:
+                rows_of_chunks = self._array[first : first + step]
+            except Exception as error:  # whatever its codecs raise
+                raise _unreadable(self.name, error) from error
+            yield np.ascontiguousarray(rows_of_chunks, self.dtype)
+
+
+def _unreadable(name: str, error: Exception) -> InvalidInput:
+    do = "give the folder of one Zarr array; it may be incomplete"
+    return InvalidInput(message(name, f"cannot be read as Zarr ({error})", do))
