@@ -304,7 +304,7 @@ def guided(name: str, seconds: float, out: Path) -> None:
         f"-max_total_time={int(seconds)}",
         f"-max_len={LIMIT}",
         "-verbosity=0",
-        "-rss_limit_mb=4096",
+        "-rss_limit_mb=1024",
         "-entropic=0",
     ]
     atheris.Setup([sys.argv[0], *options, f"-artifact_prefix={out}/{name}-", str(corpus)], one)

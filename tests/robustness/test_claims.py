@@ -70,10 +70,10 @@ def page(kind, unpacked, packed, struct_, count, encoding=0):
     return head + struct_ + b"\x15" + varint(count) + b"\x15" + varint(encoding) + levels + b"\0\0"
 
 
-def with_pages(pages):
+def with_pages(pages, compression="zstd"):
     """A Parquet file of 20 numbers whose only column has these pages."""
     column = pa.schema([pa.field("x", pa.float64(), nullable=False)])
-    data = written(pa.table({"x": np.arange(20.0)}, schema=column), use_dictionary=False)
+    data = written(pa.table({"x": np.arange(20.0)}, schema=column), use_dictionary=False, compression=compression)
     length = int.from_bytes(data[-8:-4], "little")
     size = parquet.ParquetFile(io.BytesIO(data)).metadata.row_group(0).column(0).total_compressed_size
     made = data[:4] + pages + data[-8 - length :]
@@ -89,6 +89,13 @@ def a_second_page_of_zeros():
     few, bomb = pa.compress(bytes(80), "zstd", asbytes=True), zeros(GIGABYTE)
     first = page(0, 80, len(few), b"\x2c", 10) + few
     return with_pages(first + page(0, GIGABYTE, len(bomb), b"\x2c", 10) + bomb)
+
+
+def a_page_of_copied_zeros():
+    """What Snappy packs most: copies of 64 bytes take 3."""
+    size = 64 << 18
+    made = varint(size, signed=False) + b"\xfc" + bytes(64) + b"\xfe\x40\0" * ((size >> 6) - 1)
+    return with_pages(page(0, GIGABYTE, len(made), b"\x2c", 20) + made, "snappy")
 
 
 def a_page_whose_size_is_said_twice():
@@ -213,7 +220,7 @@ def rows(path):
 
 
 OF_PARQUET = (
-    a_page_of_zeros, a_second_page_of_zeros, a_page_whose_size_is_said_twice,
+    a_page_of_zeros, a_second_page_of_zeros, a_page_of_copied_zeros, a_page_whose_size_is_said_twice,
     texts_that_are_one, texts_that_begin_alike, lists_of_zeros, many_rows_of_columns, wide_texts,
     a_footer_of_many_groups,
 )  # fmt: skip
@@ -293,15 +300,19 @@ def test_honest_pages_of_every_kind_are_read(tmp_path):
         assert found["lists"].map(list).tolist() == made.column("lists").to_pylist(), options
 
 
+def reads(data):
+    return lambda length, at: data[at : at + length]
+
+
 def test_headers_with_long_texts_are_followed():
     text = b"x" * 3000
     texts = b"".join(b"\x18" + varint(len(text), signed=False) + text for _ in range(2))
     head = b"\x15\0\x15\x10\x15\x10\x2c\x15\x02\x15\0\x15\x06\x15\x06\x1c" + texts + b"\x16\0\0\0\0"
-    found = pages.pages_of(io.BytesIO((head + bytes(8)) * 3), 0, 3 * (len(head) + 8), 3, "x", "a.parquet")
+    found = pages.pages_of(reads((head + bytes(8)) * 3), 0, 3 * (len(head) + 8), 3, "x", "a.parquet")
     assert found == (8, 3, 0, 0, 24, 8, False)
 
 
 def test_a_dictionary_has_a_byte_for_each_entry():
     made = page(2, 8, 8, b"\x4c", 60_000_000) + bytes(8)
     with pytest.raises(InvalidInput, match=r"a\.parquet: a page of column 'x' .* 60000000 values"):
-        pages.pages_of(io.BytesIO(made), 0, len(made), 1, "x", "a.parquet")
+        pages.pages_of(reads(made), 0, len(made), 1, "x", "a.parquet")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from mercer.errors import InvalidInput, message
 from mercer.points.budget import human
@@ -40,9 +41,11 @@ _HEADER = re.compile(
 _TOKEN = re.compile(rb"%s{0,20}+(?:(\x00)|(%s)|%s(%s))" % (_FLAT, _STRUCT, _fields(8), _INT), re.DOTALL)
 _DICTIONARY, _SECOND = b"\x04", b"\x06"
 _STRUCTS = {
-    (kind, check): 16 * (far - check) + 12 for kind, far in ((b"\0", 2), (b"\4", 4), (b"\6", 5)) for check in (0, 1)
+    (kind, check): kind + bytes([16 * (far - check) + 12])
+    for kind, far in ((b"\0", 2), (_DICTIONARY, 4), (_SECOND, 5))
+    for check in (False, True)
 }
-"""The byte that begins the struct of a type of pages, without and with a checksum before it."""
+"""The type of a page and the byte that begins its struct, without and with a checksum before it."""
 _BY_PLACE, _BY_PREFIX = (b"\x04", b"\x10"), b"\x0e"
 """Encodings whose values are places in the dictionary, or share letters with the value before."""
 
@@ -77,12 +80,13 @@ class Pages(NamedTuple):
     shared: bool
 
 
-def pages_of(file: BinaryIO, start: int, size: int, values: int, column: str, name: str) -> Pages:
+def pages_of(read: Callable[[int, int], bytes], start: int, size: int, values: int, column: str, name: str) -> Pages:
     """What the headers of the pages of a column say that hold so many values.
 
     Parameters
     ----------
-    file : binary file
+    read : callable
+        ``read(length, at)`` gives bytes of the file.
     start, size : int
         Where the pages are in the file.
     values : int
@@ -97,22 +101,21 @@ def pages_of(file: BinaryIO, start: int, size: int, values: int, column: str, na
 
     Examples
     --------
-    >>> import io
     >>> page = bytes.fromhex("1500 1510 1510 2c 1502 1500 1506 1506 00 00") + bytes(8)
-    >>> pages_of(io.BytesIO(page), 0, len(page), 1, "x", "a.parquet")
+    >>> pages_of(lambda length, at: page[at : at + length], 0, len(page), 1, "x", "a.parquet")
     Pages(largest=8, values=1, dictionary=0, entries=0, total=8, each=8, shared=False)
     """
     at, end, largest, total, each, seen, dictionary, entries = start, start + size, 0, 0, 0, 0, 0, 0
     encodings: list[bytes] = []
     while seen < values and at < end:
-        file.seek(at)
-        found = _HEADER.match(file.read(SHORT))
-        header, length = (
-            (found, found.end()) if found is not None and found[8] else _long_header(file, at, column, name)
-        )
-        kind, unpacked, packed = header[1], _number(header[2]), _number(header[3])
-        count, encoding = _number(header[5]), header[6 if kind != _SECOND else 7]
-        if header[4][-1] != _STRUCTS[kind, len(header[4]) > 1] or unpacked < 0 or packed < 0 or count < 0:
+        found = _HEADER.match(read(SHORT, at))
+        if found is not None and found[8]:
+            length = found.end()
+        else:
+            found, length = _long_header(read(LONG, at), column, name)
+        kind, is_unpacked, is_packed, struct, number, second, fourth, _ = found.groups()
+        unpacked, packed, count = _number(is_unpacked), _number(is_packed), _number(number)
+        if kind + struct[-1:] != _STRUCTS[kind, len(struct) > 1] or (unpacked | packed | count) < 0:
             raise _damaged(column, name)
         if unpacked > MOST + TIMES * packed or (kind == _DICTIONARY and count > unpacked):
             given = f"a page of column {column!r} says that its {packed} bytes unpack to {human(unpacked)}"
@@ -122,15 +125,15 @@ def pages_of(file: BinaryIO, start: int, size: int, values: int, column: str, na
             dictionary, entries = dictionary + unpacked, entries + count
         else:
             seen += count
-            if unpacked > each * count > 0 or not each:
-                each = unpacked // max(count, 1) + (unpacked % max(count, 1) > 0)
-            if not encodings or encodings[-1] != encoding:
-                encodings.append(encoding)
+            encodings.append(second if kind != _SECOND else fourth)
+            if unpacked > each * count or not each:
+                each = -(-unpacked // max(count, 1))
         if unpacked > largest:
             largest = unpacked
         total += unpacked
         at += length + packed
-    shared = _BY_PREFIX in encodings or (entries > 0 and any(one in _BY_PLACE for one in encodings[1:]))
+    plain_first = bool(encodings) and encodings[0] not in _BY_PLACE
+    shared = _BY_PREFIX in encodings or (plain_first and any(one in encodings for one in _BY_PLACE))
     return Pages(largest, seen, dictionary, entries, total, each, shared)
 
 
@@ -139,10 +142,8 @@ def _damaged(column: str, name: str) -> InvalidInput:
     return InvalidInput(message(name, given, "write it again: it may be cut off"))
 
 
-def _long_header(file: BinaryIO, at: int, column: str, name: str) -> tuple[re.Match[bytes], int]:
+def _long_header(data: bytes, column: str, name: str) -> tuple[re.Match[bytes], int]:
     """The beginning of a header whose statistics have long texts, and the length of the header."""
-    file.seek(at)
-    data = file.read(LONG)
     found = _HEADER.match(data)
     length = 0 if found is None else found.end() if found[8] else _end(data, found.end())
     if found is None or not length:
