@@ -138,6 +138,12 @@ def a_footer_of_many_groups():
     )
 
 
+def a_histogram_that_does_not_fit():
+    """Arrow ends the process when it is asked about this column."""
+    data = written(pa.table({"x": [1.0, None]}), store_schema=False)
+    return with_footer(data, (b"\x15\x0a\x25\x02", b"\x15\x0a\x25\x00"))  # no value is missing
+
+
 def arrow(table, compression=None, **options):
     out = io.BytesIO()
     with ipc.new_file(out, table.schema, options=ipc.IpcWriteOptions(compression=compression, **options)) as file:
@@ -222,7 +228,7 @@ def rows(path):
 OF_PARQUET = (
     a_page_of_zeros, a_second_page_of_zeros, a_page_of_copied_zeros, a_page_whose_size_is_said_twice,
     texts_that_are_one, texts_that_begin_alike, lists_of_zeros, many_rows_of_columns, wide_texts,
-    a_footer_of_many_groups,
+    a_footer_of_many_groups, a_histogram_that_does_not_fit,
 )  # fmt: skip
 OF_ARROW = numbers_of_zeros, nothing_in_many_rows, runs, views_of_one_text
 OTHERS = {

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
-from io import FileIO
+from io import FileIO, RawIOBase
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +26,8 @@ TAME = ("UNCOMPRESSED", "SNAPPY")
 touched. Their pages aren't looked at, which would take 2 to 4 % of the reading."""
 OBJECT = 100
 """Bytes of one, without the bytes of its text."""
+SMALL = 1 << 12
+"""Bytes of a buffer that is not used."""
 ENTRY = 16
 """Bytes of an entry of a dictionary, without those of its text."""
 CONTAINERS, LEAST = 1_000, 8
@@ -48,8 +51,10 @@ class ParquetSource(TableSource):
 
     def _batches(self, path: Path, rows: int, names: list[str], budget: int, room: int | None) -> Batches:
         with _opened(path) as file, path.open("rb", buffering=0) as raw:
-            leaves = _leaves(file, names)
+            leaves, unread = _leaves(file, names), _unread(path, file.metadata)
             for group in range(file.num_row_groups):
+                with suppress(_WouldRead):
+                    next(unread.iter_batches(1, [group], names, use_threads=False))
                 width = _checked(file, _reader(raw), path, group, leaves, budget)
                 yield from file.iter_batches(rows if room is None else max(1, min(rows, room // width)), [group], names)
 
@@ -87,6 +92,44 @@ def _opened(path: Path, **options: Any) -> Any:
     most = min(CONTAINERS + path.stat().st_size // LEAST, 1_000_000)
     open_file = needed("pyarrow.parquet").ParquetFile
     return open_file(path, pre_buffer=False, buffer_size=1 << 20, thrift_container_size_limit=most, **options)
+
+
+class _WouldRead(Exception):
+    """Raised instead of reading."""
+
+
+class _Unread(RawIOBase):
+    """A file of a size that nobody may read."""
+
+    def __init__(self, size: int) -> None:
+        self.size, self.at = size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self.at = offset if whence == os.SEEK_SET else self.size + offset
+        return self.at
+
+    def tell(self) -> int:
+        return self.at
+
+    def read(self, size: int = -1) -> bytes:
+        raise _WouldRead
+
+
+def _unread(path: Path, metadata: Any) -> Any:
+    """The file with its footer but without its pages.
+
+    What Arrow finds wrong with the columns of a row group it raises when it is about to read them. Asked about such a
+    column otherwise, it ends the process.
+    """
+    source = needed("pyarrow").PythonFile(_Unread(path.stat().st_size), "r")
+    open_file = needed("pyarrow.parquet").ParquetFile
+    return open_file(source, metadata=metadata, pre_buffer=False, buffer_size=SMALL)
 
 
 def _rows(path: Path) -> int:
