@@ -14,6 +14,8 @@ __all__ = ["Pages", "pages_of"]
 
 MOST, TIMES = 1 << 26, 20
 """A page may take `MOST` bytes and `TIMES` its bytes in the file. Writers end a page at 1 MB, or after one value."""
+SLACK = 100
+"""Bytes that the first writers left out of the size of a column, as in Arrow."""
 SHORT, LONG = 256, 1 << 17
 """Bytes of a header, as a rule and with long texts in its statistics."""
 
@@ -117,6 +119,9 @@ def pages_of(read: Callable[[int, int], bytes], start: int, size: int, values: i
         unpacked, packed, count = _number(is_unpacked), _number(is_packed), _number(number)
         if kind + struct[-1:] != _STRUCTS[kind, len(struct) > 1] or (unpacked | packed | count) < 0:
             raise _damaged(column, name)
+        at += length + packed
+        if at > end + SLACK:
+            raise _damaged(column, name)
         if unpacked > MOST + TIMES * packed or (kind == _DICTIONARY and count > unpacked):
             given = f"a page of column {column!r} says that its {packed} bytes unpack to {human(unpacked)}"
             given += f" and {count} values" if kind == _DICTIONARY else ""
@@ -131,7 +136,6 @@ def pages_of(read: Callable[[int, int], bytes], start: int, size: int, values: i
         if unpacked > largest:
             largest = unpacked
         total += unpacked
-        at += length + packed
     plain_first = bool(encodings) and encodings[0] not in _BY_PLACE
     shared = _BY_PREFIX in encodings or (plain_first and any(one in encodings for one in _BY_PLACE))
     return Pages(largest, seen, dictionary, entries, total, each, shared)

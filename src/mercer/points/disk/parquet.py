@@ -17,13 +17,8 @@ from mercer.points.disk.pages import Pages, pages_of
 __all__ = ["ParquetSource"]
 
 NUMBERS = ("BOOLEAN", "INT32", "INT64", "FLOAT", "DOUBLE")
-NUMBER = 8
-"""Bytes of one."""
 PLAIN = ("NONE", "INT", "TIMESTAMP")
 """Numbers with another meaning become objects of Python, such as dates."""
-TAME = ("UNCOMPRESSED", "SNAPPY")
-"""Numbers packed so, as most are, take at most 22 times their bytes in the file; a page that says more is reserved, not
-touched. Their pages aren't looked at, which would take 2 to 4 % of the reading."""
 OBJECT = 100
 """Bytes of one, without the bytes of its text."""
 SMALL = 1 << 12
@@ -76,7 +71,7 @@ def _leaves(file: Any, names: list[str]) -> list[_Leaf]:
     for place in [places[name] for name in names] if len(schema) == len(places) else range(len(schema)):
         one = schema.column(place)
         number = one.physical_type in NUMBERS and one.logical_type.type in PLAIN
-        width = NUMBER if number else OBJECT + max(one.length or 0, 0)
+        width = 8 if number else OBJECT + max(one.length or 0, 0)
         found.append(_Leaf(place, one.path, one.physical_type == "BYTE_ARRAY", one.max_repetition_level > 0, width))
     return found
 
@@ -153,9 +148,6 @@ def _checked(
     width = taken = 0
     for leaf in leaves:
         column = found.column(leaf.place)
-        if leaf.width == NUMBER and not leaf.repeated and column.compression in TAME:
-            width += NUMBER
-            continue
         start = column.data_page_offset
         if column.has_dictionary_page and 0 < column.dictionary_page_offset < start:
             start = column.dictionary_page_offset
