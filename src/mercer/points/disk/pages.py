@@ -20,7 +20,7 @@ SHORT, LONG = 256, 1 << 17
 """Bytes of a header, as a rule and with long texts in its statistics."""
 
 # Headers are in Thrift's compact protocol: each field begins with its distance to the one before and its type, a struct
-# ends with 0. One expression takes a header in 2 µs; a parser in Python would cost 5 % of the reading. It has no way
+# ends with 0. One expression takes a header; a parser in Python would take several times as long. It has no way
 # back, and counts what it repeats: so many fields that their numbers overflow would give a size again.
 _INT = rb"(?>[\x80-\xff]{0,3}[\x00-\x7f]|[\x80-\xff]{4}[\x00-\x0f])"
 
