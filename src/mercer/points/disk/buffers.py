@@ -90,7 +90,7 @@ def blocks_of(file: BinaryIO, size: int, name: str) -> tuple[list[int], list[int
     dictionaries, batches = (footer.structs(kind, "<qi4xq") for kind in (DICTIONARIES, BATCHES))
     if sum(stored for *_, stored in dictionaries) > size:
         raise InvalidInput(message(name, "its dictionaries overlap", "write it again: it is damaged"))
-    return [_taken(file, size, *one, name) for one in dictionaries], [_taken(file, size, *one, name) for one in batches]
+    return [_taken(file, size, name, *one) for one in dictionaries], [_taken(file, size, name, *one) for one in batches]
 
 
 def _part(file: BinaryIO, size: int, at: int, length: int) -> bytes:
@@ -100,7 +100,7 @@ def _part(file: BinaryIO, size: int, at: int, length: int) -> bytes:
     return file.read(length)
 
 
-def _taken(file: BinaryIO, size: int, at: int, described: int, stored: int, name: str) -> int:
+def _taken(file: BinaryIO, size: int, name: str, at: int, described: int, stored: int) -> int:
     """The bytes that a block takes; its description begins at a place, and its numbers follow."""
     text = _part(file, size, at, described)
     said = _Table(text[8 if text.startswith(MARK) else 4 :])
