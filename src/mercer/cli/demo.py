@@ -116,7 +116,7 @@ def _ridge_race() -> Race:
     from sklearn.kernel_ridge import KernelRidge as Peer
 
     rng = np.random.default_rng(1)
-    X = rng.normal(size=(3000, 20))
+    X = rng.normal(size=(4000, 20))
     y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=len(X))
     new = rng.normal(size=(500, 20))
     return race(

@@ -13,7 +13,8 @@ from mercer.points.budget import human
 __all__ = ["Pages", "pages_of"]
 
 MOST, TIMES = 1 << 26, 20
-"""A page may take `MOST` bytes and `TIMES` its bytes in the file. Writers end a page at 1 MB, or after one value."""
+"""A page may take `MOST` bytes and `TIMES` its bytes in the file. Writers end a page at 1 MB, or after one value; but
+fastparquet writes a row group as one page, and such a page is refused if it is longer and repeats itself."""
 SLACK = 100
 """Bytes that the first writers left out of the size of a column, as in Arrow."""
 SHORT, LONG = 256, 1 << 17
@@ -125,7 +126,8 @@ def pages_of(read: Callable[[int, int], bytes], start: int, size: int, values: i
         if unpacked > MOST + TIMES * packed or (kind == _DICTIONARY and count > unpacked):
             given = f"a page of column {column!r} says that its {packed} bytes unpack to {human(unpacked)}"
             given += f" and {count} values" if kind == _DICTIONARY else ""
-            raise InvalidInput(message(name, given, "write it again: it is damaged, or made to harm"))
+            do = "write it with smaller row groups or pages, unless it is damaged or made to harm"
+            raise InvalidInput(message(name, given, do))
         if kind == _DICTIONARY:
             dictionary, entries = dictionary + unpacked, entries + count
         else:
