@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, Protocol
 
@@ -64,7 +64,7 @@ class Keeper(Protocol):
     def begin(self, model: Any, method: str, given: Mapping[str, Any]) -> None:
         """An estimator's fit begins, with these arguments by name. Refuse it if another one was kept in its place."""
 
-    def opened(self, solver: object, start: Kept, trail: Trail | None) -> Any:
+    def opened(self, solver: object, start: Kept, trail: Trail | None) -> AbstractContextManager[Run]:
         """A context manager that gives the `Run` of a solver from this state."""
 
 
@@ -98,12 +98,9 @@ def kept_by(one: Keeper) -> Iterator[None]:
         _keeper.reset(token)
 
 
-@contextmanager
-def run_of(solver: object, start: Kept, each: object = None) -> Iterator[Run]:
-    """The run of a solver from a state. If it is one that was kept, its trail is filled as it was."""
+def run_of(solver: object, start: Kept, each: object = None) -> AbstractContextManager[Run]:
+    """The run of a solver from a state, which it does not hold. If it was kept, its trail is filled as it was."""
     own = keeper()
     if own is None:
-        yield _NOBODY
-        return
-    with own.opened(solver, start, each if isinstance(each, Trail) else None) as run:
-        yield run
+        return nullcontext(_NOBODY)
+    return own.opened(solver, start, each if isinstance(each, Trail) else None)

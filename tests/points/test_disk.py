@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -28,6 +29,7 @@ from mercer.kernels import Chi2, Gaussian, Laplace
 from mercer.points import DensePoints, DiskPoints, FilePoints, ahead, points_of, read_points
 from mercer.points.disk import ChunkSource, NpySource, scratch
 from mercer.points.disk import points as disk_points
+from mercer.solvers import DualCoordinateDescent
 from mercer.testing import assert_close, check_points
 
 RNG = np.random.default_rng(0)
@@ -268,6 +270,27 @@ def test_estimators_on_windows_give_the_answers_of_arrays(make, y, output, monke
     assert found.report_.reading["rows"] > 0
     if isinstance(make, SVC):  # the features are in a file
         assert found.report_.memory_planned < wanted.report_.memory_planned - 4 * 2000 * 40
+
+
+def test_a_support_vector_machine_on_a_file_has_its_state_in_memory_and_no_more(monkeypatch):
+    monkeypatch.setattr(disk_points, "LOADED_SHARE", 10**6)
+    monkeypatch.setattr(disk_points, "LARGEST_WINDOW", 20_000)
+    held, step = [], DualCoordinateDescent.step
+
+    def measured(*own):
+        held.append([trace.size for trace in tracemalloc.take_snapshot().traces])
+        return step(*own)
+
+    monkeypatch.setattr(DualCoordinateDescent, "step", measured)
+    rows, y = np.random.default_rng(0).standard_normal((20_000, 2)), np.arange(20_000) % 2
+    chunks = DiskPoints(ChunkSource(lambda: iter(np.array_split(rows, 7))))
+    tracemalloc.start()
+    try:
+        SVC(kernel="gaussian", solver="nystroem", n_landmarks=10, tol=1e-3, memory="30MB").fit(chunks, y)
+    finally:
+        tracemalloc.stop()
+    large = [size for size in held[-1] if size >= 4 * len(rows)]
+    assert large == [8 * len(rows)] * 2  # β, and the order of its entries
 
 
 def test_features_of_discriminant_analysis_are_in_a_file(monkeypatch):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import FrozenInstanceError
+from weakref import ref
 
 import numpy as np
 import pytest
 
+import mercer
 from mercer.errors import Cancelled, InvalidInput
 from mercer.events import observe
 from mercer.operators import Dense, Diagonal
@@ -17,6 +20,7 @@ from mercer.solvers import (
     DenseEigen,
     Eigenproblem,
     LinearSystem,
+    RefinedConjugateGradients,
     Status,
     choose_eigen,
     choose_linear,
@@ -50,6 +54,27 @@ def test_a_state_survives_a_file_without_pickle(solver, problem, tmp_path):
     assert (resumed.steps, resumed.residual, resumed.status) == (whole.steps, whole.residual, whole.status)
     for key, array in whole.state.to_arrays().items():
         np.testing.assert_array_equal(resumed.state.to_arrays()[key], array)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_run_does_not_hold_the_state_that_it_started_from(kept, tmp_path, monkeypatch):
+    starts, seen = [], []
+    start, step = RefinedConjugateGradients.start, RefinedConjugateGradients.step
+
+    def first(solver, problem):
+        starts.append(ref(state := start(solver, problem)))
+        return state
+
+    def watched(solver, problem, state):
+        seen.append((state.steps > 0, starts[-1]() is None))
+        return step(solver, problem, state)
+
+    monkeypatch.setattr(RefinedConjugateGradients, "start", first)
+    monkeypatch.setattr(RefinedConjugateGradients, "step", watched)
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    with mercer.checkpoint(tmp_path / "run") if kept else nullcontext():
+        mercer.KernelRidge("gaussian", alpha=1e-3, solver="cg").fit(X, X[:, 0])
+    assert set(seen) == {(False, False), (True, True)}
 
 
 def test_each_state_is_handed_out():

@@ -191,8 +191,11 @@ class KernelOperator(TiledOperator):
         if self.symmetric and self.kernel.space.objects:
             return np.asarray(self.kernel.diagonal(self.X), self.dtype)
         if self.symmetric and self.kernel.space.vectors:
-            parts = (part.widened(self.dtype) for part in self.x.blocks(RUN * self.x.dtype.itemsize))
-            return np.concatenate([self.kernel.diagonal(part.rows) for part in parts]).astype(self.dtype, copy=False)
+            out, first = np.empty(self.shape[0], self.dtype), 0
+            for part in self.x.blocks(RUN * self.x.dtype.itemsize):
+                out[first : first + len(part)] = self.kernel.diagonal(part.widened(self.dtype).rows)
+                first += len(part)
+            return out
         size = min(self.shape)
         runs = [np.arange(i, min(i + DIAGONAL_RUN, size)) for i in range(0, size, DIAGONAL_RUN)]
         return np.concatenate([np.diagonal(self._cross(run, run)) for run in runs])

@@ -203,10 +203,11 @@ class _Checkpoint:
 
     @contextmanager
     def opened(self, solver: object, start: Kept, trail: Trail | None) -> Iterator[Run]:
-        if not self.fits or self.running is not None:
+        run = self._run(solver, start, trail) if self.fits and self.running is None else None
+        del start  # it may be large
+        if run is None:
             yield Run()
             return
-        run = self._run(solver, start, trail)
         self.running = run
         try:
             yield run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,15 +78,12 @@ def by_batches(
     """
     from sklearn.cluster import MiniBatchKMeans
 
-    (batch, starts, passes), present = schedule, np.flatnonzero(w)
-    rng, batch = np.random.default_rng([seed, 4]), max(batch, k)
+    batch, starts, passes = schedule
+    batch = max(batch, k)
     model = MiniBatchKMeans(k, batch_size=batch, n_init=starts, random_state=seed)
     with report.stage("clusters"):
-        for _ in range(min(EPOCHS, passes)):
-            order = rng.permutation(present)
-            for i in range(0, max(len(order) - batch, 0) + 1, batch):
-                some = order[i : i + batch]
-                model.partial_fit(features(take(X, some)), sample_weight=w[some])
+        for some in _drawn(np.flatnonzero(w), batch, min(EPOCHS, passes), np.random.default_rng([seed, 4])):
+            model.partial_fit(features(take(X, some)), sample_weight=w[some])
     with report.stage("labels"):
         width = len(features.span.root)
         labels = np.concatenate([model.predict(features(rows)) for _, rows in row_chunks(X, width)])
@@ -95,6 +93,14 @@ def by_batches(
     place = np.zeros(k, np.intp)
     place[kept] = np.arange(len(kept))
     return np.asarray(model.cluster_centers_[kept], np.float64), place[labels], sizes[kept], int(model.n_steps_)
+
+
+def _drawn(rows: np.ndarray, batch: int, passes: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    """Batches of rows in random order, without what is left of a pass. The last one does not hold all of them."""
+    for _ in range(passes):
+        order = rng.permutation(rows)
+        for i in range(0, max(len(order) - batch, 0) + 1, batch):
+            yield order[i : i + batch].copy()
 
 
 @dataclass(frozen=True, eq=False)

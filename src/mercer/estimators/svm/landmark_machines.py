@@ -68,8 +68,8 @@ class LandmarkMachine(SupportVectorMachine):
     def _solve(self, data: Training, start: np.ndarray | None = None) -> Self:
         if not self.restricted_:
             return super()._solve(data, start)
-        family, report = self._family(data), self.report_
-        wide = not self._kernel_size(data.K).fits_float32
+        report, wide = self.report_, not self._kernel_size(data.K).fits_float32
+        family = self._family(data)
         m = self._planned(data, family, wide, report)
         # Slopes are of c − f(x): what all targets share goes into b before, or a small weight of it would cost much.
         centre = 0.0 if hasattr(self, "classes_") else float(np.average(data.target, weights=data.weights))

@@ -59,15 +59,19 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         given = self._weights(sample_weight, X)
         weights = np.ones(len(y)) if given is None else given
         present = np.flatnonzero(weights > 0)
-        self.classes_, label = np.unique(np.asarray(y)[present], return_inverse=True)
+        y = np.asarray(y)[present]
+        self.classes_ = np.unique(y)
+        label = np.searchsorted(self.classes_, y)  # `return_inverse` would take five arrays of n integers
         if whole and 2 * len(self.classes_) > len(y):
             check_classification_targets(y)
         require_classes(type(self).__name__, self.classes_, ", has rows of positive weight")
         who, counts = type(self).__name__, np.bincount(label)
         self.class_weight_ = class_factors(who, self.class_weight, self.classes_, counts)
         by_class = np.argsort(label, kind="stable")
-        order = present[by_class]
-        return self._prepare(X, order, label[by_class], weights[order])
+        order, label = present[by_class], label[by_class]
+        weights = weights[order]
+        del y, present, by_class  # of n entries each
+        return self._prepare(X, order, label, weights)
 
     def _problems(self, target: np.ndarray) -> tuple[int, int]:
         k, sizes = len(self.classes_), np.sort(np.bincount(target))

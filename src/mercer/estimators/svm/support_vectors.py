@@ -136,7 +136,7 @@ class SupportVectorMachine(Compressible):
         K, report = self._begin(X, None if np.all(weights == 1) else weights)
         report.memory_rows += 0 if whole or K.x.window else K.x.nbytes
         self.report_ = report
-        return Training(K, self._matrix(K, report, target), order, target, weights)
+        return Training(K, self._matrix(K, report, target), *map(K.x.kept, (order, target, weights)))
 
     def _problems(self, target: np.ndarray) -> tuple[int, int]:
         """How many problems there are, and how many rows the largest one has."""

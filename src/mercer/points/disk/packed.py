@@ -238,7 +238,7 @@ class FilePoints(VectorPoints):
 
     def among(self, index: Index, others: Index | None = None) -> VectorPoints:
         small = len(index) * self.file.row_bytes <= self.window
-        return self.take(index) if small else replace(self, index=self._places(np.asarray(index)))
+        return self.take(index) if small else replace(self, index=self.kept(self._places(np.asarray(index))))
 
     def scratch(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         return scratch(shape, dtype, self.file.name, self.file.folder)
