@@ -38,6 +38,8 @@ class ShardedFactor(Factor):
         That of F.
     scale : array of shape (n,), optional
         s.
+    squares : array of shape (n,), optional
+        ‖fᵢ‖² of each row, if they are known.
     """
 
     def __init__(
@@ -48,8 +50,9 @@ class ShardedFactor(Factor):
         columns: int,
         dtype: Any,
         scale: NDArray[np.float64] | None = None,
+        squares: NDArray[np.float64] | None = None,
     ) -> None:
-        self._cluster, self._futures, self._starts = cluster, futures, starts
+        self._cluster, self._futures, self._starts, self._squares = cluster, futures, starts, squares
         self._scale = np.ones(int(starts[-1])) if scale is None else scale
         super().__init__((int(starts[-1]), columns), dtype)
 
@@ -96,10 +99,13 @@ class ShardedFactor(Factor):
         return out
 
     def squares(self) -> NDArray[np.float64]:
-        return np.asarray(self._scale**2 * np.concatenate(list(self._each(_squares))))
+        if self._squares is None:  # a preconditioner asks six times
+            self._squares = np.concatenate(list(self._each(_squares)))
+        return np.asarray(self._scale**2 * self._squares)
 
     def scaled(self, scale: NDArray[np.float64]) -> ShardedFactor:
-        return ShardedFactor(self._cluster, self._futures, self._starts, self.shape[1], self.dtype, self._scale * scale)
+        own = self._cluster, self._futures, self._starts, self.shape[1], self.dtype
+        return ShardedFactor(*own, self._scale * scale, self._squares)
 
     def turned(self, R: NDArray[Any]) -> ShardedFactor:
         turn = self._cluster.submit(held, R)
