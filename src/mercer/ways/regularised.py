@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from mercer.engine.backend import one_blas_thread
+from mercer.factorizations.factor import Factor
 from mercer.factorizations.pivoted_cholesky import PivotedCholesky
 from mercer.factorizations.preconditioner import preconditioner, rest
 from mercer.gram import KernelOperator, rates
@@ -266,9 +267,11 @@ class RegularisedSolve:
                 low_rank = probe
                 if low_rank is None or low_rank.rank != rank:
                     low_rank = self._entries().low_rank(rank, tol=float(np.min(self.shift)))
-                rounding = self._rounding(low_rank)
-                shift = self.shift + rest(self._entries(), low_rank)
-                helpers["preconditioner"] = preconditioner(low_rank.F, shift, overwrite=True)
+                # Beside workers on this machine, threads that spin would take their processors.
+                with one_blas_thread(0.0 if isinstance(low_rank.F, Factor) else np.inf):
+                    rounding = self._rounding(low_rank)
+                    shift = self.shift + rest(self._entries(), low_rank)
+                    helpers["preconditioner"] = preconditioner(low_rank.F, shift, overwrite=True)
             report.method += f", preconditioned by {low_rank.rank} pivots"
             if found is None:
                 self._predict_steps(low_rank)
