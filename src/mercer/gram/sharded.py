@@ -46,7 +46,7 @@ RUNS = 8
 """The tasks that compute a sum of squares."""
 FACTOR = 4, 50_000_000
 """The fewest runs of rows of a factor, and its entries for each of more runs. A product with it is a task for each run,
-and of little work beside its messages: a fit of ridge makes 29, which with eight runs take 0.6 s of this process."""
+of little work beside its messages, and a fit of ridge makes some thirty products."""
 KEPT = 0.125
 """The share of a worker's free memory for blocks that are kept for the next product."""
 SENT = 1 << 22
