@@ -319,8 +319,7 @@ class KernelOperator(TiledOperator):
         if not (self._has_factor_elsewhere and self.symmetric) or pool >= n:
             return pivoted_cholesky(self, rank, tol=tol)
         some = np.sort(np.random.default_rng(0).choice(n, pool, replace=False))
-        with backend.one_blas_thread():  # others would spin on processors that workers on this machine need next
-            found = pivoted_cholesky(self.principal(some), rank, tol=tol * pool / n)
+        found = pivoted_cholesky(self.principal(some), rank, tol=tol * pool / n)
         pivots = some[found.pivots]
         F = self._factor_elsewhere(pivots) if len(pivots) else None
         if F is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -17,7 +17,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from mercer.engine.backend import one_blas_thread
 from mercer.factorizations.factor import Factor
+from mercer.factorizations.pivoted_cholesky import PivotedCholesky
 from mercer.gram import tiles as sweep
 from mercer.gram.inputs import narrowed
 from mercer.gram.operator import KernelOperator
@@ -185,6 +187,11 @@ class ShardedOperator(KernelOperator):
             tasks.append((_gram, self.kernel, self.dtype, rows, others, I[own] - first, weights[own]))
         G += self._cluster.total(tasks)
         return G
+
+    def low_rank(self, rank: int, *, tol: float = 0.0) -> PivotedCholesky:
+        # More threads of BLAS would spin on processors that workers on this machine need next.
+        with one_blas_thread() if self._elsewhere else nullcontext():
+            return super().low_rank(rank, tol=tol)
 
     def _factor_elsewhere(self, pivots: NDArray[np.intp]) -> Factor:
         """F on the workers."""
