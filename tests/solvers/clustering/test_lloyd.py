@@ -40,9 +40,9 @@ def steps(solver, problem):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("operator", ["dense", "tiles", "tiles, float32 first"])
 @pytest.mark.parametrize("refresh", [1, 3, 10])
-def test_equals_k_means_written_out(operator, weighted, refresh):
-    w = RNG.random(len(X)) if weighted else np.ones(len(X))
-    start = RNG.integers(0, 5, len(X))
+def test_equals_k_means_written_out(operator, weighted, refresh, rng):
+    w = rng.random(len(X)) if weighted else np.ones(len(X))
+    start = rng.integers(0, 5, len(X))
     expected, objectives = brute_force(K, w, start, 5)
     tiles = KernelOperator(Gaussian(0.2), X)
     A = {"dense": Dense(K), "tiles": tiles, "tiles, float32 first": tiles.astype(np.float32)}[operator]
@@ -52,6 +52,14 @@ def test_equals_k_means_written_out(operator, weighted, refresh):
     np.testing.assert_array_equal(solution.x.labels, expected)
     assert solution.x.inertia == pytest.approx(objectives[-1], rel=1e-12)
     assert solution.residual == 0.0
+
+
+def test_rows_of_weight_0_end_with_their_nearest_mean(rng):
+    """The other rows decide when a run ends, so the labels of these were those of the means before."""
+    for _ in range(10):
+        w, start = rng.integers(0, 3, len(X)).astype(float), rng.integers(0, 5, len(X))
+        found = solve(Lloyd(), Clustering(Dense(K), start, 5, w)).x
+        np.testing.assert_array_equal(found.labels, found.distances.argmin(axis=1))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -78,9 +86,9 @@ def test_rows_on_a_grid_with_ties_everywhere_come_to_rest(k):
             assert np.all(np.diff(inertia) <= 1e-13 * problem.diagonal.sum())
 
 
-def test_moved_rows_alone_give_the_sums_of_all():
+def test_moved_rows_alone_give_the_sums_of_all(rng):
     """Between two refreshments the sums are those of a whole pass, to rounding."""
-    problem = Clustering(Dense(K), RNG.integers(0, 7, len(X)), 7, RNG.random(len(X)))
+    problem = Clustering(Dense(K), rng.integers(0, 7, len(X)), 7, rng.random(len(X)))
     ages = []
     for state in steps(Lloyd(refresh=100), problem):
         np.testing.assert_allclose(state.sums, problem.sums(problem.A, state.labels), rtol=1e-11, atol=1e-11)
@@ -91,9 +99,9 @@ def test_moved_rows_alone_give_the_sums_of_all():
 
 @pytest.mark.parametrize("operator", ["stored", "tiles", "tiles, float32 first", "features"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_best_of_starts_is_the_best_of_each(operator, weighted):
+def test_the_best_of_starts_is_the_best_of_each(operator, weighted, rng):
     """As if each start were gone through alone, with a fixed point of the exact operator at the end."""
-    w = RNG.random(len(X)) if weighted else np.ones(len(X))
+    w = rng.random(len(X)) if weighted else np.ones(len(X))
     tiles, exact = KernelOperator(Gaussian(0.2), X), None
     A = {"stored": Dense(K), "tiles": tiles, "features": LowRank(X)}.get(operator, tiles.astype(np.float32))
     matrix = X @ X.T if operator == "features" else K
@@ -113,8 +121,8 @@ def test_the_best_of_starts_is_the_best_of_each(operator, weighted):
     np.testing.assert_array_equal(best.x.labels, alone[int(np.argmin(inertia))][0])
 
 
-def test_a_start_that_is_a_fixed_point_takes_one_step():
-    labels = brute_force(K, np.ones(len(X)), RNG.integers(0, 5, len(X)), 5)[0]
+def test_a_start_that_is_a_fixed_point_takes_one_step(rng):
+    labels = brute_force(K, np.ones(len(X)), rng.integers(0, 5, len(X)), 5)[0]
     best = best_of_starts(Lloyd(max_steps=1), Clustering(Dense(K), labels, 5), [labels])
     assert (best.status, best.steps) == (Status.CONVERGED, 1)
 
@@ -146,8 +154,8 @@ def test_values_that_are_not_finite_end_it():
     assert solve(Lloyd(), Clustering(Dense(bad, symmetric=True), np.zeros(len(X), int), 2)).status is Status.NOT_FINITE
 
 
-def test_a_step_limit_gives_the_labels_and_their_own_inertia():
-    w, start = np.ones(len(X)), RNG.integers(0, 5, len(X))
+def test_a_step_limit_gives_the_labels_and_their_own_inertia(rng):
+    w, start = np.ones(len(X)), rng.integers(0, 5, len(X))
     solution = solve(Lloyd(max_steps=2), Clustering(Dense(K), start, 5))
     assert solution.status is Status.MAX_STEPS
     assert solution.residual > 0
@@ -155,22 +163,22 @@ def test_a_step_limit_gives_the_labels_and_their_own_inertia():
     assert solution.x.inertia == pytest.approx(expected[1], rel=1e-12)
 
 
-def test_seeds_are_apart_and_do_not_depend_on_the_order_of_rows():
+def test_seeds_are_apart_and_do_not_depend_on_the_order_of_rows(rng):
     mean = K.mean(axis=1)
     problem = Clustering(Dense(K), np.zeros(len(X), int), 6)
     seeds = plus_plus(problem, np.argsort(mean), np.random.default_rng(3))
     assert len(set(seeds.rows.tolist())) == 6
     distance = np.diag(K)[:, None] + np.diag(K)[seeds.rows] - 2 * K[:, seeds.rows]
     np.testing.assert_array_equal(seeds.labels, distance.argmin(axis=1))
-    p = RNG.permutation(len(X))
+    p = rng.permutation(len(X))
     other = plus_plus(
         Clustering(Dense(K[np.ix_(p, p)]), np.zeros(len(X), int), 6), np.argsort(mean[p]), np.random.default_rng(3)
     )
     np.testing.assert_array_equal(p[other.rows], seeds.rows)
 
 
-def test_seeds_are_better_than_random_ones():
-    far = np.concatenate([RNG.standard_normal((50, 2)) + 40 * np.array([c % 3, c // 3]) for c in range(6)])
+def test_seeds_are_better_than_random_ones(rng):
+    far = np.concatenate([rng.standard_normal((50, 2)) + 40 * np.array([c % 3, c // 3]) for c in range(6)])
     problem = Clustering(LowRank(far), np.zeros(300, int), 6)
     order = np.argsort(far[:, 0])
     for seed in range(10):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -326,6 +326,9 @@ class Lloyd(Solver[Clustering, LloydState]):
         sums = state.sums if known else problem.sums(problem.reference, state.labels)
         assert sums is not None
         now = _merged(problem, problem.partition(state.labels, sums), sums)
+        if problem.weights is not None:
+            # No step waits for rows of weight 0, so their labels can be those of the means before.
+            now = replace(now, labels=np.where(problem.w > 0, now.labels, now.nearest))
         return now, state.share if known else _share(problem.improved(now)[1], now.inertia)
 
 
