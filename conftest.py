@@ -3,8 +3,10 @@
 import importlib.util
 import os
 import shutil
+import zlib
 from importlib import resources
 
+import numpy as np
 import pytest
 
 os.environ["MERCER_MACHINE"] = "off"
@@ -16,6 +18,12 @@ if not importlib.util.find_spec("matplotlib"):
     collect_ignore += [f"docs/how-to/{name}.md" for name in ("gaussian-processes", "large-data", "process-monitoring")]
 if not importlib.util.find_spec("jinja2"):
     collect_ignore += ["src/mercer/report", "docs/how-to/reading-a-report.md"]
+
+
+@pytest.fixture
+def rng(request):
+    """Random numbers of the test's own, by its name, so that its data do not depend on what ran before it."""
+    return np.random.default_rng(zlib.crc32(request.node.nodeid.encode()))
 
 
 @pytest.fixture(scope="session")

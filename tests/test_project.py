@@ -11,6 +11,7 @@ import io
 import re
 import shutil
 import subprocess
+import symtable
 import tokenize
 import tomllib
 from importlib import resources
@@ -259,6 +260,39 @@ def test_points_know_what_kind_they_are(question):
 )
 def test_questions_about_rows_are_found(question, line):
     assert re.search(KINDS_OF_ROWS[question][0], line)
+
+
+def test_data_of_tests_do_not_depend_on_their_order():
+    """What a test draws from a generator of its module depends on what ran before; the fixture `rng` is its own."""
+    files = [
+        file for file in sorted((ROOT / "tests").rglob("*.py")) if "default_rng(" in file.read_text(encoding="utf-8")
+    ]
+    found = [f"{file.name}: {one}" for file in files for one in shared_draws(file.read_text(encoding="utf-8"))]
+    assert not found, f"draws from the module's generator in {', '.join(found)}"
+
+
+def shared_draws(source: str) -> list[str]:
+    """The functions that draw from a generator of the module."""
+    generators = set(re.findall(r"^(\w+) = np\.random\.default_rng\([^()]*\)$", source, re.MULTILINE))
+    comprehensions = {"genexpr", "listcomp", "setcomp", "dictcomp"}
+    module = symtable.symtable(source, "test", "exec")
+    tables = [table for table in module.get_children() if table.get_name() not in comprehensions]
+    found = []
+    while tables:
+        table = tables.pop()
+        tables += table.get_children()
+        if any(one.get_name() in generators and one.is_global() for one in table.get_symbols()):
+            found.append(table.get_name())
+    return found
+
+
+def test_shared_draws_are_found():
+    module = "import numpy as np\nRNG = np.random.default_rng(0)\nX = [RNG.random() for _ in range(3)]\n"
+    assert shared_draws(module + "def test_one(rng):\n    return rng.random(3)") == []
+    assert shared_draws(module + "def test_one():\n    RNG = np.random.default_rng(1)\n    return RNG.random(3)") == []
+    assert shared_draws(module + "def test_one():\n    return RNG.random(3)") == ["test_one"]
+    assert shared_draws(module + "ROWS = {'few': lambda: RNG.random(3)}") == ["lambda"]
+    assert shared_draws(module + "def test_one():\n    return [RNG.random() for _ in range(3)]")
 
 
 def length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:

@@ -10,9 +10,9 @@ from mercer.gram import KernelOperator
 from mercer.kernels import Cauchy, Function, Gaussian, Laplace, Linear, Matern, Periodic, Polynomial
 from mercer.testing import assert_close
 
-rng = np.random.default_rng(0)
-X = rng.standard_normal((40, 3))
-A = rng.standard_normal((40, 2))
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((40, 3))
+A = RNG.standard_normal((40, 2))
 K = Gaussian(0.3)(X)
 
 
@@ -66,7 +66,7 @@ def test_it_ends_at_the_tolerance_at_the_rank_and_with_all():
     ],
     ids=repr,
 )
-def test_derivatives_against_differences(kernel):
+def test_derivatives_against_differences(kernel, rng):
     Z, W = rng.standard_normal((4, 3)), rng.standard_normal((4, 40))
     slopes, h = pairing_slopes(kernel)(Z, X, W), 1e-5
     for i in range(4):

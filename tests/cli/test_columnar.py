@@ -17,7 +17,6 @@ from mercer.io import load  # noqa: E402
 from mercer.tables import beyond  # noqa: E402
 
 runner = testing.CliRunner()
-RNG = np.random.default_rng(0)
 
 
 def mercer(*args):
@@ -28,7 +27,8 @@ def mercer(*args):
 def folder(tmp_path_factory):
     """A table as text and as Parquet and Arrow, and a model of it."""
     folder = tmp_path_factory.mktemp("columnar")
-    frame = pd.DataFrame({"size": RNG.normal(size=80), "town": RNG.choice(["A", "B"], 80)})
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"size": rng.normal(size=80), "town": rng.choice(["A", "B"], 80)})
     frame["kind"] = np.where(frame["size"] > 0, "dear", "cheap")
     frame.to_csv(folder / "houses.csv", index=False)
     frame.to_parquet(folder / "houses.parquet", index=False, row_group_size=30)
@@ -74,9 +74,9 @@ def test_a_file_of_another_kind_and_one_that_is_cut_off(folder):
     assert "cannot be read as Parquet" in done.output.replace("\n", " ")
 
 
-def test_a_table_beyond_the_budget_is_fitted_by_chunks(folder, tmp_path, monkeypatch):
+def test_a_table_beyond_the_budget_is_fitted_by_chunks(folder, tmp_path, monkeypatch, rng):
     monkeypatch.setattr(beyond, "CHUNK", 500)
-    rows = RNG.normal(size=(20_000, 12))
+    rows = rng.normal(size=(20_000, 12))
     frame = pd.DataFrame(rows, columns=list("abcdefghijkl")).assign(y=rows[:, 0] + np.sin(rows[:, 1]) / 4)
     frame["town"] = np.where(frame["a"] > 0, "A", "B")
     frame.loc[[3, 19_999], "y"] = np.nan

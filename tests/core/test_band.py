@@ -6,7 +6,7 @@ import pytest
 from mercer.engine import reference
 from mercer.engine.opcodes import BAND
 
-rng = np.random.default_rng(0)
+RNG = np.random.default_rng(0)
 
 
 def aligned(*shape):
@@ -71,7 +71,7 @@ def test_every_number_is_the_references(native, isa, blocks):
 
 
 @pytest.mark.parametrize("kind", ["zero", "diagonal", "band already", "rank one", "two blocks"])
-def test_reflectors_that_have_nothing_to_do(engine, isa, kind):
+def test_reflectors_that_have_nothing_to_do(engine, isa, kind, rng):
     n = 4 * BAND
     v = rng.standard_normal(n)
     i, j = np.indices((n, n))
@@ -98,7 +98,7 @@ def test_strips_may_be_made_in_any_order(engine, isa):
 
 
 @pytest.mark.parametrize(("blocks", "shifts"), [(1, 1), (2, 3), (5, 9), (9, 17)])
-def test_norms_are_those_of_triangular_solutions(engine, isa, blocks, shifts):
+def test_norms_are_those_of_triangular_solutions(engine, isa, blocks, shifts, rng):
     n = blocks * BAND
     below, inverse = aligned(shifts, blocks, BAND, BAND), aligned(shifts, blocks, BAND, BAND)
     below[...] = np.triu(rng.standard_normal(below.shape))

@@ -125,15 +125,15 @@ def plan(device, rows, columns, dtype=np.float32):
 
 
 @pytest.mark.parametrize("memory", [1 << 30, 800_000], ids=["whole", "streamed"])
-def test_plans_take_no_more_than_they_say(driver, monkeypatch, memory):
+def test_plans_take_no_more_than_they_say(driver, monkeypatch, memory, rng):
     """Rows larger than the device pass through it: same products, within the plan, and copied while kernels run."""
     driver.memory = memory
     device = driver.install(monkeypatch)
-    A, B = RNG.random((250, 300)), RNG.random((330, 300))
+    A, B = rng.random((250, 300)), rng.random((330, 300))
     tiles = plan(device, A, B)
     assert tiles.room.whole == (memory > 1e6)
     assert tiles.room.planned <= 0.8 * memory
-    K, w = A @ B.T, RNG.random((330, 3))
+    K, w = A @ B.T, rng.random((330, 3))
     out = np.zeros((250, 3))
     tiles.multiply(0, 250, 0, 330, v=w, out=out, symmetric=False)
     np.testing.assert_allclose(out, K @ w, rtol=1e-6)
@@ -151,10 +151,10 @@ def test_plans_take_no_more_than_they_say(driver, monkeypatch, memory):
     assert tiles.room.whole or driver.overlapped > 20
 
 
-def test_memory_stays_while_a_kernel_may_read_it(driver, monkeypatch):
+def test_memory_stays_while_a_kernel_may_read_it(driver, monkeypatch, rng):
     """An interrupt between the start of a kernel and its end."""
     device = driver.install(monkeypatch)
-    rows, out = RNG.random((20, 5)), np.empty((20, 20), np.float32)
+    rows, out = rng.random((20, 5)), np.empty((20, 20), np.float32)
     tiles = plan(device, rows, rows)
     before = driver.used
 
@@ -173,12 +173,12 @@ def test_memory_stays_while_a_kernel_may_read_it(driver, monkeypatch):
     np.testing.assert_allclose(out, rows @ rows.T, rtol=1e-6)
 
 
-def test_symmetric_matrices_larger_than_the_device(driver, monkeypatch):
+def test_symmetric_matrices_larger_than_the_device(driver, monkeypatch, rng):
     driver.memory = 200_000
     use(driver, monkeypatch)
-    rows = RNG.standard_normal((300, 40)).astype(np.float32)
+    rows = rng.standard_normal((300, 40)).astype(np.float32)
     K = KernelOperator("gaussian(gamma=0.02)", rows)
-    v = RNG.standard_normal(300)
+    v = rng.standard_normal(300)
     squares = np.square(rows.astype(float)).sum(axis=1)
     exact = np.exp(-0.02 * (squares[:, None] + squares - 2 * rows.astype(float) @ rows.T.astype(float)))
     np.testing.assert_allclose(K @ v, exact @ v, atol=1e-5)

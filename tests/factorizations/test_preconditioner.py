@@ -13,8 +13,8 @@ from mercer.solvers import ConjugateGradients, LinearSystem, RefinedConjugateGra
 from mercer.testing import assert_close
 from mercer.testing.operators import check_operator_contract
 
-rng = np.random.default_rng(0)
-F = rng.standard_normal((12, 4))
+RNG = np.random.default_rng(0)
+F = RNG.standard_normal((12, 4))
 
 
 def inverse(F, shift):
@@ -32,7 +32,7 @@ def test_is_the_inverse_and_keeps_the_operators_contract(dtype, overwrite, order
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
-@pytest.mark.parametrize("shift", [0.3, rng.uniform(0.1, 3.0, 12)], ids=["number", "rows"])
+@pytest.mark.parametrize("shift", [0.3, RNG.uniform(0.1, 3.0, 12)], ids=["number", "rows"])
 def test_a_shift(shift, overwrite):
     given = F.copy()
     M = preconditioner(given, shift, overwrite=overwrite)
@@ -87,14 +87,14 @@ def test_the_form_is_that_which_rounding_allows():
 
 
 @pytest.mark.parametrize("shift", [1e-300, 1e-60])
-def test_a_shift_beyond_the_range_of_float32_is_taken_as_the_rounding_of_f(shift):
+def test_a_shift_beyond_the_range_of_float32_is_taken_as_the_rounding_of_f(shift, rng):
     M = preconditioner(np.asarray(F, np.float32), shift)
     V = M @ rng.standard_normal((12, 3))
     assert np.all(np.isfinite(V))
     assert np.any(V != 0)
 
 
-def test_stays_positive_definite_in_float32_where_the_shift_is_tiny():
+def test_stays_positive_definite_in_float32_where_the_shift_is_tiny(rng):
     big = np.asarray(1e3 * F, np.float32)
     M = preconditioner(big, 0.01)
     V = big.astype(np.float64) @ rng.standard_normal((4, 50))
@@ -166,7 +166,7 @@ def test_float32_products_with_refinement_give_the_float64_answer(shift):
     np.testing.assert_allclose(solution.x, wide.x, rtol=1e-5, atol=1e-7 * np.abs(wide.x).max())
 
 
-def test_what_float32_cannot_carry_is_done_in_float64():
+def test_what_float32_cannot_carry_is_done_in_float64(rng):
     n, rough = 80, 1e-3
     Q = np.linalg.qr(rng.standard_normal((n, n)))[0]
     A = Dense((Q * np.logspace(0, -3, n)) @ Q.T, symmetric=True)

@@ -11,14 +11,14 @@ from mercer.select import RidgeBand, RidgeSpectrum, r2
 from mercer.testing import assert_close
 
 N, ALPHAS = 40, np.array([1e-3, 0.1, 10.0])
-rng = np.random.default_rng(0)
-F = rng.standard_normal((N, 7))
-Y = rng.standard_normal((N, 2))
-W = rng.uniform(0.2, 3.0, N)
+RNG = np.random.default_rng(0)
+F = RNG.standard_normal((N, 7))
+Y = RNG.standard_normal((N, 2))
+W = RNG.uniform(0.2, 3.0, N)
 
 
 @pytest.fixture(params=["matrix", "factor", "definite", "band"])
-def case(request):
+def case(request, rng):
     """A kernel matrix, and how its spectrum is made."""
     if request.param == "factor":
         return F @ F.T, lambda weights, intercept: RidgeSpectrum.of_factor(F.copy(), weights, intercept=intercept)

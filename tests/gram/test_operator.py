@@ -25,6 +25,7 @@ BLOCKS = 0.1 if is_native() else 0.35
 """The share of the entries that may be in memory at once; the reference has several blocks of 4 MB."""
 X = RNG.standard_normal((37, 4))
 Z = RNG.standard_normal((11, 4))
+WIDE, TALL = RNG.standard_normal((29, 700)), RNG.standard_normal((200, 3))
 M = X @ X.T
 WORDS = ["kernel", "colonel", "corn", "kern", "cornel", "", "k"]
 
@@ -46,7 +47,7 @@ OPERATORS = {
     "one row": lambda: KernelOperator(Gaussian(gamma=0.3), X[:1]),
     "one row against many": lambda: KernelOperator(Gaussian(gamma=0.3), X[:1], Z),
     "one column of data": lambda: KernelOperator(Gaussian(gamma=0.3), X[:, :1]),
-    "many columns": lambda: KernelOperator(Linear(), RNG.standard_normal((29, 700))),
+    "many columns": lambda: KernelOperator(Linear(), WIDE),
     "not traced": lambda: KernelOperator(Matern(nu=1.2), X),
     "not traced, rectangular": lambda: KernelOperator(Matern(nu=1.2), X, Z),
     "sparse": lambda: KernelOperator(Gaussian(gamma=0.3), sp.csr_array(X * (X > 0.5))),
@@ -65,7 +66,7 @@ OPERATORS = {
         Function(longer, mode="pair", symmetric=False), WORDS, WORDS[2:5]
     ),
     "function of blocks": lambda: KernelOperator(Function(lambda A, B: A @ B.T), X),
-    "row blocks": lambda: KernelOperator(Gaussian(gamma=0.3), RNG.standard_normal((200, 3))),
+    "row blocks": lambda: KernelOperator(Gaussian(gamma=0.3), TALL),
 }
 
 
@@ -86,9 +87,9 @@ def test_symmetry_is_known_where_it_holds():
     }  # fmt: skip
 
 
-def test_precomputed_test_rows_as_many_as_training_points():
+def test_precomputed_test_rows_as_many_as_training_points(rng):
     """A square block of values is no symmetric matrix: mirroring its upper half would be silently wrong."""
-    block = RNG.standard_normal((30, 30))
+    block = rng.standard_normal((30, 30))
     K = KernelOperator(Precomputed(), block)
     assert not K.symmetric
     np.testing.assert_array_equal(K.toarray(), block)
@@ -96,10 +97,10 @@ def test_precomputed_test_rows_as_many_as_training_points():
     assert_close(K.T @ np.ones(30), block.sum(axis=0))
 
 
-def test_a_precomputed_matrix_may_carry_rounding_errors():
+def test_a_precomputed_matrix_may_carry_rounding_errors(rng):
     noisy = M * (1 + 4e-16 * np.triu(np.ones_like(M), 1))
     assert KernelOperator(Precomputed(), noisy).symmetric
-    wide = RNG.standard_normal((1100, 3))
+    wide = rng.standard_normal((1100, 3))
     G = wide @ wide.T
     assert KernelOperator(Precomputed(), G).symmetric
     G[5, 1050] += 1e-3
@@ -123,8 +124,8 @@ def test_rules_are_resolved_on_the_rows_alone():
     assert KernelOperator("gaussian(gamma=0.5) + linear()", X).kernel == Gaussian(gamma=0.5) + Linear()
 
 
-def test_the_same_object_twice_is_symmetric_and_pinned():
-    far = RNG.standard_normal((50, 30)) + 1e6
+def test_the_same_object_twice_is_symmetric_and_pinned(rng):
+    far = rng.standard_normal((50, 30)) + 1e6
     K = KernelOperator(Gaussian(gamma=0.1), far, far)
     assert K.symmetric
     np.testing.assert_array_equal(np.diagonal(K.toarray()), 1.0)
@@ -134,11 +135,11 @@ def test_the_same_object_twice_is_symmetric_and_pinned():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_rows_and_blocks_of_any_indices(dtype):
+def test_rows_and_blocks_of_any_indices(dtype, rng):
     n = 700
-    K = KernelOperator(Gaussian(gamma=0.05), RNG.standard_normal((n, 20)).astype(dtype))
+    K = KernelOperator(Gaussian(gamma=0.05), rng.standard_normal((n, 20)).astype(dtype))
     whole, eps = K.toarray(), 30 * np.finfo(dtype).eps
-    mask = RNG.random(n) < 0.3
+    mask = rng.random(n) < 0.3
     for index in (
         [3],
         [-1],
@@ -167,10 +168,10 @@ def test_rows_and_blocks_of_any_indices(dtype):
         assert K.rows([i])[0, i] == 1.0
 
 
-def test_products_with_some_rows_come_without_the_rows():
+def test_products_with_some_rows_come_without_the_rows(rng):
     n = 4000
-    A, V = RNG.standard_normal((n, 5)), RNG.standard_normal((n, 2))
-    K, index = KernelOperator(Gaussian(gamma=0.2), A), np.append(RNG.permutation(n)[:2000], [7, 7])
+    A, V = rng.standard_normal((n, 5)), rng.standard_normal((n, 2))
+    K, index = KernelOperator(Gaussian(gamma=0.2), A), np.append(rng.permutation(n)[:2000], [7, 7])
     tracemalloc.start()
     product = K.rows_times(index, V)
     peak = tracemalloc.get_traced_memory()[1]
@@ -179,10 +180,10 @@ def test_products_with_some_rows_come_without_the_rows():
     assert peak < BLOCKS * 8 * n * len(index)
 
 
-def test_products_with_a_block_come_without_the_block():
+def test_products_with_a_block_come_without_the_block(rng):
     n = 4000
-    A, V = RNG.standard_normal((n, 5)), RNG.standard_normal((1500, 2))
-    K, rows, columns = KernelOperator(Gaussian(gamma=0.2), A), RNG.permutation(n)[:2000], RNG.permutation(n)[:1500]
+    A, V = rng.standard_normal((n, 5)), rng.standard_normal((1500, 2))
+    K, rows, columns = KernelOperator(Gaussian(gamma=0.2), A), rng.permutation(n)[:2000], rng.permutation(n)[:1500]
     tracemalloc.start()
     product = K.block_times(rows, columns, V)
     peak = tracemalloc.get_traced_memory()[1]
@@ -201,15 +202,15 @@ def test_indices_that_do_not_exist_are_refused():
         K.block([0], [11])
 
 
-def test_diagonal_of_a_rectangle():
-    A, B = RNG.standard_normal((300, 5)), RNG.standard_normal((200, 5))
+def test_diagonal_of_a_rectangle(rng):
+    A, B = rng.standard_normal((300, 5)), rng.standard_normal((200, 5))
     K = KernelOperator(Gaussian(gamma=0.2), A, B)
     assert_close(K.diagonal(), np.exp(-0.2 * ((A[:200] - B) ** 2).sum(axis=1)))
     np.testing.assert_array_equal(KernelOperator(Precomputed(), M).diagonal(), np.diagonal(M))
 
 
-def test_fill_writes_in_place_whatever_the_layout():
-    K = KernelOperator(Gaussian(gamma=0.3), RNG.standard_normal((300, 4)))
+def test_fill_writes_in_place_whatever_the_layout(rng):
+    K = KernelOperator(Gaussian(gamma=0.3), rng.standard_normal((300, 4)))
     whole = K.toarray()
     for out in (
         np.empty((300, 300)),
@@ -227,9 +228,9 @@ def test_fill_writes_in_place_whatever_the_layout():
 # ---- products -------------------------------------------------------------------------------------------------------
 
 
-def test_vectors_in_any_layout():
+def test_vectors_in_any_layout(rng):
     K = KernelOperator(Gaussian(gamma=0.3), X)
-    V = RNG.standard_normal((37, 6))
+    V = rng.standard_normal((37, 6))
     expected = K.toarray() @ V
     frozen = V.copy()
     frozen.flags.writeable = False
@@ -241,10 +242,10 @@ def test_vectors_in_any_layout():
 
 
 @pytest.mark.parametrize("size", [1e-300, 1e-60, 1e60, 1e300])
-def test_vectors_beyond_the_range_of_float32(size):
+def test_vectors_beyond_the_range_of_float32(size, rng):
     """The entries are float32, the vectors need not be: A(cv) = c A v for c a power of 2."""
     K = KernelOperator(Gaussian(gamma=0.3), X.astype("f"))
-    V = np.column_stack([np.ones(37), RNG.standard_normal(37)])
+    V = np.column_stack([np.ones(37), rng.standard_normal(37)])
     c = 2.0 ** np.round(np.log2(size))
     np.testing.assert_array_equal(K @ (c * V), c * (K @ V))
     mixed = K @ (V * [1.0, c])
@@ -253,31 +254,31 @@ def test_vectors_beyond_the_range_of_float32(size):
 
 
 @pytest.mark.parametrize("r", [1, MOST_TOGETHER, MOST_TOGETHER + 1])
-def test_normal_products_of_few_and_many_vectors(r, monkeypatch):
+def test_normal_products_of_few_and_many_vectors(r, monkeypatch, rng):
     """Few in one sweep, many by two products: both are Kᵀ diag(w) K V."""
     sweeps = []
     one = tiles.normal_product
     monkeypatch.setattr(tiles, "normal_product", lambda *given: sweeps.append(1) or one(*given))
-    K, w = KernelOperator(Gaussian(gamma=0.3), X, Z), RNG.standard_normal(len(X))
-    V = RNG.standard_normal((len(Z), r))
+    K, w = KernelOperator(Gaussian(gamma=0.3), X, Z), rng.standard_normal(len(X))
+    V = rng.standard_normal((len(Z), r))
     dense = K.toarray()
     np.testing.assert_allclose(K.normal_product(V, w), dense.T @ (w[:, None] * (dense @ V)), rtol=1e-10, atol=1e-10)
     assert len(sweeps) == (r <= MOST_TOGETHER)
 
 
-def test_many_right_hand_sides():
-    rows = RNG.standard_normal((500, 3))
+def test_many_right_hand_sides(rng):
+    rows = rng.standard_normal((500, 3))
     K = KernelOperator(Gaussian(gamma=0.3), rows)
-    V = RNG.standard_normal((500, 1500))
+    V = rng.standard_normal((500, 1500))
     np.testing.assert_allclose(K @ V, K.toarray() @ V, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("core", ["", "off"])
-def test_group_sums(core, monkeypatch):
+def test_group_sums(core, monkeypatch, rng):
     monkeypatch.setenv("MERCER_CORE", core)
     n, m = 500, 300
-    A, B = RNG.standard_normal((n, 20)), RNG.standard_normal((m, 20))
-    labels, weights = RNG.integers(0, 5, m), RNG.standard_normal(m)
+    A, B = rng.standard_normal((n, 20)), rng.standard_normal((m, 20))
+    labels, weights = rng.integers(0, 5, m), rng.standard_normal(m)
     labels[labels == 3] = 2  # an empty group
     for K in (KernelOperator(Gaussian(gamma=0.05), A, B), KernelOperator(Matern(nu=1.2, length_scale=4.0), A, B)):
         whole = K.toarray()
@@ -286,7 +287,7 @@ def test_group_sums(core, monkeypatch):
             np.testing.assert_allclose(K.group_sums(labels, 7, w), sums, rtol=1e-10, atol=1e-12 * np.abs(sums).max())
     own = KernelOperator(Gaussian(gamma=0.05), A)
     assert_close(own.group_sums(np.arange(n)), own.toarray(), rtol=1e-12)
-    some = RNG.permutation(n)[:90]
+    some = rng.permutation(n)[:90]
     sums = np.stack([own.toarray()[:, some[i::4]].sum(axis=1) for i in range(4)], axis=1)
     assert_close(own.group_sums(np.arange(90) % 4, 4, columns=some), sums, rtol=1e-12)
     assert own.group_sums(np.empty(0, int), 4, columns=[]).shape == (n, 4)
@@ -348,9 +349,9 @@ def test_sparse_rows_take_both_methods(monkeypatch):
 
 
 @pytest.mark.parametrize("d", [3, 30])
-def test_what_was_released_is_made_of_the_rows_as_they_are(d):
+def test_what_was_released_is_made_of_the_rows_as_they_are(d, rng):
     """By norms, beyond 16 columns, new rows and the norms of the old ones gave the entries of neither."""
-    rows, V = RNG.standard_normal((50, d)), RNG.standard_normal((50, 2))
+    rows, V = rng.standard_normal((50, d)), rng.standard_normal((50, 2))
     K = KernelOperator(Gaussian(gamma=0.1), rows)
     _ = K @ V
     rows *= 2

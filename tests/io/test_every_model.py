@@ -15,9 +15,9 @@ from mercer.kernels import Gaussian, GlobalAlignment, Kernel, SetKernel, Spectru
 
 pytest.importorskip("safetensors")
 
-rng = np.random.default_rng(0)
+RNG = np.random.default_rng(0)
 N = 24
-ROWS = rng.normal(size=(N, 3))
+ROWS = RNG.normal(size=(N, 3))
 TARGET = ROWS[:, 0] + 0.1 * ROWS[:, 1]
 LABELS = np.where(TARGET > 0, "up", "down")
 CLASSIFIERS = ("SVC", "NuSVC", "Perceptron", "Classifier", "Discriminant", "Logistic")
@@ -44,26 +44,24 @@ def items(x):
     return set(x.items() if isinstance(x, dict) else enumerate(x))
 
 
-def mixed():
-    rows = np.empty((N, 2), dtype=object)
-    rows[:, 0], rows[:, 1] = ROWS[:, 0], words()
-    return rows
-
-
-def words():
+def words(rng):
     return ["".join(rng.choice(list("abc"), 6)) for _ in range(N)]
 
 
+WORDS = words(RNG)
+MIXED = np.empty((N, 2), dtype=object)
+MIXED[:, 0], MIXED[:, 1] = ROWS[:, 0], WORDS
+
 OBJECTS = {
-    "vectors": (lambda: Gaussian(0.3), lambda: ROWS),
-    "float32": (lambda: "laplace", lambda: ROWS.astype(np.float32)),
-    "strings": (lambda: Spectrum(2), words),
-    "tokens": (lambda: Spectrum(1), lambda: [list(rng.integers(0, 4, 5).tolist()) for _ in range(N)]),
-    "sets": (lambda: SetKernel(), lambda: [rng.normal(size=(3, 2)) for _ in range(N)]),
-    "series": (lambda: GlobalAlignment(1.0), lambda: [rng.normal(size=(4, 1)) for _ in range(N)]),
-    "dicts": (Shared, lambda: [{"a": int(i), "b": float(i) / 2} for i in rng.integers(0, 4, N)]),
-    "lists": (Shared, lambda: rng.integers(0, 3, (N, 4)).tolist()),
-    "mixed rows": (lambda: Gaussian(0.3).on([0]) + Spectrum(2).on([1]), mixed),
+    "vectors": (lambda: Gaussian(0.3), ROWS),
+    "float32": (lambda: "laplace", ROWS.astype(np.float32)),
+    "strings": (lambda: Spectrum(2), WORDS),
+    "tokens": (lambda: Spectrum(1), [list(RNG.integers(0, 4, 5).tolist()) for _ in range(N)]),
+    "sets": (lambda: SetKernel(), [RNG.normal(size=(3, 2)) for _ in range(N)]),
+    "series": (lambda: GlobalAlignment(1.0), [RNG.normal(size=(4, 1)) for _ in range(N)]),
+    "dicts": (Shared, [{"a": int(i), "b": float(i) / 2} for i in RNG.integers(0, 4, N)]),
+    "lists": (Shared, RNG.integers(0, 3, (N, 4)).tolist()),
+    "mixed rows": (lambda: Gaussian(0.3).on([0]) + Spectrum(2).on([1]), MIXED),
 }
 
 
@@ -114,7 +112,7 @@ def check_round_trip(model, rows, path):
 
 @pytest.mark.parametrize("kind", OBJECTS)
 def test_every_estimator_on_every_kind_of_rows(tmp_path, kind):
-    kernel, rows = OBJECTS[kind][0](), OBJECTS[kind][1]()
+    kernel, rows = OBJECTS[kind][0](), OBJECTS[kind][1]
     models = {name: fitted(name, rows, kernel=kernel) for name in ESTIMATORS}
     models = {name: model for name, model in models.items() if model is not None}
     assert len(models) > 12, sorted(models)
@@ -124,7 +122,7 @@ def test_every_estimator_on_every_kind_of_rows(tmp_path, kind):
 
 def test_a_table_kernel_with_texts(tmp_path):
     pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame({"size": ROWS[:, 0], "text": words()})
+    frame = pd.DataFrame({"size": ROWS[:, 0], "text": WORDS})
     kernel = table_kernel(frame, text=["text"]).with_part("text", Spectrum(2).normalized())
     for name in ("KernelRidge", "SVC", "KernelPCA"):
         assert check_round_trip(fitted(name, frame, kernel=kernel), frame, tmp_path / name)

@@ -23,19 +23,18 @@ from mercer import (
 from mercer.errors import InvalidInput
 from mercer.kernels import Cosine, GappedKmer, Gaussian, Linear, Spectrum, TableKernel
 
-RNG = np.random.default_rng(0)
 WORDS = ["kernel", "matrix", "vector", "garden", "winter", "summer"]
 
 
 @pytest.fixture(scope="module")
 def frame():
-    n = 160
-    size = RNG.lognormal(size=n)
-    kind = RNG.choice(["a", "b", "c"], n)
-    when = pd.Timestamp("2020-01-01") + pd.to_timedelta(RNG.integers(0, 1200, n), unit="D")
-    notes = [f"{RNG.choice(WORDS)} {RNG.choice(WORDS)} {i}" for i in range(n)]
+    rng, n = np.random.default_rng(0), 160
+    size = rng.lognormal(size=n)
+    kind = rng.choice(["a", "b", "c"], n)
+    when = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 1200, n), unit="D")
+    notes = [f"{rng.choice(WORDS)} {rng.choice(WORDS)} {i}" for i in range(n)]
     out = pd.DataFrame(
-        {"size": size, "kind": kind, "when": when, "notes": notes, "good": RNG.random(n) < 0.5, "same": 1}
+        {"size": size, "kind": kind, "when": when, "notes": notes, "good": rng.random(n) < 0.5, "same": 1}
     )
     out.loc[:9, "size"] = np.nan
     out.loc[5:12, "kind"] = None

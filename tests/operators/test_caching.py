@@ -12,10 +12,10 @@ S = S + S.T
 
 
 @pytest.mark.parametrize("places", [0, 1, 7, 30, 100])
-def test_rows_are_those_of_the_operator_whatever_was_asked_before(places):
+def test_rows_are_those_of_the_operator_whatever_was_asked_before(places, rng):
     A = CachedRows(Dense(S), places * 30 * 8)
     for _ in range(200):
-        index = RNG.integers(0, 30, RNG.integers(1, 12))
+        index = rng.integers(0, 30, rng.integers(1, 12))
         np.testing.assert_array_equal(A.rows(index), S[index])
 
 
@@ -33,9 +33,9 @@ def test_what_is_used_is_kept():
 
 
 @pytest.mark.parametrize("places", [0, 7, 30])
-def test_products_with_blocks_go_by_the_kept_rows(places):
+def test_products_with_blocks_go_by_the_kept_rows(places, rng):
     A = CachedRows(Dense(S), places * 30 * 8)
-    rows, columns, V = RNG.integers(0, 30, 12), RNG.permutation(30)[:9], RNG.standard_normal((9, 2))
+    rows, columns, V = rng.integers(0, 30, 12), rng.permutation(30)[:9], rng.standard_normal((9, 2))
     for _ in range(2):
         np.testing.assert_allclose(A.block_times(rows, columns, V), S[np.ix_(rows, columns)] @ V, atol=1e-13)
     assert A.computed == (9 if places >= 9 else 18 - places)
@@ -59,9 +59,9 @@ def test_bad_parts_are_refused():
         Submatrix(Dense(S[:4]), [1])
 
 
-def test_products_of_many_kept_rows_are_added_up():
+def test_products_of_many_kept_rows_are_added_up(rng):
     """More columns than are looked up at once."""
-    wide = RNG.standard_normal((600, 600))
-    wide, columns, v = wide + wide.T, RNG.permutation(600)[:590], RNG.standard_normal((590, 1))
+    wide = rng.standard_normal((600, 600))
+    wide, columns, v = wide + wide.T, rng.permutation(600)[:590], rng.standard_normal((590, 1))
     A = CachedRows(Dense(wide), 300 * 600 * 8)
     np.testing.assert_allclose(A.block_times(np.arange(50), columns, v), wide[:50, columns] @ v, atol=1e-10)

@@ -30,8 +30,8 @@ from mercer.operators import (
 )
 from mercer.testing import assert_close
 
-rng = np.random.default_rng(1)
-M = rng.standard_normal((6, 6))
+RNG = np.random.default_rng(1)
+M = RNG.standard_normal((6, 6))
 S = M @ M.T + np.eye(6)
 
 
@@ -70,7 +70,7 @@ def test_we_take_scipys_operators():
     assert isinstance(LinearOperator.__new__(Dense), Dense)
 
 
-def test_a_float32_matrix_times_float64_vectors_accumulates_in_float64():
+def test_a_float32_matrix_times_float64_vectors_accumulates_in_float64(rng):
     A = rng.standard_normal((300, 300)).astype(np.float32)
     V = rng.standard_normal((300, 3))
     exact = A.astype(np.float64) @ V
@@ -108,7 +108,7 @@ def test_fill_makes_no_second_matrix(make):
     assert peak < 0.9 * out.nbytes
 
 
-def test_centring_keeps_small_eigenvalues_under_a_large_offset():
+def test_centring_keeps_small_eigenvalues_under_a_large_offset(rng):
     """float32 centring of a matrix with a large offset once made the 50th eigenvalue 663 times too large."""
     n, rank = 200, 60
     F = rng.standard_normal((n, rank)) * 0.9 ** np.arange(rank)
@@ -140,7 +140,7 @@ def test_centring_removes_constants_and_twice_is_once(n, seed, weighted):
 
 
 @pytest.mark.parametrize("weights", [None, [1, 2, 0, 3, 1, 1]])
-def test_centring_new_rows_agrees_with_centring_features(weights):
+def test_centring_new_rows_agrees_with_centring_features(weights, rng):
     F, G = rng.standard_normal((6, 3)), rng.standard_normal((4, 3))
     mean = np.average(F, axis=0, weights=weights)
     A = Centered(Dense(F @ F.T), weights)
@@ -150,7 +150,7 @@ def test_centring_new_rows_agrees_with_centring_features(weights):
     assert center_cross((G @ F.T).astype(np.float32), A.column_means, A.grand_mean).dtype == np.float32
 
 
-def test_weight_two_is_a_repeated_row():
+def test_weight_two_is_a_repeated_row(rng):
     F = rng.standard_normal((3, 2))
     doubled = F[[0, 0, 1, 2]]
     weighted = Centered(Dense(F @ F.T), [2, 1, 1])

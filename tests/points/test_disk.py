@@ -154,8 +154,8 @@ def test_files_are_read_in_order_and_in_their_own_dtype(written):
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(0.3), Laplace(0.2), Gaussian(0.1).on([1, 3]), Gaussian(0.2) * 2 + 1])
-def test_operators_on_windows_are_those_of_arrays(kernel):
-    rows, Z, V, W = X[:1000], X[:600], RNG.standard_normal((1000, 2)), RNG.standard_normal((600, 2))
+def test_operators_on_windows_are_those_of_arrays(kernel, rng):
+    rows, Z, V, W = X[:1000], X[:600], rng.standard_normal((1000, 2)), rng.standard_normal((600, 2))
     x, z = packed(rows, WINDOWS), packed(Z, WINDOWS // 2)
     assert KernelOperator(kernel, x).copies < rows.nbytes
     for mine, theirs, v in (
@@ -185,10 +185,10 @@ def test_symmetric_products_compute_each_pair_of_windows_once():
     assert x.reading["rows"] - before == sum(sum(windows[place:]) for place in range(6))
 
 
-def test_norms_are_kept_for_the_next_pass(monkeypatch):
-    rows = RNG.standard_normal((1000, 20))
+def test_norms_are_kept_for_the_next_pass(monkeypatch, rng):
+    rows = rng.standard_normal((1000, 20))
     K, whole = (KernelOperator(Gaussian(0.1), x, rows[:50]) for x in (packed(rows, WINDOWS), rows))
-    v, calls = RNG.standard_normal(50), []
+    v, calls = rng.standard_normal(50), []
     for _ in range(2):
         np.testing.assert_allclose(K.normal_product(v), whole.normal_product(v), rtol=1e-12, atol=1e-12)
         monkeypatch.setattr(data, "_squared_norms", lambda rows: calls.append(rows))
@@ -203,9 +203,9 @@ def test_kernels_check_all_windows():
         KernelOperator(Chi2(1.0), packed(rows))
 
 
-def test_rows_are_taken_in_any_order():
+def test_rows_are_taken_in_any_order(rng):
     points = packed(X)
-    index = RNG.integers(0, len(X), 500)
+    index = rng.integers(0, len(X), 500)
     np.testing.assert_array_equal(points.take(index).rows, X[index])
     np.testing.assert_array_equal(points[index[:5]], X[index[:5]])
     np.testing.assert_array_equal(points[10:20:3], X[10:20:3])
@@ -213,8 +213,8 @@ def test_rows_are_taken_in_any_order():
     np.testing.assert_array_equal(np.asarray(points), X)
 
 
-def test_some_rows_stay_in_the_file_unless_they_are_few():
-    points, index = packed(X), RNG.permutation(len(X))[:2000]
+def test_some_rows_stay_in_the_file_unless_they_are_few(rng):
+    points, index = packed(X), rng.permutation(len(X))[:2000]
     some = points.among(index)
     assert isinstance(some, FilePoints)
     assert isinstance(points.among(index[:5]), DensePoints)

@@ -73,9 +73,9 @@ def test_they_keep_the_contract(mapped):
     check_points(mapped, rows, refused=[[[np.nan, 0.0], [1.0, 2.0]]], others=[points_of(X[:6].astype(np.float32))])
 
 
-def test_operators_compute_with_them(mapped):
+def test_operators_compute_with_them(mapped, rng):
     x, z = mapped(X), mapped(NEW)
-    V = RNG.standard_normal((60, 2))
+    V = rng.standard_normal((60, 2))
     for K, wanted in (
         (KernelOperator("gaussian", x), KernelOperator("gaussian", X)),
         (KernelOperator(Gaussian(0.5), z, x), KernelOperator(Gaussian(0.5), NEW, X)),

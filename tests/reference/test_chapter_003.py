@@ -54,7 +54,7 @@ def test_the_support_vector_machine_minimises_the_chapters_objective_in_w(kernel
 
 
 @pytest.mark.parametrize("kernel", [Polynomial(3, gamma=1.0, coef0=1.0), Gaussian(gamma=1 / (2 * 0.7**2))], ids=repr)
-def test_no_other_alpha_lowers_the_kernelised_objective(kernel):
+def test_no_other_alpha_lowers_the_kernelised_objective(kernel, rng):
     """min ΣΣ αᵢαⱼκ(xᵢ, xⱼ) + C Σξᵢ with yᵢ(Σ αⱼκ(xᵢ, xⱼ) + α₀) ≥ 1 − ξᵢ."""
     C, K = 3.0, kernel(X)
     model = SVC(C / 2, kernel, tol=1e-9).fit(X, Y)
@@ -62,7 +62,7 @@ def test_no_other_alpha_lowers_the_kernelised_objective(kernel):
     least = chapter_objective(a, a0, K, C)
     for size in (1e-4, 1e-2, 1.0):
         for _ in range(50):
-            other = chapter_objective(a + size * RNG.standard_normal(len(a)), a0 + size * RNG.standard_normal(), K, C)
+            other = chapter_objective(a + size * rng.standard_normal(len(a)), a0 + size * rng.standard_normal(), K, C)
             assert other >= least - 1e-9 * abs(least)
 
 

@@ -22,13 +22,13 @@ LABELS = (np.arange(60) % 3 == 0).astype(int)
 
 
 @pytest.mark.parametrize("kernel", [Polynomial(degree=9, gamma=1.0), TENTH.normalized(), Linear() ** 7], ids=repr)
-def test_entries_beyond_float32_are_in_float64(kernel):
+def test_entries_beyond_float32_are_in_float64(kernel, rng):
     X = LARGE / np.float32(500)
     K, exact = kernel(X), kernel(X.astype(np.float64))
     assert K.dtype == np.float64
     assert_close(K, exact, rtol=1e-13)  # the reference's BLAS may add up in another order
     assert np.isfinite(K).all()
-    operator, v = KernelOperator(kernel, X), RNG.standard_normal(60)
+    operator, v = KernelOperator(kernel, X), rng.standard_normal(60)
     assert operator.dtype == np.float64
     assert np.allclose(operator @ v, exact @ v, rtol=1e-12, atol=1e-12 * np.abs(exact).max())
 
@@ -44,8 +44,8 @@ def test_rows_whose_squares_are_lost(kernel, size):
         assert np.allclose(np.diag(kernel(X)), 1, atol=1e-12)
 
 
-def test_ordinary_rows_stay_in_float32():
-    X = RNG.standard_normal((20, 4)).astype(np.float32)
+def test_ordinary_rows_stay_in_float32(rng):
+    X = rng.standard_normal((20, 4)).astype(np.float32)
     for kernel in (Gaussian(0.1), Linear(), Polynomial(3), Matern(1.5), TENTH.normalized(), Cosine()):
         assert kernel(X).dtype == np.float32
     assert Gaussian(1.0)(np.zeros((3, 2), np.float32)).dtype == np.float32
@@ -131,18 +131,18 @@ def test_outputs_that_are_not_finite_are_refused():
         model.predict([[1.0], [0.0]])
 
 
-def test_normal_products_beyond_float32():
-    X = (300 * RNG.standard_normal((30, 3))).astype(np.float32)
+def test_normal_products_beyond_float32(rng):
+    X = (300 * rng.standard_normal((30, 3))).astype(np.float32)
     K = KernelOperator(Polynomial(degree=6, gamma=1.0), X, X[:9].copy())
     assert K.dtype == np.float32
-    A, V = K.toarray().astype(np.float64), 1e10 * RNG.standard_normal((9, 2))
+    A, V = K.toarray().astype(np.float64), 1e10 * rng.standard_normal((9, 2))
     assert np.allclose(K.normal_product(V), A.T @ (A @ V), rtol=1e-4, atol=1e-6 * np.abs(A.T @ (A @ V)).max())
 
 
 @pytest.mark.parametrize("scales", [[0.3, 7.0, 1.1]])
-def test_float64_entries_of_float32_rows_through_a_view(scales):
+def test_float64_entries_of_float32_rows_through_a_view(scales, rng):
     """The view is computed in the precision of the entries, not in that of the rows."""
-    X = RNG.standard_normal((20, 3)).astype(np.float32)
+    X = rng.standard_normal((20, 3)).astype(np.float32)
     kernel = Linear().with_length_scales(scales)
     K = KernelOperator(kernel, X, dtype=np.float64).toarray()
     assert np.allclose(K, kernel(X.astype(np.float64)), rtol=1e-13, atol=1e-13 * np.abs(K).max())
@@ -152,10 +152,10 @@ def test_float64_entries_of_float32_rows_through_a_view(scales):
 
 
 @pytest.mark.parametrize("classes", [False, True])
-def test_predictions_of_float32_rows_with_a_small_penalty(classes):
+def test_predictions_of_float32_rows_with_a_small_penalty(classes, rng):
     n = 1500
-    X = RNG.standard_normal((n, 8)).astype(np.float32)
-    y = X @ RNG.standard_normal(8) + 0.1 * RNG.standard_normal(n)
+    X = rng.standard_normal((n, 8)).astype(np.float32)
+    y = X @ rng.standard_normal(8) + 0.1 * rng.standard_normal(n)
     make = mercer.KernelRidgeClassifier if classes else mercer.KernelRidge
     target = (y > 0).astype(int) if classes else y
     model, wide = (make("linear()", alpha=1e-6).fit(rows, target) for rows in (X, X.astype(np.float64)))
@@ -164,26 +164,26 @@ def test_predictions_of_float32_rows_with_a_small_penalty(classes):
     assert np.abs(given - wanted).max() <= 1e-5 * np.std(wanted)
 
 
-def test_nystroem_features_are_as_exact_as_their_cut():
+def test_nystroem_features_are_as_exact_as_their_cut(rng):
     """The root of small eigenvalues does not multiply the rounding of float32 entries."""
-    X = RNG.standard_normal((300, 2)).astype(np.float32)
+    X = rng.standard_normal((300, 2)).astype(np.float32)
     model = mercer.Nystroem(Gaussian(0.1), 100).fit(X)
     Phi, wide = model.transform(X), model.transform(X.astype(np.float64))
     assert Phi.dtype == np.float32
     assert np.abs(Phi - wide).max() <= 1e-6
 
 
-def test_machines_on_landmarks_decide_as_they_were_trained():
+def test_machines_on_landmarks_decide_as_they_were_trained(rng):
     """Features in float32 need a root that is cut where float32 is, of float64 rows too."""
-    X = RNG.standard_normal((1200, 2))
+    X = rng.standard_normal((1200, 2))
     labels = (np.sin(3 * X[:, 0]) + X[:, 1] > 0).astype(int)
     model = mercer.SVC(1.0, kernel=Gaussian(0.1), solver="nystroem", n_landmarks=150).fit(X, labels)
     assert np.abs(model.dual_coef_).max() <= 1e5
 
 
 @pytest.mark.parametrize("offset", [1e3, 1e6])
-def test_phases_of_large_rows(offset):
-    X = (offset + RNG.standard_normal((50, 3))).astype(np.float32)
+def test_phases_of_large_rows(offset, rng):
+    X = (offset + rng.standard_normal((50, 3))).astype(np.float32)
     model = mercer.RandomFourierFeatures(Gaussian(0.1), 500).fit(X)
     narrow, wide = model.transform(X), model.transform(X.astype(np.float64))
     assert np.abs(narrow - wide).max() <= 1e-5

@@ -23,17 +23,17 @@ def distances(K):
 
 
 @pytest.mark.parametrize("kernel", ["linear", "gaussian(gamma=0.1)", "laplace(gamma=0.5)"])
-def test_silhouettes_are_scikit_learns_of_the_distances_in_feature_space(kernel):
+def test_silhouettes_are_scikit_learns_of_the_distances_in_feature_space(kernel, rng):
     K = KernelOperator(kernel, X)
-    labels = RNG.integers(0, 5, len(X)) * 3
+    labels = rng.integers(0, 5, len(X)) * 3
     labels[7] = 100  # a cluster of one
     expected = silhouette_samples(distances(K.toarray()), labels, metric="precomputed")
     np.testing.assert_allclose(silhouettes(K, labels), expected, atol=1e-7)
 
 
-def test_weights_are_repetitions():
-    w = RNG.integers(1, 4, len(X))
-    labels = RNG.integers(0, 4, len(X))
+def test_weights_are_repetitions(rng):
+    w = rng.integers(1, 4, len(X))
+    labels = rng.integers(0, 4, len(X))
     many = np.repeat(np.arange(len(X)), w)
     expected = silhouette_samples(distances(KERNEL(X))[np.ix_(many, many)], labels[many], metric="precomputed")
     found = silhouettes(KernelOperator(KERNEL, X), labels, w)
@@ -59,8 +59,8 @@ def test_the_number_of_clouds_is_found(criterion, memory):
     assert len(found.scores) == len(found.counts) == 6
 
 
-def test_weights_and_precomputed_matrices():
-    w = RNG.integers(1, 3, len(X)).astype(float)
+def test_weights_and_precomputed_matrices(rng):
+    w = rng.integers(1, 3, len(X)).astype(float)
     direct = choose_n_clusters(X, KERNEL, [3, 4, 5], sample_weight=w)
     given = choose_n_clusters(KERNEL(X), Precomputed(), [5, 4, 3], sample_weight=w)
     repeated = choose_n_clusters(np.repeat(X, w.astype(int), axis=0), KERNEL, [3, 4, 5])

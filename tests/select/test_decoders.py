@@ -50,14 +50,14 @@ def test_circles() -> None:
 
 
 @pytest.mark.parametrize("sigma", [0.1, 0.25])
-def test_noise(sigma: float) -> None:
-    noisy = DIGITS + RNG.normal(scale=sigma, size=DIGITS.shape)
+def test_noise(sigma: float, rng: np.random.Generator) -> None:
+    noisy = DIGITS + rng.normal(scale=sigma, size=DIGITS.shape)
     assert 0.8 * sigma**2 < noise_variance(noisy) < 1.2 * sigma**2 + 0.006  # from above, by what the digits vary
     assert noise_variance(DIGITS) < 0.006
 
 
-def test_the_estimate_is_of_the_error_without_noise() -> None:
-    noisy = DIGITS + RNG.normal(scale=0.25, size=DIGITS.shape)
+def test_the_estimate_is_of_the_error_without_noise(rng: np.random.Generator) -> None:
+    noisy = DIGITS + rng.normal(scale=0.25, size=DIGITS.shape)
     candidates = [Gaussian("median"), Gaussian(0.01), Linear()]
     found = choose_decoder(Gaussian(0.01), noisy, 100, candidates, 5e-3, seed=0)
     true = []

@@ -12,10 +12,10 @@ from mercer.kernels import Constant, Gaussian, Laplace, Linear
 from mercer.select import cross_validate_ridge, default_alphas, default_kernels
 from mercer.select.ridge import _folds
 
-rng = np.random.default_rng(0)
-X = rng.normal(size=(90, 3))
-Y = 5 + np.sin(X[:, 0]) + 0.1 * rng.normal(size=90)
-LABELS = np.where(X[:, 0] + 0.5 * rng.normal(size=90) > 0, "b", np.where(X[:, 1] > 0, "a", "c"))
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(90, 3))
+Y = 5 + np.sin(X[:, 0]) + 0.1 * RNG.normal(size=90)
+LABELS = np.where(X[:, 0] + 0.5 * RNG.normal(size=90) > 0, "b", np.where(X[:, 1] > 0, "a", "c"))
 ALPHAS = [1e-3, 0.1, 10.0]
 KERNELS = [Linear(), Gaussian(gamma=0.3), Laplace(gamma=0.2, norm=1)]
 
@@ -74,7 +74,7 @@ def test_ties_go_to_the_first_kernel_and_the_larger_alpha():
     assert search.best_alpha == 0.1
 
 
-def test_a_winner_on_the_border_is_said():
+def test_a_winner_on_the_border_is_said(rng):
     smallest = cross_validate_ridge(X, X[:, 0], ["linear"], [1e-2, 1.0])
     assert "smallest" in smallest.notes[0]
     largest = cross_validate_ridge(X, rng.normal(size=90), ["gaussian(gamma=1.0)"], [1e-2, 1.0])

@@ -72,8 +72,8 @@ def test_products_are_those_in_memory(elsewhere, kernel, dtype):
     np.testing.assert_array_equal(D @ V, KernelOperator(kernel, dask(X), dtype=dtype) @ V)
 
 
-def test_products_with_other_points(elsewhere):
-    K, weights = KernelOperator(KERNEL, X, Z), RNG.random(N)
+def test_products_with_other_points(elsewhere, rng):
+    K, weights = KernelOperator(KERNEL, X, Z), rng.random(N)
     for D in (KernelOperator(KERNEL, dask(X), Z), KernelOperator(KERNEL, dask(X), dask(Z, 20))):
         assert_close(D @ W, K @ W, 1e-12)
         assert_close(D.T @ V, K.T @ V, 1e-12)
@@ -102,12 +102,12 @@ def test_each_pair_is_computed_once(elsewhere, monkeypatch):
     assert (names.count("_pair"), names.count("_product")) == (3, 3)
 
 
-def test_operators_keep_their_contract(elsewhere):
+def test_operators_keep_their_contract(elsewhere, rng):
     K = KernelOperator(KERNEL, dask(X[:200], 100))
     check_operator_contract(K, KernelOperator(KERNEL, X[:200]).toarray())
     factor = K.low_rank(20).F
     assert isinstance(factor, ShardedFactor)
-    check_operator_contract(factor.scaled(RNG.random(200)))
+    check_operator_contract(factor.scaled(rng.random(200)))
 
 
 def test_points_in_shards_keep_their_contract(cluster):
@@ -122,7 +122,7 @@ def test_points_in_shards_keep_their_contract(cluster):
 
 
 @pytest.mark.parametrize("shift", [1.0, 1e-12])
-def test_factors_and_preconditioners_are_spread(elsewhere, shift):
+def test_factors_and_preconditioners_are_spread(elsewhere, shift, rng):
     K = KernelOperator(KERNEL, dask(X))
     found = K.low_rank(60)
     F, P, own = found.F.toarray(), found.pivots, KernelOperator(KERNEL, X)
@@ -130,16 +130,16 @@ def test_factors_and_preconditioners_are_spread(elsewhere, shift):
     assert_close(found.left, np.maximum(own.diagonal() - np.sum(F**2, axis=1), 0.0), 1e-7)
     assert found.residual_trace < 1.1 * own.low_rank(60).residual_trace
     assert found.norm() == pytest.approx(np.linalg.norm(F, 2) ** 2, rel=0.1)
-    D = shift * (1 + RNG.random(N))
+    D = shift * (1 + rng.random(N))
     M, wanted = preconditioner(found.F, D), preconditioner(F.copy(), D)
     assert type(M.A) is type(wanted.A) is (LowRankInverse if shift == 1 else SpectralInverse)
     assert_close(M @ V, wanted @ V, 1e-6)
     assert_close(found.correlation(K), own.low_rank(60).correlation(own), 0.5)
 
 
-def test_features_and_grams_are_spread(elsewhere):
+def test_features_and_grams_are_spread(elsewhere, rng):
     K, D, some = KernelOperator(KERNEL, X, Z), KernelOperator(KERNEL, dask(X), Z), np.arange(0, N, 7)
-    R, w = RNG.standard_normal((70, 9)), RNG.random(len(some))
+    R, w = rng.standard_normal((70, 9)), rng.random(len(some))
     assert_close(D.features(R), K.toarray() @ R, 1e-12)
     start = np.asfortranarray(np.triu(W @ W.T))
     assert_close(D.add_gram(some, w, start.copy(order="F")), start + np.triu(K.rows(some).T * w @ K.rows(some)), 1e-12)
@@ -166,8 +166,8 @@ def test_estimators_answer_as_in_memory(elsewhere, name):
     assert model.n_features_in_ == 4
 
 
-def test_classes_and_weights(cluster):
-    labels, weights = np.where(Y > 0, "up", "down"), RNG.random(N)
+def test_classes_and_weights(cluster, rng):
+    labels, weights = np.where(Y > 0, "up", "down"), rng.random(N)
     wanted = KernelRidgeClassifier(KERNEL).fit(X, labels, weights)
     model = KernelRidgeClassifier(KERNEL).fit(dask(X), da.from_array(labels), da.from_array(weights))
     answer = model.predict(dask(X))

@@ -33,8 +33,8 @@ def distances(K, labels, w=None):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("solver", ["auto", "stored", "matrix_free"])
-def test_the_linear_kernel_is_k_means(solver, weighted):
-    w = RNG.integers(0, 4, len(X)).astype(float) if weighted else None
+def test_the_linear_kernel_is_k_means(solver, weighted, rng):
+    w = rng.integers(0, 4, len(X)).astype(float) if weighted else None
     start = X[[5, 100, 201, 250, 299]]
     reference = KMeans(5, init=start, n_init=1, tol=0, algorithm="lloyd").fit(X, sample_weight=w)
     model = KernelKMeans(5, "linear", init=start, solver=solver).fit(X, sample_weight=w)
@@ -47,8 +47,8 @@ def test_the_linear_kernel_is_k_means(solver, weighted):
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(0.1), Laplace(0.3), Polynomial(degree=2)])
-def test_a_fixed_point_by_brute_force(kernel):
-    w = RNG.random(len(X))
+def test_a_fixed_point_by_brute_force(kernel, rng):
+    w = rng.random(len(X))
     model = KernelKMeans(4, kernel).fit(X, sample_weight=w)
     D = distances(kernel(X), model.labels_, w)
     np.testing.assert_array_equal(D.argmin(axis=1), model.labels_)
@@ -58,9 +58,9 @@ def test_a_fixed_point_by_brute_force(kernel):
     np.testing.assert_array_equal(model.predict(X), model.labels_)
 
 
-def test_two_clean_blobs_that_means_without_their_norms_put_into_one():
+def test_two_clean_blobs_that_means_without_their_norms_put_into_one(rng):
     """Without ‖m_c‖² every row goes to the densest cluster."""
-    rows = np.concatenate([RNG.standard_normal((40, 2)), 0.2 * RNG.standard_normal((40, 2)) + 8])
+    rows = np.concatenate([rng.standard_normal((40, 2)), 0.2 * rng.standard_normal((40, 2)) + 8])
     labels = KernelKMeans(2, Gaussian(0.5)).fit_predict(rows)
     assert adjusted_rand_score(labels, np.repeat([0, 1], 40)) == 1.0
 
@@ -73,8 +73,8 @@ def test_circles_that_no_line_separates():
 
 
 @pytest.mark.parametrize("solver", ["stored", "matrix_free"])
-def test_large_methods_with_float32_entries_equal_the_small_one(solver, monkeypatch):
-    start = RNG.integers(0, 6, len(X))
+def test_large_methods_with_float32_entries_equal_the_small_one(solver, monkeypatch, rng):
+    start = rng.integers(0, 6, len(X))
     small = KernelKMeans(6, Gaussian(0.1), init=start).fit(X)
     monkeypatch.setattr(kernel_kmeans, "SMALL", 10)
     large = KernelKMeans(6, Gaussian(0.1), init=start, solver=solver).fit(X)
@@ -84,9 +84,9 @@ def test_large_methods_with_float32_entries_equal_the_small_one(solver, monkeypa
     assert large.inertia_ == pytest.approx(small.inertia_, rel=1e-12), "the last pass is in float64"
 
 
-def test_k_is_stored_if_it_fits(monkeypatch):
+def test_k_is_stored_if_it_fits(monkeypatch, rng):
     monkeypatch.setattr(kernel_kmeans, "SMALL", 10)
-    rows = RNG.standard_normal((400, 3))
+    rows = rng.standard_normal((400, 3))
     assert "stored" in KernelKMeans(2).fit(rows).report_.method
     short = KernelKMeans(2, memory=500_000).fit(rows).report_
     assert "matrix-free" in short.method
@@ -94,9 +94,9 @@ def test_k_is_stored_if_it_fits(monkeypatch):
     assert short.memory_planned < 500_000
 
 
-def test_weight_2_is_a_repeated_row_weight_0_an_absent_one_in_any_order():
-    w = RNG.integers(0, 3, len(X)).astype(float)
-    order = RNG.permutation(len(X))
+def test_weight_2_is_a_repeated_row_weight_0_an_absent_one_in_any_order(rng):
+    w = rng.integers(0, 3, len(X)).astype(float)
+    order = rng.permutation(len(X))
     weighted = KernelKMeans(5, Gaussian(0.1)).fit(X[order], sample_weight=w[order])
     repeated = KernelKMeans(5, Gaussian(0.1)).fit(np.repeat(X, w.astype(int), axis=0))
     np.testing.assert_array_equal(weighted.predict(NEW), repeated.predict(NEW))
@@ -242,8 +242,8 @@ def test_all_rows_as_landmarks_give_the_exact_answer():
     np.testing.assert_allclose(model.transform(NEW), exact.transform(NEW), atol=1e-5)
 
 
-def test_landmarks_with_precomputed_kernels_and_weights():
-    kernel, w = Gaussian(0.05), RNG.integers(0, 3, len(X)).astype(float)
+def test_landmarks_with_precomputed_kernels_and_weights(rng):
+    kernel, w = Gaussian(0.05), rng.integers(0, 3, len(X)).astype(float)
     options = {"solver": "nystroem", "n_landmarks": 50}
     direct = KernelKMeans(4, kernel, **options).fit(X, sample_weight=w)
     given = KernelKMeans(4, Precomputed(), **options).fit(kernel(X), sample_weight=w)

@@ -31,11 +31,11 @@ def written_out(K, w, q):
 
 @pytest.mark.parametrize("krylov", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_embedding_is_that_of_the_eigenproblem_written_out(weighted, krylov, monkeypatch):
+def test_embedding_is_that_of_the_eigenproblem_written_out(weighted, krylov, monkeypatch, rng):
     monkeypatch.setattr(choose, "DENSE_BELOW", 10 if krylov else 500)
     if krylov:
         monkeypatch.setattr("mercer.planning.costs.eigen_ways", lambda *_: {"dense": 9.0, "stored": 1.0})
-    w = RNG.random(len(X)) + 0.1 if weighted else np.ones(len(X))
+    w = rng.random(len(X)) + 0.1 if weighted else np.ones(len(X))
     kernel = Gaussian(8.0)
     values, U = written_out(kernel(X), w, 3)
     tol = 1e-10 if krylov else 1e-5
@@ -69,9 +69,9 @@ def test_blocks_without_ties_between_them():
     np.testing.assert_array_equal(model.cluster_weights_, [9, 7, 5])
 
 
-def test_weight_2_is_a_repeated_row_weight_0_an_absent_one_in_any_order():
-    w = RNG.integers(0, 3, len(X)).astype(float)
-    order = RNG.permutation(len(X))
+def test_weight_2_is_a_repeated_row_weight_0_an_absent_one_in_any_order(rng):
+    w = rng.integers(0, 3, len(X)).astype(float)
+    order = rng.permutation(len(X))
     kernel = Gaussian(8.0)
     weighted = KernelSpectralClustering(4, kernel).fit(X[order], sample_weight=w[order])
     repeated = KernelSpectralClustering(4, kernel).fit(np.repeat(X, w.astype(int), axis=0))

@@ -29,9 +29,9 @@ from mercer.kernels import (
 )
 from mercer.testing import assert_close
 
-rng = np.random.default_rng(0)
-X = rng.standard_normal((300, 3))
-NEW = rng.standard_normal((40, 3))
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((300, 3))
+NEW = RNG.standard_normal((40, 3))
 KERNEL = Gaussian(0.3)
 
 
@@ -98,7 +98,7 @@ def test_dependent_landmarks_are_dropped_not_divided_by(dtype):
     assert any("rank" in note for note in model.report_.notes)
 
 
-def test_the_root_drops_what_is_rounding_and_what_is_negative():
+def test_the_root_drops_what_is_rounding_and_what_is_negative(rng):
     root, rank = inverse_root(np.diag([4.0, 1e-20, -1.0]), 2.2e-16)
     assert rank == 1
     np.testing.assert_array_equal(root, np.diag([0.5, 0.0, 0.0]))
@@ -170,7 +170,7 @@ def test_given_landmarks_are_all_taken():
     assert_close(EmpiricalKernelMap(KERNEL, landmarks=swapped).fit_transform(X), KERNEL(X, X[::-1]))
 
 
-def test_a_linear_machine_on_the_rows_of_a_matrix_of_strings():
+def test_a_linear_machine_on_the_rows_of_a_matrix_of_strings(rng):
     words = ["".join(rng.choice(list("abcd" if i % 2 else "abxy"), 12)) for i in range(60)]
     kind = np.arange(60) % 2
     kernel = Spectrum(2).normalized()

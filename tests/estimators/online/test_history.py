@@ -7,12 +7,12 @@ from mercer import OnlineKernelClassifier, OnlineKernelRegressor, load, save
 from mercer.errors import InvalidInput, MemoryExceeded
 from mercer.testing import assert_close
 
-rng = np.random.default_rng(0)
-X = rng.uniform(-2, 2, (90, 2))
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-2, 2, (90, 2))
 SIGNS = (X[:, 0] * X[:, 1] > 0).astype(int)
 THREE = SIGNS + (X[:, 0] > 1)
 VALUES = np.column_stack([np.sin(X[:, 0]), X[:, 1]])
-KERNEL, NEW = "gaussian(gamma=1.0)", rng.uniform(-2, 2, (7, 2))
+KERNEL, NEW = "gaussian(gamma=1.0)", RNG.uniform(-2, 2, (7, 2))
 
 MODELS = {
     "mergers": (OnlineKernelClassifier(KERNEL, budget=8), SIGNS),
@@ -89,7 +89,7 @@ def test_rows_of_any_kind_are_kept():
     assert len(stages) == 3
 
 
-def test_a_history_is_within_the_memory_budget():
+def test_a_history_is_within_the_memory_budget(rng):
     rows = rng.normal(size=(2000, 50))
     model = OnlineKernelRegressor(KERNEL, nu=0.0, budget=200, keep_history=1, memory="50MB")
     with pytest.raises(MemoryExceeded, match="budget of 200"):

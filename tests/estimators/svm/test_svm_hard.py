@@ -193,8 +193,8 @@ def test_16_weights_of_all_sizes():
 # ---- matrices -------------------------------------------------------------------------------------------------------
 
 
-def test_17_precomputed_and_not_symmetric():
-    for bad in (RNG.standard_normal((60, 60)), np.triu(Gaussian(0.5)(X))):
+def test_17_precomputed_and_not_symmetric(rng):
+    for bad in (rng.standard_normal((60, 60)), np.triu(Gaussian(0.5)(X))):
         with pytest.raises(InvalidInput, match="symmetrise"):
             SVC(kernel=Precomputed()).fit(bad, Y)
 
@@ -294,18 +294,18 @@ def test_targets_below_the_tolerance_are_said():
 # ---- it can be stopped ----------------------------------------------------------------------------------------------
 
 
-def test_21_observers_can_cancel_and_steps_are_short():
-    hard, labels = RNG.standard_normal((1500, 3)), RNG.integers(0, 2, 1500)
+def test_21_observers_can_cancel_and_steps_are_short(rng):
+    hard, labels = rng.standard_normal((1500, 3)), rng.integers(0, 2, 1500)
     with observe(Cancel(after_seconds=0.2)), pytest.raises(Cancelled):
         SVC(1e8, "linear", tol=1e-12).fit(hard, labels)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a POSIX system")
-def test_22_the_keyboard_interrupts():
+def test_22_the_keyboard_interrupts(rng):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background ignores it
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            SVC(1e8, "linear", tol=1e-12).fit(RNG.standard_normal((1500, 3)), RNG.integers(0, 2, 1500))
+            SVC(1e8, "linear", tol=1e-12).fit(rng.standard_normal((1500, 3)), rng.integers(0, 2, 1500))
     finally:
         signal.signal(signal.SIGINT, before)

@@ -78,9 +78,9 @@ def test_units_cancel():
 
 
 @pytest.mark.parametrize("mean", [0.0, 1000.0])
-def test_many_duplicates(mean):
+def test_many_duplicates(mean, rng):
     """The median of all distances is 0, that of distinct rows is not (pitfall 12)."""
-    rows = mean + np.repeat(RNG.normal(size=(4, 3)), [40, 2, 2, 2], axis=0)
+    rows = mean + np.repeat(rng.normal(size=(4, 3)), [40, 2, 2, 2], axis=0)
     assert np.median(pdist(rows)) == 0
     gamma = Gaussian(gamma="median").resolve(rows).gamma
     distances = pdist(rows)
@@ -103,9 +103,9 @@ def test_median_of_one_row_falls_back_to_scale():
     assert Gaussian(gamma="median").resolve(row) == Gaussian(gamma="scale").resolve(row)
 
 
-def test_median_samples_all_rows_by_its_seed():
+def test_median_samples_all_rows_by_its_seed(rng):
     """The first rows are not a sample (pitfall 12)."""
-    rows = np.repeat([[0.0], [1.0], [2.0]], 1000, axis=0) + 1e-3 * RNG.normal(size=(3000, 1))
+    rows = np.repeat([[0.0], [1.0], [2.0]], 1000, axis=0) + 1e-3 * rng.normal(size=(3000, 1))
     k = Gaussian(gamma="median")
     assert k.resolve(rows) == k.resolve(rows)
     assert k.resolve(rows, random_state=1) != k.resolve(rows, random_state=2)
@@ -113,11 +113,11 @@ def test_median_samples_all_rows_by_its_seed():
     assert np.median(pdist(rows[:1000])) < 0.01
 
 
-def test_wide_data_do_not_cost_more(monkeypatch):
+def test_wide_data_do_not_cost_more(monkeypatch, rng):
     seen = []
     monkeypatch.setattr(bandwidth, "_WORK", 2e7)
     monkeypatch.setattr(bandwidth, "_distances", lambda kind, rows: seen.append(len(rows)) or pdist(rows))
-    assert median_distance("sqdist", RNG.normal(size=(300, 5000))) == pytest.approx(100, rel=0.01)
+    assert median_distance("sqdist", rng.normal(size=(300, 5000))) == pytest.approx(100, rel=0.01)
     assert seen == [63]
 
 
@@ -144,9 +144,9 @@ def test_float32_data_have_a_float64_bandwidth():
 
 @pytest.mark.parametrize("wrap", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 @pytest.mark.parametrize("rule", ["scale", "median"])
-def test_weights_are_repetitions(rule, wrap):
+def test_weights_are_repetitions(rule, wrap, rng):
     """Weight 2 is a repeated row, weight 0 an absent one (pitfall 19)."""
-    rows, weights = np.round(X[:20], 1), RNG.integers(0, 3, 20)
+    rows, weights = np.round(X[:20], 1), rng.integers(0, 3, 20)
     k = Gaussian(gamma=rule).on([0, 2]) + Matern(length_scale=rule)
     repeated = k.resolve(wrap(np.repeat(rows, weights, axis=0)))
     weighted = k.resolve(wrap(rows), sample_weight=weights)

@@ -11,16 +11,16 @@ from sklearn.model_selection import GridSearchCV
 import mercer
 from mercer.kernels import GappedKmer, Mismatch, Spectrum
 
-rng = np.random.default_rng(0)
+RNG = np.random.default_rng(0)
 
 
-def strings(count, letters):
+def strings(rng, count, letters):
     return ["".join(rng.choice(list(letters), rng.integers(8, 16))) for _ in range(count)]
 
 
-X = strings(20, "aabc") + strings(20, "abbd")
+X = strings(RNG, 20, "aabc") + strings(RNG, 20, "abbd")
 y = np.array([0.0] * 20 + [1.0] * 20)
-NEW = [*strings(3, "aabc"), *strings(3, "abbd"), "", "zz"]
+NEW = [*strings(RNG, 3, "aabc"), *strings(RNG, 3, "abbd"), "", "zz"]
 KERNELS = [
     Spectrum(2).normalized() + 0.1,
     GappedKmer(4, 2).normalized(),

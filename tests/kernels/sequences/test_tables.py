@@ -9,9 +9,9 @@ import mercer
 from mercer import errors
 from mercer.kernels import Gaussian, GlobalAlignment, Laplace, Linear, Polynomial, SetKernel, Sigmoid, parse
 
-rng = np.random.default_rng(0)
-X = [rng.normal(size=(n, 2)) for n in (1, 3, 7, 2, 5, 4, 1, 9, 6, 3)]
-Z = [rng.normal(size=(n, 2)) for n in (4, 1, 2)]
+RNG = np.random.default_rng(0)
+X = [RNG.normal(size=(n, 2)) for n in (1, 3, 7, 2, 5, 4, 1, 9, 6, 3)]
+Z = [RNG.normal(size=(n, 2)) for n in (4, 1, 2)]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_alignment_is_the_sum_over_alignments(gamma):
     np.testing.assert_allclose(GlobalAlignment(gamma)(few, Z), expected / root[:, None] / own, rtol=1e-11)
 
 
-def test_alignment_of_long_series_neither_overflows_nor_loses():
+def test_alignment_of_long_series_neither_overflows_nor_loses(rng):
     long = [np.cumsum(rng.normal(size=700)), np.cumsum(rng.normal(size=650)), np.zeros(700)]
     for gamma in (1e-4, 1.0, 1e4):
         K = GlobalAlignment(gamma)(long)
@@ -97,7 +97,7 @@ def test_alignment_of_long_series_neither_overflows_nor_loses():
         GlobalAlignment(1e-4, normalize=False)(long)
 
 
-def test_alignment_is_definite_where_one_of_gaussians_is_not_promised():
+def test_alignment_is_definite_where_one_of_gaussians_is_not_promised(rng):
     many = [rng.normal(size=(n, 1)) for n in rng.integers(1, 12, 60)]
     for gamma in (0.05, 1.0):
         assert np.linalg.eigvalsh(GlobalAlignment(gamma)(many)).min() > -1e-12

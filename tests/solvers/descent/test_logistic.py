@@ -13,9 +13,9 @@ from mercer.solvers import Logistic, LogisticFit, NewtonLogistic, Status, solve
 from mercer.solvers.descent.curvature import Curvature, Reduced
 from mercer.testing import assert_close
 
-rng = np.random.default_rng(0)
-X = rng.standard_normal((80, 4)) * [1.0, 2.0, 0.5, 1.0]
-TWO = (X[:, 0] + X[:, 1] * X[:, 2] + 0.5 * rng.standard_normal(80) > 0.3).astype(int)
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((80, 4)) * [1.0, 2.0, 0.5, 1.0]
+TWO = (X[:, 0] + X[:, 1] * X[:, 2] + 0.5 * RNG.standard_normal(80) > 0.3).astype(int)
 THREE = TWO + (X[:, 3] > 0.5)
 
 
@@ -64,7 +64,7 @@ def test_equals_scikit_learn_on_explicit_features(y, lam, intercept):
 
 @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
 @pytest.mark.parametrize("lam", [1e-6, 1e-2, 10.0])
-def test_optimality_conditions(y, lam):
+def test_optimality_conditions(y, lam, rng):
     K, w = gaussian(), rng.uniform(0.5, 3, 80)
     problem = Logistic(Dense(K), y, lam, w)
     x = solve(NewtonLogistic(tol=1e-20), problem).x
@@ -112,7 +112,7 @@ def test_a_preconditioner_changes_the_way_and_not_the_answer():
     np.testing.assert_allclose(helped.coef, plain.coef, atol=1e-8 * np.abs(plain.coef).max())
 
 
-def test_an_indefinite_matrix_is_found():
+def test_an_indefinite_matrix_is_found(rng):
     A = rng.standard_normal((80, 80))
     assert solve(NewtonLogistic(), Logistic(Dense(A + A.T, symmetric=True), TWO, 0.1)).status is Status.BREAKDOWN
     infinite = np.full((80, 80), np.inf)

@@ -12,7 +12,7 @@ from mercer.operators import Centered, Dense, Diagonal, Identity, LowRank
 from mercer.solvers import BlockKrylov, DenseEigen, Eigenproblem, Status, leading_pairs, rayleigh_ritz, solve
 from mercer.testing import assert_close
 
-rng = np.random.default_rng(4)
+RNG = np.random.default_rng(4)
 SOLVERS = [DenseEigen(), BlockKrylov(tol=1e-9), BlockKrylov(tol=1e-9, start_from="random")]
 
 
@@ -63,7 +63,7 @@ def test_small_matrices_and_any_k(n, seed, data):
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=repr)
-def test_fewer_eigenvalues_than_were_asked_for(solver):
+def test_fewer_eigenvalues_than_were_asked_for(solver, rng):
     F = rng.standard_normal((150, 3))
     solution = solve(solver, Eigenproblem(LowRank(F), 6))
     assert solution.converged
@@ -120,7 +120,7 @@ def test_sampled_rows_do_not_hide_what_they_cannot_see():
     check(solve(BlockKrylov(tol=1e-9), Eigenproblem(Dense(blocks), 2)), blocks, 2)
 
 
-def test_float32_entries_are_multiplied_in_float32_and_the_rest_is_float64():
+def test_float32_entries_are_multiplied_in_float32_and_the_rest_is_float64(rng):
     points = rng.standard_normal((400, 3))
     K = np.exp(-0.5 * ((points[:, None] - points) ** 2).sum(-1))
     A = Centered(Dense(K.astype(np.float32), symmetric=True))

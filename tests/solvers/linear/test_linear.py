@@ -15,7 +15,7 @@ from mercer.operators import Dense, Diagonal, Identity, Operator, Scaled
 from mercer.solvers import Cholesky, CholeskyFactor, ConjugateGradients, LinearSystem, Status, solve
 from mercer.testing import assert_close
 
-rng = np.random.default_rng(3)
+RNG = np.random.default_rng(3)
 SOLVERS = [Cholesky(), Cholesky(precision="float64"), ConjugateGradients(tol=1e-10)]
 
 
@@ -40,7 +40,7 @@ def test_against_numpy(solver, n, r, seed, by_row):
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=repr)
-def test_many_right_hand_sides_are_each_its_own(solver):
+def test_many_right_hand_sides_are_each_its_own(solver, rng):
     A, B = Dense(spd(50)), rng.standard_normal((50, 4)) * [1.0, 1e-30, 1e30, 0.0]
     together = solve(solver, LinearSystem(A, B))
     for j in range(4):
@@ -65,7 +65,7 @@ def test_mixed_precision_reaches_float64_where_float32_alone_cannot():
     assert np.abs(factor.solve(np.ones(n)) / wanted - 1).max() > 1e-4
 
 
-def test_the_residual_of_a_run_that_was_cut_off_is_the_true_one():
+def test_the_residual_of_a_run_that_was_cut_off_is_the_true_one(rng):
     """The recurrence goes on falling where rounding has stopped the true residual."""
     problem = LinearSystem(Dense(spd(60, 1e6)), rng.standard_normal(60))
     solution = solve(ConjugateGradients(tol=1e-30, max_steps=1000, recompute_every=2000), problem)
@@ -116,7 +116,7 @@ def test_one_buffer_of_four_bytes_an_entry():
     assert peak < 1.6 * 4 * n * n
 
 
-def test_a_given_buffer_becomes_the_factor_and_is_used_again():
+def test_a_given_buffer_becomes_the_factor_and_is_used_again(rng):
     A = spd(50)
     matrix = A.astype(np.float32)
     solution = solve(Cholesky(), LinearSystem(Dense(A), np.ones(50), 0.5, matrix=matrix))
@@ -193,7 +193,7 @@ class Coarse(Operator):
         return (self.array @ V).astype(np.float32).astype(V.dtype)
 
 
-def test_a_tolerance_below_the_operators_precision_stalls_and_says_so():
+def test_a_tolerance_below_the_operators_precision_stalls_and_says_so(rng):
     solution = solve(ConjugateGradients(tol=1e-13), LinearSystem(Coarse(spd(60, 1e3)), rng.standard_normal(60)))
     assert solution.status is Status.STALLED
     assert "float64" in solution.status.advice

@@ -113,10 +113,10 @@ def test_a_matrix_that_is_another_one_is_found_out():
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.2])
 @pytest.mark.parametrize("rank", [3, 40])
-def test_the_minimum_over_a_face(rank, epsilon):
+def test_the_minimum_over_a_face(rank, epsilon, rng):
     """It lowers the objective, keeps bounds and sums, and leaves no slope among the variables inside their bounds."""
-    F = RNG.standard_normal((40, rank))
-    A, beta = F @ F.T, np.clip(RNG.standard_normal(40), -0.8, 0.8)
+    F = rng.standard_normal((40, rank))
+    A, beta = F @ F.T, np.clip(rng.standard_normal(40), -0.8, 0.8)
     bound, group = np.full(40, 0.8), np.repeat([0, 1], 20)
     face = Face(A, -bound, bound, epsilon, group, beta, Y - A @ beta)
     new, gradient = minimise_on_face(face)
