@@ -243,6 +243,13 @@ def test_measured_rates_are_rates() -> None:
     assert found.threads == rates.backend.engine().threads()
 
 
+def test_memory_that_the_host_had_taken_back_does_not_set_the_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the first touches are slow; with their rate, plans would avoid memory for ever."""
+    seconds = iter([1.0, 0.5])
+    monkeypatch.setattr(rates, "_seconds", lambda call: next(seconds, 0.01))
+    assert rates._memory()["touch"] == rates.READ / 0.01
+
+
 @pytest.mark.parametrize("isa", ["", "x86-64-v2", "x86-64-v3", "x86-64-v4", "baseline"])
 def test_documented_rates_grow_with_threads(isa: str) -> None:
     one, four = Machine.documented(1, isa), Machine.documented(4, isa)

@@ -33,6 +33,11 @@ LONG, LONGEST = 0.002, 0.02
 READ = 1 << 26
 """Bytes that are written and read in a measurement: more than most caches hold."""
 
+TOUCHES = 3
+"""Fresh arrays of which the fastest counts. The host of a virtual machine may have taken free memory back: the first
+touch then took 0.5 GB a second, and later ones, of memory just freed, 6. Rates are kept, so one such slow touch made
+Cholesky look twice as slow as it was (n = 7000, d = 784), from then on."""
+
 _lock = threading.Lock()
 
 
@@ -134,11 +139,17 @@ def _products() -> dict[str, float]:
 
 def _memory() -> dict[str, float]:
     """Bytes a second that are written for the first time, and that are read."""
-    A, v = np.empty((READ // (4 * 4096), 4096), np.float32), np.ones(4096, np.float32)
-    halves = [_seconds(lambda half=half: half.fill(1.0)) for half in np.array_split(A, 2)]  # type: ignore[misc]
-    found = {"touch": READ / 2 / min(halves), "bandwidth": _rate(lambda _: (READ, lambda: A @ v), 0)}
+    A, v = np.ones((READ // (4 * 4096), 4096), np.float32), np.ones(4096, np.float32)
+    found = {"touch": READ / min(_touched() for _ in range(TOUCHES))}
+    found["bandwidth"] = _rate(lambda _: (READ, lambda: A @ v), 0)
     with backend.one_blas_thread():
         return found | {"bandwidth_alone": _rate(lambda _: (READ, lambda: A @ v), 0)}
+
+
+def _touched() -> float:
+    """Seconds of the first touch of a fresh array, which is freed then."""
+    A = np.empty(READ, np.uint8)
+    return _seconds(lambda: A.fill(1))
 
 
 def _calls() -> dict[str, float]:
