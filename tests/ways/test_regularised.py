@@ -2,6 +2,7 @@
 
 import itertools
 import pickle
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from mercer.approx import pivoted_cholesky
 from mercer.engine.backend import is_native
 from mercer.errors import InvalidInput
 from mercer.kernels import Gaussian, Precomputed
+from mercer.operators import Packed
 from mercer.planning.costs import conjugate_gradients, refined_cholesky
 from mercer.planning.machine import Machine
 from mercer.ways import regularised
@@ -271,6 +273,30 @@ def test_entries_beyond_float32_are_solved_in_float64(data):
     model = KernelRidge("polynomial(degree=9, gamma=1, coef0=1)", alpha=1e80, solver="cg").fit(X * 1e4, y)
     assert "float64" in model.report_.precision
     assert model.report_.residual <= 1e-10
+
+
+@pytest.mark.parametrize(("gamma", "precision"), [(1e-4, "float32"), (1e-5, "float64")])
+def test_nothing_reads_below_the_diagonal_of_a_stored_matrix(
+    gamma: float, precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is there: also where the factor in float32 fails, and float64 takes its place."""
+    X = np.random.default_rng(0).standard_normal((700, 150))
+    y, fits, plain = np.sin(X[:, 0]), [], Packed.fill_upper
+
+    def onto(below: float) -> Callable[[Packed, np.ndarray], np.ndarray]:
+        def fill(self: Packed, out: np.ndarray) -> np.ndarray:
+            out[...] = below
+            return plain(self, out)
+
+        return fill
+
+    for below in (0.0, np.nan):
+        monkeypatch.setattr(Packed, "fill_upper", onto(below))
+        fits.append(KernelRidge(Gaussian(gamma), alpha=1e-9, solver="cholesky", tol=1e-8).fit(X, y))
+        assert "refined by its entries" in fits[-1].report_.method
+    np.testing.assert_array_equal(fits[0].dual_coef_, fits[1].dual_coef_)
+    assert np.isfinite(fits[0].dual_coef_).all()
+    assert all(fit.report_.precision.startswith(precision) for fit in fits)
 
 
 @pytest.mark.parametrize(("n", "d", "kept"), [(300, 3, True), (700, 3, False), (700, 150, True)])

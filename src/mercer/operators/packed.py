@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import InvalidInput, message
-from mercer.operators.arrays import Array, product
+from mercer.operators.arrays import Array, product, row_blocks
 from mercer.operators.base import Operator
 
 __all__ = ["Packed"]
@@ -18,7 +18,7 @@ __all__ = ["Packed"]
 class Packed(Operator):
     """V ↦ A V for a symmetric A, stored by block rows from the diagonal on: about half the memory of `Dense`.
 
-    A product reads each block twice, the second time from the cache, and uses SciPy's BLAS (see `product`).
+    A product reads some rows at a time twice, the second time from the cache, and uses SciPy's BLAS (see `product`).
 
     Parameters
     ----------
@@ -76,9 +76,10 @@ class Packed(Operator):
         wide = np.result_type(self.dtype, V.dtype)
         X, out = np.ascontiguousarray(V, wide), np.zeros(V.shape, wide)
         for rows, entries in self._block_rows():
-            A = entries.astype(wide, copy=False)
-            out[rows] += product(A, X[rows.start :])
-            out[rows.stop :] += product(A.T, X[rows])[rows.stop - rows.start :]
+            for some in row_blocks(*entries.shape):
+                A, own = entries[some].astype(wide, copy=False), slice(rows.start + some.start, rows.start + some.stop)
+                out[own] += product(A, X[rows.start :])
+                out[rows.stop :] += product(A.T, X[own])[rows.stop - rows.start :]
         return out.astype(V.dtype, copy=False)
 
     def diagonal(self) -> Array:

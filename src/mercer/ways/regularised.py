@@ -390,7 +390,7 @@ class RegularisedSolve:
     @cached_property
     def _mixed(self) -> bool:
         """Whether iterations also use float32 entries, which needs room for the rows in both precisions."""
-        both = self.K.copies + self.K.astype(np.float32).copies if self.low_precision else 0
+        both = self.K.copies + self._narrow if self.low_precision else 0
         return (
             self.low_precision and both + self._vectors(direct=False) <= LOW_PRECISION_SHARE * self.report.memory_budget
         )
@@ -398,7 +398,12 @@ class RegularisedSolve:
     @cached_property
     def _rows(self) -> int:
         """Bytes of the copies of the rows that iterations use."""
-        return self.K.copies + (self.K.astype(np.float32).copies if self._mixed else 0)
+        return self.K.copies + (self._narrow if self._mixed else 0)
+
+    @cached_property
+    def _narrow(self) -> int:
+        """Bytes of the copies of the rows for float32 entries; finding it takes a pass over the rows."""
+        return self.K.astype(np.float32).copies
 
     @property
     def _room(self) -> int:
