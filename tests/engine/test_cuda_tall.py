@@ -22,8 +22,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from host_device import COMPILER, HostDevice
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler on this machine")
-RNG = np.random.default_rng(0)
-N, X = 130, RNG.standard_normal((130, 3))
+
+N, X = 130, np.random.default_rng(0).standard_normal((130, 3))
 
 
 @pytest.fixture(scope="module")
@@ -46,15 +46,15 @@ def device(request, folder, monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_products_are_those_of_arrays(device, dtype):
-    K, R = KernelOperator("gaussian(gamma=0.3)", X.astype(dtype), X[:20].astype(dtype)), RNG.standard_normal((20, 20))
+def test_products_are_those_of_arrays(device, dtype, rng):
+    K, R = KernelOperator("gaussian(gamma=0.3)", X.astype(dtype), X[:20].astype(dtype)), rng.standard_normal((20, 20))
     F = backend.engine().kept_product(K._tiles(), R)
     assert len(F.blocks) >= 2
     there = [one.nbytes for one in F.blocks if not isinstance(one, np.ndarray)]
     assert sum(there) <= tall.TallMatrix.room(device)
     assert there or tall.TallMatrix.room(device) < 1000
     exact = np.exp(-0.3 * np.square(X[:, None] - X[:20]).sum(axis=2)) @ R
-    V, U, s = RNG.standard_normal((20, 3)), RNG.standard_normal((N, 2)), RNG.random(N) + 0.5
+    V, U, s = rng.standard_normal((20, 3)), rng.standard_normal((N, 2)), rng.random(N) + 0.5
     index = np.array([0, 129, 50, 7, 50])
     pairs = {
         "times": (F.times(V.astype(dtype)), exact @ V),
@@ -70,14 +70,14 @@ def test_products_are_those_of_arrays(device, dtype):
 
 
 @pytest.mark.parametrize("shift", [1.0, 1e-15])
-def test_a_preconditioner_moves_vectors_only(device, shift):
+def test_a_preconditioner_moves_vectors_only(device, shift, rng):
     K = KernelOperator("gaussian(gamma=0.3)", X)
     found = K.low_rank(13)
     F, P = found.F.toarray(), found.pivots
     exact = np.exp(-0.3 * np.square(X[:, None] - X).sum(axis=2))
     assert_close(F @ F[P].T, exact[:, P], 1e-7)
     assert_close(found.left, np.maximum(1 - np.square(F).sum(axis=1), 0), 1e-7)
-    D, v = shift * (1 + RNG.random(N)), RNG.standard_normal((N, 1))
+    D, v = shift * (1 + rng.random(N)), rng.standard_normal((N, 1))
     M, wanted = preconditioner(found.F, D), preconditioner(F.copy(), D)
     assert isinstance(found.F, HeldFactor)
     assert type(M.A) is type(wanted.A) is (LowRankInverse if shift == 1 else SpectralInverse)
