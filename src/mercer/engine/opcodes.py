@@ -30,7 +30,7 @@ QUANTISED_STRIP = 8
 """The number of rows in a strip. A block consists of strips."""
 
 QUANTISED_GROUP = 16
-"""Columns of a group; strips consist of groups."""
+"""The number of columns in a group. A strip consists of groups."""
 
 QUANTISED_MOST = 32767
 """The largest entry in 16 bits."""

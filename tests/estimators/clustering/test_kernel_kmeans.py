@@ -1,6 +1,8 @@
 """Kernel k-means against k-means, brute force and its own promises."""
 
+from contextlib import nullcontext
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -250,6 +252,35 @@ def test_landmarks_with_precomputed_kernels_and_weights(rng):
     np.testing.assert_array_equal(given.labels_, direct.labels_)
     np.testing.assert_array_equal(given.predict(kernel(NEW, X)), direct.predict(NEW))
     assert_close(direct.cluster_weights_, np.bincount(direct.labels_, w))
+
+
+def test_rows_of_weight_0_whose_mini_batch_cluster_is_left_out_join_the_nearest(monkeypatch):
+    class Given:
+        """Three means, of which the first is nearest to rows of weight 0 only."""
+
+        cluster_centers_, n_steps_ = np.array([[9.0, 9.0], [0.0, 0.0], [5.0, 5.0]]), 1
+
+        def __init__(self, k, **options):
+            assert k == 3
+
+        def partial_fit(self, F, sample_weight):
+            assert sample_weight.min() > 0
+
+        def predict(self, F):
+            return np.argmin(np.square(F[:, None] - self.cluster_centers_).sum(axis=2), axis=1)
+
+    class Features(SimpleNamespace):
+        def __call__(self, rows):
+            return np.asarray(rows)
+
+    monkeypatch.setattr("sklearn.cluster.MiniBatchKMeans", Given)
+    rows = np.array([[8.0, 9.5], [0.1, 0.2], [5.1, 5.0], [0.3, 0.0]])
+    features, w = Features(span=SimpleNamespace(root=np.eye(2))), np.array([0.0, 1.0, 1.0, 2.0])
+    report = SimpleNamespace(stage=lambda name: nullcontext())
+    means, labels, sizes, _ = landmark_clusters.by_batches(features, rows, w, 3, (4, 1, 1), 0, report)
+    np.testing.assert_array_equal(means, [[0.0, 0.0], [5.0, 5.0]])
+    np.testing.assert_array_equal(labels, [1, 0, 1, 0])
+    np.testing.assert_array_equal(sizes, [3.0, 1.0])
 
 
 def test_features_that_do_not_fit_are_taken_in_mini_batches(monkeypatch):

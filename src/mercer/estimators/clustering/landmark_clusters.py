@@ -90,9 +90,13 @@ def by_batches(
     sizes = np.asarray(np.bincount(labels, w, k), np.float64)
     kept = np.flatnonzero(sizes > 0)
     kept = kept[np.argsort(-sizes[kept], kind="stable")]
-    place = np.zeros(k, np.intp)
+    means, place = np.asarray(model.cluster_centers_[kept], np.float64), np.full(k, -1, np.intp)
     place[kept] = np.arange(len(kept))
-    return np.asarray(model.cluster_centers_[kept], np.float64), place[labels], sizes[kept], int(model.n_steps_)
+    labels = place[labels]
+    if len(left := np.flatnonzero(labels < 0)):  # rows of weight 0 in clusters that are left out
+        apart = np.sum(means**2, axis=1) - 2 * features(take(X, left)) @ means.T
+        labels[left] = np.argmin(apart, axis=1)
+    return means, labels, sizes[kept], int(model.n_steps_)
 
 
 def _drawn(rows: np.ndarray, batch: int, passes: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
