@@ -12,7 +12,7 @@ from mercer.points.randomness import as_seed
 from mercer.points.spaces import KERNEL_VALUES, OBJECTS, VECTORS, Space, space_named
 from mercer.points.sparse import SparsePoints
 from mercer.points.table import TablePoints
-from mercer.points.tensors import DevicePoints, TensorPoints
+from mercer.points.tensors import DevicePoints, FarPoints, TensorPoints
 from mercer.points.validate import (
     as_rows,
     given_back,
@@ -31,6 +31,7 @@ __all__ = [
     "DensePoints",
     "DevicePoints",
     "DiskPoints",
+    "FarPoints",
     "FilePoints",
     "Numbers",
     "ObjectPoints",

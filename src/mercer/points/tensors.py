@@ -1,4 +1,4 @@
-"""Points as the rows of arrays of other libraries: PyTorch's tensors, and what lies on the device that computes."""
+"""Points as the rows of arrays that are not NumPy's: PyTorch's tensors, and tables that are in other memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mercer.points.dense import DensePoints
 from mercer.points.runs import run_ends
 from mercer.points.validate import as_rows, is_away, is_torch, on_host
 
-__all__ = ["DevicePoints", "TensorPoints"]
+__all__ = ["DevicePoints", "FarPoints", "TensorPoints"]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -72,11 +72,50 @@ class TensorPoints(VectorPoints):
         return DensePoints(on_host(self.rows, who)).validate(who)
 
 
-@dataclass(frozen=True, eq=False)
-class DevicePoints(VectorPoints):
-    """The rows of an array on the device that computes, where they stay: what needs an array of NumPy copies them.
+class FarPoints(VectorPoints):
+    """The rows of a table that this process cannot read where it is. They are their own `rows`: `dense` copies them.
 
-    They are their own `rows`. `DevicePoints.of` makes them.
+    A pickle has the copy, because another process may not reach the table.
+    """
+
+    kind: np.dtype[Any]
+    """The dtype in which kernel values are computed."""
+
+    @property
+    def rows(self) -> Any:
+        return self
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.kind
+
+    @property
+    def ndim(self) -> int:
+        return 2
+
+    @property
+    def nbytes(self) -> int:
+        return len(self) * self.columns * self.kind.itemsize
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.dense(), dtype, copy=copy)
+
+    def __reduce__(self) -> Any:
+        return np.asarray, (self.dense(),)
+
+    def stack(self, first: VectorPoints, second: VectorPoints) -> DensePoints:
+        return DensePoints(np.concatenate([first.dense(), second.dense()]))
+
+    def widened(self, dtype: DTypeLike) -> VectorPoints:
+        return self.astype(dtype) if self.kind.itemsize < np.dtype(dtype).itemsize else self
+
+    def fingerprint(self) -> str:
+        return DensePoints(self.dense()).fingerprint()
+
+
+@dataclass(frozen=True, eq=False)
+class DevicePoints(FarPoints):
+    """The rows of an array on the device that computes, where they stay. `DevicePoints.of` makes them.
 
     Parameters
     ----------
@@ -102,24 +141,8 @@ class DevicePoints(VectorPoints):
         return None if held is None else cls(held, held.dtype)
 
     @property
-    def rows(self) -> Any:
-        return self
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.kind
-
-    @property
-    def ndim(self) -> int:
-        return 2
-
-    @property
     def columns(self) -> int:
         return int(self.held.shape[1])
-
-    @property
-    def nbytes(self) -> int:
-        return len(self) * self.columns * self.kind.itemsize
 
     @property
     def written(self) -> int:
@@ -137,13 +160,6 @@ class DevicePoints(VectorPoints):
         index = np.arange(len(self))[place]
         found = self.held[np.atleast_1d(index)].astype(self.kind, copy=False)
         return np.asarray(found.reshape((*np.shape(index), self.columns)))
-
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        return np.asarray(self.dense(), dtype)
-
-    def __reduce__(self) -> Any:
-        """A pickle has the rows: another process does not have this memory."""
-        return np.asarray, (self.dense(),)
 
     def validate(self, who: str) -> DevicePoints:
         if not (self.nbytes and np.all(np.isfinite(4 * self.squared_norms()))):
@@ -173,15 +189,6 @@ class DevicePoints(VectorPoints):
     def astype(self, dtype: DTypeLike, copy: bool = False) -> DevicePoints | DensePoints:  # type: ignore[override]
         wider = np.dtype(dtype).itemsize >= self.held.dtype.itemsize
         return replace(self, kind=np.dtype(dtype)) if wider else self.here().astype(dtype)
-
-    def stack(self, first: VectorPoints, second: VectorPoints) -> DensePoints:
-        return DensePoints(np.concatenate([first.dense(), second.dense()]))
-
-    def widened(self, dtype: DTypeLike) -> VectorPoints:
-        return self.astype(dtype) if self.kind.itemsize < np.dtype(dtype).itemsize else self
-
-    def fingerprint(self) -> str:
-        return self.here().fingerprint()
 
     def largest(self) -> float:
         return float(self.held.largest())

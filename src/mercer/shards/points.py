@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from mercer.errors import InvalidInput
-from mercer.points import DensePoints, VectorPoints, as_rows, available_memory
+from mercer.points import DensePoints, FarPoints, VectorPoints, as_rows, available_memory
 from mercer.points.base import FLOAT32, FLOAT64, Index
 from mercer.shards.cluster import Cluster
 
@@ -84,8 +84,8 @@ class Shards:
 
 
 @dataclass(frozen=True, eq=False)
-class ShardedPoints(VectorPoints):
-    """The rows of shards that workers hold. They are their own `rows`: what needs an array fetches one.
+class ShardedPoints(FarPoints):
+    """The rows of shards that workers hold: what needs an array fetches one.
 
     Parameters
     ----------
@@ -98,24 +98,8 @@ class ShardedPoints(VectorPoints):
     kind: np.dtype[Any]
 
     @property
-    def rows(self) -> Any:
-        return self
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.kind
-
-    @property
-    def ndim(self) -> int:
-        return 2
-
-    @property
     def columns(self) -> int:
         return self.shards.columns
-
-    @property
-    def nbytes(self) -> int:
-        return len(self) * self.columns * self.kind.itemsize
 
     @property
     def written(self) -> int:
@@ -134,13 +118,6 @@ class ShardedPoints(VectorPoints):
             .astype(self.kind, copy=False)
             .reshape((*np.shape(index), self.columns))
         )
-
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        return np.array(self.dense(), dtype, copy=copy)
-
-    def __reduce__(self) -> Any:
-        """A pickle has the rows: another process may not reach the workers."""
-        return np.asarray, (self.dense(),)
 
     def validate(self, who: str) -> ShardedPoints:
         edges = pairwise(self.shards.starts.tolist())
@@ -161,18 +138,9 @@ class ShardedPoints(VectorPoints):
     def astype(self, dtype: DTypeLike, copy: bool = False) -> ShardedPoints:
         return self if self.kind == dtype else replace(self, kind=np.dtype(dtype))
 
-    def stack(self, first: VectorPoints, second: VectorPoints) -> DensePoints:
-        return DensePoints(np.concatenate([first.dense(), second.dense()]))
-
-    def widened(self, dtype: DTypeLike) -> ShardedPoints:
-        return self.astype(dtype) if self.kind.itemsize < np.dtype(dtype).itemsize else self
-
     def anchors(self) -> VectorPoints:
         """An array that a fitted model keeps, if this process may hold one."""
         return DensePoints(self.dense()) if self.shards.affordable else self
-
-    def fingerprint(self) -> str:
-        return DensePoints(self.dense()).fingerprint()
 
     def largest(self) -> float:
         return max(most for _, most in self.shards.facts())
