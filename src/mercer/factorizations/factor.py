@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ SLACK = 8.0
 
 class Factor(Operator):
     """V ↦ F V for an F of shape (n, r) that is not an array in this process."""
+
+    beside_workers: ClassVar[bool] = False
+    """Whether F is on workers, which may be on this machine: threads that spin here would take their processors."""
 
     @abstractmethod
     def squares(self) -> NDArray[np.float64]:

@@ -42,6 +42,8 @@ class ShardedFactor(Factor):
         ‖fᵢ‖² of each row, if they are known.
     """
 
+    beside_workers = True
+
     def __init__(
         self,
         cluster: Cluster,

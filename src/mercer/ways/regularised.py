@@ -267,8 +267,7 @@ class RegularisedSolve:
                 low_rank = probe
                 if low_rank is None or low_rank.rank != rank:
                     low_rank = self._entries().low_rank(rank, tol=float(np.min(self.shift)))
-                # Beside workers on this machine, threads that spin would take their processors.
-                with one_blas_thread(0.0 if isinstance(low_rank.F, Factor) else np.inf):
+                with one_blas_thread(0.0 if isinstance(F := low_rank.F, Factor) and F.beside_workers else np.inf):
                     rounding = self._rounding(low_rank)
                     shift = self.shift + rest(self._entries(), low_rank)
                     helpers["preconditioner"] = preconditioner(low_rank.F, shift, overwrite=True)

@@ -93,9 +93,10 @@ def by_batches(
     means, place = np.asarray(model.cluster_centers_[kept], np.float64), np.full(k, -1, np.intp)
     place[kept] = np.arange(len(kept))
     labels = place[labels]
-    if len(left := np.flatnonzero(labels < 0)):  # rows of weight 0 in clusters that are left out
-        apart = np.sum(means**2, axis=1) - 2 * features(take(X, left)) @ means.T
-        labels[left] = np.argmin(apart, axis=1)
+    left = np.flatnonzero(labels < 0)  # rows of weight 0 in clusters that are left out, perhaps many
+    for some in (left[i : i + batch] for i in range(0, len(left), batch)):
+        apart = np.sum(means**2, axis=1) - 2 * features(take(X, some)) @ means.T
+        labels[some] = np.argmin(apart, axis=1)
     return means, labels, sizes[kept], int(model.n_steps_)
 
 
