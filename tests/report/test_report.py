@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import RidgeCV
 from sklearn.metrics import balanced_accuracy_score, r2_score, roc_auc_score
 from sklearn.model_selection import GridSearchCV
@@ -123,6 +124,19 @@ def test_influential_points_are_those_of_explain(halves, tmp_path):
     assert float(page.after(f"training point {size.argmax()}")) == pytest.approx(size.max(), rel=1e-2)
 
 
+def test_the_command_line_has_a_linear_model_of_a_column_of_text(tmp_path):
+    testing = pytest.importorskip("typer.testing")
+    from mercer.cli import app as commands
+
+    words = ["".join(np.random.default_rng(i).choice(list("ab"), 12)) for i in range(80)]
+    lines = [f"{word},{word.count('ab') + 0.5}" for word in words]
+    (tmp_path / "t.csv").write_text("\n".join(["word,y", *lines]))
+    given = ["fit", str(tmp_path / "t.csv"), "--text", "word", "--target", "y", "--report", str(tmp_path / "r.html")]
+    done = testing.CliRunner().invoke(commands.app, [*given, "--kernel", "spectrum(k=2)"])
+    assert done.exit_code == 0, done.output
+    assert float(Page(tmp_path / "r.html").after("linear regression on letters")) > 0.5
+
+
 def test_rows_that_are_not_numbers(tmp_path):
     rng = np.random.default_rng(0)
     words = ["".join(rng.choice(list("ab"), 12)) for _ in range(60)]
@@ -130,8 +144,19 @@ def test_rows_that_are_not_numbers(tmp_path):
     model = mercer.KernelRidge("spectrum(k=2)", alpha=0.1).fit(words[:40], y[:40])
     page = Page(write(model, tmp_path / "r.html", words[40:], y[40:], train=(words[:40], y[:40])))
     assert page.images == ["Residuals"]
-    assert "linear regression" not in page.words
     assert page.after("guessing")
+    counts = TfidfVectorizer(analyzer="char", ngram_range=(1, 3), sublinear_tf=True)
+    line = RidgeCV(np.logspace(-3, 3, 13)).fit(counts.fit_transform(words[:40]), y[:40])
+    found = r2_score(y[40:], line.predict(counts.transform(words[40:])))
+    assert page.after("linear regression on letters") == f"{found:.4f}"
+
+
+def test_texts_too_long_to_count_have_no_linear_model(tmp_path, monkeypatch):
+    monkeypatch.setattr("mercer.report.scores.MOST_LETTERS", 12 * 19)
+    words, y = ["abbaabababab", "babababbbaab"] * 20, np.tile([1.0, 2.0], 20)
+    page = Page(write(mercer.KernelRidge("spectrum(k=2)").fit(words, y), tmp_path / "r.html", words, y))
+    assert page.after("guessing")
+    assert "linear regression" not in page.words
 
 
 def test_intervals_hold_what_they_say():

@@ -36,8 +36,8 @@ def digits(value: float) -> str:
 class Score:
     """Named numbers, the one that matters most first.
 
-    >>> str(Score({"R²": 0.5, "RMSE": 1234.5}))
-    'R² 0.5000, RMSE 1234'
+    >>> str(Score({"R²": 0.5, "RMSE": 1234.5})), str(Score({"R²": -1.4e-5}))
+    ('R² 0.5000, RMSE 1234', 'R² 0.0000')
     """
 
     values: dict[str, float]
@@ -48,7 +48,12 @@ class Score:
         return next(iter(self.values.values()))
 
     def __str__(self) -> str:
-        return ", ".join(f"{name} {digits(value)}" for name, value in self.values.items())
+        return ", ".join(f"{name} {self._shown(name, value)}" for name, value in self.values.items())
+
+    @staticmethod
+    def _shown(name: str, value: float) -> str:
+        # of guessing, whose R² is near 0, four digits would be noise
+        return f"{round(value, 4) + 0.0:.4f}" if name == "R²" and abs(value) < 1 else digits(value)
 
 
 def score(y: NDArray[Any], predicted: NDArray[Any], task: Task, decision: NDArray[np.float64] | None = None) -> Score:

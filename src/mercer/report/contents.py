@@ -24,7 +24,6 @@ from mercer.kernels import Kernel
 from mercer.points import SparsePoints, count, points_of
 from mercer.report import figures
 from mercer.report.scores import Baseline, Score, accuracy, baselines, number, r2, scores
-from mercer.tables.encoder import TableEncoder
 from mercer.version import __version__
 from mercer.ways.report import Report
 
@@ -204,23 +203,23 @@ def _data(model: Any, X: Any, y: NDArray[Any], train: tuple[Any, Any] | None, cl
 def _for_baselines(
     model: Any, X: Any, y: NDArray[Any], train: tuple[Any, Any] | None, classes: bool
 ) -> tuple[tuple[Any, Any], tuple[Any, Any] | None]:
-    """Training and test rows as numbers, or None in place of rows that are not."""
-    unseen = (_as_numbers(model, X), y)
+    """Training and test rows as numbers or texts, or None in place of rows that are neither."""
+    unseen = (_as_numbers_or_texts(model, X), y)
     if train is None:
         return unseen, None
     target = np.asarray(train[1])
-    return (_as_numbers(model, train[0]), _as_names(target) if classes else target.astype(float)), unseen
+    return (_as_numbers_or_texts(model, train[0]), _as_names(target) if classes else target.astype(float)), unseen
 
 
-def _as_numbers(model: Any, X: Any) -> NDArray[np.float64] | None:
+def _as_numbers_or_texts(model: Any, X: Any) -> NDArray[Any] | None:
     if isinstance(model, TableModel):
-        if not isinstance(model.encoder, TableEncoder):
-            return None
         X = model.encoder.transform(getattr(X, "frame", X))
     try:
         found = np.asarray(X.toarray() if hasattr(X, "toarray") else X, np.float64)
     except (TypeError, ValueError):
-        return None
+        texts = np.asarray(X, object)
+        texts = texts[:, 0] if texts.shape[1:] == (1,) else texts
+        return texts if texts.ndim == 1 and all(isinstance(one, str) and one for one in texts) else None
     return found if found.ndim == 2 and np.all(np.isfinite(found)) else None
 
 

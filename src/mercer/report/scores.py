@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
@@ -23,6 +24,10 @@ RESAMPLED = 1000
 """Bootstrap samples: their 2.5 % point then has a standard error of half a percent point of probability."""
 MOST_ROWS = 5000
 """Rows on which the linear model is fitted: its error hardly changes with more."""
+MOST_LETTERS = 5_000_000
+"""Letters of texts that are counted for it, about three seconds of work."""
+LEAST_TEXTS = 20
+"""Fewer texts than these, with all letters that may be counted, are too long for it."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +69,14 @@ def scores(y: NDArray[Any], predicted: NDArray[Any], decision: NDArray[Any] | No
     return found
 
 
-def number(value: float) -> str:
-    """A number with four significant digits, below 10¹² without an exponent.
+def number(value: float, metric: str = "") -> str:
+    """A number with four significant digits, below 10¹² without an exponent; an R² below 1 with four decimals.
 
-    >>> number(0.82), number(32784.2), number(-0.0006898), number(1.5e9)
-    ('0.8200', '32,780', '-0.0006898', '1,500,000,000')
+    >>> number(0.82), number(32784.2), number(-0.0006898), number(1.5e9), number(-1.4e-5, "R²")
+    ('0.8200', '32,780', '-0.0006898', '1,500,000,000', '0.0000')
     """
+    if metric == "R²" and abs(value) < 1:
+        return f"{round(value, 4) + 0.0:.4f}"
     short = f"{value:#.4g}"
     return f"{float(short):,.0f}" if 1e4 <= abs(value) < 1e12 else short.removesuffix(".")
 
@@ -77,10 +84,14 @@ def number(value: float) -> str:
 def baselines(train: tuple[Any, Any], test: tuple[Any, Any] | None, *, classes: bool) -> list[Baseline]:
     """Guessing and a linear model by the first metric: fitted on `train` and scored on `test`, or cross-validated.
 
-    The linear model has standardised columns. Without rows of numbers (X is None) or a second class it is left out.
+    The linear model of numbers has standardised columns; that of texts has the weighted counts of the 2000
+    most frequent runs of one to three letters. It is left out without numbers or texts (X is None) or a second class.
     """
     metric: Metric = accuracy if classes else r2
     X, y = _some(*train)
+    texts = X is not None and X.dtype == object
+    if test is not None and texts:
+        test = _some(*test)
     folds = min(5, int(np.unique(y, return_counts=True)[1].min()) if classes else len(y))
     if test is None and folds < 2:
         return []
@@ -95,19 +106,29 @@ def baselines(train: tuple[Any, Any], test: tuple[Any, Any] | None, *, classes: 
     dummy: Any = DummyClassifier() if classes else DummyRegressor()
     nothing = None if test is None else np.zeros((len(test[1]), 1))
     found = [Baseline("guessing", reached(dummy, np.zeros((len(y), 1)), nothing), how)]
-    if X is not None and not (classes and len(np.unique(y)) < 2):
+    known = X is not None and (test is None or test[0] is not None)
+    if known and not (classes and len(np.unique(y)) < 2):
         line: Any = LogisticRegression(max_iter=1000) if classes else RidgeCV(np.logspace(-3, 3, 13))
-        model = make_pipeline(StandardScaler(), line)
-        name = "logistic regression" if classes else "linear regression"
+        model = make_pipeline(_letters() if texts else StandardScaler(), line)
+        name = ("logistic" if classes else "linear") + " regression" + " on letters" * texts
         found.append(Baseline(name, reached(model, X, None if test is None else test[0]), how))
     return found
 
 
+def _letters() -> TfidfVectorizer:
+    return TfidfVectorizer(analyzer="char", ngram_range=(1, 3), lowercase=False, sublinear_tf=True, max_features=2000)
+
+
 def _some(X: Any, y: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
-    """At most 5000 rows, always the same."""
-    if len(y) <= MOST_ROWS:
+    """At most 5000 rows, of long texts fewer, always the same; of texts too long to count none."""
+    most = MOST_ROWS
+    if X is not None and X.dtype == object:
+        most = min(MOST_ROWS, MOST_LETTERS * len(y) // max(sum(map(len, X)), 1))
+        if most < LEAST_TEXTS:
+            X, most = None, MOST_ROWS
+    if len(y) <= most:
         return X, y
-    chosen = np.sort(np.random.default_rng(0).choice(len(y), MOST_ROWS, replace=False))
+    chosen = np.sort(np.random.default_rng(0).choice(len(y), most, replace=False))
     return None if X is None else X[chosen], y[chosen]
 
 
