@@ -1,8 +1,10 @@
-"""Warnings of estimators name parameters that the estimator has."""
+"""Warnings and notes of estimators name parameters that the estimator has, and columns of the rows."""
 
+import re
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_diabetes
 from sklearn.preprocessing import scale
@@ -10,17 +12,22 @@ from sklearn.preprocessing import scale
 from mercer import (
     SVC,
     KernelDiscriminantAnalysis,
+    KernelKMeans,
     KernelLMS,
     KernelLogisticRegression,
+    KernelPCA,
     KernelPerceptron,
     KernelPLS,
     KernelRidge,
     KernelRidgeCV,
     NuSVC,
+    OneClassSVM,
     OnlineKernelRegressor,
 )
 from mercer.errors import ConvergenceWarning, InvalidInput
-from mercer.estimators.base.advice import advice
+from mercer.estimators.base.advice import advice, of_one_scale
+from mercer.kernels import Gaussian
+from mercer.points import DensePoints
 from mercer.solvers import Status
 
 SHORT = [
@@ -90,6 +97,24 @@ def test_a_parameter_that_has_its_default_is_named_in_the_report():
         KernelRidgeCV(["gaussian", "linear"]),
     ):
         assert not any("KernelSearchCV" in note for note in model.fit(X, y).report_.notes)
+
+
+def test_one_column_that_outweighs_most_others_is_named_in_the_report():
+    X = np.random.default_rng(0).normal(size=(60, 3)) * [1.0, 200.0, 2.0]
+    y, noted = np.arange(60) % 2, "column 1 is .* times that of most columns, .*; standardise"
+
+    def said(model, rows=X):
+        return [note for note in model.fit(rows, y).report_.notes if re.search("times that of most columns", note)]
+
+    laplace = SVC(kernel="laplace(gamma='median')")
+    for model in (SVC(), KernelRidge(), KernelPCA(2, "gaussian"), KernelKMeans(2), OneClassSVM(), laplace):
+        assert [bool(re.search(noted, note)) for note in said(model)] == [True], model
+    assert "'b'" in said(SVC(), pd.DataFrame(X, columns=["a", "b", "c"]))[0]
+    rare = (np.arange(60) == 7) * 9e-3  # an indicator, which a constant and another unit do not make remarkable
+    for rows in (X / X.std(axis=0), np.c_[X[:, 0], rare, rare[::-1], 0.1 + 0 * rare], X[:, 1:2]):
+        assert not said(SVC(), rows)
+    assert not of_one_scale(Gaussian(), DensePoints(X * 1e200))
+    assert not said(SVC(kernel="gaussian(gamma=0.5)"))
 
 
 def test_slow_gradient_descent_names_the_rule_that_is_quicker():

@@ -8,9 +8,19 @@ from functools import lru_cache
 from numbers import Real
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.kernels import Kernel
+from mercer.points import DensePoints, Points
 from mercer.solvers import Status
 
-__all__ = ["advice", "left_to_default"]
+__all__ = ["advice", "left_to_default", "of_one_scale"]
+
+LARGE = 30
+"""A standard deviation is large if it is so many times that of most columns: their squared differences hardly count."""
+SAMPLE = 1000
+"""Rows by which columns are compared: a standard deviation by so many is right to some percent."""
 
 
 def advice(status: Status, parameters: Mapping[str, Any], limit: str = "max_iter", penalty: str = "alpha") -> str:
@@ -72,6 +82,56 @@ def left_to_default(estimator: Any, name: str) -> list[str]:
     given = " and ".join(f"{one}={getattr(estimator, one)!r}" for one in names)
     what = f"{given} are defaults, which suit" if len(names) > 1 else f"{given} is the default, which suits"
     return [f"{what} some rows better than others; KernelSearchCV chooses (docs/defaults.md has what that is worth)"]
+
+
+def of_one_scale(kernel: Kernel, points: Points, names: Any = None) -> list[str]:
+    """A note for the report if one column outweighs most others in a kernel whose bandwidth is for all to share.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        As it was given; the note is for one whose own bandwidth is a rule such as "scale".
+    points : Points
+    names : sequence of str, optional
+        The names of the columns.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> X = np.array([[0.0, 1000.0], [1.0, 3000.0], [2.0, 5000.0]])
+    >>> of_one_scale(Gaussian(), DensePoints(X))[0].partition(",")[0]
+    'the standard deviation of column 1 is 2000 times that of most columns'
+    >>> of_one_scale(Gaussian(0.5), DensePoints(X)), of_one_scale(Gaussian(), DensePoints(X / [1, 1000]))
+    ([], [])
+    """
+    if not isinstance(points, DensePoints) or not isinstance(getattr(kernel, kernel.rule_parameter, None), str):
+        return []
+    rows = np.asarray(points.rows[:: -(-len(points.rows) // SAMPLE)], np.float64)
+    with np.errstate(over="ignore"):
+        spreads = rows.std(axis=0)
+    if _times_most(spreads) <= LARGE:
+        return []
+    # a rare indicator has a small deviation in the unit of a frequent one
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    spreads[((rows == low) | (rows == high)).all(axis=0)] = 0
+    times = _times_most(spreads)
+    if times <= LARGE:
+        return []
+    column = int(spreads.argmax())
+    name = column if names is None else repr(str(names[column]))
+    what = f"the standard deviation of column {name} is {float(f'{times:.2g}'):g} times that of most columns"
+    do = "standardise the columns (scikit-learn's StandardScaler) if their units differ"
+    return [f"{what}, so that distances hardly show these; {do}"]
+
+
+def _times_most(spreads: NDArray[np.float64]) -> float:
+    """The largest of them in units of one that half of the columns do not exceed; of columns that vary.
+
+    >>> _times_most(np.array([3.0, 0.0, 1.0, 600.0, 2.0]))
+    300.0
+    """
+    varying = np.sort(spreads[(spreads > 0) & (spreads < np.inf)])
+    return float(varying[-1] / varying[(len(varying) - 1) // 2]) if len(varying) else 1.0
 
 
 @lru_cache(maxsize=256)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import (
 
 from mercer.atomic import Atomic
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
-from mercer.estimators.base.advice import advice, left_to_default
+from mercer.estimators.base.advice import advice, left_to_default, of_one_scale
 from mercer.estimators.base.elsewhere import Elsewhere
 from mercer.estimators.base.expansion import Expansion
 from mercer.estimators.base.indefinite import not_finite, warn_if_indefinite
@@ -269,7 +269,8 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
         """The kernel (the estimator's own, unless given) resolved on the rows, its operator, and an empty report."""
         names = getattr(self, "feature_names_in_", None)
         given = self.kernel if kernel is None else kernel
-        self.kernel_: Kernel = self._as_kernel(given).resolve(X, names, weights)
+        chosen = self._as_kernel(given)
+        self.kernel_: Kernel = chosen.resolve(X, names, weights)
         K = KernelOperator(self.kernel_, X, dtype=np.float64)
         self.X_fit_ = K.x.anchors().rows
         report = Report(
@@ -285,6 +286,7 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
         )
         if self.tuned:
             report.notes += left_to_default(self, self.tuned)
+        report.notes += of_one_scale(chosen, K.x, names)
         if self.indefinite_meaning:
             warn_if_indefinite(K, type(self).__name__, self.indefinite_meaning, report)
         self._warn_if_lost(K, report)
