@@ -18,6 +18,8 @@ SHIM = Path(__file__).with_name("host_device.hpp")
 COMPILER = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
 GIVEN = ["const FROM* in", "Index s0", "Index s1", "Index count", "Index columns"]
 HEAD = ["const Index* at", "const REAL* numbers", "Index rows", "Index columns", "Index i0", "Index i1"]
+HIGHEST = 65535
+"""The most blocks of a grid in its second direction."""
 ONE = threading.Lock()
 """The blocks of a library are static."""
 SIGNATURES = {
@@ -51,6 +53,8 @@ class HostKernels:
         return name, self
 
     def launch(self, name, grid, threads, arguments):
+        if not (grid[0] and 1 <= grid[1] <= HIGHEST):
+            raise RuntimeError(f"a grid of {grid}, which no driver takes")
         values = [one if isinstance(one, int) else one.address for one in arguments]
         numbers = [ctypes.c_longlong(int(value)) for value in (*grid, threads, *values)]
         with ONE:

@@ -15,7 +15,7 @@ import mercer
 from mercer import SVC, KernelKMeans, KernelOperator, KernelPCA, KernelRidge
 from mercer.engine import backend
 from mercer.engine.contract import NOTHING, NormAccuracy, TilePairing, TileProgram, TileRows
-from mercer.engine.cuda import nvidia
+from mercer.engine.cuda import nvidia, room, tiles
 from mercer.engine.cuda import source as sources
 from mercer.engine.cuda.distances import TENSOR_ROUNDINGS, Way
 from mercer.engine.cuda.engine import CudaEngine
@@ -28,6 +28,7 @@ from mercer.gram.roundings import roundings
 from mercer.testing.engines import ENGINE_CHECKS
 
 sys.path.insert(0, str(Path(__file__).parent))
+import host_device
 from host_device import COMPILER, HostDevice
 
 DTYPES = [np.dtype(np.float32), np.dtype(np.float64)]
@@ -305,3 +306,19 @@ def test_no_rows_or_columns(engine):
     tiles.block(np.int64(0), np.int64(0), 0, 2, out=out)
     tiles.normal_product(0, 0, v=np.ones((2, 1)), weights=None, out=product)
     np.testing.assert_array_equal(product, 1)
+
+
+@compiler
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_no_grid_is_higher_than_a_driver_takes(tmp_path, monkeypatch, dtype):
+    for module in (room, tiles):
+        monkeypatch.setattr(module, "GRID", 2)
+    monkeypatch.setattr(host_device, "HIGHEST", 2)
+    A, B, device = np.arange(300.0).reshape(100, 3).astype(dtype), np.eye(3, dtype=dtype), HostDevice(tmp_path)
+    program = TileProgram(dtype, (TilePairing(Pairing.DOT),))
+    plan = tiles.CudaTiles(device, program, TileRows(100, (A,)), TileRows(3, (B,)), None)
+    out = np.empty((90, 3), dtype)
+    plan.block(5, 95, 0, 3, out=out)
+    np.testing.assert_array_equal(out, A[5:95])
+    np.testing.assert_array_equal(np.asarray(plan.held(5, 95)), A[5:95])
+    assert plan.held(5, 5).shape == (0, 3)

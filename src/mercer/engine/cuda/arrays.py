@@ -121,8 +121,7 @@ class DeviceArray:
     def row_sums(self, origin: Array | None, dtype: np.dtype[Any] | None = None) -> Array:
         """‖x − o‖² of each row, with x − o rounded to `dtype`; then Σ xₖ, and the largest |xₖ|."""
         out, moved = self.device.empty(24 * len(self)), self._origin(origin)
-        if len(self):
-            self._launch("row_sums", dtype or self.dtype, (len(self), 1), [moved, out])
+        self._launch("row_sums", dtype or self.dtype, (len(self), 1), [moved, out])
         return self.device.fetch(out, np.dtype(np.float64), (3, len(self)))
 
     def lay(self, origin: Array | None, dtype: np.dtype[Any], padded: int, deep: int, out: Buffer) -> None:
@@ -137,15 +136,16 @@ class DeviceArray:
     def _picked(self, index: int | Buffer, scale: int | Buffer, count: int) -> DeviceArray:
         shape = count, self.shape[1]
         out = self.device.empty(count * shape[1] * self.dtype.itemsize)
-        if count:
-            given = [index, 0, scale, out, shape[1], 1, *shape]
-            replace(self, shape=shape)._launch("laid", self.dtype, shape, given)
+        given = [index, 0, scale, out, shape[1], 1, *shape]
+        replace(self, shape=shape)._launch("laid", self.dtype, shape, given)
         return DeviceArray(self.device, out.address, shape, (shape[1], 1), self.dtype, out)
 
     def _origin(self, origin: Array | None) -> int | Buffer:
         return 0 if origin is None else sent(self.device, np.asarray(origin, np.float64))
 
     def _launch(self, name: str, dtype: np.dtype[Any], size: tuple[int, int], more: list[int | Buffer]) -> None:
+        if 0 in size:  # a driver refuses a grid without blocks
+            return
         threads = self.device.side**2
         grid = min(-(-size[0] // threads), BLOCKS), min(size[1], BLOCKS)
         head: list[int | Buffer] = [self, *self.strides, *self.shape]

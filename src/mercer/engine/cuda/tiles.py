@@ -12,7 +12,7 @@ from mercer.engine.contract import TileProgram, TileRows
 from mercer.engine.cuda.arrays import DeviceArray
 from mercer.engine.cuda.devices import Array, Buffer, Device, Kernels, sent
 from mercer.engine.cuda.distances import Way
-from mercer.engine.cuda.room import VECTORS, Room
+from mercer.engine.cuda.room import GRID, VECTORS, Room
 from mercer.engine.cuda.sides import DeviceSide, HostSide
 from mercer.engine.cuda.source import DEEP, Source
 
@@ -135,14 +135,16 @@ class CudaTiles:
 
     def held(self, i0: int, i1: int) -> DeviceArray:
         """Rows [i0, i1) as a table on the device."""
-        if not (self.room.whole and i1 > i0):
+        if not (self.room.whole and i1 > i0 and self.columns):
             return DeviceArray.of(self.device, self._entries(i0, i1, 0, self.columns))
         shape, (left, right) = (i1 - i0, self.columns), (self._held[False], self._held[True])
         buffer = self.device.empty(shape[0] * shape[1] * self.dtype.itemsize)
-        grid = self._tiles_of(shape[1]), self._tiles_of(shape[0])
-        arguments = [*self._head(left, right, False), i0, i1, 0, self.columns, buffer]
-        self._kernels.launch("entries", grid, self._threads, arguments)
-        return DeviceArray(self.device, buffer.address, shape, (shape[1], 1), self.dtype, buffer)
+        out = DeviceArray(self.device, buffer.address, shape, (shape[1], 1), self.dtype, buffer)
+        for a, b in _runs(i0, i1, GRID * self.row_block):
+            grid = self._tiles_of(shape[1]), self._tiles_of(b - a)
+            arguments = [*self._head(left, right, False), a, b, 0, self.columns, out[a - i0 : b - i0]]
+            self._kernels.launch("entries", grid, self._threads, arguments)
+        return out
 
     # ---- kernels -----------------------------------------------------------------------------------------------------
 
