@@ -299,7 +299,9 @@ def check_sketch(case: Case) -> None:
         raise Wrong("PolynomialSketch: not finite")
     if model.exact_ == len(model.places_):
         # A feature below the range is lost, or keeps few digits.
-        eps, top = rounding(Phi.dtype, case.d) * 8 * len(model.places_), np.sqrt(case.unit.max() * case.side.max())
+        # Features of huge rows are float64 where those of others are float32.
+        eps = max(rounding(part.dtype, case.d) for part in (Phi, Psi)) * 8 * len(model.places_)
+        top = np.sqrt(case.unit.max() * case.side.max())
         lost = (
             np.finfo(Phi.dtype).tiny ** 0.5 * Phi.shape[1] * np.sqrt(max(case.unit.max(), case.side.max(), Wide(1e-30)))
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import mercer
 from mercer import KernelOperator
@@ -189,6 +190,22 @@ def test_phases_of_large_rows(offset, rng):
     assert np.abs(narrow - wide).max() <= 1e-5
     with pytest.raises(InvalidInput, match="rounding noise"):
         model.transform(np.full((1, 3), 1e16))
+
+
+def test_no_row_against_rows_whose_norms_have_no_float32_inverse():
+    """0 · 1/√k(z, z) is 0, though 1/√k(z, z) is beyond float32."""
+    Z = np.array([[1e-13, -2e-13], [0.0, 0.0]], np.float32)
+    kernel = Polynomial(10, 1.0, 0.0).normalized()
+    np.testing.assert_array_equal(kernel(np.zeros((3, 2), np.float32), Z), np.zeros((3, 2)))
+
+
+def test_phases_of_sparse_rows_whose_squares_are_lost(rng):
+    """The size of phases is known in float64: it decides their precision, and whether they are noise."""
+    X = sp.csr_array(rng.standard_normal((50, 3)).astype(np.float32) * np.float32(1e-25))
+    model = mercer.RandomFourierFeatures(Gaussian(1e57), 50).fit(X)
+    assert np.abs(model.transform(X) - model.transform(X.astype(np.float64))).max() <= 1e-5
+    with pytest.raises(InvalidInput, match="rounding noise"):
+        mercer.RandomFourierFeatures(Gaussian(1e77), 50).fit(X).transform(X)
 
 
 def test_small_rows_of_which_large_ones_leave_nothing():

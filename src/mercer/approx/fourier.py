@@ -161,8 +161,10 @@ def _phases(X: NDArray[np.floating], W: Floats) -> NDArray[np.floating]:
 
 
 def _squares(X: Any) -> Floats:
-    """‖x‖² of each row."""
-    return np.asarray(X.power(2).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X, dtype=np.float64))
+    """‖x‖² of each row, in float64."""
+    if sp.issparse(X):
+        return np.asarray(X.astype(np.float64).power(2).sum(axis=1))
+    return np.asarray(np.einsum("ij,ij->i", X, X, dtype=np.float64))
 
 
 def _refused(given: str, do: str) -> InvalidInput:

@@ -162,9 +162,14 @@ class Data:
         return side.norms[views]
 
     def value(self, side: Side, value: Expression) -> Array:
-        """The value of an expression for each row, computed in float64."""
+        """The value of an expression for each row, computed in float64.
+
+        Finite values are clipped to the range of the dtype, because infinity times 0 would be NaN.
+        """
+        most = float(np.finfo(self.dtype).max)
         with np.errstate(all="ignore"):
-            values = evaluate(value, lambda leaf: _self_pairing(leaf, side))
+            values = np.asarray(evaluate(value, lambda leaf: _self_pairing(leaf, side)))
+            values = np.where(np.isfinite(values), np.clip(values, -most, most), values)
             return np.ascontiguousarray(np.broadcast_to(values, (len(side.rows),)), self.dtype)
 
     def release(self) -> None:
