@@ -139,6 +139,7 @@ def test_a_search_of_a_process_is_ours(installed, monkeypatch):
 
 
 SCRIPT = """
+import gc
 import sys
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
@@ -146,6 +147,7 @@ from sklearn.svm import SVC
 if __name__ == "__main__":
     found = GridSearchCV(SVC(), {"C": [1, 10]}, cv=3, n_jobs=JOBS).fit(*load_iris(return_X_y=True))
     print(sys.argv[1:], type(found.best_estimator_).__name__, round(found.best_score_, 3))
+    print("collects:", gc.isenabled(), "frozen:", gc.get_freeze_count() > 100_000)
 """
 
 
@@ -155,7 +157,7 @@ def test_a_script_runs_unchanged(tmp_path, jobs):
     script.write_text(SCRIPT.replace("JOBS", str(jobs)))
     command = [sys.executable, "-m", "mercer.accelerate", "--strict", str(script), "--a", "b"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout == "['--a', 'b'] SVC 0.973\n"
+    assert done.stdout == "['--a', 'b'] SVC 0.973\ncollects: True frozen: True\n"
     fits = [line.split()[:5] for line in done.stderr.splitlines() if "SVC.fit" in line]
     assert fits == [["SVC.fit", "7", "×", "in", "mercer"]]
 

@@ -1,6 +1,7 @@
 """``python -m mercer.accelerate``."""
 
 import argparse
+import gc
 import runpy
 import sys
 from pathlib import Path
@@ -21,6 +22,7 @@ def main() -> None:
         parser.error(f"{given.script}: no such file; give the path of a script, or -m and the name of a module")
     sys.argv = [given.script, *given.arguments]
     install(strict=given.strict)
+    gc.freeze()  # what is imported by now stays; collections in the script need not look at it
     try:
         if given.module:
             sys.path.insert(0, "")
