@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-# What importing scikit-learn makes stays, some 200 000 objects; looking for garbage among them takes 0.1 s of the 1.0.
+# What importing scikit-learn makes stays, some 200 000 objects, so looking for garbage among them finds nothing.
 _collects = gc.isenabled()
 gc.disable()
 try:
