@@ -35,6 +35,8 @@ TABLE["rows"].__defaults__ = (150,)  # more rows than its tests have, so that fi
 EXAMPLES = {one.name: one for one in TABLE["examples"]()}
 PATIENCE = 600.0
 """Seconds after which a process hangs: on a machine that is busy, or stopped, one that does not takes minutes."""
+STOPPED = 2.0
+"""Seconds that count at most for one fit of a soak: a longer one was stopped meanwhile, and a stop tries nothing."""
 UNKEPT = "report_"
 """What a fit leaves that has times in it."""
 
@@ -155,12 +157,14 @@ def one_of_many(random: np.random.Generator) -> str:
 def soak(seconds: float) -> tuple[int, list[str], list[tuple[int, int, int]]]:
     """How much was done, what went wrong, and what the process held at a hundred moments."""
     random, wrong, done = np.random.default_rng(0), [], 0
-    start, seen = time.monotonic(), []
-    while time.monotonic() - start < seconds:
+    passed, seen = 0.0, []
+    while passed < seconds:
+        start = time.monotonic()
         wrong += [why for why in [one_of_many(random)] if why]
         done += 1
-        if time.monotonic() - start > len(seen) * seconds / 100:
+        if passed >= len(seen) * seconds / 100:
             seen.append(held())
+        passed += min(time.monotonic() - start, STOPPED)
     return done, wrong, seen
 
 
