@@ -11,6 +11,8 @@ pytest.importorskip("safetensors")
 testing = pytest.importorskip("typer.testing")
 
 from mercer.cli import app as commands  # noqa: E402
+from mercer.cli.guard import told_warnings  # noqa: E402
+from mercer.errors import CheckpointWarning, ConvergenceWarning, warn  # noqa: E402
 from mercer.events import SolverStep, observe  # noqa: E402
 from mercer.io import load  # noqa: E402
 from mercer.points import fingerprint  # noqa: E402
@@ -76,6 +78,15 @@ def test_tuning_keeps_its_fits_too(table, tmp_path):
     assert mercer(*given, "--checkpoint", kept, "--out", out).exit_code == 0
     assert out.exists()
     assert not kept.exists()
+
+
+def test_a_checkpoint_that_cannot_be_written_is_told_at_once_and_once(capsys):
+    with told_warnings():
+        warn("no convergence", ConvergenceWarning)
+        for _ in range(2):
+            warn("a full disk", CheckpointWarning)
+        assert capsys.readouterr().err == "warning: a full disk\n"
+    assert capsys.readouterr().err == "warning: no convergence\n"
 
 
 def test_an_input_is_no_place_for_a_checkpoint(given, table):

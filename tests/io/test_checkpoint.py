@@ -7,6 +7,7 @@ import hashlib
 import os
 import time
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -180,6 +181,49 @@ def test_it_is_told_of_its_own_thread_and_process_only(monkeypatch):
         assert keeper() is None
 
 
+def test_a_second_ctrl_c_while_the_first_is_obeyed_leaves_what_was_there(path, whole, monkeypatch):
+    def impatient(*args, **options):
+        raise KeyboardInterrupt
+
+    killed(path, 5)
+    monkeypatch.setattr(checkpoint_file, "write", impatient)
+    error = killed(path, 3, error=KeyboardInterrupt, every="1h")
+    assert "has an earlier state" in error.__notes__[0]
+    monkeypatch.undo()
+    assert resumed(path) == (whole[0], whole[1] - 4)
+
+
+def test_a_link_and_another_working_folder_lead_to_the_same_file(tmp_path, whole, monkeypatch):
+    for name in ("here", "there", "kept"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    Path("run.checkpoint").symlink_to(tmp_path / "kept" / "own.checkpoint")
+
+    def elsewhere():
+        monkeypatch.chdir(tmp_path / "there")
+        return fit()
+
+    killed("run.checkpoint", 5, run=elsewhere)
+    monkeypatch.chdir(tmp_path / "here")
+    assert Path("run.checkpoint").is_symlink()
+    assert {one.name for one in tmp_path.rglob("*.checkpoint*")} == {"run.checkpoint", *two_of("own.checkpoint")}
+    assert resumed("run.checkpoint", elsewhere) == (whole[0], whole[1] - 4)
+    assert not list((tmp_path / "kept").iterdir())
+
+
+def two_of(name):
+    return name, former(Path(name)).name
+
+
+@pytest.mark.parametrize("plant", [lambda part, other: part.symlink_to(other), lambda part, _: os.mkfifo(part)])
+def test_nothing_is_written_through_what_lies_where_it_is_written_first(path, tmp_path, plant, whole):
+    (tmp_path / "notes").write_text("mine")
+    plant(path.with_name("run.checkpoint.part"), tmp_path / "notes")
+    killed(path, 5)
+    assert (tmp_path / "notes").read_text() == "mine"
+    assert resumed(path) == (whole[0], whole[1] - 4)
+
+
 # ---- refused ---------------------------------------------------------------------------------------------------------
 
 OTHERS = {
@@ -235,6 +279,28 @@ def test_a_search_that_takes_a_refusal_for_a_failed_candidate_deletes_nothing(pa
     assert path.exists()
 
 
+def test_two_runs_at_once_have_two_files(path, whole):
+    pytest.importorskip("fcntl")
+    with mercer.checkpoint(path, every=0):
+        with pytest.raises(Cancelled), observe(Stop(5)):
+            fit()
+        with pytest.raises(InvalidInput, match="another run"), mercer.checkpoint(path):
+            pytest.fail("the block began")
+        kept = path.read_bytes()
+    path.write_bytes(kept)
+    Path(f"{path}.lock").write_bytes(b"")  # a kill leaves it, and the system has given the place back
+    assert resumed(path)[0] == whole[0]
+    assert not list(path.parent.iterdir())
+
+
+def test_other_threads_are_refused_with_how_to_go_on(path, monkeypatch):
+    killed(path)
+    now = identity.environment()
+    monkeypatch.setattr("mercer.io.checkpoints.environment", lambda: now | {"threads": "64"})
+    with pytest.raises(InvalidInput, match=f"set OMP_NUM_THREADS={now['threads']} to go on"), mercer.checkpoint(path):
+        fit()
+
+
 def test_a_search_keeps_its_scores_or_its_states(path, tmp_path):
     search = KernelSearchCV(ridge(), {"alpha": [0.1, 1.0]}, cv=2, resume=tmp_path / "scores.json")
     with pytest.raises(InvalidInput, match="within a checkpoint"), mercer.checkpoint(path):
@@ -251,7 +317,10 @@ def test_what_is_no_checkpoint_is_refused_and_left_alone(path, tmp_path):
             pytest.fail("the block began")
 
 
-@pytest.mark.parametrize("every", ["soon", "", "5 days of rain", -1, float("nan"), float("inf"), True, None])
+@pytest.mark.parametrize(
+    "every",
+    ["soon", "", "5 days of rain", -1, float("nan"), float("inf"), pytest.param(10**400, id="huge"), True, None],
+)
 def test_an_interval_that_is_none_is_refused(path, every):
     with pytest.raises(InvalidInput, match="is no duration"), mercer.checkpoint(path, every=every):
         pytest.fail("the block began")
@@ -308,10 +377,20 @@ def test_if_both_are_damaged_the_run_does_not_begin(path):
 
 
 def test_a_document_that_is_none_of_ours_is_refused(path):
-    for document in ({}, {"fits": 3}, {"fits": [], "environment": {}, "runs": [{"arrays": {"x": "y"}}]}):
+    run = {"place": "", "solver": "", "mark": "", "steps": 1, "seconds": 1.0, "arrays": {}, "trail": []}
+    whole = {"fits": [], "environment": {}, "runs": [run]}
+    others = [{"fits": [[["a", 1], ["b", 2, 3]]]}, {"environment": []}, {"runs": [run | {"arrays": []}]}]
+    others += [{"runs": [run | {name: float("inf")}]} for name in ("steps", "trail")]
+    for document in ({}, {"fits": 3}, {"runs": [{"arrays": {"x": "y"}}]}, *(whole | other for other in others)):
         write(path, Contents(document, {}), keeps=False)
         with pytest.raises(InvalidInput, match="is damaged"), mercer.checkpoint(path):
             pytest.fail("the block began")
+
+
+def test_a_pipe_in_place_of_the_one_before_is_not_read(path):
+    os.mkfifo(former(path))
+    with pytest.raises(InvalidInput, match="is not a file"), mercer.checkpoint(path):
+        pytest.fail("the block began")
 
 
 def test_a_dtype_that_is_no_dtype_is_damage(path):
@@ -396,6 +475,16 @@ def test_each_operation_on_files_fails_and_nothing_is_lost(path, monkeypatch, re
 def test_a_full_disk_is_a_warning_and_the_fit_is_complete(path, monkeypatch, whole):
     monkeypatch.setattr(checkpoint_file, "os", Failing(1, for_good=True))
     with pytest.warns(CheckpointWarning, match="No space left on device") as told:
+        assert resumed(path) == whole
+    assert len(told) == 1
+
+
+def test_a_run_that_has_no_memory_for_its_checkpoint_goes_on(path, monkeypatch, whole):
+    def full(*args, **options):
+        raise MemoryError
+
+    monkeypatch.setattr(checkpoint_file, "write", full)
+    with pytest.warns(CheckpointWarning, match=r"not enough memory.*the run goes on") as told:
         assert resumed(path) == whole
     assert len(told) == 1
 

@@ -104,16 +104,33 @@ def _line(error: BaseException) -> tuple[int, str]:
 
 @contextmanager
 def told_warnings() -> Iterator[None]:
-    """Print each warning of mercer once, as one line; warnings of other libraries are not shown."""
-    with warnings.catch_warnings(record=True) as heard:
+    """Print each warning of mercer once, as one line after the results; those of other libraries are not shown.
+
+    A checkpoint that cannot be written is told at once, while there are hours left to make room.
+    """
+    told: list[str] = []
+    later: list[str] = []
+
+    def hear(said: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        text = f"warning: {' '.join(str(said).split())}"
+        if text in (*told, *later):
+            return
+        if issubclass(category, CheckpointWarning):
+            told.append(text)
+            tell(text)
+        else:
+            later.append(text)
+
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from mercer.errors import CheckpointWarning, ConvergenceWarning, IndefiniteKernelWarning
 
         warnings.simplefilter("always", CheckpointWarning)
         warnings.simplefilter("always", ConvergenceWarning)
         warnings.simplefilter("always", IndefiniteKernelWarning)
+        warnings.showwarning = hear
         try:
             yield
         finally:
-            for text in dict.fromkeys(" ".join(str(one.message).split()) for one in heard):
-                tell(f"warning: {text}")
+            for text in later:
+                tell(text)

@@ -7,7 +7,7 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mercer.errors import InvalidInput, message
 from mercer.io.outputs import permissions
 
-__all__ = ["Contents", "Damaged", "former", "latest", "remove", "write"]
+__all__ = ["Contents", "Damaged", "alone", "former", "latest", "remove", "write"]
 
 MAGIC = b"mercer-checkpoint-1\n"
 DIGEST, PIECE = 32, 1 << 22
@@ -70,7 +70,9 @@ def write(path: Path, contents: Contents, *, keeps: bool = True) -> None:
     """
     beside = _beside(path)
     try:
-        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0), permissions(path))
+        with suppress(FileNotFoundError):
+            os.unlink(beside)  # what a kill left; a link or a pipe is not written through
+        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), permissions(path))
         try:
             for piece in _pieces(contents):
                 _put(handle, piece)
@@ -150,6 +152,8 @@ def latest(path: Path) -> tuple[Contents | None, str | None]:
 
 
 def _tried(path: Path) -> tuple[Contents | None, str | None]:
+    if path.exists() and not path.is_file():
+        return None, "is not a file"  # reading a pipe would wait for ever
     try:
         return _read(path), None
     except FileNotFoundError:
@@ -203,6 +207,51 @@ def _parsed(file: BinaryIO, end: int) -> Contents:
     if not isinstance(header["document"], dict):
         raise Damaged("is damaged: it has no document")
     return Contents(header["document"], arrays)
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Hold the place of a checkpoint: two runs would replace and delete each other's.
+
+    A file beside it is locked, and deleted at the end. If a process is killed, the system gives the lock back.
+
+    Raises
+    ------
+    InvalidInput
+        If another run holds it, in this process or another one.
+    """
+    name = path.with_name(path.name + ".lock")
+    handle = _locked(name)
+    try:
+        yield
+    finally:
+        if handle is not None:
+            with suppress(OSError):
+                os.unlink(name)
+            with suppress(OSError):
+                os.close(handle)
+
+
+def _locked(name: Path) -> int | None:
+    """An open file that no other run has locked; None if files cannot be locked here, or the disk fails."""
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    while True:
+        handle = None
+        try:
+            handle = os.open(name, os.O_RDWR | os.O_CREAT, 0o666)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.exists(name) and os.path.samestat(os.fstat(handle), os.stat(name)):
+                return handle
+        except BlockingIOError:
+            os.close(handle)
+            given = f"another run keeps its states in {name.name.removesuffix('.lock')}"
+            raise InvalidInput(message("checkpoint", given, "wait for its end, or name another file")) from None
+        except OSError:
+            return None
+        os.close(handle)  # of a run that has just ended
 
 
 def remove(path: Path) -> None:

@@ -9,7 +9,7 @@ import os
 import re
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -58,8 +58,8 @@ def checkpoint(path: str | os.PathLike[str], *, every: float | str = "5min") -> 
     and renamed, and the one before is kept as ``path.before``. A full disk is a warning, and the run goes on.
 
     The results have the bits of a run that was not interrupted if the same data, parameters, versions, engine and
-    number of threads are given; a checkpoint of others is refused. Give ``random_state`` a number, and set
-    ``OMP_NUM_THREADS``, because idle processors are counted otherwise.
+    number of threads are given; a checkpoint of others is refused, and so is a second run beside the first. Give
+    ``random_state`` a number, and set ``OMP_NUM_THREADS``, because idle processors are counted otherwise.
 
     Not kept: `partial_fit`, after which the model itself is the state to save; predictions that are written to a file,
     which take one pass; fits in other threads and processes, such as those of scikit-learn's ``n_jobs``, which do not
@@ -78,7 +78,7 @@ def checkpoint(path: str | os.PathLike[str], *, every: float | str = "5min") -> 
     ------
     InvalidInput
         If the file is of other data, parameters or versions, is no checkpoint, or is damaged and so is the one before;
-        if there is no such folder; if `every` is no duration.
+        if another run keeps its states there; if there is no such folder; if `every` is no duration.
 
     Warns
     -----
@@ -96,15 +96,17 @@ def checkpoint(path: str | os.PathLike[str], *, every: float | str = "5min") -> 
     >>> path.exists()
     False
     """
-    own = _Checkpoint(Path(path), seconds_of(every))
-    own.read()
-    try:
-        with kept_by(own):
-            yield
-    except BaseException as error:
-        own.interrupted(error)
-        raise
-    own.completed()
+    own = _Checkpoint(Path(os.path.realpath(path)), seconds_of(every))
+    check_output(WHO, own.path, (), "a checkpoint", lambda _: True)
+    with checkpoint_file.alone(own.path):
+        own.read()
+        try:
+            with kept_by(own):
+                yield
+        except BaseException as error:
+            own.interrupted(error)
+            raise
+        own.completed()
 
 
 def seconds_of(every: float | str) -> float:
@@ -119,7 +121,8 @@ def seconds_of(every: float | str) -> float:
         if amount is not None and amount[2].lower() in _UNITS:
             found = float(amount[1]) * _UNITS[amount[2].lower()]
     elif isinstance(every, numbers.Real) and not isinstance(every, bool):
-        found = float(every)
+        with suppress(OverflowError):
+            found = float(every)
     if not 0 <= found < math.inf:
         raise InvalidInput(message(WHO, f"every={every!r} is no duration", 'give seconds, or a text such as "5min"'))
     return found
@@ -255,7 +258,6 @@ class _Checkpoint:
 
     def read(self) -> None:
         """Read the last whole checkpoint, if there is one."""
-        check_output(WHO, self.path, (), "a checkpoint", lambda _: True)
         contents, reason = checkpoint_file.latest(self.path)
         if contents is None:
             return
@@ -266,12 +268,12 @@ class _Checkpoint:
         try:
             self._take(contents)
             self.written = "an earlier state"
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
             self._refuse(f"is damaged ({type(error).__name__})")
 
     def _take(self, contents: Contents) -> None:
         document, arrays = contents.document, contents.arrays
-        self.known = [dict(one) for one in document["fits"]]
+        self.known = [{str(key): str(value) for key, value in one.items()} for one in document["fits"]]
         self.read_environment = {str(key): str(value) for key, value in document["environment"].items()}
         for one in document["runs"]:
             own = {name: arrays[key] for name, key in one["arrays"].items()}
@@ -282,7 +284,9 @@ class _Checkpoint:
 
     def _check_environment(self) -> None:
         if self.known and (told := differences(self.read_environment, self.environment or {})):
-            self._refuse(f"is of other versions or settings: {told}")
+            before, now = (one.get("threads") for one in (self.read_environment, self.environment or {}))
+            do = f"set OMP_NUM_THREADS={before} to go on, " if before != now else ""
+            self._refuse(f"is of other versions or settings: {told}", do)
 
     def _contents(self) -> Contents:
         running = self.running.saved() if self.running is not None else None
@@ -303,8 +307,8 @@ class _Checkpoint:
         reason: str | None = None
         try:
             checkpoint_file.write(self.path, self._contents(), keeps=self.whole)
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
+        except (OSError, MemoryError) as error:
+            reason = getattr(error, "strerror", "not enough memory") or type(error).__name__
             if not self.failed:
                 text = message(WHO, f"{self.path.name} cannot be written ({reason}), and the run goes on", "make room")
                 warn(text, CheckpointWarning)
@@ -321,7 +325,10 @@ class _Checkpoint:
         """Write the last state, and say in the error how to go on."""
         if self.refusal is not None:
             return
-        reason = self._write() if self.unwritten else None
+        try:
+            reason = self._write() if self.unwritten else None
+        except KeyboardInterrupt:
+            reason = "stopped again"
         if reason is not None and self.written is None:
             error.add_note(f"{WHO}: {self.path} could not be written ({reason}); the run starts anew.")
         elif self.written is not None:
@@ -340,7 +347,7 @@ class _Checkpoint:
     def _fit(self, one: dict[str, Any]) -> str:
         return str(one.get("fit", "fit"))
 
-    def _refuse(self, given: str) -> None:
-        do = "name another file, or delete it to begin anew"
+    def _refuse(self, given: str, do: str = "") -> None:
+        do += "name another file, or delete it to begin anew"
         self.refusal = InvalidInput(message(WHO, f"{self.path.name} {given}", do))
         raise self.refusal
