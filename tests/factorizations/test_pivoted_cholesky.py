@@ -56,6 +56,23 @@ def drawn(block, repeats=3000):
     return float(np.sum((counts - expected)[off] ** 2 / expected[off]))
 
 
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+@pytest.mark.parametrize("block", [1, 8])
+def test_a_matrix_that_is_not_finite_beside_its_diagonal_is_refused(wrong, block):
+    A, asked = decaying(), []
+    A[:, 7] = A[7] = wrong
+    A[7, 7] = 1.0
+
+    class Counted(Dense):
+        def block(self, I, J):
+            asked.append(len(I))
+            assert len(asked) < 1000, "it goes on for ever"
+            return super().block(I, J)
+
+    with pytest.raises(InvalidInput, match="not finite"):
+        pivoted_cholesky(Counted(A, symmetric=True), 60, block=block)
+
+
 @pytest.mark.parametrize("block", [1, 8])
 def test_pivots_have_the_law_of_one_at_a_time(block):
     assert drawn(block) < 20.5  # χ² with 5 degrees of freedom beyond this once in a thousand

@@ -163,7 +163,11 @@ FOLDER = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else 
 CSV = 'a;kind;y\n1,5;u;no\n?;v;yes\n2,0;"w\nx";no\n'
 FASTA = ">one\nACGT\nAC\n>two yes\nGGTT\n"
 EDGES = b">\n\n>x\r\nACGU*-\r\n"
-KERNELS = b"0.5*gaussian(gamma='median').on([0, 2]) + linear()**2", b"spectrum(k=3).normalized()"
+KERNELS = (
+    b"0.5*gaussian(gamma='median').on([0, 2]) + linear()**2",
+    b"spectrum(k=3).normalized()",
+    b" + ".join([b"linear*2", *[b"dice"] * 17]),  # as long as sums that are read as balanced trees
+)
 FORMULAS = b"exp(-0.5*sqdist)", b"where(xx > 1e8, 1, 0)*(1 + dot)**3/(1 + l1)", b"min_sum/(x.dot+2)"
 SETTINGS = (
     b'command = "fit"\nkernel = "gaussian(gamma=0.1)"\nalpha = 0.1\nholdout = false\ncolumns = ["a", "b"]\n',

@@ -112,7 +112,7 @@ def pivoted_cholesky(
     Raises
     ------
     InvalidInput
-        For an operator that is not symmetric, or has a negative or infinite diagonal.
+        For an operator that is not symmetric, has a negative diagonal, or entries that are not finite.
 
     Notes
     -----
@@ -159,6 +159,7 @@ def _pivots(
             break
         S = _proposals(left, min(block, 2 * (cap - r)), rng)
         G = _residual_block(A, Ft[:r], S)
+        _require_finite(G)  # a pivot that is NaN is never accepted, and there would be no end
         # Entries of `left` that are only rounding errors of A's diagonal would be proposed but never accepted.
         left[S[np.diagonal(G) <= noise[S]]] = 0.0
         chosen, L = _accepted(G, noise[S], rng.random(len(S)))
@@ -166,13 +167,20 @@ def _pivots(
         proposed += len(S)
         T = S[chosen]
         Ft[r : r + len(T)] = _new_rows(A, Ft[:r], T, L, kind)
-        left -= np.einsum("ij,ij->j", Ft[r : r + len(T)], Ft[r : r + len(T)], dtype=np.float64)
+        explained = np.einsum("ij,ij->j", Ft[r : r + len(T)], Ft[r : r + len(T)], dtype=np.float64)
+        _require_finite(explained)
+        left -= explained
         np.maximum(left, 0.0, out=left)
         left[T] = 0.0
         pivots[r : r + len(T)] = T
         r += len(T)
         emit(TilesDone("pivots", r, cap))
     return PivotedCholesky(Ft[:r].T, pivots[:r], left, float(start.sum()), proposed)
+
+
+def _require_finite(values: NDArray[np.float64]) -> None:
+    if not np.isfinite(values).all():
+        raise InvalidInput(message("pivoted_cholesky", "a matrix that is not finite", "check the kernel and the rows"))
 
 
 def _checked(A: Operator, max_rank: int, tol: float, block: int) -> int:

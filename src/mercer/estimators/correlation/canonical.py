@@ -9,6 +9,7 @@ import scipy.linalg
 
 from mercer.approx.landmarks import landmark_features
 from mercer.engine.backend import one_blas_thread
+from mercer.estimators.base.indefinite import require_finite
 from mercer.gram import KernelOperator
 from mercer.operators import Centered, LowRank, Operator
 from mercer.planning import costs
@@ -59,6 +60,7 @@ class CanonicalView(NamedTuple):
 def spectral_view(K: KernelOperator, anchors: Any, eps: float) -> CanonicalView:
     """K̃ = HKH by one eigendecomposition in float64; eigenvalues ≤ eps·n·s₁ are rounding and are left out."""
     matrix, n = Centered(K), K.shape[0]
+    require_finite(matrix.column_means, "KernelCCA")
     whole = matrix.fill(np.empty(K.shape))
     with one_blas_thread(costs.eigen_operations(n)):
         s, U = scipy.linalg.eigh(whole.T, overwrite_a=True, check_finite=False, driver="evd")

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.engine.backend import one_blas_thread
 from mercer.estimators.base.estimator import KernelEstimator
 from mercer.estimators.base.expansion import Expansion, expansion_of
+from mercer.estimators.base.indefinite import require_finite
 from mercer.gram import KernelOperator
 from mercer.mixins import ClassNamePrefixFeaturesOutMixin, RegressorMixin, TransformerMixin
 from mercer.operators import Centered, Operator, Weighted
@@ -131,6 +132,7 @@ class KernelPLS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMi
         away[:, np.ptp(Y, axis=0) <= 4 * np.finfo(np.float64).eps * np.abs(mean)] = 0.0
         matrix = self._stored(K, Y.shape[1], k, report)
         A = Centered(matrix, weights)
+        require_finite(A.column_means, "KernelPLS")
         with report.stage("components"), one_blas_thread() if matrix is K else nullcontext():
             problem = ScoreProblem(A if weights is None else Weighted(A, root), away, min(k, len(Y)))
             solution = solve(KernelNipals(), problem)

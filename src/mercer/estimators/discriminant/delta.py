@@ -9,6 +9,7 @@ import numpy as np
 
 from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
+from mercer.estimators.base.indefinite import require_finite
 from mercer.estimators.discriminant.fisher import class_targets, in_proportion, leave_one_out_errors
 from mercer.gram import KernelOperator
 from mercer.operators import Centered, Operator, Submatrix, Weighted
@@ -102,7 +103,9 @@ def _by_leaving_out(
 def _errors(K: Operator, labels: np.ndarray, weights: np.ndarray, size: float, share: float) -> Candidates:
     """The errors of all δ by one eigendecomposition; `share` is n over the rows of K."""
     Y = class_targets(np.bincount(labels, weights=weights))[labels]
-    matrix = Weighted(Centered(K, weights), np.sqrt(weights)).fill(np.empty(K.shape, np.float64))
+    centered = Centered(K, weights)
+    require_finite(centered.column_means, "KernelDiscriminantAnalysis")
+    matrix = Weighted(centered, np.sqrt(weights)).fill(np.empty(K.shape, np.float64))
     values, vectors = np.linalg.eigh(matrix)
     deltas = DELTA_GRID * size
     enough = deltas > -2 * values[0] * share  # else K + δI of an indefinite kernel is not positive

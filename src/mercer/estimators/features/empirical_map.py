@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from mercer.approx.landmarks import choose_landmarks
+from mercer.estimators.base.indefinite import require_finite
 from mercer.estimators.features.feature_maps import _FeatureMap
 from mercer.gram import KernelOperator
 from mercer.points import count, points_of
@@ -106,7 +107,9 @@ class EmpiricalKernelMap(_FeatureMap):
             return self._features(X)
         self._afford(X)
         low_precision = getattr(X, "dtype", None) == np.float32
-        return np.array((K.in_float32() if low_precision else K).toarray())
+        features = np.array((K.in_float32() if low_precision else K).toarray())
+        require_finite(features, "EmpiricalKernelMap")
+        return features
 
     def _fit(self, X: Any) -> KernelOperator:
         m, seed = None if self.n_components is None else self._checked_count("n_components"), self._seed()
@@ -132,7 +135,9 @@ class EmpiricalKernelMap(_FeatureMap):
         return K
 
     def _map(self, X: Any) -> np.ndarray:
-        return np.array(KernelOperator(self.kernel_, X, self.components_).toarray())
+        features = np.array(KernelOperator(self.kernel_, X, self.components_).toarray())
+        require_finite(features, "EmpiricalKernelMap")
+        return features
 
     @property
     def _n_features_out(self) -> int:

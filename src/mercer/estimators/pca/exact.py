@@ -12,6 +12,7 @@ import numpy as np
 from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base.estimator import KernelSize
+from mercer.estimators.base.indefinite import require_finite
 from mercer.estimators.pca.subspace import Components
 from mercer.gram import KernelOperator
 from mercer.operators import Centered, Dense, Operator
@@ -93,6 +94,7 @@ class CentredEigenproblem:
         # For few rows one stored matrix serves LAPACK, the means and the residuals: making entries again costs more.
         few = n <= DENSE_BELOW
         centered = Centered(Dense(K.fill(np.empty(K.shape)), symmetric=True) if few else K)
+        require_finite(centered.column_means, "KernelPCA")
         with self.report.stage("eigenvalues"), one_blas_thread(costs.eigen_operations(n)):
             solution = solve(DenseEigen(), Eigenproblem(centered, self.k))
         self.report.precision = "float64"
