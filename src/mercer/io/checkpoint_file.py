@@ -239,19 +239,22 @@ def _locked(name: Path) -> int | None:
     except ImportError:
         return None
     while True:
-        handle = None
         try:
             handle = os.open(name, os.O_RDWR | os.O_CREAT, 0o666)
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.path.exists(name) and os.path.samestat(os.fstat(handle), os.stat(name)):
-                return handle
-        except BlockingIOError:
-            os.close(handle)
-            given = f"another run keeps its states in {name.name.removesuffix('.lock')}"
-            raise InvalidInput(message("checkpoint", given, "wait for its end, or name another file")) from None
         except OSError:
             return None
-        os.close(handle)  # of a run that has just ended
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            held = os.path.exists(name) and os.path.samestat(os.fstat(handle), os.stat(name))
+        except OSError as error:
+            os.close(handle)
+            if not isinstance(error, BlockingIOError):
+                return None
+            given = f"another run keeps its states in {name.name.removesuffix('.lock')}"
+            raise InvalidInput(message("checkpoint", given, "wait for its end, or name another file")) from None
+        if held:
+            return handle
+        os.close(handle)  # the run that had it has just ended, and deleted it
 
 
 def remove(path: Path) -> None:

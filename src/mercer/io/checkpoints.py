@@ -283,9 +283,12 @@ class _Checkpoint:
             self.runs[place] = _Saved(place, *told, int(one["steps"]), float(one["seconds"]), own, trail)
 
     def _check_environment(self) -> None:
-        if self.known and (told := differences(self.read_environment, self.environment or {})):
-            before, now = (one.get("threads") for one in (self.read_environment, self.environment or {}))
-            do = f"set OMP_NUM_THREADS={before} to go on, " if before != now else ""
+        if not self.known:
+            return
+        before, now = self.read_environment, self.environment or {}
+        if told := differences(before, now):
+            same = before | {"threads": ""} == now | {"threads": ""}
+            do = f"set OMP_NUM_THREADS={before.get('threads')} to go on, " if same else ""
             self._refuse(f"is of other versions or settings: {told}", do)
 
     def _contents(self) -> Contents:
