@@ -111,8 +111,15 @@ def told_warnings() -> Iterator[None]:
     told: list[str] = []
     later: list[str] = []
 
-    def hear(said: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        text = f"warning: {' '.join(str(said).split())}"
+    def hear(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        text = f"warning: {' '.join(str(message).split())}"
         if text in (*told, *later):
             return
         if issubclass(category, CheckpointWarning):
