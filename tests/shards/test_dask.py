@@ -19,6 +19,7 @@ from mercer.gram import ShardedOperator, sharded
 from mercer.gram.sharded_factor import ShardedFactor
 from mercer.io import load
 from mercer.kernels import Gaussian
+from mercer.shards import cluster as clusters
 from mercer.shards import reading
 from mercer.shards.reading import boundaries
 from mercer.testing import assert_close, check_operator_contract, check_points
@@ -93,8 +94,10 @@ def test_sums_by_group_and_parts(elsewhere):
 
 def test_each_pair_is_computed_once(elsewhere, monkeypatch):
     tasks = []
-    original = sharded.Cluster.submit_all
-    monkeypatch.setattr(sharded.Cluster, "submit_all", lambda self, some: tasks.extend(some) or original(self, some))
+    original = sharded.Cluster.run
+    monkeypatch.setattr(
+        sharded.Cluster, "run", lambda self, some, *own: tasks.extend(some) or original(self, some, *own)
+    )
     K = KernelOperator(KERNEL, dask(X))
     tasks.clear()
     K @ V
@@ -273,6 +276,7 @@ class AtFirstShard:
 
 def test_a_cluster_that_grows_is_used(elsewhere, monkeypatch):
     monkeypatch.setattr(sharded, "SENT", 0)  # vectors are tasks, which a worker without rows gets, too
+    monkeypatch.setattr(clusters, "FRESH", 0.0)
     table = dask(X, 200)
     wanted, client = QUICK.fit(table, Y).dual_coef_, elsewhere.get_client()
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from itertools import pairwise
+from threading import Lock
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -52,7 +53,7 @@ of little work beside its messages, and a fit of ridge makes some thirty product
 KEPT = 0.125
 """The share of a worker's free memory for blocks that are kept for the next product."""
 SENT = 1 << 22
-"""Bytes of vectors up to which each task gets its own copy: more are sent once, and from worker to worker."""
+"""Bytes of vectors up to which they are sent with the tasks: more are sent once, and from worker to worker."""
 
 
 class ShardedOperator(KernelOperator):
@@ -100,15 +101,15 @@ class ShardedOperator(KernelOperator):
             self._add_pairs(V, out)
         elif isinstance(self.x, ShardedPoints):
             parts, others = self._parts(self.x.shards, self.shape[1]), self._others_held
-            v = self._cluster.submit(held, V)
+            v = self._sent(V)
             tasks = [(_product, self.kernel, self.dtype, rows, others, v) for _, _, rows in parts]
-            for (first, last, _), sums in zip(parts, self._cluster.run(tasks), strict=True):
+            for (first, last, _), sums in zip(parts, self._cluster.run(tasks, self._each(parts)), strict=True):
                 out[first:last] = sums
         else:
             assert isinstance(self.z, ShardedPoints)
             parts, others = self._parts(self.z.shards, self.shape[0]), self._hold(self.x)
             tasks = [(_product, self.kernel, self.dtype, others, rows, V[first:last]) for first, last, rows in parts]
-            for sums in self._cluster.run(tasks):
+            for sums in self._cluster.run(tasks, self._each(parts)):
                 out += sums
 
     def _add_pairs(self, V: Array, out: Array) -> None:
@@ -124,7 +125,8 @@ class ShardedOperator(KernelOperator):
         tasks: list[tuple[Any, ...]] = []
         tasks += [(_pair, *own, parts[i][2], parts[j][2], vectors[i], vectors[j]) for i, j in pairs]
         tasks += [(_product, *own, rows, None, v) for (_, _, rows), v in zip(parts, vectors, strict=True)]
-        results = self._cluster.run(tasks)
+        entries = self._each(parts) / len(parts)
+        results = self._cluster.run(tasks, [2 * entries] * len(pairs) + [entries] * len(parts))
         for i, j in pairs:
             upper, lower = next(results)
             out[parts[i][0] : parts[i][1]] += upper
@@ -137,13 +139,13 @@ class ShardedOperator(KernelOperator):
             return self._here._normal_product(V, weights)
         if self.symmetric or not isinstance(self.x, ShardedPoints):
             return Operator._normal_product(self, V, weights)
-        others, v = self._others_held, self._cluster.submit(held, V)
+        others, v, parts = self._others_held, self._sent(V), self._parts(self.x.shards, self.shape[1])
         tasks = [
             (_normal_part, self.kernel, self.dtype, rows, others, v, None if weights is None else weights[first:last])
-            for first, last, rows in self._parts(self.x.shards, self.shape[1])
+            for first, last, rows in parts
         ]
         out = np.zeros(V.shape)
-        for part in self._cluster.run(tasks):
+        for part in self._cluster.run(tasks, self._each(parts)):
             out += part
         return out.astype(V.dtype, copy=False)
 
@@ -174,7 +176,8 @@ class ShardedOperator(KernelOperator):
         parts = self._parts(self.x.shards, R.shape[1])
         others, right = self._others_held, self._cluster.submit(held, R.astype(self.dtype))
         tasks = [(_features, *own, rows, others, right) for _, _, rows in parts]
-        for (first, last, _), Phi in zip(parts, self._cluster.run(tasks), strict=True):
+        features = self._cluster.results(self._cluster.submit_all(tasks))  # too large to come together
+        for (first, last, _), Phi in zip(parts, features, strict=True):
             out[first:last] = Phi
         return out
 
@@ -187,6 +190,13 @@ class ShardedOperator(KernelOperator):
             tasks.append((_gram, self.kernel, self.dtype, rows, others, I[own] - first, weights[own]))
         G += self._cluster.total(tasks)
         return G
+
+    def diagonal(self) -> Array:
+        if not self._elsewhere or not self.symmetric:
+            return super().diagonal()
+        parts = self._parts(self._sharded.shards, 1)
+        tasks = [(_diagonal, self.kernel, self.dtype, rows) for _, _, rows in parts]
+        return np.concatenate(list(self._cluster.run(tasks, self.shape[0] / len(parts))))
 
     def low_rank(self, rank: int, *, tol: float = 0.0) -> PivotedCholesky:
         # More threads of BLAS would spin on processors that workers on this machine need next.
@@ -216,8 +226,9 @@ class ShardedOperator(KernelOperator):
         return self._like(_fetched(self.x), z, self.shape, self.dtype, self.symmetric)
 
     def _plan_for(self, rows: NDArray[np.intp] | None, columns: NDArray[np.intp] | None) -> Any:
-        fetched = all(side.shards.affordable for side in self._sides if isinstance(side, ShardedPoints))
-        if fetched or (rows is None and columns is None):
+        there = [side.shards for side in self._sides if isinstance(side, ShardedPoints)]
+        whole = (rows is None and columns is None) or (columns is None and isinstance(self._others, ShardedPoints))
+        if all(one.fetched for one in there) or (whole and all(one.affordable for one in there)):
             return self._here._plan_for(rows, columns)
         return super()._plan_for(rows, columns)
 
@@ -258,6 +269,14 @@ class ShardedOperator(KernelOperator):
             return side.shards.futures
         return self._cluster.submit(held, side.rows)
 
+    def _sent(self, V: Array) -> Any:
+        """V for all tasks: in the message that has them, or on its own and from worker to worker."""
+        return V if V.nbytes * len(self._cluster.threads()) <= SENT else self._cluster.submit(held, V)
+
+    def _each(self, parts: list[Any]) -> float:
+        """The entries of K for each part of its rows or columns."""
+        return float(self.shape[0] * self.shape[1] / len(parts))
+
     @staticmethod
     def _parts(shards: Shards, others: int) -> list[tuple[int, int, list[Any]]]:
         """Runs of shards, so many that a task takes about a second, but at least `FEWEST` tasks."""
@@ -285,6 +304,8 @@ def _block(kernel: Kernel, dtype: Any, x: Any, z: Any | None) -> KernelOperator:
 
 _kept: OrderedDict[Any, tuple[Any, KernelOperator]] = OrderedDict()
 """The blocks of this worker's last products, with their arrays, by the identities of these; the latest is the last."""
+_keeping = Lock()
+"""Threads of a worker change the kept blocks one at a time."""
 
 
 @contextmanager
@@ -296,16 +317,18 @@ def _kept_block(kernel: Kernel, dtype: Any, x: Any, z: Any | None) -> Iterator[K
     arrays = [side if isinstance(side, list) else [side] for side in (x, z)]
     key = kernel, np.dtype(dtype), *(tuple(map(id, side)) for side in arrays)
     try:
-        found = _kept.pop(key, None)
+        with _keeping:
+            found = _kept.pop(key, None)
     except TypeError:  # a kernel that cannot be hashed
         yield _block(kernel, dtype, x, z)
         return
     block = _block(kernel, dtype, x, z) if found is None else found[1]
     yield block
-    _kept[key] = arrays, block
     room = KEPT * available_memory()
-    while len(_kept) and sum(2 * one.x.nbytes + one.copies for _, one in list(_kept.values())) > room:
-        _kept.popitem(last=False)
+    with _keeping:
+        _kept[key] = arrays, block
+        while _kept and sum(2 * one.x.nbytes + one.copies for _, one in _kept.values()) > room:
+            _kept.popitem(last=False)
 
 
 def _product(kernel: Kernel, dtype: Any, x: Any, z: Any | None, V: Array) -> Array:
@@ -320,6 +343,12 @@ def _pair(kernel: Kernel, dtype: Any, x: Any, z: Any, V: Array, U: Array) -> tup
         split = sum(map(len, x))
         out = sweep.multiply_across(K._tiles(), np.concatenate([V, U]), split, K._work(V.shape[1]))
         return out[:split], out[split:]
+
+
+def _diagonal(kernel: Kernel, dtype: Any, x: Any) -> Array:
+    """k(xᵢ, xᵢ) of each row."""
+    with one_thread():
+        return _block(kernel, dtype, x, None).diagonal()
 
 
 def _features(kernel: Kernel, dtype: Any, x: Any, z: Any, R: Array) -> Array:

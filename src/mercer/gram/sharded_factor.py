@@ -73,7 +73,8 @@ class ShardedFactor(Factor):
         return cls(cluster, futures, starts, len(landmarks), dtype)
 
     def _each(self, function: Any, *arguments: list[Any]) -> Iterator[Any]:
-        return self._cluster.run([(function, *one) for one in zip(self._futures, *arguments, strict=True)])
+        tasks = [(function, *one) for one in zip(self._futures, *arguments, strict=True)]
+        return self._cluster.run(tasks, self.shape[0] * self.shape[1] / len(tasks))
 
     def _runs(self, V: Array) -> list[Array]:
         """The rows of V that belong to each run, times the scale."""
@@ -90,13 +91,21 @@ class ShardedFactor(Factor):
             out += part
         return out.astype(U.dtype, copy=False)
 
+    def _normal_product(self, V: Array, weights: NDArray[np.float64] | None) -> Array:
+        weights = self._scale**2 if weights is None else self._scale**2 * weights
+        each = [weights[first:last] for first, last in pairwise(self._starts.tolist())]
+        out = np.zeros(V.shape)
+        for part in self._each(_normal_part, [V] * len(self._futures), each):
+            out += part
+        return out.astype(V.dtype, copy=False)
+
     def rows(self, I: Any) -> Array:
         index = self._index(I, 0)
         run = np.searchsorted(self._starts, index, side="right") - 1
         asked = np.unique(run)
         out, places = np.empty((len(index), self.shape[1]), self.dtype), [np.flatnonzero(run == one) for one in asked]
         tasks = [(_some, self._futures[r], index[at] - self._starts[r]) for r, at in zip(asked, places, strict=True)]
-        for at, rows in zip(places, self._cluster.run(tasks), strict=True):
+        for at, rows in zip(places, self._cluster.run(tasks, places=asked / len(self._futures)), strict=True):
             out[at] = self._scale[index[at], None] * rows
         return out
 
@@ -143,6 +152,13 @@ def _times(F: Array, V: Array) -> Array:
 @one_thread()
 def _transposed_times(F: Array, U: Array) -> Array:
     return _aligned(F).T @ U
+
+
+@one_thread()
+def _normal_part(F: Array, V: Array, weights: NDArray[np.float64]) -> Array:
+    """Fᵀ diag(w) F V."""
+    F = _aligned(F)
+    return F.T @ (weights[:, None] * (F @ V)).astype(F.dtype)
 
 
 def _aligned(F: Array) -> Array:

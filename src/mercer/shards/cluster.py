@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
+import uuid
 from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import groupby
-from operator import add, itemgetter
+from functools import partial
+from operator import add
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from mercer.engine import backend
@@ -20,6 +23,10 @@ __all__ = ["Cluster", "held", "joined", "one_thread"]
 
 TOGETHER = 16
 """The results that one message fetches: 14 small ones took this process two thirds of the time of as many messages."""
+BATCH = 1e9
+"""The entries of kernel matrices in a batch of tasks: about half a second of work beside milliseconds of messages."""
+FRESH = 1.0
+"""Seconds after which the workers are asked for again."""
 
 
 class Cluster:
@@ -33,6 +40,8 @@ class Cluster:
 
     def __init__(self, client: Any) -> None:
         self.client = client
+        self._asked, self._known = -FRESH, list[str]()
+        self._last: list[Any] = []
 
     def submit(self, function: Callable[..., Any], *args: Any) -> Any:
         """The future of ``function(*args)`` on any worker; futures among the arguments stand for their results.
@@ -43,33 +52,80 @@ class Cluster:
             return self.client.submit(function, *args, pure=False)
 
     def submit_all(self, tasks: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """The futures of the tasks (function, arguments, …), with one message for each run of the same function."""
-        futures: list[Any] = []
-        for function, some in groupby(tasks, key=itemgetter(0)):
-            arguments = zip(*(arguments for _, *arguments in some), strict=True)
-            with _lost():
-                futures += self.client.map(function, *map(list, arguments), pure=False)
-        return futures
+        """The futures of the tasks (function, arguments, …) for equal parts of the rows, in order."""
+        return self._sent(tasks, spread(parts(len(tasks)), len(self.threads())))
 
     def results(self, futures: Sequence[Any]) -> Iterator[Any]:
         """The results in the order of the futures, some at a time; a future is released when its result is here."""
-        waiting, done = list(futures), 0
+        return _told(self._fetched(list(futures)), len(futures))
+
+    def run(self, tasks: Sequence[tuple[Any, ...]], sizes: Any = 1.0, places: Any = None) -> Iterator[Any]:
+        """The results of the tasks (function, arguments, …), in this order.
+
+        Each thread gets its share as one task of Dask's for each `BATCH` of entries, since a task takes milliseconds of
+        the client and the scheduler. What is computed does not depend on it.
+
+        Parameters
+        ----------
+        tasks : sequence of tuples
+        sizes : float or sequence of floats
+            The entries of each task. Of a sequence, the next task is for the thread that has the least so far.
+        places : array of shape (tasks,), optional
+            Where among all rows those of each task are, from 0 to 1; by default the tasks take equal parts, in order.
+        """
+        count, threads = len(tasks), len(self.threads())
+        places = parts(count) if places is None else places
+        own = levelled(sizes, threads) if np.ndim(sizes) else spread(places, threads)
+        batches = [
+            some.tolist()
+            for thread in range(threads)
+            for some in _batches(np.flatnonzero(own == thread), np.broadcast_to(sizes, count))
+        ]
+        together = [(_together, [tasks[i][0] for i in some], [tasks[i][1:] for i in some]) for some in batches]
+        # The former futures are released after this message: the client sends the second of two 10 ms after the first.
+        self._last = futures = self._sent(together, own[[some[0] for some in batches]])
+        return _told(self._in_order(list(futures), batches), count)
+
+    def threads(self) -> list[str]:
+        """The worker's address for each thread, workers in the order in which they came; [""] without a worker."""
+        if time.monotonic() - self._asked >= FRESH:
+            with _lost():
+                found = self.client.nthreads()
+            before = [one for one in dict.fromkeys(self._known) if one in found]
+            self._known = [one for one in before + sorted(set(found) - set(before)) for _ in range(found[one])]
+            self._asked = time.monotonic()
+        return self._known or [""]
+
+    def _sent(self, tasks: Sequence[tuple[Any, ...]], own: NDArray[np.intp]) -> list[Any]:
+        """The futures of tasks for these threads, by one message."""
+        if not tasks:
+            return []
+        threads, run = self.threads(), uuid.uuid4().hex
+        keys = [(f"{_name(task)}-{run}", i) for i, task in enumerate(tasks)]
+        functions, arguments = [task[0] for task in tasks], [list(task[1:]) for task in tasks]
+        with _lost(), on_workers(dict(zip(keys, (threads[one] for one in own), strict=True))):
+            return list(self.client.map(_called, functions, arguments, key=keys, pure=False))
+
+    def _in_order(self, futures: list[Any], batches: list[list[int]]) -> Iterator[Any]:
+        """The results of the batches in the order of the tasks."""
+        found: dict[int, Any] = {}
+        following = 0
+        for some, results in zip(batches, self._fetched(futures), strict=True):
+            found.update(zip(some, results, strict=True))
+            while following in found:
+                yield found.pop(following)
+                following += 1
+
+    def _fetched(self, waiting: list[Any]) -> Iterator[Any]:
         try:
             while waiting:
                 with _lost():
                     results = self.client.gather(waiting[:TOGETHER])
                 del waiting[:TOGETHER]
-                for result in results:
-                    yield result
-                    done += 1
-                    emit(TilesDone("shards", done, len(futures)))
+                yield from results
         finally:  # after an error, Ctrl-C or an observer's stop, the rest is not computed
             if waiting and self.client.status == "running":
                 self.client.cancel(waiting)
-
-    def run(self, tasks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-        """The results of the tasks (function, arguments, …), in this order."""
-        return self.results(self.submit_all(tasks))
 
     def total(self, tasks: Sequence[tuple[Any, ...]]) -> Any:
         """The sum of the tasks' results, added in pairs by the workers: for large arrays, of which one comes here."""
@@ -78,6 +134,76 @@ class Cluster:
             pairs = [(add, *two) for two in zip(futures[::2], futures[1::2], strict=False)]
             futures = self.submit_all(pairs) + futures[2 * len(pairs) :]
         return next(self.results(futures))
+
+
+def parts(count: int) -> NDArray[np.float64]:
+    """Where among all rows each of some equal parts begins, from 0 to 1."""
+    return np.arange(count) / max(count, 1)
+
+
+def spread(places: NDArray[np.float64], threads: int) -> NDArray[np.intp]:
+    """The thread for each place: each has neighbouring rows.
+
+    >>> spread(parts(5), 2).tolist()
+    [0, 0, 0, 1, 1]
+    """
+    return (np.asarray(places) * threads).astype(np.intp)
+
+
+def levelled(sizes: Sequence[float], threads: int) -> NDArray[np.intp]:
+    """The thread for each task: the one with the least so far.
+
+    >>> levelled([2, 2, 2, 1, 1], 2).tolist()
+    [0, 1, 0, 1, 1]
+    """
+    own, load = np.empty(len(sizes), np.intp), np.zeros(threads)
+    for i, size in enumerate(sizes):
+        own[i] = np.argmin(load)
+        load[own[i]] += size
+    return own
+
+
+def _batches(some: NDArray[np.intp], sizes: NDArray[np.float64]) -> list[NDArray[np.intp]]:
+    """Runs of a thread's tasks, of about `BATCH` entries each."""
+    if not len(some):
+        return []
+    return np.array_split(some, min(max(1, round(float(sizes[some].sum()) / BATCH)), len(some)))
+
+
+def _told(results: Iterator[Any], count: int) -> Iterator[Any]:
+    for done, result in enumerate(results, 1):
+        yield result
+        emit(TilesDone("shards", done, count))
+
+
+@contextmanager
+def on_workers(places: dict[Any, str]) -> Iterator[None]:
+    """What is sent within goes to these workers, by key, or to others if these are gone."""
+    import dask
+
+    if not any(places.values()):
+        yield
+        return
+    with dask.annotate(workers=partial(_place, places), allow_other_workers=True):
+        yield
+
+
+def _place(places: dict[Any, str], key: Any) -> list[str]:
+    return [places[key]] if key in places else []
+
+
+def _called(function: Callable[..., Any], arguments: list[Any]) -> Any:
+    return function(*arguments)
+
+
+def _together(functions: list[Callable[..., Any]], arguments: list[Any]) -> list[Any]:
+    return [function(*own) for function, own in zip(functions, arguments, strict=True)]
+
+
+def _name(task: tuple[Any, ...]) -> str:
+    """The name of what the task does, for Dask's pages and its estimates of seconds."""
+    function = task[1][0] if task[0] is _together else task[0]
+    return str(function.__name__)
 
 
 GONE = ("CancelledError", "ClosedClientError", "CommClosedError", "FutureCancelledError")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from mercer.errors import InvalidInput
-from mercer.points import DensePoints, FarPoints, VectorPoints, as_rows, available_memory
+from mercer.points import DensePoints, FarPoints, as_rows, available_memory
 from mercer.points.base import FLOAT32, FLOAT64, Index
 from mercer.shards.cluster import Cluster
 
@@ -18,6 +18,9 @@ __all__ = ["ShardedPoints", "Shards"]
 
 SHARE = 0.125
 """The share of this process's free memory that a copy of all rows may take: exact methods read rows many times."""
+
+FEW = 0.125
+"""The share of the rows up to which they are taken from the workers that hold them; beyond it all rows are fetched."""
 
 
 class Shards:
@@ -41,6 +44,7 @@ class Shards:
         self.cluster, self.futures, self.starts = cluster, futures, starts
         self.columns, self.dtype = columns, np.dtype(dtype)
         self._whole: NDArray[Any] | None = None
+        self._taken = 0
         self._facts: list[tuple[str, float]] | None = None
 
     def __len__(self) -> int:
@@ -53,7 +57,12 @@ class Shards:
     @property
     def affordable(self) -> bool:
         """Whether this process may hold a copy of all rows."""
-        return self._whole is not None or self.nbytes <= SHARE * available_memory()
+        return self.fetched or self.nbytes <= SHARE * available_memory()
+
+    @property
+    def fetched(self) -> bool:
+        """Whether this process holds a copy of all rows."""
+        return self._whole is not None
 
     def whole(self) -> NDArray[Any]:
         """All rows, fetched once."""
@@ -65,14 +74,15 @@ class Shards:
 
     def taken(self, index: Index) -> NDArray[Any]:
         """The rows with these indices, each shard asked for its own."""
-        if self.affordable:
+        self._taken += len(index)
+        if self.fetched or (self._taken > FEW * len(self) and self.affordable):
             return self.whole()[index]
         out = np.empty((len(index), self.columns), self.dtype)
         shard = np.searchsorted(self.starts, index, side="right") - 1
         asked = np.unique(shard)
         wanted = [np.flatnonzero(shard == one) for one in asked]
         tasks = [(_taken, self.futures[s], index[at] - self.starts[s]) for s, at in zip(asked, wanted, strict=True)]
-        for at, rows in zip(wanted, self.cluster.run(tasks), strict=True):
+        for at, rows in zip(wanted, self.cluster.run(tasks, places=asked / len(self.futures)), strict=True):
             out[at] = rows
         return out
 
@@ -103,7 +113,7 @@ class ShardedPoints(FarPoints):
 
     @property
     def written(self) -> int:
-        return 0 if self.shards._whole is not None else self.nbytes
+        return 0 if self.shards.fetched else self.nbytes
 
     def __len__(self) -> int:
         return len(self.shards)
@@ -112,6 +122,8 @@ class ShardedPoints(FarPoints):
         return f"ShardedPoints({len(self)} rows of {self.columns} {self.kind}s in {len(self.shards.futures)} shards)"
 
     def __getitem__(self, place: Any) -> NDArray[Any]:
+        if isinstance(place, slice) and self.shards.affordable:
+            return self.shards.whole()[place].astype(self.kind, copy=False)
         index = np.arange(len(self))[place]
         return np.asarray(
             self.shards.taken(np.atleast_1d(index))
@@ -137,10 +149,6 @@ class ShardedPoints(FarPoints):
 
     def astype(self, dtype: DTypeLike, copy: bool = False) -> ShardedPoints:
         return self if self.kind == dtype else replace(self, kind=np.dtype(dtype))
-
-    def anchors(self) -> VectorPoints:
-        """An array that a fitted model keeps, if this process may hold one."""
-        return DensePoints(self.dense()) if self.shards.affordable else self
 
     def largest(self) -> float:
         return max(most for _, most in self.shards.facts())

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.engine.opcodes import ROW_BLOCK
 from mercer.errors import InvalidInput, message
-from mercer.shards.cluster import Cluster
+from mercer.shards.cluster import Cluster, on_workers, parts, spread
 from mercer.shards.points import ShardedPoints, Shards, kind_of
 
 __all__ = ["current_client", "is_dask", "local", "sharded"]
@@ -68,9 +68,11 @@ def _points(cluster: Cluster, table: Any) -> ShardedPoints:
     starts = boundaries(n, sum(size > 0 for size in table.chunks[0]))
     kind = kind_of(table.dtype)
     table = table.astype(kind).rechunk({0: tuple(np.diff(starts).tolist()), 1: -1})
-    held = cluster.client.persist(table)
+    keys, threads = [key for row in table.__dask_keys__() for key in row], cluster.threads()
+    with on_workers({key: threads[one] for key, one in zip(keys, spread(parts(len(keys)), len(threads)), strict=True)}):
+        held = cluster.client.persist(table)
     by_key = {future.key: future for future in futures_of(held)}
-    futures = [by_key[key] for row in held.__dask_keys__() for key in row]
+    futures = [by_key[key] for key in keys]
     return ShardedPoints(Shards(cluster, futures, starts, columns, kind), kind)
 
 

@@ -82,9 +82,10 @@ def _returned(out: Any, X: Any) -> Any:
 class Elsewhere(ForeignArrays):
     """An estimator that takes Dask's arrays and data frames, and gives arrays of Dask's for them.
 
-    `fit` computes where the rows are if there is a client, and otherwise computes the rows first. What a method of
-    `METHODS` gives for Dask's data is computed when asked. The methods of a subclass, and those that it inherits from
-    other classes, are wrapped when the subclass is defined.
+    `fit` computes where the rows are if there is a client, and otherwise computes the rows first. The fitted model has
+    the rows that it keeps in this process, if this may hold them. What a method of `METHODS` gives for Dask's data is
+    computed when asked. The methods of a subclass, and those that it inherits from other classes, are wrapped when the
+    subclass is defined.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -93,6 +94,8 @@ class Elsewhere(ForeignArrays):
             owner = next((base for base in cls.__mro__ if name in vars(base)), Elsewhere)
             if isfunction(vars(owner).get(name)) and (owner is cls or not issubclass(owner, Elsewhere)):
                 setattr(cls, name, _lazy(vars(owner)[name]))
+        for name in {"fit", "fit_predict", "fit_transform"} & set(vars(cls)):
+            setattr(cls, name, _settled(vars(cls)[name]))
 
     def to_local(self) -> Self:
         """The same model with all that it has in this process.
@@ -108,6 +111,20 @@ class Elsewhere(ForeignArrays):
         there = ShardedPoints, DevicePoints
         model.__dict__ = {name: np.asarray(v) if isinstance(v, there) else v for name, v in vars(self).items()}
         return model
+
+
+def _settled(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method, after which the model has its rows in this process: a fit on landmarks never needs all of them."""
+
+    @wraps(method)
+    def settled(self: Any, *args: Any, **kwargs: Any) -> Any:
+        out = method(self, *args, **kwargs)
+        rows = getattr(self, "X_fit_", None)
+        if isinstance(rows, ShardedPoints) and rows.shards.affordable:
+            self.X_fit_ = rows.dense()
+        return out
+
+    return settled
 
 
 def _lazy(method: Callable[..., Any]) -> Callable[..., Any]:
