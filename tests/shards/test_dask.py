@@ -20,7 +20,7 @@ from mercer.gram.sharded_factor import ShardedFactor
 from mercer.io import load
 from mercer.kernels import Gaussian
 from mercer.shards import cluster as clusters
-from mercer.shards import reading
+from mercer.shards import points, reading
 from mercer.shards.reading import boundaries
 from mercer.testing import assert_close, check_operator_contract, check_points
 
@@ -103,6 +103,25 @@ def test_each_pair_is_computed_once(elsewhere, monkeypatch):
     K @ V
     names = [function.__name__ for function, *_ in tasks]
     assert (names.count("_pair"), names.count("_product")) == (3, 3)
+
+
+def test_each_thread_gets_its_share_as_one_task(elsewhere, monkeypatch):
+    K, sent = KernelOperator(KERNEL, dask(X)), []
+    original = clusters.Cluster._sent
+    monkeypatch.setattr(clusters.Cluster, "_sent", lambda self, some, on: sent.append(on) or original(self, some, on))
+    wanted = K @ V
+    assert [len(set(on)) for on in sent] == [len(on) for on in sent] == [2]
+    monkeypatch.setattr(clusters, "BATCH", 1)
+    np.testing.assert_array_equal(K @ V, wanted)
+    assert [len(on) for on in sent] == [2, 6]
+
+
+def test_a_fit_on_landmarks_leaves_the_rows_where_they_are(elsewhere, monkeypatch):
+    model = KernelRidge(KERNEL, alpha=10.0, solver="nystroem", n_landmarks=20)
+    wanted = model.fit(X, Y).predict(Z)
+    monkeypatch.setattr(points, "FEW", 1.0)
+    monkeypatch.setattr(points.Shards, "whole", lambda self: pytest.fail("all rows were fetched"))
+    assert_close(model.fit(dask(X), Y).predict(Z), wanted, 1e-8)
 
 
 def test_operators_keep_their_contract(elsewhere, rng):

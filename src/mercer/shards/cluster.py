@@ -53,7 +53,8 @@ class Cluster:
 
     def submit_all(self, tasks: Sequence[tuple[Any, ...]]) -> list[Any]:
         """The futures of the tasks (function, arguments, …) for equal parts of the rows, in order."""
-        return self._sent(tasks, spread(parts(len(tasks)), len(self.threads())))
+        threads = self.threads()
+        return self._sent(tasks, [threads[one] for one in spread(parts(len(tasks)), len(threads))])
 
     def results(self, futures: Sequence[Any]) -> Iterator[Any]:
         """The results in the order of the futures, some at a time; a future is released when its result is here."""
@@ -73,17 +74,17 @@ class Cluster:
         places : array of shape (tasks,), optional
             Where among all rows those of each task are, from 0 to 1; by default the tasks take equal parts, in order.
         """
-        count, threads = len(tasks), len(self.threads())
+        count, threads = len(tasks), self.threads()
         places = parts(count) if places is None else places
-        own = levelled(sizes, threads) if np.ndim(sizes) else spread(places, threads)
+        own = levelled(sizes, len(threads)) if np.ndim(sizes) else spread(places, len(threads))
         batches = [
             some.tolist()
-            for thread in range(threads)
+            for thread in range(len(threads))
             for some in _batches(np.flatnonzero(own == thread), np.broadcast_to(sizes, count))
         ]
         together = [(_together, [tasks[i][0] for i in some], [tasks[i][1:] for i in some]) for some in batches]
         # The former futures are released after this message: the client sends the second of two 10 ms after the first.
-        self._last = futures = self._sent(together, own[[some[0] for some in batches]])
+        self._last = futures = self._sent(together, [threads[own[some[0]]] for some in batches])
         return _told(self._in_order(list(futures), batches), count)
 
     def threads(self) -> list[str]:
@@ -96,20 +97,19 @@ class Cluster:
             self._asked = time.monotonic()
         return self._known or [""]
 
-    def _sent(self, tasks: Sequence[tuple[Any, ...]], own: NDArray[np.intp]) -> list[Any]:
-        """The futures of tasks for these threads, by one message."""
+    def _sent(self, tasks: Sequence[tuple[Any, ...]], workers: list[str]) -> list[Any]:
+        """The futures of tasks for these workers, by one message."""
         if not tasks:
             return []
-        threads, run = self.threads(), uuid.uuid4().hex
+        run = uuid.uuid4().hex
         keys = [(f"{_name(task)}-{run}", i) for i, task in enumerate(tasks)]
         functions, arguments = [task[0] for task in tasks], [list(task[1:]) for task in tasks]
-        with _lost(), on_workers(dict(zip(keys, (threads[one] for one in own), strict=True))):
+        with _lost(), on_workers(dict(zip(keys, workers, strict=True))):
             return list(self.client.map(_called, functions, arguments, key=keys, pure=False))
 
     def _in_order(self, futures: list[Any], batches: list[list[int]]) -> Iterator[Any]:
         """The results of the batches in the order of the tasks."""
-        found: dict[int, Any] = {}
-        following = 0
+        found, following = dict[int, Any](), 0
         for some, results in zip(batches, self._fetched(futures), strict=True):
             found.update(zip(some, results, strict=True))
             while following in found:
