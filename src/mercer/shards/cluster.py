@@ -24,7 +24,7 @@ __all__ = ["Cluster", "held", "joined", "one_thread"]
 TOGETHER = 16
 """The results that one message fetches: 14 small ones took this process two thirds of the time of as many messages."""
 BATCH = 1e9
-"""The entries of kernel matrices in a batch of tasks: about half a second of work beside milliseconds of messages."""
+"""The entries of kernel matrices in a batch of tasks: far more work than its messages (docs/scaling.md)."""
 FRESH = 1.0
 """Seconds after which the workers are asked for again."""
 
@@ -63,7 +63,7 @@ class Cluster:
     def run(self, tasks: Sequence[tuple[Any, ...]], sizes: Any = 1.0, places: Any = None) -> Iterator[Any]:
         """The results of the tasks (function, arguments, …), in this order.
 
-        Each thread gets its share as one task of Dask's for each `BATCH` of entries, since a task takes milliseconds of
+        Each thread gets its share as one task of Dask's for each `BATCH` of entries, since each of these takes time of
         the client and the scheduler. What is computed does not depend on it.
 
         Parameters
@@ -83,7 +83,7 @@ class Cluster:
             for some in _batches(np.flatnonzero(own == thread), np.broadcast_to(sizes, count))
         ]
         together = [(_together, [tasks[i][0] for i in some], [tasks[i][1:] for i in some]) for some in batches]
-        # The former futures are released after this message: the client sends the second of two 10 ms after the first.
+        # The former futures are released after this message, because the client lets the second of two messages wait.
         self._last = futures = self._sent(together, [threads[own[some[0]]] for some in batches])
         return _told(self._in_order(list(futures), batches), count)
 
