@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import inspect
 import pickle
-import pkgutil
 import subprocess
 import sys
 from importlib import import_module
+from types import ModuleType
 
 import pytest
 
@@ -32,6 +32,7 @@ def heavy(*lines: str) -> str:
 
 def test_the_package_imports_nothing_heavy_before_it_is_used():
     assert heavy("import mercer", "dir(mercer), mercer.__all__, mercer.__version__, hasattr(mercer, 'none')") == "[]"
+    assert heavy("import mercer.estimators", "dir(mercer.estimators), hasattr(mercer.estimators, 'none')") == "[]"
     assert "numpy" in heavy("import mercer", "mercer.kernels")  # the test can fail
 
 
@@ -41,24 +42,29 @@ def test_the_command_line_says_what_it_is_without_heavy_imports(words):
     assert heavy("from mercer.cli.app import run", f"run({words})") == "[]"
 
 
-def test_the_table_of_names_is_that_of_the_packages():
+def test_the_table_of_names_is_that_of_the_modules():
     for name in mercer.__all__:
         if name not in mercer.PACKAGES:
-            package = import_module(f"mercer.{mercer._PACKAGE_OF[name]}")
-            assert name in package.__all__
-            assert getattr(mercer, name) is getattr(package, name)
+            module = import_module(mercer._MODULE_OF[name])
+            assert name in module.__all__
+            assert getattr(mercer, name) is getattr(module, name)
     assert set(mercer.estimators.__all__) <= set(mercer.__all__)
-    folders = [one.name for one in pkgutil.iter_modules(mercer.estimators.__path__) if one.ispkg and one.name != "base"]
-    families = [name for one in folders for name in import_module(f"mercer.estimators.{one}").__all__]
-    assert set(families) < set(mercer.estimators.__all__)
-    assert {one for names in mercer._NOT_ESTIMATORS.values() for one in names} <= set(mercer.__all__)
+    for module, names in mercer.estimators._MODULES.items():
+        assert set(names) == set(import_module(module).__all__)  # type checkers take the latter
 
 
-def test_type_checkers_see_the_names_of_the_table():
-    block = next(one for one in ast.parse(inspect.getsource(mercer)).body if isinstance(one, ast.If))
-    seen = {(one.module, name.name) for one in block.body for name in one.names}
-    table = {(f"mercer.{package}", name) for package, names in mercer._NOT_ESTIMATORS.items() for name in names}
-    assert seen == table | {("mercer", name) for name in mercer.PACKAGES} | {("mercer.estimators", "*")}
+def test_type_checkers_see_the_names_of_the_tables():
+    table = {(module, name) for module, names in mercer._NOT_ESTIMATORS.items() for name in names}
+    assert seen(mercer) == table | {("mercer", name) for name in mercer.PACKAGES} | {("mercer.estimators", "*")}
+    assert seen(mercer.estimators) == {(module, "*") for module in mercer.estimators._MODULES}
+
+
+def seen(module: ModuleType) -> set[tuple[str, str]]:
+    """What a module imports for type checkers; by another name or by the same is for others too."""
+    block = next(one for one in ast.parse(inspect.getsource(module)).body if isinstance(one, ast.If))
+    imported = [(one.module, name) for one in block.body for name in one.names]
+    assert all(name.name in ("*", name.asname) for _, name in imported)
+    return {(module, name.name) for module, name in imported}
 
 
 def test_names_that_do_not_exist_are_refused():

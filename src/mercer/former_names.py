@@ -20,6 +20,7 @@ _MOVED = (
     ("mercer.approx", "mercer.factorizations", "pivoted_cholesky preconditioner"),
     ("mercer.arrays", "mercer.tables", "columns"),
     ("mercer.estimators", "mercer.ways", "report"),
+    ("mercer.estimators", "mercer.estimators", "explain:explanation"),
     ("mercer.estimators", "mercer.estimators.clustering", "kernel_kmeans spectral_clustering"),
     ("mercer.estimators", "mercer.estimators.correlation", "kernel_cca kernel_pls"),
     ("mercer.estimators", "mercer.estimators.descent", "lms perceptron"),

@@ -62,7 +62,7 @@ def registry() -> dict[str, type]:
     from mercer.tables.encoder import TableEncoder
     from mercer.tables.sequences import SequenceEncoder
 
-    public = (getattr(estimators, name) for name in estimators.__all__)
+    public = (getattr(estimators, name) for name in dir(estimators))
     classes = [
         one for one in public if isinstance(one, type) and (issubclass(one, BaseEstimator) or one.__name__ == "Report")
     ]

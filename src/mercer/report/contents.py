@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, MercerError, message
 from mercer.estimators.base.calibration import probabilities
-from mercer.estimators.explain import explain
+from mercer.estimators.explanation import explain
 from mercer.io import TableModel
 from mercer.kernels import Kernel
 from mercer.points import SparsePoints, count, points_of
@@ -212,7 +212,7 @@ def _for_baselines(
 
 
 def _as_numbers_or_texts(model: Any, X: Any) -> NDArray[Any] | None:
-    if isinstance(model, TableModel):
+    if isinstance(model, TableModel) and model.encoder is not None:
         X = model.encoder.transform(getattr(X, "frame", X))
     try:
         found = np.asarray(X.toarray() if hasattr(X, "toarray") else X, np.float64)

@@ -28,7 +28,7 @@ from mercer.solvers import (
     solve,
 )
 
-__all__ = ["ExampleGram", "KernelPerceptron"]
+__all__ = ["KernelPerceptron"]
 
 STEP_SHARE = 0.95
 """The step size is this over λmax, the limit below which the objective falls: the rest is for the error of λmax."""

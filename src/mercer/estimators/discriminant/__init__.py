@@ -1,5 +1,4 @@
 """Kernel Fisher discriminant analysis."""
 
-from mercer.estimators.discriminant.analysis import KernelDiscriminantAnalysis
-
-__all__ = ["KernelDiscriminantAnalysis"]
+# Pickles of earlier versions name this folder, which was a module.
+from mercer.estimators.discriminant.analysis import KernelDiscriminantAnalysis as KernelDiscriminantAnalysis

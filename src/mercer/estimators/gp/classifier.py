@@ -21,7 +21,7 @@ from mercer.select.covariance import Covariance
 from mercer.select.laplace import LaplaceLikelihood, modes
 from mercer.select.marginal import prepared
 
-__all__ = ["GaussianProcessClassifier", "averaged"]
+__all__ = ["GaussianProcessClassifier"]
 
 CHUNK = 1 << 22
 """Kernel values of new rows at a time."""

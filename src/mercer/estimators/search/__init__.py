@@ -1,5 +1,4 @@
 """The search over kernels and parameters that shares work between candidates."""
 
-from mercer.estimators.search.kernel_search import KernelSearchCV
-
-__all__ = ["KernelSearchCV"]
+# Pickles of earlier versions name this folder, which was a module.
+from mercer.estimators.search.kernel_search import KernelSearchCV as KernelSearchCV
