@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
 from threadpoolctl import ThreadpoolController
 
-from mercer import KernelRidge
+from mercer import KernelCCA, KernelDiscriminantAnalysis, KernelPCA, KernelRidge, KernelRidgeCV, Nystroem, repair_kernel
 from mercer.engine import processors
 from mercer.engine.backend import engine, fixed_threads, is_native, one_blas_thread, spare_threads
 from mercer.kernels import Gaussian
 from mercer.operators import Dense
 from mercer.planning.costs import WORTH_WAKING
 from mercer.solvers import Cholesky, CholeskyFactor, LinearSystem, solve
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.standard_normal((60, 4)), RNG.standard_normal((60, 2))
+FEW_ROWS: dict[str, Callable[[], object]] = {
+    "ridge": lambda: KernelRidgeCV("gaussian", [0.01, 0.1, 1.0]).fit(X, Y),
+    "components": lambda: KernelPCA(3, solver="dense").fit(X),
+    "correlations": lambda: KernelCCA(n_components=2, solver="dense").fit(X, Y),
+    "discriminant": lambda: KernelDiscriminantAnalysis(solver="eigen").fit(X, Y[:, 0] > 0),
+    "landmarks": lambda: Nystroem(n_components=20).fit(X),
+    "repair": lambda: repair_kernel("sigmoid(gamma=1.0, coef0=-1.0)", X),
+}
+"""What decomposes a matrix of few rows by LAPACK."""
 
 
 def threads() -> list[int]:
@@ -192,3 +207,25 @@ def test_conjugate_gradients_of_few_columns_refine_on_one_thread_and_of_many_on_
         assert products
         assert len(substitutions) > 1  # of the start, and of a step
         assert all(seen == expected for seen in [*products, *substitutions])
+
+
+@pytest.mark.parametrize("what", FEW_ROWS)
+def test_eigenvectors_of_few_rows_take_one_thread(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each thread would wait for the others at each of the many steps: with two it takes longer than with one."""
+    at_work: list[set[int]] = []
+
+    def spied(eigh: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(A: Any, *rest: Any, **options: Any) -> Any:
+            at_work.extend([set(threads())] * (len(A) >= 20))
+            return eigh(A, *rest, **options)
+
+        return noted
+
+    homes = [np.linalg, scipy.linalg, *(one for name, one in sys.modules.items() if name.startswith("mercer."))]
+    for home in homes:
+        if (eigh := vars(home).get("eigh")) is not None:
+            monkeypatch.setattr(home, "eigh", spied(eigh))
+    FEW_ROWS[what]()
+    assert at_work
+    assert all(one == {1} for one in at_work)
+    assert set(threads()) == {2}
