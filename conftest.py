@@ -27,6 +27,15 @@ def rng(request):
 
 
 @pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory):
+    """A folder for what all processes of this run may take from each other."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "shared"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
 def browser():
     """A headless Chromium, whose logs tell what a page requests and what it complains of."""
     webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: no page is tried")

@@ -31,10 +31,10 @@ def test_without_a_device_nothing_is_measured(monkeypatch, capsys):
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler on this machine")
-def test_every_row_runs_on_the_shim(monkeypatch, capsys, tmp_path):
+def test_every_row_runs_on_the_shim(monkeypatch, capsys, tmp_path, shared_folder):
     from benchmarks import cuda
 
-    shim = CudaEngine([HostDevice(tmp_path, 8, tensor_features=64)], backend.engines()[0])
+    shim = CudaEngine([HostDevice(shared_folder, 8, tensor_features=64)], backend.engines()[0])
 
     def use(name, **_):
         monkeypatch.setattr(backend, "engine", lambda: shim if name == "cuda" else backend._host())

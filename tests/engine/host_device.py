@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import os
 import shutil
 import subprocess
 import threading
@@ -109,22 +110,23 @@ class HostDevice:
         return self.known[source]
 
     def _built(self, source):
+        """The library of a source; processes that share the folder compile each source once."""
         name = hashlib.sha256(source.encode()).hexdigest()[:16]
-        text, library = self.folder / f"{name}.cpp", self.folder / f"{name}.so"
-        signatures = OF_ROWS if "FROM" in source else SIGNATURES
-        if library.exists():
-            return library
-        entry = [_entry(kernel, parameters) for kernel, parameters in signatures.items()]
-        text.write_text("\n".join([f'#include "{self._shim()}"', source, *entry]))
-        _compile("-shared", str(text), "-o", str(library))
+        library = self.folder / f"{name}.so"
+        if not library.exists():
+            signatures = OF_ROWS if "FROM" in source else SIGNATURES
+            entry = [_entry(kernel, parameters) for kernel, parameters in signatures.items()]
+            text = self.folder / f"{name}-{os.getpid()}.cpp"
+            text.write_text("\n".join([f'#include "{self._shim()}"', source, *entry]))
+            _compile(library, "-shared", str(text))
         return library
 
     def _shim(self):
         """The header of the shim; it is compiled once, and the sources that include it take it from there."""
-        shim = self.folder / SHIM.name
-        if not shim.exists():
-            shutil.copy(SHIM, shim)
-            _compile("-x", "c++-header", str(shim), "-o", f"{shim}.gch")
+        shim, compiled = self.folder / SHIM.name, self.folder / f"{SHIM.name}.gch"
+        if not compiled.exists():
+            shutil.copy(SHIM, shim.with_suffix(f".{os.getpid()}")).replace(shim)
+            _compile(compiled, "-x", "c++-header", str(shim))
         return shim
 
 
@@ -161,8 +163,13 @@ class Library:
         return ForeignArray(given.values, given.__dlpack_device__())
 
 
-def _compile(*arguments):
-    subprocess.run([COMPILER, "-std=c++17", "-O0", "-w", "-fPIC", *arguments], check=True, capture_output=True)
+def _compile(made, *arguments):
+    """The file appears when it is complete, because others may wait for it."""
+    part = made.with_suffix(f".{os.getpid()}")
+    subprocess.run(
+        [COMPILER, "-std=c++17", "-O0", "-w", "-fPIC", *arguments, "-o", str(part)], check=True, capture_output=True
+    )
+    part.replace(made)
 
 
 def _entry(kernel, parameters):

@@ -41,8 +41,8 @@ SAMPLED = 2 * 80
 
 
 @pytest.fixture(scope="module")
-def shim(tmp_path_factory):
-    return HostDevice(tmp_path_factory.mktemp("arrays"))
+def shim(shared_folder):
+    return HostDevice(shared_folder)
 
 
 @pytest.fixture

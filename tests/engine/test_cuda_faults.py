@@ -29,8 +29,8 @@ X, V = RNG.standard_normal((90, 5)), RNG.standard_normal((90, 2))
 
 
 @pytest.fixture(scope="module")
-def host(tmp_path_factory):
-    return HostDevice(tmp_path_factory.mktemp("faults"))
+def host(shared_folder):
+    return HostDevice(shared_folder)
 
 
 @pytest.fixture

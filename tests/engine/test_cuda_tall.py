@@ -26,15 +26,10 @@ pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler on thi
 N, X = 130, np.random.default_rng(0).standard_normal((130, 3))
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("tall")
-
-
 @pytest.fixture(params=["on the device", "on the host", "on both"])
-def device(request, folder, monkeypatch):
+def device(request, shared_folder, monkeypatch):
     """The device in use, with room for all blocks of a factor, for none, or for some."""
-    device = HostDevice(folder)
+    device = HostDevice(shared_folder)
     room = {"on the device": 1 << 20, "on the host": 2, "on both": 8_000}[request.param]
     monkeypatch.setattr(tall.TallMatrix, "room", lambda _: room)
     monkeypatch.setattr(tall, "BLOCK", 5_000)

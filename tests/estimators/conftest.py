@@ -200,6 +200,7 @@ def tables() -> list[Example]:
 FIXTURES = {
     "example": examples,
     "of_each_class": one_of_each,
+    "each_of_arrays": tables,
     "each_transformer": lambda: [one for one in tables() if hasattr(one.estimator, "set_output")],
     "each_weighted": lambda: [one for one in tables() if has_fit_parameter(one.estimator, "sample_weight")],
 }

@@ -31,9 +31,9 @@ def outputs(model, X):
     return {name: values for name, values in found.items() if values.dtype.kind in "biuf"}
 
 
-def test_every_estimator_has_the_outputs_of_the_processor(each_class, monkeypatch, tmp_path):
+def test_every_estimator_has_the_outputs_of_the_processor(each_class, monkeypatch, shared_folder):
     """Within 1e-5, by tensor cores where entries are float32; most entries are float64, and differences below 1e-11."""
-    device = HostDevice(tmp_path, 8, tensor_features=1)
+    device = HostDevice(shared_folder, 8, tensor_features=1)
     shim, planned = CudaEngine([device], backend.engine()), []
     monkeypatch.setattr(shim, "plan", lambda *given: planned.append(given) or CudaEngine.plan(shim, *given))
     monkeypatch.setattr(backend, "_cuda", lambda *_: shim)

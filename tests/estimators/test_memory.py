@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
-import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +12,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import mercer
 from mercer import KernelOperator, KernelPCA, KernelRidge
 from mercer.engine import backend
 from mercer.errors import MemoryExceeded
@@ -25,8 +22,6 @@ ROOM = 5e6
 FACTOR = 1.5
 WORTH = 8e6
 """Peaks below are not compared with their plan."""
-NO_FIT = {"KernelSearchCV", "MonomialFeatures"}
-"""A search plans what its estimator does, and monomials are made by `transform` alone."""
 UNKNOWN = {"SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM", "OnlineKernelRegressor"}
 """Support vectors, and members of a dictionary, may be fewer than the room that is planned for them."""
 
@@ -34,16 +29,6 @@ linux = pytest.mark.skipif(
     not Path("/proc/self/clear_refs").exists() or not backend.is_native(),
     reason="the peak of a process is read from Linux, and is that of the compiled module",
 )
-
-
-def test_every_estimator_with_a_budget_is_probed():
-    known = {kind for kind, _ in runpy.run_path(str(PROBE))["ESTIMATORS"].values()}
-    taking = {
-        name
-        for name, one in vars(mercer).items()
-        if inspect.isclass(one) and "memory" in inspect.signature(one).parameters
-    }
-    assert taking == known | NO_FIT
 
 
 def probed(n: int, d: int, dtype: str, budget: float, *what: str) -> list[tuple[str, int, int, str]]:

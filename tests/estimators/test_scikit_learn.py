@@ -1,7 +1,7 @@
 """scikit-learn's contract: one table of estimators, with the few checks that cannot hold and why."""
 
 import pytest
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import Ridge
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -10,96 +10,47 @@ from mercer import (
     SVC,
     SVR,
     EmpiricalKernelMap,
-    GaussianProcessClassifier,
-    GaussianProcessRegressor,
     KernelCCA,
     KernelDiscriminantAnalysis,
-    KernelKMeans,
     KernelLMS,
-    KernelLogisticRegression,
     KernelPCA,
     KernelPerceptron,
-    KernelPLS,
-    KernelRidge,
-    KernelRidgeClassifier,
-    KernelRidgeClassifierCV,
-    KernelRidgeCV,
     KernelSearchCV,
-    KernelSpectralClustering,
     MonomialFeatures,
-    NuSVC,
-    NuSVR,
     Nystroem,
-    OneClassSVM,
     OnlineKernelClassifier,
     OnlineKernelRegressor,
-    PolynomialSketch,
     RandomFourierFeatures,
 )
-from mercer.kernels import Gaussian
 
 ORDER = "the rule depends on the order of the rows, and this check shuffles the repeated ones"
 LANDMARKS = "landmarks are drawn from the rows as they stand, and the answer is within a gap of the best on them"
 FOLDS = "folds are drawn from the rows, and a row that stands twice may be in two of them"
 
-GRID = {"alpha": [0.1, 1.0]}
-ESTIMATORS = [
-    KernelRidge(),
-    KernelRidgeCV(),
-    KernelRidgeCV(["linear", "gaussian"], [0.1, 1.0, 10.0], fit_intercept=True, cv="gcv"),
-    KernelRidgeClassifier(),
-    KernelRidgeClassifierCV(),
-    GaussianProcessRegressor(),
-    GaussianProcessRegressor(normalize_y=True, per_column=True, bounds=(0.5, 2.0)),
-    GaussianProcessClassifier(),
-    KernelPCA(n_components=2),
+CHANGED = {
+    "Gaussian process classifier": {"optimize": False},
+    "online regressor": {"budget": OnlineKernelRegressor().budget},
+}
+"""Parameters that leave out what another estimator shows as well, the search of the regressor, or that scores need."""
+
+VARIANTS = [
     KernelPCA(),
-    KernelPCA(n_components=2, solver="nystroem", fit_inverse_transform=True),
-    KernelPCA(fit_inverse_transform=True, preimage="fixed_point"),
-    KernelDiscriminantAnalysis(),
+    KernelPCA(n_components=2, solver="nystroem"),
     KernelDiscriminantAnalysis(solver="nystroem"),
-    KernelLogisticRegression(),
-    KernelCCA(),
     KernelCCA(kernel="linear", solver="nystroem"),
-    KernelPLS(),
-    KernelPLS(3, "linear"),
-    KernelKMeans(),
-    KernelKMeans(3, "linear"),
-    KernelKMeans(2, "laplace", n_init=1),
-    KernelSpectralClustering(),
-    KernelSpectralClustering(3, "laplace", n_components=2),
-    KernelPerceptron(max_iter=50),
-    KernelLMS(),
-    KernelLMS("gaussian", tol=1e-2),
-    OnlineKernelClassifier(),
-    OnlineKernelClassifier(strategy="merge", budget=20),
     OnlineKernelClassifier(strategy="project", budget=20),
-    OnlineKernelRegressor(),
     OnlineKernelRegressor(method="krls", budget=100),
     OnlineKernelRegressor(method="qklms", budget=100),
-    SVC(),
-    SVC(kernel="linear"),
     SVC(multi_class="ovr"),
-    NuSVC(nu=0.2),
-    SVR(),
-    NuSVR(),
-    OneClassSVM(),
-    Nystroem(),
     Nystroem(landmarks="kmeans"),
     RandomFourierFeatures(orthogonal=True),
-    PolynomialSketch(),
-    EmpiricalKernelMap(),
     EmpiricalKernelMap(n_components=5),
-    MonomialFeatures(2),
     MonomialFeatures(2, kind="all", distinct=True),
-    KernelSearchCV(KernelRidge(), GRID, cv=2),
-    KernelSearchCV(KernelRidge(Gaussian(gamma=0.5)), GRID, cv=2),
-    KernelSearchCV(KernelRidgeClassifier(), {"alpha": [0.1, 1.0], "kernel__gamma": [0.1]}, cv=2),
-    KernelSearchCV(Ridge(), GRID, cv=2),
+    KernelSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, cv=2),
 ]
+"""Other ways of some estimators."""
 UNEQUAL = [
     (KernelPerceptron(method="voted", max_iter=20), ORDER),
-    (KernelPerceptron(method="averaged", max_iter=20), ORDER),
     (KernelLMS(mode="stochastic", max_iter=100), ORDER),
     (SVC(solver="nystroem", n_landmarks=20), LANDMARKS),
     (SVR(solver="nystroem", n_landmarks=20), LANDMARKS),
@@ -121,12 +72,17 @@ def faults(estimator):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("estimator", [*ESTIMATORS, *(one for one, _ in UNEQUAL)], ids=repr)
-def test_scikit_learn_contract(estimator):
+def test_each_keeps_the_contract(each_of_arrays):
+    assert not faults(clone(each_of_arrays.estimator).set_params(**CHANGED.get(each_of_arrays.name, {})))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("estimator", [*VARIANTS, *(one for one, _ in UNEQUAL)], ids=repr)
+def test_other_ways_keep_the_contract(estimator):
     assert not faults(estimator)
 
 
-def test_the_table_has_every_public_estimator():
-    public = [getattr(mercer, name) for name in mercer.__all__]
+def test_the_table_has_every_public_estimator(each_class):
+    public = {getattr(mercer, name) for name in mercer.__all__}
     estimators = {one for one in public if isinstance(one, type) and issubclass(one, BaseEstimator)}
-    assert estimators == {type(one) for one in [*ESTIMATORS, *(one for one, _ in UNEQUAL)]}
+    assert estimators == {type(one.estimator) for one in each_class if one.table}
