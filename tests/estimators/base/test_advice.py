@@ -25,7 +25,7 @@ from mercer import (
     OnlineKernelRegressor,
 )
 from mercer.errors import ConvergenceWarning, InvalidInput
-from mercer.estimators.base.advice import advice, of_one_scale
+from mercer.estimators.base.advice import advice, outweighing_column
 from mercer.kernels import Gaussian
 from mercer.points import DensePoints
 from mercer.solvers import Status
@@ -113,7 +113,7 @@ def test_one_column_that_outweighs_most_others_is_named_in_the_report():
     rare = (np.arange(60) == 7) * 9e-3  # an indicator, which a constant and another unit do not make remarkable
     for rows in (X / X.std(axis=0), np.c_[X[:, 0], rare, rare[::-1], 0.1 + 0 * rare], X[:, 1:2]):
         assert not said(SVC(), rows)
-    assert not of_one_scale(Gaussian(), DensePoints(X * 1e200))
+    assert not outweighing_column(Gaussian(), DensePoints(X * 1e200))
     assert not said(SVC(kernel="gaussian(gamma=0.5)"))
 
 

@@ -15,7 +15,7 @@ from mercer.kernels import Kernel
 from mercer.points import DensePoints, Points
 from mercer.solvers import Status
 
-__all__ = ["advice", "left_to_default", "of_one_scale"]
+__all__ = ["advice", "left_to_default", "outweighing_column"]
 
 LARGE = 30
 """A standard deviation is large if it is so many times that of most columns: their squared differences hardly count."""
@@ -84,8 +84,8 @@ def left_to_default(estimator: Any, name: str) -> list[str]:
     return [f"{what} some rows better than others; KernelSearchCV chooses (docs/defaults.md has what that is worth)"]
 
 
-def of_one_scale(kernel: Kernel, points: Points, names: Any = None) -> list[str]:
-    """A note for the report if one column outweighs most others in a kernel whose bandwidth is for all to share.
+def outweighing_column(kernel: Kernel, points: Points, names: Any = None) -> list[str]:
+    """A note for the report if one column outweighs most others, in a kernel that has one bandwidth for all columns.
 
     Parameters
     ----------
@@ -99,9 +99,9 @@ def of_one_scale(kernel: Kernel, points: Points, names: Any = None) -> list[str]
     --------
     >>> from mercer.kernels import Gaussian
     >>> X = np.array([[0.0, 1000.0], [1.0, 3000.0], [2.0, 5000.0]])
-    >>> of_one_scale(Gaussian(), DensePoints(X))[0].partition(",")[0]
+    >>> outweighing_column(Gaussian(), DensePoints(X))[0].partition(",")[0]
     'the standard deviation of column 1 is 2000 times that of most columns'
-    >>> of_one_scale(Gaussian(0.5), DensePoints(X)), of_one_scale(Gaussian(), DensePoints(X / [1, 1000]))
+    >>> outweighing_column(Gaussian(0.5), DensePoints(X)), outweighing_column(Gaussian(), DensePoints(X / [1, 1000]))
     ([], [])
     """
     if not isinstance(points, DensePoints) or not isinstance(getattr(kernel, kernel.rule_parameter, None), str):

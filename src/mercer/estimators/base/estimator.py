@@ -17,7 +17,7 @@ from sklearn.utils.validation import (
 
 from mercer.atomic import Atomic
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
-from mercer.estimators.base.advice import advice, left_to_default, of_one_scale
+from mercer.estimators.base.advice import advice, left_to_default, outweighing_column
 from mercer.estimators.base.elsewhere import Elsewhere
 from mercer.estimators.base.expansion import Expansion
 from mercer.estimators.base.indefinite import not_finite, warn_if_indefinite
@@ -286,7 +286,7 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
         )
         if self.tuned:
             report.notes += left_to_default(self, self.tuned)
-        report.notes += of_one_scale(chosen, K.x, names)
+        report.notes += outweighing_column(chosen, K.x, names)
         if self.indefinite_meaning:
             warn_if_indefinite(K, type(self).__name__, self.indefinite_meaning, report)
         self._warn_if_lost(K, report)
