@@ -259,7 +259,10 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineEstimator):
             for chunk in self._chunks(order, size):
                 x, both = dictionary.after(vectors_of(points_of(X).take(chunk)).dense())
                 distances = whole if len(x) == size else np.zeros((len(x) + room + 1, len(x)), dtype)
-                self._require_finite(KernelOperator(distance, both, x).fill(distances[: len(both)]))
+                K = KernelOperator(distance, both, x)
+                filled = K.fill(distances[: len(both)])
+                if K.dtype != dtype:  # otherwise the range of the distances fits, or the operator had refused the rows
+                    self._require_finite(filled)
                 dictionary.visit(x, distances, labels[chunk], gamma)
         state, self.X_fit_ = dictionary.close()
         self._keep(state)

@@ -66,11 +66,16 @@ def checked(K: Operator, V: np.ndarray, exact: Operator | None = None, seed: int
     n, B = len(V), np.column_stack([V, np.full(len(V), 1 / len(V))])
     images, rounding = np.asarray(K @ (B if exact is None else B.astype(np.float32)), np.float64), 0.0
     if exact is not None:
-        rows = np.sort(np.random.default_rng(seed).choice(n, min(n, WITNESSES), replace=False))
+        rows = some_rows(n, seed)
         change = images[rows] - np.asarray(exact.rows(rows), np.float64) @ B
         rounding = float(np.sqrt(n / len(rows)) * np.linalg.norm(change[:, :-1], axis=0).max())
     pairs = rayleigh_ritz(V, images[:, :-1] - images[:, :-1].mean(axis=0))
     return CentredPairs(pairs, images[:, -1], rounding)
+
+
+def some_rows(n: int, seed: int) -> np.ndarray:
+    """`WITNESSES` of n rows at random."""
+    return np.sort(np.random.default_rng(seed).choice(n, min(n, WITNESSES), replace=False))
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +111,7 @@ class CentredEigenproblem:
         found, report = self._krylov(np.float32 if low_precision else np.float64), self.report
         # Rounding moves the eigenvalues by the norm of a random matrix of this size.
         rounding = float(np.finfo(np.float32).eps) * np.sqrt(len(found.column_means)) * size.largest_entry
-        noise = noise_of(self.trace, found.column_means, np.float32)
+        noise = noise_of(self.trace, len(found.column_means), float(found.column_means.mean()), np.float32)
         rounding = max(rounding, noise if found.pairs.values[0] <= noise else 0.0)
         if low_precision and rounding > 0.1 * self.tol * found.scale:
             report.notes.append(f"float32 entries would shift eigenvalues by {rounding:.0e}, so float64 ones were used")
@@ -130,9 +135,11 @@ class CentredEigenproblem:
 
     def _iterated(self, operator: Operator) -> tuple[Solution[Any], CentredPairs]:
         """Block Krylov, stopped when its images are expected to meet the tolerance, and on if the check finds more."""
-        centered = Centered(operator)
-        noise = noise_of(self.trace, centered.column_means, operator.dtype)
-        problem, state = Eigenproblem(centered, self.k, self.seed, noise), None
+        n = operator.shape[0]
+        # The mean of some rows will do: it only tells the size of the entries, and all rows would cost a product.
+        mean = float(operator.rows(some_rows(n, self.seed)).mean(dtype=np.float64))
+        noise = noise_of(self.trace, n, mean, operator.dtype)
+        problem, state = Eigenproblem(Centered(operator), self.k, self.seed, noise), None
         for ahead in (AHEAD, 1.0, 1 / AHEAD):
             with self.report.stage("eigenvalues"):
                 solution = solve(BlockKrylov(tol=ahead * self.tol), problem, state=state)
@@ -167,19 +174,19 @@ class CentredEigenproblem:
         return f"{products} {share:.0e} λ₁ from those in float64 (seen on {rows} rows)"
 
 
-def noise_of(trace: float, column_means: np.ndarray, dtype: Any) -> float:
-    """The largest eigenvalue of the centred matrix that rounding of K's entries, of this dtype, can make."""
-    size = max(abs(trace), abs(trace - len(column_means) * float(column_means.mean())))
+def noise_of(trace: float, n: int, mean: float, dtype: Any) -> float:
+    """The largest eigenvalue of the centred matrix that rounding can make of n² entries of this dtype and mean."""
+    size = max(abs(trace), abs(trace - n * mean))
     return ROUNDINGS * float(np.finfo(dtype).eps) * size
 
 
 def exact_components(found: CentredPairs, trace: float, dtype: str) -> Components:
     """The pairs above rounding noise, the entry of largest magnitude of each vector positive; `trace` is tr K."""
     values, vectors = found.pairs.values, np.asarray(found.pairs.vectors, np.float64)
-    n, largest = len(vectors), max(float(found.pairs.values[0]), 0.0)
-    variance = trace - n * float(found.column_means.mean())
+    n, largest, mean = len(vectors), max(float(found.pairs.values[0]), 0.0), float(found.column_means.mean())
+    variance = trace - n * mean
     # If all rows are the same, or no eigenvalue is positive, even λ₁ is rounding: that of K before it was centred.
-    noise = noise_of(trace, found.column_means, np.float64)
+    noise = noise_of(trace, n, mean, np.float64)
     kept = values > max(float(np.finfo(dtype).eps) * n * largest, noise)
     values, vectors = values[kept], vectors[:, kept]
     vectors = vectors - vectors.mean(axis=0)
