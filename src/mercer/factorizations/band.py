@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.engine.backend import engine
 from mercer.engine.opcodes import BAND
-from mercer.errors import InvalidInput, message
 from mercer.factorizations.inverse import RidgeInverse, noise, partner, reflection, subtract_outer
 from mercer.operators import Operator, estimate_norm
+from mercer.operators.arrays import require_finite
 
 __all__ = ["RidgeBand"]
 
@@ -236,8 +236,7 @@ def _fill(own: list[Floats], matrix: _Weighted, size: int, side: int) -> float:
     largest = 0.0
     for start, block in matrix.lower():
         largest = max(largest, float(block.max()), -float(block.min()))
-        if not np.isfinite(np.sum(block)):
-            raise InvalidInput(message("RidgeBand", "a matrix that is not finite", "check the kernel and the rows"))
+        require_finite(np.sum(block), "RidgeBand")  # a sum needs no memory
         stop = min(start + len(block), size)
         for j, slab in enumerate(own[: -(-stop // side)]):
             first = j * side

@@ -13,6 +13,7 @@ from mercer.errors import InvalidInput, message
 from mercer.events import TilesDone, emit
 from mercer.factorizations.factor import Factor, squares
 from mercer.operators import Operator, estimate_norm
+from mercer.operators.arrays import require_finite
 
 __all__ = ["PivotedCholesky", "pivoted_cholesky"]
 
@@ -162,7 +163,7 @@ def _pivots(
             break
         S = _proposals(left, min(block, 2 * (cap - r)), rng)
         G = _residual_block(A, Ft[:r], S)
-        _require_finite(G)  # a pivot that is NaN is never accepted, and there would be no end
+        require_finite(G, "pivoted_cholesky")  # a pivot that is NaN is never accepted, and there would be no end
         # Entries of `left` that are only rounding errors of A's diagonal would be proposed but never accepted.
         left[S[np.diagonal(G) <= noise[S]]] = 0.0
         chosen, L = _accepted(G, noise[S], rng.random(len(S)))
@@ -171,7 +172,7 @@ def _pivots(
         T = S[chosen]
         Ft[r : r + len(T)] = _new_rows(A, Ft[:r], T, L, kind)
         explained = np.einsum("ij,ij->j", Ft[r : r + len(T)], Ft[r : r + len(T)], dtype=np.float64)
-        _require_finite(explained)
+        require_finite(explained, "pivoted_cholesky")
         left -= explained
         np.maximum(left, 0.0, out=left)
         left[T] = 0.0
@@ -179,11 +180,6 @@ def _pivots(
         r += len(T)
         emit(TilesDone("pivots", r, cap))
     return PivotedCholesky(Ft[:r].T, pivots[:r], left, float(start.sum()), proposed)
-
-
-def _require_finite(values: NDArray[np.float64]) -> None:
-    if not np.isfinite(values).all():
-        raise InvalidInput(message("pivoted_cholesky", "a matrix that is not finite", "check the kernel and the rows"))
 
 
 def _checked(A: Operator, max_rank: int, tol: float, block: int) -> int:

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh, qr, svd
 
 from mercer.engine.backend import one_blas_thread
-from mercer.errors import InvalidInput, message
 from mercer.factorizations.inverse import RidgeInverse, columns, noise, partner, reflection, subtract_outer
+from mercer.operators.arrays import require_finite
 from mercer.planning import costs
 
 __all__ = ["RidgeSpectrum"]
@@ -194,8 +194,7 @@ def _rounding(values: Floats) -> float:
 
 def _weighted(matrix: Floats, weights: ArrayLike | None) -> tuple[Floats, Floats]:
     """SKS in K's memory, and √w."""
-    if not np.isfinite(np.sum(matrix)):  # with NaN, LAPACK might never return
-        raise InvalidInput(message("RidgeSpectrum", "a matrix that is not finite", "check the kernel and the rows"))
+    require_finite(np.sum(matrix), "RidgeSpectrum")  # a sum needs no memory
     if weights is None:
         return matrix, np.ones(len(matrix))
     roots = np.sqrt(np.asarray(weights, np.float64))

@@ -13,7 +13,17 @@ from mercer.engine import backend
 from mercer.errors import InvalidInput, message
 from mercer.operators.groups import Groups, Moves
 
-__all__ = ["Array", "add_moved", "add_rows", "as_floats", "product", "row_blocks", "sums_of_rows", "times"]
+__all__ = [
+    "Array",
+    "add_moved",
+    "add_rows",
+    "as_floats",
+    "product",
+    "require_finite",
+    "row_blocks",
+    "sums_of_rows",
+    "times",
+]
 
 Array = NDArray[Any]
 
@@ -111,3 +121,12 @@ def as_floats(array: ArrayLike, who: str, ndim: int) -> Array:
         )
     kept: tuple[Any, ...] = (np.float32, np.float64)
     return A if A.dtype in kept else A.astype(np.float64)
+
+
+def require_finite(values: ArrayLike, who: str) -> None:
+    """Refuse a matrix if it, or a result that depends on all of its entries, is not finite.
+
+    NaN ends no loop that waits for a number to become small, and LAPACK may never return.
+    """
+    if not np.isfinite(values).all():
+        raise InvalidInput(message(who, "a kernel matrix that is not finite", "check the kernel and the rows"))

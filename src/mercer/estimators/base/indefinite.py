@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from mercer.errors import IndefiniteKernelWarning, InvalidInput, message, warn
 from mercer.gram import KernelOperator
 from mercer.validity.brief import brief_check, gap_on
 from mercer.ways.report import Report
 
-__all__ = ["not_finite", "require_finite", "warn_if_indefinite"]
+__all__ = ["not_finite", "warn_if_indefinite"]
 
 
 def warn_if_indefinite(K: KernelOperator, who: str, meaning: str, report: Report) -> None:
@@ -35,12 +32,6 @@ def warn_if_indefinite(K: KernelOperator, who: str, meaning: str, report: Report
     advice = f"{meaning}; see mercer.check_kernel, or repair it: kernel=mercer.RepairedKernel(kernel, 'clip')"
     report.warnings.append(message(who, given, advice))
     warn(report.warnings[-1], IndefiniteKernelWarning)
-
-
-def require_finite(values: ArrayLike, who: str) -> None:
-    """Refuse a kernel matrix whose columns, or what follows from all of them, are not finite."""
-    if not np.isfinite(values).all():
-        raise InvalidInput(message(who, "a kernel matrix that is not finite", "check the kernel and the rows"))
 
 
 def not_finite(K: KernelOperator, who: str, otherwise: str) -> InvalidInput:

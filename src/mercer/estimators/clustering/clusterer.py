@@ -10,6 +10,7 @@ import numpy as np
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.base.estimator import KernelEstimator
 from mercer.mixins import ClusterMixin
+from mercer.operators.arrays import require_finite
 from mercer.schemas import NON_NEGATIVE, Array, Count, Indices, Rows, Schema
 from mercer.solvers import Clustering, Lloyd, Partition, Solution, best_of_starts, drawn_starts
 from mercer.ways.report import Report
@@ -56,9 +57,7 @@ class Clusterer(ClusterMixin, KernelEstimator):
         """The solution of least inertia from the starts that are given, or `n_init` by k-means++."""
         starts = drawn_starts(problem, self.n_init, self._seed()) if starts is None else starts
         best = best_of_starts(Lloyd(tol=tol, max_steps=self.max_iter), problem, starts, path)
-        if not np.isfinite(best.x.inertia):
-            given = "kernel values that are not finite"
-            raise InvalidInput(message(type(self).__name__, given, "check the kernel and the rows"))
+        require_finite(best.x.inertia, type(self).__name__)
         self.n_iter_ = best.steps
         return best
 

@@ -9,9 +9,9 @@ import scipy.linalg
 
 from mercer.approx.landmarks import landmark_features
 from mercer.engine.backend import one_blas_thread
-from mercer.estimators.base.indefinite import require_finite
 from mercer.gram import KernelOperator
 from mercer.operators import Centered, LowRank, Operator
+from mercer.operators.arrays import require_finite
 from mercer.planning import costs
 from mercer.solvers import leading_pairs
 

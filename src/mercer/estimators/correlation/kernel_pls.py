@@ -13,10 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.engine.backend import one_blas_thread
 from mercer.estimators.base.estimator import KernelEstimator
 from mercer.estimators.base.expansion import Expansion, expansion_of
-from mercer.estimators.base.indefinite import require_finite
 from mercer.gram import KernelOperator
 from mercer.mixins import ClassNamePrefixFeaturesOutMixin, RegressorMixin, TransformerMixin
 from mercer.operators import Centered, Operator, Weighted
+from mercer.operators.arrays import require_finite
 from mercer.schemas import Array, Rows, Schema
 from mercer.solvers import KernelNipals, LatentScores, ScoreProblem, solve
 from mercer.ways.report import Report

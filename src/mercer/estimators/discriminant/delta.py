@@ -9,10 +9,10 @@ import numpy as np
 
 from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
-from mercer.estimators.base.indefinite import require_finite
 from mercer.estimators.discriminant.fisher import class_targets, in_proportion, leave_one_out_errors
 from mercer.gram import KernelOperator
 from mercer.operators import Centered, Operator, Submatrix, Weighted
+from mercer.operators.arrays import require_finite
 from mercer.ways.report import Report
 
 __all__ = ["Candidates", "choose_delta"]

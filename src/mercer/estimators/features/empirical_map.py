@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from mercer.approx.landmarks import choose_landmarks
-from mercer.estimators.base.indefinite import require_finite
 from mercer.estimators.features.feature_maps import _FeatureMap
 from mercer.gram import KernelOperator
+from mercer.operators.arrays import require_finite
 from mercer.points import count, points_of
 from mercer.schemas import NON_NEGATIVE, Array, Rows, Schema
 

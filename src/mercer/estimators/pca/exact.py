@@ -12,10 +12,10 @@ import numpy as np
 from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base.estimator import KernelSize
-from mercer.estimators.base.indefinite import require_finite
 from mercer.estimators.pca.subspace import Components
 from mercer.gram import KernelOperator
 from mercer.operators import Centered, Dense, Operator
+from mercer.operators.arrays import require_finite
 from mercer.planning import costs
 from mercer.solvers import BlockKrylov, DenseEigen, Eigenpairs, Eigenproblem, Solution, Status, rayleigh_ritz, solve
 from mercer.solvers.choose import DENSE_BELOW
