@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.cli.output.show import section, table_lines
-from mercer.cli.scores import Score, digits, guess, score
+from mercer.cli.scores import Score, guess, score
 from mercer.estimators import KernelPCA, KernelRidge, KernelRidgeClassifier
 from mercer.kernels import Gaussian, Polynomial
+from mercer.numerals import digits
 from mercer.select import cross_validate_ridge, default_alphas, default_kernels
 from mercer.tables.targets import holdout_rows
 

@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.numerals import digits, ratio
 from mercer.tables.targets import Task
 
-__all__ = ["Confusion", "Score", "digits", "guess", "score"]
+__all__ = ["Confusion", "Score", "guess", "score"]
 
 FEW_CLASSES = 12
 """The most classes whose whole confusion matrix is shown."""
 PAIRS = 6
-
-
-def digits(value: float) -> str:
-    """Four significant digits.
-
-    >>> digits(0.5), digits(1234.56), digits(123456.0), digits(1.23456e-7), digits(2e12)
-    ('0.5000', '1235', '123500', '1.235e-07', '2.000e+12')
-    """
-    if value == 0 or not math.isfinite(value):
-        return f"{value:g}"
-    rounded = float(f"{value:.4g}")
-    if 1e4 <= abs(rounded) < 1e9:
-        return f"{rounded:.0f}"
-    return f"{value:#.4g}".rstrip(".")
 
 
 @dataclass(frozen=True)
@@ -48,12 +34,8 @@ class Score:
         return next(iter(self.values.values()))
 
     def __str__(self) -> str:
-        return ", ".join(f"{name} {self._shown(name, value)}" for name, value in self.values.items())
-
-    @staticmethod
-    def _shown(name: str, value: float) -> str:
-        # of guessing, whose R² is near 0, four digits would be noise
-        return f"{round(value, 4) + 0.0:.4f}" if name == "R²" and abs(value) < 1 else digits(value)
+        shown = {name: ratio(value) if name == "R²" else digits(value) for name, value in self.values.items()}
+        return ", ".join(f"{name} {text}" for name, text in shown.items())
 
 
 def score(y: NDArray[Any], predicted: NDArray[Any], task: Task, decision: NDArray[np.float64] | None = None) -> Score:

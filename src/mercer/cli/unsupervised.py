@@ -15,10 +15,10 @@ from mercer.cli.fitting import fitted_encoder
 from mercer.cli.methods.unsupervised import UNSUPERVISED, Unsupervised, chosen_number
 from mercer.cli.mixed import NUMBERS, Joined, Part, number_rows, placed
 from mercer.cli.output.show import as_option, as_text, section
-from mercer.cli.scores import digits
 from mercer.errors import InvalidInput, message
 from mercer.io import SequenceEncoder, Table, TableEncoder, TableModel, read_table, save
 from mercer.kernels import Gaussian, Kernel, as_kernel
+from mercer.numerals import digits
 from mercer.points import parse_memory
 from mercer.select import default_sequence_kernels
 

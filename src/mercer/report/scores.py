@@ -16,6 +16,8 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from mercer.numerals import digits, ratio
+
 __all__ = ["Baseline", "Score", "accuracy", "baselines", "number", "r2", "scores"]
 
 Metric = Callable[[Any, Any], float]
@@ -70,15 +72,12 @@ def scores(y: NDArray[Any], predicted: NDArray[Any], decision: NDArray[Any] | No
 
 
 def number(value: float, metric: str = "") -> str:
-    """A number with four significant digits, below 10¹² without an exponent; an R² below 1 with four decimals.
+    """A value of a metric as the page shows it.
 
-    >>> number(0.82), number(32784.2), number(-0.0006898), number(1.5e9), number(-1.4e-5, "R²")
-    ('0.8200', '32,780', '-0.0006898', '1,500,000,000', '0.0000')
+    >>> number(0.82), number(32784.2), number(-1.4e-5, "R²")
+    ('0.8200', '32,780', '0.0000')
     """
-    if metric == "R²" and abs(value) < 1:
-        return f"{round(value, 4) + 0.0:.4f}"
-    short = f"{value:#.4g}"
-    return f"{float(short):,.0f}" if 1e4 <= abs(value) < 1e12 else short.removesuffix(".")
+    return ratio(value) if metric == "R²" else digits(value, thousands=",")
 
 
 def baselines(train: tuple[Any, Any], test: tuple[Any, Any] | None, *, classes: bool) -> list[Baseline]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import t
 
 from mercer.cli.compare.trials import GUESSING, LINEAR, Candidate, Trials
-from mercer.cli.scores import digits
+from mercer.numerals import ratio
 
 __all__ = ["Interval", "Leaderboard", "Row", "calibration_error", "corrected_interval", "leaderboard"]
 
@@ -37,7 +37,7 @@ class Interval:
         return self.low <= value <= self.high
 
     def __str__(self) -> str:
-        return f"{digits(self.mean)} ({digits(self.low)} to {digits(self.high)})"
+        return f"{ratio(self.mean)} ({ratio(self.low)} to {ratio(self.high)})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,12 +155,12 @@ def _advice(table: list[Row], metric: str) -> str:
     if best is line:
         return f"{said}; no kernel does better than a linear model"
     if line is not None and _as_good(line):
-        return f"{said}; but a linear model ({digits(line.score.mean)}) is not measurably worse, and simpler"
+        return f"{said}; but a linear model ({ratio(line.score.mean)}) is not measurably worse, and simpler"
     others = [row for row in table if row not in (best, guessing) and _as_good(row)]
     cheap = min(others, key=lambda row: row.fit_seconds, default=None)
     if cheap is not None and cheap.fit_seconds * CHEAPER < best.fit_seconds:
         factor = best.fit_seconds / cheap.fit_seconds
-        said += f"; {cheap.candidate.name} ({digits(cheap.score.mean)}) is not measurably worse and {factor:.0f} times"
+        said += f"; {cheap.candidate.name} ({ratio(cheap.score.mean)}) is not measurably worse and {factor:.0f} times"
         return said + " as fast to fit"
     names = " and ".join(row.candidate.name for row in others)
     return f"{said}; {names} {'is' if len(others) == 1 else 'are'} not measurably worse" if others else said

@@ -13,12 +13,13 @@ import typer
 
 from mercer.cli.fitting import KernelChoice, Outcome, TrainingTable
 from mercer.cli.guard import discard_output
-from mercer.cli.scores import Confusion, digits
+from mercer.cli.scores import Confusion
 from mercer.cli.tuning import Tuned
 from mercer.errors import MercerError
 from mercer.estimators import KernelSearchCV
 from mercer.io import TableModel
 from mercer.kernels import Formula, Kernel, as_kernel
+from mercer.numerals import digits
 from mercer.select import RidgeSearch
 
 __all__ = [
