@@ -12,16 +12,32 @@ import pytest
 import scipy.linalg
 from threadpoolctl import ThreadpoolController
 
-from mercer import KernelCCA, KernelDiscriminantAnalysis, KernelPCA, KernelRidge, KernelRidgeCV, Nystroem, repair_kernel
+from mercer import (
+    GaussianProcessRegressor,
+    KernelCCA,
+    KernelDiscriminantAnalysis,
+    KernelPCA,
+    KernelRidge,
+    KernelRidgeCV,
+    Nystroem,
+    check_kernel,
+    repair_kernel,
+)
 from mercer.engine import processors
 from mercer.engine.backend import engine, fixed_threads, is_native, one_blas_thread, spare_threads
+from mercer.factorizations import RidgeSpectrum
+from mercer.factorizations.preconditioner import SpectralInverse
 from mercer.kernels import Gaussian
 from mercer.operators import Dense
 from mercer.planning.costs import WORTH_WAKING
+from mercer.select import cross_validate_kernel_pca
+from mercer.select.decoders import noise_variance
 from mercer.solvers import Cholesky, CholeskyFactor, LinearSystem, solve
+from mercer.validity.spectrum import spectrum_of
 
 RNG = np.random.default_rng(0)
-X, Y = RNG.standard_normal((60, 4)), RNG.standard_normal((60, 2))
+X, Y, F = (RNG.standard_normal((60, columns)) for columns in (4, 2, 30))
+K = Gaussian(0.3)(X)
 FEW_ROWS: dict[str, Callable[[], object]] = {
     "ridge": lambda: KernelRidgeCV("gaussian", [0.01, 0.1, 1.0]).fit(X, Y),
     "components": lambda: KernelPCA(3, solver="dense").fit(X),
@@ -29,6 +45,15 @@ FEW_ROWS: dict[str, Callable[[], object]] = {
     "discriminant": lambda: KernelDiscriminantAnalysis(solver="eigen").fit(X, Y[:, 0] > 0),
     "landmarks": lambda: Nystroem(n_components=20).fit(X),
     "repair": lambda: repair_kernel("sigmoid(gamma=1.0, coef0=-1.0)", X),
+    "components on landmarks": lambda: KernelPCA(3, solver="nystroem", n_landmarks=30).fit(X),
+    "correlations on landmarks": lambda: KernelCCA(n_components=2, solver="nystroem", n_landmarks=30).fit(X, Y),
+    "components of folds": lambda: cross_validate_kernel_pca(X, ["gaussian"], [2], folds=3),
+    "noise of rows": lambda: noise_variance(F),
+    "samples of a process": lambda: GaussianProcessRegressor(Gaussian(0.3), optimize=False).fit(X, Y).sample_y(X),
+    "ridge on features": lambda: RidgeSpectrum.of_factor(F.copy()),
+    "preconditioner": lambda: SpectralInverse.of(F),
+    "spectrum": lambda: spectrum_of(Dense(K, symmetric=True)),
+    "witness": lambda: check_kernel("precomputed", K - np.eye(60)),
 }
 """What decomposes a matrix of few rows by LAPACK."""
 
@@ -210,21 +235,22 @@ def test_conjugate_gradients_of_few_columns_refine_on_one_thread_and_of_many_on_
 
 
 @pytest.mark.parametrize("what", FEW_ROWS)
-def test_eigenvectors_of_few_rows_take_one_thread(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_decompositions_of_few_rows_take_one_thread(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each thread would wait for the others at each of the many steps: with two it takes longer than with one."""
     at_work: list[set[int]] = []
 
-    def spied(eigh: Callable[..., Any]) -> Callable[..., Any]:
+    def spied(decompose: Callable[..., Any]) -> Callable[..., Any]:
         def noted(A: Any, *rest: Any, **options: Any) -> Any:
-            at_work.extend([set(threads())] * (len(A) >= 20))
-            return eigh(A, *rest, **options)
+            at_work.extend([set(threads())] * (min(A.shape[-2:]) >= 20))
+            return decompose(A, *rest, **options)
 
         return noted
 
     homes = [np.linalg, scipy.linalg, *(one for name, one in sys.modules.items() if name.startswith("mercer."))]
     for home in homes:
-        if (eigh := vars(home).get("eigh")) is not None:
-            monkeypatch.setattr(home, "eigh", spied(eigh))
+        for name in ("eigh", "eigvalsh", "svd"):
+            if (decompose := vars(home).get(name)) is not None:
+                monkeypatch.setattr(home, name, spied(decompose))
     FEW_ROWS[what]()
     assert at_work
     assert all(one == {1} for one in at_work)

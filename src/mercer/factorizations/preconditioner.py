@@ -9,10 +9,12 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
+from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.factorizations.factor import Factor, squares
 from mercer.factorizations.pivoted_cholesky import PivotedCholesky
 from mercer.operators import Operator, Weighted, estimate_norm
+from mercer.planning import costs
 
 __all__ = ["LowRankInverse", "SpectralInverse", "preconditioner", "rest"]
 
@@ -156,7 +158,9 @@ class SpectralInverse(Operator):
                [-0.3333,  0.6667]])
         """
         n, r = F.shape
-        squares, V = np.linalg.eigh(_gram(F) if gram is None else gram)
+        gram = _gram(F) if gram is None else gram
+        with one_blas_thread(costs.eigen_operations(r)):
+            squares, V = np.linalg.eigh(gram)
         # Smaller s² are rounding errors, for which F V/s is not orthonormal.
         kept = squares > max(r, 1) * np.finfo(np.float64).eps * float(np.max(squares, initial=0.0))
         rotation = np.asarray(V[:, kept] / np.sqrt(squares[kept]), F.dtype)

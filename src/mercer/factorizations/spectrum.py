@@ -98,7 +98,8 @@ class RidgeSpectrum(RidgeInverse):
                 F[block] -= 2 * np.outer(axis[block], along)
             R = qr(np.concatenate([R, F[block][: last - block.start]]), mode="r", check_finite=False)[0]
             R = R[: F.shape[1]]
-        _, singular, Vt = svd(R, full_matrices=False, check_finite=False)
+        with one_blas_thread(costs.eigen_operations(len(R))):
+            _, singular, Vt = svd(R, full_matrices=False, check_finite=False)
         singular = singular[singular > len(Vt) * np.finfo(np.float64).eps * np.max(singular, initial=0.0)]
         back = np.ascontiguousarray((Vt[: len(singular)].T / singular)[:, ::-1])
         F = F[:last]

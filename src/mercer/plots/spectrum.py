@@ -6,6 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer.engine.backend import one_blas_thread
+from mercer.planning import costs
 from mercer.plots.drawing.display import Display, drawn_of
 from mercer.plots.drawing.matrices import kernel_of, matrix_drawn, matrix_of
 from mercer.plots.drawing.style import FAINT, NEGATIVE, POSITIVE
@@ -85,7 +87,8 @@ class SpectrumDisplay(Display):
     @classmethod
     def _of(cls, K: np.ndarray, drawn: np.ndarray, n: int, ax: Any) -> Self:
         unit = float(np.finfo(K.dtype if K.dtype == np.float32 else np.float64).eps)
-        values = np.linalg.eigvalsh((K + K.T).astype(np.float64) / 2)
+        with one_blas_thread(costs.eigen_operations(len(K))):
+            values = np.linalg.eigvalsh((K + K.T).astype(np.float64) / 2)
         return cls(values, threshold=unit * len(K), notes=(drawn_of(len(drawn), n),)).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput
 from mercer.kernels import Kernel
 from mercer.kernels.base import trace_or_none
 from mercer.kernels.symbolic.expression import Expression
+from mercer.planning import costs
 from mercer.select.reconstruction import _decoded, _scores
 from mercer.select.ridge import _folds
 
@@ -112,7 +114,8 @@ def noise_variance(X: Floats) -> float:
 
 def _smaller_half(X: Floats) -> float:
     """The median of the smaller half of the squared singular values, without those that are 0 by the shape of X."""
-    values = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)[: max(len(X) - 1, 1)] ** 2
+    with one_blas_thread(costs.eigen_operations(min(X.shape))):
+        values = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)[: max(len(X) - 1, 1)] ** 2
     return float(np.median(values[len(values) // 2 :]))
 
 

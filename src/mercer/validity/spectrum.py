@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.engine.backend import one_blas_thread
 from mercer.operators import Dense, Identity, Operator, Scaled, Sum
+from mercer.planning import costs
 from mercer.solvers import BlockKrylov, Eigenproblem, leading_pairs, solve
 
 __all__ = ["DENSE_UP_TO", "Spectrum", "spectrum_of"]
@@ -112,7 +114,7 @@ def spectrum_of(K: Operator, most: int = 60, eps: float | None = None, dense: in
     rank, conditional = None, None
     if n <= dense:
         symmetric = (block + block.T) / 2
-        values = np.linalg.eigvalsh(symmetric)
+        values = _eigenvalues(symmetric)
         v = leading_pairs(-symmetric, 1, overwrite=True)[1][:, 0]
         ends, resolution = (float(values[0]), float(values[-1])), unit
         squares = float(np.sum(values**2))
@@ -161,10 +163,15 @@ def _lanczos(K: Operator, threshold: float) -> tuple[tuple[float, float], NDArra
     return (smallest, largest), v, float(max(bottom.residuals[0], top.residuals[0])) / max(shift, 1e-300)
 
 
+def _eigenvalues(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    with one_blas_thread(costs.eigen_operations(len(matrix))):
+        return np.asarray(np.linalg.eigvalsh(matrix))
+
+
 def _conditional(block: NDArray[np.float64]) -> float:
     """λmin/λmax of HKH."""
     centred = block - block.mean(axis=0)
-    values = np.linalg.eigvalsh(centred - centred.mean(axis=1, keepdims=True))
+    values = _eigenvalues(centred - centred.mean(axis=1, keepdims=True))
     size = float(np.max(np.abs(values)))
     return float(values[0]) / size if size > 0 else 0.0
 

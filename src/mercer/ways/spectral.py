@@ -171,7 +171,8 @@ def _ritz(K: KernelOperator, F: np.ndarray) -> tuple[np.ndarray, float]:
     """F for which FFᵀ is the best approximation of K in the span of the given F, and its largest eigenvalue."""
     Q = np.linalg.qr(F)[0]
     B = Q.T @ (K @ Q)
-    values, W = np.linalg.eigh((B + B.T) / 2)
+    with one_blas_thread(costs.eigen_operations(len(B))):
+        values, W = np.linalg.eigh((B + B.T) / 2)
     return Q @ (W * np.sqrt(np.maximum(values, 0.0))), float(values[-1])
 
 

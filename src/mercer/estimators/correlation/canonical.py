@@ -78,7 +78,9 @@ def landmark_view(K: KernelOperator, count: int, seed: int, eps: float) -> Canon
     mean = Phi.mean(axis=0)
     trace = float(np.einsum("ij,ij->", Phi, Phi))
     Phi -= mean
-    s, V = np.linalg.eigh(Phi.T @ Phi)
+    gram = Phi.T @ Phi
+    with one_blas_thread(costs.eigen_operations(len(gram))):
+        s, V = np.linalg.eigh(gram)
     keep = s > max(eps * len(Phi) * float(s[-1]), 4 * np.finfo(np.float64).eps * trace)
     s, V = s[keep], V[:, keep]
     return CanonicalView(LowRank(Phi), (Phi @ V) / np.sqrt(s), s, root @ V, mean @ V, anchors, lost)

@@ -104,8 +104,7 @@ def dense_directions(
     mean = root @ coordinates / np.linalg.norm(root)
     between = apart.T @ apart
     within = np.diag(s + delta) - between - np.outer(mean, mean)
-    with one_blas_thread(costs.eigen_operations(len(s))):
-        solution = solve(DensePencil(), Pencil(between, within, min(targets.shape[1], len(s))))
+    solution = solve(DensePencil(), Pencil(between, within, min(targets.shape[1], len(s))))
     T = np.empty((len(s), 0)) if solution.x is None else np.asarray(solution.x.vectors)
     return solution, root[:, None] * (Q @ (T / np.sqrt(s)[:, None])), least
 

@@ -9,10 +9,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.estimators.gp.process import GaussianProcess
 from mercer.estimators.ridge.posterior import LeastSquaresRegressor, Posterior
 from mercer.gram import KernelOperator
+from mercer.planning import costs
 from mercer.points import as_seed
 from mercer.schemas import NON_NEGATIVE, POSITIVE, Array, Schema
 from mercer.select.covariance import Covariance
@@ -356,7 +358,8 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
         mean, covariance = mean.reshape(len(mean), -1), covariance.reshape(len(mean), len(mean), -1)
         rng, out = np.random.default_rng(as_seed(random_state, f"{type(self).__name__}.sample_y")), []
         for target in range(mean.shape[1]):
-            values, vectors = np.linalg.eigh(covariance[:, :, target])
+            with one_blas_thread(costs.eigen_operations(len(mean))):
+                values, vectors = np.linalg.eigh(covariance[:, :, target])
             draws = rng.standard_normal((len(mean), int(n_samples)))
             out.append(mean[:, [target]] + vectors @ (np.sqrt(np.maximum(values, 0.0))[:, None] * draws))
         return np.stack(out, axis=1).reshape(shape)

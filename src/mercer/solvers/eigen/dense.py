@@ -9,8 +9,10 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.operators import Operator
+from mercer.planning import costs
 from mercer.solvers.base import Solver, State, Status, require_symmetric
 
 __all__ = [
@@ -175,7 +177,8 @@ def leading_pairs(
     """The k largest λ, descending, and their v with A v = λ v, or A v = λ B v, by LAPACK.
 
     All entries of A and B must be finite. LAPACK's search by index can miss eigenvalues if hundreds of them are equal,
-    as for the centred matrix of a kernel that is too narrow. In that case all eigenvalues are computed.
+    as for the centred matrix of a kernel that is too narrow. In that case all eigenvalues are computed. BLAS has one
+    thread for few rows.
 
     Parameters
     ----------
@@ -191,14 +194,14 @@ def leading_pairs(
     array([1., 1.])
     """
     n, diagonal = len(A), A.diagonal().copy()
-    within = (n - k, n - 1)
-    values, vectors = scipy.linalg.eigh(A, B, subset_by_index=within, overwrite_a=overwrite, check_finite=False)
-    if len(values) < k:
-        # LAPACK overwrote the lower triangle only. The driver "ev" works within the upper one, without more memory.
-        np.fill_diagonal(A, diagonal)
-        driver = "ev" if B is None else "gv"
-        values, vectors = scipy.linalg.eigh(A, B, lower=False, overwrite_a=overwrite, check_finite=False, driver=driver)
-        values, vectors = values[n - k :], vectors[:, n - k :]
+    within, options = (n - k, n - 1), {"overwrite_a": overwrite, "check_finite": False}
+    with one_blas_thread(costs.eigen_operations(n)):
+        values, vectors = scipy.linalg.eigh(A, B, subset_by_index=within, **options)
+        if len(values) < k:
+            # LAPACK overwrote the lower triangle only. The driver "ev" works within the upper one, without more memory.
+            np.fill_diagonal(A, diagonal)
+            values, vectors = scipy.linalg.eigh(A, B, lower=False, driver="ev" if B is None else "gv", **options)
+            values, vectors = values[n - k :], vectors[:, n - k :]
     return np.ascontiguousarray(values[::-1]), np.ascontiguousarray(vectors[:, ::-1])
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.optimize
 from numpy.typing import NDArray
 
+from mercer.engine.backend import one_blas_thread
 from mercer.errors import MercerError
 from mercer.kernels import Expression, Kernel
 from mercer.validity.arithmetic.exact import leaves, size
@@ -120,6 +121,7 @@ class Search:
     _lopsided: Any = None
     _gaps: list[Any] = field(default_factory=list)
 
+    @one_blas_thread()
     def look(self, sets: Iterable[Any]) -> None:
         """Check the sets, and keep those whose matrix has a negative eigenvalue beyond rounding."""
         for points in sets:
@@ -170,6 +172,7 @@ class Search:
         """Whether any set was negative or asymmetric."""
         return bool(self._found) or self._lopsided is not None
 
+    @one_blas_thread()
     def witness(self) -> Witness | None:
         """The smallest confirmed witness from the most negative sets; None if none can be confirmed."""
         self.subject.budget.renew()
