@@ -154,7 +154,7 @@ struct MatchTask {
     const uint8_t* x;
     int64_t windows;
     const uint8_t* z;
-    const int8_t* unknown;      // -1 for what is no window
+    const int8_t* unknown;      // -1 where no window begins
     const int64_t *at, *count;  // of each sequence of z: where it begins, and its windows
     int64_t first, last;
     int span, least, planes, segments;  // fewer matches than `least` are worth nothing

@@ -88,7 +88,7 @@ class MercerError(Exception):
 
 
 class DeviceError(MercerError, RuntimeError):
-    """A GPU was requested that is not there, or it failed; nothing is computed elsewhere in its place."""
+    """The requested GPU does not exist, or it failed. Nothing is computed elsewhere in its place."""
 
 
 class InvalidInput(MercerError, ValueError):

@@ -95,7 +95,7 @@ def former_name(module: str, name: str) -> str:
 
 
 class _Finder(MetaPathFinder, Loader):
-    """Finds what is not there under its former name."""
+    """Finds modules by their former names."""
 
     def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
         return spec_from_loader(name, self) if name in NOW else None

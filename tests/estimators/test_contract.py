@@ -322,7 +322,7 @@ WEIGHING = [KernelRidgeClassifier, KernelRidgeClassifierCV, KernelLogisticRegres
         ({0: np.nan}, "has nan"),
         ({0: "2"}, "has '2'"),
         ({0: True}, "has True"),
-        ({"setosa": 2.0}, "names 'setosa', which is no class, and not 0, which is one"),
+        ({"setosa": 2.0}, "names 'setosa', which is not a class, and leaves out the class 0"),
         ("even", "class_weight='even'; give {class: factor} of the classes 0, 1, 2"),
         ([1.0, 2.0, 3.0], "give {class: factor}"),
         (2.0, "give {class: factor}"),

@@ -322,7 +322,7 @@ def test_what_is_no_checkpoint_is_refused_and_left_alone(path, tmp_path):
     ["soon", "", "5 days of rain", -1, float("nan"), float("inf"), pytest.param(10**400, id="huge"), True, None],
 )
 def test_an_interval_that_is_none_is_refused(path, every):
-    with pytest.raises(InvalidInput, match="is no duration"), mercer.checkpoint(path, every=every):
+    with pytest.raises(InvalidInput, match="is not a duration"), mercer.checkpoint(path, every=every):
         pytest.fail("the block began")
 
 

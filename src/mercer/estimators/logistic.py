@@ -154,7 +154,7 @@ class KernelLogisticRegression(ScoreClassifier):
         y : array-like of shape (n,)
             At least two classes, numbers or text.
         sample_weight : array-like of shape (n,), optional
-            wᵢ ≥ 0: 2 is a row that stands twice, 0 one that is not there.
+            wᵢ ≥ 0: a row of weight 2 counts as two rows, a row of weight 0 as none.
         """
         self._check()
         X, y = self._labelled(X, y)

@@ -149,7 +149,7 @@ def observe(*observers: Observer) -> Iterator[None]:
 
 @contextmanager
 def unobserved() -> Iterator[None]:
-    """Pass the events within the block to nobody: for work that is no part of what the user called.
+    """Pass the events within the block to nobody: for work that is not part of what the user called.
 
     >>> with unobserved():
     ...     observed()

@@ -27,7 +27,7 @@ KINDS = "biufcU"
 
 
 class Damaged(Exception):
-    """A file that is no whole checkpoint; the message says why."""
+    """A file that is not a complete checkpoint; the message says why."""
 
 
 @dataclass(frozen=True)

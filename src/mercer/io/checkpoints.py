@@ -77,8 +77,8 @@ def checkpoint(path: str | os.PathLike[str], *, every: float | str = "5min") -> 
     Raises
     ------
     InvalidInput
-        If the file is of other data, parameters or versions, is no checkpoint, or is damaged and so is the one before;
-        if another run keeps its states there; if there is no such folder; if `every` is no duration.
+        If the file is of other data, parameters or versions, or is not a checkpoint; if it and the one before are
+        damaged; if another run keeps its states there; if there is no such folder; if `every` is not a duration.
 
     Warns
     -----
@@ -124,7 +124,7 @@ def seconds_of(every: float | str) -> float:
         with suppress(OverflowError):
             found = float(every)
     if not 0 <= found < math.inf:
-        raise InvalidInput(message(WHO, f"every={every!r} is no duration", 'give seconds, or a text such as "5min"'))
+        raise InvalidInput(message(WHO, f"every={every!r} is not a duration", 'give seconds, or a text such as "5min"'))
     return found
 
 

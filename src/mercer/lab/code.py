@@ -26,7 +26,7 @@ def python(data: Dataset, settings: Settings, components: int) -> str:
     lines += ["print(mercer.check_kernel(kernel, n_features=X.shape[1]))"]
     lines += [f"pca = mercer.KernelPCA({components}, kernel).fit(X)"]
     lines += ['print("variances", *pca.explained_variance_ratio_)']
-    if method.supervised:  # at the end: for a function that is no kernel it may have no solution
+    if method.supervised:  # at the end: if the function is not a kernel, it may have no solution
         lines += [f"model = mercer.{name}({made}).fit(X[~held], y[~held])"]
         lines += ['print("score", model.score(X[held], y[held]))']
     elif settings.method == "kmeans":

@@ -114,7 +114,7 @@ def outcomes(data: Dataset, settings: Settings) -> Iterator[Outcome]:
     Raises
     ------
     InvalidInput
-        For a text that is no kernel, a method that needs classes, and rows that the kernel doesn't take.
+        For a text that is not a kernel, a method that needs classes, and rows that the kernel doesn't take.
 
     Examples
     --------

@@ -107,7 +107,7 @@ class ComponentsDisplay(Display):
         Raises
         ------
         InvalidInput
-            For X with one column, estimators without `transform`, and components that are not there.
+            For X with one column, estimators without `transform`, and components that they do not have.
         sklearn.exceptions.NotFittedError
         """
         who = cls.__name__

@@ -75,7 +75,7 @@ class ExplanationDisplay(Display):
         Raises
         ------
         InvalidInput
-            For models whose output is no such sum, and a row that is not there.
+            If the output of the model is not such a sum, or X has no such row.
         sklearn.exceptions.NotFittedError
         """
         n = len(points_of(X))

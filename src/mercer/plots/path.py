@@ -140,7 +140,7 @@ class RegularizationPathDisplay(Display):
         if parameter is None and numeric:
             parameter = max(numeric, key=lambda name: len(set(numeric[name])))
         if parameter is None or parameter not in numeric:
-            given = f"parameter={parameter!r}, which is no number in all candidates"
+            given = f"parameter={parameter!r}, which is not a number in every candidate"
             do = f"choose one of {', '.join(numeric)}" if numeric else "search over numbers"
             raise InvalidInput(message(cls.__name__, given, do))
         others = [", ".join(f"{k}={v!r}" for k, v in one.items() if k != parameter) or "score" for one in params]

@@ -287,7 +287,7 @@ def _columns(model: Any, d: int) -> Sequence[str]:
 
 
 def _influential(model: Any, X: Any) -> tuple[list[tuple[str, str, str]], str]:
-    """The training points that carry most of the first output; none where it is no kernel expansion."""
+    """The training points that carry most of the first output; none if it is not a kernel expansion."""
     n = _rows(X)
     some = _safe_indexing(getattr(X, "frame", X), np.sort(np.random.default_rng(0).permutation(n)[:EXPLAINED]))
     try:

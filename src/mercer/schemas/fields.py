@@ -149,7 +149,7 @@ class Count(Field):
     name, optional, nullable, varies
         As for `Field`.
     symbol : str
-        Empty for a number that is no size.
+        Empty for a number that is not a size.
     """
 
     symbol: str = ""

@@ -77,7 +77,7 @@ class Covariance:
 
     @classmethod
     def of(cls, who: str, kernel: Kernel, X: Any, fixed: Iterable[str] = ()) -> Covariance:
-        """With all parameters of the kernel but the `fixed` ones, which may also name what is no kernel's parameter."""
+        """With all parameters of the kernel but the `fixed` ones, which may also name parameters of other things."""
         known = free_parameters(kernel)
         held = set(fixed)
         unknown = sorted(held - set(known))

@@ -34,7 +34,7 @@ def parse_arrays(data: bytes, name: str) -> tuple[Any, tuple[str, ...]]:
         found = np.load(io.BytesIO(data), allow_pickle=False)
         arrays = dict(found) if isinstance(found, np.lib.npyio.NpzFile) else {"": found}
         if not all(isinstance(one, np.ndarray) for one in arrays.values()):
-            raise ValueError("a part of the archive is no array")
+            raise ValueError("a part of the archive is not an array")
     except Exception as error:  # NumPy raises what its tokenizer and the archive do, and MemoryError for a huge shape
         objects = "allow_pickle" in str(error) and data.startswith((b"\x93NUMPY", b"PK"))
         why = "holds Python objects" if objects else "is not a NumPy file, or is damaged"
@@ -63,7 +63,7 @@ def _columns(key: str, array: NDArray[Any], name: str) -> dict[str, NDArray[Any]
     if array.dtype.kind == "U":
         try:
             array = array.astype(object)
-        except (SystemError, ValueError):  # a number that is no character
+        except (SystemError, ValueError):  # a number that is not a character
             raise InvalidInput(message(name, "is damaged: it has texts that are none", DO)) from None
     if array.ndim == 1:
         return {key or "c1": array}

@@ -48,7 +48,7 @@ _saves: ContextVar[bool] = ContextVar("saves", default=False)
 
 @contextmanager
 def sections(*, silent: bool, saves: bool) -> Iterator[None]:
-    """While a command works: `silent` shows no sections; one that `saves` goes on if nobody reads its output."""
+    """How a command prints: nothing if it is `silent`; one that `saves` a file goes on if nobody reads its output."""
     tokens = _quiet.set(silent), _saves.set(saves)
     try:
         yield

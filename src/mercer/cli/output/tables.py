@@ -76,5 +76,5 @@ def _is_such(path: Path, columns: list[str]) -> bool:
             return len(shape) <= 2 and (shape[1] if shape[1:] else 1) == len(columns)
         tabs = ".tsv" in [one.lower() for one in path.suffixes[-2:]]
         return [str(name) for name in pd.read_csv(path, nrows=0, sep="\t" if tabs else ",").columns] == columns
-    except Exception:  # what is no table, pandas and NumPy refuse in many ways
+    except Exception:  # pandas and NumPy raise many kinds of errors for what is not a table
         return False

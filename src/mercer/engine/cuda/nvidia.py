@@ -176,7 +176,7 @@ class NvidiaDevice:
         return out
 
     def adopted(self, X: Any) -> DeviceArray | None:
-        """An array of another library as it lies on this device; None if it does not, or is no table of floats."""
+        """An array of another library as it lies on this device; None if it is elsewhere, or not a table of floats."""
         with self._faults.clear("reading an array of another library"):
             self._use()
             return adopted(self, self._number, X, int(self._kernels.handle))

@@ -56,7 +56,7 @@ def class_factors(who: str, class_weight: Any, classes: np.ndarray, mass: np.nda
     absent = [one for one in known if one not in class_weight]
     others = [one for one in class_weight if one not in known]
     if absent and others:
-        given = f"class_weight names {others[0]!r}, which is no class, and not {absent[0]!r}, which is one"
+        given = f"class_weight names {others[0]!r}, which is not a class, and leaves out the class {absent[0]!r}"
         raise InvalidInput(message(who, given, f"name the classes as they are in y: {str(known[:5])[1:-1]}"))
     for one, factor in class_weight.items():
         number = isinstance(factor, Real) and not isinstance(factor, bool | np.bool_)

@@ -29,7 +29,7 @@ STYLE = (
 class Described(BaseEstimator):
     """The tables of parameters and of fitted attributes that notebooks show, with descriptions.
 
-    scikit-learn shows descriptions in links to a site only; here they are shown without one.
+    scikit-learn shows descriptions only as links to its site; these tables need no site.
     """
 
     def _get_params_html(self, *args: Any, **options: Any) -> Any:

@@ -116,7 +116,7 @@ class KernelPLS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMi
         X : array-like or CSR matrix of shape (n, d)
         y : array-like of shape (n,) or (n, q)
         sample_weight : array-like of shape (n,), optional
-            wᵢ ≥ 0: 2 is a row that stands twice, 0 one that is not there.
+            wᵢ ≥ 0: a row of weight 2 counts as two rows, a row of weight 0 as none.
         """
         k = self._checked_count("n_components")
         X, y = self._validate_both(X, y, multi_output=True, y_numeric=True, ensure_min_samples=2)

@@ -149,7 +149,7 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
         X : array-like or CSR matrix of shape (n, d)
         y : array-like of shape (n,) or (n, targets)
         sample_weight : array-like of shape (n,), optional
-            wᵢ ≥ 0: 2 is a row that stands twice, 0 one that is not there.
+            wᵢ ≥ 0: a row of weight 2 counts as two rows, a row of weight 0 as none.
         """
         self._check_parameters()
         X, y = self._validate_both(X, y, multi_output=True, y_numeric=True)

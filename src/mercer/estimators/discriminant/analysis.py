@@ -137,9 +137,9 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     **Rank.** Directions with ν below rounding are dropped: coinciding class means, or fewer dimensions than classes.
 
-    **Weights.** 2 is a row that stands twice, 0 one that is not there; n and n_c are then sums of weights. Classes are
-    weighed by the weights of their rows, or in the decision alone by ``priors``. A class of one member has no scatter
-    of its own, and its mean is that member.
+    **Weights.** A row of weight 2 counts as two rows, a row of weight 0 as none; n and n_c are then sums of weights.
+    Classes are weighed by the weights of their rows, or in the decision alone by ``priors``. A class of one member has
+    no scatter of its own, and its mean is that member.
 
     **Rounding.** K + δI has a condition of up to n/δ, and a small δ gives the Gaussians below a small covariance. The
     order of the rows, or a row that stands twice instead of a weight of 2, then changes probabilities by rounding: by
@@ -224,7 +224,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         y : array-like of shape (n,)
             At least two classes, numbers or text.
         sample_weight : array-like of shape (n,), optional
-            wᵢ ≥ 0: 2 is a row that stands twice, 0 one that is not there.
+            wᵢ ≥ 0: a row of weight 2 counts as two rows, a row of weight 0 as none.
         """
         X, y = self._validate_both(X, y)
         check_classification_targets(y)

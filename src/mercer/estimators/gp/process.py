@@ -27,7 +27,7 @@ class GaussianProcess(KernelEstimator):
         Array("log_marginal_likelihood_value_"),
         Array("log_marginal_likelihood_error_", rules=(NON_NEGATIVE,)),
     )
-    indefinite_meaning: ClassVar[str] = "it is no covariance, and the variances may be negative"
+    indefinite_meaning: ClassVar[str] = "it is not a covariance, and the variances may be negative"
     tuned: ClassVar[str] = ""
 
     optimize: bool

@@ -138,7 +138,7 @@ class KernelRidge(LeastSquaresRegressor):
         X : array-like or CSR matrix of shape (n, d)
         y : array-like of shape (n,) or (n, targets)
         sample_weight : array-like of shape (n,), optional
-            wᵢ ≥ 0: 2 is a row that stands twice, 0 one that is not there.
+            wᵢ ≥ 0: a row of weight 2 counts as two rows, a row of weight 0 as none.
         """
         X, y = self._validate_both(X, y, multi_output=True, y_numeric=True)
         y = np.asarray(y, np.float64)
@@ -231,7 +231,7 @@ class KernelRidgeClassifier(LeastSquaresClassifier):
         y : array-like of shape (n,)
             At least two classes, numbers or text.
         sample_weight : array-like of shape (n,), optional
-            wᵢ ≥ 0: 2 is a row that stands twice, 0 one that is not there.
+            wᵢ ≥ 0: a row of weight 2 counts as two rows, a row of weight 0 as none.
         """
         X, y = self._labelled(X, y)
         self._fit_targets(*self._indicators(X, y, self._weights(sample_weight, X)))

@@ -141,7 +141,7 @@ class KernelRidgeCV(LeastSquaresRegressor, ValidatedLeastSquares):
         X : array-like or CSR matrix of shape (n, d)
         y : array-like of shape (n,) or (n, targets)
         sample_weight : array-like of shape (n,), optional
-            wᵢ ≥ 0: 2 is a row that stands twice, 0 one that is not there.
+            wᵢ ≥ 0: a row of weight 2 counts as two rows, a row of weight 0 as none.
         """
         X, y = self._validate_both(X, y, multi_output=True, y_numeric=True)
         y = np.asarray(y, np.float64)
@@ -244,7 +244,7 @@ class KernelRidgeClassifierCV(LeastSquaresClassifier, ValidatedLeastSquares):
         y : array-like of shape (n,)
             At least two classes, numbers or text.
         sample_weight : array-like of shape (n,), optional
-            wᵢ ≥ 0: 2 is a row that stands twice, 0 one that is not there.
+            wᵢ ≥ 0: a row of weight 2 counts as two rows, a row of weight 0 as none.
         """
         X, y = self._labelled(X, y)
         folds, weights = self._folds(X, y), self._weights(sample_weight, X)

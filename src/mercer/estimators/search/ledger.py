@@ -58,7 +58,7 @@ class Ledger:
             kept = json.loads(path.read_text(encoding="utf-8"))
             key, found = kept["search"], kept["found"]
         except (OSError, ValueError, KeyError, TypeError) as error:
-            given = f"resume={str(path)!r} is no file of a search ({type(error).__name__})"
+            given = f"resume={str(path)!r} is not the file of a search ({type(error).__name__})"
             raise InvalidInput(message(self.who, given, "name another file, or delete it")) from error
         if key != self.key:
             given = f"resume={str(path)!r} is of other data, weights, folds, candidates or settings, or another version"

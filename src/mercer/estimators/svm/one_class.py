@@ -82,7 +82,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         X : array-like or CSR matrix of shape (n, d)
         y : ignored
         sample_weight : array-like of shape (n,), optional
-            wᵢ ≥ 0: 2 is a row that stands twice, 0 one that is not there.
+            wᵢ ≥ 0: a row of weight 2 counts as two rows, a row of weight 0 as none.
         """
         self._checked_number("nu", 0.0, 1.0)
         X = self._validate(X)

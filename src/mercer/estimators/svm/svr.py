@@ -139,7 +139,7 @@ class SVR(LandmarkMachine, SupportVectorRegressor):
         X : array-like or CSR matrix of shape (n, d)
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), optional
-            wᵢ ≥ 0: 2 is a row that stands twice, 0 one that is not there.
+            wᵢ ≥ 0: a row of weight 2 counts as two rows, a row of weight 0 as none.
         """
         self._checked_number("C")
         self._checked_number("epsilon", or_equal=True)

@@ -82,7 +82,7 @@ def _places(model: Any, classes: np.ndarray) -> Output:
 
 
 def expansion_points(model: Any, output: Output, tried: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """The rows xⱼ and the coefficients αⱼ of f(x) = b + Σⱼ αⱼ k(x, xⱼ), or None where the output is no such sum.
+    """The rows xⱼ and the coefficients αⱼ of f(x) = b + Σⱼ αⱼ k(x, xⱼ), or None if the output is not such a sum.
 
     They must add up to the output at the row that is tried, so that no picture shows coefficients of something else.
     """
