@@ -1,4 +1,4 @@
-"""Parameters that an estimator does not have: what to write for scikit-learn's words, in constructors and searches."""
+"""Advice for parameters that an estimator does not have, such as scikit-learn's, in constructors and searches."""
 
 from __future__ import annotations
 
