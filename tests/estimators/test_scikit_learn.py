@@ -3,6 +3,7 @@
 import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import Ridge
+from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import check_estimator
 
 import mercer
@@ -10,12 +11,17 @@ from mercer import (
     SVC,
     SVR,
     EmpiricalKernelMap,
+    GaussianProcessClassifier,
+    GaussianProcessRegressor,
     KernelCCA,
     KernelDiscriminantAnalysis,
     KernelLMS,
     KernelPCA,
     KernelPerceptron,
+    KernelPLS,
+    KernelRidgeCV,
     KernelSearchCV,
+    KernelSpectralClustering,
     MonomialFeatures,
     Nystroem,
     OnlineKernelClassifier,
@@ -58,6 +64,28 @@ UNEQUAL = [
 ]
 """Estimators for which a row of weight 2 is not a row that stands twice, and why."""
 
+RARE = [
+    GaussianProcessRegressor(normalize_y=True, per_column=True, bounds=(0.5, 2.0)),
+    GaussianProcessClassifier(),
+    KernelPCA(fit_inverse_transform=True, preimage="fixed_point"),
+    KernelPCA(n_components=2, solver="nystroem", fit_inverse_transform=True),
+    KernelPLS(3, "linear"),
+    KernelSpectralClustering(3, "laplace", n_components=2),
+    KernelPerceptron(method="averaged", max_iter=20),
+    KernelLMS("gaussian", tol=1e-2),
+    KernelRidgeCV(["linear", "gaussian"], [0.1, 1.0, 10.0], fit_intercept=True, cv="gcv"),
+    SVC(kernel="linear"),
+]
+"""Ways that differ in the fit alone: with those above they share validation, weights and outputs."""
+OF_A_FIT = [
+    estimator_checks.check_dict_unchanged,
+    estimator_checks.check_dont_overwrite_parameters,
+    estimator_checks.check_estimators_overwrite_params,
+    estimator_checks.check_fit_idempotent,
+    estimator_checks.check_methods_subset_invariance,
+]
+"""scikit-learn's checks of what a fit leaves, and of what it makes of the same rows again."""
+
 WHY = {repr(estimator): why for estimator, why in UNEQUAL}
 
 
@@ -80,6 +108,13 @@ def test_each_keeps_the_contract(each_of_arrays):
 @pytest.mark.parametrize("estimator", [*VARIANTS, *(one for one, _ in UNEQUAL)], ids=repr)
 def test_other_ways_keep_the_contract(estimator):
     assert not faults(estimator)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("check", OF_A_FIT, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("estimator", RARE, ids=repr)
+def test_rare_ways_keep_what_the_contract_says_of_a_fit(estimator, check):
+    check(type(estimator).__name__, estimator)
 
 
 def test_the_table_has_every_public_estimator(each_class):
