@@ -34,7 +34,7 @@ def test_without_a_device_nothing_is_measured(monkeypatch, capsys):
 def test_every_row_runs_on_the_shim(monkeypatch, capsys, tmp_path, shared_folder):
     from benchmarks import cuda
 
-    shim = CudaEngine([HostDevice(shared_folder, 8, tensor_features=64)], backend.engines()[0])
+    shim = CudaEngine([HostDevice(shared_folder, 8, tensor_features=64, optimise="-O1")], backend.engines()[0])
 
     def use(name, **_):
         monkeypatch.setattr(backend, "engine", lambda: shim if name == "cuda" else backend._host())

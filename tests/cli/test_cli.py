@@ -281,7 +281,7 @@ def test_a_real_process(folder, tmp_path):
     fit = run("fit", folder / "houses.csv", "--target", "price", *QUICK, "--out", tmp_path / "m")
     assert fit.returncode == 0, fit.stderr
     assert "\x1b" not in fit.stdout + fit.stderr
-    assert run("predict", tmp_path / "m", tmp_path / "none.csv").returncode == 2
+    assert run("fit", tmp_path / "none.csv", "--target", "price").returncode == 2
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device without room")

@@ -377,46 +377,37 @@ def test_import_and_use_leave_the_floating_point_state_alone():
     """)
 
 
-FORKED = """
-    import multiprocessing, os, sys, time, warnings
-    import numpy as np
-    from mercer import KernelOperator
-    from mercer.kernels import Gaussian
-    warnings.simplefilter("ignore", DeprecationWarning)
-    X = np.random.default_rng(0).standard_normal((1000, 4))
-    K = KernelOperator(Gaussian(gamma=0.3), X)
-    v = np.ones(1000)
-    expected = K @ v
-    def right(_=None):
-        again = KernelOperator(Gaussian(gamma=0.3), X)
-        return all(np.allclose(found, expected) for found in (K @ v, again @ v, again.toarray() @ v))
-"""
-
-
 @posix
-def test_fork_after_use():
-    python(FORKED + """
-    child = os.fork()
-    if child == 0:
-        os._exit(0 if right() else 3)
-    until = time.time() + 60
-    done, status = 0, 0
-    while not done and time.time() < until:
-        done, status = os.waitpid(child, os.WNOHANG)
-        time.sleep(0.01)
-    if not done:
-        os.kill(child, 9)
-    assert done and os.waitstatus_to_exitcode(status) == 0, (done, status)
-    assert right()  # and the parent goes on
-    """)  # fmt: skip
-
-
-@posix
-def test_processes_forked_after_use():
-    python(FORKED + """
-    with multiprocessing.get_context("fork").Pool(2) as pool:
-        assert pool.map_async(right, range(4)).get(timeout=60) == [True] * 4
-    """)  # fmt: skip
+def test_forks_after_use():
+    """One by hand, then a pool of them."""
+    python("""
+        import multiprocessing, os, sys, time, warnings
+        import numpy as np
+        from mercer import KernelOperator
+        from mercer.kernels import Gaussian
+        warnings.simplefilter("ignore", DeprecationWarning)
+        X = np.random.default_rng(0).standard_normal((1000, 4))
+        K = KernelOperator(Gaussian(gamma=0.3), X)
+        v = np.ones(1000)
+        expected = K @ v
+        def right(_=None):
+            again = KernelOperator(Gaussian(gamma=0.3), X)
+            return all(np.allclose(found, expected) for found in (K @ v, again @ v, again.toarray() @ v))
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if right() else 3)
+        until = time.time() + 60
+        done, status = 0, 0
+        while not done and time.time() < until:
+            done, status = os.waitpid(child, os.WNOHANG)
+            time.sleep(0.01)
+        if not done:
+            os.kill(child, 9)
+        assert done and os.waitstatus_to_exitcode(status) == 0, (done, status)
+        assert right()  # and the parent goes on
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            assert pool.map_async(right, range(4)).get(timeout=60) == [True] * 4
+    """)
 
 
 @posix

@@ -69,6 +69,8 @@ class HostDevice:
     blocks: int = 3
     tensor_features: float = float("inf")
     memory: int = 1 << 30
+    optimise: str = "-O0"
+    """Of the compiler: "-O1" where more time goes into running kernels than into compiling them."""
     known: dict = field(default_factory=dict)
     staged: int = 0
     """Copies of rows to the device."""
@@ -111,22 +113,23 @@ class HostDevice:
 
     def _built(self, source):
         """The library of a source; processes that share the folder compile each source once."""
-        name = hashlib.sha256(source.encode()).hexdigest()[:16]
+        name = hashlib.sha256((self.optimise + source).encode()).hexdigest()[:16]
         library = self.folder / f"{name}.so"
         if not library.exists():
             signatures = OF_ROWS if "FROM" in source else SIGNATURES
             entry = [_entry(kernel, parameters) for kernel, parameters in signatures.items()]
             text = self.folder / f"{name}-{os.getpid()}.cpp"
             text.write_text("\n".join([f'#include "{self._shim()}"', source, *entry]))
-            _compile(library, "-shared", str(text))
+            _compile(library, self.optimise, "-shared", str(text))
         return library
 
     def _shim(self):
         """The header of the shim; it is compiled once, and the sources that include it take it from there."""
-        shim, compiled = self.folder / SHIM.name, self.folder / f"{SHIM.name}.gch"
+        shim = self.folder / f"{SHIM.stem}{self.optimise}{SHIM.suffix}"
+        compiled = shim.with_name(f"{shim.name}.gch")
         if not compiled.exists():
             shutil.copy(SHIM, shim.with_suffix(f".{os.getpid()}")).replace(shim)
-            _compile(compiled, "-x", "c++-header", str(shim))
+            _compile(compiled, self.optimise, "-x", "c++-header", str(shim))
         return shim
 
 
@@ -167,7 +170,7 @@ def _compile(made, *arguments):
     """The file appears when it is complete, because others may wait for it."""
     part = made.with_suffix(f".{os.getpid()}")
     subprocess.run(
-        [COMPILER, "-std=c++17", "-O0", "-w", "-fPIC", *arguments, "-o", str(part)], check=True, capture_output=True
+        [COMPILER, "-std=c++17", "-w", "-fPIC", *arguments, "-o", str(part)], check=True, capture_output=True
     )
     part.replace(made)
 

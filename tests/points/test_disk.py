@@ -256,7 +256,7 @@ CLASSES = (Y > 0).astype(int) + (Y > 2)
         (KernelRidgeCV("gaussian(gamma=0.05)", [1.0, 10.0], fit_intercept=True, **LANDMARKS), Y, "predict"),
         (KernelRidgeClassifierCV("gaussian(gamma=0.05)", [0.1, 1.0], **LANDMARKS), CLASSES, "decision_function"),
         (KernelRidge("gaussian(gamma=0.05)", alpha=0.1, solver="cg"), Y, "predict"),
-        (KernelPerceptron("gaussian(gamma=0.05)", tol=0.1, memory="30MB"), CLASSES, "decision_function"),
+        (KernelPerceptron("gaussian(gamma=0.05)", max_iter=10, memory="30MB"), CLASSES, "decision_function"),
     ],
     ids=lambda one: type(one).__name__ if hasattr(one, "fit") else "",
 )

@@ -1,4 +1,4 @@
-"""What a failing disk does: the n-th operation on files fails, for every n. Run by test_faulty_files.py.
+"""What a failing disk does: the n-th operation on files fails, for many n or all. Run by test_faulty_files.py.
 
 The process is started with the layer of faults.c before libc. For each piece of work, and for a fault that passes
 (EIO) and for a disk that stays full (ENOSPC), a line of JSON gives the operations that there are, and what went wrong:
@@ -100,8 +100,8 @@ def prepared(folder: Path) -> set[str]:
     return {one.name for one in folder.iterdir()}
 
 
-def tried(name: str, folder: Path, which: int, stays: bool) -> tuple[bool, list[str]]:
-    """Whether the fault came, and what went wrong."""
+def tried(name: str, folder: Path, which: int, stays: bool) -> tuple[int, list[str]]:
+    """The operations up to the end, and what went wrong."""
     work, kept = WORK[name]
     before, wrong = prepared(folder), []
     LAYER.fault_at(str(folder).encode(), ctypes.c_long(which), int(stays), errno.ENOSPC if stays else errno.EIO)
@@ -114,7 +114,7 @@ def tried(name: str, folder: Path, which: int, stays: bool) -> tuple[bool, list[
             wrong.append(str(error))
     except Exception as error:
         wrong.append(f"{type(error).__name__}: {error}")
-    came = LAYER.fault_count() >= max(which, 1)
+    operations = LAYER.fault_count()
     LAYER.fault_at(b"", ctypes.c_long(0), 0, 0)
     for file, read in kept.items():
         try:
@@ -124,21 +124,20 @@ def tried(name: str, folder: Path, which: int, stays: bool) -> tuple[bool, list[
     after = {one.name for one in folder.iterdir()}
     more = {one for one in after - before if one.startswith(".") or one.endswith((".part", ".tmp"))}
     wrong += [f"{one} is gone" for one in before - after] + [f"{one} was left" for one in more]
-    return came, wrong
+    return operations, wrong
 
 
 def main(names: list[str], most: int) -> None:
+    """Of more than `most` operations, so many fail that are evenly spread from the first to the last."""
     folder = Path(tempfile.mkdtemp()).resolve() / "work"
     LAYER.fault_count.restype = ctypes.c_long
     for name in names or list(WORK):
         for stays in (False, True):
-            wrong: dict[str, int] = {}
-            for which in range(most + 1):  # first without a fault
-                came, found = tried(name, folder, which, stays)
-                wrong.update(dict.fromkeys(found, which))
-                if not came:
-                    break
-            sys.stdout.write(json.dumps([name, stays, which - 1, wrong]) + "\n")
+            operations, found = tried(name, folder, 0, stays)  # without a fault
+            wrong = dict.fromkeys(found, 0)
+            for which in np.unique(np.linspace(1, operations, min(most, operations)).astype(int)):
+                wrong.update(dict.fromkeys(tried(name, folder, int(which), stays)[1], int(which)))
+            sys.stdout.write(json.dumps([name, stays, operations, wrong]) + "\n")
             sys.stdout.flush()
 
 

@@ -27,8 +27,8 @@ def layer(tmp_path_factory):
     return built
 
 
-@pytest.mark.parametrize("most", [8, pytest.param(2000, marks=pytest.mark.soak)])
-def test_the_nth_operation_fails_for_every_n(layer, most):
+@pytest.mark.parametrize("most", [5, pytest.param(2000, marks=pytest.mark.soak)])
+def test_the_nth_operation_fails(layer, most):
     environment = {**os.environ, "LD_PRELOAD": str(layer), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, str(SCRIPT), str(most)]
     ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=3600)

@@ -27,7 +27,7 @@ def done(number: int = 1, **amounts: int) -> dict:
     return json.loads(ran.stdout)
 
 
-FEW, MANY = {"threads": 20, "fork": 15, "spawn": 1}, {"threads": 1000, "fork": 200, "spawn": 200}
+FEW, MANY = {"threads": 14, "fork": 8, "spawn": 1}, {"threads": 1000, "fork": 200, "spawn": 200}
 
 
 @posix
@@ -42,7 +42,7 @@ def test_two_threads_at_once_and_forks_of_them_with_two_of_blas():
 
     Threads do not survive a fork: k-means by scikit-learn's OpenMP once waited for ever.
     """
-    assert [why for why in done(2, threads=10, fork=6)["wrong"] if BITS not in why] == []
+    assert [why for why in done(2, threads=7, fork=4)["wrong"] if BITS not in why] == []
 
 
 @linux

@@ -186,7 +186,7 @@ def test_sample_weights_are_plain_fits(data):
     ids=["some by each method", "by iteration", "by inverses what is slow", "by factors what is slow"],
 )
 def test_many_rows_are_solved_together(monkeypatch, steps, sharing, cv):
-    X, y = make_friedman1(700, 5, noise=0.5, random_state=1)
+    X, y = make_friedman1(450, 5, noise=0.5, random_state=1)
     monkeypatch.setattr(held_out, "LARGE", 300)
     monkeypatch.setattr(held_out, "STEPS_A_ROW", steps)
     monkeypatch.setattr(held_out, "SHARING", sharing)
