@@ -94,13 +94,15 @@ def _counted(what: str, theirs: Callable[..., Any], ours: Callable[..., Any], si
         if getattr(_call, "running", False):
             return theirs(*args, **params)
         much = 0.0 if strict() else size(*args, **params)
-        _call.running, _call.why = True, "" if strict() else work.too_little(much)
+        _call.running, _call.why = True, "" if strict() else work.too_little(what, much)
         try:
             start, done = perf_counter(), None
             if not _call.why:
                 try:
                     done = ours(*args, **params)
-                    note(Call(what, perf_counter() - start, _call.why))
+                    seconds = perf_counter() - start
+                    work.took(what, much, seconds, ours=not _call.why)
+                    note(Call(what, seconds, _call.why))
                     return done
                 except MercerError as error:
                     if strict():
@@ -108,7 +110,7 @@ def _counted(what: str, theirs: Callable[..., Any], ours: Callable[..., Any], si
                     _call.why, start = str(error), perf_counter()
             done = theirs(*args, **params)
             seconds = perf_counter() - start
-            work.took(much, seconds)
+            work.took(what, much, seconds, ours=False)
             note(Call(what, seconds, _call.why))
             return done
         finally:

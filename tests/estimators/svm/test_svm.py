@@ -15,8 +15,10 @@ from sklearn.preprocessing import StandardScaler
 from mercer import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from mercer.engine import backend
 from mercer.errors import ConvergenceWarning, InvalidInput, MemoryExceeded
+from mercer.estimators.svm import support_vector_classes
 from mercer.gram import KernelOperator
 from mercer.kernels import Function, Gaussian, Linear, Polynomial, Precomputed, Sigmoid
+from mercer.solvers.svm import dual
 from mercer.testing import assert_close
 
 ALL = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
@@ -56,6 +58,17 @@ KERNELS = {
         lambda d: {"kernel": "poly", "degree": 3, "gamma": 1 / d, "coef0": 1.0},
     ),
 }
+
+
+def test_one_matrix_for_all_classes_is_that_of_each(monkeypatch):
+    X, y = SETS["digits"]
+    theirs = svm.SVC(gamma=0.01, tol=1e-8, decision_function_shape="ovo").fit(X[:300], y[:300])
+    for entries in (1 << 20, 0):
+        monkeypatch.setattr(support_vector_classes, "AT_ONCE", entries)
+        monkeypatch.setattr(dual, "AT_ONCE", entries)
+        ours = SVC(1.0, Gaussian(0.01), tol=1e-8, decision_function_shape="ovo").fit(X[:300], y[:300])
+        assert_close(ours.decision_function(X[300:]), theirs.decision_function(X[300:]), rtol=1e-6)
+        assert ours.report_.residual <= 1e-8
 
 
 def objective(K, y, alpha_signed, C):

@@ -26,6 +26,8 @@ __all__ = ["SupportVectorClassifier"]
 
 DECISIONS = 1 << 23
 """Decisions held in memory at a time when labels are predicted."""
+AT_ONCE = 1 << 20
+"""Kernel values that are computed once for the machines of all classes."""
 
 
 class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
@@ -158,16 +160,24 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         return self._products(X) + self.intercept_
 
     def _products(self, X: Any) -> np.ndarray:
-        """By one product for each class, with the k − 1 pairs that it is in: its vectors have no part in the others."""
+        """By one product for each class, with the k − 1 pairs that it is in: its vectors have no part in the others.
+
+        Few entries are computed as one matrix, because each product takes a millisecond to begin.
+        """
         k = len(self.classes_)
         if not self._has_pairs:
             return super()._products(X)
         pairs = class_pairs(k)
         ends = np.concatenate([[0], np.cumsum(self.n_support_)])
         out = np.zeros((count(X), len(pairs)))
+        few = count(X) * len(self.support_) <= AT_ONCE
+        whole = KernelOperator(self.kernel_, X, self.X_fit_, dtype=np.float64).toarray() if few else None
         for c in np.flatnonzero(self.n_support_):
             some = np.arange(ends[c], ends[c + 1])
-            K = KernelOperator(self.kernel_, X, take(self.X_fit_, some), dtype=np.float64)
+            if whole is None:
+                K = KernelOperator(self.kernel_, X, take(self.X_fit_, some), dtype=np.float64)
+            else:
+                K = whole[:, some]
             # The pairs (a, c) with a < c, then (c, b): their coefficients are in rows a and b − 1, which are in order.
             out[:, (pairs == c).any(axis=1)] += K @ np.ascontiguousarray(self.dual_coef_[:, some].T)
         return out
