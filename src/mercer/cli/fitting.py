@@ -283,13 +283,15 @@ def fit(
     if not data.held.any():
         return Outcome(_fitted_to_all(data, choice, memory) if refit and data.whole else model, None, None)
     held = data.frame[data.held]
-    predicted, y = model.predict(held), data.y[data.held]
-    classes = data.task == "classification"
-    scores = model.decision_function(held) if classes else None
-    held_out = score(y, predicted, data.task, scores)
-    guessing = guess(data.y[train], y, data.task)
+    y, classes = data.y[data.held], data.task == "classification"
+    scores = model.confidences(held) if classes else None
     own = hasattr(model.estimator, "predict_proba")
     temperature = None if scores is None or own else model.fitted_temperature(scores, y)
+    if temperature is not None:  # one number from thousands of decisions: the score of these rows stays honest
+        model = model.with_temperature(temperature)
+    predicted = model.predict(held)
+    held_out = score(y, predicted, data.task, scores)
+    guessing = guess(data.y[train], y, data.task)
     if scored is not None:
         scored(model)
     if refit:

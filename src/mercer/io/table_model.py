@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.atomic import Atomic
 from mercer.errors import InvalidInput, message
-from mercer.estimators import KernelRidge
-from mercer.estimators.base.calibration import fit_temperature, probabilities
+from mercer.estimators import SVC, KernelRidge, NuSVC
+from mercer.estimators.base.calibration import coupled, fit_temperature, probabilities
 from mercer.schemas import POSITIVE, Array, Check, Count, Schema, SchemaError
 from mercer.tables.columns import as_text
 from mercer.tables.encoder import TableEncoder
@@ -49,7 +49,7 @@ class TableModel(Atomic, BaseEstimator):
     n_rows_ : int
         Number of rows of the fit.
     temperature_ : float
-        T of the class probabilities softmax(f/T), if set by `with_temperature`.
+        T of the class probabilities, if set by `with_temperature`.
 
     Examples
     --------
@@ -128,21 +128,44 @@ class TableModel(Atomic, BaseEstimator):
 
     def predict(self, frame: Any) -> NDArray[Any]:
         """The target of each row of a data frame or `Table`."""
+        if hasattr(self, "temperature_") and self._decides_on_pairs:
+            return np.asarray(self.classes_[self.predict_proba(frame).argmax(axis=1)])
         rows = self._rows(frame)
         assert self.estimator is not None
         return np.asarray(self.estimator.predict(rows))
 
-    def fitted_temperature(self, scores: NDArray[np.float64], y: Any) -> float:
-        """T of P(class | f) = softmax(f/T), fitted to the scores f of rows that the model was not fitted on.
+    @property
+    def _decides_on_pairs(self) -> bool:
+        """Whether the estimator's scores of several classes count the pairs that a class wins."""
+        machine = self.estimator
+        return isinstance(machine, SVC | NuSVC) and len(machine.classes_) > 2 and machine.multi_class == "ovo"
+
+    def confidences(self, frame: Any) -> NDArray[np.float64]:
+        """What `chances` makes into probabilities: the scores of classes, or the decisions on pairs of classes.
+
+        Of several classes, machines score the number of pairs that each one wins, which says little about how sure it
+        is.
+        """
+        if not self._decides_on_pairs:
+            return self.decision_function(frame)
+        pairs = copy(self.estimator).set_params(break_ties=False, decision_function_shape="ovo")
+        return np.asarray(pairs.decision_function(self._rows(frame)))
+
+    def chances(self, confidences: NDArray[np.float64]) -> NDArray[np.float64]:
+        """P(class | f): softmax(f), or what agrees best with the log odds f of all pairs."""
+        return coupled(confidences, len(self.classes_)) if self._decides_on_pairs else probabilities(confidences)
+
+    def fitted_temperature(self, confidences: NDArray[np.float64], y: Any) -> float:
+        """T of P(class | f) = chances(f/T), fitted to the confidences f of rows that the model was not fitted on.
 
         Rows of unknown classes are ignored.
         """
         y = np.asarray(y)
         known, labels = np.isin(y, self.classes_), np.searchsorted(self.classes_, y)
-        return fit_temperature(scores[known], labels[known])
+        return fit_temperature(confidences[known], labels[known], self.chances)
 
     def with_temperature(self, temperature: float) -> Self:
-        """The same model, with class probabilities softmax(f/temperature)."""
+        """The same model, with class probabilities chances(f/temperature), of which labels have the largest."""
         if not (math.isfinite(temperature) and temperature > 0):
             raise InvalidInput(message("TableModel", f"temperature={temperature!r}", "give a positive number"))
         model = copy(self)
@@ -158,10 +181,10 @@ class TableModel(Atomic, BaseEstimator):
     def predict_proba(self, frame: Any) -> NDArray[np.float64]:
         """The probability of each of `classes_` for each row.
 
-        They are softmax(f/T) of the estimator's scores if a temperature T is set, otherwise the estimator's own.
+        They are `chances` of `confidences` over T if a temperature T is set, otherwise the estimator's own.
         """
         if hasattr(self, "temperature_"):
-            return probabilities(self.decision_function(frame) / self.temperature_)
+            return self.chances(self.confidences(frame) / self.temperature_)
         return np.asarray(self.estimator.predict_proba(self._rows(frame)))
 
     @available_if(_has("decision_function"))

@@ -17,7 +17,6 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, MercerError, message
-from mercer.estimators.base.calibration import probabilities
 from mercer.estimators.explanation import explain
 from mercer.io import TableModel
 from mercer.kernels import Kernel
@@ -240,10 +239,10 @@ def _pictures(
 
 def _by_halves(model: TableModel, X: Any, y: NDArray[Any]) -> NDArray[np.float64]:
     """The probabilities of ``mercer predict --proba``, for each half of the rows with the temperature of the other."""
-    decided, half = model.decision_function(X), np.random.default_rng(0).permutation(len(y)) % 2 == 0
+    decided, half = model.confidences(X), np.random.default_rng(0).permutation(len(y)) % 2 == 0
     found = np.empty((len(y), len(model.classes_)))
     for part in (half, ~half):
-        found[part] = probabilities(decided[part] / model.fitted_temperature(decided[~part], y[~part]))
+        found[part] = model.chances(decided[part] / model.fitted_temperature(decided[~part], y[~part]))
     return found
 
 

@@ -13,7 +13,7 @@ from sklearn.svm import SVC as TheirSVC
 
 from mercer import SVC, NuSVC, load, save
 from mercer.errors import InvalidInput
-from mercer.estimators.base.calibration import coupled, fit_sigmoid, probabilities
+from mercer.estimators.base.calibration import AT_A_TIME, coupled, fit_sigmoid, fit_temperature, probabilities
 from mercer.kernels import Gaussian, Precomputed
 from mercer.testing import assert_close
 
@@ -48,6 +48,27 @@ def test_sigmoids_of_hard_decisions():
     assert constant[0] == 0
     huge = fit_sigmoid(1e12 * np.r_[-1.0, -0.5, 0.5, 1.0], np.array([False, True, False, True]), np.ones(4))
     assert huge[0] > 0
+
+
+@pytest.mark.parametrize("classes", [2, 3, 26])
+def test_a_temperature_is_found_again(classes):
+    rng = np.random.default_rng(2)
+    scores = rng.standard_normal(4000) if classes == 2 else rng.standard_normal((4000, classes))
+    P = probabilities(scores / 0.5)
+    labels = (rng.random((4000, 1)) > P.cumsum(axis=1)).sum(axis=1)
+    assert fit_temperature(10 * scores, labels) == pytest.approx(5.0, rel=0.1)
+
+
+def test_rows_without_an_error_have_the_confidence_of_one_error_among_two_more():
+    scores = np.tile([-50.0, -49.0, 0.0, 1.0], (50, 1))
+    P = probabilities(scores / fit_temperature(scores, np.full(50, 3)))
+    assert P[0, 3] == pytest.approx(51 / 52, rel=1e-5)
+
+
+def test_coupling_takes_few_rows_at_a_time():
+    odds = np.random.default_rng(0).standard_normal((AT_A_TIME // 16 + 5, 3))
+    assert_close(coupled(odds, 3)[-8:], coupled(odds[-8:], 3), rtol=1e-12)
+    assert coupled(odds[:0], 3).shape == (0, 3)
 
 
 def test_coupling_is_the_minimum_on_the_simplex():

@@ -186,8 +186,8 @@ def _calibrated(
     kept = np.zeros(len(data.y), bool)
     kept[rows[~quarter]] = True
     without, left = fitted_model(data, choice, memory, kept), rows[quarter]
-    scores = without.decision_function(data.frame.iloc[left])
-    return model.with_temperature(without.fitted_temperature(scores, data.y[left]))
+    confidences = without.confidences(data.frame.iloc[left])
+    return model.with_temperature(without.fitted_temperature(confidences, data.y[left]))
 
 
 def _calibration(P: NDArray[np.float64], classes: NDArray[Any], y: NDArray[Any]) -> dict[str, Any]:

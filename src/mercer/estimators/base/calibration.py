@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import expit, log_softmax, softmax
+from scipy.special import expit, softmax
 from sklearn.model_selection import StratifiedKFold
 
 from mercer.errors import InvalidInput, message
@@ -16,6 +18,8 @@ FOLDS = 5
 STEPS = 100
 LEAST = 1e-7
 """Pairs' probabilities stay this far from 0 and 1, as in LIBSVM, so that the coupling has a unique answer."""
+AT_A_TIME = 1 << 22
+"""Entries of the systems of coupling that are held in memory."""
 
 
 def probabilities(scores: np.ndarray) -> np.ndarray:
@@ -73,11 +77,14 @@ def fit_sigmoid(decisions: np.ndarray, positive: np.ndarray, weights: np.ndarray
     return float(x[0] / size), float(x[1])
 
 
-def fit_temperature(scores: np.ndarray, labels: np.ndarray) -> float:
-    r"""T > 0 of P(class | f) = softmax(f/T), of two classes 1/(1 + exp(−f/T)), that minimises the cross entropy.
+def fit_temperature(
+    scores: np.ndarray, labels: np.ndarray, chances: Callable[[np.ndarray], np.ndarray] = probabilities
+) -> float:
+    r"""T > 0 of P(class | f) = chances(f/T) that minimises the cross entropy of n rows.
 
-    The largest score has the largest probability, whatever T. The targets of a row of class c are Platt's: 1 − ε, and
-    ε = 1/(N_c + 2) shared by the others. So T is positive if the scores tell the classes apart without an error.
+    The largest score has the largest probability, whatever T. The target of a row is 1 − ε for its class, and ε for the
+    most probable other one. With ε = 1/(n + 2), Laplace's share of the errors of n rows without one, T is positive if
+    the scores tell the classes apart without an error.
 
     References
     ----------
@@ -89,15 +96,14 @@ def fit_temperature(scores: np.ndarray, labels: np.ndarray) -> float:
     >>> fit_temperature(scores, labels) > fit_temperature(scores, (scores > 0).astype(int))
     True
     """
-    both = np.column_stack([np.zeros(len(scores)), scores]) if scores.ndim == 1 else scores
-    counts = np.bincount(labels, minlength=both.shape[1])
-    missed = 1.0 / (counts[labels] + 2)
-    targets = np.repeat((missed / (both.shape[1] - 1))[:, None], both.shape[1], axis=1)
-    targets[np.arange(len(labels)), labels] = 1 - missed
-    size = float(np.ptp(both, axis=1).max()) or 1.0
+    rows, size = np.arange(len(labels)), float(np.max(np.abs(scores), initial=0.0)) or 1.0
+    missed = 1.0 / (len(labels) + 2)
 
     def loss(log_t: float) -> float:
-        return -float(np.mean(np.sum(targets * log_softmax(both / (size * np.exp(log_t)), axis=1), axis=1)))
+        P = np.maximum(chances(scores / (size * np.exp(log_t))), np.finfo(float).tiny)
+        own = P[rows, labels]
+        P[rows, labels] = 0.0
+        return -float(np.mean((1 - missed) * np.log(own) + missed * np.log(P.max(axis=1))))
 
     return size * float(np.exp(minimize_scalar(loss, bounds=(-9.0, 9.0), method="bounded").x))
 
@@ -119,6 +125,12 @@ def coupled(log_odds: np.ndarray, classes: int) -> np.ndarray:
     >>> coupled(odds, 3).round(6)
     array([[0.5, 0.3, 0.2]])
     """
+    step = max(1, AT_A_TIME // (classes + 1) ** 2)
+    runs = [log_odds[i : i + step] for i in range(0, max(len(log_odds), 1), step)]
+    return np.concatenate([_coupled(run, classes) for run in runs])
+
+
+def _coupled(log_odds: np.ndarray, classes: int) -> np.ndarray:
     m, (a, b) = len(log_odds), class_pairs(classes).T
     r = np.clip(expit(log_odds), LEAST, 1 - LEAST)
     Q = np.zeros((m, classes + 1, classes + 1))
