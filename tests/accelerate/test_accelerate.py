@@ -29,8 +29,6 @@ y = (X[:, 0] > 0).astype(int)
 def installed(monkeypatch):
     monkeypatch.setattr(work, "WORTH", 0.0)
     monkeypatch.setattr(work, "IMPORT", 0.0)
-    monkeypatch.setattr(work, "TRIES", 1_000_000)
-    monkeypatch.setattr(work, "_taken", {})
     accelerate.install()
     yield
     accelerate.uninstall()
@@ -124,23 +122,6 @@ def test_little_work_is_scikit_learns_until_importing_pays(installed, monkeypatc
     assert [line.split()[1:5] for line in lines if line.startswith("SVC.fit") and line.split()[4] == "mercer"] == [
         ["1", "×", "in", "mercer"]
     ]
-
-
-def test_scikit_learn_goes_on_where_it_has_been_faster(monkeypatch):
-    monkeypatch.setattr(work, "_taken", {})
-    monkeypatch.setattr(work, "_spent", 0.0)
-    big = 4 * work.WORTH
-    work.took("SVC.fit", big, seconds=0.02, ours=False)
-    assert "to pay for importing" in work.too_little("SVC.fit", big)
-    work.took("SVC.fit", big, seconds=work.IMPORT, ours=False)  # a slow moment
-    assert work.too_little("SVC.fit", big) == ""
-    work.took("SVC.fit", big, seconds=0.5, ours=True)  # the first call, which starts threads
-    assert work.too_little("SVC.fit", big) == ""
-    work.took("SVC.fit", big, seconds=0.03, ours=True)
-    assert "faster" in work.too_little("SVC.fit", big)
-    assert work.too_little("SVC.fit", 64 * big) == work.too_little("SVC.predict", big) == ""
-    work.took("SVC.fit", big, seconds=0.01, ours=True)
-    assert work.too_little("SVC.fit", big) == ""
 
 
 def test_a_search_of_a_process_is_ours(installed, monkeypatch):

@@ -94,15 +94,13 @@ def _counted(what: str, theirs: Callable[..., Any], ours: Callable[..., Any], si
         if getattr(_call, "running", False):
             return theirs(*args, **params)
         much = 0.0 if strict() else size(*args, **params)
-        _call.running, _call.why = True, "" if strict() else work.too_little(what, much)
+        _call.running, _call.why = True, "" if strict() else work.too_little(much)
         try:
             start, done = perf_counter(), None
             if not _call.why:
                 try:
                     done = ours(*args, **params)
-                    seconds = perf_counter() - start
-                    work.took(what, much, seconds, ours=not _call.why)
-                    note(Call(what, seconds, _call.why))
+                    note(Call(what, perf_counter() - start, _call.why))
                     return done
                 except MercerError as error:
                     if strict():
@@ -110,7 +108,7 @@ def _counted(what: str, theirs: Callable[..., Any], ours: Callable[..., Any], si
                     _call.why, start = str(error), perf_counter()
             done = theirs(*args, **params)
             seconds = perf_counter() - start
-            work.took(what, much, seconds, ours=False)
+            work.took(much, seconds)
             note(Call(what, seconds, _call.why))
             return done
         finally:

@@ -1,16 +1,11 @@
-"""Which calls are worth it: few rows take scikit-learn as long as us, and importing our estimators takes time, too.
-
-How long a machine takes depends on its data: LIBSVM computes only the columns of K that it needs. So what calls of a
-kind and size have taken on either side decides about the next ones.
-"""
+"""Which calls are worth it: few rows take scikit-learn as long as us, and importing our estimators takes time, too."""
 
 from __future__ import annotations
 
 import threading
-from math import frexp, inf
 from typing import Any
 
-__all__ = ["of_call", "of_matrix", "too_little", "took"]
+__all__ = ["of_call", "of_matrix", "too_little"]
 
 WORTH = 3e6
 """Kernel values times columns of a call from which mercer is faster: of a fit of 550 rows with 10 columns."""
@@ -24,39 +19,22 @@ PROCESS = 250, 300.0
 KEPT = "support_", "X_fit_", "X_train_", "components_"
 """The attributes with the rows of a model."""
 
-TRIES = 2
-"""Calls of ours before they are compared with scikit-learn's: the first one starts threads."""
-
 _spent = 0.0
-"""Seconds of scikit-learn's worthwhile calls; ∞ once our estimators are imported."""
-_taken: dict[tuple[str, int, bool], tuple[int, float]] = {}
-"""By what was called, the size's power of 4, and whether by us: calls, and the fewest seconds per unit of size."""
 _lock = threading.Lock()
 
 
-def too_little(what: str, size: float) -> str:
+def too_little(size: float) -> str:
     """Why a call of this size is scikit-learn's, or "" if it is worth it."""
     if size < WORTH:
         return "too few kernel values to be faster"
-    if _spent + RATE * size < IMPORT:
-        return "too few kernel values so far to pay for importing mercer"
-    (calls, ours), (_, theirs) = (_taken.get(_key(what, size, one), (0, inf)) for one in (True, False))
-    return "scikit-learn's calls of this size were faster" if calls >= TRIES and ours > theirs else ""
+    return "" if _spent + RATE * size >= IMPORT else "too few kernel values so far to pay for importing mercer"
 
 
-def took(what: str, size: float, seconds: float, ours: bool) -> None:
-    """Remember the seconds of a call, if it was worth it."""
+def took(size: float, seconds: float) -> None:
+    """Count the seconds that scikit-learn took for a call of this size, if it was worth it."""
     global _spent
-    if size < WORTH:
-        return
     with _lock:
-        calls, least = _taken.get(_key(what, size, ours), (0, inf))
-        _taken[_key(what, size, ours)] = calls + 1, min(least, seconds / max(size, 1.0))
-        _spent = inf if ours else _spent + seconds
-
-
-def _key(what: str, size: float, ours: bool) -> tuple[str, int, bool]:
-    return what, frexp(size)[1] // 2, ours
+        _spent += seconds if size >= WORTH else 0.0
 
 
 def of_call(method: str, model: Any, X: Any = None, *_: Any, **named: Any) -> float:
