@@ -174,10 +174,9 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         whole = KernelOperator(self.kernel_, X, self.X_fit_, dtype=np.float64).toarray() if few else None
         for c in np.flatnonzero(self.n_support_):
             some = np.arange(ends[c], ends[c + 1])
-            if whole is None:
+            K: Any = None if whole is None else whole[:, some]
+            if K is None:
                 K = KernelOperator(self.kernel_, X, take(self.X_fit_, some), dtype=np.float64)
-            else:
-                K = whole[:, some]
             # The pairs (a, c) with a < c, then (c, b): their coefficients are in rows a and b − 1, which are in order.
             out[:, (pairs == c).any(axis=1)] += K @ np.ascontiguousarray(self.dual_coef_[:, some].T)
         return out
