@@ -118,7 +118,7 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         plans = [dropped(plan) if plan.of_objects and not self.keep_text else plan for plan in plans]
         kept = sorted((plan for plan in plans if plan.kind != "dropped"), key=lambda plan: plan.of_objects)
         if not kept:
-            reasons = "; ".join(plan.said for plan in plans)
+            reasons = "; ".join(_grouped(plans))
             raise InvalidInput(message("TableEncoder", f"no column is left ({reasons})", "give columns that vary"))
         self._keep(kept)
         self.summary_ = _grouped(plans)
