@@ -162,7 +162,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     def _products(self, X: Any) -> np.ndarray:
         """By one product for each class, with the k − 1 pairs that it is in: its vectors have no part in the others.
 
-        Few entries are computed as one matrix, because each product takes a millisecond to begin.
+        Few entries are computed as one matrix: to begin a product takes longer than its entries.
         """
         k = len(self.classes_)
         if not self._has_pairs:

@@ -153,7 +153,7 @@ class DualBatch:
     def times(self, operator: Operator, beta: Floats) -> Floats:
         """Kβ of each problem in float64, block by block of rows, for all problems of a block at once.
 
-        A small matrix is computed as a whole: a block of 70 rows takes 1 ms to begin, its entries a tenth of that.
+        A small matrix is computed as a whole: to begin a block takes longer than its entries.
         """
         out, n = np.zeros(len(beta)), self.A.shape[0]
         if not np.any(beta):
