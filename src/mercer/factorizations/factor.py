@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 
 from mercer.operators import Operator
@@ -55,4 +56,6 @@ def inverse_root(K: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
     array([[0.5]])
     """
     noise = SLACK * float(np.finfo(dtype).eps) * np.sqrt(len(K)) * float(np.max(np.diagonal(K)))
-    return np.ascontiguousarray(np.linalg.inv(np.linalg.cholesky(K + noise * np.eye(len(K)))).T, dtype)
+    L = np.linalg.cholesky(K + noise * np.eye(len(K)))
+    inverse, _ = scipy.linalg.lapack.dtrtri(L, lower=1)  # a sixth of the operations of `np.linalg.inv`
+    return np.ascontiguousarray(inverse.T, dtype)

@@ -281,7 +281,7 @@ class KernelOperator(TiledOperator):
         out = np.empty((n, R.shape[1]), dtype or self.dtype) if out is None else out
         with backend.one_blas_thread(2.0 * min(step, n) * right.size):
             for i in range(0, n, step):
-                out[i : i + step] = self.rows(slice(i, i + step)) @ right
+                np.matmul(self.rows(slice(i, i + step)), right, out=out[i : i + step], casting="same_kind")
         return out
 
     def add_gram(self, I: NDArray[np.intp], weights: NDArray[np.float64], G: Array) -> Array:
