@@ -39,8 +39,8 @@ HERE = 1e8
 """Matrices of up to this many entries are computed in this process, which takes less time than some tasks' messages."""
 TASK = 2e8
 """The entries of a task of some shards with all other points: about a second on one thread."""
-FEWEST = 16
-"""Tasks for fewer entries than this many tasks have, so that small problems use all workers, too."""
+FEWEST = 64
+"""Tasks for fewer entries than this many tasks have: one for each of `SOME` shards, whose rows need not be joined."""
 ROWS, BLOCKS = 12_500, (4, 64)
 """Rows of a block of a symmetric matrix, and the fewest and the most such blocks. There is a task for each pair of
 blocks, of a quarter of a second at these rows and 20 columns. Four blocks are ten tasks, and 64 are 2080."""
