@@ -20,7 +20,8 @@ from mercer.gram.sharded_factor import ShardedFactor
 from mercer.io import load
 from mercer.kernels import Gaussian
 from mercer.shards import cluster as clusters
-from mercer.shards import points, reading
+from mercer.shards import direct, points, reading
+from mercer.shards.direct import Direct, Parcel
 from mercer.shards.reading import boundaries
 from mercer.testing import assert_close, check_operator_contract, check_points
 
@@ -114,6 +115,50 @@ def test_each_thread_gets_its_share_as_one_task(elsewhere, monkeypatch):
     monkeypatch.setattr(clusters, "BATCH", 1)
     np.testing.assert_array_equal(K @ V, wanted)
     assert [len(on) for on in sent] == [2, 6]
+
+
+def test_brief_work_goes_past_the_scheduler_where_rows_are_held(elsewhere, monkeypatch):
+    monkeypatch.setattr(clusters, "FRESH", 3600.0)
+    K, sent = KernelOperator(KERNEL, dask(X)), []
+    original = clusters.Cluster._sent
+    monkeypatch.setattr(clusters.Cluster, "_sent", lambda self, some, on: sent.append(on) or original(self, some, on))
+    wanted = K @ V
+    assert len(sent) == 1
+    np.testing.assert_array_equal(K @ V, wanted)
+    np.testing.assert_array_equal(K @ (2 * V), 2 * wanted)
+    assert len(sent) == 1
+    monkeypatch.setattr(clusters, "FRESH", 0.0)
+    K @ V
+    assert len(sent) == 2
+
+
+def test_what_a_worker_cannot_do_is_left_to_the_scheduler(elsewhere, monkeypatch):
+    monkeypatch.setattr(direct, "PATIENCE", 0.1)
+    client, (one, other) = elsewhere.get_client(), elsewhere.scheduler_info["workers"]
+    there, gone = client.submit(np.ones, 3, workers=[one]), client.submit(np.ones, 3, workers=[one])
+    assert (there.result().sum(), gone.result().sum()) == (3.0, 3.0)
+    sums, lost, wrong = (Parcel.of([(np.sum, rows)]) for rows in (there, gone, "no rows"))
+    del gone  # the parcel holds it
+    lost.futures[("a key", "of nobody")] = lost.futures.pop(next(iter(lost.futures)))
+    asks, nobody = Direct(client), "tcp://127.0.0.1:9"
+    asks.learn(one, sums)
+    asks.learn(nobody, sums)
+    asks.learn(one, lost)
+    assert [asks.knows(at, sums) for at in (one, other, nobody)] == [True, False, True]
+    assert asks.results([sums, lost, wrong, sums], [one, one, one, nobody]) == [[3.0], None, None, None]
+    assert [asks.knows(one, sums), asks.knows(nobody, sums), asks.knows(one, lost)] == [True, False, False]
+
+
+def test_rows_that_come_again_are_those_from_before():
+    def identity(name, rows):
+        return direct.together([[id, direct._Key("rows")]], [(name, "rows")], [rows])[0]
+
+    rows = np.ones(3)
+    assert identity("a", rows) == identity("a", rows.copy()) == id(rows)
+    again = rows.copy()
+    assert identity("b", again) == id(again)
+    del rows
+    assert identity("a", again) == id(again)
 
 
 def test_a_fit_on_landmarks_leaves_the_rows_where_they_are(elsewhere, monkeypatch):

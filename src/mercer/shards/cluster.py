@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from operator import add
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from threadpoolctl import ThreadpoolController
 from mercer.engine import backend
 from mercer.errors import ClusterLost, message
 from mercer.events import TilesDone, emit
+from mercer.shards.direct import Direct, Parcel, together
 
 __all__ = ["Cluster", "held", "joined", "one_thread"]
 
@@ -26,7 +27,7 @@ TOGETHER = 16
 BATCH = 1e9
 """The entries of kernel matrices in a batch of tasks: far more work than its messages (docs/scaling.md)."""
 FRESH = 1.0
-"""Seconds after which the workers are asked for again."""
+"""Seconds after which the workers are asked for again, and the scheduler sends the tasks, so that it sees its use."""
 
 
 class Cluster:
@@ -42,6 +43,7 @@ class Cluster:
         self.client = client
         self._asked, self._known = -FRESH, list[str]()
         self._last: list[Any] = []
+        self._direct, self._scheduled = Direct(client), -FRESH
 
     def submit(self, function: Callable[..., Any], *args: Any) -> Any:
         """The future of ``function(*args)`` on any worker; futures among the arguments stand for their results.
@@ -64,7 +66,8 @@ class Cluster:
         """The results of the tasks (function, arguments, …), in this order.
 
         Each thread gets its share as one task of Dask's for each `BATCH` of entries, since each of these takes time of
-        the client and the scheduler. What is computed does not depend on it.
+        the client and the scheduler, or past the scheduler if its worker holds what it reads. What is computed does not
+        depend on it.
 
         Parameters
         ----------
@@ -82,10 +85,28 @@ class Cluster:
             for thread in range(len(threads))
             for some in _batches(np.flatnonzero(own == thread), np.broadcast_to(sizes, count))
         ]
-        together = [(_together, [tasks[i][0] for i in some], [tasks[i][1:] for i in some]) for some in batches]
+        parcels = [Parcel.of([tasks[i] for i in some]) for some in batches]
+        results = self._parcelled(parcels, [threads[own[some[0]]] for some in batches], len(batches) <= len(threads))
+        return _told(_in_order(results, batches), count)
+
+    def _parcelled(self, parcels: list[Parcel], workers: list[str], brief: bool) -> Iterator[list[Any]]:
+        """The results of each parcel; those of brief work past the scheduler where its worker holds what it reads."""
+        known: list[list[Any] | None] = [None] * len(parcels)
+        recent = time.monotonic() - self._scheduled < FRESH and self.client.status == "running"
+        if brief and recent and all(map(self._direct.knows, workers, parcels)):
+            with _lost():
+                known = self._direct.results(parcels, workers)
+        left = [i for i, results in enumerate(known) if results is None]
+        if not left:
+            return iter(cast("list[list[Any]]", known))
+        self._scheduled = time.monotonic()
+        sent = [(together, *self._direct.message(parcels[i]), list(parcels[i].futures.values())) for i in left]
         # The former futures are released after this message, because the client lets the second of two messages wait.
-        self._last = futures = self._sent(together, [threads[own[some[0]]] for some in batches])
-        return _told(self._in_order(list(futures), batches), count)
+        self._last = futures = self._sent(sent, [workers[i] for i in left])
+        for i in left:
+            self._direct.learn(workers[i], parcels[i])
+        found = self._fetched(list(futures))
+        return (next(found) if results is None else results for results in known)
 
     def threads(self) -> list[str]:
         """The worker's address for each thread, workers in the order in which they came; [""] without a worker."""
@@ -106,15 +127,6 @@ class Cluster:
         functions, arguments = [task[0] for task in tasks], [list(task[1:]) for task in tasks]
         with _lost(), on_workers(dict(zip(keys, workers, strict=True))):
             return list(self.client.map(_called, functions, arguments, key=keys, pure=False))
-
-    def _in_order(self, futures: list[Any], batches: list[list[int]]) -> Iterator[Any]:
-        """The results of the batches in the order of the tasks."""
-        found, following = dict[int, Any](), 0
-        for some, results in zip(batches, self._fetched(futures), strict=True):
-            found.update(zip(some, results, strict=True))
-            while following in found:
-                yield found.pop(following)
-                following += 1
 
     def _fetched(self, waiting: list[Any]) -> Iterator[Any]:
         try:
@@ -170,6 +182,16 @@ def _batches(some: NDArray[np.intp], sizes: NDArray[np.float64]) -> list[NDArray
     return np.array_split(some, min(max(1, round(float(sizes[some].sum()) / BATCH)), len(some)))
 
 
+def _in_order(batches: Iterator[list[Any]], places: list[list[int]]) -> Iterator[Any]:
+    """The results of the batches in the order of the tasks."""
+    found, following = dict[int, Any](), 0
+    for some, results in zip(places, batches, strict=True):
+        found.update(zip(some, results, strict=True))
+        while following in found:
+            yield found.pop(following)
+            following += 1
+
+
 def _told(results: Iterator[Any], count: int) -> Iterator[Any]:
     for done, result in enumerate(results, 1):
         yield result
@@ -196,13 +218,9 @@ def _called(function: Callable[..., Any], arguments: list[Any]) -> Any:
     return function(*arguments)
 
 
-def _together(functions: list[Callable[..., Any]], arguments: list[Any]) -> list[Any]:
-    return [function(*own) for function, own in zip(functions, arguments, strict=True)]
-
-
 def _name(task: tuple[Any, ...]) -> str:
     """The name of what the task does, for Dask's pages and its estimates of seconds."""
-    function = task[1][0] if task[0] is _together else task[0]
+    function = task[1][0][0] if task[0] is together else task[0]
     return str(function.__name__)
 
 
