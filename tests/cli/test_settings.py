@@ -73,6 +73,7 @@ def parts(path):
         repr(model.estimator),
         *map(str, vars(model.encoder).values()),
         getattr(model, "temperature_", None),
+        getattr(model, "pair_temperature_", None),
         model.target,
     ]
     return arrays, texts, model.notes, model.n_rows_

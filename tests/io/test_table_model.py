@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
-from mercer import KernelRidge, KernelRidgeClassifier, explain
+from mercer import SVC, KernelRidge, KernelRidgeClassifier, explain
 from mercer.errors import InvalidInput, ModelFileError
 
 pd = pytest.importorskip("pandas")
@@ -34,6 +35,23 @@ def test_round_trip(tmp_path, frame, task):
     assert again.task == task
     assert again.predict(frame[["k", "x"]]).tolist() == model.predict(frame).tolist()
     assert again.encoder.summary_ == model.encoder.summary_
+
+
+def test_probabilities_of_a_machine_are_those_of_when_it_was_saved(tmp_path, frame):
+    frame["y"] = np.where(frame["k"] == "a", "a", np.where(frame["x"] > 0, "b", "c"))
+    fitted = TableModel(TableEncoder(), SVC(1.0, "gaussian"), "y").fit(frame[["x", "k"]], frame["y"])
+    model = fitted.with_temperature(0.5)
+    save(model, tmp_path / "m")
+    again = load(tmp_path / "m")
+    P = again.predict_proba(frame)
+    assert np.array_equal(P, model.predict_proba(frame))
+    assert np.array_equal(again.predict(frame), again.classes_[P.argmax(axis=1)])
+    assert np.array_equal(P, model.chances(model.confidences(frame) / 0.5))
+    fitted.temperature_ = 0.5  # as models had it before decisions on pairs were coupled
+    save(fitted, tmp_path / "earlier")
+    earlier, votes = load(tmp_path / "earlier"), fitted.decision_function(frame)
+    assert np.array_equal(earlier.predict_proba(frame), softmax(votes / 0.5, axis=1))
+    assert np.array_equal(earlier.predict(frame), fitted.estimator.predict(fitted.encoder.transform(frame)))
 
 
 def test_an_svmlight_table_may_lack_features_that_are_zero():

@@ -49,7 +49,9 @@ class TableModel(Atomic, BaseEstimator):
     n_rows_ : int
         Number of rows of the fit.
     temperature_ : float
-        T of the class probabilities, if set by `with_temperature`.
+        T of the class probabilities softmax(f/T) of scores f, if set by `with_temperature`.
+    pair_temperature_ : float
+        Instead of it, of a machine of several classes: T of the probabilities coupled from log odds f/T on all pairs.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class TableModel(Atomic, BaseEstimator):
     fitted: ClassVar[Schema] = Schema(
         Count("n_rows_"),
         Array("temperature_", optional=True, rules=(POSITIVE,)),
+        Array("pair_temperature_", optional=True, rules=(POSITIVE,)),
         Check(
             "it has no encoder, estimator or name of a target",
             lambda model: model._parts_fit(),
@@ -128,7 +131,7 @@ class TableModel(Atomic, BaseEstimator):
 
     def predict(self, frame: Any) -> NDArray[Any]:
         """The target of each row of a data frame or `Table`."""
-        if hasattr(self, "temperature_") and self._decides_on_pairs:
+        if hasattr(self, "pair_temperature_"):
             return np.asarray(self.classes_[self.predict_proba(frame).argmax(axis=1)])
         rows = self._rows(frame)
         assert self.estimator is not None
@@ -169,13 +172,14 @@ class TableModel(Atomic, BaseEstimator):
         if not (math.isfinite(temperature) and temperature > 0):
             raise InvalidInput(message("TableModel", f"temperature={temperature!r}", "give a positive number"))
         model = copy(self)
-        model.temperature_ = float(temperature)
+        setattr(model, "pair_temperature_" if self._decides_on_pairs else "temperature_", float(temperature))
         return model
 
     @property
     def has_probabilities(self) -> bool:
         """Whether `predict_proba` is available."""
-        return hasattr(self, "temperature_") or hasattr(self.estimator, "predict_proba")
+        set_here = hasattr(self, "temperature_") or hasattr(self, "pair_temperature_")
+        return set_here or hasattr(self.estimator, "predict_proba")
 
     @available_if(lambda model: model.has_probabilities)
     def predict_proba(self, frame: Any) -> NDArray[np.float64]:
@@ -183,8 +187,10 @@ class TableModel(Atomic, BaseEstimator):
 
         They are `chances` of `confidences` over T if a temperature T is set, otherwise the estimator's own.
         """
-        if hasattr(self, "temperature_"):
-            return self.chances(self.confidences(frame) / self.temperature_)
+        if hasattr(self, "pair_temperature_"):
+            return self.chances(self.confidences(frame) / self.pair_temperature_)
+        if hasattr(self, "temperature_"):  # also of machines that were saved before decisions on pairs were coupled
+            return probabilities(self.decision_function(frame) / self.temperature_)
         return np.asarray(self.estimator.predict_proba(self._rows(frame)))
 
     @available_if(_has("decision_function"))
