@@ -351,7 +351,7 @@ def test_progress_and_resumption(data, tmp_path):
     with pytest.raises(InvalidInput, match="other data"):
         search.fit(X + 1, y)
     file.write_text("nothing")
-    with pytest.raises(InvalidInput, match="no file of a search"):
+    with pytest.raises(InvalidInput, match="not the file of a search"):
         search.fit(X, y)
 
 
