@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 import warnings
 from contextlib import contextmanager
@@ -147,6 +148,22 @@ def test_what_a_worker_cannot_do_is_left_to_the_scheduler(elsewhere, monkeypatch
     assert [asks.knows(at, sums) for at in (one, other, nobody)] == [True, False, True]
     assert asks.results([sums, lost, wrong, sums], [one, one, one, nobody]) == [[3.0], None, None, None]
     assert [asks.knows(one, sums), asks.knows(nobody, sums), asks.knows(one, lost)] == [True, False, False]
+
+
+def test_a_worker_that_vanished_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr(direct, "PATIENCE", 0.01)
+
+    class Client:
+        async def run(self, function, *message, workers, on_error):
+            if workers == ["gone"]:
+                await asyncio.Event().wait()  # a connection to it is tried for longer than anybody waits
+            return {workers[0]: [1.0]}
+
+        async def nthreads(self):
+            return {"there": 1}
+
+    answers = Direct(Client())._answers([Parcel([], {})] * 2, ["there", "gone"])
+    assert asyncio.run(asyncio.wait_for(answers, 30)) == [[1.0], None]
 
 
 def test_rows_that_come_again_are_those_from_before():

@@ -265,8 +265,8 @@ def test_no_false_alarm_in_float32(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OF_ROWS)
-def test_no_false_alarm_in_float32_on_3000_rows(name):
-    no_false_alarm(name, 3000)
+def test_no_false_alarm_in_float32_on_5000_rows(name):
+    no_false_alarm(name, 5000)
 
 
 def test_a_gram_matrix_in_float32_is_no_false_alarm_either():

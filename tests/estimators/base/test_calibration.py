@@ -59,6 +59,11 @@ def test_a_temperature_is_found_again(classes):
     assert fit_temperature(10 * scores, labels) == pytest.approx(5.0, rel=0.1)
 
 
+def test_a_temperature_needs_a_row():
+    with pytest.raises(InvalidInput, match="no row of a known class"):
+        fit_temperature(np.zeros((0, 3)), np.zeros(0, int))
+
+
 def test_rows_without_an_error_have_the_confidence_of_one_error_among_two_more():
     scores = np.tile([-50.0, -49.0, 0.0, 1.0], (50, 1))
     P = probabilities(scores / fit_temperature(scores, np.full(50, 3)))

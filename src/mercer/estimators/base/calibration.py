@@ -86,6 +86,11 @@ def fit_temperature(
     most probable other one. With ε = 1/(n + 2), Laplace's share of the errors of n rows without one, T is positive if
     the scores tell the classes apart without an error.
 
+    Raises
+    ------
+    InvalidInput
+        If there is no row.
+
     References
     ----------
     C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger (2017). On calibration of modern neural networks. ICML.
@@ -96,7 +101,11 @@ def fit_temperature(
     >>> fit_temperature(scores, labels) > fit_temperature(scores, (scores > 0).astype(int))
     True
     """
-    rows, size = np.arange(len(labels)), float(np.max(np.abs(scores), initial=0.0)) or 1.0
+    if not len(labels):
+        raise InvalidInput(
+            message("fit_temperature", "no row of a known class", "hold out rows of the model's classes")
+        )
+    rows, size = np.arange(len(labels)), float(np.max(np.abs(scores))) or 1.0
     missed = 1.0 / (len(labels) + 2)
 
     def loss(log_t: float) -> float:
