@@ -15,6 +15,7 @@ pytest.importorskip("matplotlib")
 testing = pytest.importorskip("typer.testing")
 
 from mercer.cli import app as commands  # noqa: E402
+from mercer.cli.output import plotting  # noqa: E402
 
 
 def run(folder, text, status=0):
@@ -70,6 +71,19 @@ def test_other_pictures_and_files(folder):
         done = run(folder, f"plot {one} --out q.{ending}")
         assert "written to" in done.stdout
         assert (folder / f"q.{ending}").read_bytes().startswith(start)
+
+
+@pytest.mark.parametrize("classes", [2, 26, 60])
+def test_numbers_of_a_confusion_fit_into_their_cells(monkeypatch, classes):
+    y = np.repeat(np.arange(classes), 1234)
+    monkeypatch.setattr(plotting, "_compared", lambda *_: (y, y))
+    display = plotting._confusion(None, None, None)
+    if classes > 40:
+        assert display.text_ is None
+        return
+    display.figure_.canvas.draw()
+    cell = display.ax_.transData.transform([[0, 0], [1, 1]])
+    assert max(text.get_window_extent().width for text in display.text_.flat) < cell[1, 0] - cell[0, 0]
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,8 @@ STARTS = {".png": (b"\x89PNG",), ".pdf": (b"%PDF",), ".svg": (b"<?xml", b"<svg")
 """The first bytes of picture files, by their suffixes."""
 DOTS = 150
 """Dots an inch."""
+SIDE, CELL, LARGEST = 5.0, 0.5, 20.0
+"""Inches: the least side of a matrix of confusion, that of a class, in which four digits fit, and the largest side."""
 
 
 @dataclass(frozen=True)
@@ -165,10 +167,21 @@ def _residuals(model: TableModel, rows: Table, target: str | None) -> Any:
 
 
 def _confusion(model: TableModel, rows: Table, target: str | None) -> Any:
+    from matplotlib.figure import Figure
     from sklearn.metrics import ConfusionMatrixDisplay
 
     y, found = _compared(model, rows, target, "confusion", "classification")
-    return ConfusionMatrixDisplay.from_predictions(y, found, colorbar=False, cmap="Blues", xticks_rotation="vertical")
+    classes = len(np.unique(np.concatenate([y, found])))
+    side = min(max(SIDE, CELL * classes), LARGEST)
+    return ConfusionMatrixDisplay.from_predictions(
+        y,
+        found,
+        ax=Figure(figsize=(side, side), layout="constrained").subplots(),
+        include_values=CELL * classes <= LARGEST,
+        colorbar=False,
+        cmap="Blues",
+        xticks_rotation="vertical",
+    )
 
 
 KINDS: dict[str, Callable[[TableModel, Table, str | None], Any]] = {
