@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mercer.approx.nystroem import inverse_root, kmeans_landmarks, landmark_indices
 from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
+from mercer.points import sample_rows
 
 __all__ = ["LandmarkFeatures", "choose_landmarks", "landmark_features"]
 
@@ -46,7 +47,7 @@ def _pivots(K: KernelOperator, X: Any, count: int, seed: int, pool: int | None) 
     low_precision = points.dtype == np.float32
     if pool is None or pool >= n:
         return landmark_indices(K.in_float32() if low_precision else K.astype(np.float64), count, "pivoted", seed)
-    some = np.sort(np.random.default_rng([seed, 2]).choice(n, pool, replace=False))
+    some = sample_rows(n, pool, [seed, 2])
     among = KernelOperator(kernel, points.among(some).rows)
     return np.asarray(some[landmark_indices(among, count, "pivoted", seed)])
 

@@ -15,7 +15,7 @@ from mercer.gram import KernelOperator
 from mercer.kernels import Kernel
 from mercer.operators import Operator
 from mercer.planning import costs
-from mercer.points import points_of
+from mercer.points import points_of, sample_rows
 
 __all__ = [
     "FeatureMoments",
@@ -51,7 +51,7 @@ def landmark_indices(K: Operator, count: int, how: str, seed: int) -> NDArray[np
     """Up to `count` row indices of K: by randomly pivoted Cholesky ("pivoted"), or uniformly at random ("uniform")."""
     if how == "pivoted":
         return pivoted_cholesky(K, count, seed=seed).pivots
-    return np.sort(np.random.default_rng(seed).choice(K.shape[0], min(count, K.shape[0]), replace=False))
+    return sample_rows(K.shape[0], count, seed)
 
 
 @one_thread_after_fork()
@@ -63,7 +63,7 @@ def kmeans_landmarks(X: Any, count: int, seed: int) -> NDArray[Any]:
     n = X.shape[0]
     rng = np.random.default_rng(seed)
     if n > SAMPLE * count:
-        X = points_of(X).take(np.sort(rng.choice(n, SAMPLE * count, replace=False))).rows
+        X = points_of(X).take(sample_rows(n, SAMPLE * count, rng)).rows
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of fewer distinct rows than centres; centres then repeat
         model = KMeans(min(count, n), n_init=1, max_iter=ROUNDS, random_state=seed).fit(X)

@@ -12,6 +12,7 @@ from mercer.errors import InvalidInput, message
 from mercer.factorizations.cholesky import CholeskyFactor
 from mercer.gram import KernelOperator
 from mercer.operators import Operator
+from mercer.points import sample_rows
 
 __all__ = ["OVERSAMPLING", "NystroemRidgeSystem", "jittered_cholesky", "nystroem_ridge_factor"]
 
@@ -132,7 +133,7 @@ def nystroem_ridge_factor(
     """
     n, m = K_nm.shape
     s = min(n, OVERSAMPLING * m)
-    some = np.arange(n) if s == n else np.sort(np.random.default_rng([seed, 4]).choice(n, s, replace=False))
+    some = sample_rows(n, s, [seed, 4])
     scale = np.full(s, n / s) if weights is None else weights[some] * (n / s)
     return jittered_cholesky(K_nm.add_gram(some, scale, np.asfortranarray(alpha * K_mm)))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import reduce
 from math import comb
 from typing import Any, NamedTuple
 
@@ -80,8 +82,7 @@ def _coefficients(kernel: Any) -> NDArray[np.longdouble]:
     if isinstance(kernel, Linear):
         return np.array([0, 1], np.longdouble)
     if isinstance(kernel, Polynomial):
-        p, c, gamma = int(kernel.degree), np.longdouble(kernel.coef0), np.longdouble(kernel.gamma)
-        return np.array([np.longdouble(str(comb(p, j))) * gamma**j * c ** (p - j) for j in range(p + 1)])
+        return _binomial(int(kernel.degree), np.longdouble(kernel.coef0), np.longdouble(kernel.gamma))
     if isinstance(kernel, MonomialSum):
         return np.ones(int(kernel.degree) + 1, np.longdouble)
     if isinstance(kernel, Scaled):
@@ -91,10 +92,12 @@ def _coefficients(kernel: Any) -> NDArray[np.longdouble]:
         return np.pad(a, (0, max(len(b) - len(a), 0))) + np.pad(b, (0, max(len(a) - len(b), 0)))
     if isinstance(kernel, Product):
         return np.convolve(_coefficients(kernel.left), _coefficients(kernel.right))
-    out, a = np.ones(1, np.longdouble), _coefficients(kernel.kernel)
-    for _ in range(int(kernel.exponent)):
-        out = np.convolve(out, a)
-    return out
+    return reduce(np.convolve, [_coefficients(kernel.kernel)] * int(kernel.exponent), np.ones(1, np.longdouble))
+
+
+def _binomial(p: int, c: np.longdouble, gamma: np.longdouble) -> NDArray[np.longdouble]:
+    """The coefficients of (γs + c)ᵖ; integers beyond float64 are read as text."""
+    return np.array([np.longdouble(str(comb(p, j))) * gamma**j * c ** (p - j) for j in range(p + 1)])
 
 
 def in_unit(X: Floats, a: Floats) -> tuple[Floats, Floats]:
@@ -197,17 +200,24 @@ def sketch_features(X: Any, a: Floats, places: list[int], exact: int, hashes: Ha
     out = np.zeros((n, max(places) if shared else sum(places)), X.dtype)
     step = max(1, CHUNK // max(d, *places, 1))
     for i in range(0, n, step):
-        rows, start, factor = X[i : i + step].astype(kind, copy=False), 0, 0
-        for j, D in enumerate(places):
-            if D:
-                part = _monomials(rows, j) if j < max(exact, 1) else _tensor_sketch(rows, D, hashes, factor, j)
-                out[i : i + step, start : start + part.shape[1]] += kind.type(roots[j]) * part
-            factor += j if j >= exact and D else 0
-            start += 0 if shared else D
+        rows, start = X[i : i + step].astype(kind, copy=False), 0
+        for j, part in _parts(rows, places, exact, hashes):
+            out[i : i + step, start : start + part.shape[1]] += kind.type(roots[j]) * part
+            start += 0 if shared else part.shape[1]
     if not np.all(np.isfinite(out)):
         given = f"rows of up to {abs(X).max():.1e}, whose features are beyond {out.dtype}"
         raise InvalidInput(message("PolynomialSketch", given, "standardise the columns, or lower the degree"))
     return out
+
+
+def _parts(X: Any, places: list[int], exact: int, hashes: Hashes) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Each degree j that has features, and φⱼ of the rows."""
+    factor = 0
+    for j, D in enumerate(places):
+        if not D:
+            continue
+        yield j, _monomials(X, j) if j < max(exact, 1) else _tensor_sketch(X, D, hashes, factor, j)
+        factor += j if j >= exact else 0
 
 
 def _monomials(X: Any, j: int) -> NDArray[Any]:

@@ -14,7 +14,7 @@ from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.operators import Operator
 
-__all__ = ["CholeskyFactor"]
+__all__ = ["CholeskyFactor", "lower_block"]
 
 Floats = NDArray[np.float64]
 
@@ -87,6 +87,24 @@ class CholeskyFactor:
     def inverse(self) -> Operator:
         """The operator V ↦ (A + diag(shift))⁻¹ V, for preconditioning."""
         return _Inverse(self)
+
+    def inverted(self) -> NDArray[Any]:
+        """(A + diag(shift))⁻¹ in the lower triangle of the factor's memory, read by columns; the factor is lost.
+
+        >>> inverse = CholeskyFactor.of(np.array([[4.0, 2.0], [2.0, 2.0]])).inverted()
+        >>> lower_block(inverse, slice(0, 2), slice(0, 2))
+        array([[ 0.5, -0.5],
+               [-0.5,  1. ]])
+        """
+        potri = lapack.spotri if self.buffer.dtype == np.float32 else lapack.dpotri
+        potri(self.buffer.T, lower=True, overwrite_c=True)
+        return self.buffer.T
+
+
+def lower_block(A: NDArray[Any], rows: slice, columns: slice) -> NDArray[Any]:
+    """A block on or below the diagonal of a symmetric matrix whose lower triangle is given."""
+    block = A[rows, columns]
+    return np.tril(block) + np.tril(block, -1).T if rows == columns else block
 
 
 def _factor(buffer: NDArray[Any]) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas, lapack
+from scipy.linalg import blas
 
 from mercer.factorizations.cholesky import CholeskyFactor
 from mercer.operators import product
@@ -175,9 +175,7 @@ def _gram(Ft: NDArray[Any]) -> NDArray[Any]:
 
 def _inverted(factor: CholeskyFactor) -> NDArray[Any]:
     """The inverse, with both triangles, in the memory of the factor."""
-    buffer = factor.buffer
-    potri = lapack.spotri if buffer.dtype == np.float32 else lapack.dpotri
-    potri(buffer.T, lower=1, overwrite_c=1)
+    buffer = factor.inverted().T
     for start in range(0, len(buffer), BLOCK):
         rows = slice(start, start + BLOCK)
         own = buffer[rows, rows]

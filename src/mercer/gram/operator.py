@@ -23,7 +23,7 @@ from mercer.gram.windows import WindowTiles
 from mercer.kernels import Kernel, as_kernel
 from mercer.operators import Operator, Packed, row_blocks
 from mercer.operators.groups import Groups
-from mercer.points import Points
+from mercer.points import Points, sample_rows
 from mercer.points.runs import index_runs, run_ends
 
 __all__ = ["KernelOperator"]
@@ -318,7 +318,7 @@ class KernelOperator(TiledOperator):
         n, pool = self.shape[0], POOL * rank
         if not (self._has_factor_elsewhere and self.symmetric) or pool >= n:
             return pivoted_cholesky(self, rank, tol=tol)
-        some = np.sort(np.random.default_rng(0).choice(n, pool, replace=False))
+        some = sample_rows(n, pool, 0)
         found = pivoted_cholesky(self.principal(some), rank, tol=tol * pool / n)
         pivots = some[found.pivots]
         F = self._factor_elsewhere(pivots) if len(pivots) else None

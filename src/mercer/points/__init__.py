@@ -8,7 +8,7 @@ from mercer.points.fingerprint import fingerprint
 from mercer.points.kinds import count, joined, points_of, rows_of, take, vectors_of
 from mercer.points.objects import ObjectPoints
 from mercer.points.precomputed import Numbers, Precomputed
-from mercer.points.randomness import as_seed
+from mercer.points.randomness import as_seed, sample_rows
 from mercer.points.spaces import KERNEL_VALUES, OBJECTS, VECTORS, Space, space_named
 from mercer.points.sparse import SparsePoints
 from mercer.points.table import TablePoints
@@ -64,6 +64,7 @@ __all__ = [
     "require_table",
     "rows_of",
     "same_columns",
+    "sample_rows",
     "space_named",
     "take",
     "vectors_of",

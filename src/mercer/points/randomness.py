@@ -1,4 +1,4 @@
-"""Seeds from `random_state` parameters."""
+"""Seeds from `random_state` parameters, and random rows."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
 
-__all__ = ["as_seed"]
+__all__ = ["as_seed", "sample_rows"]
 
 
 def as_seed(random_state: Any, who: str) -> int:
@@ -43,3 +44,26 @@ def as_seed(random_state: Any, who: str) -> int:
         return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     given, do = f"random_state={random_state!r:.60}", "give a whole number ≥ 0, a numpy.random.RandomState, or None"
     raise InvalidInput(message(who, given, do))
+
+
+def sample_rows(n: int, count: int, seed: Any) -> NDArray[np.intp]:
+    """The indices of `count` of n rows drawn at random, in ascending order; all of them if there are no more.
+
+    Parameters
+    ----------
+    n, count : int
+    seed : int, list of int or Generator
+        A generator is not used if all rows are taken.
+
+    Returns
+    -------
+    array of shape (min(count, n),)
+
+    Examples
+    --------
+    >>> sample_rows(10, 4, 0), sample_rows(3, 4, 0)
+    (array([2, 4, 5, 7]), array([0, 1, 2]))
+    """
+    if count >= n:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(seed).choice(n, count, replace=False))

@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mercer.numerals import digits, ratio
+from mercer.points import sample_rows
 
 __all__ = ["Baseline", "Score", "accuracy", "baselines", "number", "r2", "scores"]
 
@@ -127,7 +128,7 @@ def _some(X: Any, y: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
             X, most = None, MOST_ROWS
     if len(y) <= most:
         return X, y
-    chosen = np.sort(np.random.default_rng(0).choice(len(y), most, replace=False))
+    chosen = sample_rows(len(y), most, 0)
     return None if X is None else X[chosen], y[chosen]
 
 

@@ -12,7 +12,7 @@ from scipy.optimize import nnls
 from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel, as_kernel
-from mercer.points import as_rows, as_seed, available_memory, count, require
+from mercer.points import as_rows, as_seed, available_memory, count, require, sample_rows
 
 __all__ = [
     "alignment_products",
@@ -77,7 +77,7 @@ def centered_alignment(
         given = f"{n} rows and {len(Y)} targets"
         raise InvalidInput(message("centered_alignment", given, "give one target for each row"))
     if n > sample:
-        chosen = np.sort(np.random.default_rng(seed).choice(n, sample, replace=False))
+        chosen = sample_rows(n, sample, seed)
         X, Y = own.space.of(X).among(chosen).rows, Y[chosen]
     require(3 * 8 * len(Y) ** 2, max(available_memory() // 2, 1), f"alignment on {len(Y)} rows", "set sample= lower")
     K = KernelOperator(own, X, dtype=np.float64).toarray()

@@ -140,11 +140,7 @@ class Ascent:
         `coarse` are likelihoods of fewer rows: of some, or of a quarter and a half. Each start is first improved by
         them, and the search with all rows begins with the curvature that they foretell.
         """
-        rng, count = np.random.default_rng(self.seed), 0
-        starts = [
-            self.first,
-            *(self.first * np.exp(rng.uniform(-SPREAD, SPREAD, len(self.first))) for _ in range(self.restarts)),
-        ]
+        count = 0
         with run_of(self, _Evaluated(np.empty((0, 2 * len(self.first) + 1)))) as run:
             loss = _Evaluations(run)
 
@@ -156,11 +152,16 @@ class Ascent:
                 return value, gradient
 
             ends = []
-            for start in starts:
+            for start in self._starts():
                 u = np.log(np.clip(start, self.low, self.high))
                 end = self._by_curvature(counted, [partial(loss, of=one) for one in coarse], u) if coarse else None
                 ends.append(self._descended(counted, u) if end is None else end)
         return self._best(ends, count)
+
+    def _starts(self) -> list[Floats]:
+        rng = np.random.default_rng(self.seed)
+        factors = [np.exp(rng.uniform(-SPREAD, SPREAD, len(self.first))) for _ in range(self.restarts)]
+        return [self.first, *(self.first * factor for factor in factors)]
 
     def _descended(self, loss: Loss, u: Floats, ftol: float = 1e-9) -> Any:
         """The end of a search from u, whose first step has the length 1: L-BFGS-B takes the gradient, to the bounds."""
@@ -267,11 +268,8 @@ def bounds_of(
         given_text = f"bounds={given!r}"
         raise InvalidInput(message(who, given_text, "give (a, b) with 0 < a ≤ 1 ≤ b, or a dict of pairs by name"))
     low, high = first * factors[0], first * factors[1]
-    for place, name in enumerate(names):
-        pair = by_name.get(name)
-        if pair is None:
-            continue
+    for name, pair in by_name.items():
         if np.shape(pair) != (2,) or not 0 < pair[0] <= pair[1] < np.inf:
             raise InvalidInput(message(who, f"bounds of {name!r}: {pair!r}", "give (low, high) with 0 < low ≤ high"))
-        low[place], high[place] = pair
+        low[names.index(name)], high[names.index(name)] = pair
     return low, high

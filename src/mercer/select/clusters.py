@@ -117,20 +117,13 @@ def silhouettes(A: Operator, labels: Any, weights: Any = None) -> Floats:
     >>> silhouettes(K, [0, 0, 1, 1]).round(3)
     array([0.833, 0.8  , 0.556, 0.692])
     """
-    labels, n = np.asarray(labels), A.shape[0]
-    if A.shape != (n, n) or labels.shape != (n,) or labels.dtype.kind not in "iu" or len(np.unique(labels)) < 2:
-        given = f"an operator of shape {A.shape} and labels of shape {labels.shape}, {labels.dtype}"
-        do = "give an n × n operator, and an integer label for each row with at least two distinct ones"
-        raise InvalidInput(message("silhouettes", given, do))
+    labels, n = _checked_labels(labels, A), A.shape[0]
     w = np.ones(n) if weights is None else np.asarray(weights, np.float64)
-    named, labels = np.unique(labels, return_inverse=True)
-    E = sp.csr_array((w, (labels, np.arange(n))), (len(named), n))
+    E = sp.csr_array((w, (labels, np.arange(n))), (labels.max() + 1, n))
     sizes, diagonal = np.bincount(labels, w), np.asarray(A.diagonal(), np.float64)
     out = np.empty(n)
     for some in row_blocks(n, n):
-        rows = np.asarray(A.rows(some), np.float64)
-        D = np.sqrt(np.maximum(diagonal[some, None] + diagonal - 2 * rows, 0.0))
-        D[np.arange(len(D)), np.arange(n)[some]] = 0.0
+        D = _distances(A, diagonal, some)
         sums, own = np.asarray((E @ D.T).T), labels[some]
         place = np.arange(len(own))
         others = sizes[own] - np.minimum(w[some], 1.0)  # a row of weight 2 counts once among the other rows
@@ -140,6 +133,23 @@ def silhouettes(A: Operator, labels: Any, weights: Any = None) -> Floats:
         sums[place, own] = np.inf
         out[some] = np.where(others > 0, _silhouette(a, sums.min(axis=1)), 0.0)
     return out
+
+
+def _checked_labels(labels: Any, A: Operator) -> NDArray[np.intp]:
+    """The labels as 0, 1, …, each of which has a row."""
+    labels, n = np.asarray(labels), A.shape[0]
+    if A.shape != (n, n) or labels.shape != (n,) or labels.dtype.kind not in "iu" or len(np.unique(labels)) < 2:
+        given = f"an operator of shape {A.shape} and labels of shape {labels.shape}, {labels.dtype}"
+        do = "give an n × n operator, and an integer label for each row with at least two distinct ones"
+        raise InvalidInput(message("silhouettes", given, do))
+    return np.unique(labels, return_inverse=True)[1]
+
+
+def _distances(A: Operator, diagonal: Floats, some: slice) -> Floats:
+    """‖φ(xᵢ) − φ(xⱼ)‖ for the rows i in `some` and all j."""
+    D = np.sqrt(np.maximum(diagonal[some, None] + diagonal - 2 * np.asarray(A.rows(some), np.float64), 0.0))
+    D[np.arange(len(D)), np.arange(len(diagonal))[some]] = 0.0
+    return np.asarray(D)
 
 
 def _silhouette(a: Floats, b: Floats) -> Floats:

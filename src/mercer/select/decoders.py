@@ -15,6 +15,7 @@ from mercer.kernels import Kernel
 from mercer.kernels.base import trace_or_none
 from mercer.kernels.symbolic.expression import Expression
 from mercer.planning import costs
+from mercer.points import sample_rows
 from mercer.select.reconstruction import _decoded, _scores
 from mercer.select.ridge import _folds
 
@@ -70,8 +71,8 @@ def choose_decoder(
     S. Ramani, T. Blu, M. Unser (2008). Monte-Carlo SURE. IEEE Transactions on Image Processing 17.
     """
     rng = np.random.default_rng(seed)
-    rows = X if len(X) <= ROWS else X[np.sort(rng.choice(len(X), ROWS, replace=False))]
-    sigma2, d = noise_variance(rows), rows.shape[1]
+    rows = X[sample_rows(len(X), ROWS, rng)]
+    sigma2 = noise_variance(rows)
     step = PROBE * (float(rows.std()) or 1.0)
     errors = np.zeros(len(candidates))
     for test in _folds(None, len(rows), FOLDS, seed):
@@ -88,11 +89,15 @@ def choose_decoder(
             except np.linalg.LinAlgError:  # K' + αI is singular: α is near 0, or the kernel is indefinite
                 errors[j] = np.inf
                 continue
-            found = mean + decoded
-            at, beside = found[: len(new)], found[len(new) :]
-            divergence = np.einsum("ij,ij->", signs, beside - at) / step
-            errors[j] += float(np.sum((new - at) ** 2)) - sigma2 * d * len(new) + 2 * sigma2 * divergence
+            errors[j] += _risk(new, mean + decoded, signs, step, sigma2)
     return DecoderChoice(candidates[int(errors.argmin())], tuple(errors / len(rows)), sigma2)
+
+
+def _risk(X: Floats, decoded: Floats, signs: Floats, step: float, sigma2: float) -> float:
+    """Σ(‖x − x̂‖² − dσ² + 2σ² div x̂), from what rows x, and after them x + step · signs, are decoded to."""
+    at, beside = decoded[: len(X)], decoded[len(X) :]
+    divergence = float(np.einsum("ij,ij->", signs, beside - at)) / step
+    return float(np.sum((X - at) ** 2)) - sigma2 * X.size + 2 * sigma2 * divergence
 
 
 def noise_variance(X: Floats) -> float:

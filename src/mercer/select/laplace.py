@@ -7,15 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas, lapack
+from scipy.linalg import blas
 from scipy.special import expit
 
 from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput
-from mercer.factorizations.cholesky import CholeskyFactor
+from mercer.factorizations.cholesky import CholeskyFactor, lower_block
 from mercer.factorizations.pivoted_cholesky import pivoted_cholesky
 from mercer.operators import Dense
-from mercer.points import count
+from mercer.points import count, sample_rows
 from mercer.select.covariance import COARSE, NOISE, Covariance
 from mercer.solvers import Logistic, NewtonLogistic, solve
 
@@ -91,7 +91,7 @@ class LaplaceLikelihood:
         n = len(self.Y)
         if n < COARSE or self.covariance.kernel.space.numbered:
             return []
-        draws = [np.sort(np.random.default_rng(seed).choice(n, n // share, replace=False)) for share in (4, 2)]
+        draws = [sample_rows(n, n // share, seed) for share in (4, 2)]
         if not all(np.all((self.Y[some].min(axis=0) == 0) & (self.Y[some].max(axis=0) == 1)) for some in draws):
             return []
         return [LaplaceLikelihood(self.covariance.taken(some), self.Y[some], self.noise) for some in draws]
@@ -107,14 +107,13 @@ class LaplaceLikelihood:
             np.einsum("ii->i", K)[...] += theta[-1]
         alpha, f, _ = modes(K, self.Y)
         value, slopes = 0.0, np.zeros(len(self.names) if gradient else 0)
-        for column in range(self.Y.shape[1]):
-            a, z = alpha[:, column], f[:, column]
+        for y, a, z in zip(self.Y.T, alpha.T, f.T, strict=True):
             p = expit(z)
             root = np.sqrt(p * (1 - p))
             factor = CholeskyFactor.of(root[:, None] * K * root, 1.0)
             if factor is None or not np.all(np.isfinite(z)):
                 return None
-            loss = float(np.sum(np.logaddexp(0.0, (1 - 2 * self.Y[:, column]) * z)))
+            loss = float(np.sum(np.logaddexp(0.0, (1 - 2 * y) * z)))
             value -= loss + 0.5 * float(a @ z) + 0.5 * factor.log_determinant
             if gradient:
                 slopes += self._slopes(theta, K, a, p, root, factor)
@@ -122,17 +121,14 @@ class LaplaceLikelihood:
 
     def _slopes(self, theta: Floats, K: Floats, a: Floats, p: Floats, root: Floats, factor: CholeskyFactor) -> Floats:
         with one_blas_thread(2 * len(a) ** 3 / 3):
-            inverse, _ = lapack.dpotri(factor.buffer.T, lower=True, overwrite_c=True)
+            inverse = factor.inverted()
         # Σ = W^(−½)(I − B⁻¹)W^(−½), so that s needs no division by W.
         s = -0.5 * (1 - np.diagonal(inverse)) * (1 - 2 * p)
         q = s - root * blas.dsymv(1.0, inverse, root * (K @ s), lower=1)  # LAPACK has one triangle only
 
         def weights(rows: slice, columns: slice) -> Floats:
-            block = inverse[rows, columns]
-            if rows == columns:
-                block = np.tril(block) + np.tril(block, -1).T
             pulls = np.outer(a[rows], a[columns] + q[columns]) + np.outer(q[rows], a[columns])
-            return 0.5 * (pulls - root[rows, None] * block * root[columns])
+            return 0.5 * (pulls - root[rows, None] * lower_block(inverse, rows, columns) * root[columns])
 
         slopes = self.covariance.contracted(theta[: len(self.covariance.names)], weights)
         if not self.noise:

@@ -9,14 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import lapack
 
 from mercer.engine.backend import one_blas_thread, spare_threads
 from mercer.errors import InvalidInput, message
 from mercer.events import StageDone, emit
-from mercer.factorizations.cholesky import CholeskyFactor
+from mercer.factorizations.cholesky import CholeskyFactor, lower_block
 from mercer.kernels import Kernel, Scaled, as_kernel
-from mercer.points import as_rows, as_seed, available_memory, points_of, require, vectors_of
+from mercer.points import as_rows, as_seed, available_memory, points_of, require, sample_rows, vectors_of
 from mercer.select.ascent import Ascended, Ascent, bounds_of
 from mercer.select.covariance import COARSE, NOISE, Covariance, free_parameters
 
@@ -286,7 +285,7 @@ class ExactLikelihood:
         """The exact likelihood of this many rows, drawn at random; None for a precomputed kernel."""
         if self.covariance.kernel.space.numbered:
             return None
-        some = np.sort(np.random.default_rng(seed).choice(len(self.Y), rows, replace=False))
+        some = sample_rows(len(self.Y), rows, seed)
         variances = self.variances if np.ndim(self.variances) == 0 else self.variances[some]
         return ExactLikelihood(self.covariance.taken(some), self.Y[some], variances, self.noise)
 
@@ -306,20 +305,21 @@ class ExactLikelihood:
         if not gradient:
             return value, np.empty(0)
         with one_blas_thread(inverting):
-            inverse, _ = lapack.dpotri(factor.buffer.T, lower=True, overwrite_c=True)
+            inverse = factor.inverted()
+        return value, self._slopes(own, noise, A, inverse)
+
+    def _slopes(self, own: Floats, noise: float, A: Floats, inverse: Floats) -> Floats:
+        """½ tr((AAᵀ − targets · C⁻¹) ∂C/∂θⱼ); of C⁻¹ the lower triangle is read."""
+        targets = A.shape[1]
 
         def weights(rows: slice, columns: slice) -> Floats:
-            """½ (AAᵀ − targets · C⁻¹), of which LAPACK has the lower triangle."""
-            block = inverse[rows, columns]
-            if rows == columns:
-                block = np.tril(block) + np.tril(block, -1).T
-            return 0.5 * (A[rows] @ A[columns].T - targets * block)
+            return 0.5 * (A[rows] @ A[columns].T - targets * lower_block(inverse, rows, columns))
 
         slopes = self.covariance.contracted(own, weights)
         if not self.noise:
-            return value, slopes
+            return slopes
         trace = 0.5 * float(np.sum(A * A) - targets * np.trace(inverse))
-        return value, np.append(slopes, noise * trace)
+        return np.append(slopes, noise * trace)
 
 
 # ---- checks and preparation of the input ----------------------------------------------------------------------------
@@ -334,7 +334,7 @@ def _checked(X: Any, y: ArrayLike, sample: int | None = None, seed: int = 0) -> 
         raise InvalidInput(message(WHO, given, "give one finite number for each row and target"))
     targets = targets.reshape(n, -1)
     if sample is not None and n > sample:
-        chosen = np.sort(np.random.default_rng(seed).choice(n, sample, replace=False))
+        chosen = sample_rows(n, sample, seed)
         rows, targets = rows[chosen], targets[chosen]
     m = len(targets)
     require(3 * 8 * m * m, max(available_memory() // 2, 1), f"marginal likelihood of {m} rows", "set sample= lower")

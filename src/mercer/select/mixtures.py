@@ -17,7 +17,7 @@ from mercer.factorizations.cholesky import CholeskyFactor
 from mercer.factorizations.spectrum import RidgeSpectrum
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel, as_kernel
-from mercer.points import as_rows, as_seed, available_memory, count, require, take
+from mercer.points import as_rows, as_seed, available_memory, count, require, sample_rows, take
 from mercer.select.alignment import alignment_products, centred, mixture_weights, target_columns
 from mercer.select.candidates import default_alphas
 
@@ -289,6 +289,6 @@ def _checked(
     m = min(n, sample)
     require(8 * (2 * len(given) + 3) * m * m, max(available_memory() // 2, 1), f"{len(given)} kernels", "lower sample=")
     if n > sample:
-        chosen = np.sort(np.random.default_rng(seed).choice(n, sample, replace=False))
+        chosen = sample_rows(n, sample, seed)
         rows, Y = take(rows, chosen), Y[chosen]
     return [kernel.resolve(rows) for kernel in given], rows, Y

@@ -18,7 +18,7 @@ from mercer.events import StageDone, emit
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.vectors.products import is_linear
-from mercer.points import as_rows, as_seed, available_memory, require, vectors_of
+from mercer.points import as_rows, as_seed, available_memory, require, sample_rows, vectors_of
 from mercer.select.ridge import _folds
 from mercer.solvers import leading_pairs
 
@@ -194,7 +194,7 @@ def _checked(
     m = min(n, sample)
     require(8 * 5 * m * m, max(available_memory() // 2, 1), f"cross-validation on {m} rows", "set sample= lower")
     if n > sample:
-        rows = rows[np.sort(np.random.default_rng(seed).choice(n, sample, replace=False))]
+        rows = rows[sample_rows(n, sample, seed)]
     return rows, sorted({int(k) for k in counts})
 
 

@@ -17,13 +17,14 @@ from mercer.factorizations.spectrum import RidgeSpectrum
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.parameters.comparable import comparable
-from mercer.points import as_rows, as_seed, available_memory, require
+from mercer.points import as_rows, as_seed, available_memory, require, sample_rows
 from mercer.select.scorers import Scorer, accuracy, r2
 
 __all__ = ["Candidate", "RidgeSearch", "cross_validate_ridge"]
 
 Floats = NDArray[np.float64]
 Task = Literal["regression", "classification"]
+WHO = "cross_validate_ridge"
 FINALISTS = 4
 NEAR = 30.0
 TIE = 1e-4
@@ -165,7 +166,7 @@ def cross_validate_ridge(
     >>> search.best_kernel, search.best_alpha, search.best_score > 0.99
     (Gaussian(gamma=0.5), 0.001, True)
     """
-    seed = as_seed(random_state, "cross_validate_ridge")
+    seed = as_seed(random_state, WHO)
     grid = _checked_alphas(alphas)
     chosen = [as_kernel(kernel) for kernel in kernels]
     rows, targets, groups = _sampled(_rows(X, chosen), y, task, sample, folds, seed)
@@ -173,7 +174,7 @@ def cross_validate_ridge(
     require(4 * m * m * 8, max(available_memory() // 2, 1), f"cross-validation on {m} rows", "set sample= lower")
     tried = [_Trial(kernel.resolve(rows), grid) for kernel in chosen]
     if not tried:
-        raise InvalidInput(message("cross_validate_ridge", "no kernel to choose from", "give at least one kernel"))
+        raise InvalidInput(message(WHO, "no kernel to choose from", "give at least one kernel"))
     left: list[_Trial] = []
     if screen is not None and 2 * folds <= screen < m and len(tried) > FINALISTS:
         part = _sampled(rows, targets if groups is None else groups, task, screen, folds, seed)
@@ -266,7 +267,7 @@ def _scores(
 def _checked_alphas(alphas: ArrayLike) -> Floats:
     grid = np.unique(np.asarray(alphas, np.float64))
     if grid.size == 0 or not (np.isfinite(grid).all() and grid[0] > 0):
-        raise InvalidInput(message("cross_validate_ridge", f"alphas={alphas!r}", "give positive numbers"))
+        raise InvalidInput(message(WHO, f"alphas={alphas!r}", "give positive numbers"))
     return grid
 
 
@@ -283,27 +284,36 @@ def _sampled(
     X: Any, y: ArrayLike, task: Task, sample: int, folds: int, seed: int
 ) -> tuple[Any, Floats, NDArray[np.intp] | None]:
     """At most `sample` rows, their targets as columns (indicators for classes), and the class of each row."""
-    n, who = X.shape[0], "cross_validate_ridge"
+    n = X.shape[0]
     if folds < 2 or min(n, sample) < 2 * folds:
         given = f"{folds} folds of {n} rows (sample={sample})"
-        raise InvalidInput(message(who, given, "give at least two folds and two rows for each"))
+        raise InvalidInput(message(WHO, given, "give at least two folds and two rows for each"))
     values = np.asarray(y)
     if len(values) != n:
-        raise InvalidInput(message(who, f"{n} rows and {len(values)} targets", "give one target for each row"))
-    rng = np.random.default_rng(seed)
+        raise InvalidInput(message(WHO, f"{n} rows and {len(values)} targets", "give one target for each row"))
     if task == "regression":
-        targets = values.astype(np.float64).reshape(n, -1)
-        if not np.isfinite(targets).all():
-            raise InvalidInput(message(who, "a target that is not finite", "remove those rows"))
-        chosen = np.sort(rng.choice(n, sample, replace=False)) if n > sample else np.arange(n)
+        targets = _finite(values).reshape(n, -1)
+        chosen = sample_rows(n, sample, seed)
         return X[chosen], targets[chosen], None
+    indicators, codes = _indicators(values)
+    chosen = _proportional(codes, sample, np.random.default_rng(seed)) if n > sample else np.arange(n)
+    return X[chosen], indicators[codes[chosen]], codes[chosen]
+
+
+def _finite(values: NDArray[Any]) -> Floats:
+    targets = values.astype(np.float64)
+    if not np.isfinite(targets).all():
+        raise InvalidInput(message(WHO, "a target that is not finite", "remove those rows"))
+    return targets
+
+
+def _indicators(values: NDArray[Any]) -> tuple[Floats, NDArray[np.intp]]:
+    """The targets ±1 of each class, and the class of each row."""
     classes, codes = np.unique(values, return_inverse=True)
     if len(classes) < 2:
-        raise InvalidInput(
-            message(who, f"one class, {classes[:1].tolist()[0]!r}", "give targets of at least two classes")
-        )
-    chosen = _proportional(codes, sample, rng) if n > sample else np.arange(n)
-    return X[chosen], 2.0 * np.eye(len(classes))[codes[chosen]] - 1.0, codes[chosen]
+        given = f"one class, {classes[:1].tolist()[0]!r}"
+        raise InvalidInput(message(WHO, given, "give targets of at least two classes"))
+    return 2.0 * np.eye(len(classes)) - 1.0, codes
 
 
 def _proportional(codes: NDArray[np.intp], size: int, rng: np.random.Generator) -> NDArray[np.intp]:

@@ -117,14 +117,10 @@ class StochasticLikelihood(ExactLikelihood):
 
     def estimate(self, theta: Floats, tol: float | None = None) -> Estimated | None:
         """log p with its standard error; None if C is not positive definite, or not defined."""
-        own, noise = self.parted(theta)
-        try:
-            K = self.covariance.operator(own)
-        except InvalidInput:
+        defined = self._defined(theta)
+        if defined is None:
             return None
-        variance, low = self.variances + noise, K.in_float32()
-        if not np.all(np.asarray(variance) > 0) or np.any(K.diagonal() < 0):
-            return None
+        (K, variance), low = defined, defined[0].in_float32()
         with one_blas_thread(2.0 * len(self.Y) * self.rank**2):
             found = pivoted_cholesky(low, min(self.rank, len(self.Y)), tol=float(np.min(variance)), seed=self.seed)
             single = np.finfo(np.float32).eps * found.norm() <= FLOAT32 * float(np.min(variance))
@@ -143,6 +139,16 @@ class StochasticLikelihood(ExactLikelihood):
         value = -0.5 * (square + targets * (x.value + n * LOG_TWO_PI))
         precision = "float32" if single and A.dtype == np.float32 else "float64"
         return Estimated(value, 0.5 * targets * x.standard_error, solved, inverse, Z, precision)
+
+    def _defined(self, theta: Floats) -> tuple[KernelOperator, Any] | None:
+        """K and the variances of the noise; None where they are not defined, or C cannot be positive definite."""
+        own, noise = self.parted(theta)
+        try:
+            K = self.covariance.operator(own)
+        except InvalidInput:
+            return None
+        variance = self.variances + noise
+        return (K, variance) if np.all(np.asarray(variance) > 0) and np.all(K.diagonal() >= 0) else None
 
     def _preconditioner(self, K: KernelOperator | Operator, found: PivotedCholesky, variance: Any) -> tuple[Any, float]:
         """M, and log det M⁻¹."""

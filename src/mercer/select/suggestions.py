@@ -27,7 +27,7 @@ from mercer.kernels import (
     TableKernel,
     table_kernel,
 )
-from mercer.points import as_rows, as_seed, available_memory, count, points_of, require, vectors_of
+from mercer.points import as_rows, as_seed, available_memory, count, points_of, require, sample_rows, vectors_of
 from mercer.select.alignment import centred, cosine, target_columns
 from mercer.select.candidates import default_alphas, default_kernels
 from mercer.select.scorers import accuracy
@@ -171,7 +171,7 @@ def suggest(
     rows, Y, classes, kernels = _prepared(X, y, task, sample, seed)
     m = len(Y)
     require(4 * 8 * m * m, max(available_memory() // 2, 1), f"suggestions from {m} rows", "set sample= lower")
-    part = np.sort(np.random.default_rng(seed).choice(m, max(10, m // 3), replace=False))
+    part = sample_rows(m, max(10, m // 3), seed)
     first = [_tried(kernel, rows[part], Y[part], classes) for kernel in kernels] if m >= 60 else None
     emit(TilesDone(f"{WHO}: first round", len(kernels), len(kernels)))
     if first is not None:
@@ -209,20 +209,25 @@ def _tried(kernel: Kernel, rows: Any, Y: Floats, classes: bool) -> _Trial:
     grid = grid[spectrum.solvable(grid)]
     if not len(grid):
         return _Trial(kernel, np.inf, -np.inf, np.full(len(Y), np.inf), alignment, perf_counter() - start)
-    predicted = spectrum.leave_one_out(Y, grid)
-    if classes:
-        scores = accuracy(Y, predicted)[:, 0]
-        best = int(len(grid) - 1 - np.argmax(scores[::-1]))
-        hits = (Y > 0) == (predicted[:, best] > 0) if Y.shape[1] == 1 else None
-        wrong = ~hits[:, 0] if hits is not None else Y.argmax(axis=1) != predicted[:, best].argmax(axis=1)
-        losses = np.asarray(wrong, np.float64)
-    else:
-        errors = np.mean((predicted - Y[:, None]) ** 2 / Y.var(axis=0), axis=2)
-        scores = 1 - errors.mean(axis=0)
-        best = int(scores.argmax())
-        losses = errors[:, best]
-    alpha = float(f"{grid[best]:.3g}")
-    return _Trial(kernel, alpha, float(scores[best]), losses, alignment, perf_counter() - start)
+    best, score, losses = (_best_of_classes if classes else _best_of_values)(Y, spectrum.leave_one_out(Y, grid))
+    return _Trial(kernel, float(f"{grid[best]:.3g}"), score, losses, alignment, perf_counter() - start)
+
+
+def _best_of_classes(Y: Floats, predicted: Floats) -> tuple[int, float, Floats]:
+    """The place of the α with the best accuracy (the largest of equals), the accuracy, and which rows it has wrong."""
+    scores = accuracy(Y, predicted)[:, 0]
+    best = int(len(scores) - 1 - np.argmax(scores[::-1]))
+    found = predicted[:, best]
+    wrong = (Y > 0)[:, 0] != (found > 0)[:, 0] if Y.shape[1] == 1 else Y.argmax(axis=1) != found.argmax(axis=1)
+    return best, float(scores[best]), np.asarray(wrong, np.float64)
+
+
+def _best_of_values(Y: Floats, predicted: Floats) -> tuple[int, float, Floats]:
+    """The place of the α with the best R², the R², and the squared error of each row over the variance."""
+    errors = np.mean((predicted - Y[:, None]) ** 2 / Y.var(axis=0), axis=2)
+    scores = 1 - errors.mean(axis=0)
+    best = int(scores.argmax())
+    return best, float(scores[best]), errors[:, best]
 
 
 def _explained(trial: _Trial, best: _Trial) -> Suggestion:
@@ -265,29 +270,35 @@ def _notes(ranked: tuple[Suggestion, ...], classes: bool) -> tuple[str, ...]:
 
 def _prepared(X: Any, y: ArrayLike, task: str, sample: int, seed: int) -> tuple[Any, Floats, bool, list[Kernel]]:
     """The sampled rows as numbers, the targets as columns, whether they are classes, and the candidate kernels."""
-    values = np.asarray(y)
-    if task not in ("auto", "regression", "classification"):
-        raise InvalidInput(message(WHO, f"task={task!r}", 'give "auto", "regression" or "classification"'))
-    if task == "regression":
-        values = values.astype(np.float64)
     if _are_texts(X):
         do = "use a kernel such as spectrum(k=3), or try several by "
         do += "cross_validate_ridge(X, y, default_sequence_kernels(X), default_alphas())"
         raise InvalidInput(message(WHO, "texts, which need kernels of sequences", do))
-    Y = target_columns(values.astype(str) if task == "classification" else values)
-    classes = task == "classification" or (task == "auto" and _are_labels(values))
     n = count(X)
-    if len(Y) != n or n < 10:
-        do = "give ten or more rows, with one target for each"
-        raise InvalidInput(message(WHO, f"{n} rows and {len(Y)} targets", do))
-    if not np.all(Y.var(axis=0) > 0):
-        raise InvalidInput(message(WHO, "targets that are all the same", "give targets that vary"))
-    chosen = np.sort(np.random.default_rng(seed).choice(n, sample, replace=False)) if n > sample else np.arange(n)
+    Y, classes = _targets(y, task, n)
+    chosen = sample_rows(n, sample, seed)
     if _is_mixed(X):
         kernel = table_kernel(X, random_state=seed)
         return kernel.rows(X)[chosen], Y[chosen], classes, [kernel, kernel.combined_by("sum")]
     rows = as_rows(X)[chosen]
     return rows, Y[chosen], classes, _candidates(rows, seed)
+
+
+def _targets(y: ArrayLike, task: str, n: int) -> tuple[Floats, bool]:
+    """The targets of n rows as columns, and whether they are classes."""
+    if task not in ("auto", "regression", "classification"):
+        raise InvalidInput(message(WHO, f"task={task!r}", 'give "auto", "regression" or "classification"'))
+    values = np.asarray(y)
+    classes = task == "classification" or (task == "auto" and _are_labels(values))
+    if task != "auto":
+        values = values.astype(str if classes else np.float64)
+    Y = target_columns(values)
+    if len(Y) != n or n < 10:
+        do = "give ten or more rows, with one target for each"
+        raise InvalidInput(message(WHO, f"{n} rows and {len(Y)} targets", do))
+    if not np.all(Y.var(axis=0) > 0):
+        raise InvalidInput(message(WHO, "targets that are all the same", "give targets that vary"))
+    return Y, classes
 
 
 def _are_labels(values: NDArray[Any]) -> bool:

@@ -16,7 +16,7 @@ from mercer.kernels import Kernel, TableKernel, as_kernel
 from mercer.kernels.base import trace_or_none
 from mercer.kernels.parameters.resolution import blank
 from mercer.operators import Dense
-from mercer.points import as_seed, points_of, vectors_of
+from mercer.points import as_seed, points_of, sample_rows, vectors_of
 from mercer.validity.arithmetic.ranges import Domain
 from mercer.validity.proofs.known import known_ranges
 from mercer.validity.proofs.proof import Proof, prove
@@ -225,7 +225,7 @@ def _on_rows(kernel: Kernel, rows: Any, found: Search, seed: int) -> tuple[Spect
     """The spectrum of the rows in their own precision. Adds rows with large entries in λmin's vector to the search."""
     n, notes = rows.shape[0], []
     if n > MOST_ROWS:
-        rows = rows[np.sort(np.random.default_rng(seed).choice(n, MOST_ROWS, replace=False))]
+        rows = rows[sample_rows(n, MOST_ROWS, seed)]
         notes.append(f"the spectrum is that of {MOST_ROWS} of the {n} rows, drawn at random")
     try:
         spectrum = spectrum_of(KernelOperator(kernel, rows))

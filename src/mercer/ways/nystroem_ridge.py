@@ -22,7 +22,7 @@ from mercer.factorizations.spectrum import ENTRIES
 from mercer.gram import KernelOperator
 from mercer.gram.operator import GRAM
 from mercer.kernels import Kernel
-from mercer.points import human
+from mercer.points import human, sample_rows
 from mercer.select import RidgeSpectrum
 from mercer.solvers import LinearSystem, RefinedConjugateGradients, Solution, solve
 from mercer.ways.report import Report
@@ -209,7 +209,7 @@ class NystroemRidge:
     def _measure_rest(self, K_nm: KernelOperator, K_mm: np.ndarray) -> None:
         """Report Σ (k(x, x) − k_m(x)ᵀ K_mm⁻¹ k_m(x)) of some rows: squared distances from the landmarks' span."""
         n = len(self.Y)
-        some = np.sort(np.random.default_rng([self.seed, 5]).choice(n, min(n, CHECKED), replace=False))
+        some = sample_rows(n, CHECKED, [self.seed, 5])
         rows = np.asarray(K_nm.block(some, np.arange(len(K_mm))), np.float64)
         C, _ = jittered_cholesky(K_mm)
         inside = np.sum(scipy.linalg.solve_triangular(C, rows.T, trans="T", check_finite=False) ** 2, axis=0)

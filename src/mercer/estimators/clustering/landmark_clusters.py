@@ -13,7 +13,7 @@ from mercer.engine.backend import one_thread_after_fork
 from mercer.estimators.base.landmarks import LandmarkSpan, landmark_bytes, landmark_rows
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel
-from mercer.points import count, human, take
+from mercer.points import count, human, sample_rows, take
 from mercer.ways.report import Report
 
 __all__ = ["LandmarkFeatureMap", "LandmarkMeans", "by_batches", "plan_batches"]
@@ -138,7 +138,7 @@ class LandmarkMeans:
     def largest_error(self, X: Any, labels: np.ndarray, w: np.ndarray, seed: int) -> tuple[float, int]:
         """max |⟨φ(x), m_c⟩ − ⟨φ(x), μ_c⟩| on some rows, μ_c the means of the rows, and how many rows these are."""
         n, sizes = count(X), np.bincount(labels, w)
-        some = np.sort(np.random.default_rng([seed, 3]).choice(n, min(n, CHECKED_ROWS), replace=False))
+        some = sample_rows(n, CHECKED_ROWS, [seed, 3])
         rows, columns = take(X, some), self.kernel.space.of(X).anchors().rows
         sums = KernelOperator(self.kernel, rows, columns).group_sums(labels, len(sizes), w)
         return float(np.abs(sums / sizes - self.products(rows)).max()), len(some)

@@ -13,7 +13,7 @@ from mercer.estimators.base.estimator import KernelEstimator
 from mercer.factorizations.pivoted_cholesky import BLOCK
 from mercer.gram import KernelOperator
 from mercer.mixins import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from mercer.points import count, parse_memory, points_of, require, take
+from mercer.points import count, parse_memory, points_of, require, sample_rows, take
 from mercer.schemas import NON_NEGATIVE, Array, Rows, Schema
 from mercer.ways.report import Report
 
@@ -32,7 +32,7 @@ class _FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstim
     def _measure(self, K: KernelOperator, X: Any, seed: int, report: Report) -> None:
         """‖K − ΦΦᵀ‖/‖K‖ on a random block of training rows, in the report."""
         n = K.shape[0]
-        some = np.sort(np.random.default_rng([seed, 1]).choice(n, min(n, MEASURED), replace=False))
+        some = sample_rows(n, MEASURED, [seed, 1])
         with report.stage("measure"):
             Phi = np.asarray(self._map(self._held(take(X, some))), np.float64)
             exact = np.asarray(K.block(some, some), np.float64)

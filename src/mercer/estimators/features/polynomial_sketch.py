@@ -9,7 +9,7 @@ import numpy as np
 from mercer.approx.sketch import Hashes, allot, draw_hashes, in_unit, pair_variances, power_series, sketch_features
 from mercer.errors import InvalidInput, message
 from mercer.estimators.features.feature_maps import MEASURED, _FeatureMap
-from mercer.points import points_of, take, vectors_of
+from mercer.points import points_of, sample_rows, take, vectors_of
 from mercer.schemas import NON_NEGATIVE, Array, Count, Schema
 
 __all__ = ["PolynomialSketch"]
@@ -128,7 +128,7 @@ class PolynomialSketch(_FeatureMap):
     def _some(X: Any, seed: int) -> np.ndarray:
         """Rows in float64, from whose pairs the variances are estimated."""
         n = X.shape[0]
-        index = np.sort(np.random.default_rng([seed, 2]).choice(n, min(n, MEASURED), replace=False))
+        index = sample_rows(n, MEASURED, [seed, 2])
         return np.asarray(vectors_of(take(X, index)).dense(), np.float64)
 
     def _map(self, X: Any) -> np.ndarray:

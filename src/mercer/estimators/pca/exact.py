@@ -17,6 +17,7 @@ from mercer.gram import KernelOperator
 from mercer.operators import Centered, Dense, Operator
 from mercer.operators.arrays import require_finite
 from mercer.planning import costs
+from mercer.points import sample_rows
 from mercer.solvers import BlockKrylov, DenseEigen, Eigenpairs, Eigenproblem, Solution, Status, rayleigh_ritz, solve
 from mercer.solvers.choose import DENSE_BELOW
 from mercer.ways.report import Report
@@ -75,7 +76,7 @@ def checked(K: Operator, V: np.ndarray, exact: Operator | None = None, seed: int
 
 def some_rows(n: int, seed: int) -> np.ndarray:
     """`WITNESSES` of n rows at random."""
-    return np.sort(np.random.default_rng(seed).choice(n, min(n, WITNESSES), replace=False))
+    return sample_rows(n, WITNESSES, seed)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from mercer.estimators.base import landmarks
 from mercer.estimators.base.landmarks import LandmarkSpan, count_landmarks, fewest_landmarks, given_count
 from mercer.estimators.pca.subspace import Components, FeatureSubspace
 from mercer.gram import KernelOperator
-from mercer.points import count, human, take
+from mercer.points import count, human, sample_rows, take
 from mercer.solvers import leading_pairs
 from mercer.ways.report import Report
 
@@ -81,7 +81,7 @@ def largest_residual(subspace: FeatureSubspace, values: np.ndarray, X: Any, seed
     n, status = count(X), "measured on all rows"
     some = np.arange(n)
     if n > landmarks.CHECKED_WHOLE:
-        some = np.sort(np.random.default_rng([seed, 3]).choice(n, landmarks.CHECKED_ROWS, replace=False))
+        some = sample_rows(n, landmarks.CHECKED_ROWS, [seed, 3])
         status = f"estimated from {landmarks.CHECKED_ROWS} rows"
     off = _residuals_on(subspace, values, X, some) * np.sqrt(n / len(some))
     return float(off.max() / values[0]), status

@@ -10,7 +10,7 @@ from scipy.spatial.distance import pdist
 
 from mercer.errors import InvalidInput, message
 from mercer.kernels.symbolic import distances
-from mercer.points import DevicePoints, vectors_of
+from mercer.points import DevicePoints, sample_rows, vectors_of
 
 __all__ = [
     "MEASURES",
@@ -204,7 +204,7 @@ def distance_quantiles(
     [1.0, 3.0, 4.0]
     """
     count = int(min(X.shape[0], _SAMPLE, max(2.0, (_WORK / X.shape[1]) ** 0.5)))
-    chosen = np.sort(np.random.default_rng(seed).choice(X.shape[0], count, replace=False))
+    chosen = sample_rows(X.shape[0], count, seed)
     values = _distances(kind, X[chosen].astype(np.float64))
     w = np.ones(count) if weights is None else np.asarray(weights, np.float64)[chosen]
     i, j = np.triu_indices(count, 1)

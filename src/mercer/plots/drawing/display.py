@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.errors import InvalidInput, message
 from mercer.plots.drawing.style import FAINT, plain
-from mercer.points import as_rows, count, take, vectors_of
+from mercer.points import as_rows, count, sample_rows, take, vectors_of
 
 __all__ = ["MOST_POINTS", "Display", "drawn_of", "numbers", "places_drawn"]
 
@@ -95,9 +95,7 @@ def places_drawn(n: int, most: int = MOST_POINTS) -> np.ndarray:
     >>> places_drawn(3), len(places_drawn(10**6))
     (array([0, 1, 2]), 3000)
     """
-    if n <= most:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(0).choice(n, most, replace=False))
+    return sample_rows(n, most, 0)
 
 
 def drawn_of(shown: int, n: int, what: str = "rows") -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
+from mercer.points import sample_rows
 from mercer.solvers.base import Solver, State, Status
 from mercer.solvers.eigen.dense import Eigenpairs, Eigenproblem, Floats
 
@@ -271,7 +272,7 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
 def _leading_rows(problem: Eigenproblem, block: int, rng: np.random.Generator) -> NDArray[Any]:
     """The ``block`` leading right singular vectors of a random sample of rows of A; none if they hold too little."""
     count = min(problem.n, max(_SAMPLES * block, 64))
-    C = problem.A.row_space(np.sort(rng.choice(problem.n, count, replace=False)))
+    C = problem.A.row_space(sample_rows(problem.n, count, rng))
     G = np.asarray(C @ C.T, np.float64)
     if not _finite(G):
         return np.full((1, problem.n), np.nan)

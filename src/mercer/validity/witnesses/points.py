@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.points import sample_rows
 from mercer.validity.arithmetic.ranges import Domain
 
 __all__ = ["DIMENSIONS", "adversarial", "large", "spread", "subsets", "within"]
@@ -119,7 +120,7 @@ def subsets(n: int, seed: int = 0, count: int = 6) -> Iterator[NDArray[np.intp]]
         yield np.arange(n)
         return
     for _ in range(count):
-        yield np.sort(rng.choice(n, SIZE, replace=False))
+        yield sample_rows(n, SIZE, rng)
 
 
 def spread(X: Any) -> float:
