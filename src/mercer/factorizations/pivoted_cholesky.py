@@ -46,6 +46,8 @@ class PivotedCholesky:
         tr A.
     proposed : int
         The number of proposed pivots, of which r were accepted.
+    power, bend : float
+        Of the law tr(A − FⱼFⱼᵀ) = t 2^(−px − qx²/2) with x = log₂(j/r), through the first r/4 and r/2 pivots and all.
     """
 
     F: Any
@@ -53,6 +55,8 @@ class PivotedCholesky:
     left: NDArray[np.float64]
     trace: float
     proposed: int
+    power: float = 0.5
+    bend: float = 0.0
 
     @property
     def rank(self) -> int:
@@ -63,6 +67,12 @@ class PivotedCholesky:
     def residual_trace(self) -> float:
         """tr(A − F Fᵀ) = ‖A − F Fᵀ‖₁, the sum of its eigenvalues, all ≥ 0."""
         return float(self.left.sum())
+
+    def eigenvalue(self, rank: float) -> float:
+        """The mean eigenvalue near this rank, by the law of the traces: −d tr(A − FⱼFⱼᵀ)/dj at j = `rank` ≥ r."""
+        x = float(np.log2(rank / max(self.rank, 1)))
+        trace = self.residual_trace * 2.0 ** -(self.power * x + self.bend * x * x / 2)
+        return (self.power + self.bend * x) * trace / rank
 
     def correlation(self, A: Operator, seed: int = 0) -> float:
         """The median of Σ_{j ≠ i} ρᵢⱼ² over some rows i, drawn like pivots, with the correlations ρ of A − FFᵀ.
@@ -179,7 +189,19 @@ def _pivots(
         pivots[r : r + len(T)] = T
         r += len(T)
         emit(TilesDone("pivots", r, cap))
-    return PivotedCholesky(Ft[:r].T, pivots[:r], left, float(start.sum()), proposed)
+    return PivotedCholesky(Ft[:r].T, pivots[:r], left, float(start.sum()), proposed, *_law(Ft[:r], float(left.sum())))
+
+
+def _law(Ft: NDArray[Any], trace: float) -> tuple[float, float]:
+    """p and q ≥ 0 of the traces' law, from the trace that all rows of Fᵀ leave; ½ and 0 if they are too few."""
+    r = len(Ft)
+    if r < 8 or trace <= 0:
+        return 0.5, 0.0
+    fall = np.cumsum([float(np.vdot(row, row)) for row in Ft[: r // 4 - 1 : -1]])[::-1]
+    quarter, half = trace + fall[0], trace + fall[r // 2 - r // 4]
+    first, last = np.log2(quarter / half), np.log2(half / trace)
+    bend = max(last - first, 0.0)
+    return float(last + bend / 2), float(bend)
 
 
 def _checked(A: Operator, max_rank: int, tol: float, block: int) -> int:

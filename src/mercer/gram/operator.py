@@ -327,7 +327,7 @@ class KernelOperator(TiledOperator):
         diagonal = np.asarray(self.diagonal(), np.float64)
         left = np.maximum(diagonal - F.squares(), 0.0)
         left[pivots] = 0.0
-        return PivotedCholesky(F, pivots, left, float(diagonal.sum()), found.proposed)
+        return PivotedCholesky(F, pivots, left, float(diagonal.sum()), found.proposed, found.power, found.bend)
 
     @property
     def factor_room(self) -> int:
