@@ -130,7 +130,7 @@ class Quantised(Operator):
         return np.ldexp(out, scale, out=out).astype(V.dtype, copy=False)
 
     def _constants(self, v: Array) -> Array:
-        """The product of the part with the centres and the diagonal; a pair has the centre of its upper row's block."""
+        """C V for the centres C: on the diagonal that of K, and for i < j the centre of the block of row i."""
         wide = v.astype(np.float64)
         sums = np.add.reduceat(wide, self._begin, axis=0)
         after, c = np.cumsum(sums[::-1], axis=0)[::-1], self._centres[:, None]

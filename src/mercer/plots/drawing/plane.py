@@ -90,7 +90,7 @@ def checked_columns(columns: Sequence[int], d: int, who: str) -> tuple[int, int]
 
 
 def bands(values: np.ndarray, signed: bool) -> np.ndarray:
-    """Levels between bands of colour: some twenty round numbers, as many below 0 as above where signs matter.
+    """Some twenty round numbers that divide bands of colour; if signs matter, as many are below 0 as above.
 
     >>> bands(np.array([-0.2, 1.0]), signed=True)[[0, -1]].tolist()
     [-1.0, 1.0]
