@@ -36,6 +36,18 @@ def test_the_package_imports_nothing_heavy_before_it_is_used():
     assert "numpy" in heavy("import mercer", "mercer.kernels")  # the test can fail
 
 
+@pytest.mark.parametrize(
+    "first", ["import mercer; model = mercer.SVC()", "from mercer.sklearn.svm import SVC; model = SVC()"]
+)
+def test_a_first_fit_imports_only_what_it_needs(first):
+    fitted = "model.fit([[0.0], [1.0]], [0, 1]).predict([[2.0]])"
+    found = set(program(first, fitted, "print(*[name for name in sys.modules if name.startswith('mercer.')])").split())
+    packages = {name.split(".")[1] for name in found}
+    assert {"estimators", "gram", "solvers"} <= packages
+    assert not packages & {"cli", "hypotheses", "io", "lab", "plots", "report", "select", "testing", "validity"}
+    assert not [name for name in found if name.startswith("mercer.sklearn.") and name[15:] not in ("faces", "svm")]
+
+
 @pytest.mark.parametrize("words", [["--version"], ["--help"], ["fit", "--help"]])
 def test_the_command_line_says_what_it_is_without_heavy_imports(words):
     pytest.importorskip("typer")

@@ -14,8 +14,9 @@ outcomes: dict[str, str] = {}
 
 
 def pytest_configure(config):
-    for face in mercer.sklearn.FACES:
-        setattr(importlib.import_module(mercer.sklearn.home(face)), face.__name__, face)
+    for module, names in mercer.sklearn._MODULES.items():
+        for name in names:
+            setattr(importlib.import_module(module.removeprefix("mercer.")), name, getattr(mercer.sklearn, name))
 
 
 def pytest_runtest_logreport(report):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from mercer.errors import IndefiniteKernelWarning, InvalidInput, message, warn
 from mercer.gram import KernelOperator
-from mercer.validity.brief import brief_check, gap_on
 from mercer.ways.report import Report
 
 __all__ = ["not_finite", "warn_if_indefinite"]
@@ -17,6 +16,8 @@ def warn_if_indefinite(K: KernelOperator, who: str, meaning: str, report: Report
     """
     if K.kernel.properties.definiteness.is_mercer or K.shape[0] != K.shape[1]:
         return
+    from mercer.validity.brief import brief_check  # proofs and witnesses, which few fits need
+
     found = brief_check(K)
     if found.verdict == "proved":
         report.definiteness = "positive semidefinite, proved from its formula"
@@ -36,6 +37,8 @@ def warn_if_indefinite(K: KernelOperator, who: str, meaning: str, report: Report
 
 def not_finite(K: KernelOperator, who: str, otherwise: str) -> InvalidInput:
     """The error for kernel values that are not finite: the row where the formula has no value, or else `otherwise`."""
+    from mercer.validity.brief import gap_on
+
     if found := gap_on(K):
         row, gap = found
         given = f"{K.kernel!r} has no value ({gap.why}) at row {row}"
