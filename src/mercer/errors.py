@@ -40,14 +40,16 @@ def message(who: str, given: str, do: str) -> str:
     given : str
         What was given, or what is wrong with it.
     do : str
-        An imperative, without its full stop.
+        An imperative without its full stop, or a question with its mark.
 
     Examples
     --------
     >>> message("Gaussian", "gamma=-1.0 is not positive", "give a positive number")
     'Gaussian: gamma=-1.0 is not positive; give a positive number.'
+    >>> message("--target", "no column 'prize' in houses.csv", "did you mean 'price'?")
+    "--target: no column 'prize' in houses.csv; did you mean 'price'?"
     """
-    return f"{who}: {given}; {do}."
+    return f"{who}: {given}; {do}" + ("" if do.endswith("?") else ".")
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:

@@ -123,7 +123,7 @@ def one_line(err):
     """The one line on standard error that says what is wrong; notes and warnings may stand before it."""
     lines = [line for line in err.splitlines() if not line.startswith(("note: ", "warning: "))]
     assert len(lines) == 1, err
-    assert re.fullmatch(r"mercer: [^;]+: .+; .+\.", lines[0]), lines[0]
+    assert re.fullmatch(r"mercer: [^;]+: .+; .+[.?]", lines[0]), lines[0]
     assert not re.search("unexpected error|Traceback|Errno", lines[0]), lines[0]
     return lines[0]
 
@@ -136,6 +136,7 @@ def refused(text, folder, words, status=2):
     assert words in one_line(err), err
     assert "--json" not in text or out == "", out
     assert contents(folder) == before
+    return err
 
 
 # ---- what is read ----------------------------------------------------------------------------------------------------
@@ -308,7 +309,8 @@ def test_no_room_for_the_output(folder, name, there):
     if there:
         assert run(text, folder)[0] == 0
     with short_files(64):
-        refused(text, folder, "cannot be written (File too large)", status=1)
+        err = refused(text, folder, "cannot be written (File too large)", status=1)
+    assert re.match(r"mercer: (--[a-z-]+|KernelSearchCV|compare): ", err.splitlines()[-1]), "no function speaks"
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -143,7 +143,7 @@ def test_other_commands_take_settings_too(folder, tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("kernl = 'linear'", "'kernl' is not a setting of mercer fit; did you mean 'kernel'."),
+        ("kernl = 'linear'", "'kernl' is not a setting of mercer fit; did you mean 'kernel'?"),
         ("per_column = true", "'per_column' is not a setting of mercer fit"),
         ("debug = true", "'debug' is not a setting"),
         ("seed = ", "is not a TOML file"),

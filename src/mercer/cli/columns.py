@@ -85,7 +85,7 @@ def left_out_target(table: Any, target: str | None) -> str | None:
     """The column of a `Table` that is not looked at, because others predict it: the one given, or its format's."""
     if target is not None and target not in table.columns:
         near = get_close_matches(target, table.columns, n=1)
-        do = f"did you mean {near[0]!r}" if near else f"the columns are {listed(table.columns)}"
+        do = f"did you mean {near[0]!r}?" if near else f"the columns are {listed(table.columns)}"
         raise InvalidInput(message("--target", f"no column {target!r} in {table.path}", do))
     return target or table.default_target
 
@@ -102,7 +102,7 @@ def named_columns(option: str, text: str, table: str, there: list[str], target: 
             raise InvalidInput(message(option, f"{name!r} is the target", "name columns to predict it from"))
         if name not in there:
             near = [one for one in there if one.lower() == name.lower()] or get_close_matches(name, there, n=1)
-            do = f"did you mean {near[0]!r}" if near else f"its columns to predict from are {listed(there)}"
+            do = f"did you mean {near[0]!r}?" if near else f"its columns to predict from are {listed(there)}"
             raise InvalidInput(message(option, f"{table} has no column {name!r} to predict from", do))
     return list(dict.fromkeys(names))
 

@@ -17,6 +17,8 @@ __all__ = ["BAD_INPUT", "FAILED", "INTERRUPTED", "discard_output", "guarded", "t
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 NO_ROOM = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
+OPTIONS = {"save": "--out", "stream": "--out", "checkpoint": "--checkpoint", "mercer.report.write": "--report"}
+"""What the functions that write files are on the command line."""
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
@@ -91,6 +93,8 @@ def _line(error: BaseException) -> tuple[int, str]:
         return INTERRUPTED, "stopped."
     text = " ".join(str(error).split())
     if isinstance(error, MercerError | Cancelled):
+        who, _, rest = text.partition(": ")
+        text = f"{OPTIONS.get(who, who)}: {rest}"
         bad = isinstance(error, ValueError | TypeError) and not _full(error.__cause__)
         return (BAD_INPUT if bad else FAILED), text
     if isinstance(error, ModuleNotFoundError) and 'pip install "mercer[' in text:

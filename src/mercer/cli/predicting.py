@@ -124,7 +124,7 @@ def made(model: TableModel, rows: Table, does: str, columns: list[str], kept: Se
     for name in kept:
         if name not in there:
             near = get_close_matches(name, there, n=1)
-            do = f"did you mean {near[0]!r}" if near else f"its columns are {listed([*there])}"
+            do = f"did you mean {near[0]!r}?" if near else f"its columns are {listed([*there])}"
             raise InvalidInput(message("--keep", f"{rows.path} has no column {name!r}", do))
     frame = _outputs(model, rows, does, columns)
     for place, name in enumerate(kept):

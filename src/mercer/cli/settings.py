@@ -59,7 +59,7 @@ def _values(file: str, command: str, own: dict[str, Any], found: dict[str, Any])
         name = key.replace("_", "-")
         if name not in own:
             near = get_close_matches(name, own, n=1)
-            do = f"did you mean {near[0]!r}" if near else f"its settings are {', '.join(list(own)[:SHOWN])}"
+            do = f"did you mean {near[0]!r}?" if near else f"its settings are {', '.join(list(own)[:SHOWN])}"
             raise InvalidInput(message(file, f"{key!r} is not a setting of mercer {command}", do))
         values[own[name].name] = _value(file, name, own[name], value)
     return values

@@ -210,7 +210,7 @@ class _Reader:
             do = f"write Formula({_short(self.text)}), or give the text to an estimator or to as_kernel"
             self.refuse(tree, "is a pairing of a formula, and this text is read as an expression of kernels", do)
         near = get_close_matches(key, [*_NAMES, *PAIRINGS] if bare else _NAMES, n=1)
-        advice = f"did you mean {near[0]!r}" if near else f"the names are {', '.join(kernel_names())}"
+        advice = f"did you mean {near[0]!r}?" if near else f"the names are {', '.join(kernel_names())}"
         if name in ("x", "z", "X", "Z"):
             advice = "write dot for ⟨x, z⟩, sqdist for ‖x − z‖², xx for ⟨x, x⟩ and zz for ⟨z, z⟩"
         elif bare and not near:
@@ -220,7 +220,7 @@ class _Reader:
     def method(self, tree: ast.expr, inner: ast.expr, name: str, depth: int) -> Callable[..., Kernel]:
         if name not in _METHODS:
             near = get_close_matches(name, _METHODS, n=1)
-            advice = f"did you mean {near[0]!r}" if near else f"the methods are {', '.join(_METHODS)}"
+            advice = f"did you mean {near[0]!r}?" if near else f"the methods are {', '.join(_METHODS)}"
             self.refuse(tree, f"has the unknown method {name[:40]!r}", advice)
         kernel = self.value(inner, depth + 1)
         if not isinstance(kernel, Kernel):
