@@ -4,7 +4,21 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["digits", "ratio"]
+__all__ = ["counted", "digits", "of_metric", "ratio"]
+
+RATIOS = ("R²", "accuracy", "balanced accuracy", "AUC", "area under the ROC curve")
+"""The scores without a unit, at most 1; other scores are errors in the unit of the target."""
+
+
+def counted(count: int, noun: str, thousands: str = "") -> str:
+    """A count with its noun in the singular or the plural, with `thousands` between groups of three digits.
+
+    >>> counted(1, "row"), counted(0, "class"), counted(1500, "entry", ",")
+    ('1 row', '0 classes', '1,500 entries')
+    """
+    if count != 1:
+        noun = noun[:-1] + "ies" if noun.endswith("ry") else noun + ("es" if noun.endswith("s") else "s")
+    return f"{count:,} {noun}".replace(",", thousands)
 
 
 def digits(value: float, thousands: str = "") -> str:
@@ -24,9 +38,18 @@ def digits(value: float, thousands: str = "") -> str:
 
 
 def ratio(value: float) -> str:
-    """An R² or another score of at most 1, in four decimals: near 0, four significant digits would be noise.
+    """A score of at most 1, in four decimals: near 0, four significant digits would be noise.
 
     >>> ratio(0.82), ratio(-1.4e-5), ratio(-1234.56)
     ('0.8200', '0.0000', '-1235')
     """
     return f"{round(value, 4) + 0.0:.4f}" if abs(value) < 1 else digits(value)
+
+
+def of_metric(value: float, metric: str, thousands: str = "") -> str:
+    """A value of a metric: a `ratio`, or four significant digits of an error in the unit of the target.
+
+    >>> of_metric(0.044, "accuracy"), of_metric(0.044, "RMSE"), of_metric(32784.2, "MAE", ",")
+    ('0.0440', '0.04400', '32,780')
+    """
+    return ratio(value) if metric in RATIOS else digits(value, thousands)

@@ -15,8 +15,8 @@ testing = pytest.importorskip("typer.testing")
 from sklearn.metrics import log_loss, roc_auc_score  # noqa: E402
 
 from mercer.cli import app as commands  # noqa: E402
-from mercer.cli import scores  # noqa: E402
 from mercer.io import load, save  # noqa: E402
+from mercer.numerals import digits  # noqa: E402
 
 QUICK = ["--kernel", "gaussian(gamma=0.5)", "--alpha", "0.1"]
 
@@ -195,7 +195,7 @@ def test_figures_have_four_digits(folder):
     score = text.split("mercer    ")[1].splitlines()[0]
     figures = [one.split()[-1] for one in score.split(", ")]
     assert all(len(one.lstrip("-0.").replace(".", "")) == 4 for one in figures), score
-    assert [scores.digits(x) for x in (0.0, -0.00012345, 9999.6, 5.3791e4)] == ["0", "-0.0001234", "10000", "53790"]
+    assert [digits(x) for x in (0.0, -0.00012345, 9999.6, 5.3791e4)] == ["0", "-0.0001234", "10000", "53790"]
 
 
 def test_the_other_task_is_named(folder):

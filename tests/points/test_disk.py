@@ -406,7 +406,7 @@ def test_an_error_of_the_iterator_is_the_callers(folder):
 def test_what_is_not_a_table_of_numbers(tmp_path):
     pa, writer = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     writer.write_table(pa.table({"a": [1.0], "b": ["x"]}), tmp_path / "x.parquet")
-    with pytest.raises(InvalidInput, match=r"x.parquet: 1 columns hold no numbers: 'b'; encode them"):
+    with pytest.raises(InvalidInput, match=r"x.parquet: 1 column holds no numbers: 'b'; encode them"):
         read_points(tmp_path / "x.parquet")
     np.save(tmp_path / "x.npy", np.zeros(3))
     with pytest.raises(InvalidInput, match=r"x.npy: has shape \(3,\)"):

@@ -63,6 +63,7 @@ from mercer.cli.options import (
     Vary,
     Workers,
 )
+from mercer.numerals import counted
 
 if TYPE_CHECKING:
     from mercer.cli import fitting
@@ -344,7 +345,7 @@ def evaluate(
     lines = [f"mercer    {found.score}", f"guessing  {found.guessing}  (the {dummy} of these very rows)"]
     if found.unknown:
         lines.append(f"the model does not know the class{'es' * (len(found.unknown) > 1)} {', '.join(found.unknown)}")
-    show.section(f"{len(column)} rows of {rows.path}", lines)
+    show.section(f"{counted(len(column), 'row')} of {rows.path}", lines)
     show.show_confusion(found.confusion)
 
 
@@ -366,7 +367,7 @@ def inspect(model: ModelFile, as_json: AsJson = False, debug: Debug = False) -> 
         show.section(model.name, [repr(fitted), *str(report).splitlines()])
         return
     aim = f"{fitted.task} of {fitted.target}" if fitted.task in ("regression", "classification") else fitted.task
-    lines = [f"{aim}, fitted on {fitted.n_rows_} rows", *fitted.notes]
+    lines = [f"{aim}, fitted on {counted(fitted.n_rows_, 'row')}", *fitted.notes]
     assert fitted.estimator is not None
     if fitted.task == "classification":
         lines.append(f"classes: {listed([str(one) for one in fitted.estimator.classes_], 30)}")
@@ -405,7 +406,7 @@ def plot(
         rows = predicting.rows_for(fitted, table, memory)
         found = plotting.plot(fitted, rows, kind, target, out)
     with show.sections(silent=as_json, saves=True):
-        show.section("Picture", [f"{found.kind} of {found.rows} rows, written to {out}", *found.notes])
+        show.section("Picture", [f"{found.kind} of {counted(found.rows, 'row')}, written to {out}", *found.notes])
         if as_json:
             show.printed(results.as_json(results.of_picture(model, rows.path, found, out)))
 

@@ -15,7 +15,7 @@ from mercer.cli.output.show import section, table_lines
 from mercer.cli.scores import Score, guess, score
 from mercer.estimators import KernelPCA, KernelRidge, KernelRidgeClassifier
 from mercer.kernels import Gaussian, Polynomial
-from mercer.numerals import digits
+from mercer.numerals import ratio
 from mercer.select import cross_validate_ridge, default_alphas, default_kernels
 from mercer.tables.targets import holdout_rows
 
@@ -85,7 +85,7 @@ def _digits() -> Score:
     model = KernelRidgeClassifier(search.best_kernel, search.best_alpha).fit(X[~held], y[~held])
     section("Digits", [f"{len(y)} images of 8 × 8 grey values, 10 classes; {int(held.sum())} are held out"])
     best = f"{search.best_kernel!r}, α = {search.best_alpha:.4g}"
-    found = f"accuracy {digits(search.best_score)} by {search.folds}-fold cross-validation, in {seconds:.1f} s"
+    found = f"accuracy {ratio(search.best_score)} by {search.folds}-fold cross-validation, in {seconds:.1f} s"
     section("Kernel and α", [best, found, *search.notes])
     predicted = model.predict(X[held])
     own = score(y[held], predicted, "classification")

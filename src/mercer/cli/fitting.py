@@ -18,6 +18,7 @@ from mercer.cli.scores import Confusion, Score, guess, score
 from mercer.errors import InvalidInput, message
 from mercer.io import SequenceEncoder, Table, TableEncoder, TableModel
 from mercer.kernels import Kernel, as_kernel
+from mercer.numerals import counted
 from mercer.select import (
     RidgeSearch,
     cross_validate_ridge,
@@ -144,7 +145,8 @@ def prepare(
     rest = replace(rest, frame=rest.frame[chosen.names])
     found, why = infer_task(column, task)
     if len(column) < FEWEST:
-        raise InvalidInput(message(table.path, f"{len(column)} rows with a target", f"give {FEWEST} or more"))
+        given = f"{counted(len(column), 'row')} with a target"
+        raise InvalidInput(message(table.path, given, f"give {FEWEST} or more"))
     y = as_target(table.path, column, found)
     held = holdout_rows(y, found, seed) if holdout else np.zeros(len(y), bool)
     encoder = fitted_encoder(rest, rest.frame[~held], columns is not None, text)

@@ -14,6 +14,7 @@ from mercer.cli import fitting
 from mercer.errors import InvalidInput, message
 from mercer.io import TableEncoder, read_table
 from mercer.lab import BUNDLED, Dataset, Settings, bundled
+from mercer.numerals import counted
 
 __all__ = ["opened", "run_lab"]
 
@@ -74,7 +75,7 @@ def opened(path: Path, target: str | None, columns: str | None, drop: str | None
     X = data.encoder.transform(data.frame)
     X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, np.float64)
     if X.shape[1] > MOST_COLUMNS:
-        given = f"{X.shape[1]} columns as numbers"
+        given = f"{counted(X.shape[1], 'column')} as numbers"
         raise InvalidInput(message("lab", given, f"choose some with --columns; at most {MOST_COLUMNS} are taken"))
     kept_columns = list(data.encoder.columns_)
     code += [f"rest, target = table.split({data.target!r})", f"frame = rest.frame[{kept_columns!r}]"]

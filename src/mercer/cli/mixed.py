@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mercer.errors import InvalidInput, message
 from mercer.io import TableEncoder
 from mercer.kernels import Kernel, OnColumns
+from mercer.numerals import ratio
 from mercer.select import cross_validate_ridge, default_alphas, default_kernels, default_sequence_kernels
 from mercer.tables.targets import Task
 
@@ -103,7 +104,7 @@ def best_parts(
 
     def best(name: str, columns: tuple[str, ...], rows: Any, kernels: list[Kernel]) -> Part:
         search = cross_validate_ridge(rows, y, kernels, default_alphas(), **options)
-        said = f"{name} alone: {search.metric} {search.best_score:.4g} on {search.sample_size} rows"
+        said = f"{name} alone: {search.metric} {ratio(search.best_score)} on {search.sample_size} rows"
         return Part(name, columns, search.best_kernel, f"{said}, {search.best_kernel!r}")
 
     if features:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.numerals import digits, ratio
+from mercer.numerals import counted, of_metric
 from mercer.tables.targets import Task
 
 __all__ = ["Confusion", "Score", "guess", "score"]
@@ -22,8 +22,8 @@ PAIRS = 6
 class Score:
     """Named numbers, the one that matters most first.
 
-    >>> str(Score({"R²": 0.5, "RMSE": 1234.5})), str(Score({"R²": -1.4e-5}))
-    ('R² 0.5000, RMSE 1234', 'R² 0.0000')
+    >>> str(Score({"R²": 0.5, "RMSE": 1234.5})), str(Score({"accuracy": 0.044}))
+    ('R² 0.5000, RMSE 1234', 'accuracy 0.0440')
     """
 
     values: dict[str, float]
@@ -34,8 +34,7 @@ class Score:
         return next(iter(self.values.values()))
 
     def __str__(self) -> str:
-        shown = {name: ratio(value) if name == "R²" else digits(value) for name, value in self.values.items()}
-        return ", ".join(f"{name} {text}" for name, text in shown.items())
+        return ", ".join(f"{name} {of_metric(value, name)}" for name, value in self.values.items())
 
 
 def score(y: NDArray[Any], predicted: NDArray[Any], task: Task, decision: NDArray[np.float64] | None = None) -> Score:
@@ -114,4 +113,4 @@ class Confusion:
             if i != j and count
         ]
         worst = sorted(found, key=lambda one: (-one[0], one[1], one[2]))[:PAIRS]
-        return [f"{a} taken for {b}: {count} of {rows} rows" for count, a, b, rows in worst] or ["none"]
+        return [f"{a} taken for {b}: {count} of {counted(rows, 'row')}" for count, a, b, rows in worst] or ["none"]

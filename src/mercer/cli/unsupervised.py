@@ -18,7 +18,7 @@ from mercer.cli.output.show import as_option, as_text, section
 from mercer.errors import InvalidInput, message
 from mercer.io import SequenceEncoder, Table, TableEncoder, TableModel, read_table, save
 from mercer.kernels import Gaussian, Kernel, as_kernel
-from mercer.numerals import digits
+from mercer.numerals import counted, digits
 from mercer.points import parse_memory
 from mercer.select import default_sequence_kernels
 
@@ -100,7 +100,7 @@ def fit_unsupervised(path: Path, plan: Plan, keep: Callable[[dict[str, Any]], No
     places.check_model_place(plan.out, [path])
     method, rows = UNSUPERVISED[plan.method], _rows(path, plan)
     n = len(rows.table.frame)
-    section(rows.table.path, [f"{n} rows", *rows.table.notes, *rows.left_out])
+    section(rows.table.path, [counted(n, "row"), *rows.table.notes, *rows.left_out])
     kernel, encoder = _kernel(rows, plan)
     rows = replace(rows, encoder=encoder)
     X = rows.X
@@ -118,7 +118,7 @@ def fit_unsupervised(path: Path, plan: Plan, keep: Callable[[dict[str, Any]], No
     section(found.pop("title"), lines)
     if plan.out is not None:
         save(model.set_params(notes=(*model.notes, *lines[:1])), plan.out)
-        section("Model", [f"saved as {plan.out}, fitted on all {n} rows"])
+        section("Model", [f"saved as {plan.out}, fitted on all {counted(n, 'row')}"])
     typed = None if rows.has_texts else as_text(kernel)  # that of texts has columns by their places, not by names
     keep({"kernel": typed, method.option.removeprefix("--"): number})
     section("Next", [_next(method, plan.out)])
@@ -128,7 +128,7 @@ def fit_unsupervised(path: Path, plan: Plan, keep: Callable[[dict[str, Any]], No
 def _rows(path: Path, plan: Plan) -> Rows:
     table = read_table(path, memory=plan.memory)
     if len(table.frame) < FEWEST:
-        raise InvalidInput(message(table.path, f"{len(table.frame)} rows", f"give {FEWEST} or more"))
+        raise InvalidInput(message(table.path, counted(len(table.frame), "row"), f"give {FEWEST} or more"))
     without = left_out_target(table, plan.target)
     chosen = chosen_columns(table.path, table.frame, plan.columns, plan.drop, without, plan.text)
     table = replace(table, frame=table.frame[chosen.names])
@@ -179,12 +179,12 @@ def _found(method: Unsupervised, estimator: Any, X: Any) -> tuple[dict[str, Any]
     """The results of the fit, as fields for programs and as lines."""
     if method.option == "--components":
         ratio = np.asarray(estimator.explained_variance_ratio_)
-        kept = f"{len(ratio)} components have {ratio.sum():.1%} of the variance in feature space"
+        kept = f"{counted(len(ratio), 'component')} with {ratio.sum():.1%} of the variance in feature space"
         each = "each, in per cent: " + ", ".join(f"{100 * one:.1f}" for one in ratio[:20])
         return {"title": "Components", "explained_variance_ratio": ratio}, [kept, each]
     if method.option == "--clusters":
         sizes = np.bincount(estimator.labels_, minlength=estimator.n_clusters_)
-        lines = [f"{len(sizes)} clusters of {', '.join(map(str, sizes[:20]))} rows"]
+        lines = [f"{counted(len(sizes), 'cluster')} of {', '.join(map(str, sizes[:20]))} rows"]
         return {"title": "Clusters", "sizes": sizes, "inertia": float(estimator.inertia_)}, lines
     outside = int((np.asarray(estimator.decision_function(X)) < 0).sum())
     lines = [f"{outside} of {len(X)} rows are outliers, by a ν of {digits(estimator.nu)}"]

@@ -12,6 +12,7 @@ from mercer.estimators.base.classifier import ScoreClassifier
 from mercer.estimators.base.landmarks import LandmarkSpan, given_count, landmark_bytes, landmark_rows
 from mercer.factorizations.pivoted_cholesky import pivoted_cholesky
 from mercer.gram import KernelOperator
+from mercer.numerals import counted
 from mercer.operators import LowRank, Operator
 from mercer.schemas import Count, Schema
 from mercer.solvers import FeatureLogistic, Logistic, NewtonFeatureLogistic, NewtonLogistic, Solution, Status, solve
@@ -200,14 +201,14 @@ class KernelLogisticRegression(ScoreClassifier):
         with report.stage("features"):
             Phi = K.x.scratch((K.shape[0], span.root.shape[1]), np.float64)
             KernelOperator(self.kernel_, X, span.landmarks, dtype=np.float64).features(span.root, out=Phi)
-        report.method = f"{len(span.matrix)} landmarks, Newton on their Nyström features"
+        report.method = f"{counted(len(span.matrix), 'landmark')}, Newton on their Nyström features"
         report.rank, report.precision = span.rank, "float64"
         problem = FeatureLogistic(LowRank(Phi), labels, float(self.alpha), weights, bool(self.fit_intercept))
         with report.stage("solve"):
             solution = solve(NewtonFeatureLogistic(float(self.tol), int(self.max_iter)), problem)
         self.X_fit_, self.dual_coef_ = span.landmarks, span.root @ solution.x.coef
         if self.solver == "auto":
-            given = f"{report.reason}, so f is restricted to {len(span.matrix)} landmarks, an approximation"
+            given = f"{report.reason}, so f is restricted to {counted(len(span.matrix), 'landmark')}, an approximation"
             do = 'compare other n_landmarks=, or set solver="exact"'
             report.warnings.append(message(who, given, do))
             warn(report.warnings[-1], ConvergenceWarning)

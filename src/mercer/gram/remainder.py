@@ -6,6 +6,7 @@ import numpy as np
 
 from mercer.errors import message
 from mercer.gram.operator import KernelOperator
+from mercer.numerals import counted
 from mercer.points import Points
 
 __all__ = ["lost_when_centred"]
@@ -51,7 +52,7 @@ def lost_when_centred(K: KernelOperator, who: str) -> str | None:
     if share < LOST or not np.isfinite(share) or not np.ptp(values) or _equal(some):
         return None
     digits = int(-np.log10(share)) if share < 1 else 0
-    kept = f"{digits} digit{'s' * (digits > 1)}" if digits else "no digit"
+    kept = counted(digits, "digit") if digits else "no digit"
     differ = f"differ by {max(apart, 0.0):.1e} between rows, of which float64 keeps {kept}"
     do = "subtract the mean of each column (scikit-learn's StandardScaler), "
     do += 'or choose the kernel\'s parameters by the rows (gamma="scale")'

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mercer.errors import InvalidInput, message
 from mercer.hypotheses.permutations import Floats, checked_count, sample_kernel, sampled
 from mercer.kernels import Kernel
+from mercer.numerals import counted
 
 __all__ = ["Herd", "herd"]
 
@@ -87,7 +88,7 @@ def herd(
     w = _weights(sample_weight, n)
     present = int(np.count_nonzero(w))
     if count > present and not replace:
-        given = f"n_points={count} of {present} rows"
+        given = f"n_points={count} of {counted(present, 'row')}"
         raise InvalidInput(message("herd", given, "give fewer points, or replace=True"))
     mean = np.asarray(K @ w, np.float64)
     half, norm = np.asarray(K.diagonal(), np.float64) / 2, float(w @ mean)
@@ -112,5 +113,5 @@ def _weights(sample_weight: Any, n: int) -> Floats:
     w = np.ones(n) if sample_weight is None else np.asarray(sample_weight, np.float64)
     if w.shape != (n,) or not np.all(np.isfinite(w) & (w >= 0)) or not np.any(w > 0):
         given = f"sample_weight of shape {w.shape}, from {np.min(w, initial=np.inf)}"
-        raise InvalidInput(message("herd", given, f"give {n} numbers ≥ 0, not all 0"))
+        raise InvalidInput(message("herd", given, f"give {counted(n, 'number')} ≥ 0, not all 0"))
     return np.asarray(w / w.sum())

@@ -18,6 +18,7 @@ from mercer.hypotheses.permutations import (
     sampled,
 )
 from mercer.kernels import Kernel
+from mercer.numerals import counted
 from mercer.points import parse_memory
 from mercer.points.budget import require
 
@@ -86,7 +87,7 @@ def hsic_test(
     views = [sampled(who, k, as_sample(k, rows)) for k, rows in given]
     n = views[0].shape[0]
     if n != views[1].shape[0] or n < 4:
-        sizes = f"views of {n} and {views[1].shape[0]} rows"
+        sizes = f"views of {n} and {counted(views[1].shape[0], 'row')}"
         raise InvalidInput(message(who, sizes, "give two views of the same rows, at least four"))
     require(24 * n * n, parse_memory(memory), f"{who} of {n} rows", ["test a sample of the rows", "give memory="])
     K, L = (np.asarray(view.toarray(), np.float64) for view in views)

@@ -12,6 +12,7 @@ from mercer.gram import KernelOperator
 from mercer.hypotheses.herding import Herd
 from mercer.hypotheses.permutations import Floats, checked_count, sample_kernel, sampled
 from mercer.kernels import Kernel
+from mercer.numerals import counted
 
 __all__ = ["thin"]
 
@@ -74,7 +75,7 @@ def thin(
     K = sampled("thin", sample_kernel("thin", kernel), X)
     n, count = K.shape[0], checked_count("thin", "n_points", n_points)
     if count > n or not 0 < delta < 1:
-        given = f"n_points={count} of {n} rows, delta={delta!r}"
+        given = f"n_points={count} of {counted(n, 'row')}, delta={delta!r}"
         raise InvalidInput(message("thin", given, "give no more points than rows, and delta between 0 and 1"))
     rng = np.random.default_rng(random_state)
     rounds = int(np.log2(n / count))

@@ -19,6 +19,7 @@ from mercer.hypotheses.permutations import (
     sampled,
 )
 from mercer.kernels import Kernel
+from mercer.numerals import counted
 from mercer.points import parse_memory, require
 
 __all__ = ["mmd_test"]
@@ -99,7 +100,8 @@ def mmd_test(
     both, m, n = pooled(who, given, X, Y)
     least = 4 if estimator == "linear" else 2
     if min(m, n) < least:
-        raise InvalidInput(message(who, f"samples of {m} and {n} points", f"give at least {least} points in each"))
+        given = f"samples of {m} and {counted(n, 'point')}"
+        raise InvalidInput(message(who, given, f"give at least {least} points in each"))
     K = sampled(who, given, both)
     name = (repr(K.kernel),)
     if estimator == "linear":

@@ -23,6 +23,7 @@ from mercer.kernels.symbolic.functions import abs as absolute
 from mercer.kernels.symbolic.functions import sqrt, where
 from mercer.kernels.symbolic.pairing import ArrayPair, Pair, trace
 from mercer.kernels.symbolic.views import Columns, LengthScales, View
+from mercer.numerals import counted
 from mercer.points import OBJECTS, VECTORS, Space, as_seed, count, is_torch, points_of, require_collection, space_named
 
 __all__ = [
@@ -946,7 +947,7 @@ class OnColumns(Kernel):
         require_no_precomputed("on", self.kernel)
         self._set("columns", checked_columns(self.columns))
         if self.kernel._of_objects() and len(self.columns) > 1:
-            given = f"{self.kernel!r} on {len(self.columns)} columns"
+            given = f"{self.kernel!r} on {counted(len(self.columns), 'column')}"
             raise InvalidInput(message("on", given, "a kernel of objects reads one column: use a kernel for each"))
 
     @property

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
+from mercer.numerals import counted
 
 __all__ = ["as_mixed_rows", "numbers_of"]
 
@@ -20,7 +21,7 @@ def as_mixed_rows(X: Any, columns: int = 0) -> NDArray[Any]:
     """
     rows = X if isinstance(X, np.ndarray) and X.dtype == object else _one_by_one(X)
     if rows.ndim != 2 or rows.shape[1] < columns or not len(rows):
-        given = f"an array of shape {rows.shape} where rows with {columns} columns or more are needed"
+        given = f"an array of shape {rows.shape} where rows with {counted(columns, 'column')} or more are needed"
         do = "give a table, np.array(rows, dtype=object), or a data frame to a mercer.table_kernel"
         raise InvalidInput(message("on", given, do))
     return rows

@@ -19,6 +19,7 @@ from mercer.kernels.sequences import GappedKmer
 from mercer.kernels.table_plans import YEAR, SeasonPlan, TextPlan
 from mercer.kernels.vectors.products import Cosine
 from mercer.kernels.vectors.stationary import Gaussian, Periodic
+from mercer.numerals import counted
 from mercer.points import OBJECTS, Space, as_seed, rows_of
 from mercer.tables.columns import ColumnPlan, as_frame, as_numbers, plan_column
 from mercer.tables.texts import PERCENT
@@ -77,7 +78,7 @@ class TablePart:
         if kernel._of_objects() == any(getattr(plan, "of_objects", False) for plan in self.plans):
             return replace(self, kernel=kernel)
         if len(self.columns) > 1:
-            given = f"{kernel!r} for the part {self.name!r} of {len(self.columns)} columns"
+            given = f"{kernel!r} for the part {self.name!r} of {counted(len(self.columns), 'column')}"
             raise InvalidInput(message("TableKernel", given, "a kernel of sequences reads one column of texts"))
         name = self.columns[0]
         plan = ColumnPlan(name, "text") if kernel._of_objects() else TextPlan(name)

@@ -12,6 +12,7 @@ import numpy as np
 from mercer.errors import InvalidInput, MercerError, message
 from mercer.kernels.base import Array, Kernel
 from mercer.kernels.parameters import checks
+from mercer.numerals import counted
 from mercer.points import KERNEL_VALUES, OBJECTS, Numbers, Space, as_rows, is_torch, points_of, vectors_of
 
 __all__ = ["Function", "Precomputed"]
@@ -124,7 +125,7 @@ class Function(Kernel):
         except (TypeError, ValueError, IndexError) as error:
             if isinstance(error, MercerError):
                 raise
-            given = f"func failed on blocks of {len(points_of(X))} and {len(points_of(Z))} rows ({error})"
+            given = f"func failed on blocks of {len(points_of(X))} and {counted(len(points_of(Z)), 'row')} ({error})"
             do = "return all values k(x, z) of the two arrays, or give Function(f, mode='pair') for f of two rows"
             raise InvalidInput(message("Function", given, do)) from error
 

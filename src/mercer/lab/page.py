@@ -30,6 +30,7 @@ from mercer.lab.figures import Figures
 from mercer.lab.session import Outcome, outcomes
 from mercer.lab.settings import METHODS, MOST_LETTERS, OPERATIONS, PARTS, Settings, kernel_of_parts
 from mercer.lab.worker import Worker
+from mercer.numerals import counted
 
 __all__ = ["Page"]
 
@@ -259,7 +260,7 @@ class Page:
 
     def _state(self, found: Outcome) -> str:
         (n, d), drawn = self.data.X.shape, len(self.figures.drawn)
-        rows = f"{n} rows{f' ({drawn} drawn)' * (drawn < n)}, {d} column{'s' * (d > 1)}"
+        rows = f"{counted(n, 'row')}{f' ({drawn} drawn)' * (drawn < n)}, {counted(d, 'column')}"
         return _state(self.count, found.stage, f"{rows}; {found.seconds * 1000:.0f} ms")
 
     def _say_error(self, error: Exception) -> None:

@@ -20,6 +20,7 @@ from mercer.kernels.base import trace_or_none
 from mercer.lab.code import command, python
 from mercer.lab.data import Dataset
 from mercer.lab.settings import METHODS, Settings
+from mercer.numerals import counted
 from mercer.validity import KernelReport, check_kernel
 from mercer.validity.proofs.derivation import pretty
 
@@ -229,7 +230,7 @@ class _Work:
 
     @property
     def score_name(self) -> str:
-        held = f"on {int(self.data.held.sum())} rows held out"
+        held = f"on {counted(int(self.data.held.sum()), 'row')} held out"
         fixed = {"pca": "share of variance of two components", "kmeans": "minus the inertia"}
         return fixed.get(self.settings.method) or f"{'R²' if self.data.task == 'regression' else 'accuracy'} {held}"
 

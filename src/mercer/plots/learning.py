@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.model_selection import learning_curve
 
 from mercer.errors import InvalidInput, message
+from mercer.numerals import counted
 from mercer.plots.drawing.display import Display, drawn_of, one_for_each, places_drawn
 from mercer.plots.drawing.style import NEGATIVE, POSITIVE
 from mercer.points import count, take
@@ -112,10 +113,10 @@ class LearningCurveDisplay(Display):
         try:
             found = learning_curve(clone(estimator), rows, target, return_times=True, error_score="raise", **options)
         except ValueError as error:
-            given = f"fits of {type(estimator).__name__} on parts of {n:,} rows, which failed ({error})"
+            given = f"fits of {type(estimator).__name__} on parts of {counted(n, 'row', ',')}, which failed ({error})"
             raise InvalidInput(message(cls.__name__, given, "give more rows, larger sizes= or fewer folds")) from error
         if not np.isfinite(found[2]).all(axis=1).any():  # no mean to draw
-            given = f"folds of {n:,} rows whose held-out scores are not numbers, as R² of one row"
+            given = f"folds of {counted(n, 'row', ',')} whose held-out scores are not numbers, as R² of one row"
             raise InvalidInput(message(cls.__name__, given, "give more rows, fewer folds or another scoring="))
         return cls(*found[:4], notes=(drawn_of(len(drawn), n),)).plot(ax)
 

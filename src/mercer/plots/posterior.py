@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
+from mercer.numerals import counted
 from mercer.plots.drawing.display import Display, drawn_of, named_columns, numbers, one_for_each
 from mercer.plots.drawing.outputs import quietly
 from mercer.plots.drawing.plane import spread
@@ -114,7 +115,7 @@ class PosteriorDisplay(Display):
         mean, std = _prediction(estimator, path)
         notes = [] if std is not None else [f"{type(estimator).__name__} has no variance"]
         if d > 1:
-            notes.append(f"{d - 1} other column{'s' * (d > 2)} at the median")
+            notes.append(f"{counted(d - 1, 'other column')} at the median")
         labels = (named_columns(estimator, d)[column] if d > 1 or hasattr(estimator, "feature_names_in_") else "x", "f")
         targets = None if y is None else one_for_each(y, count(X), who)[drawn]
         said = (*notes, drawn_of(len(rows), count(X)))

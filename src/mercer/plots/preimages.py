@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
+from mercer.numerals import counted
 from mercer.plots.drawing.display import Display, numbers
 from mercer.points import count
 
@@ -95,7 +96,7 @@ class PreImagesDisplay(Display):
         parts, titles = [rows, back], ["given", "pre-image"]
         if clean is not None:
             if count(clean) != count(X):
-                given = f"{count(clean):,} clean images for {count(X):,} rows"
+                given = f"{counted(count(clean), 'clean image', ',')} for {counted(count(X), 'row', ',')}"
                 raise InvalidInput(message(who, given, "give one for each row"))
             parts, titles = [*parts, numbers(clean, who, images)[0]], [*titles, "clean"]
         notes = (f"{len(drawn)} of {count(X):,} images drawn",) if len(drawn) < count(X) else ()

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
+from mercer.numerals import counted
 from mercer.plots.components import chosen, title
 from mercer.plots.drawing.display import Display, drawn_of, one_for_each, places_drawn
 from mercer.plots.drawing.style import INK, SEQUENTIAL, colour, marker, plain
@@ -119,7 +120,7 @@ class ScoresDisplay(Display):
         """Draw, in these axes or in new ones."""
         k = self.scores.shape[1]
         if k > 3:
-            given = f"{k} components"
+            given = counted(k, "component")
             raise InvalidInput(message(type(self).__name__, given, "choose one, two or three"))
         ax = self._one(ax, **({"subplot_kw": {"projection": "3d"}} if k == 3 else {}))
         if k == 3 and ax.name != "3d":

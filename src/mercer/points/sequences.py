@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
+from mercer.numerals import counted
 from mercer.points.kinds import points_of
 from mercer.points.validate import require_collection
 
@@ -62,7 +63,7 @@ def _items(X: Any, who: str) -> Iterable[Any]:
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUT" and X.shape[1] == 1:
         X = X[:, 0]
     if isinstance(X, np.ndarray) and (X.ndim == 0 or (X.ndim == 1 and X.dtype.kind not in "OUT")):
-        given = f"an array of {X.dtype} with {X.ndim} dimension{'s' * (X.ndim != 1)}"
+        given = f"an array of {X.dtype} with {counted(X.ndim, 'dimension')}"
         raise InvalidInput(message(who, given, "give strings or lists of tokens"))
     if not hasattr(X, "__iter__"):
         raise InvalidInput(message(who, f"a {type(X).__name__}", "give a list of strings or of token lists"))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from mercer.engine import backend
+from mercer.numerals import counted
 from mercer.points.base import FLOAT32, FLOAT64, Index, VectorPoints
 from mercer.points.dense import DensePoints
 from mercer.points.runs import run_ends
@@ -152,7 +153,7 @@ class DevicePoints(FarPoints):
         return len(self.held)
 
     def __repr__(self) -> str:
-        return f"DevicePoints({len(self)} rows of {self.columns} {self.kind}s)"
+        return f"DevicePoints({counted(len(self), 'row')} of {self.columns} {self.kind}s)"
 
     def __getitem__(self, place: Any) -> NDArray[Any]:
         if isinstance(place, tuple):

@@ -12,6 +12,7 @@ import scipy.sparse
 
 from mercer.engine import backend
 from mercer.errors import InvalidInput, message
+from mercer.numerals import counted
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -98,7 +99,7 @@ def same_columns(X: Any, Z: Any, who: str = "kernel") -> None:
     mercer.errors.InvalidInput: kernel: X has 2 columns and Z has 1; give both the same columns, in the same order.
     """
     if X.shape[1] != Z.shape[1]:
-        given = f"X has {X.shape[1]} column{_s(X.shape[1])} and Z has {Z.shape[1]}"
+        given = f"X has {counted(X.shape[1], 'column')} and Z has {Z.shape[1]}"
         raise InvalidInput(message(who, given, "give both the same columns, in the same order"))
 
 
@@ -345,7 +346,7 @@ def _check_columns(numeric: dict[str, bool], who: str) -> None:
     others = [name for name, good in numeric.items() if not good]
     if others:
         named = ", ".join(repr(name) for name in others[:5]) + (", ..." if len(others) > 5 else "")
-        given = f"{len(others)} column{_s(len(others))} hold{'s' * (len(others) == 1)} no numbers: {named}"
+        given = f"{counted(len(others), 'column')} hold{'s' * (len(others) == 1)} no numbers: {named}"
         raise InvalidInput(message(who, given, "encode them (scikit-learn's OneHotEncoder) or leave them out"))
 
 
@@ -377,7 +378,7 @@ def _check_shape(shape: tuple[int, ...], who: str) -> None:
         advice = "give one row per object, such as X.reshape(len(X), -1)" if shape else "give a table of rows"
         raise InvalidInput(message(who, f"has {len(shape)} dimensions, shape {shape}", advice))
     if 0 in shape:
-        given = f"is empty, {shape[0]} row{_s(shape[0])} of {shape[1]} column{_s(shape[1])}"
+        given = f"is empty, {counted(shape[0], 'row')} of {counted(shape[1], 'column')}"
         raise InvalidInput(message(who, given, "give at least one row and one column"))
 
 
@@ -420,7 +421,3 @@ def _refuse_missing(given: NDArray[Any], rows: Any, who: str) -> None:
     raise InvalidInput(
         message(who, what, missing if np.isnan(value) else "replace it by a finite number, or leave it out")
     )
-
-
-def _s(count: int) -> str:
-    return "" if count == 1 else "s"

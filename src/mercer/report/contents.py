@@ -20,6 +20,7 @@ from mercer.errors import InvalidInput, MercerError, message
 from mercer.estimators.explanation import explain
 from mercer.io import TableModel
 from mercer.kernels import Kernel
+from mercer.numerals import counted, ratio
 from mercer.points import SparsePoints, count, points_of
 from mercer.report import figures
 from mercer.report.scores import Baseline, Score, accuracy, baselines, number, r2, scores
@@ -111,7 +112,7 @@ def _why(model: Any) -> str:
         return ""
     chosen = ", ".join(f"{name}={value!r}" for name, value in getattr(model, "best_params_", {}).items())
     many = len(next(iter(table.values())))
-    return f"the best of {many:,} candidates{f': {chosen}' if chosen else ''}, score {number(model.best_score_)}"
+    return f"the best of {many:,} candidates{f': {chosen}' if chosen else ''}, score {ratio(model.best_score_)}"
 
 
 def _targets(y: Any, n: int, classes: bool, known: Any) -> NDArray[Any]:
@@ -122,7 +123,7 @@ def _targets(y: Any, n: int, classes: bool, known: Any) -> NDArray[Any]:
         raise InvalidInput(message(WHO, "targets that are not numbers", "give those of the regression")) from error
     if y.ndim != 1 or len(y) != n or n < 2:
         do = "give one target for each row" if n != 1 else "give two rows or more"
-        raise InvalidInput(message(WHO, f"y of shape {y.shape} for {n} row{'s' * (n != 1)}", do))
+        raise InvalidInput(message(WHO, f"y of shape {y.shape} for {counted(n, 'row')}", do))
     missing = np.array([one is None or one != one for one in y.tolist()])
     if missing.any():
         given = f"{missing.sum():,} of {n:,} targets missing, the first in row {missing.argmax()}"
@@ -148,7 +149,7 @@ def _outdone(score: Score, simpler: list[Baseline]) -> list[str]:
     if best is None or best.value <= score.value:
         return []
     advice = "standardise the columns, or let mercer.KernelSearchCV choose the kernel and its parameters"
-    return [f"{best.name} scores higher, {number(best.value)}: {advice}"]
+    return [f"{best.name} scores higher, {ratio(best.value)}: {advice}"]
 
 
 def _last(model: Any) -> Any:
@@ -296,7 +297,8 @@ def _influential(model: Any, X: Any) -> tuple[list[tuple[str, str, str]], str]:
     size = np.abs(found.contributions).mean(axis=0)
     order, whole = np.argsort(size)[::-1][:10], max(float(size.sum()), np.finfo(float).tiny)
     points = [(f"{found.points} {j}", f"{size[j]:.3g}", f"{100 * size[j] / whole:.1f} %") for j in order]
-    return points, f"{len(found.prediction)} rows" + (f", for the output {found.output}" if found.output else "")
+    of = f", for the output {found.output}" if found.output else ""
+    return points, counted(len(found.prediction), "row") + of
 
 
 def _python(model: Any) -> str:

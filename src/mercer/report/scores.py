@@ -16,7 +16,7 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mercer.numerals import digits, ratio
+from mercer.numerals import of_metric
 from mercer.points import sample_rows
 
 __all__ = ["Baseline", "Score", "accuracy", "baselines", "number", "r2", "scores"]
@@ -75,10 +75,10 @@ def scores(y: NDArray[Any], predicted: NDArray[Any], decision: NDArray[Any] | No
 def number(value: float, metric: str = "") -> str:
     """A value of a metric as the page shows it.
 
-    >>> number(0.82), number(32784.2), number(-1.4e-5, "R²")
-    ('0.8200', '32,780', '0.0000')
+    >>> number(0.82), number(32784.2), number(0.044, "accuracy")
+    ('0.8200', '32,780', '0.0440')
     """
-    return ratio(value) if metric == "R²" else digits(value, thousands=",")
+    return of_metric(value, metric, ",")
 
 
 def baselines(train: tuple[Any, Any], test: tuple[Any, Any] | None, *, classes: bool) -> list[Baseline]:

@@ -12,6 +12,7 @@ from scipy.optimize import nnls
 from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel, as_kernel
+from mercer.numerals import counted
 from mercer.points import as_rows, as_seed, available_memory, count, require, sample_rows
 
 __all__ = [
@@ -74,7 +75,7 @@ def centered_alignment(
         X = as_rows(X)
     n = count(X)
     if len(Y) != n:
-        given = f"{n} rows and {len(Y)} targets"
+        given = f"{counted(n, 'row')} and {counted(len(Y), 'target')}"
         raise InvalidInput(message("centered_alignment", given, "give one target for each row"))
     if n > sample:
         chosen = sample_rows(n, sample, seed)

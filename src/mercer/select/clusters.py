@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mercer.errors import InvalidInput, message, warn
 from mercer.gram import KernelOperator, lost_when_centred
 from mercer.kernels import as_kernel
+from mercer.numerals import counted
 from mercer.operators import Dense, Operator, row_blocks
 from mercer.points import as_seed, parse_memory
 from mercer.solvers import Clustering, Lloyd, Partition, best_of_starts, drawn_starts
@@ -210,7 +211,7 @@ def choose_n_clusters(
     K = KernelOperator(as_kernel(kernel), np.asarray(X) if isinstance(X, list) else X, dtype=np.float64)
     n, tried = K.shape[0], sorted(set(counts))
     if not tried or tried[0] < 2 or tried[-1] >= n or criterion not in ("simplified", "exact"):
-        given = f"counts={tried} and criterion={criterion!r} for {n} rows"
+        given = f"counts={tried} and criterion={criterion!r} for {counted(n, 'row')}"
         do = 'give numbers from 2 to n − 1, and "simplified" or "exact"'
         raise InvalidInput(message("choose_n_clusters", given, do))
     w = None if sample_weight is None else _checked(sample_weight, n)

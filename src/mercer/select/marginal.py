@@ -15,6 +15,7 @@ from mercer.errors import InvalidInput, message
 from mercer.events import StageDone, emit
 from mercer.factorizations.cholesky import CholeskyFactor, lower_block
 from mercer.kernels import Kernel, Scaled, as_kernel
+from mercer.numerals import counted
 from mercer.points import as_rows, as_seed, available_memory, points_of, require, sample_rows, vectors_of
 from mercer.select.ascent import Ascended, Ascent, bounds_of
 from mercer.select.covariance import COARSE, NOISE, Covariance, free_parameters
@@ -330,7 +331,7 @@ def _checked(X: Any, y: ArrayLike, sample: int | None = None, seed: int = 0) -> 
     targets = np.asarray(y, np.float64)
     n = rows.shape[0]
     if targets.ndim not in (1, 2) or len(targets) != n or not np.isfinite(targets).all():
-        given = f"targets of shape {targets.shape} for {n} rows, or targets that are not finite"
+        given = f"targets of shape {targets.shape} for {counted(n, 'row')}, or targets that are not finite"
         raise InvalidInput(message(WHO, given, "give one finite number for each row and target"))
     targets = targets.reshape(n, -1)
     if sample is not None and n > sample:

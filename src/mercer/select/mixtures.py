@@ -17,6 +17,7 @@ from mercer.factorizations.cholesky import CholeskyFactor
 from mercer.factorizations.spectrum import RidgeSpectrum
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel, as_kernel
+from mercer.numerals import counted
 from mercer.points import as_rows, as_seed, available_memory, count, require, sample_rows, take
 from mercer.select.alignment import alignment_products, centred, mixture_weights, target_columns
 from mercer.select.candidates import default_alphas
@@ -277,7 +278,7 @@ def _checked(
 ) -> tuple[list[Kernel], Any, Floats]:
     given = [as_kernel(kernel) for kernel in kernels]
     if not given or method not in ("alignment", "ridge") or not 0 <= sparse < 1:
-        said = f"{len(given)} kernels, method={method!r}, sparse={sparse!r}"
+        said = f"{counted(len(given), 'kernel')}, method={method!r}, sparse={sparse!r}"
         do = 'give at least one kernel, method="alignment" or "ridge", and sparse from 0 to below 1'
         raise InvalidInput(message(WHO, said, do))
     objects = any(kernel.space.objects for kernel in given)
@@ -285,7 +286,7 @@ def _checked(
     n = count(rows)
     if len(Y) != n or n < 2:
         do = "give two or more rows, with one target for each"
-        raise InvalidInput(message(WHO, f"{n} rows and {len(Y)} targets", do))
+        raise InvalidInput(message(WHO, f"{counted(n, 'row')} and {counted(len(Y), 'target')}", do))
     m = min(n, sample)
     require(8 * (2 * len(given) + 3) * m * m, max(available_memory() // 2, 1), f"{len(given)} kernels", "lower sample=")
     if n > sample:

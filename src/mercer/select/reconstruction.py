@@ -18,6 +18,7 @@ from mercer.events import StageDone, emit
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.vectors.products import is_linear
+from mercer.numerals import counted
 from mercer.points import as_rows, as_seed, available_memory, require, sample_rows, vectors_of
 from mercer.select.ridge import _folds
 from mercer.solvers import leading_pairs
@@ -189,7 +190,7 @@ def _checked(
         raise InvalidInput(message(WHO, f"alpha={alpha!r}", "give a positive number"))
     n = rows.shape[0]
     if folds < 2 or min(n, sample) < 2 * folds:
-        given = f"{folds} folds of {n} rows (sample={sample})"
+        given = f"{counted(folds, 'fold')} of {counted(n, 'row')} (sample={sample})"
         raise InvalidInput(message(WHO, given, "give at least two folds and two rows for each"))
     m = min(n, sample)
     require(8 * 5 * m * m, max(available_memory() // 2, 1), f"cross-validation on {m} rows", "set sample= lower")

@@ -17,6 +17,7 @@ from mercer.factorizations.spectrum import RidgeSpectrum
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.parameters.comparable import comparable
+from mercer.numerals import counted
 from mercer.points import as_rows, as_seed, available_memory, require, sample_rows
 from mercer.select.scorers import Scorer, accuracy, r2
 
@@ -286,11 +287,12 @@ def _sampled(
     """At most `sample` rows, their targets as columns (indicators for classes), and the class of each row."""
     n = X.shape[0]
     if folds < 2 or min(n, sample) < 2 * folds:
-        given = f"{folds} folds of {n} rows (sample={sample})"
+        given = f"{counted(folds, 'fold')} of {counted(n, 'row')} (sample={sample})"
         raise InvalidInput(message(WHO, given, "give at least two folds and two rows for each"))
     values = np.asarray(y)
     if len(values) != n:
-        raise InvalidInput(message(WHO, f"{n} rows and {len(values)} targets", "give one target for each row"))
+        given = f"{counted(n, 'row')} and {counted(len(values), 'target')}"
+        raise InvalidInput(message(WHO, given, "give one target for each row"))
     if task == "regression":
         targets = _finite(values).reshape(n, -1)
         chosen = sample_rows(n, sample, seed)

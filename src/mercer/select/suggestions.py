@@ -27,6 +27,7 @@ from mercer.kernels import (
     TableKernel,
     table_kernel,
 )
+from mercer.numerals import counted
 from mercer.points import as_rows, as_seed, available_memory, count, points_of, require, sample_rows, vectors_of
 from mercer.select.alignment import centred, cosine, target_columns
 from mercer.select.candidates import default_alphas, default_kernels
@@ -114,7 +115,7 @@ class Suggestions:
         return len(self.ranked)
 
     def __str__(self) -> str:
-        lines = [f"leave-one-out {self.metric} on {self.sample_size} rows"]
+        lines = [f"leave-one-out {self.metric} on {counted(self.sample_size, 'row')}"]
         for one in self.ranked:
             mark = "=" if one.as_good else " "
             lines.append(f"{mark} {one.score:.4f}  α = {one.alpha:<8.3g} alignment {one.alignment:.2f}  {one.kernel!r}")
@@ -295,7 +296,7 @@ def _targets(y: ArrayLike, task: str, n: int) -> tuple[Floats, bool]:
     Y = target_columns(values)
     if len(Y) != n or n < 10:
         do = "give ten or more rows, with one target for each"
-        raise InvalidInput(message(WHO, f"{n} rows and {len(Y)} targets", do))
+        raise InvalidInput(message(WHO, f"{counted(n, 'row')} and {counted(len(Y), 'target')}", do))
     if not np.all(Y.var(axis=0) > 0):
         raise InvalidInput(message(WHO, "targets that are all the same", "give targets that vary"))
     return Y, classes

@@ -9,6 +9,7 @@ import numpy as np
 
 from mercer.engine.opcodes import ROW_BLOCK
 from mercer.errors import InvalidInput, message
+from mercer.numerals import counted
 from mercer.shards.cluster import Cluster, on_workers, parts, spread
 from mercer.shards.points import ShardedPoints, Shards, kind_of
 
@@ -49,7 +50,7 @@ def sharded(X: Any, who: str) -> Any:
     table = X.to_dask_array(lengths=True) if hasattr(X, "to_dask_array") else X
     if table.ndim != 2:
         do = "give one of two dimensions, (rows, columns)"
-        raise InvalidInput(message(who, f"a dask array of {table.ndim} dimension{'s' * (table.ndim != 1)}", do))
+        raise InvalidInput(message(who, f"a dask array of {counted(table.ndim, 'dimension')}", do))
     if table.dtype.kind not in "fbiu":
         given = f"a dask {'data frame' if table is not X else 'array'} of dtype {table.dtype}"
         raise InvalidInput(message(who, given, "give numbers: encode or leave out the other columns"))

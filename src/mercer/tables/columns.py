@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
+from mercer.numerals import counted
 from mercer.tables.texts import PERCENT, date_form, in_form, is_prose, letters_of, percent_form
 
 __all__ = [
@@ -309,7 +310,7 @@ def _plan_objects(
     if doubt:
         return _dropped(name, f"dates in doubt, for {doubt}: write them as 2024-03-31")
     words = np.mean([" " in one for one in present]) > 0.5
-    said = f"text, {distinct} distinct values in {len(text)} rows{missing}"
+    said = f"text, {counted(distinct, 'distinct value')} in {counted(len(text), 'row')}{missing}"
     return ColumnPlan(name, "text", said=said, form="lower" if words else "")
 
 
@@ -322,7 +323,8 @@ def plan_text(name: str, values: Any) -> ColumnPlan:
     """
     text, absent = as_text(values)
     found = _plan_objects(name, text, absent, len(text), "")
-    said = f"text, {len(np.unique(text[~absent].astype(str)))} distinct values in {len(text)} rows"
+    distinct = len(np.unique(text[~absent].astype(str)))
+    said = f"text, {counted(distinct, 'distinct value')} in {counted(len(text), 'row')}"
     return ColumnPlan(name, "text", said=said) if found is None else replace(found, said=said, kind="text")
 
 

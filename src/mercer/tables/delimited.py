@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any
 
 from mercer.errors import InvalidInput, message
+from mercer.numerals import counted
 from mercer.points import parse_memory, require
 from mercer.tables.decimals import is_number, with_points
 
@@ -148,9 +149,9 @@ def _check_rows(text: str, delimiter: str, width: int, name: str) -> None:
     ragged = [(line, len(row)) for line, row in _rows(text, delimiter, name) if len(row) != width]
     if ragged:
         line, found = ragged[0]
-        given = f"line {line} has {found} field{'s' * (found != 1)} and the first line has {width}, "
+        given = f"line {line} has {counted(found, 'field')} and the first line has {width}, "
         given += f"split by {DELIMITERS[delimiter]}s"
-        given += f", and {len(ragged) - 1} more lines differ" if len(ragged) > 1 else ""
+        given += f", and {counted(len(ragged) - 1, 'more line')} of another length" if ragged[1:] else ""
         raise InvalidInput(
             message(
                 name,
@@ -164,8 +165,7 @@ def _checked_names(header: list[str], name: str) -> list[str]:
     names = [field.strip() or f"column {place}" for place, field in enumerate(header, start=1)]
     twice = [one for one, count in Counter(names).items() if count > 1]
     if twice:
-        given = f"two columns are named {twice[0]!r}" + (
-            f", and {len(twice) - 1} more names repeat" if twice[1:] else ""
-        )
+        given = f"two columns are named {twice[0]!r}"
+        given += f", and {counted(len(twice) - 1, 'more repeated name')}" if twice[1:] else ""
         raise InvalidInput(message(name, given, "give every column a name of its own"))
     return names

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.atomic import Atomic
 from mercer.errors import InvalidInput, message
 from mercer.mixins import BaseEstimator, TransformerMixin
+from mercer.numerals import counted
 from mercer.schemas import Array, Check, Count, Schema, Texts
 from mercer.tables.columns import OBJECTS, ColumnPlan, as_frame, as_numbers, as_text, dropped, plan_column, plan_text
 
@@ -182,7 +183,7 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         texts = len(self.text_columns_)
         numbers = len(self.feature_names_out_) - texts
         more = f" and {texts} of text" if texts else ""
-        return f"Columns (as {numbers} column{'s' * (numbers != 1)} of numbers{more})"
+        return f"Columns (as {counted(numbers, 'column')} of numbers{more})"
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The names of the columns of the matrix."""
@@ -222,7 +223,7 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
 
 def _unlike(plan: ColumnPlan, values: Any) -> list[str]:
     """A column's categories that the fit did not see, and its missing values if no feature indicates them."""
-    lines, rows = [], f"of {len(values)} rows"
+    lines, rows = [], f"of {counted(len(values), 'row')}"
     if plan.of_objects:
         absent = as_text(values)[1]
         if not absent.all() and not np.isnan(as_numbers(values)[~absent]).any():

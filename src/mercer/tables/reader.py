@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from mercer.errors import InvalidInput, message
+from mercer.numerals import counted
 from mercer.points import parse_memory, require
 from mercer.points.disk import ArrowSource, ParquetSource
 from mercer.tables.arrays import ARRAYS, parse_arrays
@@ -87,7 +88,7 @@ class Table:
         if target not in self.columns:
             near = get_close_matches(target, self.columns, n=3) or _ignoring_case(target, self.columns)
             advice = (
-                f"did you mean {' or '.join(map(repr, near))}" if near else f"the columns are {_named(self.columns)}"
+                f"did you mean {' or '.join(map(repr, near))}?" if near else f"the columns are {_named(self.columns)}"
             )
             raise InvalidInput(message(self.path, f"has no column {target!r}", advice))
         column = self.frame[target]
@@ -246,7 +247,7 @@ def _infinite(frame: Any) -> list[str]:
             given = f"{some.columns[place]}: {some.iat[found[0], place]:g} in row {found[0] + 1} (counted from 1)"
             given += f" and {len(found) - 1} more" if found[1:].size else ""
             notes.append(f"{given}: infinite or at least 1e150, treated as missing")
-    return notes if len(notes) <= MOST else [*notes[:MOST], f"the like in {len(notes) - MOST} more columns"]
+    return notes if len(notes) <= MOST else [*notes[:MOST], f"the like in {counted(len(notes) - MOST, 'more column')}"]
 
 
 def _fasta_table(text: str, name: str, notes: tuple[str, ...]) -> Table:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.atomic import Atomic
 from mercer.errors import InvalidInput, message
 from mercer.mixins import BaseEstimator, TransformerMixin
+from mercer.numerals import counted
 from mercer.points.sequences import as_sequences
 from mercer.schemas import Count, Schema, Texts
 from mercer.tables.raw import read_text, shown_name
@@ -168,7 +169,7 @@ class SequenceEncoder(Atomic, TransformerMixin, BaseEstimator):
         self.columns_ = self.feature_names_out_ = ["sequence"]
         self.n_features_in_ = 1
         distinct = len(set().union(*found))
-        self.summary_ = [f"{min(lengths)} to {max(lengths)} characters, {distinct} distinct ones"]
+        self.summary_ = [f"{min(lengths)} to {max(lengths)} characters, {counted(distinct, 'distinct one')}"]
         return self
 
     def transform(self, frame: Any) -> NDArray[Any]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
+from mercer.numerals import counted
 from mercer.tables.columns import as_text
 
 __all__ = ["Task", "as_target", "holdout_rows", "infer_task", "random_folds", "stratified_order"]
@@ -38,11 +39,11 @@ def infer_task(target: Any, given: str = "auto") -> tuple[Task, str]:
     values = target.to_numpy(np.float64)
     distinct = np.unique(values)
     if len(distinct) <= 2:
-        return "classification", f"the target has {len(distinct)} values{AS_CLASSES}"
+        return "classification", f"the target has {counted(len(distinct), 'value')}{AS_CLASSES}"
     if len(distinct) <= min(FEW, len(values) // 5) and (distinct % 1 == 0).all():
-        return "classification", f"the target is whole numbers of {len(distinct)} values{AS_CLASSES}"
+        return "classification", f"the target is whole numbers of {counted(len(distinct), 'value')}{AS_CLASSES}"
     if len(distinct) <= min(MOST_CLASSES, len(values) / 2) and (distinct % 1 == 0).all():
-        return "regression", f"the target is whole numbers of {len(distinct)} values{AS_NUMBERS}"
+        return "regression", f"the target is whole numbers of {counted(len(distinct), 'value')}{AS_NUMBERS}"
     return "regression", "the target is numbers of many values"
 
 

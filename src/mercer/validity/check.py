@@ -15,6 +15,7 @@ from mercer.gram.compiler import canonical_form
 from mercer.kernels import Kernel, TableKernel, as_kernel
 from mercer.kernels.base import trace_or_none
 from mercer.kernels.parameters.resolution import blank
+from mercer.numerals import counted
 from mercer.operators import Dense
 from mercer.points import as_seed, points_of, sample_rows, vectors_of
 from mercer.validity.arithmetic.ranges import Domain
@@ -273,7 +274,7 @@ def _report(
 
 
 def _nodes(found: Search) -> str:
-    return f"{found.subject.nodes} operation{'s' * (found.subject.nodes != 1)}"
+    return counted(found.subject.nodes, "operation")
 
 
 def _verdict(proof: Proof, witness: Witness | None, gap: Gap | None, sets: int) -> str:
@@ -294,7 +295,7 @@ def _check_matrix(kernel: Kernel, X: Any) -> KernelReport:
     if K.shape[0] != K.shape[1]:
         raise InvalidInput(message("check_kernel", f"a matrix of shape {K.shape}", "give k(X, X): a square matrix"))
     matrix = np.asarray(K.toarray())
-    report = check_values(kernel, matrix, None, f"the {len(matrix)} points of the matrix")
+    report = check_values(kernel, matrix, None, f"the {counted(len(matrix), 'point')} of the matrix")
     measured = report.verdict == "supported" and report.spectrum is not None and report.spectrum.rank is not None
     return _with(report, verdict="measured") if measured else report
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from mercer.errors import InvalidInput, message
 from mercer.kernels import Expression, Kernel, OnColumns, Rescaled
+from mercer.numerals import counted
 from mercer.validity.arithmetic.exact import leaves
 from mercer.validity.arithmetic.ranges import Domain
 
@@ -29,7 +30,7 @@ def domain_of(
     d = int(rows.shape[1]) if rows is not None else n_features
     widths = set(_widths(kernel))
     if len(widths | {d} - {None}) > 1:
-        given = f"length-scales for {min(widths)} columns and n_features={d}"
+        given = f"length-scales for {counted(min(widths), 'column')} and n_features={d}"
         raise InvalidInput(message("check_kernel", given, "give one length-scale for each column"))
     d = next(iter(widths), d)
     if non_negative is None:

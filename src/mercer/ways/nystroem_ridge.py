@@ -22,6 +22,7 @@ from mercer.factorizations.spectrum import ENTRIES
 from mercer.gram import KernelOperator
 from mercer.gram.operator import GRAM
 from mercer.kernels import Kernel
+from mercer.numerals import counted
 from mercer.points import human, sample_rows
 from mercer.select import RidgeSpectrum
 from mercer.solvers import LinearSystem, RefinedConjugateGradients, Solution, solve
@@ -147,7 +148,7 @@ class NystroemRidge:
             K_nm = KernelOperator(kernel, self.X, landmarks, dtype=np.float64)
             K_mm = self._between(landmarks)
         how, m = self.landmarks if isinstance(self.landmarks, str) else "given", len(K_mm)
-        report.method, report.rank = f"restricted to {m} landmarks ({how})", m
+        report.method, report.rank = f"restricted to {counted(m, 'landmark')} ({how})", m
         return landmarks, K_nm, K_mm
 
     def _solved(

@@ -14,6 +14,7 @@ import numpy as np
 
 from mercer.engine.backend import spare_threads
 from mercer.events import StageDone, StageStarted, emit
+from mercer.numerals import counted
 from mercer.points import apart, human, require
 
 __all__ = ["Report"]
@@ -149,9 +150,10 @@ class Report:
 
     def lines(self) -> list[tuple[str, str]]:
         """The report as (label, text) pairs, in reading order."""
+        size = f"{counted(self.n, 'row')} × {counted(self.d, 'column')}" if self.d else counted(self.n, "object")
         rows = [
             ("kernel", f"{self.kernel}  ({self.definiteness})"),
-            ("data", f"{self.n} {f'rows × {self.d} columns' if self.d else 'objects'}, {self.dtype} entries"),
+            ("data", f"{size}, {self.dtype} entries"),
             ("method", f"{self.method}: {self.reason}"),
             ("memory", "{} planned of {}".format(*apart(self.memory_planned, self.memory_budget))),
             ("residual", self._residual_line()),
@@ -202,7 +204,7 @@ class Report:
             return f"{self.residual:.1e}, measured on a random block"
         if math.isnan(self.tolerance):
             return self.status if math.isnan(self.residual) else f"{self.residual:.1e}, {self.status}"
-        steps = f"{self.steps} step{'s' * (self.steps != 1)}"
+        steps = counted(self.steps, "step")
         return f"{self.residual:.1e} after {steps} (tolerance {self.tolerance:.0e}): {self.status}"
 
     def __str__(self) -> str:

@@ -182,7 +182,7 @@ def test_what_cannot_be_inverted_says_so():
         KernelPCA(2, preimage="guess").fit(X)
     with pytest.raises(InvalidInput, match="vectors"):
         KernelPCA(2, Precomputed(), fit_inverse_transform=True).fit(X @ X.T)
-    with pytest.raises(InvalidInput, match="1 columns for 2"):
+    with pytest.raises(InvalidInput, match="1 column for 2"):
         KernelPCA(2, "linear").fit(X).inverse_transform([[1.0]])
     with pytest.raises(NotFittedError):
         KernelPCA(2).inverse_transform([[1.0]])

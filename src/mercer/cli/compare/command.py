@@ -12,6 +12,7 @@ from mercer.cli.compare.trials import candidates, final_model, sampled, trials
 from mercer.cli.output import results, show
 from mercer.errors import InvalidInput, message
 from mercer.io import TableModel, read_table, save
+from mercer.numerals import counted
 from mercer.points import parse_memory
 
 __all__ = ["Plan", "compare"]
@@ -44,7 +45,7 @@ def compare(table: Path, prepared: dict[str, Any], plan: Plan) -> dict[str, Any]
     tried = candidates(data, plan.methods, plan.kernels)
     part = sampled(data, plan.most, plan.seed)
     if len(part.y) < 4 * plan.folds:
-        given = f"{len(part.y)} rows for {plan.folds} folds"
+        given = f"{counted(len(part.y), 'row')} for {counted(plan.folds, 'fold')}"
         raise InvalidInput(message("compare", given, "give more rows, or lower --folds"))
     show.show_data(data)
     found = trials(part, tried, plan.folds, plan.repeats, plan.resume, plan.seed, plan.memory)
@@ -53,7 +54,7 @@ def compare(table: Path, prepared: dict[str, Any], plan: Plan) -> dict[str, Any]
     if plan.out is not None:
         choice, model = final_model(data, board.winner.candidate, plan.memory, plan.seed)
         _save(model, board, plan.out)
-        saved = f"saved as {plan.out}, fitted on all {len(data.y)} rows"
+        saved = f"saved as {plan.out}, fitted on all {counted(len(data.y), 'row')}"
         show.section("Model", [f"{choice.said}, by {choice.method.name}", saved])
     told = {"command": "compare", **results.of_data(data), "rows_compared": len(part.y), **as_result(board)}
     return {**told, "model": None if plan.out is None else str(plan.out)}

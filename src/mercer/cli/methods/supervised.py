@@ -21,6 +21,7 @@ from mercer.estimators import (
     KernelRidgeClassifier,
 )
 from mercer.kernels import Kernel
+from mercer.numerals import ratio
 from mercer.tables.targets import Task, random_folds, stratified_order
 
 __all__ = ["METHODS", "RIDGE", "Method", "Penalty", "best_alpha", "method_named", "regularisation"]
@@ -61,7 +62,7 @@ class Penalty:
 
     def __str__(self) -> str:
         how = f"the best of {self.tried} by {FOLDS}-fold cross-validation on {self.rows} rows"
-        return f"α = {self.alpha:.4g}, {how}: {self.metric} {self.score:.4g}"
+        return f"α = {self.alpha:.4g}, {how}: {self.metric} {ratio(self.score)}"
 
 
 def _svc(kernel: Kernel, alpha: float | None, y: NDArray[Any]) -> Any:

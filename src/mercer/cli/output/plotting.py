@@ -16,6 +16,7 @@ from mercer.cli.places import given_paths
 from mercer.errors import InvalidInput, message
 from mercer.io import Table, TableModel
 from mercer.io.outputs import check_output, write_whole
+from mercer.numerals import counted
 from mercer.tables.targets import Task
 
 __all__ = ["KINDS", "Drawn", "check_picture_place", "plot"]
@@ -93,7 +94,7 @@ def _matrix(model: TableModel, rows: Table, kind: str, least: int) -> NDArray[An
     """The rows as the model's columns of numbers."""
     found = _features(model)
     if len(found) < least:
-        what = f"{len(found)} column{'s' * (len(found) != 1)} of numbers" if found else "texts or sequences"
+        what = f"{counted(len(found), 'column')} of numbers" if found else "texts or sequences"
         raise InvalidInput(message("--kind", f"{kind} of a model of {what}", "choose another kind, or auto"))
     encoder: Any = model.encoder
     return np.asarray(encoder.transform(rows.frame))

@@ -19,7 +19,7 @@ from mercer.errors import MercerError
 from mercer.estimators import KernelSearchCV
 from mercer.io import TableModel
 from mercer.kernels import Formula, Kernel, as_kernel
-from mercer.numerals import digits
+from mercer.numerals import counted, digits, ratio
 from mercer.select import RidgeSearch
 
 __all__ = [
@@ -94,10 +94,11 @@ def _what(data: TrainingTable) -> str:
     """The numbers of rows and columns, or the number and the lengths of sequences."""
     rows, columns = data.frame.shape
     if not data.of_sequences:
-        return f"{rows} rows, {columns} column{'s' * (columns != 1)}"
+        return f"{counted(rows, 'row')}, {counted(columns, 'column')}"
     lengths = data.frame["sequence"].str.len()
     low, high = int(lengths.min()), int(lengths.max())
-    return f"{rows} sequences of {low}" + (f" to {high} (median {lengths.median():g})" * (low < high)) + " letters"
+    letters = f"{low} to {high} (median {lengths.median():g}) letters" if low < high else counted(low, "letter")
+    return f"{counted(rows, 'sequence')} of {letters}"
 
 
 def show_choice(choice: KernelChoice) -> None:
@@ -122,8 +123,8 @@ def choice_lines(choice: KernelChoice) -> list[str]:
 
 
 def _spread(mean: float, std: float) -> str:
-    """A mean in four digits and its spread in two."""
-    return f"{digits(mean)} ± {std:.2g}"
+    """A mean score and its spread in two digits."""
+    return f"{ratio(mean)} ± {std:.2g}"
 
 
 def _runner_up(kernel: str, alpha: float, mean: float, std: float) -> str:
@@ -134,7 +135,7 @@ def _left_behind(search: RidgeSearch) -> list[str]:
     rows = [row for row in search.best_of_each_kernel() if row.rows < search.sample_size]
     if not rows:
         return []
-    named = "; ".join(f"{row.kernel} {digits(row.mean)}" for row in rows)
+    named = "; ".join(f"{row.kernel} {ratio(row.mean)}" for row in rows)
     return [f"on {rows[0].rows} rows already behind: {named}"]
 
 
@@ -202,7 +203,7 @@ def show_report(path: Any) -> None:
 
 def show_saved(data: TrainingTable, out: Any) -> None:
     """Show where the model is, and which rows it was fitted on."""
-    fitted_on = f"all {len(data.y)} rows" + (", those held out too" if data.held.any() else "")
+    fitted_on = f"all {counted(len(data.y), 'row')}" + (", those held out too" if data.held.any() else "")
     section("Model", [f"saved as {out}, fitted on {fitted_on}"])
 
 

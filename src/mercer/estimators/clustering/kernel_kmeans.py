@@ -20,6 +20,7 @@ from mercer.estimators.clustering.landmark_clusters import (
 from mercer.gram import KernelOperator, rates
 from mercer.kernels import Linear
 from mercer.mixins import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from mercer.numerals import counted
 from mercer.operators import Dense, LowRank, Operator
 from mercer.planning.costs import lloyd
 from mercer.points import apart
@@ -306,8 +307,8 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
             products = np.asarray(KernelOperator(self.kernel_, rows, K.X, dtype=np.float64).toarray())
             own = np.asarray(self.kernel_.diagonal(rows), np.float64)
         else:
-            given = f"init of shape {init.shape}, {init.dtype}, for {n} rows and {k} clusters"
-            do = f'give "k-means++", {k} places of rows, {n} labels, or {k} rows'
+            given = f"init of shape {init.shape}, {init.dtype}, for {counted(n, 'row')} and {counted(k, 'cluster')}"
+            do = f'give "k-means++", {counted(k, "place")} of rows, {counted(n, "label")}, or {counted(k, "row")}'
             raise InvalidInput(message("KernelKMeans", given, do))
         return np.asarray((own[:, None] - 2 * products).argmin(axis=0))
 
@@ -324,7 +325,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
         with report.stage("landmarks"):
             span = LandmarkSpan.chosen("KernelKMeans", self.landmarks, K, X, m, seed)
         how = f"mini-batches of {batch} rows" if batch else "Lloyd on the features"
-        report.method = f"Nyström, {len(span.matrix)} landmarks of rank {span.rank}; {how}"
+        report.method = f"Nyström, {counted(len(span.matrix), 'landmark')} of rank {span.rank}; {how}"
         report.precision = "float64 features" + ", a few at a time" * bool(batch)
         features, w = LandmarkFeatureMap(self.kernel_, span), np.ones(n) if weights is None else weights
         if batch:

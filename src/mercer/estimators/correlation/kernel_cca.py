@@ -17,6 +17,7 @@ from mercer.estimators.correlation.canonical import CanonicalView, canonical_pai
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel
 from mercer.mixins import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from mercer.numerals import counted
 from mercer.points import points_of, require_table
 from mercer.schemas import NON_NEGATIVE, Array, Count, Rows, Schema, Value
 from mercer.solvers import Solution, Status
@@ -305,7 +306,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             room = int((np.sqrt(n * n + budget / 10) - n) / 2) if self.n_landmarks is None else n
             m = max(min(asked, n, room), 1)
             report.memory_rows = max(A.copies_of(n, m) for A in (K, L)) + (K.x.nbytes + L.x.nbytes) * m // n
-            report.method, need = f"Nyström, {m} landmarks in each view", 5 * 8 * m * (n + m)
+            report.method, need = f"Nyström, {counted(m, 'landmark')} in each view", 5 * 8 * m * (n + m)
         alternatives = ['solver="nystroem"', "fewer landmarks", "fewer rows"]
         report.plan(need, f"{type(self).__name__} of {n} rows", alternatives)
         return method, m

@@ -29,6 +29,7 @@ from mercer.estimators.ridge.least_squares import RidgeEstimator
 from mercer.gram import KernelOperator
 from mercer.gram.operator import FEATURES
 from mercer.mixins import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from mercer.numerals import counted
 from mercer.points import human
 from mercer.schemas import POSITIVE, SORTED, Array, Check, Schema
 from mercer.solvers import Solution, Status
@@ -270,7 +271,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         K.release()  # what δ was chosen with
         features = K.copies_of(min(n, FEATURES // m), m)
         report.memory_rows = max(features, pool_rows(K, POOL * m)) + K.x.nbytes * m // n
-        report.method, report.precision = f"regression in the features of {m} landmarks", "float64"
+        report.method, report.precision = f"regression in the features of {counted(m, 'landmark')}", "float64"
         self._require(need(m), "fewer landmarks", report)
         with report.stage("landmarks"):
             found = landmark_features(K, m, self._seed(), POOL * m)

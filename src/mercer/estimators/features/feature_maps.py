@@ -13,6 +13,7 @@ from mercer.estimators.base.estimator import KernelEstimator
 from mercer.factorizations.pivoted_cholesky import BLOCK
 from mercer.gram import KernelOperator
 from mercer.mixins import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from mercer.numerals import counted
 from mercer.points import count, parse_memory, points_of, require, sample_rows, take
 from mercer.schemas import NON_NEGATIVE, Array, Rows, Schema
 from mercer.ways.report import Report
@@ -166,7 +167,8 @@ class Nystroem(_FeatureMap):
             self.normalization_, rank = inverse_root(small, float(np.finfo(report.dtype).eps))
         if rank < len(small):
             report.notes.append(f"the kernel matrix of {len(small)} landmarks has rank {rank}; the rest is rounding")
-        report.method, report.precision = f"Nyström, {len(small)} landmarks", f"{report.dtype}, root in float64"
+        report.method = f"Nyström, {counted(len(small), 'landmark')}"
+        report.precision = f"{report.dtype}, root in float64"
         report.reason = f"landmarks {self.landmarks if isinstance(self.landmarks, str) else 'given'}"
         self.report_ = report
         self._measure(K, X, seed, report)

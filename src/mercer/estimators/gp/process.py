@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base.estimator import KernelEstimator
 from mercer.kernels import Kernel
+from mercer.numerals import counted
 from mercer.schemas import NON_NEGATIVE, Array, Schema, Texts
 from mercer.select.ascent import Ascended, Ascent, bounds_of
 
@@ -101,7 +102,7 @@ class GaussianProcess(KernelEstimator):
         self.parameter_names_, self.theta_ = list(names), np.log(theta)
         self.log_marginal_likelihood_value_, self.log_marginal_likelihood_error_ = float(at[0]), float(error)
         if found is not None:
-            rows = f" of {len(on.Y)} rows" if on is not likelihood else ""
+            rows = f" of {counted(len(on.Y), 'row')}" if on is not likelihood else ""
             report.notes += [f"{found.evaluations} evaluations of the likelihood{rows}", *found.notes]
         sure = f" ± {error:.2g} (standard error)" if error else ""
         report.notes.append(f"log marginal likelihood {at[0]:.9g}{sure}, {likelihood.how}")

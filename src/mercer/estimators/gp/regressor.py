@@ -14,6 +14,7 @@ from mercer.errors import InvalidInput, message
 from mercer.estimators.gp.process import GaussianProcess
 from mercer.estimators.ridge.posterior import LeastSquaresRegressor, Posterior
 from mercer.gram import KernelOperator
+from mercer.numerals import counted
 from mercer.planning import costs
 from mercer.points import as_seed
 from mercer.schemas import NON_NEGATIVE, POSITIVE, Array, Schema
@@ -271,7 +272,7 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
         """α, a number or an array of shape (n,)."""
         alpha = np.asarray(self.alpha, np.float64)
         if alpha.shape not in ((), (n,)) or not np.all((alpha >= 0) & (alpha < np.inf)):
-            self._refuse("alpha", f"give a number ≥ 0, or one for each of the {n} rows")
+            self._refuse("alpha", f"give a number ≥ 0, or one for each of the {counted(n, 'row')}")
         return alpha if alpha.ndim else float(alpha)
 
     def _check(self) -> None:

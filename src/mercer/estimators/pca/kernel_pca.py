@@ -28,6 +28,7 @@ from mercer.estimators.pca.preimages import DECODER, METHODS, Decoder, PreImages
 from mercer.estimators.pca.subspace import Components, FeatureSubspace
 from mercer.gram import KernelOperator
 from mercer.mixins import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from mercer.numerals import counted
 from mercer.points import apart, human, require_table
 from mercer.schemas import POSITIVE, Array, Count, Part, Record, Rows, Schema
 from mercer.solvers import BlockKrylov
@@ -574,7 +575,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         require_table(X, type(self).__name__)
         Y, k = check_array(X, dtype=np.float64, ensure_min_features=0), self.dual_coef_.shape[1]
         if Y.shape[1] != k:
-            given = f"scores of {Y.shape[1]} columns for {k} components"
+            given = f"scores of {counted(Y.shape[1], 'column')} for {counted(k, 'component')}"
             raise InvalidInput(message(type(self).__name__, given, "give what transform returns"))
         preimages = self._preimages()
         rows = preimages.rows(Y)

@@ -11,6 +11,7 @@ from mercer.estimators.base import landmarks
 from mercer.estimators.base.landmarks import LandmarkSpan, count_landmarks, fewest_landmarks, given_count
 from mercer.estimators.pca.subspace import Components, FeatureSubspace
 from mercer.gram import KernelOperator
+from mercer.numerals import counted
 from mercer.points import count, human, sample_rows, take
 from mercer.solvers import leading_pairs
 from mercer.ways.report import Report
@@ -45,7 +46,7 @@ def _bytes(K: KernelOperator, m: int) -> int:
 def report_span(span: LandmarkSpan, how: Any, asked: int, report: Report) -> None:
     """Say in the report which landmarks there are, and which add nothing."""
     found, how = len(span.matrix), how if isinstance(how, str) else "given"
-    report.method, report.precision = f"Nyström, {found} landmarks ({how})", "float64"
+    report.method, report.precision = f"Nyström, {counted(found, 'landmark')} ({how})", "float64"
     if found < asked and how == "pivoted":
         report.notes.append(f"{asked} landmarks were requested; {found} leave nothing of the diagonal to choose from")
     if span.rank < found:

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.stats
 
 from mercer.errors import InvalidInput, message
+from mercer.numerals import counted
 
 __all__ = ["ControlLimits", "spe_limit", "t2_limit"]
 
@@ -33,7 +34,7 @@ def t2_limit(k: int, n: int, level: float) -> float:
     5.99
     """
     if n <= k:
-        given = f"{k} components of {n} rows"
+        given = f"{counted(k, 'component')} of {counted(n, 'row')}"
         raise InvalidInput(message("control_limits", given, "keep fewer components than there are rows"))
     return float(k * (n + 1) / (n - k) * scipy.stats.f.ppf(level, k, n - k)) if k else 0.0
 

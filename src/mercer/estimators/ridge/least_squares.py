@@ -11,6 +11,7 @@ from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.base.classifier import CLASSES, ScoreClassifier
 from mercer.estimators.base.compression import OUTPUTS, Compressible
 from mercer.gram import KernelOperator
+from mercer.numerals import counted
 from mercer.schemas import NON_NEGATIVE, Array, Schema, Value
 from mercer.select import RidgeInverse, RidgeSpectrum
 from mercer.solvers import Solution, Status
@@ -151,7 +152,7 @@ class RidgeEstimator(Compressible):
         self.X_fit_, self.dual_coef_, self.intercept_ = found.landmarks, found.coefficients, found.intercept
         self._account(report, found.solution, self.tol, found.rounding)
         if self.solver == "auto":
-            given = f"{reason}, so f is restricted to {len(self.dual_coef_)} landmarks, an approximation"
+            given = f"{reason}, so f is restricted to {counted(len(self.dual_coef_), 'landmark')}, an approximation"
             do = 'compare other n_landmarks=, or set solver="cg" for the exact answer'
             report.warnings.append(message(type(self).__name__, given, do))
             warn(report.warnings[-1], ConvergenceWarning)

@@ -13,6 +13,7 @@ from mercer.errors import ConvergenceWarning, message, warn
 from mercer.estimators.base.landmarks import pool_rows
 from mercer.estimators.svm.support_vectors import LEAST_SET, SupportVectorMachine, Training
 from mercer.gram import KernelOperator
+from mercer.numerals import counted
 from mercer.operators import Operator
 from mercer.points import apart
 from mercer.solvers import DualBatch, DualCoordinateDescent, LinearDualBatch, Solution, solve
@@ -117,7 +118,7 @@ class LandmarkMachine(SupportVectorMachine):
             features[:, -1] = np.sqrt(squares.mean()) or 1.0
         own = np.asarray(K.diagonal(), np.float64)
         lost = max(1 - float(squares.sum() / own.sum()), 0.0) if own.sum() > 0 else 0.0
-        report.method = f"{len(root)} landmarks, dual coordinate descent on their Nyström features"
+        report.method = f"{counted(len(root), 'landmark')}, dual coordinate descent on their Nyström features"
         report.rank, report.precision = rank, f"features in {np.dtype(dtype).name}, gap in float64"
         report.notes.append(f"the landmarks leave out {lost:.1e} of the trace of K")
         if lost > TOO_MUCH:
@@ -160,7 +161,7 @@ class LandmarkMachine(SupportVectorMachine):
         self._account(report, solution, GAP * self._checked_number("tol"))
         report.notes.append("the residual is the largest gap of primal and dual objective, relative to the primal")
         if self.solver == "auto":
-            given = f"{report.reason}, so f is restricted to {len(self.X_fit_)} landmarks, an approximation"
+            given = f"{report.reason}, so f is restricted to {counted(len(self.X_fit_), 'landmark')}, an approximation"
             do = 'compare other n_landmarks=, or set solver="exact"'
             report.warnings.append(message(type(self).__name__, given, do))
             warn(report.warnings[-1], ConvergenceWarning)

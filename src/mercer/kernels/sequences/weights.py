@@ -14,6 +14,7 @@ from mercer.kernels.base import Constant, Kernel, Normalized, Scaled, Sum, inver
 from mercer.kernels.sequences import counts
 from mercer.kernels.sequences.base import WindowKernel, as_text
 from mercer.kernels.sequences.corpus import Corpus, tokens
+from mercer.numerals import counted
 from mercer.points.sequences import as_sequences
 
 __all__ = ["kmer_weights", "position_weights"]
@@ -119,7 +120,7 @@ def kmer_weights(kernel: Kernel, Z: Any, coef: Any, kmers: Iterable[Any] | None 
 def _coefficients(coef: Any, Z: NDArray[Any]) -> NDArray[np.float64]:
     values = np.asarray(coef, np.float64)
     if values.shape != (len(Z),):
-        given = f"coefficients of shape {values.shape} for {len(Z)} sequences"
+        given = f"coefficients of shape {values.shape} for {counted(len(Z), 'sequence')}"
         raise InvalidInput(message("weights", given, "give one for each: a column of dual_coef_"))
     return values
 

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from mercer.errors import InvalidInput, message
+from mercer.numerals import counted
 from mercer.points import DevicePoints, is_torch, points_of, vectors_of
 
 __all__ = [
@@ -32,7 +33,7 @@ _RUN = 64
 def matched(X: Any, Z: Any) -> tuple[Any, Any]:
     """X and Z in one format and dtype; if they are the same object, the results are the same object."""
     if X.shape[1] != Z.shape[1]:
-        given = f"rows of {X.shape[1]} and of {Z.shape[1]} columns"
+        given = f"rows of {X.shape[1]} and of {counted(Z.shape[1], 'column')}"
         raise InvalidInput(message("pairing", given, "give X and Z the same columns"))
     if Z is X:
         X = vectors_of(X).csr() if points_of(X).sparse else X

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.errors import InvalidInput, message
+from mercer.numerals import counted
 from mercer.points import is_torch, points_of, vectors_of
 
 __all__ = ["Circle", "Columns", "LengthScales", "View"]
@@ -43,7 +44,7 @@ class Columns:
     def apply(self, X: Any) -> Any:
         """The chosen columns, in the given order."""
         if self.indices and max(self.indices) >= X.shape[1]:
-            given = f"column {max(self.indices)} of data with {X.shape[1]} columns"
+            given = f"column {max(self.indices)} of data with {counted(X.shape[1], 'column')}"
             raise InvalidInput(message("Columns", given, "give indices below the number of columns"))
         if isinstance(X, np.ndarray):
             return X.take(self.indices, axis=1)
@@ -70,7 +71,7 @@ class LengthScales:
     def apply(self, X: Any) -> Any:
         """Each column divided by its length-scale, in the dtype of X."""
         if len(self.scales) != X.shape[1]:
-            given = f"{len(self.scales)} length-scales for data with {X.shape[1]} columns"
+            given = f"{counted(len(self.scales), 'length-scale')} for data with {counted(X.shape[1], 'column')}"
             raise InvalidInput(message("LengthScales", given, "give one number for each column"))
         factors = 1.0 / np.asarray(self.scales, dtype=np.float64)
         if points_of(X).sparse:

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.errors import InvalidInput, message
+from mercer.numerals import counted
 from mercer.plots.drawing.style import FAINT, plain
 from mercer.points import as_rows, count, sample_rows, take, vectors_of
 
@@ -124,6 +125,6 @@ def one_for_each(values: Any, n: int, who: str) -> np.ndarray:
     """Labels or targets, one for each of n rows."""
     found = np.asarray(values)
     if found.ndim != 1 or len(found) != n:
-        given = f"y of shape {found.shape} for {n} rows"
+        given = f"y of shape {found.shape} for {counted(n, 'row')}"
         raise InvalidInput(message(who, given, "give one number or class for each row"))
     return found

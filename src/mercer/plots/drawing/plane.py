@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from mercer.errors import InvalidInput, message
+from mercer.numerals import counted
 from mercer.plots.drawing.outputs import quietly
 
 __all__ = ["Plane", "bands"]
@@ -68,7 +69,7 @@ class Plane:
     def note(self) -> str:
         """A note on the columns that do not vary."""
         others = len(self.middle) - 2
-        return f"{others} other column{'s' * (others > 1)} at the median" if others else ""
+        return f"{counted(others, 'other column')} at the median" if others else ""
 
 
 def spread(values: np.ndarray) -> tuple[float, float]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, MercerError, message
+from mercer.numerals import counted
 from mercer.points.budget import parse_memory, require
 from mercer.points.disk.buffers import blocks_of
 from mercer.points.disk.sources import Chunks, FileSource, floats
@@ -112,9 +113,9 @@ class TableSource(FileSource):
         numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
         others = [name for name, kind in kinds.items() if not any(fits(kind) for fits in numbers)]
         if others or not kinds:
-            given = (
-                f"{len(others)} columns hold no numbers: {', '.join(map(repr, others[:5]))}" if kinds else "no columns"
-            )
+            named = ", ".join(map(repr, others[:5]))
+            given = f"{counted(len(others), 'column')} hold{'s' * (len(others) == 1)} no numbers: {named}"
+            given = given if kinds else "no columns"
             raise InvalidInput(message(self.name, given, "encode them, or leave them out"))
         small = all(pa.types.is_float32(kind) or pa.types.is_float16(kind) for kind in kinds.values())
         return floats(np.float32 if small else np.float64)

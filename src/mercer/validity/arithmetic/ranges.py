@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from mercer.kernels import Circle, Columns, Expression, LengthScales
+from mercer.numerals import counted
 from mercer.validity.arithmetic.exact import is_known
 from mercer.validity.arithmetic.intervals import Arithmetic, Interval, exactly
 
@@ -76,7 +77,7 @@ class Domain:
         return Domain(found or False, len(kept))
 
     def __str__(self) -> str:
-        columns = "any number of columns" if self.d is None else f"{self.d} column{'s'[: self.d != 1]}"
+        columns = "any number of columns" if self.d is None else counted(self.d, "column")
         if isinstance(self.non_negative, bool):
             return f"{'non-negative' if self.non_negative else 'real'} rows of {columns}"
         which = ", ".join(map(str, sorted(self.non_negative)))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.kernels import Expression
+from mercer.numerals import counted
 from mercer.validity.arithmetic.intervals import Interval, Undecided, Undefined
 from mercer.validity.arithmetic.precise import can_evaluate, kernel_value, quadratic_form
 
@@ -93,7 +94,7 @@ class Witness:
             rows = ", ".join("[" + ", ".join(f"{value:.6g}" for value in row) + "]" for row in self.matrix)
             shown += [f"  K = [{rows}]", f"  z = ({', '.join(map(str, self.z))})"]
         bound = f"{self.how}: at most {self.upper_bound!r}"
-        title = f"{m} point{'s' * (m > 1)} with zᵀKz < 0:"
+        title = f"{counted(m, 'point')} with zᵀKz < 0:"
         return "\n".join([title, *shown, f"  zᵀKz = {self.value:.6g} ({bound})"])
 
 
