@@ -11,10 +11,12 @@ WORTH = 3e6
 """Kernel values times columns of a call from which mercer is faster: of a fit of 550 rows with 10 columns."""
 RATE = 5e-9
 """Seconds that scikit-learn takes for one of them."""
-IMPORT = 1.0
-"""Seconds of scikit-learn's in worthwhile calls from which importing our estimators pays, which takes 0.7."""
-PROCESS = 250, 300.0
+IMPORT = 0.3
+"""Seconds of scikit-learn's in worthwhile calls from which importing our estimators pays, which takes 0.15."""
+PROCESSES = {"GaussianProcessRegressor": (250, 300.0), "GaussianProcessClassifier": (150, 1000.0)}
 """Rows of a Gaussian process from which mercer is faster, and kernel values times columns of its search by row²."""
+FACTOR = 1e-3
+"""Kernel values times columns that take as long as one of the n³ products of a factor, 5 ps."""
 
 KEPT = "support_", "X_fit_", "X_train_", "components_"
 """The attributes with the rows of a model."""
@@ -40,14 +42,24 @@ def took(size: float, seconds: float) -> None:
 def of_call(method: str, model: Any, X: Any = None, *_: Any, **named: Any) -> float:
     """The size of a call of this method: kernel values times columns."""
     rows, columns = _shape(named.get("X", X))
+    kind = type(model).__name__
     if method.startswith("fit"):
-        if type(model).__name__.startswith("GaussianProcess"):
-            fewest, each = PROCESS
+        if kind in PROCESSES:
+            fewest, each = PROCESSES[kind]
             return each * float(rows) ** 2 if rows >= fewest and model.optimizer is not None else 0.0
-        others = model.n_components if type(model).__name__ == "Nystroem" else rows
-        return float(rows) * others * columns
-    kept = next((vars(model)[name] for name in KEPT if name in vars(model)), ())
-    return float(rows) * _shape(kept)[0] * columns
+        others = model.n_components if kind == "Nystroem" else rows
+        factor = FACTOR * float(rows) ** 3 if kind == "KernelRidge" else 0.0
+        return float(rows) * others * columns + factor
+    kept = _kept(model)
+    factor = FACTOR * float(rows) * kept**2 if method == "predict_proba" and kind in PROCESSES else 0.0
+    return float(rows) * kept * columns + factor
+
+
+def _kept(model: Any) -> int:
+    """The number of rows that a model keeps; a Gaussian process of classes keeps them in its machines."""
+    machine = getattr(model, "base_estimator_", model)
+    machine = getattr(machine, "estimators_", [machine])[0]
+    return _shape(next((vars(machine)[name] for name in KEPT if name in vars(machine)), ()))[0]
 
 
 def of_matrix(X: Any = None, Y: Any = None, *_: Any, **__: Any) -> float:

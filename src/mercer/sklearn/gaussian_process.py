@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from sklearn import gaussian_process
 from sklearn.base import _fit_context
 from sklearn.gaussian_process._gpc import _BinaryGaussianProcessClassifierLaplace as TheirLaplace
@@ -116,7 +118,18 @@ class GaussianProcessRegressor(Covered, Process, gaussian_process.GaussianProces
 
 
 class Laplace(Process, TheirLaplace):
-    """scikit-learn's binary machine while it is fitted."""
+    """scikit-learn's binary machine while it computes."""
+
+    def latent_mean_and_variance(self, X: Any) -> Any:
+        """K*ᵀ(y − π) and k(x, x) − ‖L⁻¹W^½ K*‖², as there, but L is a triangle for us, and any matrix for it."""
+        found = _of(self.kernel_, self.X_train_)
+        if found is None:
+            return super().latent_mean_and_variance(X)
+        K = found(X, self.X_train_)
+        mean = K @ (self.y_train_ - self.pi_)
+        K *= self.W_sr_
+        v = solve_triangular(self.L_, K.T, lower=True, overwrite_b=True, check_finite=False)
+        return mean, found.diag(X) - np.einsum("ij,ij->j", v, v)
 
     def _likelihood(self, found: Translated) -> LaplaceLikelihood:
         Y = np.asarray(self.y_train_, np.float64)[:, None]
@@ -130,8 +143,7 @@ class GaussianProcessClassifier(Covered, gaussian_process.GaussianProcessClassif
     ----------
     kernel, optimizer, n_restarts_optimizer, max_iter_predict, warm_start, copy_X_train, random_state, multi_class
     n_jobs
-        As in scikit-learn. Kernels that `mercer` does not have are left to it, and so are predictions, which take one
-        product and one factor of a matrix.
+        As in scikit-learn. Kernels that `mercer` does not have are left to it.
 
     Examples
     --------
@@ -160,3 +172,29 @@ class GaussianProcessClassifier(Covered, gaussian_process.GaussianProcessClassif
             one.__class__ = TheirLaplace
         self.log_marginal_likelihood_value_ = np.mean([one.log_marginal_likelihood_value_ for one in machines])
         return self
+
+    def predict_proba(self, X: Any) -> Any:
+        """The probability of each class, by scikit-learn's integral over our latent function."""
+        return self._computing().predict_proba(X)
+
+    def latent_mean_and_variance(self, X: Any) -> Any:
+        """The mean and the variance of the latent function of two classes."""
+        return self._computing().latent_mean_and_variance(X)
+
+    def _computing(self) -> gaussian_process.GaussianProcessClassifier:
+        """scikit-learn's model with our machines for its own."""
+        twin = gaussian_process.GaussianProcessClassifier()
+        twin.__dict__ = dict(vars(self))
+        if hasattr(self, "base_estimator_"):
+            twin.base_estimator_ = _ours(self.base_estimator_)
+        return twin
+
+
+def _ours(machine: Any) -> Any:
+    """A copy of a fitted machine, or of one of several, that computes here."""
+    made = copy(machine)
+    if hasattr(machine, "estimators_"):
+        made.estimators_ = [_ours(one) for one in machine.estimators_]
+    elif type(machine) is TheirLaplace:
+        made.__class__ = Laplace
+    return made
