@@ -8,6 +8,8 @@ import io
 import os
 import re
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -329,6 +331,17 @@ def test_no_room_for_what_is_printed(folder, name):
     else:
         assert status == 1, err
         assert "output: it cannot be written (No space left on device)" in one_line(err)
+
+
+def test_no_room_for_the_rest_of_what_is_printed_at_once(folder):
+    """Without buffers, Python takes a write of the first bytes for the whole."""
+    with (folder / "schema.json").open("w") as out, short_files(64):
+        done = subprocess.run(
+            [sys.executable, "-u", "-m", "mercer", "schema", "fit"], stdout=out, stderr=subprocess.PIPE
+        )
+    assert (folder / "schema.json").stat().st_size == 64
+    assert done.returncode == 1
+    assert "output: it cannot be written" in one_line(done.stderr.decode())
 
 
 # ---- nobody reads ----------------------------------------------------------------------------------------------------

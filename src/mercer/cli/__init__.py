@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from importlib.util import find_spec
 
@@ -17,6 +18,10 @@ def main() -> None:
         sys.exit(1)
     from mercer.cli.app import run
 
+    if isinstance(
+        sys.stdout.buffer, io.RawIOBase
+    ):  # PYTHONUNBUFFERED: the rest of a short write would be lost in silence
+        sys.stdout = open(sys.stdout.fileno(), "w", encoding=sys.stdout.encoding, closefd=False)  # noqa: SIM115
     sys.exit(run(sys.argv[1:]))
 
 
