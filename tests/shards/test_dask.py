@@ -150,6 +150,30 @@ def test_what_a_worker_cannot_do_is_left_to_the_scheduler(elsewhere, monkeypatch
     assert [asks.knows(one, sums), asks.knows(nobody, sums), asks.knows(one, lost)] == [True, False, False]
 
 
+def test_messages_go_past_the_scheduler_to_workers_that_answer(elsewhere, monkeypatch):
+    monkeypatch.setattr(clusters, "FRESH", 3600.0)
+    K, client, relayed, direct_gathers = KernelOperator(KERNEL, dask(X)), reading.current_client(), [], []
+    run, gather = client.run, client.gather
+    monkeypatch.setattr(client, "run", lambda *a, **k: relayed.append(k["workers"]) or run(*a, **k))
+    monkeypatch.setattr(client, "gather", lambda some, direct: direct_gathers.append(direct) or gather(some))
+    wanted = K @ V  # by the scheduler, which brings rows to workers
+    np.testing.assert_array_equal(K @ V, wanted)
+    assert (len(relayed), direct_gathers) == (0, [True])
+    K._cluster._direct._near.update(dict.fromkeys(elsewhere.scheduler_info["workers"], False))  # as behind a firewall
+    try:
+        np.testing.assert_array_equal(K @ V, wanted)
+        assert len(relayed) == 2
+    finally:
+        K._cluster._direct._near.clear()
+    stranger = Direct(client)
+    stranger.meet(["tcp://127.0.0.1:9", *elsewhere.scheduler_info["workers"]])
+    assert [stranger.near(some) for some in ([], ["tcp://127.0.0.1:9"], list(elsewhere.scheduler_info["workers"]))] == [
+        False,
+        False,
+        True,
+    ]
+
+
 def test_a_worker_that_vanished_is_not_waited_for(monkeypatch):
     monkeypatch.setattr(direct, "PATIENCE", 0.01)
 

@@ -113,6 +113,7 @@ class Cluster:
         if time.monotonic() - self._asked >= FRESH:
             with _lost():
                 found = self.client.nthreads()
+                self._direct.meet(found)
             before = [one for one in dict.fromkeys(self._known) if one in found]
             self._known = [one for one in before + sorted(set(found) - set(before)) for _ in range(found[one])]
             self._asked = time.monotonic()
@@ -132,7 +133,7 @@ class Cluster:
         try:
             while waiting:
                 with _lost():
-                    results = self.client.gather(waiting[:TOGETHER])
+                    results = self.client.gather(waiting[:TOGETHER], direct=self._direct.near(self._known) or None)
                 del waiting[:TOGETHER]
                 yield from results
         finally:  # after an error, Ctrl-C or an observer's stop, the rest is not computed

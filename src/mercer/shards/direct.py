@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 __all__ = ["Direct", "Parcel", "together"]
 
 PATIENCE = 1.0
 """Seconds after which a worker that does not answer is looked for: a connection to one that is gone is tried longer."""
+
+_near: WeakKeyDictionary[Any, dict[str, bool]] = WeakKeyDictionary()
+"""Of each client: whether a worker has answered it without the scheduler."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,8 @@ class Parcel:
 class Direct:
     """Parcels to workers that are known to hold what these read.
 
+    They go by a connection from the client to the worker. Where there is none, as to a network of its own, they go by
+    `Client.run`, for which the scheduler passes on both messages: 26 MB there and back take 0.3 s instead of 0.2 s.
     Each works on a thread for tasks, as if the scheduler had sent it. Who gets no answer has the scheduler send the
     parcel, so that all that goes wrong, the end of a worker included, is dealt with there.
 
@@ -64,6 +69,16 @@ class Direct:
     def __init__(self, client: Any) -> None:
         self._client, self.name = client, uuid.uuid4().hex
         self._held: dict[tuple[str, Any], bool] = {}  # False for good once a worker did not have it
+        self._near = _near.setdefault(client, {})
+
+    def meet(self, workers: Iterable[str]) -> None:
+        """Try, once for each worker, whether it answers the client without the scheduler."""
+        if strangers := [worker for worker in workers if worker not in self._near]:
+            self._client.sync(self._tried, strangers)
+
+    def near(self, workers: Sequence[str]) -> bool:
+        """Whether there are workers, and all of them answered without the scheduler."""
+        return bool(workers) and all(self._near.get(worker) for worker in workers)
 
     def knows(self, worker: str, parcel: Parcel) -> bool:
         """Whether the worker holds what the parcel reads, as far as is known."""
@@ -86,11 +101,27 @@ class Direct:
                 self._held.update(((worker, key), False) for key in parcel.futures)
         return found
 
+    async def _tried(self, workers: Sequence[str]) -> None:
+        greetings = [asyncio.wait_for(self._called(worker, str), PATIENCE) for worker in workers]
+        answers = await asyncio.gather(*greetings, return_exceptions=True)
+        self._near.update((worker, isinstance(answer, str)) for worker, answer in zip(workers, answers, strict=True))
+
+    async def _called(self, worker: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What the function gives in the worker's event loop, by a connection to it."""
+        from distributed.protocol.pickle import dumps
+
+        given = {"function": dumps(function), "args": dumps(arguments), "kwargs": dumps({})}
+        return (await self._client.rpc(worker).run(**given, wait=True))["result"]
+
+    async def _asked(self, parcel: Parcel, worker: str) -> list[Any] | None:
+        if self._near.get(worker):
+            found: list[Any] | None = await self._called(worker, _answer, *self.message(parcel))
+            return found
+        by_worker = await self._client.run(_answer, *self.message(parcel), workers=[worker], on_error="ignore")
+        return dict(by_worker).get(worker)
+
     async def _answers(self, parcels: Sequence[Parcel], workers: Sequence[str]) -> list[list[Any] | None]:
-        asked = [
-            asyncio.ensure_future(self._client.run(_answer, *self.message(parcel), workers=[worker], on_error="ignore"))
-            for parcel, worker in zip(parcels, workers, strict=True)
-        ]
+        asked = [asyncio.ensure_future(self._asked(*one)) for one in zip(parcels, workers, strict=True)]
         try:
             while waiting := [one for one in asked if not one.done()]:
                 done, _ = await asyncio.wait(waiting, timeout=PATIENCE)
@@ -102,10 +133,7 @@ class Direct:
         finally:
             for one in asked:
                 one.cancel()
-        return [
-            answer.get(worker) if isinstance(answer, dict) else None
-            for answer, worker in zip(answers, workers, strict=True)
-        ]
+        return [answer if isinstance(answer, list) else None for answer in answers]
 
 
 # ---- what workers do -------------------------------------------------------------------------------------------------
