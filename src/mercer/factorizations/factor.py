@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mercer.operators import Operator
 
-__all__ = ["Factor", "inverse_root", "squares"]
+__all__ = ["Factor", "inverse_root", "squared_correlations", "squares"]
 
 SLACK = 8.0
 """The roundings of the largest k(x, x) that are added to the diagonal before landmarks are factored."""
@@ -39,6 +39,12 @@ class Factor(Operator):
     def gram(self, dtype: np.dtype[Any]) -> NDArray[np.float64]:
         """FᵀF, with products in this dtype and sums in float64."""
 
+    def squared_correlations(
+        self, A: Operator, some: NDArray[np.intp], left: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """The function of this name for A − FFᵀ, whose diagonal is `left`."""
+        return squared_correlations(A.rows(some), np.asarray(self @ self.rows(some).T).T, left) / left[some]
+
 
 def squares(F: Any) -> NDArray[np.float64]:
     """‖fᵢ‖² of each row of an array or a `Factor`.
@@ -47,6 +53,19 @@ def squares(F: Any) -> NDArray[np.float64]:
     array([25.])
     """
     return F.squares() if isinstance(F, Factor) else np.asarray(np.einsum("ij,ij->i", F, F, dtype=np.float64))
+
+
+def squared_correlations(rows: Any, known: Any, left: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Σⱼ (aⱼ − bⱼ)²/lⱼ over lⱼ > 0, for each pair of rows a and b of two arrays.
+
+    >>> squared_correlations(np.array([[3.0, 5.0]]), np.array([[1.0, 1.0]]), np.array([2.0, 0.0]))
+    array([2.])
+    """
+    rest = np.subtract(rows, known, dtype=np.float64)
+    rest[:, left == 0] = 0.0
+    rest *= rest
+    rest /= np.where(left == 0, 1.0, left)
+    return np.asarray(np.sum(rest, axis=1))
 
 
 def inverse_root(K: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:

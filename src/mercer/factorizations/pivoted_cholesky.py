@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.events import TilesDone, emit
-from mercer.factorizations.factor import Factor, squares
+from mercer.factorizations.factor import Factor, squared_correlations, squares
 from mercer.operators import Operator, estimate_norm
 from mercer.operators.arrays import require_finite
 
@@ -79,14 +79,15 @@ class PivotedCholesky:
 
         It is 0 if A − FFᵀ is diagonal, and n/p − 1 for n rows that are evenly spread in p dimensions.
         """
-        there = np.flatnonzero(self.left)
-        if not len(there):
+        F, left = self.F, self.left
+        if not np.any(left):
             return 0.0
-        some = np.unique(_proposals(self.left, ROWS, np.random.default_rng(seed)))
-        near = self.F.rows(some) if isinstance(self.F, Factor) else self.F[some]
-        rest = np.asarray(A.rows(some), np.float64) - np.asarray(self.F @ near.T).T
-        squares = rest[:, there] ** 2 / self.left[there] / self.left[some, None]
-        return float(np.median(np.sum(squares, axis=1) - 1.0))
+        some = np.unique(_proposals(left, ROWS, np.random.default_rng(seed)))
+        if isinstance(F, Factor):
+            sums = F.squared_correlations(A, some, left)
+        else:
+            sums = squared_correlations(A.rows(some), (F @ F[some].T).T, left) / left[some]
+        return float(np.median(sums - 1.0))
 
     def norm(self, s: ArrayLike = 1.0) -> float:
         """‖diag(s) F Fᵀ diag(s)‖ to its order of magnitude, by a few power iterations."""

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.factorizations.factor import Factor, inverse_root
+from mercer.factorizations.factor import Factor, inverse_root, squared_correlations
 from mercer.gram.operator import KernelOperator
 from mercer.kernels import Kernel
 from mercer.shards import Cluster
@@ -114,6 +114,16 @@ class ShardedFactor(Factor):
             self._squares = np.concatenate(list(self._each(_squares)))
         return np.asarray(self._scale**2 * self._squares)
 
+    def squared_correlations(self, A: Any, some: NDArray[np.intp], left: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Each run by the worker that holds it: A has its rows in shards."""
+        shards, out, count = A.x.shards, np.zeros(len(some)), len(self._futures)
+        rows = [shards.futures[a:b] for a, b in pairwise(np.searchsorted(shards.starts, self._starts).tolist())]
+        parts = [[v[a:b] for a, b in pairwise(self._starts.tolist())] for v in (left, self._scale)]
+        same = [[one] * count for one in (A.kernel, A.dtype, shards.taken(some), self.rows(some))]
+        for part in self._each(_squared_correlations, rows, *parts, *same):
+            out += part
+        return out / left[some]
+
     def scaled(self, scale: NDArray[np.float64]) -> ShardedFactor:
         own = self._cluster, self._futures, self._starts, self.shape[1], self.dtype
         return ShardedFactor(*own, self._scale * scale, self._squares)
@@ -172,6 +182,15 @@ def _some(F: Array, index: NDArray[np.intp]) -> Array:
 
 def _squares(F: Array) -> NDArray[np.float64]:
     return np.asarray(np.einsum("ij,ij->i", F, F, dtype=np.float64))
+
+
+@one_thread()
+def _squared_correlations(
+    F: Array, x: Any, left: Array, scale: Array, kernel: Kernel, dtype: Any, z: Array, near: Array
+) -> NDArray[np.float64]:
+    """`squared_correlations` for the rows z, whose rows of F are `near`, with these rows x."""
+    rows = KernelOperator(kernel, z, joined(x), dtype=dtype).toarray()
+    return squared_correlations(rows, (scale[:, None] * (_aligned(F) @ near.T)).T, left)
 
 
 @one_thread()

@@ -7,15 +7,12 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from weakref import WeakValueDictionary
 
 __all__ = ["Direct", "Parcel", "together"]
 
 PATIENCE = 1.0
 """Seconds after which a worker that does not answer is looked for: a connection to one that is gone is tried longer."""
-
-_near: WeakKeyDictionary[Any, dict[str, bool]] = WeakKeyDictionary()
-"""Of each client: whether a worker has answered it without the scheduler."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +66,7 @@ class Direct:
     def __init__(self, client: Any) -> None:
         self._client, self.name = client, uuid.uuid4().hex
         self._held: dict[tuple[str, Any], bool] = {}  # False for good once a worker did not have it
-        self._near = _near.setdefault(client, {})
+        self._near: dict[str, bool] = {}
 
     def meet(self, workers: Iterable[str]) -> None:
         """Try, once for each worker, whether it answers the client without the scheduler."""
