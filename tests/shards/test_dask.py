@@ -307,6 +307,17 @@ def test_data_frames_keep_their_names(cluster):
         model.predict(table[list("dcba")])
 
 
+@pytest.mark.parametrize("cut", [0, 100])
+@pytest.mark.parametrize("rows", [(N,), (0, 1, N - 1), (100,) * 15, (3, 900, 0, 597), (1499, 1)])
+def test_shards_have_the_rows_of_any_chunks(cluster, monkeypatch, rows, cut):
+    monkeypatch.setattr(reading, "CUT", cut)
+    shards = reading.sharded(da.from_array(X, chunks=(rows, (1, 3))), "points").shards
+    starts = boundaries(N, sum(size > 0 for size in rows))
+    np.testing.assert_array_equal(shards.starts, starts)
+    for future, first, last in zip(shards.futures, starts[:-1], starts[1:], strict=True):
+        np.testing.assert_array_equal(future.result(), X[first:last])
+
+
 def test_partitions_of_unknown_or_no_rows(cluster):
     keep = X[:, 0] > 0
     table = da.concatenate([da.from_array(X[:0]), dask(X, 100), dask(X[:1])])

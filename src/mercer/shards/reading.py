@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer.engine.opcodes import ROW_BLOCK
 from mercer.errors import InvalidInput, message
 from mercer.numerals import counted
-from mercer.shards.cluster import Cluster, on_workers, parts, spread
+from mercer.shards.cluster import Cluster, joined
 from mercer.shards.points import ShardedPoints, Shards, kind_of
 
 __all__ = ["current_client", "is_dask", "local", "sharded"]
@@ -20,6 +22,9 @@ SHARD = 32 * ROW_BLOCK
 SOME, EVEN, LARGE, MOST = 64, 8, 50_000, 1024
 """For more data, `SOME` shards grow up to `LARGE` rows; then their number grows up to `MOST`; then they grow again.
 Above `EVEN`, the number of shards is a multiple of it, so that tasks have the same number of rows."""
+CUT = 2
+"""Shards that a chunk may be as large as, so that it goes as a whole to workers that hold a part of it. Larger ones are
+cut where they are, which takes three tasks a shard instead of one."""
 
 
 def is_dask(X: object) -> bool:
@@ -68,13 +73,24 @@ def _points(cluster: Cluster, table: Any) -> ShardedPoints:
     n, columns = (int(size) for size in table.shape)
     starts = boundaries(n, sum(size > 0 for size in table.chunks[0]))
     kind = kind_of(table.dtype)
-    table = table.astype(kind).rechunk({0: tuple(np.diff(starts).tolist()), 1: -1})
-    keys, threads = [key for row in table.__dask_keys__() for key in row], cluster.threads()
-    with on_workers({key: threads[one] for key, one in zip(keys, spread(parts(len(keys)), len(threads)), strict=True)}):
-        held = cluster.client.persist(table)
+    pieces = tuple(np.diff(starts).tolist())
+    table = table.astype(kind).rechunk({0: pieces, 1: -1} if max(table.chunks[0]) > CUT * max(pieces) else {1: -1})
+    edges = np.cumsum([0, *table.chunks[0]])
+    held = cluster.client.persist(table)
     by_key = {future.key: future for future in futures_of(held)}
-    futures = [by_key[key] for key in keys]
-    return ShardedPoints(Shards(cluster, futures, starts, columns, kind), kind)
+    chunks = [by_key[key] for row in table.__dask_keys__() for key in row]
+    tasks = [(_shard, *_cut(chunks, edges, first, last)) for first, last in pairwise(starts.tolist())]
+    return ShardedPoints(Shards(cluster, cluster.submit_all(tasks), starts, columns, kind), kind)
+
+
+def _cut(chunks: list[Any], edges: NDArray[np.intp], first: int, last: int) -> tuple[list[Any], list[tuple[int, int]]]:
+    """The chunks that have the rows from `first` to `last`, and which rows of each these are."""
+    own = np.flatnonzero((edges[:-1] < last) & (edges[1:] > first)).tolist()
+    return [chunks[i] for i in own], [(max(first - int(edges[i]), 0), last - int(edges[i])) for i in own]
+
+
+def _shard(chunks: list[Any], some: list[tuple[int, int]]) -> Any:
+    return joined([rows[first:last] for rows, (first, last) in zip(chunks, some, strict=True)])
 
 
 def boundaries(n: int, chunks: int) -> Any:
