@@ -111,6 +111,17 @@ MERCER_INLINE double lane_sum(Vec<T> a) {
     return s;
 }
 
+template <class T>
+MERCER_INLINE T lane_min(Vec<T> a) {
+    alignas(kVectorBytes) T x[Simd<T>::W];
+    store<T>(x, a);
+#pragma GCC unroll 8
+    for (int half = Simd<T>::W / 2; half > 0; half /= 2)
+#pragma GCC unroll 16
+        for (int i = 0; i < half; ++i) x[i] = x[i + half] < x[i] ? x[i + half] : x[i];
+    return x[0];
+}
+
 // ---- exp ------------------------------------------------------------------------------------------------------------
 // e^x = 2^n e^r, n = round(x / ln 2), |r| <= ln(2)/2; minimax polynomials (relative error 1.9e-9 and 3.1e-18). The
 // float coefficients carry a factor 2 and the exponent n - 1, so that the top binade does not overflow early.

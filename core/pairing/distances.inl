@@ -6,10 +6,13 @@
 // fast e^(-slow s) for root = 0, if this times r A is at most p. The latter holds for all s if fast r A <= p for the
 // largest A. Otherwise we take differences of the original rows, because rows less a rounded origin are other rows. If
 // many panels need differences, all use them.
+//
+// To test each s costs as much as to finish it. So first one test with the largest |x|² of a panel of rows serves all
+// panels of columns, and it costs only a minimum.
 
 template <class T>
 class ByNorms {
-    static constexpr int M = kPanelRows, N = kPanelColumns<T>;
+    static constexpr int W = Simd<T>::W, M = kPanelRows, N = kPanelColumns<T>;
 
    public:
     void reset(const DistanceSpec& s, int64_t n, int64_t m) {
@@ -17,8 +20,8 @@ class ByNorms {
         level_ = s.fast * s.rounding / s.promise;
         copy(s.row_norms, n, across * M, row_), copy(s.column_norms, m, along * N, column_);
         largest_of_each(row_, across, M, row_most_), largest_of_each(column_, along, N, column_most_);
-        const double columns = double(largest(column_most_.get(), along));
-        checked_ = !within(double(largest(row_most_.get(), across)) + columns);
+        const double most = double(largest(row_most_.get(), across)) + double(largest(column_most_.get(), along));
+        checked_ = !within(most), bounded_ = most < double(kHuge);
         if (checked_) set_bounds(s, across, mean(column_.get(), m));
     }
 
@@ -26,29 +29,47 @@ class ByNorms {
     bool checked() const { return checked_; }
 
     // Adds the last features, to `out` if `add`, or takes the sums over all features from `dots`, if that is not null,
-    // and finishes the distances. Returns whether they are accurate enough.
-    bool pair(const T* a, const T* b, int depth, int64_t i, int64_t j, const T* dots, T* out, int stride,
-              bool add) const {
-        const double size = double(row_most_[i / M]) + double(column_most_[j / N]);
-        if (!checked_ || within(size)) {
-            distances<false>(a, b, depth, i, j, dots, out, stride, add);
-            return true;
+    // and finishes the distances of a panel of rows from panels of columns, whose packed rows are `step` features
+    // apart. Calls doubt(c) for each panel, at column j + c, that may not be `enough`.
+    template <class Doubt>
+    void finish(const T* a, const T* b, int depth, int64_t step, int64_t i, int64_t j, int columns, const T* dots,
+                T* out, int stride, bool add, Doubt doubt) const {
+        const T *row = row_.get() + i, *column = column_.get() + j, share = checked_ ? share_[i / M] : T(0);
+        Vec<T> least[kMaxColumns / N], all = splat<T>(kHuge);
+        for (int c = 0; c < columns; c += N) {
+            Vec<T>& one = least[c / N];
+            if (dots)
+                distances_of<T>(dots + c, out + c, stride, row, column + c, share, one);
+            else
+                distance_kernel<T>(a, b + c * step, depth, out + c, stride, add, row, column + c, share, one);
+            all = vmin(one, all);
         }
-        if (!(size < double(kHuge))) return false;  // an overflow has no error bound
-        return distances<true>(a, b, depth, i, j, dots, out, stride, add) >= bound_[i / M];
+        if (!checked_ || far(all, i)) return;
+        for (int c = 0; c < columns; c += N)
+            if (!far(least[c / N], i)) doubt(c);
     }
 
-   private:
+    // Whether the distances s of a panel of rows from one panel of columns are accurate enough.
+    bool enough(const T* s, int stride, int64_t i, int64_t j) const {
+        const double size = double(row_most_[i / M]) + double(column_most_[j / N]);
+        if (within(size)) return true;
+        if (!(size < double(kHuge))) return false;  // an overflow has no error bound
+        const T share = share_[i / M];
+        Vec<T> least = splat<T>(kHuge);
+        for (int k = 0; k < M; ++k)
+            for (int c = 0; c < N; c += W)
+                least = vmin(load(s + k * stride + c) - share * (load(column_.get() + j + c) + row_[i + k]), least);
+        return lane_min<T>(least) >= bound_[i / M];
+    }
+
     static constexpr T kHuge = sizeof(T) == 4 ? T(1e38) : T(1e308);
 
+   private:
     bool within(double size) const { return level_ * size <= 1; }
 
-    template <bool checked>
-    T distances(const T* a, const T* b, int depth, int64_t i, int64_t j, const T* dots, T* out, int stride,
-                bool add) const {
-        const T *row = row_.get() + i, *column = column_.get() + j, share = checked ? share_[i / M] : T(0);
-        return dots ? distances_of<checked, T>(dots, out, stride, row, column, share)
-                    : distance_kernel<checked, T>(a, b, depth, out, stride, add, row, column, share);
+    // Whether s - share A is large enough for the largest norm of a panel of rows, where all norms have a bound.
+    bool far(Vec<T> least, int64_t i) const {
+        return bounded_ && lane_min<T>(least) - share_[i / M] * row_most_[i / M] >= bound_[i / M];
     }
 
     // The least that s - share A must be in a panel of rows: 0 for r A <= p s. The condition of the derivative is
@@ -90,6 +111,6 @@ class ByNorms {
     }
 
     double level_ = 0;  // fast r / p
-    bool checked_ = false;
+    bool checked_ = false, bounded_ = false;
     Buffer<T> row_, column_, row_most_, column_most_, share_, bound_;
 };

@@ -3,6 +3,7 @@
 
 template <class T>
 constexpr int kPanelColumns = 2 * Simd<T>::W;
+constexpr int kMaxColumns = 512;  // of a strip: whole panels
 
 template <int kind, class T>
 MERCER_INLINE Vec<T> accumulate(Vec<T> sum, T a, Vec<T> b) {
@@ -73,49 +74,38 @@ __attribute__((noinline, aligned(64))) void micro_kernel(const T* a, const T* b,
 }
 
 // Makes dot products <a, b> squared distances s = max(0, row + column - 2 <a, b>) by the squared norms of their rows.
-// If `checked`, `least` becomes the smallest s - share (row + column) before the maximum with 0 in each lane.
-template <bool checked, class T>
+// `least` becomes the smallest s - share column in each lane.
+template <class T>
 MERCER_INLINE void finish_distances(Vec<T>* s0, Vec<T>* s1, const T* row, const T* column, T share, Vec<T>& least) {
     const Vec<T> zero{}, n0 = load(column), n1 = load(column + Simd<T>::W);
-    if (checked) least = splat<T>(T(3e38));
+    Vec<T> least0, least1;
 #pragma GCC unroll 16
     for (int i = 0; i < kPanelRows; ++i) {
-        const Vec<T> a0 = n0 + row[i], a1 = n1 + row[i];
-        s0[i] = a0 - T(2) * s0[i], s1[i] = a1 - T(2) * s1[i];
-        if (checked) least = vmin(vmin(s0[i] - share * a0, s1[i] - share * a1), least);
-        s0[i] = vmax(zero, s0[i]), s1[i] = vmax(zero, s1[i]);
+        s0[i] = vmax(zero, n0 + row[i] - T(2) * s0[i]), s1[i] = vmax(zero, n1 + row[i] - T(2) * s1[i]);
+        least0 = i > 0 ? vmin(s0[i], least0) : s0[i], least1 = i > 0 ? vmin(s1[i], least1) : s1[i];
     }
+    least = vmin(least0 - share * n0, least1 - share * n1);
 }
 
-template <bool checked, class T>
-MERCER_INLINE T smallest(Vec<T> least) {
-    T all = least[0];
-    if (checked)
-        for (int w = 1; w < Simd<T>::W; ++w) all = least[w] < all ? least[w] : all;
-    return all;
-}
-
-// Squared distances. Returns the smallest s - share (row + column) if `checked`, otherwise 0.
-template <bool checked, class T>
-__attribute__((noinline, aligned(64))) T distance_kernel(const T* a, const T* b, int depth, T* c, int stride, bool add,
-                                                         const T* row, const T* column, T share) {
-    Vec<T> least{};
+template <class T>
+__attribute__((noinline, aligned(64))) void distance_kernel(const T* a, const T* b, int depth, T* c, int stride,
+                                                            bool add, const T* row, const T* column, T share,
+                                                            Vec<T>& least) {
     reduce<kDot, T>(a, b, depth, c, stride, add,
-                    [&](Vec<T>* s0, Vec<T>* s1) { finish_distances<checked, T>(s0, s1, row, column, share, least); });
-    return smallest<checked, T>(least);
+                    [&](Vec<T>* s0, Vec<T>* s1) { finish_distances<T>(s0, s1, row, column, share, least); });
 }
 
 // The same of dot products that are known.
-template <bool checked, class T>
-__attribute__((noinline)) T distances_of(const T* dots, T* c, int stride, const T* row, const T* column, T share) {
+template <class T>
+__attribute__((noinline)) void distances_of(const T* dots, T* c, int stride, const T* row, const T* column, T share,
+                                            Vec<T>& least) {
     constexpr int W = Simd<T>::W, M = kPanelRows;
-    Vec<T> least{}, s0[M], s1[M];
+    Vec<T> s0[M], s1[M];
 #pragma GCC unroll 16
     for (int i = 0; i < M; ++i) s0[i] = load(dots + i * stride), s1[i] = load(dots + i * stride + W);
-    finish_distances<checked, T>(s0, s1, row, column, share, least);
+    finish_distances<T>(s0, s1, row, column, share, least);
 #pragma GCC unroll 16
     for (int i = 0; i < M; ++i) store(c + i * stride, s0[i]), store(c + i * stride + W, s1[i]);
-    return smallest<checked, T>(least);
 }
 
 template <class T>

@@ -9,7 +9,6 @@ constexpr int kTallRows = 96;  // rows of the buffer when the depth is blocked
 constexpr int kStripBytes = 32 * 1024;
 constexpr int kTileBytes = kVectorBytes == 64 ? 512 * 1024 : 192 * 1024;
 constexpr int kMaxDepth = kVectorBytes == 64 ? 8192 : 4096;  // bytes of one packed row before the depth is blocked
-constexpr int kMaxColumns = 512;
 
 struct Rows {
     int64_t begin, end;
@@ -196,8 +195,8 @@ class Strips {
         int64_t close = 0;
         for (int64_t t = 0; t < samples; ++t) {
             const int64_t i = next(across) * M, j = next(along) * N;
-            close += !q.norms.pair(q.a.get() + i * q.depth, q.b.get() + j * q.depth, int(q.depth), i, j, nullptr,
-                                   out.get(), N, false);
+            q.norms.finish(q.a.get() + i * q.depth, q.b.get() + j * q.depth, int(q.depth), q.depth, i, j, N, nullptr,
+                           out.get(), N, false, [&](int) { close += !q.norms.enough(out.get(), N, i, j); });
         }
         return 3 * close > samples;
     }
@@ -220,13 +219,23 @@ class Strips {
 
     // ---- one strip --------------------------------------------------------------------------------------------------
 
-    // Adds the features [k, k + length) of a panel of rows against a panel of columns; after the last ones, finishes
-    // the pairing. A pairing with dots takes these for the sums over its features.
-    void pair(const PackedPairing<T>& q, int64_t i, int64_t j, int64_t k, int64_t length, T* out,
+    // Adds the features [k, k + length) of a panel of rows against panels of columns; after the last ones, finishes the
+    // pairing. A pairing with dots takes these for the sums over its features.
+    void pair(const PackedPairing<T>& q, int64_t i, int64_t j, int columns, int64_t k, int64_t length, T* out,
               const T* dots = nullptr) const {
         const T *a = q.a.get() + i * q.depth + k * M, *b = q.b.get() + j * q.depth + k * N;
-        if (!q.by_norms || k + length < q.depth) return q.kernel(a, b, int(length), out, int(stride_), k > 0);
-        if (q.norms.pair(a, b, int(length), i, j, dots, out, int(stride_), k > 0)) return;
+        if (!q.by_norms || k + length < q.depth) {
+            for (int c = 0; c < columns; c += N)
+                q.kernel(a, b + c * q.depth, int(length), out + c, int(stride_), k > 0);
+            return;
+        }
+        q.norms.finish(a, b, int(length), q.depth, i, j, columns, dots, out, int(stride_), k > 0, [&](int c) {
+            if (has_self_pairs_) set_self_pairs(out + c, i, j + c, N, ByNorms<T>::kHuge);  // 0 in the end, in any case
+            if (!q.norms.enough(out + c, int(stride_), i, j + c)) differences(q, i, j + c, out + c);
+        });
+    }
+
+    void differences(const PackedPairing<T>& q, int64_t i, int64_t j, T* out) const {
         const Buffer<T>&x = q.given_a.get() ? q.given_a : q.a, &z = q.given_b.get() ? q.given_b : q.b;
         micro_kernel<kSqdist, T>(x.get() + i * q.depth, z.get() + j * q.depth, int(q.depth), out, int(stride_), false);
     }
@@ -245,10 +254,12 @@ class Strips {
             if (!q.blocked) continue;
             const int64_t blocks = ceil_div(q.depth, most), step = ceil_div(q.depth, blocks);
             for (int64_t k = 0; k < q.depth; k += step)
-                for (int64_t i = top; i < bottom; i += M)
-                    for (int64_t c = first_column<upper>(i, j, columns); c < columns; c += N)
-                        pair(q, i, j + c, k, min64(step, q.depth - k),
-                             s.tall.get() + (p * kTallRows + i - top) * stride_ + c);
+                for (int64_t i = top; i < bottom; i += M) {
+                    const int from = first_column<upper>(i, j, columns);
+                    if (from < columns)
+                        pair(q, i, j + from, columns - from, k, min64(step, q.depth - k),
+                             s.tall.get() + (p * kTallRows + i - top) * stride_ + from);
+                }
         }
     }
 
@@ -263,13 +274,13 @@ class Strips {
             if (q.blocked)
                 s.reg[p] = s.tall.get() + (p * kTallRows + offset) * stride_ + from;
             else if (q.dots < 0)
-                for (int64_t c = 0; c < columns; c += N) pair(q, i, j + c, 0, q.depth, s.reg[p] + c);
+                pair(q, i, j, columns, 0, q.depth, s.reg[p]);
         }
         for (int p = 0; p < pairings_; ++p) {
             const PackedPairing<T>& q = pairing_[p];
-            if (q.dots >= 0)
-                for (int64_t c = 0; c < columns; c += N) pair(q, i, j + c, 0, q.depth, s.reg[p] + c, s.reg[q.dots] + c);
-            if (q.by_norms && has_self_pairs_) zero_self_pairs(s.reg[p], i, j, columns);
+            if (q.dots >= 0) pair(q, i, j, columns, 0, q.depth, s.reg[p], s.reg[q.dots]);
+            // The distance of a row from itself is 0.
+            if (q.by_norms && has_self_pairs_) set_self_pairs(s.reg[p], i, j, columns, T(0));
         }
         for (int v = 0; v < row_values_; ++v)
             for (int k = 0; k < M; ++k)
@@ -298,11 +309,10 @@ class Strips {
                        operand(x, 2, s, k, j));
     }
 
-    // The distance of a row from itself is 0.
-    void zero_self_pairs(T* distances, int64_t i, int64_t j, int columns) const {
+    void set_self_pairs(T* distances, int64_t i, int64_t j, int columns, T value) const {
         for (int k = 0; k < M; ++k)
             if (self_pairs_[i + k] >= j && self_pairs_[i + k] < j + columns)
-                distances[k * stride_ + self_pairs_[i + k] - j] = T(0);
+                distances[k * stride_ + self_pairs_[i + k] - j] = value;
     }
 
     // Entries beyond the matrix were computed from zeros and may be anything, even NaN.
