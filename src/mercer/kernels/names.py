@@ -7,7 +7,7 @@ import math
 import operator
 from collections.abc import Callable
 from difflib import get_close_matches
-from functools import partial, reduce
+from functools import lru_cache, partial, reduce
 from inspect import signature
 from typing import Any, NoReturn
 
@@ -120,18 +120,25 @@ def parse(text: str, names: Names = PAIRWISE) -> Kernel:
     """
     if not isinstance(text, str):
         raise InvalidInput(message("parse", f"a {type(text).__name__}", "give an expression in a string"))
+    kernel = _Reader(text, names).value(_tree(text), 0)
+    if not isinstance(kernel, Kernel):
+        raise InvalidInput(message("parse", f"{_short(text)} is not a kernel", "name at least one kernel"))
+    return kernel
+
+
+@lru_cache(maxsize=64)
+def _tree(text: str) -> ast.expr:
     if len(text) > _MAX_LENGTH:
         given = f"an expression of {len(text)} characters"
         raise InvalidInput(message("parse", given, f"give at most {_MAX_LENGTH}, or compose the kernel in Python"))
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         advice = "write it as in Python: 0.5*gaussian(gamma=0.1) + linear()"
         raise InvalidInput(message("parse", f"{_short(text)} is not an expression ({error})", advice)) from error
-    kernel = _Reader(text, names).value(tree, 0)
-    if not isinstance(kernel, Kernel):
-        raise InvalidInput(message("parse", f"{_short(text)} is not a kernel", "name at least one kernel"))
-    return kernel
+
+
+_signature = lru_cache(maxsize=256)(signature)
 
 
 def _short(text: str) -> str:
@@ -229,7 +236,8 @@ class _Reader:
         return method
 
     def call(self, tree: ast.Call, function: Callable[..., Kernel], depth: int) -> Kernel:
-        read = self.inner if "kernel" in signature(function).parameters else self.argument
+        accepted = (_signature if isinstance(function, type) else signature)(function).parameters
+        read = self.inner if "kernel" in accepted else self.argument
         args = [read(arg, depth + 1) for arg in tree.args]
         kwargs = {}
         for keyword in tree.keywords:
@@ -239,7 +247,7 @@ class _Reader:
         try:
             return function(*args, **kwargs)
         except TypeError as error:
-            known = ", ".join(signature(function).parameters) or "none"
+            known = ", ".join(accepted) or "none"
             called = ast.unparse(tree.func).rpartition(".")[2]
             self.refuse(tree, f"has arguments that do not fit ({error})", f"the parameters of {called} are {known}")
 

@@ -66,7 +66,9 @@ class Machine(Face, BaseLibSVM):
         self._check_weights(y, weights)
         machine = self._made()
         try:
-            quietly(machine.fit, X, y, weights)
+            # Numbers of classes as integers, and no weights of 1, need fewer checks.
+            target = y.astype(np.intp) if self._by_class else y
+            quietly(machine.fit, X, target, weights if len(sample_weight) else None)
         except InvalidInput as error:
             self._refuse_as_libsvm(error)
             self._delegated(str(error))

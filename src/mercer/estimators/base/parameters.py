@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 from difflib import get_close_matches
+from functools import lru_cache
 from inspect import Parameter, getattr_static, signature
 from typing import Any, Self
 
@@ -83,11 +84,14 @@ class NamedParameters(Described):
         return super().set_params(**params)
 
 
+_signature = lru_cache(maxsize=256)(signature)  # a constructor asks for it at each call
+
+
 def _refuse_unknown(cls: type[Any], given: Mapping[str, Any], kernel: Any = None) -> None:
     """Refuse unknown parameters. `kernel` is that of an existing estimator, and None in a constructor."""
     if not given:
         return
-    accepted = signature(cls.__init__).parameters
+    accepted = _signature(cls.__init__).parameters
     unknown = {name: value for name, value in given.items() if name not in accepted}
     if not unknown or any(each.kind is Parameter.VAR_KEYWORD for each in accepted.values()):
         return

@@ -156,9 +156,14 @@ def is_formula(text: str) -> bool:
     (True, False, True, False)
     """
     try:
-        nodes = list(ast.walk(_tree(text)))
+        return _has_pairings(text)
     except InvalidInput:
         return False
+
+
+@lru_cache(maxsize=64)
+def _has_pairings(text: str) -> bool:
+    nodes = list(ast.walk(_tree(text)))
     called = {id(node.func): node.func for node in nodes if isinstance(node, ast.Call)}
     if any(isinstance(func, ast.Name) and func.id in _FUNCTIONS for func in called.values()):
         return True  # no kernel has the name of a function
