@@ -100,8 +100,8 @@ def mmd_test(
     both, m, n = pooled(who, given, X, Y)
     least = 4 if estimator == "linear" else 2
     if min(m, n) < least:
-        given = f"samples of {m} and {counted(n, 'point')}"
-        raise InvalidInput(message(who, given, f"give at least {least} points in each"))
+        sizes = f"samples of {m} and {counted(n, 'point')}"
+        raise InvalidInput(message(who, sizes, f"give at least {least} points in each"))
     K = sampled(who, given, both)
     name = (repr(K.kernel),)
     if estimator == "linear":
