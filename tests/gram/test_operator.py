@@ -9,13 +9,15 @@ import weakref
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.spatial.distance import cdist
 
 from mercer import KernelOperator
 from mercer.engine import reference
 from mercer.engine.backend import is_native
 from mercer.errors import InvalidInput
-from mercer.gram import tiles
+from mercer.gram import data, tiles
 from mercer.gram.operator import MOST_TOGETHER
+from mercer.gram.roundings import roundings
 from mercer.kernels import Cosine, Function, Gaussian, Laplace, Linear, Matern, Polynomial, Precomputed
 from mercer.points import sparse as limits
 from mercer.testing import assert_close, check_operator_contract
@@ -191,6 +193,29 @@ def test_products_with_a_block_come_without_the_block(rng):
     np.testing.assert_allclose(product, K.block(rows, columns) @ V, rtol=1e-12, atol=1e-12)
     assert peak < BLOCKS * 8 * len(rows) * len(columns)
     assert_close(K.block_times([3], [1, 1], np.ones((2, 1))), 2 * K.block([3], [1]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_parts_by_columns_know_what_is_known_of_all(dtype, monkeypatch, rng):
+    A, B = (rng.standard_normal((n, 40)).astype(dtype) + 3 for n in (150, 90))
+    tried = []
+    monkeypatch.setattr(data, "roundings", lambda *given: tried.append(1) or roundings(*given))
+    K, J, v = KernelOperator(Gaussian(0.02), A, B), np.array([70, 3, 12, 4]), rng.standard_normal(4)
+    exact = np.exp(-0.02 * cdist(A, B, "sqeuclidean"))
+    for some in (J, np.arange(20, 60)):
+        part = K.columns(some)
+        assert part.shape == (150, len(some))
+        assert part.dtype == dtype
+        assert np.abs(part.toarray() - exact[:, some]).max() <= {4: 1e-6, 8: 1e-13}[part.dtype.itemsize]
+    assert_close(K.columns(J) @ v, K.block(np.arange(150), J) @ v, rtol=1e-5 if dtype == np.float32 else 1e-12)
+    assert len(tried) == 1
+
+
+def test_columns_of_words_and_of_given_values():
+    words = KernelOperator(Function(shared, mode="pair"), WORDS)
+    assert_close(words.columns([5, 1]).toarray(), words.toarray()[:, [5, 1]])
+    given = KernelOperator(Precomputed(), M, [3, 0, 7])
+    assert_close(given.columns([2, 0]).toarray(), M[:, [7, 3]])
 
 
 def test_indices_that_do_not_exist_are_refused():

@@ -96,6 +96,18 @@ class Data:
             return cls(first, first, dtype, x.written)
         return cls(first, Side(z.for_engine(), dtype), dtype, x.written + z.written)
 
+    def part(self, x: VectorPoints, z: VectorPoints, rows: Any, columns: Any) -> Data:
+        """The data of the points x and z, which are some of these rows and columns, or all of them if None.
+
+        What is known of all serves for some: origins, norms, and how many roundings a distance has.
+        """
+        part = Data.of(x, z, self.dtype)
+        part.origins, part.tried = dict(self.origins), dict(self.tried)
+        for side, whole, index in ((part.x, self.x, rows), (part.z, self.z, columns)):
+            some = slice(None) if index is None else index
+            side.norms = {views: norms[some] for views, norms in whole.norms.items()}
+        return part
+
     @property
     def narrows(self) -> bool:
         """Whether the entries have a narrower dtype than the rows, so that rows are rounded."""

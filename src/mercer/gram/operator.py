@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from functools import cached_property
 from typing import Any, Self, TypeAlias
 
@@ -18,6 +19,7 @@ from mercer.factorizations.pivoted_cholesky import PivotedCholesky, pivoted_chol
 from mercer.gram import tiles as sweep
 from mercer.gram.inputs import RUN, commutes, narrowed
 from mercer.gram.reach import kernel_holds, not_held
+from mercer.gram.registers import DoesNotFit
 from mercer.gram.tiled import TiledOperator
 from mercer.gram.windows import WindowTiles
 from mercer.kernels import Kernel, as_kernel
@@ -264,6 +266,24 @@ class KernelOperator(TiledOperator):
             return super().principal(I)
         index = self._index(I, 0)
         return self._like(self.x.take(index), None, (len(index), len(index)), self.dtype, symmetric=True)
+
+    def columns(self, J: Any) -> KernelOperator:
+        """K[:, J] for different columns J; norms of all rows are computed once for all such parts.
+
+        Examples
+        --------
+        >>> from mercer import KernelOperator
+        >>> KernelOperator("linear", [[1.0], [2.0]]).columns([1]).toarray()
+        array([[2.],
+               [4.]])
+        """
+        index = self._index(J, 1)
+        part = self._like(self.x, self._others.take(index), (self.shape[0], len(index)), self.dtype, symmetric=False)
+        if self.in_memory and self._expression is not None and self._runs_as_program:
+            with contextlib.suppress(DoesNotFit):
+                sweep.know_norms(self._expression, self._data)
+                part._data = self._data.part(part.x, part.z, None, index)
+        return part
 
     def features(self, R: NDArray[np.float64], dtype: DTypeLike | None = None, out: Array | None = None) -> Array:
         """K R in `dtype`, or in `out`, for as many columns as BLAS is faster for: a few rows at a time, in K's dtype.

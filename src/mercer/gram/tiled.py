@@ -103,12 +103,17 @@ class TiledOperator(Operator):
             with contextlib.suppress(DoesNotFit):
                 if x.window or z.window:
                     return self._windows(x, z, self.symmetric and z is others is self.x and rows is None)
-                data = self._data if whole else _data_of(x, z, self.dtype)
+                data = self._data if whole else self._data_of_some(x, z, rows, columns)
                 return sweep.program_tiles(self._expression, data, self_pairs)
         if not self.kernel.space.vectors:
             return sweep.block_tiles(self.kernel, x, z)
         left = x.here().widened(self.dtype)
         return sweep.block_tiles(self.kernel, left, left if z is x else z.here().widened(self.dtype))
+
+    def _data_of_some(self, x: Points, z: Points, rows: Any, columns: Any) -> Data:
+        """The data of some rows and columns, by what is known of all."""
+        known = self.__dict__.get("_data")
+        return _data_of(x, z, self.dtype) if known is None else known.part(x, z, rows, columns)
 
     def _windows(self, x: Points, z: Points, same: bool) -> WindowTiles:
         """The tiles of points that are not in memory."""

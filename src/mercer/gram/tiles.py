@@ -19,7 +19,7 @@ from mercer.kernels.symbolic.expression import Expression
 from mercer.points import Points
 
 __all__ = [
-    "block_tiles", "multiply", "multiply_across", "normal_product", "pieces", "program", "program_bytes",
+    "block_tiles", "know_norms", "multiply", "multiply_across", "normal_product", "pieces", "program", "program_bytes",
     "program_tiles",
 ]  # fmt: skip
 
@@ -37,6 +37,12 @@ def program_tiles(expression: Expression, data: Data, self_pairs: Array | None) 
 def program_bytes(expression: Expression, data: Data) -> int:
     """Bytes that the plan takes while it is made."""
     return data.bytes(program(expression))
+
+
+def know_norms(expression: Expression, data: Data) -> None:
+    """Compute the norms of all rows, for the plans of parts of them."""
+    for leaf in program(expression).leaves:
+        data.by_norms(leaf)
 
 
 @lru_cache(maxsize=256)

@@ -18,7 +18,7 @@ from mercer.estimators.base.pairwise import class_pairs, class_scores, votes
 from mercer.estimators.svm.support_vectors import SupportVectorMachine, Training
 from mercer.gram import KernelOperator
 from mercer.mixins import ClassifierMixin
-from mercer.points import count, take
+from mercer.points import count
 from mercer.schemas import NON_NEGATIVE, SORTED, Array, Schema, Size
 from mercer.solvers import DualBatch
 
@@ -170,15 +170,13 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         pairs = class_pairs(k)
         ends = np.concatenate([[0], np.cumsum(self.n_support_)])
         out = np.zeros((count(X), len(pairs)))
-        few = count(X) * len(self.support_) <= AT_ONCE
-        whole = KernelOperator(self.kernel_, X, self.X_fit_, dtype=np.float64).toarray() if few else None
+        K = KernelOperator(self.kernel_, X, self.X_fit_, dtype=np.float64)
+        whole = K.toarray() if count(X) * len(self.support_) <= AT_ONCE else None
         for c in np.flatnonzero(self.n_support_):
             some = np.arange(ends[c], ends[c + 1])
-            K: Any = None if whole is None else whole[:, some]
-            if K is None:
-                K = KernelOperator(self.kernel_, X, take(self.X_fit_, some), dtype=np.float64)
+            part: Any = K.columns(some) if whole is None else whole[:, some]
             # The pairs (a, c) with a < c, then (c, b): their coefficients are in rows a and b − 1, which are in order.
-            out[:, (pairs == c).any(axis=1)] += K @ np.ascontiguousarray(self.dual_coef_[:, some].T)
+            out[:, (pairs == c).any(axis=1)] += part @ np.ascontiguousarray(self.dual_coef_[:, some].T)
         return out
 
     def _shape_is_by_class(self) -> bool:
