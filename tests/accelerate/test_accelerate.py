@@ -112,6 +112,7 @@ def test_errors_are_scikit_learns(installed):
 def test_little_work_is_scikit_learns_until_importing_pays(installed, monkeypatch):
     monkeypatch.setattr(work, "WORTH", 1000.0)
     monkeypatch.setattr(work, "IMPORT", 6000 * work.RATE)
+    monkeypatch.setattr(work, "FEW_ROWS", 0)
     monkeypatch.setattr(work, "_spent", 0.0)
     sklearn.svm.SVC().fit(X[:10], y[:10])  # 10² values of 3 columns
     sklearn.svm.SVC().fit(X, y)  # 40²
@@ -139,6 +140,12 @@ def test_a_search_of_a_process_is_ours(installed, monkeypatch):
         ["GaussianProcessClassifier.fit", "GaussianProcessClassifier.predict_proba"],
     )
     assert said == {(fit, "mercer"), (fit, "scikit-learn"), *((one, "mercer") for one in both)}
+
+
+def test_few_rows_of_a_machine_are_little_work():
+    few, more = np.zeros((500, 64)), np.zeros((501, 64))
+    assert [work.of_call("fit", sklearn.svm.SVC(), rows) for rows in (few, more)] == [0.0, 501 * 501 * 64]
+    assert work.of_call("fit", KernelRidge(), few) > 0
 
 
 def test_a_factor_counts_as_work():

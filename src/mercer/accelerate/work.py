@@ -13,6 +13,9 @@ RATE = 5e-9
 """Seconds that scikit-learn takes for one of them."""
 IMPORT = 0.3
 """Seconds of scikit-learn's in worthwhile calls from which importing our estimators pays, which takes 0.15."""
+MACHINES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
+FEW_ROWS = 500
+"""Rows up to which mercer solves a machine to rounding, which takes longer than LIBSVM's fit."""
 PROCESSES = {"GaussianProcessRegressor": (250, 300.0), "GaussianProcessClassifier": (150, 1000.0)}
 """Rows of a Gaussian process from which mercer is faster, and kernel values times columns of its search by row²."""
 FACTOR = 1e-3
@@ -47,6 +50,8 @@ def of_call(method: str, model: Any, X: Any = None, *_: Any, **named: Any) -> fl
         if kind in PROCESSES:
             fewest, each = PROCESSES[kind]
             return each * float(rows) ** 2 if rows >= fewest and model.optimizer is not None else 0.0
+        if kind in MACHINES and rows <= FEW_ROWS:
+            return 0.0
         others = model.n_components if kind == "Nystroem" else rows
         factor = FACTOR * float(rows) ** 3 if kind == "KernelRidge" else 0.0
         return float(rows) * others * columns + factor
