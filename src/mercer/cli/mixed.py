@@ -34,7 +34,8 @@ class Part:
 
     def on(self, encoder: TableEncoder) -> Kernel:
         """The kernel on the rows that an encoder makes."""
-        return self.kernel.on([encoder.feature_names_out_.index(one) for one in self.features])
+        place = {name: j for j, name in enumerate(encoder.feature_names_out_)}
+        return self.kernel.on([place[one] for one in self.features])
 
 
 @dataclass(frozen=True)

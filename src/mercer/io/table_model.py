@@ -262,7 +262,8 @@ class TableModel(Atomic, BaseEstimator):
         if not isinstance(table, Table):
             return table
         assert self.encoder is not None
-        absent = [name for name in self.encoder.columns_ if name not in set(table.columns)]
+        present = set(table.columns)
+        absent = [name for name in self.encoder.columns_ if name not in present]
         if table.format != "svmlight" or not absent:
             return table.frame
         if not all(name[:1] == "f" and name[1:].isdigit() for name in self.encoder.columns_):

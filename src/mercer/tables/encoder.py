@@ -192,7 +192,8 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
 
     def ignored(self, frame: Any) -> list[str]:
         """The columns of a data frame that `transform` ignores."""
-        return [str(name) for name in frame.columns if str(name) not in set(self.columns_)]
+        known = set(self.columns_)
+        return [name for name in map(str, frame.columns) if name not in known]
 
     def _plans(self) -> list[ColumnPlan]:
         forms = getattr(self, "forms_", [""] * len(self.columns_))  # files of earlier versions have none
