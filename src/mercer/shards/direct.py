@@ -54,9 +54,9 @@ class Direct:
     """Parcels to workers that are known to hold what these read.
 
     They go by a connection from the client to the worker. Where there is none, as to a network of its own, they go by
-    `Client.run`, for which the scheduler passes on both messages: 26 MB there and back take half as long again.
-    Each works on a thread for tasks, as if the scheduler had sent it. Who gets no answer has the scheduler send the
-    parcel, so that all that goes wrong, the end of a worker included, is dealt with there.
+    `Client.run`, for which the scheduler passes on both messages; large ones then take half as long again. Each works
+    on a thread for tasks, as if the scheduler had sent it. Who gets no answer has the scheduler send the parcel, so
+    that all that goes wrong, the end of a worker included, is dealt with there.
 
     Parameters
     ----------
