@@ -25,7 +25,7 @@ from mercer.gram.windows import WindowTiles
 from mercer.kernels import Kernel, as_kernel
 from mercer.operators import Operator, Packed, row_blocks
 from mercer.operators.groups import Groups
-from mercer.points import Points, VectorPoints, sample_rows
+from mercer.points import Points, sample_rows
 from mercer.points.runs import index_runs, run_ends
 
 __all__ = ["KernelOperator"]
@@ -282,9 +282,7 @@ class KernelOperator(TiledOperator):
         if self.in_memory and self._expression is not None and self._runs_as_program:
             with contextlib.suppress(DoesNotFit):
                 sweep.know_norms(self._expression, self._data)
-                assert isinstance(part.x, VectorPoints)
-                assert isinstance(part.z, VectorPoints)
-                part._data = self._data.part(part.x, part.z, None, index)
+                part._data = self._data_of_some(part.x, part._others, None, index)
         return part
 
     def features(self, R: NDArray[np.float64], dtype: DTypeLike | None = None, out: Array | None = None) -> Array:
