@@ -9,6 +9,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from sklearn import gaussian_process
 from sklearn.base import _fit_context
+from sklearn.gaussian_process import GaussianProcessClassifier as TheirClassifier
 from sklearn.gaussian_process._gpc import _BinaryGaussianProcessClassifierLaplace as TheirLaplace
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.utils.validation import validate_data
@@ -181,9 +182,9 @@ class GaussianProcessClassifier(Covered, gaussian_process.GaussianProcessClassif
         """The mean and the variance of the latent function of two classes."""
         return self._computing().latent_mean_and_variance(X)
 
-    def _computing(self) -> gaussian_process.GaussianProcessClassifier:
+    def _computing(self) -> TheirClassifier:
         """scikit-learn's model with our machines for its own."""
-        twin = gaussian_process.GaussianProcessClassifier()
+        twin = TheirClassifier()
         twin.__dict__ = dict(vars(self))
         if hasattr(self, "base_estimator_"):
             twin.base_estimator_ = _ours(self.base_estimator_)
