@@ -98,6 +98,12 @@ def test_the_machine_is_theirs(kernel):
     np.testing.assert_allclose(*values, rtol=1e-8)
 
 
+def test_a_machine_in_the_place_of_theirs(monkeypatch):
+    monkeypatch.setattr(gaussian_process, "GaussianProcessClassifier", faces.GaussianProcessClassifier)
+    model = faces.GaussianProcessClassifier(optimizer=None).fit(X, LABELS)
+    np.testing.assert_allclose(model.predict_proba(NEW).sum(axis=1), 1.0, rtol=1e-12)
+
+
 def test_a_period_is_learned():
     x = np.linspace(0, 9, 60)[:, None]
     kernel = ExpSineSquared(1.0, 2.05) + WhiteKernel(0.1)
