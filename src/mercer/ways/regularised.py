@@ -117,7 +117,7 @@ def plan(
     --------
     >>> machine, left = Machine.documented(), np.full(10_000, 0.44)
     >>> found = PivotedCholesky(np.empty((10_000, 240)), np.arange(240), left, 10_000.0, 300)
-    >>> easy, hard = (plan(machine, 10_000, 20, found, shift, 1e-10, 1000) for shift in (1.0, 0.01))
+    >>> easy, hard = (plan(machine, 10_000, 20, found, shift, 1e-10, 1000) for shift in (30.0, 0.01))
     >>> round(easy.steps) < 40, hard.rank > easy.rank, hard.seconds > 3 * easy.seconds
     (True, True, True)
     """
