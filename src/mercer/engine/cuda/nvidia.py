@@ -51,7 +51,7 @@ def cubin(source: str, architecture: str, *, keep: bool = True, faults: Faults |
 
 
 def _kept(program: Any) -> Any:
-    """The object code from the user's cache folder, where it is kept; a folder that cannot be written is not used."""
+    """The object code, which is kept in the user's cache folder if that can be written."""
     try:
         with _library(".utils").FileStreamProgramCache(cache_folder() / "cuda") as cache:
             code = program.compile("cubin", cache=cache)

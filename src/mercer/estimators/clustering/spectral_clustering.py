@@ -1,4 +1,4 @@
-"""Spectral clustering: a graph whose weights are kernel values, cut where little is cut."""
+"""Spectral clustering: a graph with kernel values as weights, cut where the weights are small."""
 
 from __future__ import annotations
 

@@ -338,7 +338,7 @@ def _pow(a: Any, b: Any) -> Expression:
 
 
 def _settled(e: Expression) -> Expression:
-    """An exponent that consists of numbers only as one number; exact tracing may have left it as an expression."""
+    """The value of an exponent without pairings, which exact tracing may have left as an expression of numbers."""
     if e.op in LEAVES or not is_exact.get() or not (_is_parametric(e) and not _has_parameter(e)):
         return e
     return constant(_number(e))
