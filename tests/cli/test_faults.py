@@ -7,6 +7,7 @@ import ctypes
 import io
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -331,6 +332,13 @@ def test_no_room_for_what_is_printed(folder, name):
     else:
         assert status == 1, err
         assert "output: it cannot be written (No space left on device)" in one_line(err)
+
+
+def test_a_closed_standard_output():
+    command = f"{shlex.quote(sys.executable)} -m mercer schema fit >&-"
+    done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE)
+    assert done.returncode == 0
+    assert b"Traceback" not in done.stderr
 
 
 def test_no_room_for_the_rest_of_what_is_printed_at_once(folder):

@@ -18,9 +18,8 @@ def main() -> None:
         sys.exit(1)
     from mercer.cli.app import run
 
-    if isinstance(
-        sys.stdout.buffer, io.RawIOBase
-    ):  # PYTHONUNBUFFERED: the rest of a short write would be lost in silence
+    # With PYTHONUNBUFFERED the rest of a short write would be lost in silence. A closed standard output is None.
+    if isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
         sys.stdout = open(sys.stdout.fileno(), "w", encoding=sys.stdout.encoding, closefd=False)  # noqa: SIM115
     sys.exit(run(sys.argv[1:]))
 

@@ -336,7 +336,7 @@ class RegularisedSolve:
             self.report.predict(seconds, *stages)
 
     def _predict_steps(self, low_rank: PivotedCholesky) -> None:
-        """Predict the steps by the trace that the preconditioner leaves, if no plan did it before."""
+        """Predict the steps by the traces of the preconditioner, if no plan did it before."""
         (n, columns), rank = self.B.shape, low_rank.rank
         steps = predicted_steps(low_rank, rank, self._mean_shift(), self.tol)
         ways = (
