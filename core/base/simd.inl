@@ -89,6 +89,7 @@ template <class T>
 MERCER_INLINE void store_unaligned(T* p, Vec<T> x) {
     *reinterpret_cast<typename Simd<T>::U*>(p) = x;
 }
+// The second argument where one is NaN.
 template <class V>
 MERCER_INLINE V vmin(V a, V b) {
     return a < b ? a : b;
@@ -97,6 +98,21 @@ template <class V>
 MERCER_INLINE V vmax(V a, V b) {
     return a > b ? a : b;
 }
+// The processor has these, but if `a` is a constant, GCC turns the comparison round, compares and blends.
+#if defined(__AVX512F__)
+#define MERCER_X86(name) _mm512_##name
+#elif defined(__AVX__)
+#define MERCER_X86(name) _mm256_##name
+#elif defined(__SSE2__)
+#define MERCER_X86(name) _mm_##name
+#endif
+#if defined(MERCER_X86)
+MERCER_INLINE Vec<float> vmin(Vec<float> a, Vec<float> b) { return MERCER_X86(min_ps)(a, b); }
+MERCER_INLINE Vec<float> vmax(Vec<float> a, Vec<float> b) { return MERCER_X86(max_ps)(a, b); }
+MERCER_INLINE Vec<double> vmin(Vec<double> a, Vec<double> b) { return MERCER_X86(min_pd)(a, b); }
+MERCER_INLINE Vec<double> vmax(Vec<double> a, Vec<double> b) { return MERCER_X86(max_pd)(a, b); }
+#undef MERCER_X86
+#endif
 template <class T>
 MERCER_INLINE Vec<T> vabs(Vec<T> a) {
     using I = IntVec<T>;

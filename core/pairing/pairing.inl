@@ -34,43 +34,51 @@ constexpr int kChunk = sizeof(T) == 8 ? kChunkOfDoubles
                        : kind == kDot ? kChunkOfFloats
                                       : kChunkOfFloats / 2;
 
-// finish(s0, s1) may change the sums over all features before they are stored.
+// One sum over `depth` features. finish(s0, s1) may change the sums before they are stored.
 template <int kind, class T, class Finish>
 MERCER_INLINE void reduce(const T* __restrict a, const T* __restrict b, int depth, T* __restrict c, int stride,
                           bool add, Finish finish) {
     constexpr int W = Simd<T>::W, M = kPanelRows;
-    const auto run = [&](int features, bool last) __attribute__((always_inline)) {
-        Vec<T> s0[M], s1[M];
+    Vec<T> s0[M], s1[M];
 #pragma GCC unroll 16
-        for (int i = 0; i < M; ++i) s0[i] = s1[i] = Vec<T>{};
-        for (int k = 0; k < features; ++k, a += M, b += 2 * W) {
-            const Vec<T> b0 = load(b), b1 = load(b + W);
+    for (int i = 0; i < M; ++i) s0[i] = s1[i] = Vec<T>{};
+    for (int k = 0; k < depth; ++k, a += M, b += 2 * W) {
+        const Vec<T> b0 = load(b), b1 = load(b + W);
 #pragma GCC unroll 16
-            for (int i = 0; i < M; ++i) {
-                s0[i] = accumulate<kind, T>(s0[i], a[i], b0);
-                s1[i] = accumulate<kind, T>(s1[i], a[i], b1);
-            }
+        for (int i = 0; i < M; ++i) {
+            s0[i] = accumulate<kind, T>(s0[i], a[i], b0);
+            s1[i] = accumulate<kind, T>(s1[i], a[i], b1);
         }
-        if (add) {
-#pragma GCC unroll 16
-            for (int i = 0; i < M; ++i) s0[i] += load(c + i * stride), s1[i] += load(c + i * stride + W);
-        }
-        if (last) finish(s0, s1);
-#pragma GCC unroll 16
-        for (int i = 0; i < M; ++i) store(c + i * stride, s0[i]), store(c + i * stride + W, s1[i]);
-    };
-    constexpr int most = kChunk<kind, T>;
-    if (depth > most) {
-        const int runs = (depth - 1) / most + 1, each = (depth + runs - 1) / runs;
-        for (; depth > each; depth -= each, add = true) run(each, false);
     }
-    run(depth, true);
+    if (add) {
+#pragma GCC unroll 16
+        for (int i = 0; i < M; ++i) s0[i] += load(c + i * stride), s1[i] += load(c + i * stride + W);
+    }
+    finish(s0, s1);
+#pragma GCC unroll 16
+    for (int i = 0; i < M; ++i) store(c + i * stride, s0[i]), store(c + i * stride + W, s1[i]);
 }
 
 template <int kind, class T>
-__attribute__((noinline, aligned(64))) void micro_kernel(const T* a, const T* b, int depth, T* c, int stride,
-                                                         bool add) {
+__attribute__((noinline, aligned(64))) void one_sum(const T* a, const T* b, int depth, T* c, int stride, bool add) {
     reduce<kind, T>(a, b, depth, c, stride, add, [](Vec<T>*, Vec<T>*) {});
+}
+
+// Adds up all features but the last chunk, and moves on to it. Calls, not a loop around the sum: with the loop,
+// addresses of all rows were put on the stack before the first feature, an eighth of the time at d = 3.
+template <int kind, class T>
+MERCER_INLINE void all_but_last(const T*& a, const T*& b, int& depth, T* c, int stride, bool& add) {
+    constexpr int most = kChunk<kind, T>;
+    if (depth <= most) return;
+    const int runs = (depth - 1) / most + 1, each = (depth + runs - 1) / runs;
+    for (; depth > each; depth -= each, add = true, a += each * kPanelRows, b += each * kPanelColumns<T>)
+        one_sum<kind, T>(a, b, each, c, stride, add);
+}
+
+template <int kind, class T>
+void micro_kernel(const T* a, const T* b, int depth, T* c, int stride, bool add) {
+    all_but_last<kind, T>(a, b, depth, c, stride, add);
+    one_sum<kind, T>(a, b, depth, c, stride, add);
 }
 
 // Makes dot products <a, b> squared distances s = max(0, row + column - 2 <a, b>) by the squared norms of their rows.
@@ -88,11 +96,18 @@ MERCER_INLINE void finish_distances(Vec<T>* s0, Vec<T>* s1, const T* row, const 
 }
 
 template <class T>
-__attribute__((noinline, aligned(64))) void distance_kernel(const T* a, const T* b, int depth, T* c, int stride,
-                                                            bool add, const T* row, const T* column, T share,
-                                                            Vec<T>& least) {
+__attribute__((noinline, aligned(64))) void last_distance_sum(const T* a, const T* b, int depth, T* c, int stride,
+                                                              bool add, const T* row, const T* column, T share,
+                                                              Vec<T>& least) {
     reduce<kDot, T>(a, b, depth, c, stride, add,
                     [&](Vec<T>* s0, Vec<T>* s1) { finish_distances<T>(s0, s1, row, column, share, least); });
+}
+
+template <class T>
+void distance_kernel(const T* a, const T* b, int depth, T* c, int stride, bool add, const T* row, const T* column,
+                     T share, Vec<T>& least) {
+    all_but_last<kDot, T>(a, b, depth, c, stride, add);
+    last_distance_sum<T>(a, b, depth, c, stride, add, row, column, share, least);
 }
 
 // The same of dot products that are known.
