@@ -81,7 +81,7 @@ def _counting(x: Corpus, z: Corpus | None, patterns: Sequence[Pattern], span: in
     """The work of counting: a sort for each pattern, and its equal pairs, as many as random symbols would have."""
     rows, columns = _windows(x, span), _windows(x if z is None else z, span)
     symbols = x.symbols if z is None else np.concatenate([x.symbols, z.symbols])
-    frequency = np.bincount(symbols[symbols >= 0]) / max(len(symbols), 1)
+    frequency = np.bincount(symbols + 1)[1:] / max(len(symbols), 1)  # −1 stands for a gap
     alike, pairs = float(np.sum(frequency**2)), _share(z) * rows.sum() * columns.sum()
     windows, sorting = rows.sum() if z is None else rows.sum() + columns.sum(), _sorting()
     sizes = Counter(len(pattern.offsets) for pattern in patterns)

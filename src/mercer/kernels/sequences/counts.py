@@ -89,7 +89,7 @@ def gram(x: Corpus, z: Corpus | None, patterns: Sequence[Pattern], span: int) ->
     return mirrored(out) if z is None else out
 
 
-def mirrored(out: NDArray[np.float64], step: int = 512) -> NDArray[np.float64]:
+def mirrored(out: NDArray[np.float64], step: int = 64) -> NDArray[np.float64]:
     """Copy the upper triangle into the lower one, in place."""
     for i in range(0, len(out), step):
         square = out[i : i + step, i : i + step]
