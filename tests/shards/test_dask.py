@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import pickle
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 import pytest
@@ -24,8 +24,10 @@ from mercer.shards import cluster as clusters
 from mercer.shards import direct, points, reading
 from mercer.shards.direct import Direct, Parcel
 from mercer.shards.reading import boundaries
+from mercer.shards.workers import QUIET, workers
 from mercer.testing import assert_close, check_operator_contract, check_points
 
+config = pytest.importorskip("dask.config")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
@@ -456,3 +458,16 @@ def test_the_command_line_fits_on_workers(elsewhere, tmp_path):
     both = CliRunner().invoke(app, ["fit", str(place), "--dask", elsewhere.scheduler_address, "--workers", "2"])
     assert both.exit_code != 0
     assert "both --dask and --workers" in both.output
+
+
+def test_workers_of_this_machine_have_quiet_settings(monkeypatch):
+    def made(**options):
+        found.append((options["n_workers"], *map(config.get, QUIET)))
+        return nullcontext()
+
+    found, before = [], [config.get(name) for name in QUIET]
+    monkeypatch.setattr(distributed, "LocalCluster", made)
+    monkeypatch.setattr(distributed, "Client", nullcontext)
+    with workers(None, 3):
+        assert found == [(3, *QUIET.values())]
+    assert [config.get(name) for name in QUIET] == before

@@ -16,6 +16,14 @@ __all__ = ["on_workers", "workers"]
 CHUNK = 10_000
 """Rows of a chunk that is sent to a worker."""
 
+QUIET = {
+    "distributed.admin.tick.interval": "500ms",
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.worker.profile.enabled": False,
+}
+"""Settings of Dask's for workers on this machine, whose processors are for the work: by default a scheduler and two
+workers without any work take three times as much of them."""
+
 
 @contextmanager
 def workers(address: str | None, number: int | None) -> Iterator[None]:
@@ -26,12 +34,14 @@ def workers(address: str | None, number: int | None) -> Iterator[None]:
     if address is not None and number is not None:
         raise InvalidInput(message("mercer fit", "both --dask and --workers", "choose one"))
     try:
+        from dask import config
         from distributed import Client, LocalCluster
     except ImportError as error:
         given = "Dask's distributed is not installed"
         raise InvalidInput(message("mercer fit", given, 'pip install "mercer[dask]"')) from error
     if address is None:
-        with LocalCluster(n_workers=number, threads_per_worker=1, dashboard_address=":0") as local, Client(local):
+        options = {"n_workers": number, "threads_per_worker": 1, "dashboard_address": ":0"}
+        with config.set(QUIET), LocalCluster(**options) as local, Client(local):
             yield
         return
     try:
