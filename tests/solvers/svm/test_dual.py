@@ -11,6 +11,7 @@ from mercer.gram import KernelOperator
 from mercer.kernels import Gaussian
 from mercer.operators import Dense, Diagonal
 from mercer.solvers import SMO, DualBatch, DualPoint, Status, WorkingSet, WorkingSetState, solve
+from mercer.solvers.svm import faces
 from mercer.solvers.svm.faces import Face, minimise_on_face
 
 RNG = np.random.default_rng(3)
@@ -132,6 +133,17 @@ def test_the_minimum_over_a_face(rank, epsilon, rng):
         return 0.5 * b @ A @ b - Y @ b + epsilon * np.abs(b).sum()
 
     assert value(new) < value(beta)
+
+
+def test_a_positive_definite_face_is_solved_by_its_cholesky_factor(rng, monkeypatch):
+    H, slope, group = K + 0.1 * np.eye(40), rng.standard_normal(40), np.repeat([0, 1], 20)
+    monkeypatch.setattr(faces, "_DEFINITE", 2.0)
+    expected, _ = faces._direction(H, slope, group)
+    monkeypatch.undo()
+    monkeypatch.setattr(faces.sl, "solve", None)
+    found, whole = faces._direction(H, slope, group)
+    assert whole
+    np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 def test_a_face_that_curves_downwards_is_left_alone():

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg as sl
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 __all__ = ["Face", "largest_face", "minimise_on_face"]
 
@@ -18,6 +19,8 @@ largest_face = 1000
 """The system of the variables inside their bounds is factored for at most this many of them."""
 _WORK = 3e9
 _INCONSISTENT = 1e-7
+_DEFINITE = 1e-8
+"""Reciprocal condition from which a Cholesky factor serves, which takes a third of the time of a symmetric one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +74,18 @@ def minimise_on_face(face: Face) -> tuple[Floats, Floats]:
 
 
 def _direction(H: Floats, slope: Floats, group: NDArray[np.int64]) -> tuple[Floats, bool]:
-    """d with Hd + Eμ = slope and Eᵀd = 0, and True; without a solution, d in the null space of H and False."""
+    """d with Hd + Eμ = slope and Eᵀd = 0, and True; without a solution, d in the null space of H and False.
+
+    If H is well within the positive definite matrices, d = H⁻¹(slope − Eμ) with EᵀH⁻¹E μ = EᵀH⁻¹ slope.
+    """
     E = (group[:, None] == np.unique(group)).astype(np.float64)
     e = E.shape[1]
     scale = max(float(np.max(np.abs(np.diagonal(H)))), np.finfo(float).tiny)
+    factor, failed = lapack.dpotrf(H / scale, lower=True, clean=False, overwrite_a=True)
+    if not failed and lapack.dpocon(factor, np.abs(H).sum(axis=0).max() / scale, uplo="L")[0] > _DEFINITE:
+        solved = lapack.dpotrs(factor, np.column_stack([slope, E]), lower=True)[0]
+        mu = np.linalg.solve(E.T @ solved[:, 1:], E.T @ solved[:, 0])
+        return (solved[:, 0] - solved[:, 1:] @ mu) / scale, True
     system = np.block([[H / scale, E], [E.T, np.zeros((e, e))]])
     right = np.concatenate([slope, np.zeros(e)])
     try:
