@@ -22,6 +22,8 @@ from sklearn.gaussian_process.kernels import (
 
 from mercer import sklearn as faces
 from mercer.errors import DelegatedWarning, InvalidInput
+from mercer.select.covariance import Covariance
+from mercer.sklearn import gaussian_process as processes
 from mercer.sklearn.covariances import translated
 
 RNG = np.random.default_rng(0)
@@ -84,6 +86,24 @@ def test_the_maximum_is_theirs(kernel):
     theirs, ours = (one.GaussianProcessRegressor(**options).fit(X, Y[:, 0]) for one in (gaussian_process, faces))
     np.testing.assert_allclose(ours.kernel_.theta, theirs.kernel_.theta, atol=1e-3)
     np.testing.assert_allclose(ours.log_marginal_likelihood_value_, theirs.log_marginal_likelihood_value_, rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["GaussianProcessRegressor", "GaussianProcessClassifier"])
+def test_a_search_translates_the_kernel_once(name, monkeypatch):
+    """Most of a fit to few rows was that work, which is the same for each evaluation."""
+    counts = {"translated": 0, "evaluated": 0}
+
+    def counted(one, of):
+        def call(*args, **options):
+            counts[one] += 1
+            return of(*args, **options)
+
+        return call
+
+    monkeypatch.setattr(processes, "translated", counted("translated", translated))
+    monkeypatch.setattr(Covariance, "matrix", counted("evaluated", Covariance.matrix))
+    getattr(faces, name)(2.0 * RBF([0.5, 1.0])).fit(X, LABELS)
+    assert counts["translated"] <= 3 < 8 < counts["evaluated"]
 
 
 @pytest.mark.parametrize("kernel", KERNELS[:3], ids=str)

@@ -10,6 +10,7 @@ from mercer.errors import InvalidInput
 from mercer.kernels import Gaussian
 from mercer.kernels.derivatives import ParametricKernel, tunable_parameters
 from mercer.select import log_marginal_likelihood, maximise_marginal_likelihood
+from mercer.select.covariance import Covariance
 from mercer.testing import assert_close
 
 
@@ -28,6 +29,22 @@ def test_is_the_log_density_of_the_normal_law(data):
     assert value == pytest.approx(law.logpdf(y), rel=1e-10)
     both, _ = log_marginal_likelihood(kernel, X, np.column_stack([y, -2 * y]), 0.2)
     assert both == pytest.approx(law.logpdf(y) + law.logpdf(-2 * y), rel=1e-10)
+
+
+@pytest.mark.parametrize("n", [30, 400])
+def test_the_matrix_of_a_covariance_moves_with_its_parameters(n):
+    """For few rows it is the forward sweep of the formula, which keeps pairings that do not depend on θ."""
+    X = np.random.default_rng(2).normal(size=(n, 2))
+    kernel = 1.5 * Gaussian(0.3).with_length_scales([1.0, 2.0]) + Gaussian(2.0)
+    covariance = Covariance.of("test", kernel, X)
+    for move in (0.0, 0.4, -0.2, 0.0):
+        theta = covariance.values * np.exp(move * np.arange(1, 1 + len(covariance.names)))
+        expected = covariance.kernel_at(theta)(X)
+        np.testing.assert_allclose(covariance.matrix(theta), expected, rtol=1e-12, atol=1e-14)
+        G = np.outer(np.sin(X[:, 0]), np.sin(X[:, 0]))
+        found = covariance.contracted(theta, lambda rows, columns, G=G: G[rows, columns])
+        again = Covariance(kernel, covariance.names, X).contracted(theta, lambda rows, columns, G=G: G[rows, columns])
+        np.testing.assert_array_equal(found, again)
 
 
 def test_gradient_in_twenty_one_parameters_against_differences(data):

@@ -256,6 +256,9 @@ class _Limits:
     def section(self, most: int | None) -> Iterator[None]:
         """Use at most this many threads, or the free ones if None."""
         own = threading.get_ident(), most
+        if most == 1 and own in self._open:  # nested in one of the same thread, which is common and changes nothing
+            yield
+            return
         with self._lock:
             if not self._open:
                 self._before = [library.num_threads for library in _blas()]

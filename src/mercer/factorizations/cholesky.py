@@ -104,7 +104,12 @@ class CholeskyFactor:
 def lower_block(A: NDArray[Any], rows: slice, columns: slice) -> NDArray[Any]:
     """A block on or below the diagonal of a symmetric matrix whose lower triangle is given."""
     block = A[rows, columns]
-    return np.tril(block) + np.tril(block, -1).T if rows == columns else block
+    if rows != columns:
+        return block
+    both = np.tril(block)
+    both += both.T
+    np.einsum("ii->i", both)[...] *= 0.5
+    return both
 
 
 def _factor(buffer: NDArray[Any]) -> bool:

@@ -110,7 +110,7 @@ def _parameters_in(expression: Expression) -> None:
         seen = False
         for view in views:
             if isinstance(view, LengthScales):
-                seen |= any(isinstance(scale, Expression) for scale in view.scales)
+                seen |= _has_symbols(view)
             elif view is views[-1] and isinstance(view, Circle) and leaf.value[0] == "sqdist" and not seen:
                 continue
             elif not isinstance(view, Columns) and (seen or _has_symbols(view)):
@@ -119,7 +119,8 @@ def _parameters_in(expression: Expression) -> None:
 
 
 def _has_symbols(view: Any) -> bool:
-    return any(isinstance(getattr(view, f.name), Expression) for f in fields(view))
+    values = (getattr(view, f.name) for f in fields(view))
+    return any(isinstance(one, Expression) for v in values for one in (v if isinstance(v, tuple) else (v,)))
 
 
 def leaves_of(expression: Expression) -> set[Expression]:
@@ -218,6 +219,10 @@ class ParametricKernel:
         given = dict(zip(self.names, map(float, theta), strict=True))
         return with_parameters(self.kernel, given)
 
+    def tape(self, X: Floats) -> Tape:
+        """The sweeps over all pairs of a few rows."""
+        return Tape(self.__dict__["_expression"], X, X)
+
     def contracted(self, theta: Floats, X: Floats, G: Callable[[slice, slice], Floats]) -> Floats:
         """Σᵢⱼ Gᵢⱼ ∂Kᵢⱼ/∂log θ for a symmetric G, an entry for each parameter, by tiles that stay in the cache.
 
@@ -231,7 +236,8 @@ class ParametricKernel:
         def one(pair: tuple[int, int]) -> Floats:
             i, j = pair
             rows = X[edges[i]]
-            tape = _Tape(expression, rows, rows if i == j else X[edges[j]], given)
+            tape = Tape(expression, rows, rows if i == j else X[edges[j]])
+            tape.at(given)
             return (1 if i == j else 2) * tape.back(G(edges[i], edges[j]), self.names)
 
         pairs = [(i, j) for i in range(len(edges)) for j in range(i + 1)]
@@ -260,14 +266,26 @@ def with_parameters(kernel: Kernel, given: dict[str, float], before: str = "") -
     return kernel.replace(**changes) if changes else kernel
 
 
-class _Tape:
-    """The values of all nodes of an expression on arrays, stored for the reverse sweep."""
+class Tape:
+    """The values of all nodes of an expression on arrays, stored for the reverse sweep.
 
-    def __init__(self, expression: Expression, X: Floats, Z: Floats, given: dict[str, float]) -> None:
-        self.expression, self.shape, self.given = expression, (len(X), len(Z)), given
+    Pairings that do not depend on the parameters are computed once for all of them.
+    """
+
+    def __init__(self, expression: Expression, X: Floats, Z: Floats) -> None:
+        self.expression, self.shape = expression, (len(X), len(Z))
+        self.given: dict[str, float] = {}
         self.pairs: dict[Any, ArrayPair] = {(): ArrayPair(X, Z)}
         self.values: dict[Expression, Any] = {}
-        evaluate(expression, self._leaf, self.values)
+
+    def at(self, given: dict[str, float]) -> Floats:
+        """The values with these parameters: the matrix, which is read only."""
+        if given != self.given or not self.values:
+            self.given, self.values = given, {}
+            self.pairs = {views: pair for views, pair in self.pairs.items() if not any(map(_has_symbols, views))}
+            with np.errstate(all="ignore"):
+                evaluate(self.expression, self._leaf, self.values)
+        return np.broadcast_to(self.values[self.expression], self.shape)
 
     def _leaf(self, leaf: Expression) -> Any:
         if leaf.op == "param":
@@ -304,7 +322,7 @@ class _Tape:
         """Add −degree · Σ G · (the column's share in the pairing) for each length-scale that is a parameter."""
         kind, views = leaf.value
         places = [i for i, v in enumerate(views) if isinstance(v, LengthScales)]
-        if not any(isinstance(s, Expression) for i in places for s in views[i].scales):
+        if not any(_has_symbols(views[i]) for i in places):
             return
         shares = -HOMOGENEOUS[kind] * _shares(kind, leaf.op, self._pair(views), G)
         for i in places:

@@ -14,7 +14,14 @@ from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel
 from mercer.kernels.base import trace_or_none
-from mercer.kernels.derivatives import ParametricKernel, positive_parameters, tunable_parameters, with_parameters
+from mercer.kernels.derivatives import (
+    TILE,
+    ParametricKernel,
+    Tape,
+    positive_parameters,
+    tunable_parameters,
+    with_parameters,
+)
 from mercer.points import points_of, vectors_of
 
 __all__ = ["COARSE", "NOISE", "Covariance", "free_parameters"]
@@ -109,10 +116,24 @@ class Covariance:
         """K(θ), with entries in float64."""
         return KernelOperator(self.kernel_at(theta), self.X, dtype=np.float64)
 
+    def matrix(self, theta: Floats) -> Floats:
+        """K(θ), stored. That of few rows is the forward sweep of the formula, whose values the derivatives need."""
+        kernel, n = self.kernel_at(theta), len(points_of(self.X))
+        if self._tape is None:
+            return np.asarray(KernelOperator(kernel, self.X, dtype=np.float64).fill(np.empty((n, n))))
+        K = self._tape.at(self._given(theta)).copy()
+        if not np.all(np.isfinite(K)):
+            raise InvalidInput(message("Covariance", f"{kernel!r}, with values beyond float64", "scale the columns"))
+        return K
+
     def contracted(self, theta: Floats, G: Callable[[slice, slice], Floats]) -> Floats:
         """Σᵢⱼ Gᵢⱼ ∂Kᵢⱼ/∂log θ for a symmetric G, whose blocks on and below the diagonal `G(rows, columns)` gives."""
         if not self.names:
             return np.empty(0)
+        if self._tape is not None:
+            self._tape.at(self._given(theta))
+            every = slice(0, len(points_of(self.X)))
+            return self._tape.back(G(every, every), self.names)
         if self._rows is not None:
             return self._parametric.contracted(theta, self._rows, G)
         found, n = np.empty(len(self.names)), len(points_of(self.X))
@@ -129,6 +150,14 @@ class Covariance:
                     total += 2 * float(np.sum(G(rows, slice(0, start)) * change[:, :start]))
             found[place] = total / (2 * STEP)
         return found
+
+    def _given(self, theta: Floats) -> dict[str, float]:
+        return dict(zip(self.names, map(float, theta), strict=True))
+
+    @cached_property
+    def _tape(self) -> Tape | None:
+        """The sweeps over all pairs, if they are one tile."""
+        return self._parametric.tape(self._rows) if self._rows is not None and len(self._rows) <= TILE else None
 
     @cached_property
     def _parametric(self) -> ParametricKernel:

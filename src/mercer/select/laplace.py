@@ -15,7 +15,7 @@ from mercer.errors import InvalidInput
 from mercer.factorizations.cholesky import CholeskyFactor, lower_block
 from mercer.factorizations.pivoted_cholesky import pivoted_cholesky
 from mercer.operators import Dense
-from mercer.points import count, sample_rows
+from mercer.points import sample_rows
 from mercer.select.covariance import COARSE, NOISE, Covariance
 from mercer.solvers import Logistic, NewtonLogistic, solve
 
@@ -26,6 +26,11 @@ RANK = 200
 """Pivots that precondition Newton's steps, as for `KernelLogisticRegression`."""
 TOLERANCE = 1e-13
 """Of the duality gap relative to the objective: the mode is then exact to about seven digits, and log q to ten."""
+
+FEW = 500
+"""Rows up to which a step of Newton's method factors its matrix: with 200 it is five times as fast."""
+STEPS, SHORT, ROUNDING = 50, 1e-6, 1e-14
+"""Most of these steps, the shortest share of one, and the rise of the objective that rounding explains."""
 
 
 def modes(K: Floats, Y: Floats) -> tuple[Floats, Floats, float]:
@@ -38,6 +43,11 @@ def modes(K: Floats, Y: Floats) -> tuple[Floats, Floats, float]:
     >>> f.round(4).T, bool(np.allclose(alpha, [[1.0], [0.0]] - expit(f))), gap < 1e-12
     (array([[ 0.4011, -0.4011]]), True, True)
     """
+    if len(K) <= FEW:
+        few = [one for one in (_by_factors(K, y) for y in Y.T) if one is not None]
+        if len(few) == Y.shape[1]:
+            alphas, scores, gaps = zip(*few, strict=True)
+            return np.stack(alphas, axis=1), np.stack(scores, axis=1), max(gaps)
     operator, n = Dense(K, symmetric=True), len(K)
     F = pivoted_cholesky(operator, min(RANK, n), tol=1.0).F
     alpha, f, worst = np.empty(Y.shape), np.empty(Y.shape), 0.0
@@ -47,6 +57,37 @@ def modes(K: Floats, Y: Floats) -> tuple[Floats, Floats, float]:
         alpha[:, [column]], f[:, [column]] = found.x.coef, found.state.F
         worst = max(worst, found.residual)
     return alpha, f, worst
+
+
+def _by_factors(K: Floats, y: Floats) -> tuple[Floats, Floats, float] | None:
+    """α, f and the gap for one column, by Newton's method with a factor of B in each step; None if it does not settle.
+
+    With r = α − y + π a step is α ← α − t(I + WK)⁻¹r, where (I + WK)⁻¹ = I − W^½ B⁻¹ W^½ K, and the gap is ½ rᵀKr.
+    """
+    a, f, signs, objective = np.zeros(len(y)), np.zeros(len(y)), 1 - 2 * y, len(y) * np.log(2)
+    for _ in range(STEPS):
+        p = expit(f)
+        r = a - y + p
+        image = K @ r
+        gap = 0.5 * float(r @ image) / objective
+        if abs(gap) <= TOLERANCE:
+            return a, f, abs(gap)
+        root = np.sqrt(p * (1 - p))
+        factor = CholeskyFactor.of(root[:, None] * K * root, 1.0)
+        if factor is None:
+            return None
+        step, t = root * factor.solve(root * image) - r, 1.0
+        while t > SHORT:
+            coef = a + t * step
+            score = K @ coef
+            new = float(np.sum(np.logaddexp(0.0, signs * score))) + 0.5 * float(coef @ score)
+            if new <= objective * (1 + ROUNDING):
+                break
+            t /= 2
+        else:
+            return None
+        a, f, objective = coef, score, new
+    return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +139,8 @@ class LaplaceLikelihood:
 
     def __call__(self, theta: Floats, gradient: bool = True) -> tuple[float, Floats] | None:
         """Σ log q and its gradient, empty unless asked for; None if K has no values, or is not positive definite."""
-        n, own = count(self.covariance.X), theta[: len(self.covariance.names)]
         try:
-            K = self.covariance.operator(own).fill(np.empty((n, n)))
+            K = self.covariance.matrix(theta[: len(self.covariance.names)])
         except InvalidInput:
             return None
         if self.noise:

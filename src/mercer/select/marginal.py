@@ -295,7 +295,7 @@ class ExactLikelihood:
         (n, targets), (own, noise) = self.Y.shape, self.parted(theta)
         inverting = AT_ONCE * 2 * n**3 / 3 if gradient else 0.0
         try:
-            K = self.covariance.operator(own).fill(np.empty((n, n)))
+            K = self.covariance.matrix(own)
             factor = CholeskyFactor.of(K, self.variances + noise, inverting)
         except InvalidInput:  # a parameter out of the kernel's range, or a value beyond float64's
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -58,6 +59,18 @@ class Translated:
         """The matrix on some rows and its derivatives, in those of our parameters that vary there."""
         names = dict.fromkeys(name for name, _ in self.slots if name != NOISE)
         return Covariance(self.kernel, tuple(names), _rows(X))
+
+    @property
+    def moves(self) -> bool:
+        """Whether each of our parameters is a power: not σ², if it is the sum of several white kernels."""
+        return all(power == 1 for name, power in self.slots if name == NOISE)
+
+    def values(self, names: tuple[str, ...], move: Floats) -> Floats:
+        """The values of our parameters where scikit-learn's θ is further by `move`."""
+        values = positive_parameters(self.kernel) | {NOISE: self.noise}
+        for (name, power), step in zip(self.slots, move.tolist(), strict=True):
+            values[name] *= math.exp(power * step)
+        return np.array([values[name] for name in names])
 
     def slopes(self, names: tuple[str, ...], gradient: Floats) -> Floats:
         """The derivatives in scikit-learn's θ, from those in the logarithms of our parameters."""

@@ -14,6 +14,7 @@ from sklearn.gaussian_process._gpc import _BinaryGaussianProcessClassifierLaplac
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.utils.validation import validate_data
 
+from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput
 from mercer.select.laplace import LaplaceLikelihood
 from mercer.select.marginal import ExactLikelihood
@@ -63,6 +64,16 @@ class Process:
 
     kernel_: Any
     X_train_: Any
+    _kept: Any
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """scikit-learn's fit, for all evaluations of which one likelihood serves: only θ changes between them."""
+        self._kept = None
+        try:
+            with one_blas_thread(len(y) ** 3):
+                return super().fit(X, y)  # type: ignore[misc, no-any-return]
+        finally:
+            del self._kept
 
     def _likelihood(self, found: Translated) -> Any:
         """Our likelihood of the training rows."""
@@ -70,12 +81,16 @@ class Process:
 
     def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False, clone_kernel: bool = True) -> Any:
         """log p(y), and on request its gradient in θ."""
-        found = None if theta is None else _of(_at(self.kernel_, theta, clone_kernel), self.X_train_)
-        if found is None:
-            return super().log_marginal_likelihood(theta, eval_gradient, clone_kernel)  # type: ignore[misc]
-        likelihood = self._likelihood(found)
-        own = likelihood.covariance.values
-        at = likelihood(np.append(own, found.noise) if likelihood.noise else own, eval_gradient)
+        kept = getattr(self, "_kept", None)
+        if kept is None:
+            found = None if theta is None else _of(_at(self.kernel_, theta, clone_kernel), self.X_train_)
+            if found is None:
+                return super().log_marginal_likelihood(theta, eval_gradient, clone_kernel)  # type: ignore[misc]
+            kept = found, self._likelihood(found), np.array(theta)
+            if found.moves and hasattr(self, "_kept"):
+                self._kept = kept
+        found, likelihood, start = kept
+        at = likelihood(found.values(likelihood.names, theta - start), eval_gradient)
         value, gradient = (-np.inf, np.zeros(len(likelihood.names))) if at is None else at
         value = np.float64(value)
         return (value, found.slopes(likelihood.names, gradient)) if eval_gradient else value

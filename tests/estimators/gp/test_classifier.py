@@ -26,6 +26,21 @@ def data():
     return X, (X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=70) > 0).astype(int), rng.normal(size=(30, 2))
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e3])
+def test_the_mode_by_factors_is_that_by_conjugate_gradients(scale, data, monkeypatch):
+    X, y, _ = data
+    K, Y = scale * Gaussian(0.5)(X), np.column_stack([y, 1 - y]).astype(float)
+    calls = []
+    with monkeypatch.context() as patch:
+        patch.setattr(laplace, "solve", lambda *_: calls.append(1))
+        alpha, f, gap = laplace.modes(K, Y)
+    assert not calls
+    assert gap <= laplace.TOLERANCE
+    assert_close(K @ alpha, f, rtol=1e-9)
+    monkeypatch.setattr(laplace, "FEW", 0)
+    assert_close(f, laplace.modes(K, Y)[1], rtol=1e-5)
+
+
 def test_equals_scikit_learns_at_given_parameters(data):
     X, y, new = data
     ours = GaussianProcessClassifier(2.0 * Gaussian(0.5), optimize=False).fit(X, y)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base.estimator import KernelEstimator
 from mercer.kernels import Kernel
@@ -87,7 +88,7 @@ class GaussianProcess(KernelEstimator):
         most = likelihood.covariance.most(names)
         low, high = (np.minimum(bound, most) for bound in bounds_of(who, names, first, self.bounds))
         found: Ascended | None = None
-        with report.stage("likelihood"):
+        with report.stage("likelihood"), one_blas_thread(len(likelihood.Y) ** 3):
             on = self._searched(likelihood)
             if self.optimize and names:
                 seed = self._seed()
