@@ -51,7 +51,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
                 raise
             if _full(error):
                 discard_output()
-            status, text = _line(error)
+            status, text = _line(error, kwargs)
             tell(" ".join([f"mercer: {text}", *getattr(error, "__notes__", [])]))
             raise typer.Exit(status) from None
 
@@ -86,7 +86,8 @@ def _full(error: BaseException | None) -> bool:
     return isinstance(error, OSError) and error.errno in NO_ROOM
 
 
-def _line(error: BaseException) -> tuple[int, str]:
+def _line(error: BaseException, given: dict[str, Any]) -> tuple[int, str]:
+    """The exit status, and the error as a line. The speaker is the option that set the parameter, if one did."""
     from mercer.errors import Cancelled, MercerError, message
 
     if isinstance(error, KeyboardInterrupt):
@@ -94,7 +95,9 @@ def _line(error: BaseException) -> tuple[int, str]:
     text = " ".join(str(error).split())
     if isinstance(error, MercerError | Cancelled):
         who, _, rest = text.partition(": ")
-        text = f"{OPTIONS.get(who, who)}: {rest}"
+        name, equals, value = rest.partition("=")
+        set_by_option = equals and given.get(name) is not None
+        text = f"--{name}: {value}" if set_by_option else f"{OPTIONS.get(who, who)}: {rest}"
         bad = isinstance(error, ValueError | TypeError) and not _full(error.__cause__)
         return (BAD_INPUT if bad else FAILED), text
     if isinstance(error, ModuleNotFoundError) and 'pip install "mercer[' in text:
