@@ -15,12 +15,14 @@ from mercer.numerals import counted
 from mercer.tables.texts import PERCENT, date_form, in_form, is_prose, letters_of, percent_form
 
 __all__ = [
+    "LARGEST",
     "OBJECTS",
     "ColumnPlan",
     "as_frame",
     "as_numbers",
     "as_text",
     "dropped",
+    "encode_numbers",
     "given_numbers",
     "plan_column",
     "plan_text",
@@ -31,6 +33,8 @@ Floats = NDArray[np.float64]
 MISSING = "missing"
 ABSENT = frozenset({"", "na", "n/a", "#n/a", "nan", "-nan", "nat", "null", "none", "<na>", "?"})
 """Texts, in lower case, that mean a missing value."""
+LARGEST = 1e150
+"""Numbers from this magnitude on count as missing, because their squares overflow."""
 SKEWED = 1.0
 """Columns with at least this skewness are skewed."""
 MOSTLY_NUMBERS = 0.95
@@ -224,9 +228,24 @@ def as_numbers(values: Any, form: str = "") -> Floats:
         text = text.map(lambda one: _TRUTH.get(str(one).strip().lower(), one))
         x = pd.to_numeric(text, errors="coerce").to_numpy(np.float64, na_value=np.nan)
     x = np.array(x, np.float64)
-    # Larger magnitudes count as missing, because their squares overflow.
-    x[~(np.abs(x) < 1e150)] = np.nan
+    x[~(np.abs(x) < LARGEST)] = np.nan
     return x
+
+
+def encode_numbers(X: Floats, numbers: Floats) -> Floats:
+    """The columns of X as `ColumnPlan.encode` gives them, by the `numbers` of their plans, a row for each column.
+
+    >>> encode_numbers(np.array([[1.0], [np.nan]]), np.array([[2.0, 2.0, 1.0, 0.0, 0.0]]))
+    array([[-1.],
+           [ 0.]])
+    """
+    fill, mean, std, minimum, scale = numbers.T
+    X = np.where(np.abs(X) < LARGEST, X, fill)
+    log = scale > 0
+    X[:, log] = _log(X[:, log], minimum[log], scale[log])
+    X -= mean
+    X /= std
+    return np.ascontiguousarray(X)
 
 
 def _without_percent(value: Any) -> Any:
@@ -367,7 +386,7 @@ def _said_missing(share: float, filled: str, flag: str) -> str:
     return f"{share:.1%} missing, filled by {filled}{', and a column says where' if flag else ''}; "
 
 
-def _log(x: Floats, minimum: float, scale: float) -> Floats:
+def _log(x: Floats, minimum: Any, scale: Any) -> Floats:
     return np.log1p(np.maximum(x - minimum, 0.0) / scale)
 
 

@@ -14,7 +14,18 @@ from mercer.errors import InvalidInput, message
 from mercer.mixins import BaseEstimator, TransformerMixin
 from mercer.numerals import counted
 from mercer.schemas import Array, Check, Count, Schema, Texts
-from mercer.tables.columns import OBJECTS, ColumnPlan, as_frame, as_numbers, as_text, dropped, plan_column, plan_text
+from mercer.tables.columns import (
+    LARGEST,
+    OBJECTS,
+    ColumnPlan,
+    as_frame,
+    as_numbers,
+    as_text,
+    dropped,
+    encode_numbers,
+    plan_column,
+    plan_text,
+)
 
 __all__ = ["TableEncoder"]
 
@@ -160,6 +171,8 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         frame = as_frame(frame, "TableEncoder")
         self._refuse_missing_columns(frame)
+        if self._plain(frame):
+            return encode_numbers(frame[self.columns_].to_numpy(np.float64), self.numbers_)
         columns = dict(frame.items())  # quicker for wide tables than to look each one up
         parts = [plan.encode(columns[plan.name]) for plan in self._plans()]
         return np.ascontiguousarray(np.hstack(parts)) if parts else np.empty((len(frame), 0))
@@ -175,7 +188,11 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         frame = as_frame(frame, "TableEncoder")
         self._refuse_missing_columns(frame)
-        return [line for plan in self._plans() for line in _unlike(plan, frame[plan.name])]
+        plans = self._plans()
+        if self._plain(frame):
+            whole = (np.abs(frame[self.columns_].to_numpy(np.float64)) < LARGEST).all(axis=0)
+            plans = [plan for plan, known in zip(plans, whole, strict=True) if not known]
+        return [line for plan in plans for line in _unlike(plan, frame[plan.name])]
 
     @property
     def heading(self) -> str:
@@ -194,6 +211,13 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         """The columns of a data frame that `transform` ignores."""
         known = set(self.columns_)
         return [name for name in map(str, frame.columns) if name not in known]
+
+    def _plain(self, frame: Any) -> bool:
+        """Whether all columns are numbers without columns for missing ones, in the frame too: one matrix at once."""
+        numbers = set(self.kinds_) <= {"number", "flag"} and not any(self.flags_)
+        return numbers and all(
+            isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in frame.dtypes[self.columns_]
+        )
 
     def _plans(self) -> list[ColumnPlan]:
         forms = getattr(self, "forms_", [""] * len(self.columns_))  # files of earlier versions have none
