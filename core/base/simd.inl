@@ -100,17 +100,17 @@ MERCER_INLINE V vmax(V a, V b) {
 }
 // The processor has these, but if `a` is a constant, GCC turns the comparison round, compares and blends.
 #if defined(__AVX512F__)
-#define MERCER_X86(name) _mm512_##name
+#define MERCER_X86(name, a, b) _mm512_maskz_##name(-1, a, b)  // of the unmasked ones GCC 12 warns
 #elif defined(__AVX__)
-#define MERCER_X86(name) _mm256_##name
+#define MERCER_X86(name, a, b) _mm256_##name(a, b)
 #elif defined(__SSE2__)
-#define MERCER_X86(name) _mm_##name
+#define MERCER_X86(name, a, b) _mm_##name(a, b)
 #endif
 #if defined(MERCER_X86)
-MERCER_INLINE Vec<float> vmin(Vec<float> a, Vec<float> b) { return MERCER_X86(min_ps)(a, b); }
-MERCER_INLINE Vec<float> vmax(Vec<float> a, Vec<float> b) { return MERCER_X86(max_ps)(a, b); }
-MERCER_INLINE Vec<double> vmin(Vec<double> a, Vec<double> b) { return MERCER_X86(min_pd)(a, b); }
-MERCER_INLINE Vec<double> vmax(Vec<double> a, Vec<double> b) { return MERCER_X86(max_pd)(a, b); }
+MERCER_INLINE Vec<float> vmin(Vec<float> a, Vec<float> b) { return MERCER_X86(min_ps, a, b); }
+MERCER_INLINE Vec<float> vmax(Vec<float> a, Vec<float> b) { return MERCER_X86(max_ps, a, b); }
+MERCER_INLINE Vec<double> vmin(Vec<double> a, Vec<double> b) { return MERCER_X86(min_pd, a, b); }
+MERCER_INLINE Vec<double> vmax(Vec<double> a, Vec<double> b) { return MERCER_X86(max_pd, a, b); }
 #undef MERCER_X86
 #endif
 template <class T>
