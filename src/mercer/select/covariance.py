@@ -156,8 +156,11 @@ class Covariance:
 
     @cached_property
     def _tape(self) -> Tape | None:
-        """The sweeps over all pairs, if they are one tile."""
-        return self._parametric.tape(self._rows) if self._rows is not None and len(self._rows) <= TILE else None
+        """The sweeps over all pairs, if they are one tile, and the rows take no more memory than it."""
+        rows = self._rows
+        if rows is None or len(rows) > TILE or rows.size > TILE * TILE:
+            return None
+        return self._parametric.tape(rows)
 
     @cached_property
     def _parametric(self) -> ParametricKernel:
