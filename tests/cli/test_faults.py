@@ -18,10 +18,12 @@ import pytest
 pd = pytest.importorskip("pandas")
 pytest.importorskip("rich")
 pytest.importorskip("safetensors")
-pytest.importorskip("typer")
+typer = pytest.importorskip("typer")
 
 from mercer.cli import app as commands  # noqa: E402
 from mercer.cli import demo, scores  # noqa: E402
+from mercer.cli.guard import guarded  # noqa: E402
+from mercer.errors import InvalidInput, message  # noqa: E402
 
 QUICK = "--kernel gaussian(gamma=0.5) --alpha 0.1 --threads 1"
 COMMANDS = {
@@ -399,3 +401,14 @@ def test_ctrl_c_while_it_writes_leaves_nothing_in_half(folder, name, monkeypatch
     assert status == 130
     assert err.splitlines()[-1] == "mercer: stopped."
     assert contents(folder) == before
+
+
+def test_the_option_of_a_parameter_speaks(capsys):
+    @guarded
+    def command(per_column=None, debug=False):
+        raise InvalidInput(message("KernelSearchCV", f"per_column={per_column!r}", "give true or false"))
+
+    for given, speaker in (("x", "--per-column: 'x'"), (None, "KernelSearchCV: per_column=None")):
+        with pytest.raises(typer.Exit):
+            command(per_column=given)
+        assert capsys.readouterr().err.startswith(f"mercer: {speaker}")

@@ -89,6 +89,12 @@ def test_the_maximum_is_theirs(kernel):
 
 
 @pytest.mark.parametrize("name", ["GaussianProcessRegressor", "GaussianProcessClassifier"])
+def test_a_fit_without_a_target_is_refused_as_by_scikit_learn(name):
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        getattr(faces, name)().fit(X, None)
+
+
+@pytest.mark.parametrize("name", ["GaussianProcessRegressor", "GaussianProcessClassifier"])
 def test_a_search_translates_the_kernel_once(name, monkeypatch):
     """Most of a fit to few rows was that work, which is the same for each evaluation."""
     counts = {"translated": 0, "evaluated": 0}

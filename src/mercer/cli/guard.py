@@ -87,7 +87,7 @@ def _full(error: BaseException | None) -> bool:
 
 
 def _line(error: BaseException, given: dict[str, Any]) -> tuple[int, str]:
-    """The exit status, and the error as a line. The speaker is the option that set the parameter, if one did."""
+    """The exit status, and the error as a line. The speaker is the option of the parameter, if it has a value."""
     from mercer.errors import Cancelled, MercerError, message
 
     if isinstance(error, KeyboardInterrupt):
@@ -96,8 +96,8 @@ def _line(error: BaseException, given: dict[str, Any]) -> tuple[int, str]:
     if isinstance(error, MercerError | Cancelled):
         who, _, rest = text.partition(": ")
         name, equals, value = rest.partition("=")
-        set_by_option = equals and given.get(name) is not None
-        text = f"--{name}: {value}" if set_by_option else f"{OPTIONS.get(who, who)}: {rest}"
+        of_option = equals and given.get(name) is not None
+        text = f"--{name.replace('_', '-')}: {value}" if of_option else f"{OPTIONS.get(who, who)}: {rest}"
         bad = isinstance(error, ValueError | TypeError) and not _full(error.__cause__)
         return (BAD_INPUT if bad else FAILED), text
     if isinstance(error, ModuleNotFoundError) and 'pip install "mercer[' in text:

@@ -110,7 +110,7 @@ class Covariance:
 
     def kernel_at(self, theta: Floats) -> Kernel:
         """The kernel with these values of θ."""
-        return with_parameters(self.kernel, dict(zip(self.names, map(float, theta), strict=True)))
+        return with_parameters(self.kernel, self._given(theta))
 
     def operator(self, theta: Floats) -> KernelOperator:
         """K(θ), with entries in float64."""

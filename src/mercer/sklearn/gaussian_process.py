@@ -69,8 +69,9 @@ class Process:
     def fit(self, X: Any, y: Any) -> Self:
         """scikit-learn's fit, for all evaluations of which one likelihood serves: only θ changes between them."""
         self._kept = None
+        rows = next(iter(np.shape(y)), 0)  # scikit-learn refuses what has none
         try:
-            with one_blas_thread(len(y) ** 3):
+            with one_blas_thread(rows**3):
                 return super().fit(X, y)  # type: ignore[misc, no-any-return]
         finally:
             del self._kept

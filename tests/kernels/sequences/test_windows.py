@@ -11,7 +11,7 @@ import pytest
 from mercer import KernelOperator, errors
 from mercer.engine import backend
 from mercer.kernels import GappedKmer, Mismatch, MonomialSum, Spectrum, parse
-from mercer.kernels.sequences import comparing, position_weights
+from mercer.kernels.sequences import comparing, counts, position_weights
 
 spec = importlib.util.spec_from_file_location("reference", Path(__file__).with_name("reference.py"))
 reference = importlib.util.module_from_spec(spec)
@@ -242,3 +242,9 @@ def test_both_strands_are_of_nucleotides():
     with pytest.raises(errors.InvalidInput, match="DNA only"):
         Spectrum(2, unit="word", both_strands=True)
     assert Mismatch(3, 1, both_strands=True).resolve(["AAC"]).alphabet == "ACGT"
+
+
+def test_the_lower_triangle_is_the_upper_one():
+    """Squares of 64 rows on the diagonal, and what is left of them."""
+    whole = np.random.default_rng(0).normal(size=(150, 150))
+    np.testing.assert_array_equal(counts.mirrored(np.triu(whole)), np.triu(whole) + np.triu(whole, 1).T)
