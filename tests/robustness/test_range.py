@@ -45,6 +45,17 @@ def test_rows_whose_squares_are_lost(kernel, size):
         assert np.allclose(np.diag(kernel(X)), 1, atol=1e-12)
 
 
+def test_own_values_with_few_digits_left():
+    """Rows of one length: k(x, x), below the smallest normal number, is rounded alike in all pairs of the trial."""
+    angles = np.linspace(0, 3, 5)
+    circle, kernel = np.stack([np.cos(angles), np.sin(angles)], axis=1), Polynomial(6, 1.0, 0.0).normalized()
+    small = (circle * 10**-3.6).astype(np.float32)
+    assert kernel(small).dtype == np.float64
+    assert np.allclose(kernel(small), np.cos(angles - angles[:, None]) ** 6, atol=1e-6)
+    with pytest.raises(InvalidInput, match="lost, in float64"):
+        kernel(circle * 10**-26.5)
+
+
 def test_ordinary_rows_stay_in_float32(rng):
     X = rng.standard_normal((20, 4)).astype(np.float32)
     for kernel in (Gaussian(0.1), Linear(), Polynomial(3), Matern(1.5), TENTH.normalized(), Cosine()):

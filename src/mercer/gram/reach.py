@@ -137,9 +137,8 @@ def _tried(key: Key, sizes: Sizes, kind: np.dtype[Any], *, something: bool = Fal
 
     With `something`, values that are all 0 do not count if there was an overflow or underflow.
     """
-    known, alarms, range_ = dict(sizes), set[str](), np.finfo(kind)
-    constants = [abs(value) for op, value, _ in key if op == "const" and value]
-    if constants and not float(range_.tiny) <= min(constants) <= max(constants) <= float(range_.max):
+    known, alarms = dict(sizes), set[str]()
+    if any(abs(value) > float(np.finfo(kind).max) for op, value, _ in key if op == "const"):
         alarms.add("underflow")
     try:
         expression = _rebuilt(key)
@@ -208,8 +207,26 @@ def _values(
         alarms.add("underflow")
         return np.where(lost, 0, exact).astype(kind)
 
-    value = evaluate(expression, leaf)
+    value = evaluate(expression, leaf, _Flushed(kind, alarms))
     return np.broadcast_to(np.asarray(value, kind), FIRST.shape), room
+
+
+class _Flushed(dict[Expression, Any]):
+    """Values of nodes, with 0 for those below the smallest normal number, which have fewer digits.
+
+    If a formula keeps its value without them, it keeps it with their roundings.
+    """
+
+    def __init__(self, kind: np.dtype[Any], alarms: set[str]) -> None:
+        super().__init__()
+        self.least, self.alarms = float(np.finfo(kind).tiny), alarms
+
+    def __setitem__(self, node: Expression, value: Any) -> None:
+        lost = (value != 0) & (np.abs(value) < self.least)
+        if np.any(lost):
+            self.alarms.add("underflow")
+            value = 0.0 if node.op == "const" else np.where(lost, 0, value)
+        super().__setitem__(node, value)
 
 
 def _pairing(op: str, name: str, norms: Array, width: int, least: float) -> Array:
